@@ -1,0 +1,1 @@
+//! The HIP and ROC-TX functions the collector uses, run-time loaded.

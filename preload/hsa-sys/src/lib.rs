@@ -1,0 +1,1 @@
+//! HSA types and function tables, run-time loaded, ABI asserted.

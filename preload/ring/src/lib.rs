@@ -1,0 +1,1 @@
+//! Records and the ring: the contract between collector and viewer.

@@ -1,0 +1,1 @@
+//! The collector: loaded into the traced program, writes records to the ring.

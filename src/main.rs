@@ -1,0 +1,2 @@
+//! roctop.
+fn main() {}

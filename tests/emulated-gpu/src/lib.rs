@@ -1,0 +1,1 @@
+//! A preloadable stand-in for the AMD GPU driver and packet processors, for tests.
