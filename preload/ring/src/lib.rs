@@ -1,1 +1,21 @@
-//! Records and the ring: the contract between collector and viewer.
+//! Records and the ring: the contract between the collector (writer) and the viewer (reader).
+//!
+//! A traced process owns one or more *ring files* on tmpfs. Each file holds facts (strings, agents, kernel symbols),
+//! a directory of threads, one overwrite-oldest ring of 64-byte slots per thread, what is in flight, and counters of
+//! what was lost. The writer never looks at a reader; a reader only ever uses `pread` on private copies.
+//!
+//! Reading order: [`record`] (what travels), [`layout`] (where it lies), [`writer`], [`reader`], [`map`], [`session`].
+//!
+//! Absent on purpose: any knowledge of ROCm, logging, threads, allocation on the write path.
+
+
+pub mod layout;
+#[cfg(not(loom))]
+pub mod map;
+#[cfg(not(loom))]
+pub mod reader;
+pub mod record;
+#[cfg(not(loom))]
+pub mod session;
+pub mod sync;
+pub mod writer;

@@ -1,0 +1,265 @@
+//! The only mapping: makes a ring file on tmpfs, allocates all of it, and hands out its words to the writers.
+//!
+//! The file is allocated before it is mapped, so that a full tmpfs is an error here and never a SIGBUS in the traced
+//! program. It gets its name when its header is complete. The mapping is kept out of forked children. A lock taken on
+//! the file lives as long as the mapping: that is how a reader knows whether the writer is alive.
+
+use crate::layout::{Extent, Header, MAJOR, MINOR, Region, Spec, clock, counter, entry, open_range, queue};
+use crate::record::{SLOT_WORDS, TOTALS};
+use crate::sync::{AtomicU64, Ordering};
+use crate::writer::{EntryWriter, FactWriter, RingWriter, StringWriter, Words};
+use memmap2::{Advice, MmapOptions, MmapRaw};
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A mapped ring file, for writing.
+pub struct RingFile {
+    map: MmapRaw,
+    header: Header,
+    path: PathBuf,
+}
+
+impl RingFile {
+    /// Makes `dir/name` with the sizes of `spec`; `header` gives the identity (its regions and size are filled in).
+    ///
+    /// Errors: the directory is missing or not on tmpfs, the name is taken, no room.
+    pub fn create(dir: &Path, name: &str, spec: &Spec, mut header: Header) -> io::Result<Self> {
+        let (regions, size) = spec.regions();
+        header.major = MAJOR;
+        header.minor = MINOR;
+        header.ordinal = spec.ordinal;
+        header.regions = regions;
+        header.size = size;
+        let temporary = dir.join(format!(".{name}.tmp"));
+        let file = open_new(&temporary)?;
+        let made = fill(&file, &header, spec).and_then(|()| rename_new(&temporary, &dir.join(name)));
+        if let Err(error) = made {
+            let _ = std::fs::remove_file(&temporary);
+            return Err(error);
+        }
+        let map = MmapOptions::new().len(size as usize).map_raw(&file)?;
+        // Children that fork without exec must not write to the parent's rings.
+        map.advise(Advice::DontFork)?;
+        lock(&file);
+        Ok(Self { map, header, path: dir.join(name) })
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The words of a region; empty when the file has no such region.
+    pub fn words(&self, kind: Region) -> Words<'_> {
+        self.extent(self.header.region(kind))
+    }
+
+    #[expect(unsafe_code, reason = "the one place where the mapping becomes words")]
+    fn extent(&self, extent: Extent) -> Words<'_> {
+        let (offset, length) = (extent.offset as usize, extent.length as usize);
+        if length == 0 || offset + length > self.map.len() {
+            return &[];
+        }
+        // SAFETY: `offset` lies inside the mapping (tested above).
+        let start = unsafe { self.map.as_ptr().add(offset) };
+        if !start.cast::<AtomicU64>().is_aligned() {
+            return &[];
+        }
+        #[expect(clippy::cast_ptr_alignment, reason = "alignment was tested above")]
+        let words = start.cast::<AtomicU64>();
+        // SAFETY: offset and length lie inside the mapping, which lives as long as `self`; the words are aligned; all
+        // access by any process is atomic or by pread.
+        unsafe { std::slice::from_raw_parts(words, length / 8) }
+    }
+
+    /// Entries of the directory.
+    pub fn entries(&self) -> usize {
+        self.words(Region::Directory).len() / entry::WORDS
+    }
+
+    /// The words of a directory entry.
+    pub fn entry(&self, index: usize) -> Option<Words<'_>> {
+        self.words(Region::Directory).get(index * entry::WORDS..(index + 1) * entry::WORDS)
+    }
+
+    /// Takes entry `index` for the calling thread when it is free or done; one compare-exchange, no lock.
+    ///
+    /// `since` is in ticks. None when another thread has it.
+    pub fn claim(&self, index: usize, tid: u32, since: u64, name: [u64; 2]) -> Option<Claim<'_>> {
+        let words = self.entry(index)?;
+        let state = words[entry::STATE].load(Ordering::Relaxed);
+        if state & 0xffff_ffff == entry::LIVE {
+            return None;
+        }
+        let generation = (state >> 32).wrapping_add(1) & 0xffff_ffff;
+        // Acquire: pairs with the release store in `release`; the previous owner's stores are seen.
+        words[entry::STATE]
+            .compare_exchange(state, generation << 32 | entry::LIVE, Ordering::AcqRel, Ordering::Relaxed)
+            .ok()?;
+        for (at, value) in [
+            (entry::TID, u64::from(tid)),
+            (entry::SINCE, since),
+            (entry::NAME, name[0]),
+            (entry::NAME + 1, name[1]),
+            (entry::GENERATION_START, words[entry::HEAD].load(Ordering::Relaxed)),
+            (entry::CALL_DEPTH, 0),
+            (entry::RANGE_DEPTH, 0),
+        ] {
+            words[at].store(value, Ordering::Relaxed);
+        }
+        let offset = words[entry::RING_OFFSET].load(Ordering::Relaxed);
+        let slots = words[entry::RING_SLOTS].load(Ordering::Relaxed);
+        let ring = self.extent(Extent { offset, length: slots * (SLOT_WORDS * 8) as u64 });
+        let totals = self.words(Region::Totals).get(index * 2 * TOTALS..(index + 1) * 2 * TOTALS)?;
+        Some(Claim {
+            ring: RingWriter::new(ring, &words[entry::HEAD], &words[entry::RECORDS])?,
+            entry: EntryWriter::new(words, totals)?,
+            generation: generation as u32,
+        })
+    }
+
+    /// Marks entry `index` as done: its thread has ended.
+    pub fn release(&self, index: usize) {
+        if let Some(words) = self.entry(index) {
+            let state = words[entry::STATE].load(Ordering::Relaxed);
+            // Release: pairs with the acquire in `claim`.
+            words[entry::STATE].store(state & !0xffff_ffff | entry::DONE, Ordering::Release);
+        }
+    }
+
+    /// A process-wide counter, by its offset in [`counter`].
+    pub fn counter(&self, at: usize) -> Option<&AtomicU64> {
+        self.words(Region::Counters).get(at)
+    }
+
+    /// The writer for facts; none in a chained file.
+    pub fn facts(&self) -> Option<FactWriter<'_>> {
+        let counters = self.words(Region::Counters);
+        let slots = self.words(Region::Facts);
+        (counters.len() == counter::WORDS && !slots.is_empty())
+            .then(|| FactWriter::new(slots, &counters[counter::FACTS_USED], &counters[counter::FACTS_FULL]))
+    }
+
+    /// The writer for strings; none in a chained file.
+    pub fn strings(&self) -> Option<StringWriter<'_>> {
+        let counters = self.words(Region::Counters);
+        let index = self.words(Region::StringIndex);
+        (counters.len() == counter::WORDS && !index.is_empty()).then(|| {
+            StringWriter::new(
+                index,
+                self.words(Region::StringBytes),
+                &counters[counter::STRINGS],
+                &counters[counter::STRING_WORDS],
+                &counters[counter::STRINGS_FULL],
+            )
+        })
+    }
+
+    /// The words of queue place `index`, see [`queue`].
+    pub fn queue(&self, index: usize) -> Option<Words<'_>> {
+        self.words(Region::Queues).get(index * queue::WORDS..(index + 1) * queue::WORDS)
+    }
+
+    /// The words of open start/stop range `index`, see [`open_range`].
+    pub fn open_range(&self, index: usize) -> Option<Words<'_>> {
+        self.words(Region::OpenRanges).get(index * open_range::WORDS..(index + 1) * open_range::WORDS)
+    }
+
+    /// Keeps a calibration sample; words as in [`clock`], `sample[0]` is ignored. One writer at a time.
+    pub fn calibrate(&self, sample: [u64; clock::WORDS]) {
+        let Some(count) = self.counter(counter::CALIBRATIONS) else { return };
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let place = if number == 0 { 0 } else { 1 + (number as usize - 1) % (clock::SAMPLES - 1) };
+        let Some(words) = self.words(Region::Clock).get(place * clock::WORDS..(place + 1) * clock::WORDS) else {
+            return;
+        };
+        words[clock::SEQUENCE].store(2 * number + 1, Ordering::Relaxed);
+        crate::sync::fence(Ordering::Release);
+        for (to, value) in words.iter().zip(sample).skip(1) {
+            to.store(value, Ordering::Relaxed);
+        }
+        // Release: pairs with the reader's second look at the sequence.
+        words[clock::SEQUENCE].store(2 * number + 2, Ordering::Release);
+    }
+}
+
+/// What a thread got by [`RingFile::claim`].
+pub struct Claim<'m> {
+    /// Its ring.
+    pub ring: RingWriter<'m>,
+    /// Its directory entry.
+    pub entry: EntryWriter<'m>,
+    /// Life of the entry, from 1.
+    pub generation: u32,
+}
+
+#[expect(unsafe_code, reason = "open with O_NOFOLLOW and a mode needs the C library's call")]
+fn open_new(path: &Path) -> io::Result<File> {
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: `name` is a terminated string that lives during the call. A raw system call, because an emulated driver
+    // may stand in for the library's open.
+    let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags, 0o600) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened and is owned by nobody else.
+    Ok(unsafe { File::from_raw_fd(fd as i32) })
+}
+
+#[expect(unsafe_code, reason = "fallocate and fstatfs have no safe form in std")]
+fn fill(mut file: &File, header: &Header, spec: &Spec) -> io::Result<()> {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    let mut facts = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the descriptor is open and `facts` has room for the answer.
+    let known = unsafe { libc::fstatfs(file.as_raw_fd(), facts.as_mut_ptr()) };
+    // SAFETY: zero is a valid value of every field, and the call filled it when it succeeded.
+    let kind = unsafe { facts.assume_init() }.f_type;
+    if known != 0 || (kind != TMPFS && kind != RAMFS) {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "the session's directory is not on tmpfs"));
+    }
+    // SAFETY: the descriptor is open; the call touches no memory of ours.
+    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, header.size as i64) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    file.write_all(&header.encode())?;
+    let directory = header.region(Region::Directory);
+    let mut at = header.region(Region::Rings).offset;
+    for (index, slots) in spec.rings.iter().enumerate() {
+        let words = directory.offset + (index * entry::WORDS * 8) as u64;
+        file.write_all_at(&at.to_le_bytes(), words + (entry::RING_OFFSET * 8) as u64)?;
+        file.write_all_at(&slots.to_le_bytes(), words + (entry::RING_SLOTS * 8) as u64)?;
+        at += slots * (SLOT_WORDS * 8) as u64;
+    }
+    Ok(())
+}
+
+#[expect(unsafe_code, reason = "renameat2 has no safe form in std")]
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    let from_name = CString::new(from.as_os_str().as_bytes())?;
+    let to_name = CString::new(to.as_os_str().as_bytes())?;
+    let (cwd, flags) = (libc::AT_FDCWD, libc::RENAME_NOREPLACE);
+    // SAFETY: both names are terminated strings that live during the call.
+    match unsafe { libc::syscall(libc::SYS_renameat2, cwd, from_name.as_ptr(), cwd, to_name.as_ptr(), flags) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[expect(unsafe_code, reason = "flock has no safe form in std for a mapping's lock")]
+fn lock(file: &File) {
+    // The lock belongs to the open file description, which the mapping keeps after the descriptor is closed.
+    // SAFETY: the descriptor is open; a failure only costs the early notice of death.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+}

@@ -1,0 +1,649 @@
+//! The reader's side: `pread` into private copies, so that nothing a writer does can be more than a wrong number.
+//!
+//! One [`Reader`] a file. [`Reader::poll`] hands everything new to a [`Sink`]: strings and facts before the records that
+//! name them. A record is accepted only when the head read *after* the data says that its slots cannot have been
+//! overwritten meanwhile. What was skipped is counted to the record by the ordinals in the headers: seen + lost =
+//! written, by thread, always.
+//!
+//! Absent on purpose: mapping, `unsafe`, trust.
+
+use crate::layout::{Header, LayoutError, PAGE, Region, clock, counter, entry, open_range, queue};
+use crate::record::{CONTINUATION, Domain, Head, MAX_SLOTS, SLOT_BYTES, SLOT_WORDS, Slot, TOTALS, totals_operation};
+use crate::writer::MAX_TEXT;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Bytes that can be read by position: a file, or a buffer in tests.
+pub trait Bytes {
+    /// Reads at `offset`; short at the end.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+    /// Bytes there are now.
+    fn size(&self) -> io::Result<u64>;
+}
+
+impl Bytes for File {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        FileExt::read_at(self, into, offset)
+    }
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+impl Bytes for Vec<u8> {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|at| self.get(at..)).unwrap_or_default();
+        let count = rest.len().min(into.len());
+        into[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+}
+
+/// Which thread wrote a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Thread {
+    /// Entry of the directory.
+    pub index: u32,
+    /// Kernel thread id; 0 when its start was lost and the entry has another owner by now.
+    pub tid: u32,
+}
+
+/// Receives what a poll found, in an order in which every id is known before it is used.
+pub trait Sink {
+    /// A text got an id.
+    fn string(&mut self, id: u32, text: &[u8]);
+    /// A fact.
+    fn fact(&mut self, slots: &[Slot]);
+    /// A calibration sample, words as in [`clock`].
+    fn calibration(&mut self, sample: &[u64; clock::WORDS]);
+    /// A record of a thread.
+    fn record(&mut self, thread: Thread, slots: &[Slot]);
+    /// Records of a thread that were overwritten before they could be read.
+    fn lost(&mut self, thread: Thread, records: u64);
+}
+
+/// Where the reader stands in one ring.
+#[derive(Clone, Debug, Default)]
+struct Cursor {
+    ring_offset: u64,
+    ring_slots: u64,
+    next: u64,
+    /// Ordinal that the next record will have when nothing is lost.
+    ordinal: u64,
+    tid: u32,
+    seen: u64,
+    lost: u64,
+    written: u64,
+    damaged: bool,
+}
+
+/// Exact accounting of one thread's ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Records accepted.
+    pub seen: u64,
+    /// Records that were overwritten before they were read.
+    pub lost: u64,
+    /// Records that the writer says it wrote.
+    pub written: u64,
+}
+
+/// What one poll did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Records handed over.
+    pub records: u64,
+    /// Records found lost.
+    pub lost: u64,
+    /// The fullest ring, in 1/1000 of its size, at the time of the poll.
+    pub fill: u32,
+}
+
+/// Is the writer still there?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The writer may still be writing.
+    No,
+    /// The writer is gone: what is not committed never will be.
+    Yes,
+}
+
+/// An API call that has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// Thread in the call.
+    pub thread: Thread,
+    /// Enter, ticks.
+    pub start: u64,
+    /// Domain of the operation.
+    pub domain: Domain,
+    /// Operation.
+    pub op: u16,
+    /// Correlation id.
+    pub correlation: u64,
+    /// Nesting level, from 0.
+    pub level: u16,
+}
+
+/// A ROC-TX range that was not closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRange {
+    /// Thread that opened it.
+    pub thread: Thread,
+    /// When, ticks.
+    pub start: u64,
+    /// Correlation id.
+    pub correlation: u64,
+    /// Id of a start/stop range, 0 for push/pop.
+    pub range_id: u64,
+    /// String id of a long text, else 0.
+    pub text_id: u32,
+    /// Nesting level, from 0.
+    pub level: u16,
+    /// The text, when short.
+    pub text: Vec<u8>,
+}
+
+/// A dispatch that was submitted and not seen complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// Submit, ticks.
+    pub submit: u64,
+    /// Address of the kernel descriptor.
+    pub kernel_object: u64,
+    /// Correlation id of the launch.
+    pub correlation: u64,
+    /// Number of the dispatch in its process.
+    pub dispatch_id: u64,
+}
+
+/// What a queue has to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueWork {
+    /// Dense queue id.
+    pub id: u32,
+    /// Dispatches submitted.
+    pub submitted: u64,
+    /// Dispatches seen complete.
+    pub completed: u64,
+    /// Dispatches that ran without a time.
+    pub untimed: u64,
+    /// Those in flight that are kept, oldest first.
+    pub in_flight: Vec<InFlight>,
+}
+
+/// What runs now, or was running when the process ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenWork {
+    /// Open API calls.
+    pub calls: Vec<OpenCall>,
+    /// Open ranges.
+    pub ranges: Vec<OpenRange>,
+    /// Queues in use.
+    pub queues: Vec<QueueWork>,
+}
+
+/// Exact count and time of an operation, from the writer's own totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationTotal {
+    /// Domain of the operation.
+    pub domain: Domain,
+    /// Operation.
+    pub op: u16,
+    /// Calls that returned.
+    pub calls: u64,
+    /// Time in them, ticks.
+    pub ticks: u64,
+}
+
+/// A reader of one ring file.
+pub struct Reader<B> {
+    bytes: B,
+    header: Header,
+    threads: Vec<Cursor>,
+    facts: u64,
+    strings: u64,
+    calibrations: [u64; clock::SAMPLES],
+    buffer: Vec<u8>,
+}
+
+const BATCH_SLOTS: u64 = 4096;
+
+impl<B: Bytes> Reader<B> {
+    /// Checks the header and the directory of a ring file.
+    pub fn open(bytes: B) -> Result<Self, OpenError> {
+        let size = bytes.size().map_err(OpenError::Io)?;
+        let mut page = vec![0u8; PAGE];
+        let got = read_full(&bytes, 0, &mut page).map_err(OpenError::Io)?;
+        let header = Header::decode(&page[..got], size).map_err(OpenError::Layout)?;
+        let entries = (header.region(Region::Directory).length as usize / (entry::WORDS * 8))
+            .min(crate::layout::MAX_ENTRIES);
+        let threads = vec![Cursor::default(); entries];
+        let calibrations = [0; clock::SAMPLES];
+        Ok(Self { bytes, header, threads, facts: 0, strings: 0, calibrations, buffer: Vec::new() })
+    }
+
+    /// Who wrote the file.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Where the bytes come from.
+    pub fn bytes(&self) -> &B {
+        &self.bytes
+    }
+
+    /// Hands everything new to `sink`.
+    pub fn poll(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<Progress> {
+        // Heads first: what they announce was named by strings and facts before.
+        let heads = self.heads()?;
+        self.poll_strings(ended, sink)?;
+        self.poll_facts(ended, sink)?;
+        self.poll_clock(sink)?;
+        let mut progress = Progress::default();
+        for (index, head) in heads.iter().enumerate() {
+            self.poll_thread(index, *head, sink, &mut progress)?;
+        }
+        Ok(progress)
+    }
+
+    /// Accounting of every ring that was ever used.
+    pub fn accounts(&self) -> Vec<(Thread, Account)> {
+        let used = self.threads.iter().enumerate().filter(|(_, cursor)| cursor.written > 0 || cursor.next > 0);
+        used.map(|(index, c)| {
+            let thread = Thread { index: index as u32, tid: c.tid };
+            (thread, Account { seen: c.seen, lost: c.lost, written: c.written })
+        })
+        .collect()
+    }
+
+    /// Process-wide counters, by their offsets in [`counter`].
+    pub fn counters(&self) -> io::Result<[u64; counter::WORDS]> {
+        let mut words = [0; counter::WORDS];
+        for (to, word) in words.iter_mut().zip(self.region_words(Region::Counters, 0, counter::WORDS)?) {
+            *to = word;
+        }
+        Ok(words)
+    }
+
+    /// What runs now.
+    pub fn open_work(&self) -> io::Result<OpenWork> {
+        let mut work = OpenWork::default();
+        for index in 0..self.threads.len() {
+            let words = self.region_words(Region::Directory, index * entry::WORDS, entry::WORDS)?;
+            if words.len() == entry::WORDS && words[entry::STATE] & 0xffff_ffff == entry::LIVE {
+                let thread = Thread { index: index as u32, tid: words[entry::TID] as u32 };
+                open_calls(thread, &words, &mut work.calls);
+                open_ranges(thread, &words, &mut work.ranges);
+            }
+        }
+        for index in 0..open_range::RANGES {
+            let words = self.region_words(Region::OpenRanges, index * open_range::WORDS, open_range::WORDS)?;
+            if words.len() == open_range::WORDS && words[open_range::ID] != 0 {
+                work.ranges.push(started_range(&words));
+            }
+        }
+        for index in 0..queue::QUEUES {
+            let words = self.region_words(Region::Queues, index * queue::WORDS, queue::WORDS)?;
+            if words.len() == queue::WORDS && words[queue::ID] != 0 {
+                work.queues.push(queue_work(&words));
+            }
+        }
+        Ok(work)
+    }
+
+    /// Exact totals of all operations over all threads, kept by the writer: right even when records were lost.
+    pub fn totals(&self) -> io::Result<Vec<OperationTotal>> {
+        let mut sums = vec![(0u64, 0u64); TOTALS];
+        for index in 0..self.threads.len() {
+            let words = self.region_words(Region::Totals, index * 2 * TOTALS, 2 * TOTALS)?;
+            for (sum, pair) in sums.iter_mut().zip(words.chunks_exact(2)) {
+                sum.0 = sum.0.wrapping_add(pair[0]);
+                sum.1 = sum.1.wrapping_add(pair[1]);
+            }
+        }
+        let named = sums.into_iter().enumerate().filter(|(_, sum)| sum.0 > 0);
+        Ok(named
+            .filter_map(|(index, (calls, ticks))| {
+                let (domain, op) = totals_operation(index)?;
+                Some(OperationTotal { domain, op, calls, ticks })
+            })
+            .collect())
+    }
+
+    fn heads(&mut self) -> io::Result<Vec<Option<u64>>> {
+        let mut heads = Vec::with_capacity(self.threads.len());
+        let rings = self.header.region(Region::Rings);
+        for index in 0..self.threads.len() {
+            let words = self.region_words(Region::Directory, index * entry::WORDS, entry::RECORDS + 1)?;
+            let cursor = &mut self.threads[index];
+            if words.len() <= entry::RECORDS || words[entry::STATE] == entry::FREE || cursor.damaged {
+                heads.push(None);
+                continue;
+            }
+            if cursor.ring_slots == 0 {
+                let (offset, slots) = (words[entry::RING_OFFSET], words[entry::RING_SLOTS]);
+                let end = slots.checked_mul(SLOT_BYTES as u64).and_then(|length| offset.checked_add(length));
+                let fits = offset >= rings.offset && end.is_some_and(|end| end <= rings.offset + rings.length);
+                if !fits || !slots.is_power_of_two() || slots < 2 * MAX_SLOTS as u64 {
+                    cursor.damaged = true;
+                    heads.push(None);
+                    continue;
+                }
+                (cursor.ring_offset, cursor.ring_slots) = (offset, slots);
+            }
+            if cursor.tid == 0 {
+                cursor.tid = words[entry::TID] as u32;
+            }
+            cursor.written = words[entry::RECORDS];
+            heads.push(Some(words[entry::HEAD]));
+        }
+        Ok(heads)
+    }
+
+    fn poll_thread(
+        &mut self,
+        index: usize,
+        head: Option<u64>,
+        sink: &mut dyn Sink,
+        progress: &mut Progress,
+    ) -> io::Result<()> {
+        let Some(head) = head else { return Ok(()) };
+        let slots = self.threads[index].ring_slots;
+        let behind = head.saturating_sub(self.threads[index].next);
+        progress.fill = progress.fill.max((behind.min(slots) * 1000 / slots) as u32);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let result = (|| {
+            while self.threads[index].next < head {
+                let cursor = &self.threads[index];
+                let oldest = head.saturating_sub(slots.saturating_sub(MAX_SLOTS as u64));
+                let from = cursor.next.max(oldest);
+                let count = (head - from).min(BATCH_SLOTS).min(slots);
+                let got = self.read_slots(index, from, count, &mut buffer)?;
+                // The head as it stands after the data was copied decides what of it is whole.
+                let after = self.region_words(Region::Directory, index * entry::WORDS + entry::HEAD, 1)?;
+                let after = after.first().copied().unwrap_or(head).max(head);
+                let whole = (after + MAX_SLOTS as u64).saturating_sub(slots);
+                let before = (self.threads[index].seen, self.threads[index].lost);
+                let done = self.accept(index, from, &buffer[..got], whole, from + count == head, sink);
+                let cursor = &mut self.threads[index];
+                progress.records += cursor.seen - before.0;
+                progress.lost += cursor.lost - before.1;
+                cursor.next = done;
+                if got < count as usize * SLOT_BYTES {
+                    // The file was cut: what is missing stays missing.
+                    cursor.damaged = true;
+                    break;
+                }
+            }
+            Ok(())
+        })();
+        self.buffer = buffer;
+        result
+    }
+
+    /// Takes the whole records out of a copied run of slots; returns the index to go on from.
+    fn accept(&mut self, index: usize, from: u64, copied: &[u8], whole: u64, last: bool, sink: &mut dyn Sink) -> u64 {
+        let mut slots = [[0u64; SLOT_WORDS]; MAX_SLOTS];
+        let count = (copied.len() / SLOT_BYTES) as u64;
+        let end = from + count;
+        let mut at = from.max(whole.min(end));
+        while at < end {
+            let first = slot_at(copied, at - from);
+            let head = Head(first[0]);
+            let used = u64::from(head.slots());
+            let is_head = head.kind() != CONTINUATION && head.kind() != 0 && used >= 1 && used <= MAX_SLOTS as u64;
+            if first[7] != at + 1 || !is_head {
+                // In the middle of a record whose head was overwritten.
+                at += 1;
+                continue;
+            }
+            if at + used > end {
+                // The rest is in the next run; at the head itself the writer would lie, so pass over it.
+                return if last || at == from { end } else { at };
+            }
+            let mut good = true;
+            slots[0] = first;
+            for i in 1..used {
+                let slot = slot_at(copied, at + i - from);
+                good &= slot[7] == at + i + 1 && Head(slot[0]).kind() == CONTINUATION;
+                slots[i as usize] = slot;
+            }
+            if good {
+                self.deliver(index, head, &slots[..used as usize], sink);
+                at += used;
+            } else {
+                at += 1;
+            }
+        }
+        end
+    }
+
+    fn deliver(&mut self, index: usize, head: Head, slots: &[Slot], sink: &mut dyn Sink) {
+        let cursor = &mut self.threads[index];
+        let gap = u64::from(head.ordinal().wrapping_sub(cursor.ordinal as u32));
+        if gap > 0 {
+            cursor.lost += gap;
+            sink.lost(Thread { index: index as u32, tid: cursor.tid }, gap);
+        }
+        if head.kind() == crate::record::ThreadStart::KIND {
+            cursor.tid = crate::record::ThreadStart::decode(slots).tid;
+        }
+        cursor.ordinal += gap + 1;
+        cursor.seen += 1;
+        sink.record(Thread { index: index as u32, tid: cursor.tid }, slots);
+    }
+
+    fn read_slots(&self, index: usize, from: u64, count: u64, into: &mut Vec<u8>) -> io::Result<usize> {
+        let cursor = &self.threads[index];
+        into.resize(count as usize * SLOT_BYTES, 0);
+        let start = from & (cursor.ring_slots - 1);
+        let first = count.min(cursor.ring_slots - start) as usize * SLOT_BYTES;
+        let (one, two) = into.split_at_mut(first);
+        let mut got = read_full(&self.bytes, cursor.ring_offset + start * SLOT_BYTES as u64, one)?;
+        if got == one.len() && !two.is_empty() {
+            got += read_full(&self.bytes, cursor.ring_offset, two)?;
+        }
+        Ok(got)
+    }
+
+    fn poll_strings(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<()> {
+        let index = self.header.region(Region::StringIndex);
+        let bytes = self.header.region(Region::StringBytes);
+        let given = self.region_words(Region::Counters, counter::STRINGS, 1)?;
+        let given = given.first().copied().unwrap_or(0).min((index.length / 8).saturating_sub(1));
+        while self.strings < given {
+            let count = (given - self.strings).min(4096) as usize;
+            let words = self.region_words(Region::StringIndex, self.strings as usize + 1, count)?;
+            if words.is_empty() {
+                break;
+            }
+            for word in words {
+                if word == 0 && ended == Ended::No {
+                    return Ok(());
+                }
+                self.strings += 1;
+                let offset = (word & !(1 << 63)) >> 20;
+                let length = (word & 0xf_ffff) as usize;
+                if word == 0 || length > MAX_TEXT || offset * 8 + length as u64 > bytes.length {
+                    continue;
+                }
+                let mut text = vec![0u8; length];
+                let got = read_full(&self.bytes, bytes.offset + offset * 8, &mut text)?;
+                sink.string(self.strings as u32, &text[..got]);
+            }
+        }
+        Ok(())
+    }
+
+    fn poll_facts(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<()> {
+        let room = self.header.region(Region::Facts).length / SLOT_BYTES as u64;
+        let given = self.region_words(Region::Counters, counter::FACTS_USED, 1)?;
+        let given = given.first().copied().unwrap_or(0).min(room);
+        while self.facts < given {
+            let count = (given - self.facts).min(1024);
+            let words =
+                self.region_words(Region::Facts, self.facts as usize * SLOT_WORDS, count as usize * SLOT_WORDS)?;
+            let slots = words.as_chunks::<SLOT_WORDS>().0;
+            let mut at = 0;
+            while at < slots.len() {
+                let number = self.facts + at as u64;
+                let used = (Head(slots[at][0]).slots() as usize).clamp(1, MAX_SLOTS);
+                let Some(run) = slots.get(at..at + used) else { break };
+                let committed = run.iter().enumerate().all(|(i, slot)| slot[7] == number + i as u64 + 1);
+                if committed && Head(run[0][0]).kind() != CONTINUATION {
+                    sink.fact(run);
+                    at += used;
+                } else if ended == Ended::Yes {
+                    at += 1;
+                } else {
+                    break;
+                }
+            }
+            if at == 0 {
+                break;
+            }
+            self.facts += at as u64;
+        }
+        Ok(())
+    }
+
+    fn poll_clock(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        let words = self.region_words(Region::Clock, 0, clock::WORDS * clock::SAMPLES)?;
+        for (place, sample) in words.as_chunks::<{ clock::WORDS }>().0.iter().enumerate() {
+            let sequence = sample[clock::SEQUENCE];
+            if sequence == 0 || sequence % 2 == 1 || sequence == self.calibrations[place] {
+                continue;
+            }
+            let again = self.region_words(Region::Clock, place * clock::WORDS, 1)?;
+            if again.first() == Some(&sequence) {
+                self.calibrations[place] = sequence;
+                sink.calibration(sample);
+            }
+        }
+        Ok(())
+    }
+
+    /// Words of a region; fewer than asked when the region or the file ends before.
+    fn region_words(&self, kind: Region, from: usize, count: usize) -> io::Result<Vec<u64>> {
+        let extent = self.header.region(kind);
+        let start = (from as u64).saturating_mul(8).min(extent.length);
+        let length = (count as u64 * 8).min(extent.length - start);
+        let mut raw = vec![0u8; length as usize];
+        let got = read_full(&self.bytes, extent.offset + start, &mut raw)?;
+        Ok(raw[..got].as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+}
+
+/// Why a ring file could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The file could not be read.
+    Io(io::Error),
+    /// The file is not a ring that this build reads.
+    Layout(LayoutError),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "{error}"),
+            Self::Layout(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+fn read_full(bytes: &impl Bytes, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+    let mut got = 0;
+    while got < into.len() {
+        match bytes.read_at(offset + got as u64, &mut into[got..]) {
+            Ok(0) => break,
+            Ok(count) => got += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(got)
+}
+
+fn slot_at(copied: &[u8], index: u64) -> Slot {
+    let mut slot = [0u64; SLOT_WORDS];
+    let at = index as usize * SLOT_BYTES;
+    if let Some(bytes) = copied.get(at..at + SLOT_BYTES) {
+        for (word, raw) in slot.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*raw);
+        }
+    }
+    slot
+}
+
+fn open_calls(thread: Thread, words: &[u64], into: &mut Vec<OpenCall>) {
+    let depth = (words[entry::CALL_DEPTH] as usize).min(entry::CALLS);
+    for level in 0..depth {
+        let at = entry::CALL_STACK + level * 3;
+        into.push(OpenCall {
+            thread,
+            start: words[at],
+            domain: Domain((words[at + 1] >> 16) as u8),
+            op: words[at + 1] as u16,
+            correlation: words[at + 2],
+            level: level as u16,
+        });
+    }
+}
+
+fn text_of(words: &[u64], length: usize) -> Vec<u8> {
+    let mut text: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    text.truncate(length);
+    text
+}
+
+fn open_ranges(thread: Thread, words: &[u64], into: &mut Vec<OpenRange>) {
+    let depth = (words[entry::RANGE_DEPTH] as usize).min(entry::RANGES);
+    for level in 0..depth {
+        let at = entry::RANGE_STACK + level * entry::RANGE_WORDS;
+        into.push(OpenRange {
+            thread,
+            start: words[at],
+            correlation: words[at + 1],
+            range_id: 0,
+            text_id: words[at + 2] as u32,
+            level: level as u16,
+            text: text_of(&words[at + 3..at + entry::RANGE_WORDS], (words[at + 2] >> 32) as usize),
+        });
+    }
+}
+
+fn started_range(words: &[u64]) -> OpenRange {
+    OpenRange {
+        thread: Thread { index: u32::MAX, tid: words[open_range::TID] as u32 },
+        start: words[open_range::START],
+        correlation: words[open_range::CORRELATION],
+        range_id: words[open_range::ID],
+        text_id: words[open_range::SIZES] as u32,
+        level: 0,
+        text: text_of(&words[open_range::TEXT..], (words[open_range::SIZES] >> 32) as usize),
+    }
+}
+
+fn queue_work(words: &[u64]) -> QueueWork {
+    let mut in_flight: Vec<InFlight> = words[queue::HEADER..]
+        .chunks_exact(queue::SLOT_WORDS)
+        .filter(|slot| slot[0] != 0)
+        .map(|slot| InFlight { submit: slot[0], kernel_object: slot[1], correlation: slot[2], dispatch_id: slot[3] })
+        .collect();
+    in_flight.sort_by_key(|work| work.dispatch_id);
+    QueueWork {
+        id: words[queue::ID] as u32,
+        submitted: words[queue::SUBMITTED],
+        completed: words[queue::COMPLETED],
+        untimed: words[queue::UNTIMED],
+        in_flight,
+    }
+}

@@ -1,0 +1,69 @@
+//! The session: a directory on tmpfs that viewer and collectors share, and its control file.
+//!
+//! `<base>/<session>/` holds one ring file per traced process and a `control` file of words that viewers write and
+//! collectors map read-only. Last writer wins.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Environment: the session directory, handed to the traced process.
+pub const ENV_SESSION: &str = "ROCTOP_SESSION";
+/// Environment: slots of an application thread's ring.
+pub const ENV_RING: &str = "ROCTOP_RING_SLOTS";
+/// Environment: private, starts the demo back-end.
+pub const ENV_DEMO: &str = "ROCTOP_DEMO_WORKER";
+/// Name of the control file.
+pub const CONTROL: &str = "control";
+/// Ending of ring files.
+pub const RING: &str = "ring";
+/// Bytes of the control file.
+pub const CONTROL_BYTES: usize = 4096;
+
+/// Words of the control file.
+pub mod control {
+    /// 1 recording, 0 paused.
+    pub const RECORDING: usize = 0;
+    /// Bits of [`super::wanted`].
+    pub const WANTED: usize = 1;
+}
+
+/// What is wanted of the collectors, bits of a control word.
+pub mod wanted {
+    /// HIP API calls.
+    pub const HIP_API: u64 = 1;
+    /// HSA API calls.
+    pub const HSA_API: u64 = 2;
+    /// Dispatches.
+    pub const DISPATCH: u64 = 4;
+    /// Copies.
+    pub const COPY: u64 = 8;
+    /// ROC-TX.
+    pub const MARKER: u64 = 16;
+}
+
+/// The directory under which this user's sessions lie: `/dev/shm/roctop-<uid>`, else under `XDG_RUNTIME_DIR`.
+pub fn base(uid: u32, runtime_dir: Option<&Path>) -> Vec<PathBuf> {
+    let mut bases = vec![PathBuf::from(format!("/dev/shm/roctop-{uid}"))];
+    bases.extend(runtime_dir.map(|dir| dir.join("roctop")));
+    bases
+}
+
+/// Makes `dir` for this user alone, or checks that it is so.
+pub fn private_dir(dir: &Path, uid: u32) -> io::Result<()> {
+    match std::fs::DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let facts = std::fs::symlink_metadata(dir)?;
+    if !facts.is_dir() || facts.uid() != uid || facts.mode() & 0o077 != 0 {
+        let text = format!("{} exists and is not a directory of mode 0700 that belongs to you", dir.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    Ok(())
+}
+
+/// The name of a process's ring file.
+pub fn ring_name(pid: u32, start_ticks: u64, ordinal: u32) -> String {
+    if ordinal == 0 { format!("{pid}-{start_ticks}.{RING}") } else { format!("{pid}-{start_ticks}.{ordinal}.{RING}") }
+}

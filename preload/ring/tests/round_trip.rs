@@ -1,0 +1,132 @@
+//! A ring file written and read by the real parts, on the machine's tmpfs.
+
+use roctop_ring::layout::{Header, Spec, clock};
+use roctop_ring::map::RingFile;
+use roctop_ring::reader::{Ended, Reader, Sink, Thread};
+use roctop_ring::record::{ApiCall, Body, Dispatch, Domain, Head, KernelSymbol, Marker, Slot, decode};
+use std::path::PathBuf;
+
+#[derive(Default)]
+struct Seen {
+    strings: Vec<(u32, Vec<u8>)>,
+    facts: Vec<Body>,
+    records: Vec<(u32, Body)>,
+    lost: u64,
+    calibrations: usize,
+}
+
+impl Sink for Seen {
+    fn string(&mut self, id: u32, text: &[u8]) {
+        self.strings.push((id, text.to_vec()));
+    }
+    fn fact(&mut self, slots: &[Slot]) {
+        self.facts.push(decode(slots));
+    }
+    fn calibration(&mut self, _: &[u64; clock::WORDS]) {
+        self.calibrations += 1;
+    }
+    fn record(&mut self, thread: Thread, slots: &[Slot]) {
+        self.records.push((thread.index, decode(slots)));
+    }
+    fn lost(&mut self, _: Thread, records: u64) {
+        self.lost += records;
+    }
+}
+
+struct Directory(PathBuf);
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(format!("/dev/shm/roctop-test-{}-{name}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+}
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn file(dir: &Directory, slots: u64) -> RingFile {
+    let spec = Spec { ordinal: 0, rings: vec![slots, 64], facts: 64, strings: 64, string_bytes: 4096 };
+    RingFile::create(&dir.0, "1-1.ring", &spec, Header { pid: 1, ..Header::default() }).unwrap()
+}
+
+fn call(n: u64) -> ApiCall {
+    ApiCall { start: n, end: n + 1, correlation: n, op: 7, ..ApiCall::default() }
+}
+
+#[test]
+fn what_is_written_is_read_once_and_in_order() {
+    let dir = Directory::new("order");
+    let ring = file(&dir, 1024);
+    let claim = ring.claim(0, 42, 1, [0; 2]).unwrap();
+    let name = ring.strings().unwrap().add(b"kernel");
+    let symbol = KernelSymbol { kernel_object: 9, name, ..KernelSymbol::default() };
+    assert!(ring.facts().unwrap().append(KernelSymbol::head(0, Domain::NONE), &symbol.payload()));
+    ring.calibrate([0, 1, 2, 3, 4, 5, 6, 7]);
+    let mut reader = Reader::open(std::fs::File::open(ring.path()).unwrap()).unwrap();
+    let mut seen = Seen::default();
+    let dispatch = Dispatch { kernel_object: 9, grid_x: 5, ..Dispatch::default() };
+    for n in 0..100 {
+        claim.ring.push(ApiCall::head(0, Domain::HIP), &call(n).payload());
+        claim.ring.push(Dispatch::head(0, Domain::NONE), &dispatch.payload());
+        let text = Marker::payload([n, n], 0, 0, 0, 0, b"a text of more than eight bytes");
+        let used = Marker::slots(31);
+        claim.ring.push(Head::new(Marker::MARK, 0, used as u8, 7), &text[..used]);
+        if n % 7 == 0 {
+            reader.poll(Ended::No, &mut seen).unwrap();
+        }
+    }
+    reader.poll(Ended::Yes, &mut seen).unwrap();
+    assert_eq!(seen.strings, [(1, b"kernel".to_vec())]);
+    assert_eq!(seen.facts, [Body::KernelSymbol(symbol)]);
+    assert_eq!((seen.records.len(), seen.lost, seen.calibrations), (300, 0, 1));
+    for (n, three) in seen.records.chunks(3).enumerate() {
+        assert_eq!(three[0].1, Body::ApiCall(call(n as u64)));
+        assert_eq!(three[1].1, Body::Dispatch(dispatch));
+        assert!(matches!(&three[2].1, Body::Mark(m) if m.text == b"a text of more than eight bytes"));
+    }
+}
+
+#[test]
+fn a_lapped_reader_counts_exactly_what_it_missed() {
+    let dir = Directory::new("lapped");
+    let ring = file(&dir, 64);
+    let claim = ring.claim(0, 42, 1, [0; 2]).unwrap();
+    let mut reader = Reader::open(std::fs::File::open(ring.path()).unwrap()).unwrap();
+    let mut seen = Seen::default();
+    let mut written = 0;
+    for burst in [3u64, 500, 10, 64, 57, 56, 1000, 1] {
+        for n in 0..burst {
+            if n % 3 == 0 {
+                claim.ring.push(Dispatch::head(0, Domain::NONE), &Dispatch::default().payload());
+            } else {
+                claim.ring.push(ApiCall::head(0, Domain::HIP), &call(n).payload());
+            }
+        }
+        written += burst;
+        reader.poll(Ended::No, &mut seen).unwrap();
+        assert_eq!(seen.records.len() as u64 + seen.lost, written);
+    }
+    assert!(seen.lost > 1000);
+    let (_, account) = reader.accounts()[0];
+    assert_eq!((account.seen + account.lost, account.written), (written, written));
+}
+
+#[test]
+fn open_calls_and_ranges_are_seen_from_outside() {
+    let dir = Directory::new("open");
+    let ring = file(&dir, 64);
+    let claim = ring.claim(1, 43, 1, [0; 2]).unwrap();
+    assert_eq!(claim.entry.open_call(10, Domain::HIP, 3, 100), 0);
+    assert_eq!(claim.entry.open_call(11, Domain::HSA_CORE, 4, 101), 100);
+    assert!(claim.entry.open_range(12, 102, 0, b"step 1"));
+    let reader = Reader::open(std::fs::File::open(ring.path()).unwrap()).unwrap();
+    let work = reader.open_work().unwrap();
+    assert_eq!(work.calls.iter().map(|c| (c.op, c.correlation)).collect::<Vec<_>>(), [(3, 100), (4, 101)]);
+    assert_eq!(work.ranges[0].text, b"step 1");
+    claim.entry.close_call(Domain::HSA_CORE, 4, 5);
+    assert_eq!(reader.open_work().unwrap().calls.len(), 1);
+    assert_eq!(reader.totals().unwrap()[0].ticks, 5);
+}
