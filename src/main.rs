@@ -1,2 +1,4 @@
-//! roctop.
+//! roctop: parse, run, exit code.
+#![forbid(unsafe_code)]
+
 fn main() {}

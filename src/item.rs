@@ -1,0 +1,413 @@
+//! What the store is fed with: decoded, dense, in one clock.
+//!
+//! A [`crate::decode::Decoder`] turns the records of one process into items: ids are dense and typed, texts are names
+//! interned for the whole session, every time is CLOCK_BOOTTIME in nanoseconds. Live sessions, recordings and scenarios
+//! all end in this one type, so that screen and exports cannot tell them apart.
+
+use std::sync::Arc;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $Name:ident)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+            pub struct $Name(pub u32);
+        )*
+    };
+}
+
+ids! {
+    /// A traced process, dense from 0 in order of appearance.
+    ProcessId
+    /// A thread of any process, dense over the session.
+    ThreadId
+    /// An agent of any process, dense over the session.
+    AgentId
+    /// A queue of any process, dense over the session.
+    QueueId
+    /// A stream of any process, dense over the session.
+    StreamId
+    /// A kernel: (code object, mangled name), dense over the session.
+    KernelId
+    /// An API operation: (domain, name), dense over the session.
+    OperationId
+    /// A marker's text, dense over the session.
+    TextId
+}
+
+/// Nanoseconds of CLOCK_BOOTTIME.
+pub type Nanos = u64;
+
+/// A span of time; `end` is not before `begin` unless the record was flagged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// When it began.
+    pub begin: Nanos,
+    /// When it ended.
+    pub end: Nanos,
+}
+
+impl Span {
+    /// Length in nanoseconds; 0 for a swapped span.
+    pub const fn duration(self) -> u64 {
+        self.end.saturating_sub(self.begin)
+    }
+}
+
+/// A traced process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Dense id.
+    pub id: ProcessId,
+    /// Process id in its own name space.
+    pub pid: u32,
+    /// Parent's process id.
+    pub parent: u32,
+    /// Rank under MPI or Slurm.
+    pub rank: Option<u32>,
+    /// Host name.
+    pub host: Arc<str>,
+    /// Executable's file name.
+    pub exe: Arc<str>,
+    /// Command line.
+    pub command: Arc<str>,
+    /// When its first record file was made.
+    pub since: Nanos,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It returned this code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// It is gone; how is not known.
+    Unknown,
+}
+
+/// Kind of an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentKind {
+    /// A CPU.
+    Cpu,
+    /// A GPU.
+    #[default]
+    Gpu,
+    /// Something else.
+    Other,
+}
+
+/// An agent as a process sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agent {
+    /// Dense id.
+    pub id: AgentId,
+    /// Whose agent.
+    pub process: ProcessId,
+    /// Kind.
+    pub kind: AgentKind,
+    /// Number among the agents of its kind, from 0: "GPU 0".
+    pub number: u32,
+    /// Driver topology node.
+    pub node: u32,
+    /// Name (`gfx906`).
+    pub name: Arc<str>,
+    /// Product name, empty when unknown.
+    pub product: Arc<str>,
+    /// Compute units.
+    pub compute_units: u32,
+    /// Lanes of a wave.
+    pub wave_size: u32,
+    /// Bytes of local memory.
+    pub memory: u64,
+}
+
+/// Registers that a kernel takes, decoded from its descriptor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// Architectural VGPRs a work-item.
+    pub vgpr: u32,
+    /// Accumulation VGPRs a work-item.
+    pub agpr: u32,
+    /// SGPRs a wave.
+    pub sgpr: u32,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kernel {
+    /// Dense id.
+    pub id: KernelId,
+    /// Mangled name, without `.kd`.
+    pub mangled: Arc<str>,
+    /// Demangled name with arguments.
+    pub name: Arc<str>,
+    /// Number of the symbol in its process, from 1 (rocprofv3's Kernel_Id).
+    pub symbol: u32,
+    /// Static LDS, bytes.
+    pub group_size: u32,
+    /// Registers, when the descriptor could be read.
+    pub registers: Option<Registers>,
+    /// One of the run-time's own kernels (`__amd_rocclr_*`).
+    pub internal: bool,
+}
+
+/// A queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// Dense id.
+    pub id: QueueId,
+    /// Whose queue.
+    pub process: ProcessId,
+    /// Number in its process, from 1.
+    pub number: u32,
+    /// Its agent.
+    pub agent: AgentId,
+}
+
+/// A stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stream {
+    /// Dense id.
+    pub id: StreamId,
+    /// Whose stream.
+    pub process: ProcessId,
+    /// Number in its process; 0 is the default stream.
+    pub number: u32,
+    /// Name that the program gave it, empty when none.
+    pub name: Arc<str>,
+}
+
+/// A thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Dense id.
+    pub id: ThreadId,
+    /// Whose thread.
+    pub process: ProcessId,
+    /// Kernel thread id.
+    pub tid: u32,
+    /// Name when it began.
+    pub name: Arc<str>,
+}
+
+/// An API operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Operation {
+    /// Dense id.
+    pub id: OperationId,
+    /// Domain number, see [`roctop_ring::record::Domain`].
+    pub domain: u8,
+    /// Name (`hipMemcpyAsync`).
+    pub name: Arc<str>,
+}
+
+/// An API call that returned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ApiCall {
+    /// Whose call.
+    pub process: ProcessId,
+    /// Thread that called.
+    pub thread: ThreadId,
+    /// What was called.
+    pub operation: OperationId,
+    /// Enter to exit.
+    pub span: Span,
+    /// Sparse correlation id, 0 unknown; unique in its process.
+    pub correlation: u64,
+    /// Correlation id of the enclosing call, 0 none.
+    pub parent: u64,
+    /// Return code, when known.
+    pub status: Option<i32>,
+}
+
+/// A kernel that ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Whose dispatch.
+    pub process: ProcessId,
+    /// What ran.
+    pub kernel: KernelId,
+    /// Where.
+    pub agent: AgentId,
+    /// In which queue.
+    pub queue: QueueId,
+    /// In which stream, when known.
+    pub stream: Option<StreamId>,
+    /// Thread that launched it, when known.
+    pub thread: Option<ThreadId>,
+    /// Begin and end on the agent; both 0 when untimed.
+    pub span: Span,
+    /// When its packet was submitted, 0 unknown.
+    pub submit: Nanos,
+    /// The launching call, 0 unknown.
+    pub correlation: u64,
+    /// Number in its process, from 1.
+    pub dispatch_id: u64,
+    /// Grid in work-items.
+    pub grid: [u32; 3],
+    /// Work-group in work-items.
+    pub workgroup: [u16; 3],
+    /// LDS, static and dynamic, bytes.
+    pub group_size: u32,
+    /// Scratch a work-item, bytes.
+    pub private_size: u32,
+    /// Flag bits of the record, see [`roctop_ring::record::flag`].
+    pub flags: u8,
+}
+
+/// A copy or fill made by the GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copy {
+    /// Whose copy.
+    pub process: ProcessId,
+    /// From where; none for a fill or when unknown.
+    pub source: Option<AgentId>,
+    /// To where.
+    pub destination: Option<AgentId>,
+    /// In which stream, when known.
+    pub stream: Option<StreamId>,
+    /// Thread that asked for it, when known.
+    pub thread: Option<ThreadId>,
+    /// The copy's own begin and end.
+    pub span: Span,
+    /// When it was submitted, 0 unknown.
+    pub submit: Nanos,
+    /// The call that caused it, 0 unknown.
+    pub correlation: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// One of [`roctop_ring::record::direction`].
+    pub direction: u16,
+    /// One of [`roctop_ring::record::engine`].
+    pub engine: u16,
+    /// Flag bits of the record.
+    pub flags: u8,
+}
+
+/// A ROC-TX mark or range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marker {
+    /// Whose marker.
+    pub process: ProcessId,
+    /// Thread that set it.
+    pub thread: ThreadId,
+    /// Its text.
+    pub text: TextId,
+    /// Begin to end; equal for a mark.
+    pub span: Span,
+    /// Correlation id.
+    pub correlation: u64,
+    /// Nesting level of a push/pop range, from 0.
+    pub level: u16,
+    /// Id of a start/stop range, 0 else.
+    pub range_id: u64,
+}
+
+/// What is open now, or was when the process ended. Each list replaces the one before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Open {
+    /// Whose work.
+    pub process: ProcessId,
+    /// Calls that have not returned: `span.end` is 0.
+    pub calls: Vec<ApiCall>,
+    /// Ranges that were not closed: `span.end` is 0.
+    pub ranges: Vec<Marker>,
+    /// Dispatches submitted and not seen complete: `span` is 0, `submit` is set.
+    pub dispatches: Vec<Dispatch>,
+    /// Queue, submitted, completed, by queue.
+    pub queues: Vec<(QueueId, u64, u64)>,
+}
+
+/// Why records are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LossReason {
+    /// Overwritten before the viewer read them.
+    Overwritten,
+    /// No ring was to be had for the thread.
+    NoRing,
+    /// A signal handler interrupted a record.
+    Reentrant,
+    /// A range was nested too deeply or there were too many.
+    RangeTable,
+    /// Facts or texts found no room.
+    FactsFull,
+    /// Dispatches or copies without a time.
+    Untimed,
+    /// A part of a recording is damaged or missing.
+    Damaged,
+}
+
+/// One thing that the store is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A process appeared.
+    Process(Process),
+    /// A process ended.
+    Ended {
+        /// Which.
+        process: ProcessId,
+        /// How.
+        exit: Exit,
+        /// When it was noticed.
+        at: Nanos,
+    },
+    /// An agent.
+    Agent(Agent),
+    /// A kernel, before its first dispatch.
+    Kernel(Kernel),
+    /// A queue.
+    Queue(Queue),
+    /// A stream.
+    Stream(Stream),
+    /// A thread.
+    Thread(Thread),
+    /// An operation, before its first call.
+    Operation(Operation),
+    /// A marker's text, before its first use.
+    Text(TextId, Arc<str>),
+    /// A call returned.
+    Api(ApiCall),
+    /// A kernel ran.
+    Dispatch(Dispatch),
+    /// A copy was made.
+    Copy(Copy),
+    /// A mark was set.
+    Mark(Marker),
+    /// A range was closed.
+    Range(Marker),
+    /// What is open now.
+    Open(Open),
+    /// Total of records lost so far, by process and reason (replaces the number before).
+    Lost {
+        /// Which process.
+        process: ProcessId,
+        /// Why.
+        reason: LossReason,
+        /// How many so far.
+        records: u64,
+    },
+    /// What the collector decided: a sentence.
+    Status {
+        /// Which process.
+        process: ProcessId,
+        /// One of [`roctop_ring::record::status`].
+        code: u32,
+        /// The sentence.
+        text: Arc<str>,
+    },
+    /// Recording was switched.
+    Switched {
+        /// Which process.
+        process: ProcessId,
+        /// On or off.
+        on: bool,
+        /// When.
+        at: Nanos,
+    },
+    /// Bytes that the program wrote to its terminal.
+    Output(Vec<u8>),
+    /// It is this late now (drives the live clock; sent with every poll).
+    Now(Nanos),
+}

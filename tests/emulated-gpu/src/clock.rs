@@ -1,0 +1,66 @@
+//! The GPU's clock and how it relates to the host's.
+//!
+//! A tick is ten nanoseconds of `CLOCK_MONOTONIC_RAW`, so it drifts from the host's clocks as a real counter does. The
+//! truth log's host times are `CLOCK_BOOTTIME`, the clock that the driver calls the system clock. The offset between
+//! both is sampled with brackets and shared, else consecutive kernels would seem to overlap. Absent: clock power states.
+#![expect(unsafe_code, reason = "clock_gettime is a foreign function")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Nanoseconds in a tick of the GPU.
+pub(crate) const NS_PER_TICK: u64 = 10;
+
+/// How long a sample of the offset serves.
+const SAMPLE_NS: u64 = 1_000_000;
+
+static OFFSET: AtomicU64 = AtomicU64::new(0);
+static SAMPLED: AtomicU64 = AtomicU64::new(0);
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is ours and the clocks exist on every Linux that has a KFD.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Now, in nanoseconds of `CLOCK_MONOTONIC_RAW`: the time that engines reckon in.
+pub(crate) fn now() -> u64 {
+    read(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// Raw and boot time of one moment: the middle of the tightest of five brackets.
+pub(crate) fn pair() -> (u64, u64) {
+    let mut best = (u64::MAX, 0, 0);
+    for _ in 0..5 {
+        let before = now();
+        let boot = read(libc::CLOCK_BOOTTIME);
+        let after = now();
+        if after - before < best.0 {
+            best = (after - before, before + (after - before) / 2, boot);
+        }
+    }
+    (best.1, best.2)
+}
+
+/// The GPU counter at a raw time.
+pub(crate) fn ticks(raw: u64) -> u64 {
+    raw / NS_PER_TICK
+}
+
+/// `CLOCK_BOOTTIME` nanoseconds of a recent raw time.
+pub(crate) fn host(raw: u64) -> u64 {
+    raw.wrapping_add(OFFSET.load(Ordering::Relaxed))
+}
+
+/// Takes a new sample of the offset when the last one is old; called before a batch of log lines.
+pub(crate) fn refresh(now: u64) {
+    let sampled = SAMPLED.load(Ordering::Relaxed);
+    if now.wrapping_sub(sampled) < SAMPLE_NS {
+        return;
+    }
+    // Relaxed: both words are hints of one another's age; a mix of two samples differs by nanoseconds.
+    if SAMPLED.compare_exchange(sampled, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        let (raw, boot) = pair();
+        OFFSET.store(boot.wrapping_sub(raw), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,237 @@
+//! Events: how the engines wake host threads that sleep in the driver.
+//!
+//! The rules are the driver's. At entry a pending set is taken, and reset if the event resets itself; after that a set
+//! wakes **every** waiter and is kept only when nobody waited. Each event counts its sets as an age, and a waiter compares
+//! with the age at its entry. Absent: exceptions of memory and hardware, which never happen here.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+struct Event {
+    auto_reset: bool,
+    pending: bool,
+    age: u64,
+    waiters: u32,
+}
+
+#[derive(Default)]
+struct Table {
+    last_id: u32,
+    events: HashMap<u32, Event>,
+}
+
+/// One event of a wait: its id, the age that the caller saw last, and whether it is satisfied.
+pub(crate) struct Awaited {
+    /// Which event.
+    pub(crate) id: u32,
+    /// The age that the caller has seen, zero when it does not tell; updated for the caller.
+    pub(crate) seen_age: u64,
+    entry_age: u64,
+    done: bool,
+}
+
+impl Awaited {
+    /// An event that is to be waited for.
+    pub(crate) fn new(id: u32, seen_age: u64) -> Self {
+        Self { id, seen_age, entry_age: 0, done: false }
+    }
+}
+
+/// How a wait ended.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// Enough events were set.
+    Complete,
+    /// The time was over.
+    Timeout,
+    /// An id is unknown.
+    Unknown,
+}
+
+/// Which events a wait needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// One is enough.
+    Any,
+    /// Every one.
+    All,
+}
+
+/// The events of a process.
+#[derive(Default)]
+pub(crate) struct Events {
+    table: Mutex<Table>,
+    changed: Condvar,
+}
+
+impl Events {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes an event; ids start at one and are used again.
+    pub(crate) fn create(&self, auto_reset: bool) -> u32 {
+        let mut table = self.table();
+        let mut id = table.last_id;
+        loop {
+            id = id % 4095 + 1;
+            if !table.events.contains_key(&id) || table.events.len() >= 4095 {
+                break;
+            }
+        }
+        table.last_id = id;
+        table.events.insert(id, Event { auto_reset, pending: false, age: 1, waiters: 0 });
+        id
+    }
+
+    /// Ends an event; whoever waits for it comes back.
+    pub(crate) fn destroy(&self, id: u32) -> bool {
+        let found = self.table().events.remove(&id).is_some();
+        self.changed.notify_all();
+        found
+    }
+
+    /// Sets an event.
+    pub(crate) fn set(&self, id: u32) -> bool {
+        let mut table = self.table();
+        let Some(event) = table.events.get_mut(&id) else {
+            return false;
+        };
+        event.age += 1;
+        event.pending = !event.auto_reset || event.waiters == 0;
+        let wake = event.waiters > 0;
+        drop(table);
+        if wake {
+            self.changed.notify_all();
+        }
+        true
+    }
+
+    /// Takes a set back.
+    pub(crate) fn reset(&self, id: u32) -> bool {
+        self.table().events.get_mut(&id).map(|event| event.pending = false).is_some()
+    }
+
+    /// Waits; `timeout` none is for ever.
+    pub(crate) fn wait(&self, awaited: &mut [Awaited], need: Need, timeout: Option<Duration>) -> Outcome {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let mut table = self.table();
+        if awaited.iter().any(|one| !table.events.contains_key(&one.id)) {
+            return Outcome::Unknown;
+        }
+        table.enter(awaited);
+        let outcome = loop {
+            if satisfied(awaited, need) {
+                break Outcome::Complete;
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                break Outcome::Timeout;
+            }
+            let left = left.unwrap_or(Duration::from_secs(3600));
+            table = self.changed.wait_timeout(table, left).unwrap_or_else(PoisonError::into_inner).0;
+            table.look(awaited);
+        };
+        table.leave(awaited);
+        outcome
+    }
+}
+
+fn satisfied(awaited: &[Awaited], need: Need) -> bool {
+    match need {
+        Need::Any => awaited.is_empty() || awaited.iter().any(|one| one.done),
+        Need::All => awaited.iter().all(|one| one.done),
+    }
+}
+
+impl Table {
+    fn enter(&mut self, awaited: &mut [Awaited]) {
+        for one in awaited {
+            let Some(event) = self.events.get_mut(&one.id) else { continue };
+            one.entry_age = event.age;
+            one.done = event.pending || (one.seen_age != 0 && one.seen_age != event.age);
+            if event.auto_reset {
+                event.pending = false;
+            }
+            event.waiters += 1;
+        }
+    }
+
+    fn look(&self, awaited: &mut [Awaited]) {
+        for one in awaited {
+            one.done |= self.events.get(&one.id).is_none_or(|event| event.age != one.entry_age);
+        }
+    }
+
+    fn leave(&mut self, awaited: &mut [Awaited]) {
+        for one in awaited {
+            let Some(event) = self.events.get_mut(&one.id) else { continue };
+            event.waiters = event.waiters.saturating_sub(1);
+            if one.seen_age != 0 {
+                one.seen_age = event.age;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Option<Duration> = Some(Duration::from_millis(1));
+
+    #[test]
+    fn a_set_without_waiters_is_kept_for_the_next_one_only() {
+        let events = Events::default();
+        let id = events.create(true);
+        events.set(id);
+        assert_eq!(events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON), Outcome::Complete);
+        assert_eq!(events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON), Outcome::Timeout);
+    }
+
+    #[test]
+    fn a_set_wakes_every_waiter_and_is_not_kept() {
+        let events = Events::default();
+        let id = events.create(true);
+        std::thread::scope(|scope| {
+            let waiters: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| events.wait(&mut [Awaited::new(id, 0)], Need::Any, None)))
+                .collect();
+            while events.table().events[&id].waiters < 4 {
+                std::thread::yield_now();
+            }
+            events.set(id);
+            for waiter in waiters {
+                assert_eq!(waiter.join().unwrap(), Outcome::Complete);
+            }
+        });
+        assert_eq!(events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON), Outcome::Timeout);
+    }
+
+    #[test]
+    fn an_age_that_the_caller_has_not_seen_counts_as_set() {
+        let events = Events::default();
+        let id = events.create(true);
+        events.set(id);
+        events.reset(id);
+        let mut awaited = [Awaited::new(id, 1)];
+        assert_eq!(events.wait(&mut awaited, Need::All, SOON), Outcome::Complete);
+        assert_eq!(awaited[0].seen_age, 2);
+        assert_eq!(events.wait(&mut awaited, Need::All, SOON), Outcome::Timeout);
+    }
+
+    #[test]
+    fn waiting_for_all_needs_all_and_an_unknown_id_is_told() {
+        let events = Events::default();
+        let (one, two) = (events.create(true), events.create(false));
+        events.set(one);
+        let mut both = [Awaited::new(one, 0), Awaited::new(two, 0)];
+        assert_eq!(events.wait(&mut both, Need::All, SOON), Outcome::Timeout);
+        events.set(one);
+        events.set(two);
+        let mut both = [Awaited::new(one, 0), Awaited::new(two, 0)];
+        assert_eq!(events.wait(&mut both, Need::All, SOON), Outcome::Complete);
+        assert_eq!(events.wait(&mut [Awaited::new(99, 0)], Need::Any, SOON), Outcome::Unknown);
+    }
+}

@@ -1,0 +1,240 @@
+//! Buffers of the emulated GPU: one sparse store for all, mapped where the run-time wants them.
+//!
+//! A buffer is a range of the store; its `mmap` offset is the place in it. Memory of the GPU is mapped readable and
+//! writable whatever the run-time asked, so that engines use GPU addresses as pointers. User memory that is registered
+//! under another address goes through a table of aliases. Absent: page tables, hence page faults; a limit of size.
+
+use std::collections::BTreeMap;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::model::Model;
+use crate::path::Device;
+use crate::sys;
+
+const PAGE: u64 = 4096;
+const STORE_BYTES: u64 = 1 << 42;
+/// The first buffer's offset: zero would look like no offset.
+const STORE_START: u64 = 1 << 21;
+/// Bytes of a doorbell page: 1024 doorbells of eight bytes.
+pub(crate) const DOORBELL_BYTES: u64 = 8192;
+
+/// Bits of the allocation flags.
+pub(crate) mod flag {
+    /// Memory of the GPU.
+    pub(crate) const VRAM: u32 = 1;
+    /// Memory of the user under another address.
+    pub(crate) const USERPTR: u32 = 4;
+    /// The page of doorbells.
+    pub(crate) const DOORBELL: u32 = 8;
+}
+
+/// One allocation.
+#[derive(Clone, Copy)]
+pub(crate) struct Buffer {
+    /// Its GPU address, zero for one that is mapped later.
+    pub(crate) address: u64,
+    /// Its size in bytes, whole pages.
+    pub(crate) size: u64,
+    /// Its place in the store; none for user memory and doorbells.
+    pub(crate) offset: Option<u64>,
+    /// The flags it was asked for with.
+    pub(crate) flags: u32,
+    /// Index of its GPU.
+    pub(crate) gpu: u32,
+}
+
+#[derive(Default)]
+struct Table {
+    next_handle: u64,
+    buffers: BTreeMap<u64, Buffer>,
+    /// Address to handle, for finding the code object around a kernel.
+    by_address: BTreeMap<u64, u64>,
+}
+
+/// The memory of a process.
+pub(crate) struct Memory {
+    store: RawFd,
+    next_offset: AtomicU64,
+    table: Mutex<Table>,
+    /// GPU address to size and host address.
+    aliases: RwLock<BTreeMap<u64, (u64, u64)>>,
+    has_aliases: AtomicBool,
+    doorbells: Vec<(u64, usize)>,
+    capacity: u64,
+    used: Vec<AtomicU64>,
+    frees: AtomicU64,
+}
+
+fn whole_pages(size: u64) -> u64 {
+    size.max(1).next_multiple_of(PAGE)
+}
+
+impl Memory {
+    /// An empty store with a doorbell page for each GPU.
+    pub(crate) fn new(model: &Model) -> Self {
+        let mut memory = Self {
+            store: sys::memory_file(c"emulated-gpu-store", STORE_BYTES),
+            next_offset: AtomicU64::new(STORE_START),
+            table: Mutex::default(),
+            aliases: RwLock::default(),
+            has_aliases: AtomicBool::new(false),
+            doorbells: Vec::new(),
+            capacity: model.vram,
+            used: (0..model.gpus).map(|_| AtomicU64::new(0)).collect(),
+            frees: AtomicU64::new(0),
+        };
+        for _ in 0..model.gpus {
+            let offset = memory.reserve(DOORBELL_BYTES);
+            let view = memory.map_store(0, DOORBELL_BYTES as usize, 0, offset);
+            memory.doorbells.push((offset, view));
+        }
+        memory
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reserve(&self, size: u64) -> u64 {
+        self.next_offset.fetch_add(whole_pages(size), Ordering::Relaxed)
+    }
+
+    /// Maps a part of the store, readable and writable, gone in a forked child.
+    pub(crate) fn map_store(&self, address: usize, len: usize, flags: libc::c_int, offset: u64) -> usize {
+        let flags = (flags & !(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)) | libc::MAP_SHARED;
+        let place = sys::map(address, len, libc::PROT_READ | libc::PROT_WRITE, flags, self.store, offset);
+        if place != usize::MAX {
+            sys::advise(place, len, libc::MADV_DONTFORK);
+        }
+        place
+    }
+
+    /// Answers an `mmap` of a device file.
+    pub(crate) fn map_device(&self, device: Device, address: usize, len: usize, flags: i32, offset: u64) -> usize {
+        let kind = offset >> 62;
+        if device == Device::Kfd && kind == 3 {
+            let id = (offset >> 46) as u32 & 0xffff;
+            let Some((page, _)) = crate::topology::gpu_of(id).and_then(|gpu| self.doorbells.get(gpu as usize)) else {
+                sys::fail(libc::EINVAL);
+                return usize::MAX;
+            };
+            return self.map_store(address, len, flags, *page);
+        }
+        self.map_store(address, len, flags, offset)
+    }
+
+    /// The library's own view of a doorbell.
+    pub(crate) fn doorbell(&self, gpu: u32, slot: u64) -> u64 {
+        self.doorbells[gpu as usize].1 as u64 + slot * 8
+    }
+
+    /// Makes a buffer; `host` is the user's address of registered memory. Answers handle and `mmap` offset.
+    pub(crate) fn allocate(&self, mut buffer: Buffer, host: u64) -> Option<(u64, u64)> {
+        buffer.size = whole_pages(buffer.size);
+        let mut map_offset = host;
+        if buffer.flags & flag::USERPTR != 0 {
+            if host != 0 && host != buffer.address {
+                self.add_alias(buffer, host);
+            }
+        } else if buffer.flags & flag::DOORBELL == 0 {
+            if buffer.flags & flag::VRAM != 0 && !self.take(buffer) {
+                return None;
+            }
+            map_offset = self.reserve(buffer.size);
+            buffer.offset = Some(map_offset);
+        }
+        let mut table = self.table();
+        table.next_handle += 1;
+        let handle = (u64::from(crate::topology::gpu_id(buffer.gpu)) << 32) | table.next_handle;
+        table.buffers.insert(handle, buffer);
+        if buffer.address != 0 {
+            table.by_address.insert(buffer.address, handle);
+        }
+        Some((handle, map_offset))
+    }
+
+    fn take(&self, buffer: Buffer) -> bool {
+        let used = &self.used[buffer.gpu as usize];
+        // Relaxed: a plain tally, nothing else is ordered by it.
+        if used.fetch_add(buffer.size, Ordering::Relaxed) + buffer.size <= self.capacity {
+            return true;
+        }
+        used.fetch_sub(buffer.size, Ordering::Relaxed);
+        false
+    }
+
+    fn add_alias(&self, buffer: Buffer, host: u64) {
+        let mut aliases = self.aliases.write().unwrap_or_else(PoisonError::into_inner);
+        aliases.insert(buffer.address, (buffer.size, host));
+        // Release: pairs with the Acquire in `host`; the entry is behind the lock anyway.
+        self.has_aliases.store(true, Ordering::Release);
+    }
+
+    /// Gives a buffer back; its pages are freed.
+    pub(crate) fn free(&self, handle: u64) -> bool {
+        let mut table = self.table();
+        let Some(buffer) = table.buffers.remove(&handle) else {
+            return false;
+        };
+        if table.by_address.get(&buffer.address) == Some(&handle) {
+            table.by_address.remove(&buffer.address);
+        }
+        drop(table);
+        if buffer.flags & flag::USERPTR != 0 {
+            self.aliases.write().unwrap_or_else(PoisonError::into_inner).remove(&buffer.address);
+        }
+        if let Some(offset) = buffer.offset {
+            let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
+            let args = [self.store as usize, mode, offset as usize, buffer.size as usize, 0, 0];
+            sys::call(libc::SYS_fallocate, args);
+            if buffer.flags & flag::VRAM != 0 {
+                self.used[buffer.gpu as usize].fetch_sub(buffer.size, Ordering::Relaxed);
+            }
+        }
+        self.frees.fetch_add(1, Ordering::Release);
+        true
+    }
+
+    /// Counts frees, so that what was derived from buffers can be dropped.
+    pub(crate) fn generation(&self) -> u64 {
+        self.frees.load(Ordering::Acquire)
+    }
+
+    /// The buffer of a handle.
+    pub(crate) fn buffer(&self, handle: u64) -> Option<Buffer> {
+        self.table().buffers.get(&handle).copied()
+    }
+
+    /// The buffer around a GPU address.
+    pub(crate) fn around(&self, address: u64) -> Option<Buffer> {
+        let table = self.table();
+        let (_, handle) = table.by_address.range(..=address).next_back()?;
+        let buffer = *table.buffers.get(handle)?;
+        (address - buffer.address < buffer.size).then_some(buffer)
+    }
+
+    /// The host address of a GPU address.
+    pub(crate) fn host(&self, address: u64) -> u64 {
+        if !self.has_aliases.load(Ordering::Acquire) {
+            return address;
+        }
+        let aliases = self.aliases.read().unwrap_or_else(PoisonError::into_inner);
+        match aliases.range(..=address).next_back() {
+            Some((start, (size, host))) if address - start < *size => host + (address - start),
+            _ => address,
+        }
+    }
+
+    /// Bytes of a GPU that are not allocated.
+    pub(crate) fn available(&self, gpu: u32) -> u64 {
+        let used = self.used.get(gpu as usize).map_or(0, |used| used.load(Ordering::Relaxed));
+        self.capacity.saturating_sub(used)
+    }
+
+    /// Closes the store in a forked child.
+    pub(crate) fn close_descriptors(&self) {
+        sys::close(self.store);
+    }
+}

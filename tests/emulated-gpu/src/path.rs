@@ -1,0 +1,94 @@
+//! Which paths belong to the emulation.
+//!
+//! The fake devices are told from the generated files, and everything else is left alone at the cost of a few byte
+//! comparisons. Absent: relative paths and paths through other mounts; no run-time uses them.
+
+use std::ffi::{CStr, CString};
+
+use crate::model::model;
+use crate::sysfs::{self, FIRST_RENDER};
+
+/// A device that the emulation provides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Device {
+    /// `/dev/kfd`.
+    Kfd,
+    /// The render node of a GPU, or the card node next to it.
+    Render {
+        /// Index of the GPU.
+        gpu: u32,
+        /// Minor number of the node.
+        minor: u32,
+    },
+}
+
+impl Device {
+    /// Major and minor number.
+    pub(crate) fn number(self) -> (u32, u32) {
+        match self {
+            Self::Kfd => (235, 0),
+            Self::Render { minor, .. } => (226, minor),
+        }
+    }
+}
+
+/// What an absolute path means here.
+pub(crate) enum Meaning {
+    /// A device file.
+    Device(Device),
+    /// A generated file or directory in its place.
+    File(CString),
+}
+
+const TREES: [&str; 8] = [
+    "/sys/devices/virtual/kfd",
+    "/sys/class/kfd",
+    "/sys/class/drm",
+    "/sys/dev/char/226:",
+    "/sys/module/amdgpu",
+    "/sys/devices/pci0000:00/0000:",
+    "/proc/modules",
+    "/dev/dri",
+];
+
+/// The emulation's meaning of a path, `None` when it is somebody else's.
+pub(crate) fn meaning(path: &CStr) -> Option<Meaning> {
+    let bytes = path.to_bytes();
+    if !(bytes.starts_with(b"/sys/") || bytes.starts_with(b"/dev/") || bytes.starts_with(b"/proc/m")) {
+        return None;
+    }
+    let path = path.to_str().ok()?;
+    if let Some(device) = device(path) {
+        return Some(Meaning::Device(device));
+    }
+    if !TREES.iter().any(|tree| path.starts_with(tree)) || is_real_pci(path) {
+        return None;
+    }
+    CString::new(format!("{}{path}", sysfs::root()?)).ok().map(Meaning::File)
+}
+
+fn device(path: &str) -> Option<Device> {
+    if path == "/dev/kfd" {
+        return Some(Device::Kfd);
+    }
+    let name = path.strip_prefix("/dev/dri/")?;
+    let (gpu, minor) = match name.strip_prefix("renderD") {
+        Some(number) => {
+            let minor: u32 = number.parse().ok()?;
+            (minor.checked_sub(FIRST_RENDER)?, minor)
+        }
+        None => {
+            let minor: u32 = name.strip_prefix("card")?.parse().ok()?;
+            (minor, minor)
+        }
+    };
+    (gpu < model().gpus).then_some(Device::Render { gpu, minor })
+}
+
+/// Whether a PCI path names none of the emulated GPUs.
+fn is_real_pci(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix("/sys/devices/pci0000:00/") else {
+        return false;
+    };
+    !(0..model().gpus).any(|gpu| rest.starts_with(&sysfs::pci_address(gpu)))
+}

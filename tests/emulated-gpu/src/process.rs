@@ -1,0 +1,136 @@
+//! The driver's state for one process: devices, memory, events, queues and the log.
+//!
+//! It is made by the first open of a fake device and never freed. A forked child finds the parent's state with another
+//! process id in it and starts its own: the parent's locks and engine threads do not exist there. Absent: sharing
+//! between processes, which only inter-process memory handles would need.
+#![expect(unsafe_code, reason = "the state lives behind a leaked pointer that a fork can replace")]
+
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::dmabuf::Shares;
+use crate::engine::Engines;
+use crate::event::Events;
+use crate::memory::Memory;
+use crate::model::model;
+use crate::path::Device;
+use crate::sys;
+use crate::truth_log::TruthLog;
+
+/// Everything the emulated driver knows about a process.
+pub(crate) struct Process {
+    /// Whose state this is.
+    pub(crate) pid: i32,
+    /// Buffers, aliases and the store behind them.
+    pub(crate) memory: Memory,
+    /// Events that the host waits on.
+    pub(crate) events: Events,
+    /// Buffers that have descriptors.
+    pub(crate) shares: Shares,
+    /// Queues and the threads that serve them.
+    pub(crate) engines: Engines,
+    /// The truth log when one is asked for.
+    pub(crate) log: Option<TruthLog>,
+    devices: Vec<Node>,
+}
+
+struct Node {
+    device: Device,
+    fd: RawFd,
+    identity: (u64, u64),
+}
+
+static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+
+fn stored() -> Option<&'static Process> {
+    // Acquire: pairs with the exchange in `open`, which publishes the finished state.
+    let pointer = CURRENT.load(Ordering::Acquire);
+    // SAFETY: the pointer is null or a leaked box that is only ever read through shared references.
+    unsafe { pointer.as_ref() }
+}
+
+/// The state of this process if a device was opened in it.
+pub(crate) fn current() -> Option<&'static Process> {
+    stored().filter(|process| process.pid == sys::process_id())
+}
+
+/// The state of this process, made when it does not exist yet.
+pub(crate) fn open() -> &'static Process {
+    loop {
+        if let Some(process) = current() {
+            return process;
+        }
+        let old = CURRENT.load(Ordering::Acquire);
+        let new = Box::into_raw(Box::new(Process::new()));
+        match CURRENT.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(inherited) => {
+                // SAFETY: as in `stored`; the parent's state is still readable in the child.
+                if let Some(parent) = unsafe { inherited.as_ref() } {
+                    parent.close_descriptors();
+                }
+            }
+            Err(_) => {
+                // SAFETY: this box was not published; another thread's won.
+                let lost = unsafe { Box::from_raw(new) };
+                lost.close_descriptors();
+            }
+        }
+    }
+}
+
+impl Process {
+    fn new() -> Self {
+        let pid = sys::process_id();
+        let mut devices = vec![Node::new(Device::Kfd)];
+        for gpu in 0..model().gpus {
+            let minor = crate::sysfs::FIRST_RENDER + gpu;
+            devices.push(Node::new(Device::Render { gpu, minor }));
+            devices.push(Node::new(Device::Render { gpu, minor: gpu }));
+        }
+        Self {
+            pid,
+            memory: Memory::new(model()),
+            events: Events::default(),
+            shares: Shares::default(),
+            engines: Engines::new(model().gpus),
+            log: model().log.as_ref().and_then(|path| TruthLog::open(path, pid)),
+            devices,
+        }
+    }
+
+    /// A new descriptor of a device, as `open` gives it.
+    pub(crate) fn open_device(&self, device: Device, flags: libc::c_int) -> RawFd {
+        let Some(node) = self.devices.iter().find(|node| node.device == device) else {
+            return sys::fail(libc::ENOENT);
+        };
+        sys::duplicate(node.fd, 0, flags & libc::O_CLOEXEC != 0)
+    }
+
+    /// The device behind a descriptor, however it was duplicated.
+    pub(crate) fn device_of(&self, fd: RawFd) -> Option<Device> {
+        let identity = sys::identity(fd)?;
+        self.device_of_identity(identity)
+    }
+
+    /// The device with that file system device and inode.
+    pub(crate) fn device_of_identity(&self, identity: (u64, u64)) -> Option<Device> {
+        self.devices.iter().find(|node| node.identity == identity).map(|node| node.device)
+    }
+
+    fn close_descriptors(&self) {
+        for node in &self.devices {
+            sys::close(node.fd);
+        }
+        self.memory.close_descriptors();
+        if let Some(log) = &self.log {
+            sys::close(log.descriptor());
+        }
+    }
+}
+
+impl Node {
+    fn new(device: Device) -> Self {
+        let fd = sys::memory_file(c"emulated-gpu-device", 0);
+        Self { device, fd, identity: sys::identity(fd).unwrap_or_default() }
+    }
+}

@@ -1,0 +1,93 @@
+//! The kinds of GPU that can be emulated, as numbers of the topology.
+//!
+//! One row each; `sysfs` and `drm` publish them. Absent: everything that no run-time reads.
+
+/// What distinguishes one GPU from another in the driver's files.
+pub(crate) struct Target {
+    /// The name after `--offload-arch`.
+    pub(crate) name: &'static str,
+    /// The driver's word for the chip.
+    pub(crate) chip: &'static str,
+    /// Major times 10000, minor times 100, stepping.
+    pub(crate) gfx_version: u32,
+    /// PCI device id.
+    pub(crate) device_id: u32,
+    /// SIMD units in all.
+    pub(crate) simd_count: u32,
+    /// SIMD units in a compute unit.
+    pub(crate) simd_per_cu: u32,
+    /// Compute units of a shader array.
+    pub(crate) cu_per_array: u32,
+    /// Shader arrays in all.
+    pub(crate) arrays: u32,
+    /// Shader arrays of an engine.
+    pub(crate) arrays_per_engine: u32,
+    /// Waves that a SIMD unit holds.
+    pub(crate) waves_per_simd: u32,
+    /// Work-items of a wave.
+    pub(crate) wave: u32,
+    /// The capability word of the topology.
+    pub(crate) capability: u32,
+    /// KiB of the second-level cache.
+    pub(crate) l2_kib: u32,
+    /// libdrm's family number.
+    pub(crate) family: u32,
+}
+
+static TARGETS: [Target; 3] = [
+    Target {
+        name: "gfx906",
+        chip: "vega20",
+        gfx_version: 90_006,
+        device_id: 0x66a1,
+        simd_count: 240,
+        simd_per_cu: 4,
+        cu_per_array: 16,
+        arrays: 4,
+        arrays_per_engine: 1,
+        waves_per_simd: 10,
+        wave: 64,
+        capability: 0x0c06_2280,
+        l2_kib: 4096,
+        family: 141,
+    },
+    Target {
+        name: "gfx90a",
+        chip: "aldebaran",
+        gfx_version: 90_010,
+        device_id: 0x740f,
+        simd_count: 416,
+        simd_per_cu: 4,
+        cu_per_array: 14,
+        arrays: 8,
+        arrays_per_engine: 1,
+        waves_per_simd: 8,
+        wave: 64,
+        capability: 0x0c06_2280,
+        l2_kib: 8192,
+        family: 141,
+    },
+    Target {
+        name: "gfx1030",
+        chip: "sienna_cichlid",
+        gfx_version: 100_300,
+        device_id: 0x73bf,
+        simd_count: 144,
+        simd_per_cu: 2,
+        cu_per_array: 10,
+        arrays: 8,
+        arrays_per_engine: 2,
+        waves_per_simd: 16,
+        wave: 32,
+        capability: 0x0806_2280,
+        l2_kib: 4096,
+        family: 143,
+    },
+];
+
+impl Target {
+    /// The target of that name, or the first one.
+    pub(crate) fn named(name: &str) -> &'static Self {
+        TARGETS.iter().find(|target| target.name == name).unwrap_or(&TARGETS[0])
+    }
+}

@@ -1,0 +1,88 @@
+//! The truth log: one line for each dispatch and copy that the emulated GPU completed.
+//!
+//! A line is in the file before the completion can be seen by the host, so that it survives any end of the process.
+//! `begin_ns` and `end_ns` are `CLOCK_BOOTTIME`, the ticks are the GPU's. Absent: barriers, and work that was still
+//! running at the end.
+
+use std::ffi::CString;
+use std::io::Write as _;
+use std::os::fd::RawFd;
+
+use crate::{clock, sys};
+
+const HEADER: &[u8] = b"kind,queue,pid,kernel_object,grid_x,grid_y,grid_z,wg_x,wg_y,wg_z,signal,index,begin_ns,end_ns,\
+begin_ticks,end_ticks,bytes,src,dst,name,gpu,group_bytes,private_bytes,ring\n";
+
+/// What a line tells; a copy leaves the geometry at zero, a user's kernel the bytes.
+#[derive(Default, Clone)]
+pub(crate) struct Line<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) queue: u32,
+    pub(crate) kernel_object: u64,
+    pub(crate) grid: [u32; 3],
+    pub(crate) workgroup: [u16; 3],
+    pub(crate) signal: u64,
+    pub(crate) index: u64,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) bytes: u64,
+    pub(crate) source: u64,
+    pub(crate) target: u64,
+    pub(crate) name: &'a str,
+    pub(crate) gpu: u32,
+    pub(crate) group_bytes: u32,
+    pub(crate) private_bytes: u32,
+    pub(crate) ring: u64,
+}
+
+/// The open log of a process.
+pub(crate) struct TruthLog {
+    fd: RawFd,
+    pid: i32,
+}
+
+impl TruthLog {
+    /// Opens the log for appending; `%p` in the path stands for the process id.
+    pub(crate) fn open(path: &str, pid: i32) -> Option<Self> {
+        let path = CString::new(path.replace("%p", &pid.to_string())).ok()?;
+        let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+        let low = sys::open(sys::CWD, &path, flags, 0o644);
+        if low < 0 {
+            return None;
+        }
+        let fd = sys::raise(low);
+        let size = sys::call(libc::SYS_lseek, [fd as usize, 0, libc::SEEK_END as usize, 0, 0, 0]);
+        if size == 0 {
+            sys::write_all(fd, HEADER);
+        }
+        Some(Self { fd, pid })
+    }
+
+    /// Appends the line's text to a batch.
+    pub(crate) fn format(&self, line: &Line<'_>, batch: &mut Vec<u8>) {
+        let [grid_x, grid_y, grid_z] = line.grid;
+        let [wg_x, wg_y, wg_z] = line.workgroup;
+        let (begin_ns, end_ns) = (clock::host(line.begin), clock::host(line.end));
+        let (begin_ticks, end_ticks) = (clock::ticks(line.begin), clock::ticks(line.end));
+        // A name with a comma or a quote would break the row; C++ mangling has neither.
+        let Line { kind, queue, kernel_object, signal, index, bytes, source, target, name, .. } = line;
+        let Line { gpu, group_bytes, private_bytes, ring, .. } = line;
+        _ = writeln!(
+            batch,
+            "{kind},{queue},{},{kernel_object:#x},{grid_x},{grid_y},{grid_z},{wg_x},{wg_y},{wg_z},{signal:#x},{index},\
+             {begin_ns},{end_ns},{begin_ticks},{end_ticks},{bytes},{source:#x},{target:#x},{name},{gpu},{group_bytes},\
+             {private_bytes},{ring:#x}",
+            self.pid
+        );
+    }
+
+    /// Writes a batch of lines.
+    pub(crate) fn write(&self, batch: &[u8]) {
+        sys::write_all(self.fd, batch);
+    }
+
+    /// The descriptor, for a forked child to close.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.fd
+    }
+}
