@@ -1,0 +1,314 @@
+//! A compute queue: packets start in order, hold their completion for their modelled time, and complete.
+//!
+//! Time in a queue is reckoned, not measured: a packet begins when it was first seen and everything it has to wait for is
+//! over, even if the poller looks later, so a burst of kernels runs back to back. A packet with the barrier bit waits for
+//! all before it; without, kernels overlap. Absent: resource limits of compute units.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::blit::Blit;
+use crate::engine::{Address, Context, Step};
+use crate::model::model;
+use crate::outbox::signal;
+use crate::truth_log::Line;
+use crate::{clock, guest};
+
+const PACKET_BYTES: u64 = 64;
+/// Kernels of one queue that may run at a time.
+const MOST_RUNNING: usize = 32;
+
+mod kind {
+    pub(super) const VENDOR: u8 = 0;
+    pub(super) const INVALID: u8 = 1;
+    pub(super) const DISPATCH: u8 = 2;
+    pub(super) const BARRIER_AND: u8 = 3;
+    pub(super) const BARRIER_OR: u8 = 5;
+}
+
+const BARRIER_BIT: u16 = 1 << 8;
+/// Format of a vendor packet that waits for a signal's value.
+const BARRIER_VALUE: u8 = 2;
+
+/// A kernel that has begun.
+struct Running {
+    index: u64,
+    begin: u64,
+    end: u64,
+    signal: u64,
+    kernel_object: u64,
+    name: Arc<str>,
+    grid: [u32; 3],
+    workgroup: [u16; 3],
+    group_bytes: u32,
+    private_bytes: u32,
+    blit: Blit,
+}
+
+/// A compute queue.
+pub(crate) struct AqlQueue {
+    address: Address,
+    packets: u64,
+    /// The packet that starts next.
+    next: u64,
+    /// Ends of ranges of packets, and when they were first seen.
+    seen: VecDeque<(u64, u64)>,
+    seen_end: u64,
+    running: Vec<Running>,
+    /// When the last packet began.
+    last_begin: u64,
+    /// When everything that has begun is over.
+    drained: u64,
+    /// When the packet that waits for signals began to wait.
+    waiting_since: Option<u64>,
+}
+
+impl AqlQueue {
+    pub(crate) fn new(address: Address) -> Self {
+        let start = guest::atomic_u64(address.creation.read).load(Ordering::Acquire);
+        Self {
+            address,
+            packets: (address.creation.bytes / PACKET_BYTES).max(1),
+            next: start,
+            seen: VecDeque::new(),
+            seen_end: start,
+            running: Vec::new(),
+            last_begin: 0,
+            drained: 0,
+            waiting_since: None,
+        }
+    }
+
+    fn place(&self, index: u64) -> u64 {
+        self.address.creation.ring + (index % self.packets) * PACKET_BYTES
+    }
+
+    /// Looks at the queue: starts and finishes what is due.
+    pub(crate) fn poll(&mut self, context: &mut Context, now: u64) -> Step {
+        self.look(now);
+        let mut step = Step::IDLE;
+        while self.next < self.seen_end {
+            let packet = self.place(self.next);
+            let header = guest::atomic_u16(packet).load(Ordering::Acquire);
+            let ready = self.ready(header);
+            if ready > now {
+                step.wake = ready;
+                break;
+            }
+            step.progress |= self.retire(context, ready);
+            if !self.start(context, packet, header, ready) {
+                break;
+            }
+            step.progress = true;
+        }
+        step.progress |= self.retire(context, now);
+        let end = self.running.iter().map(|running| running.end).min();
+        step.wake = step.wake.min(end.unwrap_or(u64::MAX));
+        step
+    }
+
+    /// Remembers when new packets were first seen.
+    fn look(&mut self, now: u64) {
+        let written = self.address.written();
+        if self.seen_end == written || !self.address.is_rung() {
+            return;
+        }
+        let before = self.seen_end;
+        while self.seen_end < written {
+            // Acquire: pairs with the host's release of the header, which publishes the packet.
+            let header = guest::atomic_u16(self.place(self.seen_end)).load(Ordering::Acquire);
+            if header as u8 == kind::INVALID {
+                break;
+            }
+            self.seen_end += 1;
+        }
+        if self.seen_end > before {
+            self.seen.push_back((self.seen_end, now));
+        }
+    }
+
+    /// The earliest time at which the next packet can start.
+    fn ready(&mut self, header: u16) -> u64 {
+        while self.seen.front().is_some_and(|(end, _)| *end <= self.next) {
+            self.seen.pop_front();
+        }
+        let seen = self.seen.front().map_or(0, |(_, time)| *time);
+        let mut ready = seen.max(self.last_begin);
+        if header & BARRIER_BIT != 0 {
+            ready = ready.max(self.drained);
+        } else if self.running.len() >= MOST_RUNNING {
+            ready = ready.max(self.running.iter().map(|running| running.end).min().unwrap_or(0));
+        }
+        ready
+    }
+
+    /// Starts a packet; false when it has to wait for signals.
+    fn start(&mut self, context: &mut Context, packet: u64, header: u16, ready: u64) -> bool {
+        match header as u8 {
+            kind::DISPATCH => self.dispatch(context, packet, ready),
+            other => {
+                let Some((begin, end)) = self.wait(context, packet, other, ready) else {
+                    return false;
+                };
+                self.last_begin = end;
+                self.drained = self.drained.max(end);
+                context.outbox.complete(guest::read(packet + 56), begin, end);
+            }
+        }
+        // The host waits for both: the header of a place it wants to use again, and the index.
+        guest::atomic_u16(packet).store(kind::INVALID.into(), Ordering::Release);
+        self.next += 1;
+        self.address.set_read(self.next);
+        true
+    }
+
+    /// Begin and end of a packet that runs no kernel, none while it has to wait.
+    fn wait(&mut self, context: &mut Context, packet: u64, kind: u8, ready: u64) -> Option<(u64, u64)> {
+        let condition = match kind {
+            kind::BARRIER_AND | kind::BARRIER_OR => Condition::Signals { any: kind == kind::BARRIER_OR },
+            kind::VENDOR if guest::read::<u8>(packet + 2) == BARRIER_VALUE => Condition::Value,
+            // Indirect buffers invalidate caches, agent packets are nobody's here.
+            _ => return Some((ready, ready)),
+        };
+        // What satisfies it may lie in the own outbox.
+        context.outbox.flush();
+        let begin = *self.waiting_since.get_or_insert(ready);
+        match condition.holds(packet) {
+            Holding::No => return None,
+            Holding::Always => {
+                self.waiting_since = None;
+                Some((begin, begin.max(ready)))
+            }
+            Holding::Yes => {
+                self.waiting_since = None;
+                // Somebody satisfied it between the last look and now: never earlier than now.
+                Some((begin, clock::now()))
+            }
+        }
+    }
+
+    fn dispatch(&mut self, context: &mut Context, packet: u64, begin: u64) {
+        let kernel_object: u64 = guest::read(packet + 32);
+        let grid: [u32; 3] = guest::read(packet + 12);
+        let workgroup: [u16; 3] = guest::read(packet + 4);
+        let name = context.symbols.name(&context.process.memory, kernel_object);
+        let blit = Blit::recognise(&name, grid[0], guest::read(packet + 40));
+        let duration = match blit.bytes() {
+            0 => model().kernel_duration(&name, workgroups(grid, workgroup), (u64::from(self.address.id) << 40) | self.next),
+            bytes => model().copy_duration(bytes),
+        };
+        let end = begin + duration;
+        self.last_begin = begin;
+        self.drained = self.drained.max(end);
+        self.running.push(Running {
+            index: self.next,
+            begin,
+            end,
+            signal: guest::read(packet + 56),
+            kernel_object,
+            name,
+            grid,
+            workgroup,
+            group_bytes: guest::read(packet + 28),
+            private_bytes: guest::read(packet + 24),
+            blit,
+        });
+    }
+
+    /// Finishes, in the order of their ends, the kernels that are over at a time.
+    fn retire(&mut self, context: &mut Context, time: u64) -> bool {
+        let mut progress = false;
+        loop {
+            let over = self.running.iter().enumerate().filter(|(_, running)| running.end <= time);
+            let Some((index, _)) = over.min_by_key(|(_, running)| (running.end, running.index)) else {
+                return progress;
+            };
+            let running = self.running.remove(index);
+            running.blit.execute(&context.process.memory);
+            context.outbox.log(&running.line(&self.address));
+            context.outbox.complete(running.signal, running.begin, running.end);
+            progress = true;
+        }
+    }
+}
+
+fn workgroups(grid: [u32; 3], workgroup: [u16; 3]) -> u64 {
+    grid.iter().zip(workgroup).map(|(items, size)| u64::from(items.div_ceil(u32::from(size.max(1))))).product()
+}
+
+impl Running {
+    fn line(&self, address: &Address) -> Line<'_> {
+        let (source, target) = self.blit.ends();
+        Line {
+            kind: "dispatch",
+            queue: address.id,
+            kernel_object: self.kernel_object,
+            grid: self.grid,
+            workgroup: self.workgroup,
+            signal: self.signal,
+            index: self.index,
+            begin: self.begin,
+            end: self.end,
+            bytes: self.blit.bytes(),
+            source,
+            target,
+            name: &self.name,
+            gpu: address.creation.gpu,
+            group_bytes: self.group_bytes,
+            private_bytes: self.private_bytes,
+            ring: address.creation.ring,
+        }
+    }
+}
+
+enum Condition {
+    /// Five signals, of which all or any must be zero.
+    Signals { any: bool },
+    /// A signal's value, compared under a mask.
+    Value,
+}
+
+enum Holding {
+    /// Not yet.
+    No,
+    /// There is nothing to wait for.
+    Always,
+    /// Satisfied, at an unknown time.
+    Yes,
+}
+
+/// Acquire: pairs with the release of whoever completed the signal.
+fn value_of(handle: u64) -> i64 {
+    guest::atomic_i64(handle + signal::VALUE).load(Ordering::Acquire)
+}
+
+impl Condition {
+    fn holds(&self, packet: u64) -> Holding {
+        let holds = match self {
+            Self::Signals { any } => {
+                let handles: [u64; 5] = guest::read(packet + 8);
+                let mut handles = handles.into_iter().filter(|handle| *handle != 0).peekable();
+                if handles.peek().is_none() {
+                    return Holding::Always;
+                }
+                if *any { handles.any(|handle| value_of(handle) == 0) } else { handles.all(|handle| value_of(handle) == 0) }
+            }
+            Self::Value => {
+                let handle: u64 = guest::read(packet + 8);
+                if handle == 0 {
+                    return Holding::Always;
+                }
+                let (wanted, mask): (i64, i64) = (guest::read(packet + 16), guest::read(packet + 24));
+                let value = value_of(handle) & mask;
+                match guest::read::<u32>(packet + 32) {
+                    0 => value == wanted,
+                    1 => value != wanted,
+                    2 => value < wanted,
+                    _ => value >= wanted,
+                }
+            }
+        };
+        if holds { Holding::Yes } else { Holding::No }
+    }
+}

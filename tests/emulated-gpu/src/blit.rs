@@ -1,0 +1,223 @@
+//! The run-times' own copy and fill kernels, done natively: device copies and memsets are made of them.
+//!
+//! HIP's are known by name, in the argument layouts of 5.x and 6.x, which share names and sizes; ROCr's have no name and
+//! are known by argument blocks that are consistent with the grid. Absent: images. A user's kernel is never executed.
+
+use crate::guest;
+use crate::memory::Memory;
+
+/// What a dispatch does to memory.
+pub(crate) enum Blit {
+    /// Nothing: it is somebody's kernel.
+    None,
+    /// Copies a range.
+    Copy { source: u64, target: u64, bytes: u64 },
+    /// Repeats a pattern over a range.
+    Fill { target: u64, pattern: Vec<u8>, bytes: u64 },
+    /// Copies a box between two pitched layouts; sizes in bytes and lines.
+    Box { source: Pitched, target: Pitched, size: [u64; 3] },
+    /// Repeats a pattern over the lines of a pitched layout.
+    FillLines { target: Pitched, pattern: Vec<u8>, width: u64, height: u64 },
+    /// Stores a value for a stream operation.
+    Store { target: u64, value: u64, bytes: u64 },
+}
+
+/// A layout of lines and slices.
+#[derive(Clone, Copy)]
+pub(crate) struct Pitched {
+    address: u64,
+    line: u64,
+    slice: u64,
+}
+
+/// The argument block of a dispatch.
+#[derive(Clone, Copy)]
+struct Block(u64);
+
+impl Block {
+    fn word(self, offset: u64) -> u32 {
+        guest::read(self.0 + offset)
+    }
+
+    fn long(self, offset: u64) -> u64 {
+        guest::read(self.0 + offset)
+    }
+}
+
+impl Blit {
+    /// What the kernel of that name, grid and argument block does.
+    pub(crate) fn recognise(name: &str, grid: u32, block: u64) -> Self {
+        if block == 0 {
+            return Self::None;
+        }
+        let block = Block(block);
+        match name {
+            "" => runtime_kernel(grid, block).unwrap_or(Self::None),
+            "__amd_rocclr_copyBuffer" => copy_buffer(block),
+            "__amd_rocclr_copyBufferAligned" => copy_aligned(block),
+            "__amd_rocclr_fillBufferAligned" => fill(block),
+            "__amd_rocclr_fillBufferAligned2D" => fill_lines(block),
+            "__amd_rocclr_copyBufferRect" => copy_box(block, 1),
+            "__amd_rocclr_copyBufferRectAligned" => copy_box(block, if block.long(120) == 16 { 16 } else { 4 }),
+            "__amd_rocclr_streamOpsWrite" => store(block),
+            _ => Self::None,
+        }
+    }
+
+    /// Bytes that are written.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::None | Self::Store { .. } => 0,
+            Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => *bytes,
+            Self::Box { size, .. } => size.iter().product(),
+            Self::FillLines { width, height, .. } => width * height,
+        }
+    }
+
+    /// Source and target addresses, zero where there is none.
+    pub(crate) fn ends(&self) -> (u64, u64) {
+        match self {
+            Self::None => (0, 0),
+            Self::Copy { source, target, .. } => (*source, *target),
+            Self::Fill { target, .. } | Self::Store { target, .. } => (0, *target),
+            Self::Box { source, target, .. } => (source.address, target.address),
+            Self::FillLines { target, .. } => (0, target.address),
+        }
+    }
+
+    /// Does it.
+    pub(crate) fn execute(&self, memory: &Memory) {
+        match self {
+            Self::None => {}
+            Self::Copy { source, target, bytes } => guest::copy(memory.host(*source), memory.host(*target), *bytes),
+            Self::Fill { target, pattern, bytes } => repeat(memory.host(*target), pattern, *bytes),
+            Self::Box { source, target, size: [width, height, depth] } => {
+                let (from, to) = (memory.host(source.address), memory.host(target.address));
+                for (z, y) in (0..*depth).flat_map(|z| (0..*height).map(move |y| (z, y))) {
+                    let line = |start: u64, layout: &Pitched| start + z * layout.slice + y * layout.line;
+                    guest::copy(line(from, source), line(to, target), *width);
+                }
+            }
+            Self::FillLines { target, pattern, width, height } => {
+                let start = memory.host(target.address);
+                (0..*height).for_each(|y| repeat(start + y * target.line, pattern, *width));
+            }
+            Self::Store { target, value, bytes: 4 } => guest::write(memory.host(*target), *value as u32),
+            Self::Store { target, value, .. } => guest::write(memory.host(*target), *value),
+        }
+    }
+}
+
+/// Repeats a pattern; what is left at the end gets its beginning.
+fn repeat(target: u64, pattern: &[u8], bytes: u64) {
+    if let Some(first) = pattern.first() {
+        if pattern.iter().all(|byte| byte == first) {
+            return guest::fill(target, *first, bytes);
+        }
+        let source = pattern.as_ptr() as u64;
+        let mut done = (pattern.len() as u64).min(bytes);
+        guest::copy(source, target, done);
+        while done < bytes {
+            let more = done.min(bytes - done);
+            guest::copy(target, target + done, more);
+            done += more;
+        }
+    }
+}
+
+/// Where ROCr puts the number of work-items, which equals the grid, and what else must hold.
+fn runtime_kernel(grid: u32, block: Block) -> Option<Blit> {
+    let ordered = |offsets: &[u64]| offsets.windows(2).all(|pair| block.long(pair[0]) <= block.long(pair[1]));
+    let same_span = |a: u64, b: u64| block.long(a).wrapping_sub(block.long(0)) == block.long(b).wrapping_sub(block.long(8));
+    let copy = |end: u64| {
+        let (source, target) = (block.long(0), block.long(8));
+        Blit::Copy { source, target, bytes: block.long(end) - source }
+    };
+    if block.word(48) == grid && ordered(&[0, 16, 32]) && ordered(&[8, 24, 40]) && same_span(32, 40) {
+        return Some(copy(32));
+    }
+    if block.word(80) == grid
+        && ordered(&[0, 16, 32, 48, 64])
+        && ordered(&[8, 24, 40, 56, 72])
+        && same_span(64, 72)
+    {
+        return Some(copy(64));
+    }
+    if block.word(28) == grid && ordered(&[0, 8, 16]) {
+        let target = block.long(0);
+        let pattern = block.word(24).to_le_bytes().to_vec();
+        return Some(Blit::Fill { target, pattern, bytes: block.long(16) - target });
+    }
+    None
+}
+
+fn copy_buffer(block: Block) -> Blit {
+    let (source, target) = (block.long(0), block.long(8));
+    let (bytes, end) = (block.long(16), block.long(32));
+    if end >= target && end <= target.saturating_add(bytes) && end - target >= bytes.saturating_sub(64) {
+        return Blit::Copy { source, target, bytes };
+    }
+    // 5.x counts dwords, of which the last may be partly used.
+    let (dwords, last) = (block.long(32), u64::from(block.word(40)));
+    let bytes = if last == 0 { dwords * 4 } else { dwords.saturating_sub(1) * 4 + last };
+    Blit::Copy { source: source + block.long(16), target: target + block.long(24), bytes }
+}
+
+fn copy_aligned(block: Block) -> Blit {
+    let unit = u64::from(block.word(40));
+    Blit::Copy {
+        source: block.long(0) + block.long(16) * unit,
+        target: block.long(8) + block.long(24) * unit,
+        bytes: block.long(32) * unit,
+    }
+}
+
+/// The one pointer of four that is set, and the size of its elements.
+fn typed_pointer(block: Block) -> Option<(u64, u64)> {
+    (0..4).map(|index| (block.long(index * 8), 1 << index)).find(|(pointer, _)| *pointer != 0)
+}
+
+fn fill(block: Block) -> Blit {
+    if block.long(0) != 0 && block.long(8) != 0 {
+        let target = block.long(0);
+        let size = u64::from(block.word(16)) * u64::from(block.word(20));
+        let pattern = guest::bytes(block.long(8), size as usize).to_vec();
+        return Blit::Fill { target, pattern, bytes: block.long(24).saturating_sub(target) };
+    }
+    let Some((target, unit)) = typed_pointer(block) else { return Blit::None };
+    let size = u64::from(block.word(40)) * unit;
+    Blit::Fill {
+        target: target + block.long(48) * unit,
+        pattern: guest::bytes(block.long(32), size as usize).to_vec(),
+        bytes: block.long(56) * size,
+    }
+}
+
+fn fill_lines(block: Block) -> Blit {
+    let Some((target, unit)) = typed_pointer(block) else { return Blit::None };
+    let size = u64::from(block.word(40)) * unit;
+    let line = block.long(72) * unit;
+    Blit::FillLines {
+        target: Pitched { address: target + block.long(48) * unit, line, slice: 0 },
+        pattern: guest::bytes(block.long(32), size as usize).to_vec(),
+        width: block.long(56) * size,
+        height: block.long(64),
+    }
+}
+
+/// Pitches, origins and size are vectors of four; `unit` bytes is one element.
+fn copy_box(block: Block, unit: u64) -> Blit {
+    let layout = |pointer: u64, vector: u64| Pitched {
+        address: block.long(pointer) + block.long(vector + 16) * unit,
+        line: block.long(vector) * unit,
+        slice: block.long(vector + 8) * unit,
+    };
+    let size = [block.long(96) * unit, block.long(104), block.long(112)];
+    Blit::Box { source: layout(0, 32), target: layout(8, 64), size }
+}
+
+fn store(block: Block) -> Blit {
+    let (word, long) = (block.long(0), block.long(8));
+    let (target, bytes) = if word != 0 { (word, 4) } else { (long, 8) };
+    Blit::Store { target, value: block.long(16), bytes }
+}

@@ -1,0 +1,271 @@
+//! The threads that stand in for the packet processors, and the queues that they serve.
+//!
+//! Each GPU has one thread for compute queues and one for copy queues, started with its first queue. Doorbells are plain
+//! stores, so a thread has to poll: naps of 20 µs after work, growing when idle, cut short when the host is about to
+//! sleep in the driver. Absent: preemption, priorities, and a limit to the kernels that run side by side.
+#![expect(unsafe_code, reason = "sets the signal mask and the timer slack of its own threads")]
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
+use std::time::Duration;
+
+use crate::aql::AqlQueue;
+use crate::outbox::Outbox;
+use crate::process::Process;
+use crate::sdma::SdmaQueue;
+use crate::symbol::Symbols;
+use crate::{clock, guest};
+
+const SHORT_NAP_NS: u64 = 20_000;
+const LONG_NAP_NS: u64 = 1_000_000;
+const SLOTS: usize = 1024;
+
+/// What a queue is made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Creation {
+    /// Address of the ring.
+    pub(crate) ring: u64,
+    /// Address of the write index.
+    pub(crate) write: u64,
+    /// Address of the read index.
+    pub(crate) read: u64,
+    /// Size of the ring.
+    pub(crate) bytes: u64,
+    /// The driver's number of the kind: 0 is PM4, 1 and 3 are copy engines, 2 is AQL.
+    pub(crate) kind: u32,
+    /// Index of the GPU.
+    pub(crate) gpu: u32,
+}
+
+/// A queue's names: what the driver calls it, whose it is, where it is rung.
+#[derive(Clone, Copy)]
+pub(crate) struct Address {
+    /// The driver's number.
+    pub(crate) id: u32,
+    /// How it was made.
+    pub(crate) creation: Creation,
+    /// Host address of its doorbell.
+    pub(crate) doorbell: u64,
+}
+
+impl Address {
+    /// Whether the doorbell was rung since the queue was made.
+    pub(crate) fn is_rung(&self) -> bool {
+        guest::atomic_u64(self.doorbell).load(Ordering::Acquire) != u64::MAX
+    }
+
+    /// The host's write index.
+    pub(crate) fn written(&self) -> u64 {
+        // Acquire: pairs with the host's release of the packets before it.
+        guest::atomic_u64(self.creation.write).load(Ordering::Acquire)
+    }
+
+    /// Publishes the read index.
+    pub(crate) fn set_read(&self, index: u64) {
+        // Release: the packet was read before its place is given back.
+        guest::atomic_u64(self.creation.read).store(index, Ordering::Release);
+    }
+}
+
+/// What an engine thread carries from queue to queue.
+pub(crate) struct Context {
+    /// Whose work it does.
+    pub(crate) process: &'static Process,
+    /// What it has not yet told.
+    pub(crate) outbox: Outbox,
+    /// Names of kernels.
+    pub(crate) symbols: Symbols,
+}
+
+/// What came of looking at a queue.
+pub(crate) struct Step {
+    /// Whether something was started or finished.
+    pub(crate) progress: bool,
+    /// When the next thing is due, in raw time.
+    pub(crate) wake: u64,
+}
+
+impl Step {
+    /// Nothing done, nothing due.
+    pub(crate) const IDLE: Self = Self { progress: false, wake: u64::MAX };
+}
+
+enum Work {
+    Aql(Box<AqlQueue>),
+    Sdma(Box<SdmaQueue>),
+}
+
+struct Slot {
+    address: Address,
+    doorbell_slot: usize,
+    /// None once the queue is destroyed.
+    work: Mutex<Option<Work>>,
+}
+
+#[derive(Default)]
+struct Engine {
+    queues: Mutex<Vec<Arc<Slot>>>,
+    changes: AtomicU64,
+    rounds: AtomicU64,
+    thread: OnceLock<Thread>,
+}
+
+/// All engines of a process.
+pub(crate) struct Engines {
+    /// Compute and copy engine of each GPU in turn.
+    engines: Vec<Engine>,
+    next_id: AtomicU32,
+    slots: Mutex<Vec<[bool; SLOTS]>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engines {
+    /// Engines without queues.
+    pub(crate) fn new(gpus: u32) -> Self {
+        Self {
+            engines: (0..2 * gpus).map(|_| Engine::default()).collect(),
+            next_id: AtomicU32::new(0),
+            slots: Mutex::new(vec![[false; SLOTS]; gpus as usize]),
+        }
+    }
+
+    /// Makes a queue; answers its id and the slot of its doorbell.
+    pub(crate) fn create(&'static self, process: &'static Process, creation: Creation) -> Option<(u32, u64)> {
+        let is_copy = matches!(creation.kind, 1 | 3);
+        let doorbell_slot = self.take_slot(creation.gpu)?;
+        let doorbell = process.memory.doorbell(creation.gpu, doorbell_slot as u64);
+        guest::atomic_u64(doorbell).store(u64::MAX, Ordering::Release);
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let address = Address { id, creation, doorbell };
+        let work = if is_copy {
+            Work::Sdma(Box::new(SdmaQueue::new(address)))
+        } else {
+            Work::Aql(Box::new(AqlQueue::new(address)))
+        };
+        let engine = self.engines.get(creation.gpu as usize * 2 + usize::from(is_copy))?;
+        lock(&engine.queues).push(Arc::new(Slot { address, doorbell_slot, work: Mutex::new(Some(work)) }));
+        engine.changes.fetch_add(1, Ordering::Release);
+        engine.start(process, if is_copy { "emulated-copy" } else { "emulated-gpu" });
+        engine.kick();
+        Some((id, doorbell_slot as u64))
+    }
+
+    fn take_slot(&self, gpu: u32) -> Option<usize> {
+        let mut slots = lock(&self.slots);
+        let slots = slots.get_mut(gpu as usize)?;
+        let free = slots.iter().position(|taken| !taken)?;
+        slots[free] = true;
+        Some(free)
+    }
+
+    /// Ends a queue; no engine touches its memory afterwards.
+    pub(crate) fn destroy(&self, id: u32) -> bool {
+        for engine in &self.engines {
+            let mut queues = lock(&engine.queues);
+            let Some(index) = queues.iter().position(|slot| slot.address.id == id) else { continue };
+            let slot = queues.remove(index);
+            drop(queues);
+            *lock(&slot.work) = None;
+            engine.changes.fetch_add(1, Ordering::Release);
+            lock(&self.slots)[slot.address.creation.gpu as usize][slot.doorbell_slot] = false;
+            return true;
+        }
+        false
+    }
+
+    /// Ends every nap.
+    pub(crate) fn kick(&self) {
+        self.engines.iter().for_each(Engine::kick);
+    }
+
+    /// Lets the engines tell what they have finished: the process is about to end.
+    pub(crate) fn settle(&self) {
+        let running = || self.engines.iter().filter(|engine| engine.thread.get().is_some());
+        let goals: Vec<_> = running().map(|engine| (engine, engine.rounds.load(Ordering::Acquire) + 2)).collect();
+        for _ in 0..200 {
+            self.kick();
+            if goals.iter().all(|(engine, goal)| engine.rounds.load(Ordering::Acquire) >= *goal) {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+impl Engine {
+    fn kick(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    fn start(&'static self, process: &'static Process, name: &str) {
+        self.thread.get_or_init(|| {
+            let all = block_signals();
+            let builder = std::thread::Builder::new().name(name.to_owned());
+            let handle = builder.spawn(move || self.serve(process));
+            restore_signal_mask(&all);
+            handle.map_or_else(|_| std::thread::current(), |handle| handle.thread().clone())
+        });
+    }
+
+    fn serve(&self, process: &'static Process) {
+        // SAFETY: plain system call about the calling thread.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000_usize) };
+        let mut context = Context { process, outbox: Outbox::new(process), symbols: Symbols::default() };
+        let (mut seen, mut queues) = (u64::MAX, Vec::new());
+        let mut last_progress = clock::now();
+        loop {
+            let changes = self.changes.load(Ordering::Acquire);
+            if changes != seen {
+                seen = changes;
+                queues.clone_from(&lock(&self.queues));
+            }
+            let now = clock::now();
+            let step = round(&queues, &mut context, now);
+            context.outbox.flush();
+            self.rounds.fetch_add(1, Ordering::Release);
+            if step.progress {
+                last_progress = now;
+            }
+            let nap = ((now - last_progress) / 8).clamp(SHORT_NAP_NS, LONG_NAP_NS);
+            let due = step.wake.saturating_sub(clock::now()).max(1000);
+            std::thread::park_timeout(Duration::from_nanos(nap.min(due)));
+        }
+    }
+}
+
+fn round(queues: &[Arc<Slot>], context: &mut Context, now: u64) -> Step {
+    let mut sum = Step::IDLE;
+    for slot in queues {
+        let step = match &mut *lock(&slot.work) {
+            Some(Work::Aql(queue)) => queue.poll(context, now),
+            Some(Work::Sdma(queue)) => queue.poll(context, now),
+            None => Step::IDLE,
+        };
+        sum.progress |= step.progress;
+        sum.wake = sum.wake.min(step.wake);
+    }
+    sum
+}
+
+/// Blocks every signal for the calling thread, so that the new thread inherits that; answers the old mask.
+fn block_signals() -> libc::sigset_t {
+    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    let mut old = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: both sets are ours; zeroed memory is a valid set.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), old.as_mut_ptr());
+        old.assume_init()
+    }
+}
+
+fn restore_signal_mask(old: &libc::sigset_t) {
+    // SAFETY: the set came from `block_signals`.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, old, std::ptr::null_mut()) };
+}

@@ -1,0 +1,99 @@
+//! What an engine has done and not yet told: log lines, and signals to complete.
+//!
+//! Lines are written before the signals are touched, so the log holds every piece of work whose completion the host can
+//! have seen. Telling in batches costs one `write` for many completions.
+
+use std::sync::atomic::Ordering;
+
+use crate::process::Process;
+use crate::truth_log::Line;
+use crate::{clock, guest};
+
+/// Completions that may wait together.
+const BATCH: usize = 64;
+
+/// Offsets in a signal, whose handle is its address.
+pub(crate) mod signal {
+    /// The value that a completion decrements.
+    pub(crate) const VALUE: u64 = 8;
+    /// Address of the event's mailbox, zero for a signal without event.
+    pub(crate) const MAILBOX: u64 = 16;
+    /// The event's id.
+    pub(crate) const EVENT: u64 = 24;
+    /// Begin of the work in ticks.
+    pub(crate) const BEGIN: u64 = 32;
+    /// End of the work in ticks.
+    pub(crate) const END: u64 = 40;
+}
+
+struct Completion {
+    signal: u64,
+    begin: u64,
+    end: u64,
+}
+
+/// The batch of one engine.
+pub(crate) struct Outbox {
+    process: &'static Process,
+    lines: Vec<u8>,
+    completions: Vec<Completion>,
+}
+
+impl Outbox {
+    pub(crate) fn new(process: &'static Process) -> Self {
+        Self { process, lines: Vec::with_capacity(1 << 16), completions: Vec::with_capacity(BATCH) }
+    }
+
+    /// Notes finished work for the log.
+    pub(crate) fn log(&mut self, line: &Line<'_>) {
+        if let Some(log) = &self.process.log {
+            clock::refresh(line.end);
+            log.format(line, &mut self.lines);
+        }
+    }
+
+    /// Notes a signal that the end of some work completes.
+    pub(crate) fn complete(&mut self, signal: u64, begin: u64, end: u64) {
+        if signal != 0 {
+            self.completions.push(Completion { signal, begin, end });
+            if self.completions.len() == BATCH {
+                self.flush();
+            }
+        }
+    }
+
+    /// Writes the lines, then completes the signals.
+    pub(crate) fn flush(&mut self) {
+        if !self.lines.is_empty() {
+            if let Some(log) = &self.process.log {
+                log.write(&self.lines);
+            }
+            self.lines.clear();
+        }
+        for completion in self.completions.drain(..) {
+            completion.publish(self.process);
+        }
+    }
+}
+
+impl Completion {
+    fn publish(&self, process: &Process) {
+        // The host may free the signal as soon as it sees the value, so everything else comes first.
+        let mailbox: u64 = guest::read(self.signal + signal::MAILBOX);
+        let event: u32 = guest::read(self.signal + signal::EVENT);
+        guest::write(self.signal + signal::BEGIN, clock::ticks(self.begin));
+        guest::write(self.signal + signal::END, clock::ticks(self.end));
+        // Release: pairs with the host's acquiring load of the value; publishes timestamps and what the work wrote.
+        guest::atomic_i64(self.signal + signal::VALUE).fetch_sub(1, Ordering::Release);
+        notify(process, mailbox, event);
+    }
+}
+
+/// Stores an event's id into its mailbox and sets the event, as the interrupt after a completion does.
+fn notify(process: &Process, mailbox: u64, event: u32) {
+    if mailbox != 0 {
+        // Release: pairs with the driver's look at the mailbox page; nothing depends on it here.
+        guest::atomic_u64(mailbox).store(event.into(), Ordering::Release);
+        process.events.set(event);
+    }
+}
