@@ -193,7 +193,7 @@ impl AqlQueue {
         let grid: [u32; 3] = guest::read(packet + 12);
         let workgroup: [u16; 3] = guest::read(packet + 4);
         let name = context.symbols.name(&context.process.memory, kernel_object);
-        let blit = Blit::recognise(&name, grid[0], guest::read(packet + 40));
+        let blit = Blit::recognise(&context.process.memory, &name, grid[0], guest::read(packet + 40));
         let duration = match blit.bytes() {
             0 => model().kernel_duration(&name, workgroups(grid, workgroup), (u64::from(self.address.id) << 40) | self.next),
             bytes => model().copy_duration(bytes),

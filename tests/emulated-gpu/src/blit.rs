@@ -46,17 +46,17 @@ impl Block {
 
 impl Blit {
     /// What the kernel of that name, grid and argument block does.
-    pub(crate) fn recognise(name: &str, grid: u32, block: u64) -> Self {
+    pub(crate) fn recognise(memory: &Memory, name: &str, grid: u32, block: u64) -> Self {
         if block == 0 {
             return Self::None;
         }
-        let block = Block(block);
+        let block = Block(memory.host(block));
         match name {
             "" => runtime_kernel(grid, block).unwrap_or(Self::None),
             "__amd_rocclr_copyBuffer" => copy_buffer(block),
             "__amd_rocclr_copyBufferAligned" => copy_aligned(block),
-            "__amd_rocclr_fillBufferAligned" => fill(block),
-            "__amd_rocclr_fillBufferAligned2D" => fill_lines(block),
+            "__amd_rocclr_fillBufferAligned" => fill(memory, block),
+            "__amd_rocclr_fillBufferAligned2D" => fill_lines(memory, block),
             "__amd_rocclr_copyBufferRect" => copy_box(block, 1),
             "__amd_rocclr_copyBufferRectAligned" => copy_box(block, if block.long(120) == 16 { 16 } else { 4 }),
             "__amd_rocclr_streamOpsWrite" => store(block),
@@ -157,9 +157,8 @@ fn copy_buffer(block: Block) -> Blit {
     if end >= target && end <= target.saturating_add(bytes) && end - target >= bytes.saturating_sub(64) {
         return Blit::Copy { source, target, bytes };
     }
-    // 5.x counts dwords, of which the last may be partly used.
-    let (dwords, last) = (block.long(32), u64::from(block.word(40)));
-    let bytes = if last == 0 { dwords * 4 } else { dwords.saturating_sub(1) * 4 + last };
+    // 5.x counts dwords, of which the last is used in part or not at all.
+    let bytes = block.long(32).saturating_sub(1) * 4 + u64::from(block.word(40));
     Blit::Copy { source: source + block.long(16), target: target + block.long(24), bytes }
 }
 
@@ -172,34 +171,39 @@ fn copy_aligned(block: Block) -> Blit {
     }
 }
 
+/// The bytes of a pattern, which lie in registered memory of the host.
+fn pattern(memory: &Memory, address: u64, size: u64) -> Vec<u8> {
+    guest::bytes(memory.host(address), size as usize).to_vec()
+}
+
 /// The one pointer of four that is set, and the size of its elements.
 fn typed_pointer(block: Block) -> Option<(u64, u64)> {
     (0..4).map(|index| (block.long(index * 8), 1 << index)).find(|(pointer, _)| *pointer != 0)
 }
 
-fn fill(block: Block) -> Blit {
+fn fill(memory: &Memory, block: Block) -> Blit {
     if block.long(0) != 0 && block.long(8) != 0 {
         let target = block.long(0);
         let size = u64::from(block.word(16)) * u64::from(block.word(20));
-        let pattern = guest::bytes(block.long(8), size as usize).to_vec();
+        let pattern = pattern(memory, block.long(8), size);
         return Blit::Fill { target, pattern, bytes: block.long(24).saturating_sub(target) };
     }
     let Some((target, unit)) = typed_pointer(block) else { return Blit::None };
     let size = u64::from(block.word(40)) * unit;
     Blit::Fill {
         target: target + block.long(48) * unit,
-        pattern: guest::bytes(block.long(32), size as usize).to_vec(),
+        pattern: pattern(memory, block.long(32), size),
         bytes: block.long(56) * size,
     }
 }
 
-fn fill_lines(block: Block) -> Blit {
+fn fill_lines(memory: &Memory, block: Block) -> Blit {
     let Some((target, unit)) = typed_pointer(block) else { return Blit::None };
     let size = u64::from(block.word(40)) * unit;
     let line = block.long(72) * unit;
     Blit::FillLines {
         target: Pitched { address: target + block.long(48) * unit, line, slice: 0 },
-        pattern: guest::bytes(block.long(32), size as usize).to_vec(),
+        pattern: pattern(memory, block.long(32), size),
         width: block.long(56) * size,
         height: block.long(64),
     }
