@@ -131,7 +131,7 @@ pub mod counter {
 pub mod entry {
     /// Words of an entry (4 KiB).
     pub const WORDS: usize = 512;
-    /// State in the low half: 0 free, 1 live, 2 done; generation (lives of the entry) in the high half.
+    /// State in the low half: 0 free, 1 live, 2 done, 3 claimed; generation (lives of the entry) in the high half.
     pub const STATE: usize = 0;
     /// Kernel thread id.
     pub const TID: usize = 1;
@@ -176,6 +176,8 @@ pub mod entry {
     pub const LIVE: u64 = 1;
     /// State: its thread has ended.
     pub const DONE: u64 = 2;
+    /// State: a thread is about to own it; who that is, is being written.
+    pub const CLAIMED: u64 = 3;
 
     const _: () = assert!(RANGE_STACK + RANGES * RANGE_WORDS <= WORDS);
     const _: () = assert!(RANGE_TEXT == (RANGE_WORDS - 3) * 8);
@@ -342,9 +344,15 @@ pub enum LayoutError {
 impl std::fmt::Display for LayoutError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Short => write!(f, "the file is shorter than a ring's header; it was cut or never finished"),
+            Self::Short => write!(
+                f,
+                "the file is shorter than a ring's header; it was cut or never finished"
+            ),
             Self::NotARing => write!(f, "this is not a ring file of roctop"),
-            Self::Version(v) => write!(f, "ring layout {v} was written by another release of roctop; this one reads {MAJOR}"),
+            Self::Version(v) => write!(
+                f,
+                "ring layout {v} was written by another release of roctop; this one reads {MAJOR}"
+            ),
             Self::ByteOrder => write!(f, "the ring was written on a machine of another byte order"),
             Self::Checksum => write!(f, "the ring's header is damaged"),
             Self::Region(kind) => write!(f, "the ring's header is damaged: region {kind} does not fit the file"),
@@ -422,7 +430,10 @@ impl Header {
         let mut regions = [Extent::default(); REGIONS];
         let mut end = PAGE as u64;
         for (kind, extent) in regions.iter_mut().enumerate() {
-            *extent = Extent { offset: u64_at(128 + kind * 16), length: u64_at(136 + kind * 16) };
+            *extent = Extent {
+                offset: u64_at(128 + kind * 16),
+                length: u64_at(136 + kind * 16),
+            };
             if extent.length == 0 {
                 continue;
             }
@@ -485,21 +496,40 @@ mod tests {
     use super::*;
 
     fn spec() -> Spec {
-        Spec { ordinal: 0, rings: vec![1024, 256], facts: 64, strings: 32, string_bytes: 4096 }
+        Spec {
+            ordinal: 0,
+            rings: vec![1024, 256],
+            facts: 64,
+            strings: 32,
+            string_bytes: 4096,
+        }
     }
 
     #[test]
     fn a_header_survives_encoding() {
         let (regions, size) = spec().regions();
-        let header =
-            Header { major: MAJOR, size, pid: 7, regions, exe: "app".into(), rank: -1, ..Header::default() };
+        let header = Header {
+            major: MAJOR,
+            size,
+            pid: 7,
+            regions,
+            exe: "app".into(),
+            rank: -1,
+            ..Header::default()
+        };
         assert_eq!(Header::decode(&header.encode(), size), Ok(header));
     }
 
     #[test]
     fn no_flipped_bit_of_a_header_goes_unnoticed() {
         let (regions, size) = spec().regions();
-        let page = Header { major: MAJOR, size, regions, ..Header::default() }.encode();
+        let page = Header {
+            major: MAJOR,
+            size,
+            regions,
+            ..Header::default()
+        }
+        .encode();
         for bit in 0..PAGE * 8 {
             let mut page = page.clone();
             page[bit / 8] ^= 1 << (bit % 8);

@@ -37,16 +37,27 @@ impl RingFile {
         header.size = size;
         let temporary = dir.join(format!(".{name}.tmp"));
         let file = open_new(&temporary)?;
-        let made = fill(&file, &header, spec).and_then(|()| rename_new(&temporary, &dir.join(name)));
-        if let Err(error) = made {
-            let _ = std::fs::remove_file(&temporary);
-            return Err(error);
-        }
-        let map = MmapOptions::new().len(size as usize).map_raw(&file)?;
-        // Children that fork without exec must not write to the parent's rings.
-        map.advise(Advice::DontFork)?;
-        lock(&file);
-        Ok(Self { map, header, path: dir.join(name) })
+        // Locked and mapped before it has its name: whoever finds it by name finds it alive.
+        let made = fill(&file, &header, spec).and_then(|()| {
+            lock(&file);
+            let map = MmapOptions::new().len(size as usize).map_raw(&file)?;
+            // Children that fork without exec must not write to the parent's rings.
+            map.advise(Advice::DontFork)?;
+            rename_new(&temporary, &dir.join(name))?;
+            Ok(map)
+        });
+        let map = match made {
+            Ok(map) => map,
+            Err(error) => {
+                let _ = std::fs::remove_file(&temporary);
+                return Err(error);
+            }
+        };
+        Ok(Self {
+            map,
+            header,
+            path: dir.join(name),
+        })
     }
 
     /// Where the file is.
@@ -72,7 +83,7 @@ impl RingFile {
         }
         // SAFETY: `offset` lies inside the mapping (tested above).
         let start = unsafe { self.map.as_ptr().add(offset) };
-        if !start.cast::<AtomicU64>().is_aligned() {
+        if start.align_offset(align_of::<AtomicU64>()) != 0 {
             return &[];
         }
         #[expect(clippy::cast_ptr_alignment, reason = "alignment was tested above")]
@@ -89,7 +100,8 @@ impl RingFile {
 
     /// The words of a directory entry.
     pub fn entry(&self, index: usize) -> Option<Words<'_>> {
-        self.words(Region::Directory).get(index * entry::WORDS..(index + 1) * entry::WORDS)
+        self.words(Region::Directory)
+            .get(index * entry::WORDS..(index + 1) * entry::WORDS)
     }
 
     /// Takes entry `index` for the calling thread when it is free or done; one compare-exchange, no lock.
@@ -97,43 +109,27 @@ impl RingFile {
     /// `since` is in ticks. None when another thread has it.
     pub fn claim(&self, index: usize, tid: u32, since: u64, name: [u64; 2]) -> Option<Claim<'_>> {
         let words = self.entry(index)?;
-        let state = words[entry::STATE].load(Ordering::Relaxed);
-        if state & 0xffff_ffff == entry::LIVE {
-            return None;
-        }
-        let generation = (state >> 32).wrapping_add(1) & 0xffff_ffff;
-        // Acquire: pairs with the release store in `release`; the previous owner's stores are seen.
-        words[entry::STATE]
-            .compare_exchange(state, generation << 32 | entry::LIVE, Ordering::AcqRel, Ordering::Relaxed)
-            .ok()?;
-        for (at, value) in [
-            (entry::TID, u64::from(tid)),
-            (entry::SINCE, since),
-            (entry::NAME, name[0]),
-            (entry::NAME + 1, name[1]),
-            (entry::GENERATION_START, words[entry::HEAD].load(Ordering::Relaxed)),
-            (entry::CALL_DEPTH, 0),
-            (entry::RANGE_DEPTH, 0),
-        ] {
-            words[at].store(value, Ordering::Relaxed);
-        }
+        let totals = self
+            .words(Region::Totals)
+            .get(index * 2 * TOTALS..(index + 1) * 2 * TOTALS)?;
+        let generation = crate::directory::claim(words, tid, since, name)?;
         let offset = words[entry::RING_OFFSET].load(Ordering::Relaxed);
         let slots = words[entry::RING_SLOTS].load(Ordering::Relaxed);
-        let ring = self.extent(Extent { offset, length: slots * (SLOT_WORDS * 8) as u64 });
-        let totals = self.words(Region::Totals).get(index * 2 * TOTALS..(index + 1) * 2 * TOTALS)?;
+        let ring = self.extent(Extent {
+            offset,
+            length: slots * (SLOT_WORDS * 8) as u64,
+        });
         Some(Claim {
             ring: RingWriter::new(ring, &words[entry::HEAD], &words[entry::RECORDS])?,
             entry: EntryWriter::new(words, totals)?,
-            generation: generation as u32,
+            generation,
         })
     }
 
     /// Marks entry `index` as done: its thread has ended.
     pub fn release(&self, index: usize) {
         if let Some(words) = self.entry(index) {
-            let state = words[entry::STATE].load(Ordering::Relaxed);
-            // Release: pairs with the acquire in `claim`.
-            words[entry::STATE].store(state & !0xffff_ffff | entry::DONE, Ordering::Release);
+            crate::directory::release(words);
         }
     }
 
@@ -167,29 +163,29 @@ impl RingFile {
 
     /// The words of queue place `index`, see [`queue`].
     pub fn queue(&self, index: usize) -> Option<Words<'_>> {
-        self.words(Region::Queues).get(index * queue::WORDS..(index + 1) * queue::WORDS)
+        self.words(Region::Queues)
+            .get(index * queue::WORDS..(index + 1) * queue::WORDS)
     }
 
     /// The words of open start/stop range `index`, see [`open_range`].
     pub fn open_range(&self, index: usize) -> Option<Words<'_>> {
-        self.words(Region::OpenRanges).get(index * open_range::WORDS..(index + 1) * open_range::WORDS)
+        self.words(Region::OpenRanges)
+            .get(index * open_range::WORDS..(index + 1) * open_range::WORDS)
     }
 
     /// Keeps a calibration sample; words as in [`clock`], `sample[0]` is ignored. One writer at a time.
     pub fn calibrate(&self, sample: [u64; clock::WORDS]) {
-        let Some(count) = self.counter(counter::CALIBRATIONS) else { return };
-        let number = count.fetch_add(1, Ordering::Relaxed);
-        let place = if number == 0 { 0 } else { 1 + (number as usize - 1) % (clock::SAMPLES - 1) };
-        let Some(words) = self.words(Region::Clock).get(place * clock::WORDS..(place + 1) * clock::WORDS) else {
+        let Some(count) = self.counter(counter::CALIBRATIONS) else {
             return;
         };
-        words[clock::SEQUENCE].store(2 * number + 1, Ordering::Relaxed);
-        crate::sync::fence(Ordering::Release);
-        for (to, value) in words.iter().zip(sample).skip(1) {
-            to.store(value, Ordering::Relaxed);
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let place = crate::directory::sample_place(number);
+        if let Some(words) = self
+            .words(Region::Clock)
+            .get(place * clock::WORDS..(place + 1) * clock::WORDS)
+        {
+            crate::directory::write_sample(words, number, &sample);
         }
-        // Release: pairs with the reader's second look at the sequence.
-        words[clock::SEQUENCE].store(2 * number + 2, Ordering::Release);
     }
 }
 
@@ -227,7 +223,10 @@ fn fill(mut file: &File, header: &Header, spec: &Spec) -> io::Result<()> {
     // SAFETY: zero is a valid value of every field, and the call filled it when it succeeded.
     let kind = unsafe { facts.assume_init() }.f_type;
     if known != 0 || (kind != TMPFS && kind != RAMFS) {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "the session's directory is not on tmpfs"));
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the session's directory is not on tmpfs",
+        ));
     }
     // SAFETY: the descriptor is open; the call touches no memory of ours.
     if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, header.size as i64) } != 0 {
@@ -251,7 +250,16 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let to_name = CString::new(to.as_os_str().as_bytes())?;
     let (cwd, flags) = (libc::AT_FDCWD, libc::RENAME_NOREPLACE);
     // SAFETY: both names are terminated strings that live during the call.
-    match unsafe { libc::syscall(libc::SYS_renameat2, cwd, from_name.as_ptr(), cwd, to_name.as_ptr(), flags) } {
+    match unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            cwd,
+            from_name.as_ptr(),
+            cwd,
+            to_name.as_ptr(),
+            flags,
+        )
+    } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -3,12 +3,21 @@
 //! One [`Reader`] a file. [`Reader::poll`] hands everything new to a [`Sink`]: strings and facts before the records that
 //! name them. A record is accepted only when the head read *after* the data says that its slots cannot have been
 //! overwritten meanwhile. What was skipped is counted to the record by the ordinals in the headers: seen + lost =
-//! written, by thread, always.
+//! written, by ring, always.
+//!
+//! What one poll reads is bounded whatever the file says ([`POLL_SLOTS`], [`POLL_STRINGS`]); a poll that stopped at the
+//! bound says so in [`Progress::more`].
+//!
+//! The words of one `pread` come in no order. Whatever must be read after something else is read by another `pread`,
+//! with an acquire fence between.
 //!
 //! Absent on purpose: mapping, `unsafe`, trust.
 
 use crate::layout::{Header, LayoutError, PAGE, Region, clock, counter, entry, open_range, queue};
-use crate::record::{CONTINUATION, Domain, Head, MAX_SLOTS, SLOT_BYTES, SLOT_WORDS, Slot, TOTALS, totals_operation};
+use crate::record::{
+    CONTINUATION, Domain, Head, MAX_SLOTS, SLOT_BYTES, SLOT_WORDS, Slot, TOTALS, ThreadStart, totals_operation,
+};
+use crate::sync::{Ordering, fence};
 use crate::writer::MAX_TEXT;
 use std::fs::File;
 use std::io;
@@ -33,7 +42,10 @@ impl Bytes for File {
 
 impl Bytes for Vec<u8> {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|at| self.get(at..)).unwrap_or_default();
+        let rest = usize::try_from(offset)
+            .ok()
+            .and_then(|at| self.get(at..))
+            .unwrap_or_default();
         let count = rest.len().min(into.len());
         into[..count].copy_from_slice(&rest[..count]);
         Ok(count)
@@ -48,13 +60,14 @@ impl Bytes for Vec<u8> {
 pub struct Thread {
     /// Entry of the directory.
     pub index: u32,
-    /// Kernel thread id; 0 when its start was lost and the entry has another owner by now.
+    /// Kernel thread id; 0 when its start was lost and the entry has another owner by now. Losses in which the entry
+    /// went from one thread to the next have 0 too.
     pub tid: u32,
 }
 
 /// Receives what a poll found, in an order in which every id is known before it is used.
 pub trait Sink {
-    /// A text got an id.
+    /// A text got an id. Mostly in order of the ids; one that was being written comes in a later poll.
     fn string(&mut self, id: u32, text: &[u8]);
     /// A fact.
     fn fact(&mut self, slots: &[Slot]);
@@ -72,13 +85,23 @@ struct Cursor {
     ring_offset: u64,
     ring_slots: u64,
     next: u64,
-    /// Ordinal that the next record will have when nothing is lost.
+    /// Ordinal that the next record will have when nothing is lost: records seen and lost so far.
     ordinal: u64,
+    /// Records that the writer says it wrote. After a kill one less than there are, at times: it is stored after head.
+    records: u64,
+    /// Life of the entry whose records are being read, 0 unknown.
+    life: u32,
     tid: u32,
     seen: u64,
     lost: u64,
-    written: u64,
     damaged: bool,
+}
+
+/// Who owns an entry, and from which slot of its ring on.
+struct Identity {
+    life: u32,
+    tid: u32,
+    start: u64,
 }
 
 /// Exact accounting of one thread's ring.
@@ -88,7 +111,8 @@ pub struct Account {
     pub seen: u64,
     /// Records that were overwritten before they were read.
     pub lost: u64,
-    /// Records that the writer says it wrote.
+    /// Records that were written. Above `seen + lost` by what was not looked at yet; equal when the writer has ended
+    /// and was polled to the end.
     pub written: u64,
 }
 
@@ -101,6 +125,8 @@ pub struct Progress {
     pub lost: u64,
     /// The fullest ring, in 1/1000 of its size, at the time of the poll.
     pub fill: u32,
+    /// The poll stopped at its bound: poll again for the rest.
+    pub more: bool,
 }
 
 /// Is the writer still there?
@@ -205,13 +231,47 @@ pub struct Reader<B> {
     bytes: B,
     header: Header,
     threads: Vec<Cursor>,
+    /// Slots that the rings of `threads` take together; more than the region has is a lie.
+    ring_slots: u64,
+    /// Thread to begin the next poll with.
+    turn: usize,
     facts: u64,
+    /// Fact slots before `facts` that were not committed when they were passed.
+    fact_holes: Vec<u64>,
     strings: u64,
+    /// Strings before `strings` that were not committed when they were passed.
+    string_holes: Vec<u64>,
+    /// Bytes of text that the region can still hold: texts do not overlap.
+    text_left: u64,
     calibrations: [u64; clock::SAMPLES],
     buffer: Vec<u8>,
 }
 
+/// The most slots (of rings, or of facts) that one poll reads: 512 MiB.
+pub const POLL_SLOTS: u64 = 1 << 23;
+/// The most strings that one poll reads.
+pub const POLL_STRINGS: u64 = 1 << 17;
+/// The most strings that a reader takes from one file.
+pub const MAX_STRINGS: u64 = 1 << 22;
+
 const BATCH_SLOTS: u64 = 4096;
+const BATCH_FACTS: u64 = 1024;
+/// Uncommitted facts or strings that are remembered; an honest file has at most one a thread.
+const MAX_HOLES: usize = 1024;
+/// No ring gets that far in a thousand years; keeps the arithmetic of indices away from its ends.
+const MAX_HEAD: u64 = 1 << 62;
+
+/// What stands at a fact slot.
+enum FactSlot {
+    /// Not committed.
+    Open,
+    /// Not the beginning of a fact.
+    Inside,
+    /// A whole fact of so many slots.
+    Whole(usize),
+    /// A fact that goes on beyond the slots at hand.
+    Cut,
+}
 
 impl<B: Bytes> Reader<B> {
     /// Checks the header and the directory of a ring file.
@@ -220,11 +280,23 @@ impl<B: Bytes> Reader<B> {
         let mut page = vec![0u8; PAGE];
         let got = read_full(&bytes, 0, &mut page).map_err(OpenError::Io)?;
         let header = Header::decode(&page[..got], size).map_err(OpenError::Layout)?;
-        let entries = (header.region(Region::Directory).length as usize / (entry::WORDS * 8))
-            .min(crate::layout::MAX_ENTRIES);
-        let threads = vec![Cursor::default(); entries];
-        let calibrations = [0; clock::SAMPLES];
-        Ok(Self { bytes, header, threads, facts: 0, strings: 0, calibrations, buffer: Vec::new() })
+        let entries =
+            (header.region(Region::Directory).length as usize / (entry::WORDS * 8)).min(crate::layout::MAX_ENTRIES);
+        let text_left = header.region(Region::StringBytes).length;
+        Ok(Self {
+            bytes,
+            header,
+            threads: vec![Cursor::default(); entries],
+            ring_slots: 0,
+            turn: 0,
+            facts: 0,
+            fact_holes: Vec::new(),
+            strings: 0,
+            string_holes: Vec::new(),
+            text_left,
+            calibrations: [0; clock::SAMPLES],
+            buffer: Vec::new(),
+        })
     }
 
     /// Who wrote the file.
@@ -237,26 +309,53 @@ impl<B: Bytes> Reader<B> {
         &self.bytes
     }
 
-    /// Hands everything new to `sink`.
+    /// Hands everything new to `sink`. When [`Progress::more`] is set it stopped at its bound and wants another call.
     pub fn poll(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<Progress> {
+        let mut progress = Progress::default();
         // Heads first: what they announce was named by strings and facts before.
         let heads = self.heads()?;
-        self.poll_strings(ended, sink)?;
-        self.poll_facts(ended, sink)?;
+        // Acquire: pairs with the release store of head; what was stored before it is seen from here on.
+        fence(Ordering::Acquire);
+        if !self.poll_strings(ended, sink)? || !self.poll_facts(ended, sink)? {
+            // Names first: the records wait in their rings.
+            progress.more = true;
+            return Ok(progress);
+        }
         self.poll_clock(sink)?;
-        let mut progress = Progress::default();
-        for (index, head) in heads.iter().enumerate() {
-            self.poll_thread(index, *head, sink, &mut progress)?;
+        let mut budget = POLL_SLOTS;
+        for i in 0..heads.len() {
+            let index = (self.turn + i) % heads.len();
+            let Some(head) = heads[index] else { continue };
+            self.poll_thread(index, head, sink, &mut progress, &mut budget)?;
+            if progress.more {
+                self.turn = index;
+                break;
+            }
         }
         Ok(progress)
     }
 
     /// Accounting of every ring that was ever used.
     pub fn accounts(&self) -> Vec<(Thread, Account)> {
-        let used = self.threads.iter().enumerate().filter(|(_, cursor)| cursor.written > 0 || cursor.next > 0);
+        let used = self
+            .threads
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.records > 0 || c.ordinal > 0);
         used.map(|(index, c)| {
-            let thread = Thread { index: index as u32, tid: c.tid };
-            (thread, Account { seen: c.seen, lost: c.lost, written: c.written })
+            let thread = Thread {
+                index: index as u32,
+                tid: c.tid,
+            };
+            // What was announced by head counts as written, even when the writer died before it counted it.
+            (
+                thread,
+                Account {
+                    seen: c.seen,
+                    lost: c.lost,
+                    written: c.records.max(c.ordinal),
+                },
+            )
         })
         .collect()
     }
@@ -264,7 +363,10 @@ impl<B: Bytes> Reader<B> {
     /// Process-wide counters, by their offsets in [`counter`].
     pub fn counters(&self) -> io::Result<[u64; counter::WORDS]> {
         let mut words = [0; counter::WORDS];
-        for (to, word) in words.iter_mut().zip(self.region_words(Region::Counters, 0, counter::WORDS)?) {
+        for (to, word) in words
+            .iter_mut()
+            .zip(self.region_words(Region::Counters, 0, counter::WORDS)?)
+        {
             *to = word;
         }
         Ok(words)
@@ -274,15 +376,18 @@ impl<B: Bytes> Reader<B> {
     pub fn open_work(&self) -> io::Result<OpenWork> {
         let mut work = OpenWork::default();
         for index in 0..self.threads.len() {
-            let words = self.region_words(Region::Directory, index * entry::WORDS, entry::WORDS)?;
+            let words = self.stable_words(Region::Directory, index * entry::WORDS, entry::WORDS)?;
             if words.len() == entry::WORDS && words[entry::STATE] & 0xffff_ffff == entry::LIVE {
-                let thread = Thread { index: index as u32, tid: words[entry::TID] as u32 };
+                let thread = Thread {
+                    index: index as u32,
+                    tid: words[entry::TID] as u32,
+                };
                 open_calls(thread, &words, &mut work.calls);
                 open_ranges(thread, &words, &mut work.ranges);
             }
         }
         for index in 0..open_range::RANGES {
-            let words = self.region_words(Region::OpenRanges, index * open_range::WORDS, open_range::WORDS)?;
+            let words = self.stable_words(Region::OpenRanges, index * open_range::WORDS, open_range::WORDS)?;
             if words.len() == open_range::WORDS && words[open_range::ID] != 0 {
                 work.ranges.push(started_range(&words));
             }
@@ -310,7 +415,12 @@ impl<B: Bytes> Reader<B> {
         Ok(named
             .filter_map(|(index, (calls, ticks))| {
                 let (domain, op) = totals_operation(index)?;
-                Some(OperationTotal { domain, op, calls, ticks })
+                Some(OperationTotal {
+                    domain,
+                    op,
+                    calls,
+                    ticks,
+                })
             })
             .collect())
     }
@@ -325,21 +435,27 @@ impl<B: Bytes> Reader<B> {
                 heads.push(None);
                 continue;
             }
+            if words[entry::HEAD] > MAX_HEAD {
+                cursor.damaged = true;
+                heads.push(None);
+                continue;
+            }
             if cursor.ring_slots == 0 {
                 let (offset, slots) = (words[entry::RING_OFFSET], words[entry::RING_SLOTS]);
-                let end = slots.checked_mul(SLOT_BYTES as u64).and_then(|length| offset.checked_add(length));
+                let end = slots
+                    .checked_mul(SLOT_BYTES as u64)
+                    .and_then(|length| offset.checked_add(length));
                 let fits = offset >= rings.offset && end.is_some_and(|end| end <= rings.offset + rings.length);
-                if !fits || !slots.is_power_of_two() || slots < 2 * MAX_SLOTS as u64 {
+                let room = (rings.length / SLOT_BYTES as u64).saturating_sub(self.ring_slots);
+                if !fits || !slots.is_power_of_two() || slots < 2 * MAX_SLOTS as u64 || slots > room {
                     cursor.damaged = true;
                     heads.push(None);
                     continue;
                 }
                 (cursor.ring_offset, cursor.ring_slots) = (offset, slots);
+                self.ring_slots += slots;
             }
-            if cursor.tid == 0 {
-                cursor.tid = words[entry::TID] as u32;
-            }
-            cursor.written = words[entry::RECORDS];
+            cursor.records = words[entry::RECORDS];
             heads.push(Some(words[entry::HEAD]));
         }
         Ok(heads)
@@ -348,46 +464,74 @@ impl<B: Bytes> Reader<B> {
     fn poll_thread(
         &mut self,
         index: usize,
-        head: Option<u64>,
+        head: u64,
         sink: &mut dyn Sink,
         progress: &mut Progress,
+        budget: &mut u64,
     ) -> io::Result<()> {
-        let Some(head) = head else { return Ok(()) };
         let slots = self.threads[index].ring_slots;
         let behind = head.saturating_sub(self.threads[index].next);
         progress.fill = progress.fill.max((behind.min(slots) * 1000 / slots) as u32);
+        let before = (self.threads[index].seen, self.threads[index].lost);
         let mut buffer = std::mem::take(&mut self.buffer);
-        let result = (|| {
-            while self.threads[index].next < head {
-                let cursor = &self.threads[index];
-                let oldest = head.saturating_sub(slots.saturating_sub(MAX_SLOTS as u64));
-                let from = cursor.next.max(oldest);
-                let count = (head - from).min(BATCH_SLOTS).min(slots);
-                let got = self.read_slots(index, from, count, &mut buffer)?;
-                // The head as it stands after the data was copied decides what of it is whole.
-                let after = self.region_words(Region::Directory, index * entry::WORDS + entry::HEAD, 1)?;
-                let after = after.first().copied().unwrap_or(head).max(head);
-                let whole = (after + MAX_SLOTS as u64).saturating_sub(slots);
-                let before = (self.threads[index].seen, self.threads[index].lost);
-                let done = self.accept(index, from, &buffer[..got], whole, from + count == head, sink);
-                let cursor = &mut self.threads[index];
-                progress.records += cursor.seen - before.0;
-                progress.lost += cursor.lost - before.1;
-                cursor.next = done;
-                if got < count as usize * SLOT_BYTES {
-                    // The file was cut: what is missing stays missing.
-                    cursor.damaged = true;
-                    break;
-                }
-            }
-            Ok(())
-        })();
+        let result = self.drain(index, head, sink, &mut buffer, budget);
         self.buffer = buffer;
-        result
+        let cursor = &self.threads[index];
+        progress.records += cursor.seen - before.0;
+        progress.lost = progress.lost.saturating_add(cursor.lost - before.1);
+        progress.more |= !result?;
+        Ok(())
+    }
+
+    /// Reads a ring up to `head`; false when the budget was used up before.
+    fn drain(
+        &mut self,
+        index: usize,
+        head: u64,
+        sink: &mut dyn Sink,
+        buffer: &mut Vec<u8>,
+        budget: &mut u64,
+    ) -> io::Result<bool> {
+        let slots = self.threads[index].ring_slots;
+        while self.threads[index].next < head {
+            if *budget == 0 {
+                return Ok(false);
+            }
+            // The oldest that the writer cannot be at: it may be filling MAX_SLOTS slots from head on.
+            let oldest = (head + MAX_SLOTS as u64).saturating_sub(slots);
+            let from = self.threads[index].next.max(oldest);
+            let count = (head - from).min(BATCH_SLOTS).min(slots);
+            *budget = budget.saturating_sub(count);
+            let got = self.read_slots(index, from, count, buffer)?;
+            // Acquire: pairs with the writer's release fence before it overwrites. Whoever copied a word of the record
+            // being written sees a head that is not before that record.
+            fence(Ordering::Acquire);
+            // The head as it stands after the data was copied decides what of it is whole.
+            let after = self.region_words(Region::Directory, index * entry::WORDS + entry::HEAD, 1)?;
+            let after = after.first().copied().unwrap_or(head).max(head);
+            let whole = after.saturating_add(MAX_SLOTS as u64).saturating_sub(slots);
+            let done = self.accept(index, from, &buffer[..got], whole, from + count == head, sink)?;
+            let cursor = &mut self.threads[index];
+            cursor.next = done;
+            if got < count as usize * SLOT_BYTES {
+                // The file was cut: what is missing stays missing.
+                cursor.damaged = true;
+                break;
+            }
+        }
+        Ok(true)
     }
 
     /// Takes the whole records out of a copied run of slots; returns the index to go on from.
-    fn accept(&mut self, index: usize, from: u64, copied: &[u8], whole: u64, last: bool, sink: &mut dyn Sink) -> u64 {
+    fn accept(
+        &mut self,
+        index: usize,
+        from: u64,
+        copied: &[u8],
+        whole: u64,
+        last: bool,
+        sink: &mut dyn Sink,
+    ) -> io::Result<u64> {
         let mut slots = [[0u64; SLOT_WORDS]; MAX_SLOTS];
         let count = (copied.len() / SLOT_BYTES) as u64;
         let end = from + count;
@@ -397,45 +541,119 @@ impl<B: Bytes> Reader<B> {
             let head = Head(first[0]);
             let used = u64::from(head.slots());
             let is_head = head.kind() != CONTINUATION && head.kind() != 0 && used >= 1 && used <= MAX_SLOTS as u64;
-            if first[7] != at + 1 || !is_head {
+            if first[SLOT_WORDS - 1] != at + 1 || !is_head {
                 // In the middle of a record whose head was overwritten.
                 at += 1;
                 continue;
             }
             if at + used > end {
                 // The rest is in the next run; at the head itself the writer would lie, so pass over it.
-                return if last || at == from { end } else { at };
+                return Ok(if last || at == from { end } else { at });
             }
             let mut good = true;
             slots[0] = first;
             for i in 1..used {
                 let slot = slot_at(copied, at + i - from);
-                good &= slot[7] == at + i + 1 && Head(slot[0]).kind() == CONTINUATION;
+                good &= slot[SLOT_WORDS - 1] == at + i + 1 && Head(slot[0]).kind() == CONTINUATION;
                 slots[i as usize] = slot;
             }
             if good {
-                self.deliver(index, head, &slots[..used as usize], sink);
+                self.deliver(index, at, head, &slots[..used as usize], sink)?;
                 at += used;
             } else {
                 at += 1;
             }
         }
-        end
+        Ok(end)
     }
 
-    fn deliver(&mut self, index: usize, head: Head, slots: &[Slot], sink: &mut dyn Sink) {
+    fn deliver(&mut self, index: usize, at: u64, head: Head, slots: &[Slot], sink: &mut dyn Sink) -> io::Result<()> {
+        let cursor = &self.threads[index];
+        // The header has 32 bits of the ordinal; the count that was read with the head is near it and has all.
+        let off = head.ordinal().wrapping_sub(cursor.records as u32) as i32;
+        let ordinal = cursor
+            .records
+            .wrapping_add_signed(i64::from(off))
+            .clamp(cursor.ordinal, MAX_HEAD);
+        let gap = ordinal - cursor.ordinal;
+        if gap > 0 || cursor.life == 0 {
+            let (life, tid) = self.owner(index, at)?;
+            let cursor = &mut self.threads[index];
+            if gap > 0 {
+                let same = life == cursor.life && life != 0;
+                let thread = Thread {
+                    index: index as u32,
+                    tid: if same || cursor.ordinal == 0 { tid } else { 0 },
+                };
+                cursor.lost = cursor.lost.saturating_add(gap);
+                sink.lost(thread, gap);
+            }
+            (cursor.life, cursor.tid) = (life, tid);
+        }
         let cursor = &mut self.threads[index];
-        let gap = u64::from(head.ordinal().wrapping_sub(cursor.ordinal as u32));
-        if gap > 0 {
-            cursor.lost += gap;
-            sink.lost(Thread { index: index as u32, tid: cursor.tid }, gap);
+        if head.kind() == ThreadStart::KIND {
+            let start = ThreadStart::decode(slots);
+            (cursor.life, cursor.tid) = (start.generation, start.tid);
         }
-        if head.kind() == crate::record::ThreadStart::KIND {
-            cursor.tid = crate::record::ThreadStart::decode(slots).tid;
-        }
-        cursor.ordinal += gap + 1;
+        cursor.ordinal = ordinal + 1;
         cursor.seen += 1;
-        sink.record(Thread { index: index as u32, tid: cursor.tid }, slots);
+        sink.record(
+            Thread {
+                index: index as u32,
+                tid: cursor.tid,
+            },
+            slots,
+        );
+        Ok(())
+    }
+
+    /// The life and the thread that wrote the record at slot `at`, when records before it are missing; 0 for unknown.
+    fn owner(&self, index: usize, at: u64) -> io::Result<(u32, u32)> {
+        let cursor = &self.threads[index];
+        Ok(match self.identity(index)? {
+            Some(now) if at >= now.start => (now.life, now.tid),
+            // Before the present life began: in the life that we knew, when that is the one just before.
+            Some(now) if cursor.life != 0 && now.life == cursor.life.wrapping_add(1) => (cursor.life, cursor.tid),
+            _ => (0, 0),
+        })
+    }
+
+    /// Who owns an entry now; none when that changes all the time.
+    fn identity(&self, index: usize) -> io::Result<Option<Identity>> {
+        let state = || -> io::Result<u64> {
+            let words = self.region_words(Region::Directory, index * entry::WORDS + entry::STATE, 1)?;
+            Ok(words.first().copied().unwrap_or(0))
+        };
+        for _ in 0..3 {
+            let before = state()?;
+            let life = (before >> 32) as u32;
+            if before & 0xffff_ffff == entry::CLAIMED {
+                // Nothing of this life is in the ring yet.
+                return Ok(Some(Identity {
+                    life,
+                    tid: 0,
+                    start: u64::MAX,
+                }));
+            }
+            // Acquire: pairs with the release store of the live state.
+            fence(Ordering::Acquire);
+            let words = self.region_words(Region::Directory, index * entry::WORDS, entry::GENERATION_START + 1)?;
+            // Acquire: pairs with the release fence in `directory::claim`.
+            fence(Ordering::Acquire);
+            // Done in between is the same life; only a claim changes the identity.
+            let after = state()?;
+            if after >> 32 == before >> 32
+                && after & 0xffff_ffff != entry::CLAIMED
+                && words.len() > entry::GENERATION_START
+            {
+                return Ok(Some(Identity {
+                    life,
+                    tid: words[entry::TID] as u32,
+                    start: words[entry::GENERATION_START],
+                }));
+            }
+        }
+        Ok(None)
     }
 
     fn read_slots(&self, index: usize, from: u64, count: u64, into: &mut Vec<u8>) -> io::Result<usize> {
@@ -451,81 +669,159 @@ impl<B: Bytes> Reader<B> {
         Ok(got)
     }
 
-    fn poll_strings(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<()> {
-        let index = self.header.region(Region::StringIndex);
-        let bytes = self.header.region(Region::StringBytes);
+    /// False when there are more than one poll takes.
+    fn poll_strings(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<bool> {
+        let places = (self.header.region(Region::StringIndex).length / 8)
+            .saturating_sub(1)
+            .min(MAX_STRINGS);
+        for id in std::mem::take(&mut self.string_holes) {
+            let word = self
+                .region_words(Region::StringIndex, id as usize, 1)?
+                .first()
+                .copied()
+                .unwrap_or(0);
+            fence(Ordering::Acquire);
+            self.take_string(id, word, ended, sink)?;
+        }
         let given = self.region_words(Region::Counters, counter::STRINGS, 1)?;
-        let given = given.first().copied().unwrap_or(0).min((index.length / 8).saturating_sub(1));
-        while self.strings < given {
-            let count = (given - self.strings).min(4096) as usize;
+        let given = given.first().copied().unwrap_or(0).min(places);
+        let stop = given.min(self.strings.saturating_add(POLL_STRINGS));
+        while self.strings < stop {
+            let count = (stop - self.strings).min(4096) as usize;
             let words = self.region_words(Region::StringIndex, self.strings as usize + 1, count)?;
+            // Acquire: pairs with the release store of the index word; the bytes are seen from here on.
+            fence(Ordering::Acquire);
             if words.is_empty() {
                 break;
             }
             for word in words {
-                if word == 0 && ended == Ended::No {
-                    return Ok(());
+                if word == 0 && ended == Ended::No && self.string_holes.len() >= MAX_HOLES {
+                    return Ok(true);
                 }
                 self.strings += 1;
-                let offset = (word & !(1 << 63)) >> 20;
-                let length = (word & 0xf_ffff) as usize;
-                if word == 0 || length > MAX_TEXT || offset * 8 + length as u64 > bytes.length {
-                    continue;
-                }
-                let mut text = vec![0u8; length];
-                let got = read_full(&self.bytes, bytes.offset + offset * 8, &mut text)?;
-                sink.string(self.strings as u32, &text[..got]);
+                self.take_string(self.strings, word, ended, sink)?;
             }
         }
+        Ok(self.strings >= stop && stop == given || self.strings < stop)
+    }
+
+    fn take_string(&mut self, id: u64, word: u64, ended: Ended, sink: &mut dyn Sink) -> io::Result<()> {
+        let bytes = self.header.region(Region::StringBytes);
+        if word == 0 {
+            if ended == Ended::No {
+                self.string_holes.push(id);
+            }
+            return Ok(());
+        }
+        let offset = ((word & !(1 << 63)) >> 20) * 8;
+        let length = word & 0xf_ffff;
+        let taken = length.next_multiple_of(8);
+        if length > MAX_TEXT as u64 || offset + length > bytes.length || taken > self.text_left {
+            return Ok(());
+        }
+        self.text_left -= taken;
+        let mut text = vec![0u8; length as usize];
+        let got = read_full(&self.bytes, bytes.offset + offset, &mut text)?;
+        sink.string(id as u32, &text[..got]);
         Ok(())
     }
 
-    fn poll_facts(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<()> {
+    /// False when there are more than one poll takes.
+    fn poll_facts(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<bool> {
         let room = self.header.region(Region::Facts).length / SLOT_BYTES as u64;
+        for number in std::mem::take(&mut self.fact_holes) {
+            let (looked, slots) = self.fact_slots(number, (MAX_SLOTS as u64).min(room - number))?;
+            match fact_at(&looked, &slots, 0, number) {
+                FactSlot::Whole(used) => sink.fact(&slots[..used]),
+                FactSlot::Open if ended == Ended::No => self.fact_holes.push(number),
+                _ => {}
+            }
+        }
         let given = self.region_words(Region::Counters, counter::FACTS_USED, 1)?;
         let given = given.first().copied().unwrap_or(0).min(room);
-        while self.facts < given {
-            let count = (given - self.facts).min(1024);
-            let words =
-                self.region_words(Region::Facts, self.facts as usize * SLOT_WORDS, count as usize * SLOT_WORDS)?;
-            let slots = words.as_chunks::<SLOT_WORDS>().0;
+        let stop = given.min(self.facts.saturating_add(POLL_SLOTS));
+        while self.facts < stop {
+            let asked = (given - self.facts).min(BATCH_FACTS);
+            let (looked, slots) = self.fact_slots(self.facts, asked)?;
+            if slots.is_empty() {
+                return Ok(true);
+            }
             let mut at = 0;
             while at < slots.len() {
                 let number = self.facts + at as u64;
-                let used = (Head(slots[at][0]).slots() as usize).clamp(1, MAX_SLOTS);
-                let Some(run) = slots.get(at..at + used) else { break };
-                let committed = run.iter().enumerate().all(|(i, slot)| slot[7] == number + i as u64 + 1);
-                if committed && Head(run[0][0]).kind() != CONTINUATION {
-                    sink.fact(run);
-                    at += used;
-                } else if ended == Ended::Yes {
-                    at += 1;
-                } else {
-                    break;
+                match fact_at(&looked, &slots, at, number) {
+                    FactSlot::Whole(used) => {
+                        sink.fact(&slots[at..at + used]);
+                        at += used;
+                    }
+                    // The rest is in the next run.
+                    FactSlot::Cut if at > 0 && number + MAX_SLOTS as u64 <= given => break,
+                    FactSlot::Open if ended == Ended::No => {
+                        if self.fact_holes.len() >= MAX_HOLES {
+                            self.facts = number;
+                            return Ok(true);
+                        }
+                        self.fact_holes.push(number);
+                        at += 1;
+                    }
+                    _ => at += 1,
                 }
-            }
-            if at == 0 {
-                break;
             }
             self.facts += at as u64;
         }
-        Ok(())
+        Ok(stop == given)
+    }
+
+    /// Fact slots twice: the first look says what is committed, the second one is the data.
+    fn fact_slots(&self, from: u64, count: u64) -> io::Result<(Vec<u64>, Vec<Slot>)> {
+        let (from, count) = (from as usize * SLOT_WORDS, count as usize * SLOT_WORDS);
+        let looked = self.region_words(Region::Facts, from, count)?;
+        // Acquire: pairs with the release store of the sequence word.
+        fence(Ordering::Acquire);
+        let words = self.region_words(Region::Facts, from, count)?;
+        let sequences = looked
+            .chunks_exact(SLOT_WORDS)
+            .map(|slot| slot[SLOT_WORDS - 1])
+            .collect();
+        Ok((sequences, words.as_chunks::<SLOT_WORDS>().0.to_vec()))
     }
 
     fn poll_clock(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let words = self.region_words(Region::Clock, 0, clock::WORDS * clock::SAMPLES)?;
+        // Acquire: pairs with the release store of the even sequence.
+        fence(Ordering::Acquire);
         for (place, sample) in words.as_chunks::<{ clock::WORDS }>().0.iter().enumerate() {
             let sequence = sample[clock::SEQUENCE];
             if sequence == 0 || sequence % 2 == 1 || sequence == self.calibrations[place] {
                 continue;
             }
+            let sample = self.region_words(Region::Clock, place * clock::WORDS, clock::WORDS)?;
+            // Acquire: pairs with the release fence after the odd sequence.
+            fence(Ordering::Acquire);
             let again = self.region_words(Region::Clock, place * clock::WORDS, 1)?;
-            if again.first() == Some(&sequence) {
+            if let Some(sample) = sample.first_chunk::<{ clock::WORDS }>()
+                && sample[clock::SEQUENCE] == sequence
+                && again.first() == Some(&sequence)
+            {
                 self.calibrations[place] = sequence;
                 sink.calibration(sample);
             }
         }
         Ok(())
+    }
+
+    /// Words of a region that stood still while they were read; after a few tries as they are.
+    fn stable_words(&self, kind: Region, from: usize, count: usize) -> io::Result<Vec<u64>> {
+        let mut words = self.region_words(kind, from, count)?;
+        for _ in 0..4 {
+            fence(Ordering::Acquire);
+            let again = self.region_words(kind, from, count)?;
+            if again == words {
+                break;
+            }
+            words = again;
+        }
+        Ok(words)
     }
 
     /// Words of a region; fewer than asked when the region or the file ends before.
@@ -535,7 +831,12 @@ impl<B: Bytes> Reader<B> {
         let length = (count as u64 * 8).min(extent.length - start);
         let mut raw = vec![0u8; length as usize];
         let got = read_full(&self.bytes, extent.offset + start, &mut raw)?;
-        Ok(raw[..got].as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+        Ok(raw[..got]
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|word| u64::from_le_bytes(*word))
+            .collect())
     }
 }
 
@@ -570,6 +871,26 @@ fn read_full(bytes: &impl Bytes, offset: u64, into: &mut [u8]) -> io::Result<usi
         }
     }
     Ok(got)
+}
+
+fn fact_at(looked: &[u64], slots: &[Slot], at: usize, number: u64) -> FactSlot {
+    if looked.get(at) != Some(&(number + 1)) {
+        return FactSlot::Open;
+    }
+    let Some(first) = slots.get(at) else {
+        return FactSlot::Cut;
+    };
+    let used = Head(first[0]).slots() as usize;
+    if matches!(Head(first[0]).kind(), 0 | CONTINUATION) || !(1..=MAX_SLOTS).contains(&used) {
+        return FactSlot::Inside;
+    }
+    let Some(run) = slots.get(at..at + used) else {
+        return FactSlot::Cut;
+    };
+    let mut rest = run.iter().enumerate().skip(1);
+    let whole =
+        rest.all(|(i, slot)| slot[SLOT_WORDS - 1] == number + i as u64 + 1 && Head(slot[0]).kind() == CONTINUATION);
+    if whole { FactSlot::Whole(used) } else { FactSlot::Inside }
 }
 
 fn slot_at(copied: &[u8], index: u64) -> Slot {
@@ -622,7 +943,10 @@ fn open_ranges(thread: Thread, words: &[u64], into: &mut Vec<OpenRange>) {
 
 fn started_range(words: &[u64]) -> OpenRange {
     OpenRange {
-        thread: Thread { index: u32::MAX, tid: words[open_range::TID] as u32 },
+        thread: Thread {
+            index: u32::MAX,
+            tid: words[open_range::TID] as u32,
+        },
         start: words[open_range::START],
         correlation: words[open_range::CORRELATION],
         range_id: words[open_range::ID],
@@ -636,7 +960,12 @@ fn queue_work(words: &[u64]) -> QueueWork {
     let mut in_flight: Vec<InFlight> = words[queue::HEADER..]
         .chunks_exact(queue::SLOT_WORDS)
         .filter(|slot| slot[0] != 0)
-        .map(|slot| InFlight { submit: slot[0], kernel_object: slot[1], correlation: slot[2], dispatch_id: slot[3] })
+        .map(|slot| InFlight {
+            submit: slot[0],
+            kernel_object: slot[1],
+            correlation: slot[2],
+            dispatch_id: slot[3],
+        })
         .collect();
     in_flight.sort_by_key(|work| work.dispatch_id);
     QueueWork {

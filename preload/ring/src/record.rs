@@ -19,7 +19,11 @@ pub const PAYLOAD_WORDS: usize = 6;
 /// Payload bytes in a slot.
 pub const PAYLOAD_BYTES: usize = PAYLOAD_WORDS * 8;
 /// The most slots that one record may take.
+#[cfg(not(loom))]
 pub const MAX_SLOTS: usize = 8;
+/// The most slots that one record may take; small, so that the rings of the proofs are small.
+#[cfg(loom)]
+pub const MAX_SLOTS: usize = 2;
 
 /// Header word of a slot: kind (8 bits), flags (8), slots of the record or index of the continuation (8), domain (8),
 /// ordinal of the record in its ring, modulo 2^32 (32).
@@ -544,7 +548,11 @@ impl Marker {
 
     /// Slots that a marker with `text` bytes inline takes.
     pub const fn slots(text: usize) -> usize {
-        if text <= 8 { 1 } else { 1 + (text - 8).div_ceil(PAYLOAD_BYTES) }
+        if text <= 8 {
+            1
+        } else {
+            1 + (text - 8).div_ceil(PAYLOAD_BYTES)
+        }
     }
 
     /// Payload words of a marker, without allocation; `text` is cut at [`Marker::INLINE_TEXT`].
@@ -616,7 +624,11 @@ pub const fn totals_index(domain: Domain, op: u16) -> Option<usize> {
         Domain::RCCL => (912, 64),
         _ => return None,
     };
-    if (op as usize) < room { Some(base + op as usize) } else { None }
+    if (op as usize) < room {
+        Some(base + op as usize)
+    } else {
+        None
+    }
 }
 
 /// Entries of the per-thread table of totals.
@@ -648,7 +660,11 @@ mod tests {
             .enumerate()
             .map(|(i, words)| {
                 let mut slot = [0; 8];
-                slot[0] = if i == 0 { head.0 } else { Head::new(CONTINUATION, 0, i as u8, 0).0 };
+                slot[0] = if i == 0 {
+                    head.0
+                } else {
+                    Head::new(CONTINUATION, 0, i as u8, 0).0
+                };
                 slot[1..7].copy_from_slice(words);
                 slot
             })
@@ -657,7 +673,15 @@ mod tests {
 
     #[test]
     fn a_dispatch_survives_encoding() {
-        let dispatch = Dispatch { begin: 1, end: 2, grid_z: 3, workgroup_z: 4, tid: 5, name: 6, ..Dispatch::default() };
+        let dispatch = Dispatch {
+            begin: 1,
+            end: 2,
+            grid_z: 3,
+            workgroup_z: 4,
+            tid: 5,
+            name: 6,
+            ..Dispatch::default()
+        };
         let slots = slots_of(Dispatch::head(0, Domain::NONE), dispatch.payload());
         assert_eq!(slots.len(), 2);
         assert_eq!(decode(&slots), Body::Dispatch(dispatch));
@@ -670,14 +694,25 @@ mod tests {
         let used = Marker::slots(100);
         assert_eq!(used, 3);
         let slots = slots_of(Head::new(Marker::RANGE, 0, used as u8, 7), payload);
-        let Body::Range(marker) = decode(&slots) else { panic!("not a range") };
+        let Body::Range(marker) = decode(&slots) else {
+            panic!("not a range")
+        };
         assert_eq!((marker.start, marker.end, marker.level, &marker.text), (7, 9, 2, &text));
     }
 
     #[test]
     fn decoding_hostile_slots_is_total() {
         for kind in 0..=255u8 {
-            let slot = [u64::MAX << 8 | u64::from(kind), u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX, 0];
+            let slot = [
+                u64::MAX << 8 | u64::from(kind),
+                u64::MAX,
+                u64::MAX,
+                u64::MAX,
+                u64::MAX,
+                u64::MAX,
+                u64::MAX,
+                0,
+            ];
             for used in 0..=8 {
                 let _ = decode(&vec![slot; used]);
             }

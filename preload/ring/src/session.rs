@@ -57,7 +57,10 @@ pub fn private_dir(dir: &Path, uid: u32) -> io::Result<()> {
     }
     let facts = std::fs::symlink_metadata(dir)?;
     if !facts.is_dir() || facts.uid() != uid || facts.mode() & 0o077 != 0 {
-        let text = format!("{} exists and is not a directory of mode 0700 that belongs to you", dir.display());
+        let text = format!(
+            "{} exists and is not a directory of mode 0700 that belongs to you",
+            dir.display()
+        );
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
     Ok(())
@@ -65,5 +68,9 @@ pub fn private_dir(dir: &Path, uid: u32) -> io::Result<()> {
 
 /// The name of a process's ring file.
 pub fn ring_name(pid: u32, start_ticks: u64, ordinal: u32) -> String {
-    if ordinal == 0 { format!("{pid}-{start_ticks}.{RING}") } else { format!("{pid}-{start_ticks}.{ordinal}.{RING}") }
+    if ordinal == 0 {
+        format!("{pid}-{start_ticks}.{RING}")
+    } else {
+        format!("{pid}-{start_ticks}.{ordinal}.{RING}")
+    }
 }

@@ -35,7 +35,14 @@ impl<'m> RingWriter<'m> {
         // Relaxed: the entry was claimed by an acquire compare-exchange, so the previous owner's stores are seen.
         let next = Cell::new(head.load(Ordering::Relaxed));
         let ordinal = Cell::new(records.load(Ordering::Relaxed));
-        Some(Self { slots, head, records, mask: count as u64 - 1, next, ordinal })
+        Some(Self {
+            slots,
+            head,
+            records,
+            mask: count as u64 - 1,
+            next,
+            ordinal,
+        })
     }
 
     /// Index that the next slot will have.
@@ -46,6 +53,9 @@ impl<'m> RingWriter<'m> {
     /// Writes one record: its head slot and the continuation slots, accepted together by a reader.
     #[inline]
     pub fn push(&self, head: Head, payload: &[[u64; PAYLOAD_WORDS]]) {
+        if payload.is_empty() {
+            return;
+        }
         let first = self.next.get();
         let ordinal = self.ordinal.get();
         // Release fence: pairs with the acquire fence in `reader`; the previous head store is seen before these stores.
@@ -112,7 +122,9 @@ impl<'m> EntryWriter<'m> {
         let depth = self.word(entry::CALL_DEPTH).load(Ordering::Relaxed);
         let mut parent = 0;
         if depth > 0 && depth <= entry::CALLS as u64 {
-            parent = self.word(entry::CALL_STACK + (depth as usize - 1) * 3 + 2).load(Ordering::Relaxed);
+            parent = self
+                .word(entry::CALL_STACK + (depth as usize - 1) * 3 + 2)
+                .load(Ordering::Relaxed);
         }
         if depth < entry::CALLS as u64 {
             let at = entry::CALL_STACK + depth as usize * 3;
@@ -121,7 +133,8 @@ impl<'m> EntryWriter<'m> {
             store(self.word(at + 2), correlation);
         }
         // Release: a reader that sees the depth sees the call under it.
-        self.word(entry::CALL_DEPTH).store(depth.wrapping_add(1), Ordering::Release);
+        self.word(entry::CALL_DEPTH)
+            .store(depth.wrapping_add(1), Ordering::Release);
         parent
     }
 
@@ -242,7 +255,11 @@ impl<'m> FactWriter<'m> {
         for (i, words) in payload.iter().enumerate().rev() {
             let index = first + i as u64;
             let at = index as usize * SLOT_WORDS;
-            let header = if i == 0 { head } else { Head::new(CONTINUATION, 0, i as u8, 0) };
+            let header = if i == 0 {
+                head
+            } else {
+                Head::new(CONTINUATION, 0, i as u8, 0)
+            };
             if let Some(slot) = self.slots.get(at..at + SLOT_WORDS) {
                 store(&slot[0], header.0);
                 for (to, word) in slot[1..7].iter().zip(words) {
@@ -278,7 +295,13 @@ impl<'m> StringWriter<'m> {
         used: &'m AtomicU64,
         full: &'m AtomicU64,
     ) -> Self {
-        Self { index, bytes, next_id, used, full }
+        Self {
+            index,
+            bytes,
+            next_id,
+            used,
+            full,
+        }
     }
 
     /// Keeps a text and returns its id, from 1; 0 when there is no room (counted).
@@ -287,7 +310,10 @@ impl<'m> StringWriter<'m> {
         let words = text.len().div_ceil(8).max(1);
         // Relaxed: numbers are only handed out; the index word commits.
         let at = self.used.fetch_add(words as u64, Ordering::Relaxed);
-        let Some(room) = usize::try_from(at).ok().and_then(|at| self.bytes.get(at..at.checked_add(words)?)) else {
+        let Some(room) = usize::try_from(at)
+            .ok()
+            .and_then(|at| self.bytes.get(at..at.checked_add(words)?))
+        else {
             self.full.fetch_add(1, Ordering::Relaxed);
             return 0;
         };

@@ -48,12 +48,33 @@ impl Drop for Directory {
 }
 
 fn file(dir: &Directory, slots: u64) -> RingFile {
-    let spec = Spec { ordinal: 0, rings: vec![slots, 64], facts: 64, strings: 64, string_bytes: 4096 };
-    RingFile::create(&dir.0, "1-1.ring", &spec, Header { pid: 1, ..Header::default() }).unwrap()
+    let spec = Spec {
+        ordinal: 0,
+        rings: vec![slots, 64],
+        facts: 64,
+        strings: 64,
+        string_bytes: 4096,
+    };
+    RingFile::create(
+        &dir.0,
+        "1-1.ring",
+        &spec,
+        Header {
+            pid: 1,
+            ..Header::default()
+        },
+    )
+    .unwrap()
 }
 
 fn call(n: u64) -> ApiCall {
-    ApiCall { start: n, end: n + 1, correlation: n, op: 7, ..ApiCall::default() }
+    ApiCall {
+        start: n,
+        end: n + 1,
+        correlation: n,
+        op: 7,
+        ..ApiCall::default()
+    }
 }
 
 #[test]
@@ -62,18 +83,32 @@ fn what_is_written_is_read_once_and_in_order() {
     let ring = file(&dir, 1024);
     let claim = ring.claim(0, 42, 1, [0; 2]).unwrap();
     let name = ring.strings().unwrap().add(b"kernel");
-    let symbol = KernelSymbol { kernel_object: 9, name, ..KernelSymbol::default() };
-    assert!(ring.facts().unwrap().append(KernelSymbol::head(0, Domain::NONE), &symbol.payload()));
+    let symbol = KernelSymbol {
+        kernel_object: 9,
+        name,
+        ..KernelSymbol::default()
+    };
+    assert!(
+        ring.facts()
+            .unwrap()
+            .append(KernelSymbol::head(0, Domain::NONE), &symbol.payload())
+    );
     ring.calibrate([0, 1, 2, 3, 4, 5, 6, 7]);
     let mut reader = Reader::open(std::fs::File::open(ring.path()).unwrap()).unwrap();
     let mut seen = Seen::default();
-    let dispatch = Dispatch { kernel_object: 9, grid_x: 5, ..Dispatch::default() };
+    let dispatch = Dispatch {
+        kernel_object: 9,
+        grid_x: 5,
+        ..Dispatch::default()
+    };
     for n in 0..100 {
         claim.ring.push(ApiCall::head(0, Domain::HIP), &call(n).payload());
         claim.ring.push(Dispatch::head(0, Domain::NONE), &dispatch.payload());
         let text = Marker::payload([n, n], 0, 0, 0, 0, b"a text of more than eight bytes");
         let used = Marker::slots(31);
-        claim.ring.push(Head::new(Marker::MARK, 0, used as u8, 7), &text[..used]);
+        claim
+            .ring
+            .push(Head::new(Marker::MARK, 0, used as u8, 7), &text[..used]);
         if n % 7 == 0 {
             reader.poll(Ended::No, &mut seen).unwrap();
         }
@@ -100,7 +135,9 @@ fn a_lapped_reader_counts_exactly_what_it_missed() {
     for burst in [3u64, 500, 10, 64, 57, 56, 1000, 1] {
         for n in 0..burst {
             if n % 3 == 0 {
-                claim.ring.push(Dispatch::head(0, Domain::NONE), &Dispatch::default().payload());
+                claim
+                    .ring
+                    .push(Dispatch::head(0, Domain::NONE), &Dispatch::default().payload());
             } else {
                 claim.ring.push(ApiCall::head(0, Domain::HIP), &call(n).payload());
             }
@@ -124,7 +161,10 @@ fn open_calls_and_ranges_are_seen_from_outside() {
     assert!(claim.entry.open_range(12, 102, 0, b"step 1"));
     let reader = Reader::open(std::fs::File::open(ring.path()).unwrap()).unwrap();
     let work = reader.open_work().unwrap();
-    assert_eq!(work.calls.iter().map(|c| (c.op, c.correlation)).collect::<Vec<_>>(), [(3, 100), (4, 101)]);
+    assert_eq!(
+        work.calls.iter().map(|c| (c.op, c.correlation)).collect::<Vec<_>>(),
+        [(3, 100), (4, 101)]
+    );
     assert_eq!(work.ranges[0].text, b"step 1");
     claim.entry.close_call(Domain::HSA_CORE, 4, 5);
     assert_eq!(reader.open_work().unwrap().calls.len(), 1);
