@@ -1,0 +1,146 @@
+//! Turns raw times of one process into CLOCK_BOOTTIME nanoseconds, by its calibration samples.
+//!
+//! Between two samples the conversion is linear; outside of them it goes on with the slope of all samples, so that its
+//! error is that of the samples (the width of their brackets) while the program is calibrated, and grows by the error
+//! of the slope after that. Source of the words: `roctop_ring::layout::clock`.
+
+use crate::item::Nanos;
+use roctop_ring::layout::clock;
+
+/// One sample: raw ticks and the clocks read beside them, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Raw ticks.
+    pub ticks: u64,
+    /// CLOCK_BOOTTIME.
+    pub boottime: u64,
+    /// CLOCK_REALTIME.
+    pub realtime: u64,
+    /// HSA system time, 0 when HSA was not up.
+    pub hsa: u64,
+    /// Width of the bracket, ticks.
+    pub width: u64,
+}
+
+impl Sample {
+    /// A sample from its words in the ring.
+    pub fn from_words(words: &[u64; clock::WORDS]) -> Self {
+        Self {
+            ticks: words[clock::TICKS],
+            boottime: words[clock::BOOTTIME],
+            realtime: words[clock::REALTIME],
+            hsa: words[clock::HSA],
+            width: words[clock::WIDTH],
+        }
+    }
+}
+
+/// Conversion of one process's times.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    samples: Vec<Sample>,
+    slope: f64,
+    hsa_offset: i64,
+}
+
+/// HSA's system clock counts as BOOTTIME when the samples say that they differ by less than this, ns.
+const SAME_CLOCK: i64 = 20_000;
+
+impl Clock {
+    /// Adds a sample.
+    pub fn add(&mut self, sample: Sample) {
+        let place = self.samples.partition_point(|known| known.ticks < sample.ticks);
+        if self.samples.get(place).is_some_and(|known| known.ticks == sample.ticks) {
+            return;
+        }
+        self.samples.insert(place, sample);
+        if let (Some(first), Some(last)) = (self.samples.first(), self.samples.last())
+            && last.ticks > first.ticks
+        {
+            self.slope = last.boottime.saturating_sub(first.boottime) as f64 / (last.ticks - first.ticks) as f64;
+        }
+        let mut offsets: Vec<i64> =
+            self.samples.iter().filter(|s| s.hsa > 0).map(|s| s.boottime.wrapping_sub(s.hsa) as i64).collect();
+        offsets.sort_unstable();
+        let median = offsets.get(offsets.len() / 2).copied().unwrap_or(0);
+        self.hsa_offset = if median.abs() < SAME_CLOCK { 0 } else { median };
+    }
+
+    /// Samples known.
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// True when ticks can be converted.
+    pub fn is_ready(&self) -> bool {
+        self.slope > 0.0
+    }
+
+    /// Raw ticks as CLOCK_BOOTTIME ns; 0 stays 0 (unknown). Ticks of the vDSO clock are ns already (slope 1).
+    pub fn ticks(&self, ticks: u64) -> Nanos {
+        let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else { return 0 };
+        if ticks == 0 {
+            return 0;
+        }
+        let after = self.samples.partition_point(|sample| sample.ticks <= ticks);
+        let (from, slope) = match (after.checked_sub(1), self.samples.get(after)) {
+            (None, _) => (first, self.slope),
+            (Some(_), None) => (last, self.slope),
+            (Some(before), Some(next)) => {
+                let before = &self.samples[before];
+                let run = (next.ticks - before.ticks) as f64;
+                (before, next.boottime.saturating_sub(before.boottime) as f64 / run)
+            }
+        };
+        let distance = ticks.wrapping_sub(from.ticks) as i64 as f64;
+        from.boottime.saturating_add_signed((distance * slope).round() as i64)
+    }
+
+    /// HSA system ns as CLOCK_BOOTTIME ns; 0 stays 0 (untimed).
+    pub fn hsa(&self, ns: u64) -> Nanos {
+        if ns == 0 { 0 } else { ns.saturating_add_signed(self.hsa_offset) }
+    }
+
+    /// CLOCK_REALTIME minus CLOCK_BOOTTIME, ns.
+    pub fn realtime_offset(&self) -> i64 {
+        self.samples.last().map_or(0, |s| s.realtime.wrapping_sub(s.boottime) as i64)
+    }
+
+    /// The widest bracket of the samples as ns: the error of a converted time.
+    pub fn error(&self) -> u64 {
+        let widest = self.samples.iter().map(|sample| sample.width).max().unwrap_or(0);
+        (widest as f64 * self.slope) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(ticks: u64, boottime: u64) -> Sample {
+        Sample { ticks, boottime, ..Sample::default() }
+    }
+
+    #[test]
+    fn times_between_samples_are_linear_and_outside_go_on() {
+        let mut clock = Clock::default();
+        for (ticks, boottime) in [(1000, 500), (3000, 1500), (5000, 2600)] {
+            clock.add(sample(ticks, boottime));
+        }
+        assert_eq!(clock.ticks(2000), 1000);
+        assert_eq!(clock.ticks(4000), 2050);
+        assert_eq!(clock.ticks(9000), 2600 + 2100);
+        assert_eq!(clock.ticks(0), 0);
+        assert!(clock.ticks(800) < 500);
+    }
+
+    #[test]
+    fn hsa_time_is_boottime_unless_the_samples_say_otherwise() {
+        let mut clock = Clock::default();
+        clock.add(Sample { ticks: 1, boottime: 1000, hsa: 990, ..Sample::default() });
+        assert_eq!(clock.hsa(5000), 5000);
+        let mut other = Clock::default();
+        other.add(Sample { ticks: 1, boottime: 10_000_000, hsa: 1_000_000, ..Sample::default() });
+        assert_eq!(other.hsa(2_000_000), 11_000_000);
+    }
+}

@@ -1,0 +1,109 @@
+//! Dense ids of a session: what was named once keeps its number.
+
+use crate::item::{AgentId, Kernel, KernelId, Operation, OperationId, QueueId, Registers, TextId};
+use crate::kernel_name;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The most different marker texts that keep a name of their own.
+const MAX_TEXTS: u32 = 1 << 16;
+
+/// Numbers given out.
+#[derive(Default)]
+pub(super) struct Names {
+    kernels: HashMap<(Arc<str>, u32, Option<Registers>), KernelId>,
+    operations: HashMap<(u8, Arc<str>), OperationId>,
+    texts: HashMap<Arc<str>, TextId>,
+    agents: u32,
+    queues: u32,
+    streams: u32,
+    threads: u32,
+    queue_agents: HashMap<QueueId, AgentId>,
+}
+
+impl std::hash::Hash for Registers {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.vgpr, self.agpr, self.sgpr).hash(state);
+    }
+}
+
+impl Names {
+    /// The id of a kernel, and the kernel when it is new. Kernels of one name, LDS size and registers are one kernel,
+    /// whichever process loaded them.
+    pub(super) fn kernel(
+        &mut self,
+        mangled: &Arc<str>,
+        symbol: u32,
+        group_size: u32,
+        registers: Option<Registers>,
+    ) -> (KernelId, Option<Kernel>) {
+        let key = (mangled.clone(), group_size, registers);
+        if let Some(known) = self.kernels.get(&key) {
+            return (*known, None);
+        }
+        let id = KernelId(self.kernels.len() as u32);
+        self.kernels.insert(key, id);
+        let name = kernel_name::demangle(mangled).into();
+        let internal = mangled.starts_with("__amd_rocclr_") || mangled.starts_with("(unnamed kernel");
+        (id, Some(Kernel { id, mangled: mangled.clone(), name, symbol, group_size, registers, internal }))
+    }
+
+    /// The id of an operation, and the operation when it is new.
+    pub(super) fn operation(&mut self, domain: u8, name: &Arc<str>) -> (OperationId, Option<Operation>) {
+        let key = (domain, name.clone());
+        if let Some(known) = self.operations.get(&key) {
+            return (*known, None);
+        }
+        let id = OperationId(self.operations.len() as u32);
+        self.operations.insert(key, id);
+        (id, Some(Operation { id, domain, name: name.clone() }))
+    }
+
+    /// The id of a marker's text, and the text when it is new. Beyond the limit all share one name.
+    pub(super) fn text(&mut self, text: &str) -> (TextId, Option<Arc<str>>) {
+        if let Some(known) = self.texts.get(text) {
+            return (*known, None);
+        }
+        let count = self.texts.len() as u32;
+        let (id, kept): (_, Arc<str>) = if count < MAX_TEXTS {
+            (TextId(count), text.into())
+        } else {
+            (TextId(MAX_TEXTS), "(one of many more texts)".into())
+        };
+        if count <= MAX_TEXTS {
+            self.texts.insert(kept.clone(), id);
+            return (id, Some(kept));
+        }
+        (id, None)
+    }
+
+    pub(super) fn next_agent(&mut self) -> u32 {
+        next(&mut self.agents)
+    }
+
+    pub(super) fn next_queue(&mut self) -> u32 {
+        next(&mut self.queues)
+    }
+
+    pub(super) fn next_stream(&mut self) -> u32 {
+        next(&mut self.streams)
+    }
+
+    pub(super) fn next_thread(&mut self) -> u32 {
+        next(&mut self.threads)
+    }
+
+    pub(super) fn set_agent_of_queue(&mut self, queue: QueueId, agent: AgentId) {
+        self.queue_agents.insert(queue, agent);
+    }
+
+    pub(super) fn agent_of_queue(&self, queue: QueueId) -> Option<AgentId> {
+        self.queue_agents.get(&queue).copied()
+    }
+}
+
+fn next(counter: &mut u32) -> u32 {
+    let number = *counter;
+    *counter += 1;
+    number
+}

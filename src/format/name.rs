@@ -1,0 +1,185 @@
+//! Names that are too long: C++ kernels in short, and texts cut in the middle.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns that a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// A kernel's name without return type, arguments, namespaces and what is inside of inner templates:
+/// `void at::f<4, at::g<float>>(int)` is `f<4, g<…>>`. A name that is no C++ stays as it is.
+pub fn short_name(name: &str) -> String {
+    let name = without_clone(name.trim());
+    let name = without_arguments(name);
+    let name = after_last(name, " ", "operator");
+    let base = after_last(name, "::", "operator");
+    if base.is_empty() { name.to_string() } else { thin_templates(base) }
+}
+
+/// Without `[clone .cold]` and its like.
+fn without_clone(name: &str) -> &str {
+    match name.find(" [clone") {
+        Some(at) if at > 0 => &name[..at],
+        _ => name,
+    }
+}
+
+/// Without the argument list at the end.
+fn without_arguments(name: &str) -> &str {
+    let name = name.strip_suffix(" const").unwrap_or(name);
+    if !name.ends_with(')') {
+        return name;
+    }
+    let mut depth = 0usize;
+    for (at, c) in name.char_indices().rev() {
+        match c {
+            ')' => depth += 1,
+            '(' => {
+                depth -= 1;
+                if depth == 0 {
+                    let before = &name[..at];
+                    let keep = before.is_empty() || before.ends_with("operator") || before.ends_with("::");
+                    return if keep { name } else { before };
+                }
+            }
+            _ => {}
+        }
+    }
+    name
+}
+
+/// What follows the last `mark` outside of all brackets, unless `never` begins before it.
+fn after_last<'a>(name: &'a str, mark: &str, never: &str) -> &'a str {
+    let mut depth = 0i32;
+    let mut from = 0;
+    for (at, c) in name.char_indices() {
+        if depth == 0 && name[at..].starts_with(never) {
+            break;
+        }
+        match c {
+            '<' | '(' | '{' | '[' => depth += 1,
+            '>' | ')' | '}' | ']' => depth = (depth - 1).max(0),
+            _ if depth == 0 && name[at..].starts_with(mark) => from = at + mark.len(),
+            _ => {}
+        }
+    }
+    &name[from..]
+}
+
+/// Keeps the first level of template arguments, without their namespaces; the inside of deeper levels becomes `…`.
+fn thin_templates(name: &str) -> String {
+    let mut out = String::with_capacity(name.len().min(128));
+    let mut depth = 0usize;
+    let mut word = 0;
+    let mut colons = 0;
+    for c in name.chars() {
+        colons = if c == ':' { colons + 1 } else { 0 };
+        match c {
+            '<' => {
+                depth += 1;
+                match depth {
+                    1 => out.push('<'),
+                    2 => out.push_str("<…"),
+                    _ => {}
+                }
+                word = out.len();
+            }
+            '>' => {
+                if depth == 1 || depth == 2 || depth == 0 {
+                    out.push('>');
+                }
+                depth = depth.saturating_sub(1);
+            }
+            _ if depth > 1 => {}
+            ':' if depth == 1 => {
+                if colons == 2 {
+                    out.truncate(word);
+                }
+            }
+            ',' | ' ' | '(' | ')' => {
+                out.push(c);
+                word = out.len();
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// A text cut in the middle to `columns`: head and tail tell names apart, the middle seldom does.
+pub fn elide(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_string();
+    }
+    if columns == 0 {
+        return String::new();
+    }
+    let tail_columns = (columns - 1) * 2 / 5;
+    let head = take(text.chars(), columns - 1 - tail_columns);
+    let tail: String = take(text.chars().rev(), tail_columns).chars().rev().collect();
+    format!("{head}…{tail}")
+}
+
+/// A text cut or filled up at its end to exactly `columns`.
+pub fn fit(text: &str, columns: usize) -> String {
+    let used = width(text);
+    if used <= columns {
+        return format!("{text}{:1$}", "", columns - used);
+    }
+    if columns == 0 {
+        return String::new();
+    }
+    let mut out = take(text.chars(), columns - 1);
+    out.push('…');
+    let used = width(&out);
+    format!("{out}{:1$}", "", columns.saturating_sub(used))
+}
+
+fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= columns
+    };
+    chars.take_while(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_short_but_stay_apart() {
+        let cases = [
+            ("transpose", "transpose"),
+            ("Cijk_Alik_Bljk_BBS_BH_MT256x128x64", "Cijk_Alik_Bljk_BBS_BH_MT256x128x64"),
+            ("void saxpy(float*, float const*, int)", "saxpy"),
+            (
+                "void at::native::elementwise_kernel<4, at::native::gpu_kernel_impl<at::Gelu<float> > >(int, T)",
+                "elementwise_kernel<4, gpu_kernel_impl<…> >",
+            ),
+            ("void (anonymous namespace)::softmax<float, 128>(float*)", "softmax<float, 128>"),
+            ("ns::S::operator()(int) const", "operator()"),
+            ("bool ns::operator< <int>(int)", "operator< <int>"),
+            ("__amd_rocclr_fillBufferAligned", "__amd_rocclr_fillBufferAligned"),
+            ("void layer_norm<__hip_bfloat16, 4096>(T*) [clone .kd]", "layer_norm<__hip_bfloat16, 4096>"),
+            ("", ""),
+        ];
+        for (long, short) in cases {
+            assert_eq!(short_name(long), short, "{long}");
+        }
+        for broken in ["<<<<", ">>>", "((", "))", "a::", "::", "operator", "x<y", "é<ü>::ß(ö", ") const"] {
+            let _ = short_name(broken);
+        }
+    }
+
+    #[test]
+    fn cut_texts_have_the_width_asked_for() {
+        assert_eq!(elide("abcdefghij", 7), "abcd…ij");
+        for columns in 0..12 {
+            assert!(width(&elide("日本語テキスト", columns)) <= columns);
+            assert_eq!(width(&fit("日本語テキスト", columns)), columns);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Starts the program with the collector inside, and leaves everything else as it would be without roctop.
+//!
+//! Headless, the program inherits the terminal as it is. Under the live screen it runs in a session and pseudo-terminal
+//! of its own; since that takes calls between fork and exec, roctop starts itself once more as a small trampoline
+//! (`roctop __launch`) that makes them and then becomes the program.
+
+use crate::embedded::Installed;
+use anyhow::{Context, Result, anyhow};
+use roctop_ring::session::ENV_SESSION;
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// First argument that makes roctop the trampoline.
+pub const TRAMPOLINE: &str = "__launch";
+/// First argument that makes roctop end itself by a signal, with no handler left from its earlier life.
+pub const DIE: &str = "__die";
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// As typed.
+    pub name: OsString,
+    /// Where it was found.
+    pub path: PathBuf,
+    /// Arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// Why a program cannot be started: the exit code that `env` would give, and the reason.
+#[derive(Debug)]
+pub struct NotStarted {
+    /// 127 not found, 126 found but cannot be run.
+    pub code: u8,
+    /// One line.
+    pub reason: String,
+}
+
+impl Program {
+    /// Finds the program as a shell would.
+    pub fn find(words: &[OsString]) -> Result<Self, NotStarted> {
+        let Some((name, arguments)) = words.split_first() else {
+            return Err(NotStarted { code: 2, reason: "no program to start was named".into() });
+        };
+        let path = locate(name)?;
+        Ok(Self { name: name.clone(), path, arguments: arguments.to_vec() })
+    }
+
+    /// The command line as text.
+    pub fn words(&self) -> Vec<String> {
+        std::iter::once(&self.name).chain(&self.arguments).map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+}
+
+fn locate(name: &OsStr) -> Result<PathBuf, NotStarted> {
+    let shown = name.to_string_lossy();
+    if name.as_bytes().contains(&b'/') {
+        return match runnable(Path::new(name)) {
+            Found::Yes => Ok(PathBuf::from(name)),
+            Found::NotExecutable => Err(NotStarted { code: 126, reason: format!("{shown}: not an executable file") }),
+            Found::No => Err(NotStarted { code: 127, reason: format!("{shown}: no such file") }),
+        };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    let mut denied = false;
+    for directory in std::env::split_paths(&path) {
+        let candidate = directory.join(name);
+        match runnable(&candidate) {
+            Found::Yes => return Ok(candidate),
+            Found::NotExecutable => denied = true,
+            Found::No => {}
+        }
+    }
+    if denied {
+        return Err(NotStarted { code: 126, reason: format!("{shown}: found in PATH, but not an executable file") });
+    }
+    Err(NotStarted { code: 127, reason: format!("{shown}: command not found in PATH") })
+}
+
+enum Found {
+    Yes,
+    NotExecutable,
+    No,
+}
+
+fn runnable(path: &Path) -> Found {
+    match std::fs::metadata(path) {
+        Ok(facts) if facts.is_file() && facts.permissions().mode() & 0o111 != 0 => Found::Yes,
+        Ok(_) => Found::NotExecutable,
+        Err(_) => Found::No,
+    }
+}
+
+/// Variables that put the collector into the program: what the user set stays in front.
+pub fn environment(installed: &Installed, session: &Path) -> Vec<(OsString, OsString)> {
+    let library = installed.library.as_os_str();
+    let joined = |name: &str, separator: &str, ours: &OsStr| {
+        let mut value = std::env::var_os(name).unwrap_or_default();
+        if !value.is_empty() {
+            value.push(separator);
+        }
+        value.push(ours);
+        (OsString::from(name), value)
+    };
+    let mut variables = vec![
+        joined("LD_PRELOAD", ":", library),
+        joined("HSA_TOOLS_LIB", " ", library),
+        (ENV_SESSION.into(), session.as_os_str().to_owned()),
+    ];
+    if !has_roctx() {
+        // Programs that open ROC-TX by name find the collector under that name.
+        variables.push(joined("LD_LIBRARY_PATH", ":", installed.roctx.as_os_str()));
+    }
+    variables
+}
+
+/// True when a ROC-TX library of the system's own can be found by name.
+fn has_roctx() -> bool {
+    let mut places: Vec<PathBuf> =
+        std::env::var_os("LD_LIBRARY_PATH").iter().flat_map(|path| std::env::split_paths(path).collect::<Vec<_>>()).collect();
+    places.extend(std::env::var_os("ROCM_PATH").map(|path| PathBuf::from(path).join("lib")));
+    for place in ["/opt/rocm/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib", "/usr/lib"] {
+        places.push(place.into());
+    }
+    let names = ["libroctx64.so.4", "librocprofiler-sdk-roctx.so.0", "librocprofiler-sdk-roctx.so.1"];
+    places.iter().any(|place| names.iter().any(|name| place.join(name).exists()))
+}
+
+/// Starts the program on the terminal as it is.
+pub fn command(program: &Program, variables: &[(OsString, OsString)]) -> Command {
+    let mut command = Command::new(&program.path);
+    command.arg0(&program.name).args(&program.arguments).envs(variables.iter().cloned());
+    command
+}
+
+/// The near end of the program's pseudo-terminal.
+pub struct Terminal {
+    /// Reads what the program writes; writes what it is to read.
+    pub master: File,
+}
+
+/// Prepares the program in a session and pseudo-terminal of its own. Its standard input stays roctop's when that is no
+/// terminal (a pipe into roctop goes to the program).
+pub fn command_in_terminal(
+    program: &Program,
+    variables: &[(OsString, OsString)],
+    size: Winsize,
+) -> Result<(Command, Terminal)> {
+    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+        .context("cannot open a pseudo-terminal for the program")?;
+    rustix::pty::grantpt(&master)?;
+    rustix::pty::unlockpt(&master)?;
+    let name = rustix::pty::ptsname(&master, Vec::new())?;
+    rustix::termios::tcsetwinsize(&master, size)?;
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+    let slave: OwnedFd = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty())?;
+    let own = std::env::current_exe().context("cannot find roctop's own file to start the program with")?;
+    let mut command = Command::new(own);
+    command.arg(TRAMPOLINE).arg(&program.path).arg(variables.len().to_string());
+    for (name, value) in variables {
+        command.arg(name).arg(value);
+    }
+    command.arg(&program.name).args(&program.arguments);
+    if rustix::termios::isatty(std::io::stdin()) {
+        command.stdin(Stdio::from(slave.try_clone()?));
+    }
+    command.stdout(Stdio::from(slave.try_clone()?)).stderr(Stdio::from(slave));
+    Ok((command, Terminal { master: File::from(master) }))
+}
+
+/// The trampoline: makes the session and its terminal, then becomes the program. Returns only when that fails, with the
+/// exit code.
+pub fn trampoline(arguments: &[OsString]) -> u8 {
+    match become_program(arguments) {
+        Ok(never) => match never {},
+        Err(error) => {
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("roctop: {error:#}\n").as_bytes());
+            126
+        }
+    }
+}
+
+fn become_program(arguments: &[OsString]) -> Result<std::convert::Infallible> {
+    let mut rest = arguments.iter();
+    let mut next = || rest.next().ok_or_else(|| anyhow!("the trampoline was called by hand"));
+    let path = next()?;
+    let count: usize = next()?.to_string_lossy().parse()?;
+    let mut variables = Vec::with_capacity(count.min(64));
+    for _ in 0..count {
+        variables.push((next()?.clone(), next()?.clone()));
+    }
+    let name = next()?.clone();
+    rustix::process::setsid().context("cannot make a session for the program")?;
+    rustix::process::ioctl_tiocsctty(std::io::stdout()).context("cannot give the program its terminal")?;
+    let error = Command::new(path).arg0(&name).args(rest).envs(variables).exec();
+    Err(anyhow!("{}: {error}", name.to_string_lossy()))
+}
+
+/// Ends this process by the signal that ended the program, so that whoever started roctop sees the same.
+///
+/// roctop first becomes itself anew, since its handlers cannot be taken back otherwise.
+pub fn die_by(signal: i32) -> u8 {
+    if let Ok(own) = std::env::current_exe() {
+        let _ = Command::new(own).arg(DIE).arg(signal.to_string()).exec();
+    }
+    die_here(signal)
+}
+
+/// Raises the signal in this process; returns the exit code to use when that did not end it.
+pub fn die_here(signal: i32) -> u8 {
+    use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
+    // The program left its core dump where the system wants it; roctop must not write a second one.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    if let Some(signal) = Signal::from_named_raw(signal) {
+        // Twice: the language's own handler for some signals takes itself away at the first.
+        for _ in 0..2 {
+            let _ = kill_process(getpid(), signal);
+        }
+    }
+    128u8.wrapping_add(signal as u8)
+}
+
+/// The words after the trampoline's first argument, from the process's own.
+pub fn trampoline_arguments() -> Option<Vec<OsString>> {
+    let mut words = std::env::args_os().skip(1);
+    (words.next()? == OsStr::from_bytes(TRAMPOLINE.as_bytes())).then(|| words.collect())
+}
+
+/// The signal to die by, when this process was started for that.
+pub fn die_argument() -> Option<i32> {
+    let mut words = std::env::args_os().skip(1);
+    let is_die = words.next()?.into_vec() == DIE.as_bytes();
+    is_die.then(|| words.next()?.to_str()?.parse().ok()).flatten()
+}

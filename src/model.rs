@@ -1,0 +1,519 @@
+//! What is known: a [`Store`] that is told [`Item`]s and hands out [`Snapshot`]s.
+//!
+//! Aggregates are for ever and bounded; details are kept for a while; a pyramid holds the whole past of every lane.
+//! There is no clock, file or colour here: time comes with the items.
+
+mod fast;
+pub mod lane;
+pub mod names;
+pub mod output;
+mod pyramid;
+pub mod snapshot;
+pub mod stat;
+pub mod table;
+mod union;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use roctop_ring::record::{Domain, direction, engine, flag};
+
+pub use self::lane::{Lane, LaneKey, Slice};
+pub use self::names::{Class, Names};
+pub use self::pyramid::Bucket;
+pub use self::snapshot::{Mode, Snapshot, Totals, Values};
+
+use self::fast::FastMap;
+use self::output::Output;
+use self::snapshot::{AgentRow, ApiRow, KernelRow, MarkerRow, ProcessRow, Said, ThreadRow};
+use self::table::{Tables, is_untimed};
+use self::union::Union;
+use crate::item::{
+    AgentId, AgentKind, ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, OperationId, Process,
+    ProcessId,
+};
+
+/// How much is kept, and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Live or a recording.
+    pub mode: Mode,
+    /// What is watched: the command line. Empty: that of the first process.
+    pub title: String,
+    /// The most slices kept in full.
+    pub slices: usize,
+    /// How long slices are kept in full at least while there is room, ns.
+    pub keep: u64,
+    /// The window that shares are of, ns.
+    pub window: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Live,
+            title: String::new(),
+            slices: 1_000_000,
+            keep: 120_000_000_000,
+            window: 10_000_000_000,
+        }
+    }
+}
+
+/// Which part of a snapshot is made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// The clock and the timeline; values are those of before.
+    Head,
+    /// All.
+    All,
+}
+
+/// HIP's "not ready" is an answer, not an error.
+const HIP_NOT_READY: i32 = 600;
+const LETTERS: usize = 26;
+const MOST_SAID: usize = 500;
+
+#[derive(Debug, Default)]
+struct AgentState {
+    union: Union,
+    dispatches: u64,
+}
+
+/// Everything known.
+#[derive(Debug, Default)]
+pub struct Store {
+    options: Options,
+    names: Arc<Names>,
+    tables: Tables,
+    lanes: Vec<Arc<Lane>>,
+    lane_ids: FastMap<LaneKey, u32>,
+    agents: Vec<AgentState>,
+    processes: Vec<ProcessRow>,
+    said: VecDeque<Said>,
+    output: Output,
+    letters: Arc<Vec<KernelId>>,
+    totals: Totals,
+    slices: usize,
+    origin: Option<Nanos>,
+    now: Nanos,
+    samples: VecDeque<(Nanos, u64)>,
+    copies_with_blits: bool,
+    values: Option<Arc<Values>>,
+}
+
+impl Store {
+    /// An empty store.
+    pub fn new(options: Options) -> Self {
+        Self { options, ..Self::default() }
+    }
+
+    /// Tells it many things.
+    pub fn apply_all<'a>(&mut self, items: impl IntoIterator<Item = &'a Item>) {
+        for item in items {
+            self.apply(item);
+        }
+    }
+
+    /// Tells it one thing.
+    pub fn apply(&mut self, item: &Item) {
+        match item {
+            Item::Process(process) => self.process(process),
+            Item::Ended { process, exit, at } => self.row(*process, |row| row.exit = Some((*exit, *at))),
+            Item::Agent(agent) => Arc::make_mut(&mut self.names).put_agent(agent.clone()),
+            Item::Kernel(kernel) => Arc::make_mut(&mut self.names).put_kernel(kernel.clone()),
+            Item::Queue(queue) => Arc::make_mut(&mut self.names).put_queue(*queue),
+            Item::Stream(stream) => Arc::make_mut(&mut self.names).put_stream(stream.clone()),
+            Item::Thread(thread) => Arc::make_mut(&mut self.names).put_thread(thread.clone()),
+            Item::Operation(operation) => Arc::make_mut(&mut self.names).put_operation(operation.clone()),
+            Item::Text(id, text) => Arc::make_mut(&mut self.names).put_text(*id, text.clone()),
+            Item::Api(call) => self.call(call),
+            Item::Dispatch(dispatch) => self.dispatch(dispatch),
+            Item::Copy(copy) => self.copy(copy),
+            Item::Mark(marker) => self.marker(marker, true),
+            Item::Range(marker) => self.marker(marker, false),
+            Item::Open(open) => self.row(open.process, |row| row.open = Arc::new(open.clone())),
+            Item::Lost { process, reason, records } => self.lost(*process, *reason, *records),
+            Item::Status { process, code, text } => {
+                self.said.push_back(Said { process: *process, code: *code, text: text.clone() });
+                if self.said.len() > MOST_SAID {
+                    self.said.pop_front();
+                }
+            }
+            Item::Switched { process, on, .. } => self.row(*process, |row| row.recording = *on),
+            Item::Output(bytes) => self.output.write(bytes),
+            Item::Now(now) => self.tick(*now),
+        }
+    }
+
+    fn process(&mut self, process: &Process) {
+        Arc::make_mut(&mut self.names).put_process(process.clone());
+        self.row(process.id, |row| row.process = process.clone());
+        if process.since > 0 {
+            self.began(process.since);
+        }
+    }
+
+    /// Changes a process's row, which is made when it is not known yet.
+    fn row(&mut self, process: ProcessId, change: impl FnOnce(&mut ProcessRow)) {
+        let at = process.0 as usize;
+        if at > 1 << 16 {
+            return;
+        }
+        while self.processes.len() <= at {
+            let process = Process { id: ProcessId(self.processes.len() as u32), ..Process::default() };
+            self.processes.push(ProcessRow { process, recording: true, ..ProcessRow::default() });
+        }
+        change(&mut self.processes[at]);
+    }
+
+    fn lost(&mut self, process: ProcessId, reason: LossReason, records: u64) {
+        self.row(process, |row| match row.lost.iter_mut().find(|loss| loss.0 == reason) {
+            Some(loss) => loss.1 = records,
+            None => row.lost.push((reason, records)),
+        });
+        self.totals.lost = self.processes.iter().map(ProcessRow::lost_total).sum();
+    }
+
+    fn began(&mut self, at: Nanos) {
+        if self.origin.is_none_or(|origin| at < origin && origin - at < 60_000_000_000) {
+            self.origin = Some(at);
+        }
+    }
+
+    fn seen(&mut self, process: ProcessId, begin: Nanos, end: Nanos) {
+        self.row(process, |row| row.records += 1);
+        if self.origin.is_none() && begin > 0 {
+            self.began(begin);
+        }
+        // A live clock comes with the polls; a recording's clock is its last record.
+        self.now = self.now.max(end);
+    }
+
+    fn lane(&mut self, key: LaneKey) -> &mut Lane {
+        let at = match self.lane_ids.get(&key) {
+            Some(&at) => at as usize,
+            None => {
+                self.lanes.push(Arc::new(Lane::new(key)));
+                self.lane_ids.insert(key, self.lanes.len() as u32 - 1);
+                self.lanes.len() - 1
+            }
+        };
+        Arc::make_mut(&mut self.lanes[at])
+    }
+
+    fn slice(&mut self, key: LaneKey, slice: Slice) {
+        self.lane(key).add(slice);
+        self.slices += 1;
+        if self.slices > self.options.slices {
+            self.make_room();
+        }
+    }
+
+    /// Forgets slices older than the time to keep, and if that is not enough the oldest of the fullest lane.
+    fn make_room(&mut self) {
+        let before = self.now.saturating_sub(self.options.keep);
+        let mut gone = 0;
+        for lane in &mut self.lanes {
+            gone += Arc::make_mut(lane).forget(Some(before));
+        }
+        if gone == 0 {
+            let fullest = self.lanes.iter_mut().max_by_key(|lane| lane.kept());
+            gone = fullest.map_or(0, |lane| Arc::make_mut(lane).forget(None));
+        }
+        self.slices -= gone.min(self.slices);
+    }
+
+    fn call(&mut self, call: &ApiCall) {
+        self.totals.calls += 1;
+        self.seen(call.process, call.span.begin, call.span.end);
+        let operation = self.names.operation(call.operation);
+        let (domain, blocks) = operation.map_or((0, false), |o| (o.operation.domain, o.blocks));
+        let code = call.status.unwrap_or(0);
+        let error = code != 0 && !(domain == Domain::HIP.0 && code == HIP_NOT_READY);
+        self.tables.call(call, error, blocks);
+        let slice = Slice {
+            span: call.span,
+            what: call.operation.0,
+            shape: u32::from(error),
+            submit: 0,
+            correlation: call.correlation,
+            value: u64::from(code as u32),
+            queue: u32::MAX,
+            process: call.process.0,
+        };
+        self.slice(LaneKey::Api(call.thread, u8::from(call.parent != 0)), slice);
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch) {
+        self.totals.dispatches += 1;
+        self.seen(dispatch.process, dispatch.span.begin, dispatch.span.end);
+        self.tables.dispatch(dispatch);
+        let shape = self.tables.shape(dispatch);
+        if self.names.is_internal(dispatch.kernel) {
+            self.totals.internal += 1;
+            self.blit(dispatch);
+        }
+        let at = dispatch.agent.0 as usize;
+        if at < 1 << 12 {
+            if self.agents.len() <= at {
+                self.agents.resize_with(at + 1, AgentState::default);
+            }
+            self.agents[at].dispatches += 1;
+        }
+        if is_untimed(dispatch.flags, dispatch.span.end) {
+            return;
+        }
+        self.totals.kernel_time += dispatch.span.duration();
+        let slice = Slice {
+            span: dispatch.span,
+            what: dispatch.kernel.0,
+            shape,
+            submit: dispatch.submit,
+            correlation: dispatch.correlation,
+            value: dispatch.dispatch_id,
+            queue: dispatch.queue.0,
+            process: dispatch.process.0,
+        };
+        let key = match dispatch.stream {
+            Some(stream) => LaneKey::Stream(dispatch.agent, stream),
+            None => LaneKey::Queue(dispatch.agent, dispatch.queue),
+        };
+        self.slice(key, slice);
+        let mut pieces = Vec::new();
+        if let Some(agent) = self.agents.get_mut(at) {
+            agent.union.add(dispatch.span, |piece| pieces.push(piece));
+        }
+        let lane = self.lane(LaneKey::Agent(dispatch.agent));
+        for piece in pieces {
+            lane.add_time(piece, dispatch.kernel.0, true);
+        }
+    }
+
+    /// The run-time's own kernels that move bytes are copies as well, unless the collector says them as such.
+    fn blit(&mut self, dispatch: &Dispatch) {
+        let Some(name) = self.names.kernel(dispatch.kernel) else { return };
+        let direction = if name.kernel.mangled.contains("fill") {
+            direction::FILL
+        } else if name.kernel.mangled.contains("copy") {
+            direction::UNKNOWN
+        } else {
+            return;
+        };
+        if !self.copies_with_blits {
+            self.tables.blit(direction, dispatch);
+        }
+    }
+
+    fn copy(&mut self, copy: &Copy) {
+        self.totals.copies += 1;
+        self.seen(copy.process, copy.span.begin, copy.span.end);
+        self.copies_with_blits |= copy.engine == engine::BLIT && copy.flags & flag::INTERNAL != 0;
+        let route = self.tables.copy(copy);
+        if is_untimed(copy.flags, copy.span.end) {
+            return;
+        }
+        let slice = Slice {
+            span: copy.span,
+            what: route,
+            shape: u32::MAX,
+            submit: copy.submit,
+            correlation: copy.correlation,
+            value: copy.bytes,
+            queue: copy.stream.map_or(u32::MAX, |stream| stream.0),
+            process: copy.process.0,
+        };
+        self.slice(LaneKey::Copies(copy.direction), slice);
+    }
+
+    fn marker(&mut self, marker: &Marker, is_mark: bool) {
+        self.totals.markers += 1;
+        self.seen(marker.process, marker.span.begin, marker.span.end);
+        self.tables.marker(marker, is_mark);
+        let slice = Slice {
+            span: marker.span,
+            what: marker.text.0,
+            shape: u32::from(is_mark),
+            submit: 0,
+            correlation: marker.correlation,
+            value: marker.range_id,
+            queue: u32::MAX,
+            process: marker.process.0,
+        };
+        let key = match marker.range_id {
+            0 => LaneKey::Markers(marker.thread, marker.level),
+            _ => LaneKey::Ranges(marker.thread),
+        };
+        self.slice(key, slice);
+    }
+
+    fn tick(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
+        if self.samples.back().is_none_or(|last| now >= last.0 + 250_000_000) {
+            self.samples.push_back((now, self.totals.records()));
+        }
+        while self.samples.len() > 9 {
+            self.samples.pop_front();
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        match (self.samples.front(), self.samples.back()) {
+            (Some(old), Some(new)) if new.0 > old.0 => (new.1 - old.1) as f64 * 1e9 / (new.0 - old.0) as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// What is known now.
+    pub fn snapshot(&mut self, fresh: Fresh) -> Arc<Snapshot> {
+        let values = match (&self.values, fresh) {
+            (Some(values), Fresh::Head) => values.clone(),
+            _ => Arc::new(self.make_values()),
+        };
+        self.values = Some(values.clone());
+        let root = self.processes.first();
+        let title = match root {
+            Some(row) if self.options.title.is_empty() => row.process.command.clone(),
+            _ => self.options.title.as_str().into(),
+        };
+        Arc::new(Snapshot {
+            mode: self.options.mode,
+            title,
+            now: self.now,
+            origin: self.origin.unwrap_or(self.now),
+            names: self.names.clone(),
+            values,
+            lanes: Arc::new(self.lanes.clone()),
+            output: self.output.lines(),
+            ended: self.ended(),
+            letters: self.letters.clone(),
+        })
+    }
+
+    /// How the first process ended, when all have.
+    fn ended(&self) -> Option<Exit> {
+        let all = self.processes.iter().all(|row| row.exit.is_some());
+        self.processes.first().filter(|_| all)?.exit.map(|exit| exit.0)
+    }
+
+    fn make_values(&mut self) -> Values {
+        self.assign_letters();
+        let letters = self.letters.clone();
+        let kernels = self.tables.kernels.iter_mut().enumerate().filter(|(_, numbers)| numbers.stat.calls > 0);
+        let kernels = kernels.map(|(id, numbers)| {
+            numbers.stat.refresh();
+            let id = KernelId(id as u32);
+            let letter = letters.iter().position(|&lettered| lettered == id);
+            let letter = letter.and_then(|at| char::from_u32('a' as u32 + at as u32));
+            KernelRow { id, letter, numbers: numbers.clone() }
+        });
+        let kernels = kernels.collect();
+        let api = self.tables.api.iter_mut().enumerate().filter(|(_, row)| row.stat.calls > 0);
+        let api = api.map(|(id, row)| {
+            row.stat.refresh();
+            let (stat, errors, last_error) = (row.stat.clone(), row.errors, row.last_error);
+            ApiRow { id: OperationId(id as u32), stat, errors, last_error }
+        });
+        let api = api.collect();
+        for copies in &mut self.tables.copies {
+            copies.stat.refresh();
+            copies.sizes.refresh();
+        }
+        let threads = self.tables.threads.iter().enumerate().filter(|(_, numbers)| numbers.calls > 0);
+        let threads = threads.map(|(id, &numbers)| ThreadRow { id: crate::item::ThreadId(id as u32), numbers });
+        Values {
+            at: self.now,
+            window: self.window(),
+            kernels,
+            copies: self.tables.copies.clone(),
+            api,
+            threads: threads.collect(),
+            markers: self.marker_rows(),
+            agents: self.agent_rows(),
+            processes: self.processes.clone(),
+            said: self.said.iter().cloned().collect(),
+            shapes: self.tables.shapes.clone(),
+            totals: self.totals,
+            rate: self.rate(),
+        }
+    }
+
+    /// The window that shares are of; a recording's is the whole of it.
+    fn window(&self) -> u64 {
+        let elapsed = self.now.saturating_sub(self.origin.unwrap_or(self.now));
+        if self.options.mode == Mode::Replay { elapsed } else { self.options.window.min(elapsed) }
+    }
+
+    fn marker_rows(&mut self) -> Vec<MarkerRow> {
+        let rows = self.tables.markers.iter_mut().map(|(&id, numbers)| {
+            numbers.stat.refresh();
+            MarkerRow { id: Some(id), numbers: numbers.clone() }
+        });
+        let mut rows: Vec<MarkerRow> = rows.collect();
+        if self.tables.other_markers.stat.calls > 0 {
+            rows.push(MarkerRow { id: None, numbers: self.tables.other_markers.clone() });
+        }
+        rows
+    }
+
+    fn agent_rows(&self) -> Vec<AgentRow> {
+        let (now, window) = (self.now, self.window());
+        let gpus = self.names.agents().iter().filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty());
+        let rows = gpus.map(|agent| {
+            let state = self.agents.get(agent.id.0 as usize);
+            let lane = self.lane_ids.get(&LaneKey::Agent(agent.id)).map(|&at| &self.lanes[at as usize]);
+            let busy = |from, to| lane.map_or(0, |lane| lane.busy(from, to));
+            let second = 1_000_000_000;
+            let until = now / second * second;
+            let part = |back: u64| busy(until.saturating_sub((back + 1) * second), until.saturating_sub(back * second));
+            let streams = |key: &&LaneKey| matches!(key, LaneKey::Stream(id, _) if *id == agent.id);
+            AgentRow {
+                id: agent.id,
+                dispatches: state.map_or(0, |state| state.dispatches),
+                busy: state.map_or(0, |state| state.union.total),
+                share: busy(now.saturating_sub(window), now) as f64 / window.max(1) as f64,
+                trend: (0..30).rev().map(|back| part(back) / 1_000_000).collect(),
+                streams: self.lane_ids.keys().filter(streams).count(),
+                queues: self.agent_queues(agent.id),
+            }
+        });
+        rows.collect()
+    }
+
+    fn agent_queues(&self, agent: AgentId) -> usize {
+        let mut queues: Vec<u32> = Vec::new();
+        for row in &self.tables.kernels {
+            for cell in row.cells.iter().filter(|cell| cell.place.agent == agent) {
+                if !queues.contains(&cell.place.queue.0) {
+                    queues.push(cell.place.queue.0);
+                }
+            }
+        }
+        queues.len()
+    }
+
+    /// Gives letters to the kernels that take most time. A letter stays with its kernel unless that has become small
+    /// and one of the greatest has none.
+    fn assign_letters(&mut self) {
+        let total = |id: KernelId| self.tables.kernels.get(id.0 as usize).map_or(0, |row| row.stat.total);
+        let mut greatest: Vec<KernelId> = (0..self.tables.kernels.len() as u32).map(KernelId).collect();
+        greatest.retain(|&id| total(id) > 0);
+        greatest.sort_by_key(|&id| std::cmp::Reverse(total(id)));
+        let mut letters = (*self.letters).clone();
+        for (rank, &id) in greatest.iter().take(LETTERS).enumerate() {
+            if letters.contains(&id) {
+                continue;
+            }
+            if letters.len() < LETTERS {
+                letters.push(id);
+            } else if rank < LETTERS / 2
+                && let Some(least) = letters.iter_mut().min_by_key(|held| total(**held))
+            {
+                *least = id;
+            }
+        }
+        if letters != *self.letters {
+            self.letters = Arc::new(letters);
+        }
+    }
+}

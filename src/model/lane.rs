@@ -1,0 +1,199 @@
+//! A lane of the timeline: slices of the last while in full, and its whole past in a pyramid.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::pyramid::{Bucket, Pyramid};
+use crate::item::{AgentId, Nanos, QueueId, Span, StreamId, ThreadId};
+
+const CHUNK: usize = 256;
+
+/// What a lane shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LaneKey {
+    /// When any kernel ran on an agent (a union: no slices).
+    Agent(AgentId),
+    /// Kernels of a stream on an agent.
+    Stream(AgentId, StreamId),
+    /// Kernels of a queue whose stream is not known.
+    Queue(AgentId, QueueId),
+    /// Copies of one direction.
+    Copies(u16),
+    /// API calls of a thread; calls made by other calls are in lane 1.
+    Api(ThreadId, u8),
+    /// Push/pop ranges and marks of a thread, by level.
+    Markers(ThreadId, u16),
+    /// Start/stop ranges that a thread began.
+    Ranges(ThreadId),
+}
+
+/// One piece of work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Begin and end.
+    pub span: Span,
+    /// Kernel, operation, text or copy route, by kind of lane.
+    pub what: u32,
+    /// Geometry of a dispatch: index into the store's shapes.
+    pub shape: u32,
+    /// When it was submitted, 0 unknown.
+    pub submit: Nanos,
+    /// Joins calls and work.
+    pub correlation: u64,
+    /// Bytes of a copy, dispatch id of a dispatch, return code of a call.
+    pub value: u64,
+    /// Queue of a dispatch.
+    pub queue: u32,
+    /// Process.
+    pub process: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Chunk {
+    slices: Vec<Slice>,
+    begin: Nanos,
+    end: Nanos,
+}
+
+/// A lane.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// What it shows.
+    pub key: LaneKey,
+    chunks: VecDeque<Arc<Chunk>>,
+    pyramid: Pyramid,
+    forgotten_until: Nanos,
+    /// Slices ever added.
+    pub total: u64,
+    /// End of the latest slice.
+    pub last: Nanos,
+}
+
+impl Lane {
+    /// An empty lane.
+    pub fn new(key: LaneKey) -> Self {
+        Self { key, chunks: VecDeque::new(), pyramid: Pyramid::default(), forgotten_until: 0, total: 0, last: 0 }
+    }
+
+    /// Adds a slice to details and pyramid.
+    pub fn add(&mut self, slice: Slice) {
+        let room = self.chunks.back().is_some_and(|chunk| chunk.slices.len() < CHUNK);
+        if !room {
+            self.chunks.push_back(Arc::new(Chunk { slices: Vec::with_capacity(CHUNK), begin: Nanos::MAX, end: 0 }));
+        }
+        if let Some(chunk) = self.chunks.back_mut() {
+            let chunk = Arc::make_mut(chunk);
+            chunk.begin = chunk.begin.min(slice.span.begin);
+            chunk.end = chunk.end.max(slice.span.end);
+            chunk.slices.push(slice);
+        }
+        self.total += 1;
+        self.add_time(slice.span, slice.what, true);
+    }
+
+    /// Adds time to the pyramid alone.
+    pub fn add_time(&mut self, span: Span, what: u32, begins: bool) {
+        self.last = self.last.max(span.end);
+        self.pyramid.add(span, what, begins);
+    }
+
+    /// Slices kept.
+    pub fn kept(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.slices.len()).sum()
+    }
+
+    /// Forgets the oldest chunk when it ended before `before` (or at any rate, when none): how many slices went.
+    pub fn forget(&mut self, before: Option<Nanos>) -> usize {
+        match self.chunks.front() {
+            Some(chunk) if before.is_none_or(|before| chunk.end < before) => {
+                self.forgotten_until = self.forgotten_until.max(chunk.end);
+                let gone = chunk.slices.len();
+                self.chunks.pop_front();
+                gone
+            }
+            _ => 0,
+        }
+    }
+
+    /// The slices that touch `from`..`to`, in order of begin, when all of them are still kept and are not more than
+    /// `most`.
+    pub fn slices(&self, from: Nanos, to: Nanos, most: usize) -> Option<Vec<Slice>> {
+        if from < self.forgotten_until || (self.chunks.is_empty() && self.last > 0) {
+            return None;
+        }
+        let touching = || self.chunks.iter().filter(|chunk| chunk.end >= from && chunk.begin <= to);
+        if touching().map(|chunk| chunk.slices.len()).sum::<usize>() > most + 2 * CHUNK {
+            return None;
+        }
+        let inside = |slice: &&Slice| slice.span.end >= from && slice.span.begin <= to;
+        let mut out: Vec<Slice> = touching().flat_map(|chunk| &chunk.slices).filter(inside).copied().collect();
+        if out.len() > most {
+            return None;
+        }
+        out.sort_by_key(|slice| slice.span.begin);
+        Some(out)
+    }
+
+    /// The last `most` slices in order of completion, youngest first.
+    pub fn recent(&self, most: usize) -> impl Iterator<Item = &Slice> {
+        self.chunks.iter().rev().flat_map(|chunk| chunk.slices.iter().rev()).take(most)
+    }
+
+    /// The first slice that begins after `at`, or the last that begins before it.
+    pub fn neighbour(&self, at: Nanos, forward: bool) -> Option<Slice> {
+        let all = self.chunks.iter().flat_map(|chunk| &chunk.slices).copied();
+        if forward {
+            all.filter(|slice| slice.span.begin > at).min_by_key(|slice| slice.span.begin)
+        } else {
+            all.filter(|slice| slice.span.begin < at).max_by_key(|slice| slice.span.begin)
+        }
+    }
+
+    /// The slice that began at `begin`.
+    pub fn at(&self, begin: Nanos) -> Option<&Slice> {
+        let near = self.chunks.iter().rev().filter(|chunk| chunk.begin <= begin && chunk.end >= begin);
+        near.flat_map(|chunk| &chunk.slices).find(|slice| slice.span.begin == begin)
+    }
+
+    /// The slice that carries a correlation id, looked for from the young end.
+    pub fn correlated(&self, correlation: u64) -> Option<&Slice> {
+        let all = self.chunks.iter().rev().flat_map(|chunk| chunk.slices.iter().rev());
+        all.take(100_000).find(|slice| slice.correlation == correlation)
+    }
+
+    /// Sums by column.
+    pub fn columns(&self, from: Nanos, width: u64, columns: usize) -> Vec<Bucket> {
+        self.pyramid.columns(from, width, columns)
+    }
+
+    /// Nanoseconds of work between `from` and `to`, not more than there is time.
+    pub fn busy(&self, from: Nanos, to: Nanos) -> u64 {
+        self.pyramid.busy(from, to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(begin: Nanos, end: Nanos) -> Slice {
+        Slice { span: Span { begin, end }, ..Slice::default() }
+    }
+
+    #[test]
+    fn details_are_whole_or_none() {
+        let mut lane = Lane::new(LaneKey::Copies(2));
+        for i in 0..2000 {
+            lane.add(slice(i * 100, i * 100 + 50));
+        }
+        assert_eq!(lane.slices(1000, 2000, 100).map(|s| s.len()), Some(11));
+        assert_eq!(lane.slices(0, 200_000, 100), None);
+        assert_eq!(lane.kept(), 2000);
+        assert_eq!(lane.forget(Some(30_000)), CHUNK);
+        assert_eq!(lane.forget(Some(30_000)), 0);
+        assert_eq!(lane.slices(1000, 2000, 100), None, "forgotten is not empty");
+        assert_eq!(lane.neighbour(100_000, true).map(|s| s.span.begin), Some(100_100));
+        assert_eq!(lane.neighbour(100_000, false).map(|s| s.span.begin), Some(99_900));
+        assert_eq!(lane.total, 2000);
+    }
+}

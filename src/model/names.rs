@@ -1,0 +1,220 @@
+//! Facts: what the ids mean. Shared by reference; copied only when a fact arrives while a snapshot holds the table.
+
+use std::sync::Arc;
+
+use crate::format;
+use crate::item::{
+    Agent, AgentId, AgentKind, Kernel, KernelId, Operation, OperationId, Process, ProcessId, Queue, QueueId, Stream,
+    StreamId, TextId, Thread, ThreadId,
+};
+
+/// Ids are dense; one beyond this is a damaged record and is not believed.
+const MOST: u32 = 1 << 22;
+
+/// How an API call is drawn and counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Waits for the GPU.
+    Sync,
+    /// Launches a kernel.
+    Launch,
+    /// Copies, fills, allocates.
+    Memory,
+    /// All else.
+    #[default]
+    Other,
+}
+
+impl Class {
+    /// What an operation of this name does.
+    pub fn of(name: &str) -> Self {
+        let any = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        if any(&["Synchronize", "signal_wait", "hipStreamWaitValue"]) {
+            Self::Sync
+        } else if any(&["Launch", "launch"]) {
+            Self::Launch
+        } else if any(&["Memcpy", "Memset", "Malloc", "Free", "memory", "HostRegister", "memcpy"]) {
+            Self::Memory
+        } else {
+            Self::Other
+        }
+    }
+
+    /// Whether a call of this name keeps its thread waiting for the GPU.
+    pub fn blocks(name: &str) -> bool {
+        let copy = name.starts_with("hipMemcpy") || name.starts_with("hipMemset");
+        Self::of(name) == Self::Sync || (copy && !name.contains("Async"))
+    }
+}
+
+/// A kernel and its name in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelName {
+    /// The fact.
+    pub kernel: Kernel,
+    /// Name without return type, arguments and the inside of templates.
+    pub short: Arc<str>,
+}
+
+/// An operation and what is known of it by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperationName {
+    /// The fact.
+    pub operation: Operation,
+    /// What it does.
+    pub class: Class,
+    /// Whether it waits for the GPU.
+    pub blocks: bool,
+}
+
+/// All facts by id.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    processes: Vec<Arc<Process>>,
+    agents: Vec<Arc<Agent>>,
+    kernels: Vec<Arc<KernelName>>,
+    queues: Vec<Queue>,
+    streams: Vec<Arc<Stream>>,
+    threads: Vec<Arc<Thread>>,
+    operations: Vec<Arc<OperationName>>,
+    texts: Vec<Arc<str>>,
+}
+
+/// Stores a fact; the ids between are filled with the same default until their facts come.
+fn put<T: Clone>(list: &mut Vec<T>, id: u32, filler: impl FnOnce() -> T, value: T) {
+    if id > MOST {
+        return;
+    }
+    if list.len() <= id as usize {
+        list.resize(id as usize + 1, filler());
+    }
+    list[id as usize] = value;
+}
+
+impl Names {
+    /// A process appeared.
+    pub fn put_process(&mut self, value: Process) {
+        put(&mut self.processes, value.id.0, Default::default, Arc::new(value));
+    }
+    /// An agent.
+    pub fn put_agent(&mut self, value: Agent) {
+        put(&mut self.agents, value.id.0, Default::default, Arc::new(value));
+    }
+    /// A kernel.
+    pub fn put_kernel(&mut self, kernel: Kernel) {
+        let short = format::short_name(&kernel.name).into();
+        put(&mut self.kernels, kernel.id.0, Default::default, Arc::new(KernelName { kernel, short }));
+    }
+    /// A queue.
+    pub fn put_queue(&mut self, value: Queue) {
+        put(&mut self.queues, value.id.0, Default::default, value);
+    }
+    /// A stream.
+    pub fn put_stream(&mut self, value: Stream) {
+        put(&mut self.streams, value.id.0, Default::default, Arc::new(value));
+    }
+    /// A thread.
+    pub fn put_thread(&mut self, value: Thread) {
+        put(&mut self.threads, value.id.0, Default::default, Arc::new(value));
+    }
+    /// An operation.
+    pub fn put_operation(&mut self, operation: Operation) {
+        let (class, blocks) = (Class::of(&operation.name), Class::blocks(&operation.name));
+        let value = Arc::new(OperationName { operation, class, blocks });
+        put(&mut self.operations, value.operation.id.0, Default::default, value);
+    }
+    /// A marker's text.
+    pub fn put_text(&mut self, id: TextId, text: Arc<str>) {
+        put(&mut self.texts, id.0, || "".into(), text);
+    }
+
+    /// All processes, in order of appearance.
+    pub fn processes(&self) -> &[Arc<Process>] {
+        &self.processes
+    }
+    /// All agents.
+    pub fn agents(&self) -> &[Arc<Agent>] {
+        &self.agents
+    }
+    /// A process, if known.
+    pub fn process(&self, id: ProcessId) -> Option<&Process> {
+        self.processes.get(id.0 as usize).map(|p| &**p)
+    }
+    /// An agent, if known.
+    pub fn agent(&self, id: AgentId) -> Option<&Agent> {
+        self.agents.get(id.0 as usize).map(|a| &**a)
+    }
+    /// A kernel, if known.
+    pub fn kernel(&self, id: KernelId) -> Option<&KernelName> {
+        self.kernels.get(id.0 as usize).map(|k| &**k)
+    }
+    /// A queue, if known.
+    pub fn queue(&self, id: QueueId) -> Option<&Queue> {
+        self.queues.get(id.0 as usize)
+    }
+    /// A stream, if known.
+    pub fn stream(&self, id: StreamId) -> Option<&Stream> {
+        self.streams.get(id.0 as usize).map(|s| &**s)
+    }
+    /// A thread, if known.
+    pub fn thread(&self, id: ThreadId) -> Option<&Thread> {
+        self.threads.get(id.0 as usize).map(|t| &**t)
+    }
+    /// An operation, if known.
+    pub fn operation(&self, id: OperationId) -> Option<&OperationName> {
+        self.operations.get(id.0 as usize).map(|o| &**o)
+    }
+    /// A marker's text.
+    pub fn text(&self, id: TextId) -> &str {
+        self.texts.get(id.0 as usize).map_or("?", |text| text)
+    }
+
+    /// Whether a kernel is one of the run-time's own.
+    pub fn is_internal(&self, id: KernelId) -> bool {
+        self.kernel(id).is_some_and(|k| k.kernel.internal)
+    }
+
+    /// `GPU0`, `host`.
+    pub fn agent_label(&self, id: AgentId) -> String {
+        match self.agent(id) {
+            Some(agent) if agent.kind == AgentKind::Cpu => "host".into(),
+            Some(agent) if agent.kind == AgentKind::Gpu => format!("GPU{}", agent.number),
+            Some(agent) => format!("agent{}", agent.number),
+            None => "?".into(),
+        }
+    }
+
+    /// `S1`, or the name that the program gave the stream.
+    pub fn stream_label(&self, id: StreamId) -> String {
+        match self.stream(id) {
+            Some(stream) if !stream.name.is_empty() => format!("S{} {}", stream.number, stream.name),
+            Some(stream) => format!("S{}", stream.number),
+            None => "S?".into(),
+        }
+    }
+
+    /// `Q2`.
+    pub fn queue_label(&self, id: QueueId) -> String {
+        self.queue(id).map_or_else(|| "Q?".into(), |queue| format!("Q{}", queue.number))
+    }
+
+    /// `4242 main`.
+    pub fn thread_label(&self, id: ThreadId) -> String {
+        match self.thread(id) {
+            Some(thread) if !thread.name.is_empty() => format!("{} {}", thread.tid, thread.name),
+            Some(thread) => thread.tid.to_string(),
+            None => "?".into(),
+        }
+    }
+
+    /// `host→GPU0`.
+    pub fn route_label(&self, source: Option<AgentId>, destination: Option<AgentId>) -> String {
+        match (source, destination) {
+            (Some(s), Some(d)) if s == d => self.agent_label(s),
+            (Some(s), Some(d)) => format!("{}→{}", self.agent_label(s), self.agent_label(d)),
+            (None, Some(d)) => format!("→{}", self.agent_label(d)),
+            (Some(s), None) => format!("{}→", self.agent_label(s)),
+            (None, None) => "–".into(),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Time in levels: each level has buckets four times as wide as the one below, and all of them are always exact sums.
+//!
+//! A wide view reads a coarse level: nothing is dropped, it is only added up. Old parts of fine levels are forgotten;
+//! the coarser levels still have them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::item::{Nanos, Span};
+
+const FINEST: u32 = 16;
+const FACTOR: u32 = 2;
+const LEVELS: usize = 11;
+const BLOCK: usize = 64;
+const BLOCKS: usize = 16;
+
+/// What lies in one stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bucket {
+    /// Nanoseconds in which there was work (may exceed the width when work overlaps).
+    pub busy: u64,
+    /// Pieces of work that began here.
+    pub count: u32,
+    /// What took most of the time, as a majority vote.
+    pub what: u32,
+    weight: u64,
+}
+
+impl Bucket {
+    fn add(&mut self, what: u32, nanos: u64, begins: bool) {
+        self.busy += nanos;
+        self.count += u32::from(begins);
+        let vote = nanos.max(1);
+        if self.weight == 0 || self.what == what {
+            self.what = what;
+            self.weight += vote;
+        } else if self.weight < vote {
+            self.what = what;
+            self.weight = vote - self.weight;
+        } else {
+            self.weight -= vote;
+        }
+    }
+}
+
+type Block = [Bucket; BLOCK];
+
+#[derive(Clone, Debug, Default)]
+struct Level {
+    /// (number of the block, its buckets), ascending by number.
+    blocks: VecDeque<(u64, Arc<Block>)>,
+    /// Blocks below this number were forgotten.
+    since: u64,
+}
+
+impl Level {
+    fn bucket(&mut self, index: u64) -> Option<&mut Bucket> {
+        let number = index / BLOCK as u64;
+        if number < self.since {
+            return None;
+        }
+        let mut at = self.blocks.len();
+        while at > 0 && self.blocks[at - 1].0 > number {
+            at -= 1;
+        }
+        if at == 0 || self.blocks[at - 1].0 != number {
+            self.blocks.insert(at, (number, Arc::new([Bucket::default(); BLOCK])));
+            at += 1;
+            if self.blocks.len() > BLOCKS {
+                let forgotten = self.blocks.pop_front()?.0;
+                self.since = forgotten + 1;
+                at -= 1;
+                if at == 0 {
+                    return None;
+                }
+            }
+        }
+        let block = Arc::make_mut(&mut self.blocks[at - 1].1);
+        Some(&mut block[(index % BLOCK as u64) as usize])
+    }
+}
+
+/// All levels of one lane.
+#[derive(Clone, Debug)]
+pub struct Pyramid {
+    levels: [Level; LEVELS],
+}
+
+impl Default for Pyramid {
+    fn default() -> Self {
+        Self { levels: std::array::from_fn(|_| Level::default()) }
+    }
+}
+
+const fn shift(level: usize) -> u32 {
+    FINEST + FACTOR * level as u32
+}
+
+impl Pyramid {
+    /// Adds a span of work; `begins` is false for a piece of work that was counted before.
+    pub fn add(&mut self, span: Span, what: u32, begins: bool) {
+        let end = span.end.max(span.begin);
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            let shift = shift(number);
+            let (first, last) = (span.begin >> shift, end.saturating_sub(1).max(span.begin) >> shift);
+            // Only the newest part of a very long span fits a fine level.
+            let from = first.max((last + 1).saturating_sub((BLOCKS * BLOCK) as u64));
+            for index in from..=last {
+                let low = (index << shift).max(span.begin);
+                let high = ((index + 1) << shift).min(end);
+                if let Some(bucket) = level.bucket(index) {
+                    bucket.add(what, high.saturating_sub(low), begins && index == first);
+                }
+            }
+        }
+    }
+
+    /// The coarsest level whose buckets are not wider than `width` and that still remembers `from`; when none is fine
+    /// enough or remembers, the finest that remembers.
+    fn level(&self, from: Nanos, width: u64) -> usize {
+        let remembers = |level: usize| self.levels[level].since * BLOCK as u64 <= from >> shift(level);
+        let fitting = (0..LEVELS).rev().find(|&level| 1 << shift(level) <= width && remembers(level));
+        fitting.or_else(|| (0..LEVELS).find(|&level| remembers(level))).unwrap_or(LEVELS - 1)
+    }
+
+    /// Adds up `columns` stretches of `width` ns from `from` on; a bucket that crosses an edge is split by time.
+    pub fn columns(&self, from: Nanos, width: u64, columns: usize) -> Vec<Bucket> {
+        let width = width.max(1);
+        let number = self.level(from, width);
+        let (shift, level) = (shift(number), &self.levels[number]);
+        let mut out = vec![Bucket::default(); columns];
+        let to = from.saturating_add(width.saturating_mul(columns as u64));
+        for (block, buckets) in &level.blocks {
+            let start = (block * BLOCK as u64) << shift;
+            if start >= to || start + ((BLOCK as u64) << shift) <= from {
+                continue;
+            }
+            for (i, bucket) in buckets.iter().enumerate().filter(|(_, bucket)| bucket.weight > 0 || bucket.busy > 0) {
+                let low = start + ((i as u64) << shift);
+                spread(bucket, low, low + (1 << shift), from, width, &mut out);
+            }
+        }
+        out
+    }
+
+    /// Nanoseconds of work between `from` and `to`.
+    pub fn busy(&self, from: Nanos, to: Nanos) -> u64 {
+        let width = to.saturating_sub(from);
+        if width == 0 {
+            return 0;
+        }
+        self.columns(from, width.div_ceil(16), 16).iter().map(|bucket| bucket.busy).sum::<u64>().min(width)
+    }
+}
+
+/// Adds one bucket (`low`..`high`) to the columns it covers.
+fn spread(bucket: &Bucket, low: u64, high: u64, from: u64, width: u64, out: &mut [Bucket]) {
+    let last = out.len() as u64;
+    let first = low.saturating_sub(from) / width;
+    let mut counted = low < from;
+    for column in first..last {
+        let (left, right) = (from + column * width, from + (column + 1) * width);
+        if left >= high {
+            break;
+        }
+        let part = right.min(high).saturating_sub(left.max(low));
+        let nanos = (u128::from(bucket.busy) * u128::from(part) / u128::from(high - low)) as u64;
+        let cell = &mut out[column as usize];
+        cell.add(bucket.what, nanos, false);
+        if !counted {
+            cell.count += bucket.count;
+            counted = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_adds_up_to_the_same_time() {
+        let mut pyramid = Pyramid::default();
+        let mut total = 0;
+        for i in 0..500u64 {
+            let begin = 10_000_000 + i * 100_000;
+            pyramid.add(Span { begin, end: begin + 37_000 }, (i % 3) as u32, true);
+            total += 37_000;
+        }
+        for width in [100_000u64, 1_000_000, 60_000_000, 10_000_000_000] {
+            let columns = pyramid.columns(0, width, (61_000_000 / width + 1) as usize);
+            let busy: u64 = columns.iter().map(|c| c.busy).sum();
+            assert!(total - busy <= 2000, "width {width}: {busy} of {total}");
+            assert_eq!(columns.iter().map(|c| c.count).sum::<u32>(), 500, "width {width}");
+        }
+    }
+
+    #[test]
+    fn what_fine_levels_forget_the_coarse_ones_keep() {
+        let mut pyramid = Pyramid::default();
+        for second in 0..3600u64 {
+            let begin = second * 1_000_000_000;
+            pyramid.add(Span { begin, end: begin + 250_000_000 }, 1, true);
+        }
+        let hour = pyramid.columns(0, 60_000_000_000, 61);
+        assert!(hour[..59].iter().all(|minute| minute.busy.abs_diff(15_000_000_000) < 600_000_000), "{hour:?}");
+        assert_eq!(hour.iter().map(|c| c.count).sum::<u32>(), 3600);
+        assert!(hour.iter().map(|c| c.busy).sum::<u64>().abs_diff(900_000_000_000) < 1000);
+        // A fine view of the first second gets the finest level that still knows it.
+        assert!(pyramid.columns(0, 10_000_000, 100).iter().any(|column| column.busy > 0));
+    }
+
+    #[test]
+    fn the_longest_is_what_a_bucket_names() {
+        let mut pyramid = Pyramid::default();
+        pyramid.add(Span { begin: 0, end: 10_000 }, 5, true);
+        pyramid.add(Span { begin: 10_000, end: 60_000 }, 6, true);
+        assert_eq!(pyramid.columns(0, 1 << 16, 1)[0].what, 6);
+    }
+}

@@ -1,0 +1,240 @@
+//! What a screen or a summary is made from: an immutable copy that costs a few reference counts.
+
+use std::sync::Arc;
+
+use super::lane::{Lane, LaneKey};
+use super::names::Names;
+use super::stat::Stat;
+use super::table::{Cell, CopyStat, KernelStat, MarkerStat, Shape, ThreadStat};
+use crate::item::{
+    AgentId, Exit, KernelId, LossReason, Nanos, Open, OperationId, Process, ProcessId, TextId, ThreadId,
+};
+
+/// Where the items come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// A running program.
+    #[default]
+    Live,
+    /// A recording.
+    Replay,
+}
+
+/// A row by kernel.
+#[derive(Clone, Debug, Default)]
+pub struct KernelRow {
+    /// Which.
+    pub id: KernelId,
+    /// Letter on the timeline.
+    pub letter: Option<char>,
+    /// Numbers.
+    pub numbers: KernelStat,
+}
+
+/// A row by operation.
+#[derive(Clone, Debug, Default)]
+pub struct ApiRow {
+    /// Which.
+    pub id: OperationId,
+    /// Durations.
+    pub stat: Stat,
+    /// Errors returned.
+    pub errors: u64,
+    /// The last error code.
+    pub last_error: i32,
+}
+
+/// A row by thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadRow {
+    /// Which.
+    pub id: ThreadId,
+    /// Numbers.
+    pub numbers: ThreadStat,
+}
+
+/// A row by marker text.
+#[derive(Clone, Debug, Default)]
+pub struct MarkerRow {
+    /// Which; none for all texts beyond the bound.
+    pub id: Option<TextId>,
+    /// Numbers.
+    pub numbers: MarkerStat,
+}
+
+/// A row by agent.
+#[derive(Clone, Debug, Default)]
+pub struct AgentRow {
+    /// Which.
+    pub id: AgentId,
+    /// Dispatches seen.
+    pub dispatches: u64,
+    /// Nanoseconds in which at least one kernel ran, so far.
+    pub busy: u64,
+    /// Share of the window in which at least one kernel ran.
+    pub share: f64,
+    /// The same by second, per mille.
+    pub trend: Vec<u64>,
+    /// Streams that had work.
+    pub streams: usize,
+    /// Queues that had work.
+    pub queues: usize,
+}
+
+/// A row by process.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessRow {
+    /// The process.
+    pub process: Process,
+    /// How and when it ended.
+    pub exit: Option<(Exit, Nanos)>,
+    /// Records seen.
+    pub records: u64,
+    /// Records lost, by reason.
+    pub lost: Vec<(LossReason, u64)>,
+    /// What is open, or was at the end.
+    pub open: Arc<Open>,
+    /// Whether recording is on.
+    pub recording: bool,
+}
+
+impl ProcessRow {
+    /// Records lost for all reasons.
+    pub fn lost_total(&self) -> u64 {
+        self.lost.iter().map(|loss| loss.1).sum()
+    }
+}
+
+/// Counts of all records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// API calls.
+    pub calls: u64,
+    /// Dispatches, the run-time's own among them.
+    pub dispatches: u64,
+    /// Dispatches of the run-time's own kernels.
+    pub internal: u64,
+    /// Copies and fills.
+    pub copies: u64,
+    /// Marks and ranges.
+    pub markers: u64,
+    /// Records lost.
+    pub lost: u64,
+    /// Time in kernels, ns (a sum, not a union).
+    pub kernel_time: u64,
+}
+
+impl Totals {
+    /// Records of all kinds seen.
+    pub fn records(&self) -> u64 {
+        self.calls + self.dispatches + self.copies + self.markers
+    }
+}
+
+/// What a collector said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Whose collector.
+    pub process: ProcessId,
+    /// One of [`roctop_ring::record::status`].
+    pub code: u32,
+    /// The sentence.
+    pub text: Arc<str>,
+}
+
+/// The values: refreshed a few times a second.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    /// When they were made.
+    pub at: Nanos,
+    /// Length of the window that shares are of.
+    pub window: u64,
+    /// By kernel, unsorted.
+    pub kernels: Vec<KernelRow>,
+    /// By route, unsorted.
+    pub copies: Vec<CopyStat>,
+    /// By operation, unsorted.
+    pub api: Vec<ApiRow>,
+    /// By thread, unsorted.
+    pub threads: Vec<ThreadRow>,
+    /// By marker text, unsorted.
+    pub markers: Vec<MarkerRow>,
+    /// By GPU.
+    pub agents: Vec<AgentRow>,
+    /// By process.
+    pub processes: Vec<ProcessRow>,
+    /// What collectors said.
+    pub said: Vec<Said>,
+    /// Geometries.
+    pub shapes: Vec<Shape>,
+    /// Counts.
+    pub totals: Totals,
+    /// Records per second of late.
+    pub rate: f64,
+}
+
+/// Everything known at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Where the items come from.
+    pub mode: Mode,
+    /// What is watched: the command line.
+    pub title: Arc<str>,
+    /// When.
+    pub now: Nanos,
+    /// When the session began: times on screen are since then.
+    pub origin: Nanos,
+    /// Facts.
+    pub names: Arc<Names>,
+    /// Tables.
+    pub values: Arc<Values>,
+    /// The timeline.
+    pub lanes: Arc<Vec<Arc<Lane>>>,
+    /// What the program printed.
+    pub output: Arc<[Arc<str>]>,
+    /// How the program ended, once it has.
+    pub ended: Option<Exit>,
+    /// Letters of the timeline, by kernel.
+    pub letters: Arc<Vec<KernelId>>,
+}
+
+impl Snapshot {
+    /// The letter that stands for a kernel.
+    pub fn letter(&self, kernel: KernelId) -> Option<char> {
+        let at = self.letters.iter().position(|&lettered| lettered == kernel)?;
+        char::from_u32('a' as u32 + at as u32)
+    }
+
+    /// A lane by its key.
+    pub fn lane(&self, key: LaneKey) -> Option<&Arc<Lane>> {
+        self.lanes.iter().find(|lane| lane.key == key)
+    }
+
+    /// Time since the session began.
+    pub fn elapsed(&self) -> u64 {
+        self.now.saturating_sub(self.origin)
+    }
+
+    /// Whether the program still runs.
+    pub fn is_running(&self) -> bool {
+        self.mode == Mode::Live && self.ended.is_none()
+    }
+
+    /// Cells of a row that a test accepts, added up; the row itself when all of them are.
+    pub fn within(row: &KernelRow, accept: impl Fn(&Cell) -> bool) -> Option<Stat> {
+        let cells = &row.numbers.cells;
+        let mut sum: Option<Stat> = None;
+        let mut left_out = false;
+        for cell in cells.iter() {
+            if accept(cell) {
+                match &mut sum {
+                    Some(sum) => sum.merge(&cell.stat),
+                    None => sum = Some(cell.stat.clone()),
+                }
+            } else {
+                left_out = true;
+            }
+        }
+        if left_out { sum } else { Some(row.numbers.stat.clone()) }
+    }
+}

@@ -1,0 +1,225 @@
+//! Count, total, extremes and percentiles of one thing.
+
+use std::sync::Arc;
+
+use hdrhistogram::Histogram;
+
+/// How many things of one kind get a histogram; the rest have count, total and extremes.
+pub const HISTOGRAMS: usize = 1024;
+
+/// The longest duration that a histogram tells apart, ns (one hour).
+const LONGEST: u64 = 3_600_000_000_000;
+
+/// Percentiles, each only when there are enough samples to name it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quantiles {
+    /// Half are below.
+    pub p50: Option<u64>,
+    /// 95 of 100 are below.
+    pub p95: Option<u64>,
+    /// 99 of 100 are below.
+    pub p99: Option<u64>,
+}
+
+/// Aggregates of a number of durations (or sizes).
+#[derive(Clone, Debug, Default)]
+pub struct Stat {
+    /// How often.
+    pub calls: u64,
+    /// How often with a time.
+    pub timed: u64,
+    /// Sum.
+    pub total: u64,
+    /// Smallest; 0 when none.
+    pub min: u64,
+    /// Largest.
+    pub max: u64,
+    /// Sum of squares, for the standard deviation.
+    squares: f64,
+    /// Percentiles as of the last [`Stat::refresh`].
+    pub quantiles: Quantiles,
+    histogram: Option<Arc<Histogram<u32>>>,
+    stale: bool,
+}
+
+impl Stat {
+    /// With a histogram when `full`.
+    pub fn new(full: bool) -> Self {
+        let histogram = if full { Histogram::new(2).ok().map(Arc::new) } else { None };
+        Self { histogram, ..Self::default() }
+    }
+
+    /// Counts one value.
+    pub fn add(&mut self, value: u64) {
+        self.min = if self.timed == 0 { value } else { self.min.min(value) };
+        self.calls += 1;
+        self.timed += 1;
+        self.total = self.total.saturating_add(value);
+        self.max = self.max.max(value);
+        self.squares += (value as f64) * (value as f64);
+        if let Some(histogram) = &mut self.histogram {
+            // In range and self-sizing, so that it cannot fail.
+            let _ = Arc::make_mut(histogram).record(value.clamp(1, LONGEST));
+            self.stale = true;
+        }
+    }
+
+    /// Counts one that has no value.
+    pub fn add_untimed(&mut self) {
+        self.calls += 1;
+    }
+
+    /// Adds the numbers of another; percentiles are not to be had for a sum.
+    pub fn merge(&mut self, other: &Self) {
+        if other.timed > 0 {
+            self.min = if self.timed == 0 { other.min } else { self.min.min(other.min) };
+        }
+        self.calls += other.calls;
+        self.timed += other.timed;
+        self.total = self.total.saturating_add(other.total);
+        self.max = self.max.max(other.max);
+        self.squares += other.squares;
+        self.quantiles = Quantiles::default();
+        self.histogram = None;
+    }
+
+    /// Mean of the timed ones.
+    pub fn average(&self) -> Option<u64> {
+        self.total.checked_div(self.timed)
+    }
+
+    /// Standard deviation of the timed ones.
+    pub fn deviation(&self) -> Option<u64> {
+        if self.timed < 2 {
+            return None;
+        }
+        let n = self.timed as f64;
+        let mean = self.total as f64 / n;
+        Some((self.squares / n - mean * mean).max(0.0).sqrt() as u64)
+    }
+
+    /// Brings the percentiles up to date.
+    pub fn refresh(&mut self) {
+        if !self.stale {
+            return;
+        }
+        self.stale = false;
+        let Some(histogram) = &self.histogram else { return };
+        let at = |q, least| (self.timed >= least).then(|| histogram.value_at_quantile(q).clamp(self.min, self.max));
+        self.quantiles = Quantiles { p50: at(0.5, 20), p95: at(0.95, 20), p99: at(0.99, 100) };
+    }
+
+    /// Counts in `bins` bins from the least to the greatest value, by equal ratio when `logarithmic` and else by equal
+    /// difference: (lower edge, count).
+    pub fn bins(&self, bins: usize, logarithmic: bool) -> Vec<(u64, u64)> {
+        let Some(histogram) = &self.histogram else { return Vec::new() };
+        if self.timed == 0 || bins == 0 {
+            return Vec::new();
+        }
+        let (low, high) = (self.min.max(1) as f64, (self.max.max(1) as f64) * 1.000_001);
+        let edge = |i: usize| {
+            let part = i as f64 / bins as f64;
+            if logarithmic { low * (high / low).powf(part) } else { low + (high - low) * part }
+        };
+        let mut out: Vec<(u64, u64)> = (0..bins).map(|i| (edge(i) as u64, 0)).collect();
+        for step in histogram.iter_recorded() {
+            let value = (step.value_iterated_to() as f64).clamp(low, high);
+            let at = out.partition_point(|&(edge, _)| edge as f64 <= value).saturating_sub(1);
+            out[at].1 += step.count_since_last_iteration();
+        }
+        out
+    }
+
+    /// Whether percentiles are kept.
+    pub fn is_full(&self) -> bool {
+        self.histogram.is_some()
+    }
+}
+
+/// A value for each of the last seconds.
+#[derive(Clone, Debug)]
+pub struct Trend {
+    second: u64,
+    values: [u64; Self::SECONDS],
+}
+
+impl Default for Trend {
+    fn default() -> Self {
+        Self { second: 0, values: [0; Self::SECONDS] }
+    }
+}
+
+impl Trend {
+    /// How far back it goes.
+    pub const SECONDS: usize = 60;
+
+    /// Adds to the second that `at` (ns) lies in.
+    pub fn add(&mut self, at: u64, value: u64) {
+        let second = at / 1_000_000_000;
+        self.turn(second);
+        if self.second - second < Self::SECONDS as u64 {
+            let slot = &mut self.values[(second % Self::SECONDS as u64) as usize];
+            *slot = slot.saturating_add(value);
+        }
+    }
+
+    fn turn(&mut self, second: u64) {
+        if second <= self.second {
+            return;
+        }
+        let steps = (second - self.second).min(Self::SECONDS as u64);
+        for step in 0..steps {
+            self.values[((second - step) % Self::SECONDS as u64) as usize] = 0;
+        }
+        self.second = second;
+    }
+
+    /// The last `count` whole seconds before `now` (ns), oldest first.
+    pub fn last(&self, now: u64, count: usize) -> Vec<u64> {
+        let present = now / 1_000_000_000;
+        let count = count.min(Self::SECONDS - 1) as u64;
+        (0..count)
+            .rev()
+            .map(|back| {
+                let Some(second) = present.checked_sub(back + 1) else { return 0 };
+                let known = second <= self.second && self.second - second < Self::SECONDS as u64;
+                if known { self.values[(second % Self::SECONDS as u64) as usize] } else { 0 }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_need_enough_samples_and_are_within_one_per_cent() {
+        let mut stat = Stat::new(true);
+        for i in 1..=19 {
+            stat.add(i * 1000);
+        }
+        stat.refresh();
+        assert_eq!(stat.quantiles, Quantiles::default());
+        for i in 20..=1000 {
+            stat.add(i * 1000);
+        }
+        stat.refresh();
+        let p99 = stat.quantiles.p99.unwrap();
+        assert!((980_000..=1_000_000).contains(&p99), "{p99}");
+        assert_eq!((stat.min, stat.max, stat.calls), (1000, 1_000_000, 1000));
+        assert_eq!(stat.average(), Some(500_500));
+        assert_eq!(stat.bins(8, true).iter().map(|b| b.1).sum::<u64>(), 1000);
+    }
+
+    #[test]
+    fn a_trend_forgets_what_is_older_than_a_minute() {
+        let mut trend = Trend::default();
+        trend.add(1_500_000_000, 7);
+        assert_eq!(trend.last(2_000_000_000, 3), [0, 0, 7]);
+        trend.add(90_000_000_000, 9);
+        assert_eq!(trend.last(91_000_000_000, 2), [0, 9]);
+        trend.add(1_000_000_000, 5);
+        assert_eq!(trend.last(91_000_000_000, 59).iter().sum::<u64>(), 9);
+    }
+}

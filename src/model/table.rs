@@ -1,0 +1,361 @@
+//! Aggregates by kernel, copy route, operation and marker: for ever, in bounded tables.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use roctop_ring::record::{engine, flag};
+
+use super::fast::FastMap;
+use super::stat::{HISTOGRAMS, Stat, Trend};
+use super::union::Union;
+use crate::item::{
+    AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId,
+};
+
+/// Geometry and memory of a dispatch; few differ, so they are kept once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Grid in work-items.
+    pub grid: [u32; 3],
+    /// Work-group in work-items.
+    pub workgroup: [u16; 3],
+    /// LDS, bytes.
+    pub group_size: u32,
+    /// Scratch a work-item, bytes.
+    pub private_size: u32,
+}
+
+impl Shape {
+    /// The shape of a dispatch.
+    pub fn of(d: &Dispatch) -> Self {
+        Self { grid: d.grid, workgroup: d.workgroup, group_size: d.group_size, private_size: d.private_size }
+    }
+}
+
+/// Where a kernel ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Whose.
+    pub process: ProcessId,
+    /// On which agent.
+    pub agent: AgentId,
+    /// In which queue.
+    pub queue: QueueId,
+    /// In which stream.
+    pub stream: Option<StreamId>,
+}
+
+/// A kernel's numbers in one place.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The place.
+    pub place: Place,
+    /// The numbers, without percentiles.
+    pub stat: Stat,
+}
+
+/// A kernel's numbers.
+#[derive(Clone, Debug, Default)]
+pub struct KernelStat {
+    /// Durations.
+    pub stat: Stat,
+    /// The same by place.
+    pub cells: Arc<Vec<Cell>>,
+    /// Nanoseconds by second.
+    pub trend: Arc<Trend>,
+    /// Sum of the times from submit to begin.
+    pub delay: u64,
+    /// How many of them are known.
+    pub delayed: u64,
+    /// Geometry of the latest.
+    pub shape: Shape,
+    /// Whether all had that geometry.
+    pub shapes: u32,
+}
+
+impl KernelStat {
+    /// Counts a dispatch.
+    pub fn add(&mut self, dispatch: &Dispatch) {
+        let shape = Shape::of(dispatch);
+        if self.stat.calls == 0 || self.shape != shape {
+            self.shapes = self.shapes.saturating_add(1);
+            self.shape = shape;
+        }
+        let place = Place {
+            process: dispatch.process,
+            agent: dispatch.agent,
+            queue: dispatch.queue,
+            stream: dispatch.stream,
+        };
+        let cells = Arc::make_mut(&mut self.cells);
+        let at = cells.iter().position(|cell| cell.place == place).unwrap_or_else(|| {
+            // Beyond the bound, places share a cell.
+            if cells.len() < MOST_CELLS {
+                cells.push(Cell { place, stat: Stat::default() });
+            }
+            cells.len() - 1
+        });
+        // What ran last is looked for first.
+        cells.swap(0, at);
+        if is_untimed(dispatch.flags, dispatch.span.end) {
+            self.stat.add_untimed();
+            cells[0].stat.add_untimed();
+            return;
+        }
+        let nanos = dispatch.span.duration();
+        self.stat.add(nanos);
+        cells[0].stat.add(nanos);
+        Arc::make_mut(&mut self.trend).add(dispatch.span.end, nanos);
+        if dispatch.submit > 0 {
+            self.delay = self.delay.saturating_add(dispatch.span.begin.saturating_sub(dispatch.submit));
+            self.delayed += 1;
+        }
+    }
+}
+
+/// Whether a piece of GPU work has no time.
+pub fn is_untimed(flags: u8, end: u64) -> bool {
+    flags & flag::UNTIMED != 0 || end == 0
+}
+
+/// From where to where, and by what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Route {
+    /// One of [`roctop_ring::record::direction`].
+    pub direction: u16,
+    /// From.
+    pub source: Option<AgentId>,
+    /// To.
+    pub destination: Option<AgentId>,
+    /// One of [`roctop_ring::record::engine`].
+    pub engine: u16,
+}
+
+/// Copies of one route.
+#[derive(Clone, Debug, Default)]
+pub struct CopyStat {
+    /// The route.
+    pub route: Route,
+    /// Durations.
+    pub stat: Stat,
+    /// Sizes.
+    pub sizes: Stat,
+    /// Number, bytes and time by size class, see [`CLASSES`].
+    pub classes: [(u64, u64, u64); CLASSES.len()],
+    /// Best bandwidth of one copy, bytes/s.
+    pub peak: f64,
+    /// Bytes by second.
+    pub trend: Arc<Trend>,
+    /// Time in which at least one copy of this route ran.
+    pub union: Union,
+    /// Whether the bytes are known (a blit kernel says nothing of them).
+    pub has_bytes: bool,
+}
+
+/// Upper ends of the size classes, bytes.
+pub const CLASSES: [u64; 5] = [4 << 10, 64 << 10, 1 << 20, 16 << 20, u64::MAX];
+
+impl CopyStat {
+    fn add(&mut self, copy: &Copy) {
+        self.has_bytes = true;
+        self.sizes.add(copy.bytes);
+        let class = CLASSES.iter().position(|&end| copy.bytes <= end).unwrap_or(0);
+        self.classes[class].0 += 1;
+        self.classes[class].1 += copy.bytes;
+        if is_untimed(copy.flags, copy.span.end) {
+            return self.stat.add_untimed();
+        }
+        let nanos = copy.span.duration();
+        self.stat.add(nanos);
+        self.classes[class].2 += nanos;
+        self.union.add(copy.span, |_| {});
+        if nanos > 0 {
+            self.peak = self.peak.max(copy.bytes as f64 * 1e9 / nanos as f64);
+        }
+        Arc::make_mut(&mut self.trend).add(copy.span.end, copy.bytes);
+    }
+}
+
+/// An operation's numbers.
+#[derive(Clone, Debug, Default)]
+pub struct ApiStat {
+    /// Durations.
+    pub stat: Stat,
+    /// Calls that returned an error.
+    pub errors: u64,
+    /// The last error code.
+    pub last_error: i32,
+    /// Nanoseconds by second.
+    pub trend: Arc<Trend>,
+}
+
+/// A thread's time in calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadStat {
+    /// Calls.
+    pub calls: u64,
+    /// Time in outermost calls.
+    pub total: u64,
+    /// Time in calls that wait for the GPU.
+    pub blocked: u64,
+}
+
+/// A marker's numbers.
+#[derive(Clone, Debug, Default)]
+pub struct MarkerStat {
+    /// Durations of ranges.
+    pub stat: Stat,
+    /// How many were marks.
+    pub marks: u64,
+    /// Thread that used it last.
+    pub thread: ThreadId,
+}
+
+/// All tables.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// By kernel.
+    pub kernels: Vec<KernelStat>,
+    /// By route.
+    pub copies: Vec<CopyStat>,
+    routes: FastMap<Route, u32>,
+    /// By operation.
+    pub api: Vec<ApiStat>,
+    /// By thread.
+    pub threads: Vec<ThreadStat>,
+    /// By text.
+    pub markers: HashMap<TextId, MarkerStat>,
+    /// Texts beyond the bound, together.
+    pub other_markers: MarkerStat,
+    /// Distinct geometries.
+    pub shapes: Vec<Shape>,
+    shape_ids: FastMap<Shape, u32>,
+}
+
+/// The most texts that have a row of their own.
+const MOST_MARKERS: usize = 4096;
+const MOST_CELLS: usize = 256;
+const MOST_SHAPES: usize = 1 << 16;
+const MOST_IDS: usize = 1 << 22;
+
+/// The entry with a dense id; those that no one used yet are made.
+fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) -> Option<&mut T> {
+    let id = id as usize;
+    if id >= MOST_IDS {
+        return None;
+    }
+    while list.len() <= id {
+        list.push(make(list.len()));
+    }
+    list.get_mut(id)
+}
+
+impl Tables {
+    /// Counts a dispatch.
+    pub fn dispatch(&mut self, dispatch: &Dispatch) {
+        let make = |n| KernelStat { stat: Stat::new(n < HISTOGRAMS), ..KernelStat::default() };
+        if let Some(kernel) = dense(&mut self.kernels, dispatch.kernel.0, make) {
+            kernel.add(dispatch);
+        }
+    }
+
+    /// Index of a dispatch's geometry in [`Tables::shapes`].
+    pub fn shape(&mut self, dispatch: &Dispatch) -> u32 {
+        let shape = Shape::of(dispatch);
+        if let Some(&id) = self.shape_ids.get(&shape) {
+            return id;
+        }
+        if self.shapes.len() >= MOST_SHAPES {
+            return u32::MAX;
+        }
+        self.shapes.push(shape);
+        let id = self.shapes.len() as u32 - 1;
+        self.shape_ids.insert(shape, id);
+        id
+    }
+
+    /// Index of a route in [`Tables::copies`].
+    pub fn route(&mut self, route: Route) -> u32 {
+        if let Some(&id) = self.routes.get(&route) {
+            return id;
+        }
+        let full = self.copies.len() < HISTOGRAMS;
+        self.copies.push(CopyStat { route, stat: Stat::new(full), sizes: Stat::new(full), ..CopyStat::default() });
+        let id = self.copies.len() as u32 - 1;
+        self.routes.insert(route, id);
+        id
+    }
+
+    /// Counts a copy; its route's index.
+    pub fn copy(&mut self, copy: &Copy) -> u32 {
+        let Copy { direction, source, destination, engine, .. } = *copy;
+        let id = self.route(Route { direction, source, destination, engine });
+        self.copies[id as usize].add(copy);
+        id
+    }
+
+    /// Counts one of the run-time's own kernels as a copy of unknown size; its route's index.
+    pub fn blit(&mut self, direction: u16, dispatch: &Dispatch) -> u32 {
+        let destination = Some(dispatch.agent);
+        let id = self.route(Route { direction, source: None, destination, engine: engine::BLIT });
+        let row = &mut self.copies[id as usize];
+        if is_untimed(dispatch.flags, dispatch.span.end) {
+            row.stat.add_untimed();
+        } else {
+            row.stat.add(dispatch.span.duration());
+            row.union.add(dispatch.span, |_| {});
+        }
+        id
+    }
+
+    /// Counts a call; `error` says whether its code is one, `blocks` whether it waits for the GPU.
+    pub fn call(&mut self, call: &ApiCall, error: bool, blocks: bool) {
+        let nanos = call.span.duration();
+        let make = |n| ApiStat { stat: Stat::new(n < HISTOGRAMS), ..ApiStat::default() };
+        if let Some(row) = dense(&mut self.api, call.operation.0, make) {
+            row.stat.add(nanos);
+            Arc::make_mut(&mut row.trend).add(call.span.end, nanos);
+            if error {
+                row.errors += 1;
+                row.last_error = call.status.unwrap_or_default();
+            }
+        }
+        if let Some(thread) = dense(&mut self.threads, call.thread.0, |_| ThreadStat::default())
+            && call.parent == 0
+        {
+            thread.calls += 1;
+            thread.total += nanos;
+            thread.blocked += if blocks { nanos } else { 0 };
+        }
+    }
+
+    /// Counts a mark or a range.
+    pub fn marker(&mut self, marker: &Marker, is_mark: bool) {
+        let known = self.markers.len();
+        let row = if known < MOST_MARKERS || self.markers.contains_key(&marker.text) {
+            let full = known < HISTOGRAMS;
+            self.markers
+                .entry(marker.text)
+                .or_insert_with(|| MarkerStat { stat: Stat::new(full), ..MarkerStat::default() })
+        } else {
+            &mut self.other_markers
+        };
+        row.thread = marker.thread;
+        if is_mark {
+            row.marks += 1;
+            row.stat.add_untimed();
+        } else {
+            row.stat.add(marker.span.duration());
+        }
+    }
+
+    /// The operation's numbers, if it was called.
+    pub fn operation(&self, id: OperationId) -> Option<&ApiStat> {
+        self.api.get(id.0 as usize)
+    }
+
+    /// The kernel's numbers, if it ran.
+    pub fn kernel(&self, id: KernelId) -> Option<&KernelStat> {
+        self.kernels.get(id.0 as usize)
+    }
+}

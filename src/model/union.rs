@@ -1,0 +1,84 @@
+//! Time covered by at least one of many overlapping spans that come nearly in order.
+
+use std::collections::VecDeque;
+
+use crate::item::{Nanos, Span};
+
+const RECENT: usize = 4096;
+
+/// The union of spans: exact while disorder stays within the last few thousand gaps.
+#[derive(Clone, Debug, Default)]
+pub struct Union {
+    recent: VecDeque<Span>,
+    folded_until: Nanos,
+    /// Nanoseconds covered so far.
+    pub total: u64,
+}
+
+impl Union {
+    /// Adds a span and hands each newly covered piece to `fresh`.
+    pub fn add(&mut self, span: Span, mut fresh: impl FnMut(Span)) {
+        let begin = span.begin.max(self.folded_until);
+        if begin >= span.end {
+            return;
+        }
+        let mut merged = Span { begin, end: span.end };
+        // The first kept span that ends at or after our begin, found from the young end.
+        let mut at = self.recent.len();
+        while at > 0 && self.recent[at - 1].end >= merged.begin {
+            at -= 1;
+        }
+        let mut cursor = begin;
+        let mut swallowed = 0;
+        while let Some(old) = self.recent.get(at + swallowed).filter(|old| old.begin <= span.end) {
+            if cursor < old.begin {
+                self.total += old.begin - cursor;
+                fresh(Span { begin: cursor, end: old.begin });
+            }
+            cursor = cursor.max(old.end);
+            merged = Span { begin: merged.begin.min(old.begin), end: merged.end.max(old.end) };
+            swallowed += 1;
+        }
+        if cursor < span.end {
+            self.total += span.end - cursor;
+            fresh(Span { begin: cursor, end: span.end });
+        }
+        if swallowed > 0 {
+            self.recent[at] = merged;
+            self.recent.drain(at + 1..at + swallowed);
+        } else {
+            self.recent.insert(at, merged);
+        }
+        if self.recent.len() > RECENT
+            && let Some(old) = self.recent.pop_front()
+        {
+            self.folded_until = old.end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_union_is_exact_in_any_order() {
+        let mut seed = 7u64;
+        for _ in 0..200 {
+            let mut union = Union::default();
+            let mut truth = [false; 300];
+            let mut pieces = [0u8; 300];
+            for _ in 0..40 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let begin = (seed >> 33) % 280;
+                let end = begin + (seed >> 50) % 20;
+                truth[begin as usize..end as usize].fill(true);
+                union.add(Span { begin, end }, |piece| {
+                    pieces[piece.begin as usize..piece.end as usize].iter_mut().for_each(|p| *p += 1);
+                });
+            }
+            assert_eq!(union.total, truth.iter().filter(|&&t| t).count() as u64);
+            assert!(pieces.iter().zip(truth).all(|(&p, t)| p == u8::from(t)));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Agents as the driver publishes them: the KFD topology under `/sys/class/kfd/kfd/topology`.
+//!
+//! Read by plain open and read below a root that fixtures can set, so that an emulated driver (a preloaded library) or
+//! a saved tree can stand in. Column meanings: rocprofiler-sdk 1.0.0, `agent_info.csv`.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where the driver publishes its topology.
+pub const KFD_TOPOLOGY: &str = "sys/class/kfd/kfd/topology";
+
+/// One node of the topology: a CPU, a GPU, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Number of the node's directory.
+    pub id: u32,
+    /// `properties`: name and value.
+    pub properties: BTreeMap<String, u64>,
+    /// `gpu_id`, 0 for a CPU.
+    pub gpu_id: u64,
+    /// `name` (`vega20`), empty for a CPU.
+    pub model: String,
+    /// CPU model from `/proc/cpuinfo`, empty for a GPU.
+    pub cpu_model: String,
+    /// CPU family from `/proc/cpuinfo`.
+    pub cpu_family: u64,
+    /// Bytes of memory banks of the GPU itself.
+    pub memory: u64,
+}
+
+impl Node {
+    /// A property; 0 when the driver does not publish it.
+    pub fn property(&self, name: &str) -> u64 {
+        self.properties.get(name).copied().unwrap_or(0)
+    }
+
+    /// True for a GPU.
+    pub fn is_gpu(&self) -> bool {
+        self.property("cpu_cores_count") == 0 && self.property("simd_count") > 0
+    }
+
+    /// The instruction set's name (`gfx90a`), or the CPU model.
+    pub fn name(&self) -> String {
+        if !self.is_gpu() {
+            return self.cpu_model.clone();
+        }
+        let version = self.property("gfx_target_version");
+        format!("gfx{}{}{:x}", version / 10000 % 100, version / 100 % 100, version % 100)
+    }
+}
+
+/// Reads all nodes below `root` (`/` on a real machine), by number. Nodes that may not be read are passed over.
+pub fn read(root: &Path) -> Vec<Node> {
+    let nodes = root.join(KFD_TOPOLOGY).join("nodes");
+    let Ok(entries) = std::fs::read_dir(&nodes) else { return Vec::new() };
+    let mut numbers: Vec<u32> =
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).take(4096).collect();
+    numbers.sort_unstable();
+    let cpus = cpu_models(root);
+    numbers.into_iter().filter_map(|number| read_node(&nodes.join(number.to_string()), number, &cpus)).collect()
+}
+
+fn read_node(path: &Path, id: u32, cpus: &BTreeMap<u64, (String, u64)>) -> Option<Node> {
+    let properties = pairs(&path.join("properties"))?;
+    let text = |name: &str| std::fs::read_to_string(path.join(name)).unwrap_or_default().trim().to_owned();
+    let mut node = Node { id, properties, gpu_id: text("gpu_id").parse().unwrap_or(0), ..Node::default() };
+    node.model = text("name");
+    if node.property("cpu_cores_count") > 0 {
+        let core = node.property("cpu_core_id_base");
+        let found = cpus.get(&core).or_else(|| cpus.values().next()).cloned().unwrap_or_default();
+        (node.cpu_model, node.cpu_family) = found;
+    }
+    for bank in 0..node.property("mem_banks_count").min(64) {
+        let facts = pairs(&path.join("mem_banks").join(bank.to_string()).join("properties")).unwrap_or_default();
+        node.memory += facts.get("size_in_bytes").copied().unwrap_or(0);
+    }
+    Some(node)
+}
+
+fn pairs(path: &PathBuf) -> Option<BTreeMap<String, u64>> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let pairs = text.lines().filter_map(|line| {
+        let (name, value) = line.split_once(' ')?;
+        Some((name.to_owned(), value.trim().parse().ok()?))
+    });
+    Some(pairs.collect())
+}
+
+/// CPU model and family by apicid.
+fn cpu_models(root: &Path) -> BTreeMap<u64, (String, u64)> {
+    let text = std::fs::read_to_string(root.join("proc/cpuinfo")).unwrap_or_default();
+    let mut models = BTreeMap::new();
+    for block in text.split("\n\n") {
+        let field = |name: &str| {
+            block.lines().find_map(|line| {
+                let (key, value) = line.split_once(':')?;
+                (key.trim() == name).then(|| value.trim().to_owned())
+            })
+        };
+        if let (Some(model), Some(apicid)) = (field("model name"), field("apicid").and_then(|id| id.parse().ok())) {
+            models.insert(apicid, (model, field("cpu family").and_then(|f| f.parse().ok()).unwrap_or(0)));
+        }
+    }
+    models
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_is_named_by_its_target_version() {
+        let mut node = Node::default();
+        for (name, value) in [("simd_count", 240), ("gfx_target_version", 90010)] {
+            node.properties.insert(name.into(), value);
+        }
+        assert_eq!(node.name(), "gfx90a");
+        node.properties.insert("gfx_target_version".into(), 100_300);
+        assert_eq!(node.name(), "gfx1030");
+    }
+}
