@@ -97,6 +97,17 @@ struct Cursor {
     damaged: bool,
 }
 
+/// Slots copied from a ring.
+struct Run<'b> {
+    /// Index of the first one.
+    from: u64,
+    copied: &'b [u8],
+    /// From this index on no writer can have been at them.
+    whole: u64,
+    /// They go up to the head.
+    last: bool,
+}
+
 /// Who owns an entry, and from which slot of its ring on.
 struct Identity {
     life: u32,
@@ -251,10 +262,14 @@ pub struct Reader<B> {
 pub const POLL_SLOTS: u64 = 1 << 23;
 /// The most strings that one poll reads.
 pub const POLL_STRINGS: u64 = 1 << 17;
+/// Bytes of text after which a poll stops.
+const POLL_TEXT: u64 = 64 << 20;
 /// The most strings that a reader takes from one file.
 pub const MAX_STRINGS: u64 = 1 << 22;
 
 const BATCH_SLOTS: u64 = 4096;
+/// What finding the owner of a record takes, in slots.
+const OWNER_COST: u64 = 256;
 const BATCH_FACTS: u64 = 1024;
 /// Uncommitted facts or strings that are remembered; an honest file has at most one a thread.
 const MAX_HOLES: usize = 1024;
@@ -510,7 +525,13 @@ impl<B: Bytes> Reader<B> {
             let after = self.region_words(Region::Directory, index * entry::WORDS + entry::HEAD, 1)?;
             let after = after.first().copied().unwrap_or(head).max(head);
             let whole = after.saturating_add(MAX_SLOTS as u64).saturating_sub(slots);
-            let done = self.accept(index, from, &buffer[..got], whole, from + count == head, sink)?;
+            let run = Run {
+                from,
+                copied: &buffer[..got],
+                whole,
+                last: from + count == head,
+            };
+            let done = self.accept(index, &run, sink, budget)?;
             let cursor = &mut self.threads[index];
             cursor.next = done;
             if got < count as usize * SLOT_BYTES {
@@ -523,15 +544,13 @@ impl<B: Bytes> Reader<B> {
     }
 
     /// Takes the whole records out of a copied run of slots; returns the index to go on from.
-    fn accept(
-        &mut self,
-        index: usize,
-        from: u64,
-        copied: &[u8],
-        whole: u64,
-        last: bool,
-        sink: &mut dyn Sink,
-    ) -> io::Result<u64> {
+    fn accept(&mut self, index: usize, run: &Run<'_>, sink: &mut dyn Sink, budget: &mut u64) -> io::Result<u64> {
+        let Run {
+            from,
+            copied,
+            whole,
+            last,
+        } = *run;
         let mut slots = [[0u64; SLOT_WORDS]; MAX_SLOTS];
         let count = (copied.len() / SLOT_BYTES) as u64;
         let end = from + count;
@@ -558,7 +577,7 @@ impl<B: Bytes> Reader<B> {
                 slots[i as usize] = slot;
             }
             if good {
-                self.deliver(index, at, head, &slots[..used as usize], sink)?;
+                self.deliver(index, at, &slots[..used as usize], sink, budget)?;
                 at += used;
             } else {
                 at += 1;
@@ -567,23 +586,33 @@ impl<B: Bytes> Reader<B> {
         Ok(end)
     }
 
-    fn deliver(&mut self, index: usize, at: u64, head: Head, slots: &[Slot], sink: &mut dyn Sink) -> io::Result<()> {
+    fn deliver(
+        &mut self,
+        index: usize,
+        at: u64,
+        slots: &[Slot],
+        sink: &mut dyn Sink,
+        budget: &mut u64,
+    ) -> io::Result<()> {
+        let head = Head(slots[0][0]);
         let cursor = &self.threads[index];
         // The header has 32 bits of the ordinal; the count that was read with the head is near it and has all.
         let off = head.ordinal().wrapping_sub(cursor.records as u32) as i32;
         let ordinal = cursor
             .records
             .wrapping_add_signed(i64::from(off))
-            .clamp(cursor.ordinal, MAX_HEAD);
+            .min(MAX_HEAD)
+            .max(cursor.ordinal);
         let gap = ordinal - cursor.ordinal;
-        if gap > 0 || cursor.life == 0 {
+        if gap > 0 || cursor.ordinal == 0 {
+            *budget = budget.saturating_sub(OWNER_COST);
             let (life, tid) = self.owner(index, at)?;
             let cursor = &mut self.threads[index];
             if gap > 0 {
-                let same = life == cursor.life && life != 0;
+                let same = life != 0 && (life == cursor.life || cursor.ordinal == 0 && life == 1);
                 let thread = Thread {
                     index: index as u32,
-                    tid: if same || cursor.ordinal == 0 { tid } else { 0 },
+                    tid: if same { tid } else { 0 },
                 };
                 cursor.lost = cursor.lost.saturating_add(gap);
                 sink.lost(thread, gap);
@@ -671,6 +700,7 @@ impl<B: Bytes> Reader<B> {
 
     /// False when there are more than one poll takes.
     fn poll_strings(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<bool> {
+        let room_before = self.text_left;
         let places = (self.header.region(Region::StringIndex).length / 8)
             .saturating_sub(1)
             .min(MAX_STRINGS);
@@ -698,11 +728,14 @@ impl<B: Bytes> Reader<B> {
                 if word == 0 && ended == Ended::No && self.string_holes.len() >= MAX_HOLES {
                     return Ok(true);
                 }
+                if room_before - self.text_left > POLL_TEXT {
+                    return Ok(false);
+                }
                 self.strings += 1;
                 self.take_string(self.strings, word, ended, sink)?;
             }
         }
-        Ok(self.strings >= stop && stop == given || self.strings < stop)
+        Ok(stop == given || self.strings < stop)
     }
 
     fn take_string(&mut self, id: u64, word: u64, ended: Ended, sink: &mut dyn Sink) -> io::Result<()> {
@@ -755,7 +788,7 @@ impl<B: Bytes> Reader<B> {
                         at += used;
                     }
                     // The rest is in the next run.
-                    FactSlot::Cut if at > 0 && number + MAX_SLOTS as u64 <= given => break,
+                    FactSlot::Cut if at > 0 && self.facts + (slots.len() as u64) < given => break,
                     FactSlot::Open if ended == Ended::No => {
                         if self.fact_holes.len() >= MAX_HOLES {
                             self.facts = number;

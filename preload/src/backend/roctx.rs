@@ -1,0 +1,254 @@
+//! ROC-TX: the functions of libroctx64 and librocprofiler-sdk-roctx, recorded and passed on to the real ones.
+//!
+//! They work before HIP starts and without HIP. A program that opens the library by name gets this one when the
+//! launcher put a link of that name before it (the same file is the same library to the loader).
+
+#![expect(unsafe_code, reason = "exported functions with C strings")]
+
+use crate::guard::{Errno, wall};
+use crate::process;
+use crate::state::{self, word};
+use crate::{collector, real, thread};
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// Is anything to be recorded? Makes the ring file at first use.
+#[inline]
+fn is_on() -> bool {
+    match state::word(word::COLLECTOR).load(Ordering::Acquire) {
+        state::ON => true,
+        state::OFF => false,
+        _ => {
+            let _errno = Errno::keep();
+            thread::current().is_some()
+        }
+    }
+}
+
+fn text<'a>(message: *const c_char) -> &'a [u8] {
+    if message.is_null() {
+        return b"";
+    }
+    // SAFETY: not null; the program passes a terminated string that lives during the call.
+    unsafe { CStr::from_ptr(message) }.to_bytes()
+}
+
+/// A real function behind ours: 0 not looked for yet, 1 there is none.
+struct Real {
+    address: AtomicU64,
+    name: &'static CStr,
+}
+
+impl Real {
+    const fn new(name: &'static CStr) -> Self {
+        Self { address: AtomicU64::new(0), name }
+    }
+
+    #[inline]
+    fn get(&self) -> Option<*mut c_void> {
+        match self.address.load(Ordering::Relaxed) {
+            0 => {
+                let _errno = Errno::keep();
+                let found = thread::aside(|| real::next(self.name)).map_or(1, |address| address as u64);
+                self.address.store(found, Ordering::Relaxed);
+                (found > 1).then_some(found as *mut c_void)
+            }
+            1 => None,
+            found => Some(found as *mut c_void),
+        }
+    }
+}
+
+/// The real function as a function of the given type.
+macro_rules! real {
+    ($name:literal as $ty:ty) => {{
+        static REAL: Real = Real::new($name);
+        REAL.get().map(|address| {
+            // SAFETY: the symbol of this name has this type in every release of the library.
+            unsafe { std::mem::transmute::<*mut c_void, $ty>(address) }
+        })
+    }};
+}
+
+/// Major version of the interface.
+#[unsafe(no_mangle)]
+pub extern "C" fn roctx_version_major() -> u32 {
+    4
+}
+
+/// Minor version of the interface.
+#[unsafe(no_mangle)]
+pub extern "C" fn roctx_version_minor() -> u32 {
+    1
+}
+
+/// A mark.
+///
+/// # Safety
+/// `message` is null or a terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
+    wall((), || {
+        if is_on() {
+            collector::mark(text(message));
+        }
+    });
+    if let Some(real) = real!(c"roctxMarkA" as unsafe extern "C" fn(*const c_char)) {
+        // SAFETY: the caller's own argument.
+        unsafe { real(message) };
+    }
+}
+
+/// A range is pushed; returns its level, from 0.
+///
+/// # Safety
+/// `message` is null or a terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
+    let level = wall(0, || if is_on() { collector::push(text(message)) } else { 0 });
+    match real!(c"roctxRangePushA" as unsafe extern "C" fn(*const c_char) -> c_int) {
+        // SAFETY: the caller's own argument.
+        Some(real) => unsafe { real(message) },
+        None => level,
+    }
+}
+
+/// The innermost pushed range ends; returns the level after it, -1 when none was open.
+#[unsafe(no_mangle)]
+pub extern "C" fn roctxRangePop() -> c_int {
+    let level = wall(-1, || if is_on() { collector::pop() } else { -1 });
+    match real!(c"roctxRangePop" as extern "C" fn() -> c_int) {
+        Some(real) => real(),
+        None => level,
+    }
+}
+
+/// A range begins that any thread may stop; returns its id.
+///
+/// # Safety
+/// `message` is null or a terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctxRangeStartA(message: *const c_char) -> u64 {
+    // The id must be known before the range is kept, so the real function goes first.
+    let given = real!(c"roctxRangeStartA" as unsafe extern "C" fn(*const c_char) -> u64)
+        // SAFETY: the caller's own argument.
+        .map(|real| unsafe { real(message) });
+    wall(given.unwrap_or(0), || {
+        if !is_on() {
+            return given.unwrap_or(0);
+        }
+        let id = given.unwrap_or_else(collector::range_id);
+        collector::start(id, text(message));
+        id
+    })
+}
+
+/// A started range stops.
+#[unsafe(no_mangle)]
+pub extern "C" fn roctxRangeStop(id: u64) {
+    wall((), || {
+        if is_on() {
+            collector::stop(id);
+        }
+    });
+    if let Some(real) = real!(c"roctxRangeStop" as extern "C" fn(u64)) {
+        real(id);
+    }
+}
+
+/// Recording pauses, of all threads; the id of a single thread is taken for all.
+#[unsafe(no_mangle)]
+pub extern "C" fn roctxProfilerPause(tid: u64) -> c_int {
+    wall((), || pause(true));
+    real!(c"roctxProfilerPause" as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid))
+}
+
+/// Recording goes on.
+#[unsafe(no_mangle)]
+pub extern "C" fn roctxProfilerResume(tid: u64) -> c_int {
+    wall((), || pause(false));
+    real!(c"roctxProfilerResume" as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid))
+}
+
+/// The program asks for recording to pause or go on.
+pub(crate) fn pause(on: bool) {
+    if is_on() && state::word(word::PAUSED).swap(u64::from(on), Ordering::AcqRel) != u64::from(on) {
+        collector::switched(!on, 2);
+    }
+}
+
+/// Names the calling thread.
+///
+/// # Safety
+/// `name` is null or a terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctxNameOsThread(name: *const c_char) -> c_int {
+    wall((), || {
+        if is_on()
+            && let (Some(process), Some(thread)) = (process::get(), thread::current())
+        {
+            let text = String::from_utf8_lossy(text(name));
+            process.say(roctop_ring::record::status::NOTE, u64::from(thread.tid()), &format!("thread name: {text}"));
+        }
+    });
+    real!(c"roctxNameOsThread" as unsafe extern "C" fn(*const c_char) -> c_int)
+        // SAFETY: the caller's own argument.
+        .map_or(0, |real| unsafe { real(name) })
+}
+
+/// Names an HSA agent; passed on only.
+///
+/// # Safety
+/// As the real function's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctxNameHsaAgent(name: *const c_char, agent: *const c_void) -> c_int {
+    real!(c"roctxNameHsaAgent" as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
+        // SAFETY: the caller's own arguments.
+        .map_or(0, |real| unsafe { real(name, agent) })
+}
+
+/// Names a HIP device; passed on only.
+///
+/// # Safety
+/// As the real function's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctxNameHipDevice(name: *const c_char, device: c_int) -> c_int {
+    real!(c"roctxNameHipDevice" as unsafe extern "C" fn(*const c_char, c_int) -> c_int)
+        // SAFETY: the caller's own arguments.
+        .map_or(0, |real| unsafe { real(name, device) })
+}
+
+/// Names a HIP stream.
+///
+/// # Safety
+/// `name` is null or a terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctxNameHipStream(name: *const c_char, stream: *const c_void) -> c_int {
+    wall((), || {
+        if is_on()
+            && let (Some(process), Some(thread)) = (process::get(), thread::current())
+        {
+            process.stream_named(stream as u64, thread.tid(), text(name));
+        }
+    });
+    real!(c"roctxNameHipStream" as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
+        // SAFETY: the caller's own arguments.
+        .map_or(0, |real| unsafe { real(name, stream) })
+}
+
+/// The calling thread's id as ROC-TX counts it: the kernel's.
+///
+/// # Safety
+/// `tid` is null or points to room for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctxGetThreadId(tid: *mut u64) -> c_int {
+    if let Some(real) = real!(c"roctxGetThreadId" as unsafe extern "C" fn(*mut u64) -> c_int) {
+        // SAFETY: the caller's own argument.
+        return unsafe { real(tid) };
+    }
+    if !tid.is_null() {
+        // SAFETY: not null, and the caller gives room for a number; gettid cannot fail.
+        unsafe { *tid = libc::syscall(libc::SYS_gettid) as u64 };
+    }
+    0
+}

@@ -1,0 +1,117 @@
+//! Raw ticks and calibration samples. Turning ticks into time is the reader's work.
+//!
+//! The counter of the processor when it is invariant and the kernel itself keeps time by it; else CLOCK_BOOTTIME.
+
+#![expect(unsafe_code, reason = "rdtsc, cpuid and clock_gettime")]
+
+use crate::state::{self, word};
+use roctop_ring::layout::clock;
+use roctop_ring::map::RingFile;
+use roctop_ring::sync::{AtomicU64, Ordering};
+
+/// Kind of the ticks, fixed at start; 0 not decided yet. Not wiped by fork: it is the machine's.
+static KIND: AtomicU64 = AtomicU64::new(0);
+
+/// Reads the HSA system domain's time in ns; the HSA back-end puts its function here.
+pub(crate) static HSA_TIME: AtomicU64 = AtomicU64::new(0);
+
+const ROUNDS: usize = 5;
+
+/// Ticks now.
+#[inline(always)]
+pub fn now() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if KIND.load(Ordering::Relaxed) == u64::from(clock::KIND_TSC) {
+        // SAFETY: every x86-64 has the instruction; it touches no memory.
+        return unsafe { core::arch::x86_64::_rdtsc() };
+    }
+    time(libc::CLOCK_BOOTTIME)
+}
+
+/// The kind of the ticks for the file's header.
+pub fn kind() -> u32 {
+    let known = KIND.load(Ordering::Relaxed);
+    if known != 0 {
+        return known as u32;
+    }
+    let kind = if is_tsc_good() { clock::KIND_TSC } else { clock::KIND_VDSO };
+    KIND.store(u64::from(kind), Ordering::Relaxed);
+    kind
+}
+
+#[cfg(target_arch = "x86_64")]
+fn is_tsc_good() -> bool {
+    use core::arch::x86_64::__cpuid;
+    let invariant = __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0;
+    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    invariant && source.is_ok_and(|name| name.trim() == "tsc")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn is_tsc_good() -> bool {
+    false
+}
+
+fn time(which: i32) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is valid for the answer.
+    unsafe { libc::clock_gettime(which, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn hsa_time() -> u64 {
+    let address = HSA_TIME.load(Ordering::Acquire) as usize;
+    if address == 0 {
+        return 0;
+    }
+    // SAFETY: only the HSA back-end stores here, the address of a `fn() -> u64` of this library.
+    let function = unsafe { std::mem::transmute::<usize, fn() -> u64>(address) };
+    function()
+}
+
+/// Takes a calibration sample, the best of five, into the file. Skipped when another thread takes one.
+pub(crate) fn calibrate(file: &RingFile) {
+    if state::word(word::CALIBRATING).swap(1, Ordering::Acquire) != 0 {
+        return;
+    }
+    let mut best = [u64::MAX; clock::WORDS];
+    for _ in 0..ROUNDS {
+        let monotonic = time(libc::CLOCK_MONOTONIC);
+        let raw = time(libc::CLOCK_MONOTONIC_RAW);
+        let real = time(libc::CLOCK_REALTIME);
+        let before = now();
+        let boot = time(libc::CLOCK_BOOTTIME);
+        let after = now();
+        // Each clock once more on the other side, so that all stand for the middle of the bracket.
+        let real = middle(real, time(libc::CLOCK_REALTIME));
+        let raw = middle(raw, time(libc::CLOCK_MONOTONIC_RAW));
+        let monotonic = middle(monotonic, time(libc::CLOCK_MONOTONIC));
+        let width = after.saturating_sub(before);
+        if width < best[clock::WIDTH] {
+            best = [0, middle(before, after), boot, monotonic, raw, real, 0, width];
+        }
+    }
+    // The HSA time is brought to the sample's instant by the boot clock on both sides of it.
+    let (early, hsa, late) = (time(libc::CLOCK_BOOTTIME), hsa_time(), time(libc::CLOCK_BOOTTIME));
+    if hsa != 0 {
+        best[clock::HSA] = hsa.wrapping_add(best[clock::BOOTTIME]).wrapping_sub(middle(early, late));
+    }
+    file.calibrate(best);
+    state::word(word::CALIBRATING).store(0, Ordering::Release);
+}
+
+fn middle(a: u64, b: u64) -> u64 {
+    a.wrapping_add(b.wrapping_sub(a) / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_go_forward() {
+        kind();
+        let before = now();
+        assert!(now() >= before);
+    }
+}

@@ -1,0 +1,246 @@
+//! What back-ends call to record something. Everything here is the hot path, except facts and texts.
+//!
+//! A call: [`api_enter`], the real function, [`api_exit`]. Work of the GPU: [`dispatch`], [`copy`], by whichever thread
+//! learns of its end. ROC-TX: [`mark`], [`push`], [`pop`], [`start`], [`stop`]. Texts become ids by
+//! [`Process::intern`](crate::process::Process::intern), facts go through [`Process::fact`](crate::process::Process::fact).
+
+use crate::process;
+use crate::thread::{self, Thread};
+use crate::{clock, control};
+use roctop_ring::layout::{counter, entry, open_range};
+use roctop_ring::record::{ApiCall, Copy, Dispatch, Domain, Head, Marker, Switch, flag};
+use roctop_ring::session::wanted;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use roctop_ring::writer::ClosedRange;
+
+/// An API call that was entered.
+#[derive(Clone, Copy)]
+pub struct Call {
+    /// Its thread.
+    pub thread: &'static Thread,
+    /// Enter, ticks.
+    pub start: u64,
+    /// Its correlation id.
+    pub correlation: u64,
+    /// Correlation id of the call around it, 0 for none.
+    pub parent: u64,
+    /// Domain.
+    pub domain: Domain,
+    /// Operation in the domain.
+    pub op: u16,
+}
+
+/// A call begins on this thread. `wanted` is the bit of `roctop_ring::session::wanted` for its kind. None: not recorded.
+#[inline(always)]
+pub fn api_enter(domain: Domain, op: u16, wanted: u64) -> Option<Call> {
+    if !control::is_wanted(wanted) {
+        return None;
+    }
+    let thread = thread::current()?;
+    let correlation = thread.correlate();
+    let start = clock::now();
+    let parent = thread.alone(|_, entry| entry.open_call(start, domain, op, correlation))?;
+    thread.current.set(correlation);
+    Some(Call { thread, start, correlation, parent, domain, op })
+}
+
+/// A call returned. `status` is its return code where that is one; `arg` what people ask for.
+#[inline(always)]
+pub fn api_exit(call: &Call, status: Option<i32>, arg: u64) {
+    let end = clock::now();
+    call.thread.current.set(call.parent);
+    let record = ApiCall {
+        start: call.start,
+        end,
+        correlation: call.correlation,
+        parent: call.parent,
+        op: call.op,
+        has_status: u16::from(status.is_some()),
+        status: status.unwrap_or(0),
+        arg,
+    };
+    call.thread.alone(|ring, entry| {
+        entry.close_call(call.domain, call.op, end.wrapping_sub(call.start));
+        ring.push(ApiCall::head(0, call.domain), &record.payload());
+    });
+}
+
+/// A kernel ran.
+pub fn dispatch(record: &Dispatch, flags: u8) {
+    if let Some(thread) = thread::current() {
+        thread.push(Dispatch::head(flags | suspect(record.begin, record.end), Domain::NONE), &record.payload());
+    }
+}
+
+/// A copy was made.
+pub fn copy(record: &Copy, flags: u8) {
+    if let Some(thread) = thread::current() {
+        thread.push(Copy::head(flags | suspect(record.begin, record.end), Domain::NONE), &record.payload());
+    }
+}
+
+fn suspect(begin: u64, end: u64) -> u8 {
+    if begin > end { flag::SUSPECT_TIME } else { 0 }
+}
+
+/// Recording was switched; `by` is 1 for the viewer, 2 for a call of the program.
+pub fn switched(on: bool, by: u32) {
+    if let Some(thread) = thread::current() {
+        let record = Switch { time: clock::now(), on: u32::from(on), by };
+        thread.push(Switch::head(0, Domain::NONE), &record.payload());
+    }
+}
+
+/// A mark.
+pub fn mark(text: &[u8]) {
+    let Some(thread) = marking() else { return };
+    if control::is_wanted(wanted::MARKER) {
+        let now = clock::now();
+        let (id, inline) = long(text);
+        write(thread, Marker::MARK, [now, now], thread.correlate(), 0, id, 0, inline);
+    }
+}
+
+/// A range is pushed. Returns its level, from 0.
+pub fn push(text: &[u8]) -> i32 {
+    let Some(thread) = marking() else { return 0 };
+    let (id, inline) = long(text);
+    let correlation = thread.correlate();
+    let start = clock::now();
+    let level = thread.alone(|_, entry| {
+        let level = entry.word(entry::RANGE_DEPTH).load(Ordering::Relaxed);
+        (level, entry.open_range(start, correlation, id, inline))
+    });
+    match level {
+        Some((level, true)) => level as i32,
+        Some((level, false)) => {
+            lose_range();
+            level as i32
+        }
+        None => 0,
+    }
+}
+
+/// The innermost pushed range ends. Returns the level after it, -1 when none was open.
+pub fn pop() -> i32 {
+    let Some(thread) = marking() else { return -1 };
+    match thread.alone(|_, entry| entry.close_range()) {
+        Some(ClosedRange::Range { start, correlation, text_id, level, text, length }) => {
+            if control::is_wanted(wanted::MARKER) {
+                let text = text.get(..length).unwrap_or_default();
+                write(thread, Marker::RANGE, [start, clock::now()], correlation, 0, text_id, level as u16, text);
+            }
+            level as i32
+        }
+        Some(ClosedRange::TooDeep { level }) => level as i32,
+        _ => -1,
+    }
+}
+
+/// A range begins that any thread may stop. `id` is the one that the program gets.
+pub fn start(id: u64, text: &[u8]) {
+    let Some(thread) = marking() else { return };
+    let Some(file) = process::get().and_then(process::Process::main) else { return };
+    let (text_id, inline) = long(text);
+    for place in places(id) {
+        let Some(words) = file.open_range(place) else { break };
+        let [word, ..] = words else { break };
+        if word.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            put(words, open_range::TID, u64::from(thread.tid()));
+            put(words, open_range::CORRELATION, thread.correlate());
+            put(words, open_range::SIZES, u64::from(text_id) | (inline.len() as u64) << 32);
+            for (to, chunk) in words.iter().skip(open_range::TEXT).zip(inline.chunks(8)) {
+                let mut raw = [0u8; 8];
+                raw.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+                to.store(u64::from_le_bytes(raw), Ordering::Relaxed);
+            }
+            put(words, open_range::START, clock::now());
+            return;
+        }
+    }
+    lose_range();
+}
+
+/// A started range stops.
+pub fn stop(id: u64) {
+    let Some(thread) = marking() else { return };
+    let Some(file) = process::get().and_then(process::Process::main) else { return };
+    let now = clock::now();
+    for place in places(id) {
+        let Some(words) = file.open_range(place) else { break };
+        let read = |at: usize| words.get(at).map_or(0, |word| word.load(Ordering::Acquire));
+        if read(open_range::ID) != id {
+            continue;
+        }
+        let sizes = read(open_range::SIZES);
+        let mut text = [0u8; Marker::INLINE_TEXT];
+        for (at, chunk) in text.chunks_exact_mut(8).enumerate() {
+            chunk.copy_from_slice(&read(open_range::TEXT + at).to_le_bytes());
+        }
+        let (start, correlation) = (read(open_range::START), read(open_range::CORRELATION));
+        put(words, open_range::ID, 0);
+        if control::is_wanted(wanted::MARKER) {
+            let text = text.get(..(sizes >> 32) as usize).unwrap_or_default();
+            write(thread, Marker::RANGE, [start, now], correlation, id, sizes as u32, 0, text);
+        }
+        return;
+    }
+}
+
+/// A new id for a start/stop range.
+pub fn range_id() -> u64 {
+    process::get().map_or(0, |process| process.ranges.fetch_add(1, Ordering::Relaxed) + 1)
+}
+
+fn places(id: u64) -> impl Iterator<Item = usize> {
+    (0..open_range::RANGES).map(move |step| (id as usize).wrapping_add(step) % open_range::RANGES)
+}
+
+fn put(words: &[AtomicU64], at: usize, value: u64) {
+    if let Some(word) = words.get(at) {
+        word.store(value, Ordering::Release);
+    }
+}
+
+#[inline]
+fn marking() -> Option<&'static Thread> {
+    let thread = thread::current()?;
+    process::get()?.calibrate_when_due(clock::now());
+    Some(thread)
+}
+
+/// A long text as a string's id, a short one as itself.
+fn long(text: &[u8]) -> (u32, &[u8]) {
+    if text.len() <= Marker::INLINE_TEXT {
+        return (0, text);
+    }
+    let id = process::get().map_or(0, |process| process.intern(text));
+    (id, text.get(..Marker::INLINE_TEXT).unwrap_or(text))
+}
+
+fn lose_range() {
+    if let Some(process) = process::get() {
+        process.count(counter::RANGES_LOST, 1);
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "a marker's fields, in their order")]
+fn write(
+    thread: &Thread,
+    kind: u8,
+    times: [u64; 2],
+    correlation: u64,
+    range_id: u64,
+    text_id: u32,
+    level: u16,
+    text: &[u8],
+) {
+    // A text that is kept as a string is not written a second time.
+    let text = if text_id == 0 { text } else { &[] };
+    let payload = Marker::payload(times, correlation, range_id, text_id, level, text);
+    let slots = Marker::slots(text.len());
+    let head = Head::new(kind, 0, slots as u8, Domain::MARKER.0);
+    if let Some(used) = payload.get(..slots) {
+        thread.push(head, used);
+    }
+}

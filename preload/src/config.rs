@@ -1,0 +1,55 @@
+//! What the environment says: read once, kept over forks.
+
+#![expect(unsafe_code, reason = "getauxval")]
+
+use roctop_ring::session::{ENV_RING, ENV_SESSION};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// Slots of an application thread's ring when nothing else is asked.
+pub const RING_SLOTS: u64 = 16 * 1024;
+
+/// The collector's settings.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The session's directory.
+    pub session: PathBuf,
+    /// Slots of an application thread's ring; the completion ring has four times as many.
+    pub ring_slots: u64,
+}
+
+static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
+
+/// The settings; none when this process is not to be traced.
+pub fn config() -> Option<&'static Config> {
+    CONFIG.get_or_init(read).as_ref()
+}
+
+fn read() -> Option<Config> {
+    // SAFETY: reads a number that the kernel gave at start.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
+    let session = PathBuf::from(std::env::var_os(ENV_SESSION).filter(|value| !value.is_empty())?);
+    Some(Config { session, ring_slots: ring_slots(std::env::var(ENV_RING).ok().as_deref()) })
+}
+
+/// A power of two between 64 and 2^24, nearest below what was asked for.
+fn ring_slots(asked: Option<&str>) -> u64 {
+    let slots = asked.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(RING_SLOTS).clamp(64, 1 << 24);
+    1 << slots.ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_size_is_a_power_of_two_in_bounds() {
+        assert_eq!(ring_slots(None), RING_SLOTS);
+        assert_eq!(ring_slots(Some("1000")), 512);
+        assert_eq!(ring_slots(Some("1")), 64);
+        assert_eq!(ring_slots(Some("nonsense")), RING_SLOTS);
+        assert_eq!(ring_slots(Some("99999999999")), 1 << 24);
+    }
+}

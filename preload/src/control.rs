@@ -1,0 +1,64 @@
+//! The session's control words: mapped read-only, read with the load that tests the switch.
+
+#![expect(unsafe_code, reason = "mapping of a file that others write")]
+
+use crate::state::{self, word};
+use roctop_ring::session::{CONTROL, CONTROL_BYTES, control};
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+const WORDS: usize = CONTROL_BYTES / 8;
+
+#[repr(C, align(64))]
+struct Words([AtomicU64; 8]);
+
+/// What counts when the session has no control file: recording, everything wanted.
+static DEFAULT: Words = {
+    let mut words = [const { AtomicU64::new(0) }; 8];
+    words[control::RECORDING] = AtomicU64::new(1);
+    words[control::WANTED] = AtomicU64::new(u64::MAX);
+    Words(words)
+};
+
+/// Maps the session's control file; slow path.
+pub(crate) fn attach(session: &Path) {
+    let address = map(session).unwrap_or(&raw const DEFAULT as usize);
+    state::word(word::CONTROL).store(address as u64, Ordering::Release);
+}
+
+fn map(session: &Path) -> Option<usize> {
+    let file = std::fs::File::open(session.join(CONTROL)).ok()?;
+    if file.metadata().ok()?.len() < CONTROL_BYTES as u64 {
+        return None;
+    }
+    // SAFETY: a new shared read-only mapping of an open file; the file has a page (tested above), and viewers never cut it.
+    let address = unsafe {
+        libc::mmap(std::ptr::null_mut(), WORDS * 8, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0)
+    };
+    (address != libc::MAP_FAILED).then_some(address as usize)
+}
+
+#[inline(always)]
+fn load(at: usize) -> u64 {
+    let address = state::word(word::CONTROL).load(Ordering::Relaxed) as usize as *const AtomicU64;
+    if address.is_null() {
+        return 0;
+    }
+    // SAFETY: the address was stored by `attach`: a page that is never unmapped, or the static default; `at` is below
+    // eight.
+    unsafe { &*address.add(at % 8) }.load(Ordering::Relaxed)
+}
+
+/// Is this kind of record to be written now? `bit` is one of `roctop_ring::session::wanted`.
+#[inline(always)]
+pub fn is_wanted(bit: u64) -> bool {
+    load(control::RECORDING) != 0
+        && load(control::WANTED) & bit != 0
+        && state::word(word::PAUSED).load(Ordering::Relaxed) == 0
+}
+
+/// Is recording on, whoever switched it?
+pub(crate) fn is_recording() -> bool {
+    load(control::RECORDING) != 0 && state::word(word::PAUSED).load(Ordering::Relaxed) == 0
+}

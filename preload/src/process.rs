@@ -1,0 +1,304 @@
+//! The process's ring files: made at first use, chained when their rings are all taken, kept to a budget.
+
+#![expect(unsafe_code, reason = "the process's state behind the switch page, statfs")]
+
+use crate::config::{Config, config};
+use crate::state::{self, word};
+use crate::strings::Table;
+use crate::thread::{self, Slab};
+use crate::{clock, control, identity};
+use roctop_ring::layout::{Header, Spec, counter};
+use roctop_ring::map::RingFile;
+use roctop_ring::record::{Domain, Status, status};
+use roctop_ring::session::ring_name;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Rings for application threads in the first file; entry 0 is the completion-delivering thread's.
+const FIRST_RINGS: usize = 7;
+/// Rings of a chained file.
+const CHAINED_RINGS: usize = 16;
+/// Files of a process.
+const FILES: usize = 64;
+/// Bytes that the rings of a process may take, at most.
+const BUDGET: u64 = 512 << 20;
+const FACTS: u64 = 32 * 1024;
+const STRINGS: u64 = 64 * 1024;
+const STRING_BYTES: u64 = 4 << 20;
+const SMALLEST_RING: u64 = 64;
+const CALIBRATION_TICKS: u64 = 1 << 35;
+
+/// One ring file and the threads' states that go with its entries.
+pub(crate) struct Chunk {
+    pub(crate) file: RingFile,
+    pub(crate) slab: Slab,
+    /// Number of its entry 0 over all files.
+    pub(crate) base: usize,
+}
+
+/// This process as the collector sees it. Lives for ever once made.
+pub struct Process {
+    config: &'static Config,
+    header: Header,
+    name: String,
+    chunks: [OnceLock<Box<Chunk>>; FILES],
+    growing: AtomicU64,
+    budget: AtomicU64,
+    ring_slots: AtomicU64,
+    strings: Table,
+    /// Dispatches submitted.
+    pub(crate) dispatches: AtomicU64,
+    /// Start/stop ranges begun.
+    pub(crate) ranges: AtomicU64,
+    /// Streams seen.
+    pub(crate) streams: crate::backend::stream::Streams,
+}
+
+/// The process's state, made when it is not there yet; none when this process is not traced. Slow path: keeps errno.
+pub fn ensure() -> Option<&'static Process> {
+    loop {
+        match state::word(word::COLLECTOR).load(Ordering::Acquire) {
+            state::ON => return get(),
+            state::COLD => {}
+            _ => return None,
+        }
+        let lock = state::word(word::LOCK);
+        if lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            std::thread::yield_now();
+            continue;
+        }
+        if state::word(word::COLLECTOR).load(Ordering::Acquire) == state::COLD {
+            start();
+        }
+        lock.store(0, Ordering::Release);
+    }
+}
+
+/// The process's state, when it is there.
+#[inline(always)]
+pub fn get() -> Option<&'static Process> {
+    let address = state::word(word::PROCESS).load(Ordering::Acquire) as usize as *const Process;
+    // SAFETY: `start` stored the address of a leaked box; a forked child reads null here until it made its own.
+    unsafe { address.as_ref() }
+}
+
+fn start() {
+    state::wipe_on_fork();
+    std::panic::set_hook(Box::new(|_| {}));
+    let process = config().and_then(|config| Process::create(config).ok());
+    let Some(process) = process else {
+        state::switch_off();
+        return;
+    };
+    control::attach(&process.config.session);
+    let process: &'static Process = Box::leak(Box::new(process));
+    state::word(word::PROCESS).store(std::ptr::from_ref(process) as u64, Ordering::Release);
+    if let Some(file) = process.main() {
+        clock::calibrate(file);
+        set(file, counter::STATE, 1);
+    }
+    let due = clock::now().wrapping_add(CALIBRATION_TICKS);
+    state::word(word::CALIBRATION_DUE).store(due, Ordering::Relaxed);
+    state::switch_on(word::COLLECTOR);
+}
+
+fn set(file: &RingFile, at: usize, value: u64) {
+    if let Some(word) = file.counter(at) {
+        word.store(value, Ordering::Relaxed);
+    }
+}
+
+impl Process {
+    fn create(config: &'static Config) -> io::Result<Self> {
+        let header = identity::header(clock::kind());
+        let budget = budget(&config.session);
+        let process = Self {
+            config,
+            name: String::new(),
+            header,
+            chunks: [const { OnceLock::new() }; FILES],
+            growing: AtomicU64::new(0),
+            budget: AtomicU64::new(budget),
+            ring_slots: AtomicU64::new(config.ring_slots),
+            strings: Table::new(),
+            dispatches: AtomicU64::new(0),
+            ranges: AtomicU64::new(0),
+            streams: crate::backend::stream::Streams::new(),
+        };
+        process.first_file()
+    }
+
+    /// Makes the first file. A name that is taken is that of an image before exec: the same process, another program.
+    fn first_file(mut self) -> io::Result<Self> {
+        for image in 0..1000 {
+            let name = ring_name(self.header.pid, self.header.start_ticks, 0);
+            self.name = if image == 0 { name } else { name.replacen('-', &format!("x{image}-"), 1) };
+            match self.make(0) {
+                Ok(chunk) => {
+                    let _ = self.chunks[0].set(chunk);
+                    return Ok(self);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Makes file `ordinal`, with smaller rings when there is no room for large ones.
+    fn make(&self, ordinal: u32) -> io::Result<Box<Chunk>> {
+        let mut slots = self.ring_slots.load(Ordering::Relaxed);
+        loop {
+            let spec = spec(ordinal, slots);
+            let (_, size) = spec.regions();
+            let made = if size > self.budget.load(Ordering::Relaxed) {
+                Err(io::Error::from_raw_os_error(libc::ENOSPC))
+            } else {
+                let name = match ordinal {
+                    0 => self.name.clone(),
+                    _ => self.name.replacen(".ring", &format!(".{ordinal}.ring"), 1),
+                };
+                RingFile::create(&self.config.session, &name, &spec, self.header.clone())
+            };
+            match made {
+                Ok(file) => {
+                    self.budget.fetch_sub(size, Ordering::Relaxed);
+                    self.ring_slots.store(slots, Ordering::Relaxed);
+                    let slab = Slab::new(file.entries())?;
+                    let base = if ordinal == 0 { 0 } else { 1 + FIRST_RINGS + (ordinal as usize - 1) * CHAINED_RINGS };
+                    return Ok(Box::new(Chunk { file, slab, base }));
+                }
+                Err(error) if error.raw_os_error() == Some(libc::ENOSPC) && slots > SMALLEST_RING => slots /= 2,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The first file: facts, strings, counters, what is in flight.
+    #[inline]
+    pub(crate) fn main(&self) -> Option<&RingFile> {
+        self.chunks[0].get().map(|chunk| &chunk.file)
+    }
+
+    /// The files in the order of their making.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+        self.chunks.iter().map_while(OnceLock::get).map(Box::as_ref)
+    }
+
+    /// Chains one more file. False when another thread is at it or there is no room. Slow path.
+    pub(crate) fn grow(&self) -> bool {
+        if self.growing.swap(1, Ordering::Acquire) != 0 {
+            std::thread::yield_now();
+            return true;
+        }
+        let place = self.chunks.iter().position(|chunk| chunk.get().is_none());
+        let grown = place.is_some_and(|at| match self.make(at as u32) {
+            Ok(chunk) => {
+                self.count(counter::CHAINED, 1);
+                self.chunks.get(at).is_some_and(|place| place.set(chunk).is_ok())
+            }
+            Err(_) => false,
+        });
+        self.growing.store(0, Ordering::Release);
+        grown
+    }
+
+    /// Adds to a process-wide counter.
+    pub(crate) fn count(&self, at: usize, by: u64) {
+        if let Some(word) = self.main().and_then(|file| file.counter(at)) {
+            word.fetch_add(by, Ordering::Relaxed);
+        }
+    }
+
+    /// The id of a text; 0 when there is no room.
+    pub fn intern(&self, text: &[u8]) -> u32 {
+        self.main().map_or(0, |file| self.strings.intern(file, text))
+    }
+
+    /// Appends a fact.
+    pub fn fact<const S: usize>(&self, head: roctop_ring::record::Head, payload: &[[u64; 6]; S]) {
+        if let Some(facts) = self.main().and_then(RingFile::facts) {
+            facts.append(head, payload);
+        }
+    }
+
+    /// Appends a sentence about the collector itself.
+    pub fn say(&self, code: u32, value: u64, text: &str) {
+        let fact = Status { time: clock::now(), value, code, text: self.intern(text.as_bytes()) };
+        self.fact(Status::head(0, Domain::NONE), &fact.payload());
+    }
+
+    /// Takes a calibration sample now.
+    pub fn calibrate(&self) {
+        if let Some(file) = self.main() {
+            clock::calibrate(file);
+        }
+    }
+
+    /// Takes a sample when the last one is long ago; for programs in which no thread of ours runs.
+    #[inline]
+    pub(crate) fn calibrate_when_due(&self, now: u64) {
+        let due = state::word(word::CALIBRATION_DUE);
+        let at = due.load(Ordering::Relaxed);
+        if now < at || state::word(word::THREAD).load(Ordering::Relaxed) != 0 {
+            return;
+        }
+        if due.compare_exchange(at, now.wrapping_add(CALIBRATION_TICKS), Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            let _errno = crate::guard::Errno::keep();
+            self.calibrate();
+        }
+    }
+
+    /// Marks the file as closed by an orderly end.
+    pub(crate) fn close(&self) {
+        self.calibrate();
+        if let Some(file) = self.main() {
+            set(file, counter::STATE, 3);
+        }
+    }
+}
+
+/// Writes why the collector is off, where there is a ring to write it to.
+pub(crate) fn say_off(reason: &str) {
+    if let Some(process) = get()
+        && let Some(file) = process.main()
+    {
+        set(file, counter::OFF_REASON, u64::from(process.intern(reason.as_bytes())));
+        set(file, counter::STATE, 2);
+        process.say(status::OFF, 0, reason);
+    }
+}
+
+fn spec(ordinal: u32, slots: u64) -> Spec {
+    if ordinal == 0 {
+        let mut rings = vec![slots; 1 + FIRST_RINGS];
+        rings[0] = slots * 4;
+        Spec { ordinal, rings, facts: FACTS, strings: STRINGS, string_bytes: STRING_BYTES }
+    } else {
+        Spec { ordinal, rings: vec![slots; CHAINED_RINGS], facts: 0, strings: 0, string_bytes: 0 }
+    }
+}
+
+/// A quarter of the session's file system, at most [`BUDGET`].
+fn budget(session: &Path) -> u64 {
+    let Ok(path) = CString::new(session.as_os_str().as_bytes()) else { return BUDGET };
+    let mut facts = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: `path` is terminated and `facts` has room for the answer.
+    if unsafe { libc::statfs(path.as_ptr(), facts.as_mut_ptr()) } != 0 {
+        return BUDGET;
+    }
+    // SAFETY: zero is a valid value of every field, and the call filled it.
+    let facts = unsafe { facts.assume_init() };
+    let size = facts.f_blocks.saturating_mul(facts.f_bsize as u64);
+    // A tmpfs without a limit says 0 blocks.
+    if size == 0 { BUDGET } else { BUDGET.min(size / 4) }
+}
+
+/// The ring of the thread that delivers completions: entry 0.
+pub(crate) fn claim_completion() -> Option<&'static thread::Thread> {
+    thread::claim_entry(ensure()?, 0, 0)
+}

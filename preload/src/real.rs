@@ -1,0 +1,61 @@
+//! Finding the real functions behind the ones that this library exports.
+
+#![expect(unsafe_code, reason = "dlsym, dlopen, dl_iterate_phdr")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+/// The next definition of `name` behind this library in the program's scope.
+pub(crate) fn next(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: `name` is terminated.
+    let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    (!address.is_null()).then_some(address)
+}
+
+/// A loaded library, held by an extra reference that is never given back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Library {
+    handle: *mut c_void,
+}
+
+impl Library {
+    /// The library's own definition of `name`.
+    pub(crate) fn symbol(self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the handle is open for ever, `name` is terminated.
+        let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    }
+}
+
+struct Search<'a> {
+    part: &'a [u8],
+    found: Option<CString>,
+}
+
+/// The first loaded library whose file name begins with `part`, and its path.
+pub(crate) fn loaded(part: &str) -> Option<(Library, CString)> {
+    let mut search = Search { part: part.as_bytes(), found: None };
+    // SAFETY: `visit` has the signature asked for and gets the address of `search`, which lives during the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    let path = search.found?;
+    // SAFETY: `path` is terminated; NOLOAD only takes a reference to what is loaded.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+    (!handle.is_null()).then_some((Library { handle }, path))
+}
+
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
+    // SAFETY: `data` is the address of the `Search` that `loaded` passed.
+    let search = unsafe { &mut *data.cast::<Search<'_>>() };
+    // SAFETY: the loader passes a valid structure.
+    let name: *const c_char = unsafe { (*info).dlpi_name };
+    if name.is_null() {
+        return 0;
+    }
+    // SAFETY: not null, and the loader's names are terminated.
+    let path = unsafe { CStr::from_ptr(name) };
+    let file = path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    if file.starts_with(search.part) {
+        search.found = Some(path.to_owned());
+        return 1;
+    }
+    0
+}

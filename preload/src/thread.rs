@@ -1,0 +1,300 @@
+//! A thread and its ring: claimed at its first record, given back when it ends.
+
+#![expect(unsafe_code, reason = "per-thread state reached through one pointer, pthread keys")]
+
+use crate::guard::Errno;
+use crate::process::{self, Chunk, Process};
+use crate::state::{self, word};
+use crate::{clock, tls};
+use core::cell::{Cell, UnsafeCell};
+use core::mem::MaybeUninit;
+use core::sync::atomic::compiler_fence;
+use roctop_ring::layout::{counter, entry};
+use roctop_ring::map::Claim;
+use roctop_ring::record::{Domain, Head, PAYLOAD_WORDS, ThreadStart};
+use roctop_ring::sync::Ordering;
+use roctop_ring::writer::{EntryWriter, RingWriter};
+use std::ffi::c_void;
+use std::io;
+use std::sync::OnceLock;
+
+/// The thread is in the slow path: whatever it calls is not recorded.
+const BUSY: usize = 1;
+/// The thread asked and there was no ring.
+const NONE: usize = 2;
+
+/// A thread's state. All zero means: nobody has it; a forked child reads its parent's states as such.
+#[repr(C, align(128))]
+pub struct Thread {
+    live: Cell<u64>,
+    busy: Cell<bool>,
+    /// Address of the frame of the HIP call that this thread is in, 0 for none.
+    pub(crate) hip_frame: Cell<usize>,
+    /// Correlation id of the call that this thread is in, 0 for none.
+    pub current: Cell<u64>,
+    /// Dense stream id plus one of the call that this thread is in, 0 unknown.
+    pub stream: Cell<u32>,
+    tid: Cell<u32>,
+    counter: Cell<u64>,
+    base: Cell<u64>,
+    index: Cell<usize>,
+    chunk: Cell<usize>,
+    claim: UnsafeCell<MaybeUninit<Claim<'static>>>,
+}
+
+/// The threads' states of one file, in memory that a forked child reads as zero.
+pub(crate) struct Slab {
+    states: &'static [Thread],
+}
+
+// SAFETY: a state is used by the thread that claimed its directory entry alone; the claim's compare-exchange orders
+// one owner after the other.
+unsafe impl Sync for Slab {}
+// SAFETY: as above; the memory is never unmapped.
+unsafe impl Send for Slab {}
+
+impl Slab {
+    pub(crate) fn new(entries: usize) -> io::Result<Self> {
+        let length = entries * size_of::<Thread>();
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new anonymous mapping.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the mapping is ours. Where the kernel cannot, `state` has installed a fork handler instead.
+        unsafe { libc::madvise(address, length, libc::MADV_WIPEONFORK) };
+        // SAFETY: the mapping has room for so many states, is page-aligned and zero, which is a valid state; it is
+        // never unmapped.
+        let states = unsafe { std::slice::from_raw_parts(address.cast::<Thread>(), entries) };
+        Ok(Self { states })
+    }
+}
+
+/// The calling thread's state, claimed now when it has none. None: not traced, no ring, or in the slow path itself.
+#[inline(always)]
+pub fn current() -> Option<&'static Thread> {
+    let at = tls::get();
+    if at > NONE {
+        // SAFETY: a value above NONE is the address of a state in a slab, which is never unmapped.
+        let thread = unsafe { &*(at as *const Thread) };
+        if thread.live.get() == 1 {
+            return Some(thread);
+        }
+    }
+    claim()
+}
+
+/// The calling thread's state when it has one.
+#[inline(always)]
+pub(crate) fn existing() -> Option<&'static Thread> {
+    let at = tls::get();
+    if at > NONE {
+        // SAFETY: as in `current`.
+        let thread = unsafe { &*(at as *const Thread) };
+        return (thread.live.get() == 1).then_some(thread);
+    }
+    None
+}
+
+#[cold]
+#[inline(never)]
+fn claim() -> Option<&'static Thread> {
+    let errno = Errno::keep();
+    match tls::get() {
+        BUSY => return None,
+        NONE => {
+            process::get()?.count(counter::NO_RING, 1);
+            return None;
+        }
+        _ => {}
+    }
+    tls::set(BUSY);
+    let thread = process::ensure().and_then(|process| {
+        let found = find(process);
+        if found.is_none() {
+            process.count(counter::NO_RING, 1);
+        }
+        found
+    });
+    match thread {
+        Some(thread) => {
+            watch_end(thread);
+            tls::set(std::ptr::from_ref(thread) as usize);
+            thread.announce();
+        }
+        None if state::is_on(word::COLLECTOR) => tls::set(NONE),
+        None => tls::set(0),
+    }
+    drop(errno);
+    thread
+}
+
+/// Runs `body` with recording off on this thread: what it calls is the collector's own doing.
+pub(crate) fn aside<R>(body: impl FnOnce() -> R) -> R {
+    let before = tls::get();
+    tls::set(BUSY);
+    let result = body();
+    if tls::get() == BUSY {
+        tls::set(before);
+    }
+    result
+}
+
+/// A free ring, else one whose thread has ended, else one of a new file.
+fn find(process: &'static Process) -> Option<&'static Thread> {
+    loop {
+        for wanted in [entry::FREE, entry::DONE] {
+            for (number, chunk) in process.chunks().enumerate() {
+                for index in usize::from(number == 0)..chunk.file.entries() {
+                    let state = chunk.file.entry(index).and_then(|words| words.first());
+                    let is_it = state.is_some_and(|word| word.load(Ordering::Relaxed) & 0xffff_ffff == wanted);
+                    if is_it && let Some(thread) = take(process, chunk, index) {
+                        return Some(thread);
+                    }
+                }
+            }
+        }
+        if !process.grow() {
+            return None;
+        }
+    }
+}
+
+/// Claims entry `index` of file `number` for the calling thread; used for the entry that has one owner by name.
+pub(crate) fn claim_entry(process: &'static Process, number: usize, index: usize) -> Option<&'static Thread> {
+    let chunk = process.chunks().nth(number)?;
+    let thread = take(process, chunk, index)?;
+    tls::set(std::ptr::from_ref(thread) as usize);
+    thread.announce();
+    Some(thread)
+}
+
+fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Option<&'static Thread> {
+    let thread = chunk.slab.states.get(index)?;
+    let (tid, name) = (gettid(), thread_name());
+    let claim = chunk.file.claim(index, tid, clock::now(), name)?;
+    process.count(counter::THREADS, 1);
+    thread.busy.set(false);
+    thread.hip_frame.set(0);
+    thread.current.set(0);
+    thread.stream.set(0);
+    thread.tid.set(tid);
+    thread.base.set((chunk.base as u64 + index as u64 + 1) << 40);
+    thread.index.set(index);
+    thread.chunk.set(std::ptr::from_ref(chunk) as usize);
+    // SAFETY: the directory entry was just claimed, so this state is the calling thread's alone.
+    unsafe { &mut *thread.claim.get() }.write(claim);
+    thread.live.set(1);
+    Some(thread)
+}
+
+fn gettid() -> u32 {
+    // SAFETY: cannot fail, touches no memory.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+fn thread_name() -> [u64; 2] {
+    let mut name = [0u64; 2];
+    // SAFETY: the call writes at most 16 bytes.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name
+}
+
+/// The key whose destructor gives a thread's ring back. Inherited by forks.
+static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+
+fn watch_end(thread: &'static Thread) {
+    let key = KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: `key` has room for the answer; the destructor is part of this library, which is never unloaded.
+        (unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } == 0).then_some(key)
+    });
+    if let Some(key) = key {
+        // SAFETY: the key was created and is never deleted.
+        unsafe { libc::pthread_setspecific(*key, std::ptr::from_ref(thread).cast()) };
+    }
+}
+
+unsafe extern "C" fn ended(value: *mut c_void) {
+    crate::guard::wall((), || {
+        if tls::get() == value as usize && value as usize > NONE {
+            // SAFETY: the word holds the address of this thread's own state.
+            unsafe { &*value.cast::<Thread>() }.give_back();
+            tls::set(0);
+        }
+    });
+}
+
+impl Thread {
+    #[inline(always)]
+    fn claim(&self) -> &Claim<'static> {
+        // SAFETY: `live` is 1 for whoever got this reference, so the claim was written, by this very thread.
+        unsafe { (*self.claim.get()).assume_init_ref() }
+    }
+
+    /// Its directory entry.
+    #[inline(always)]
+    pub(crate) fn entry(&self) -> &EntryWriter<'static> {
+        &self.claim().entry
+    }
+
+    /// Kernel thread id.
+    #[inline(always)]
+    pub fn tid(&self) -> u32 {
+        self.tid.get()
+    }
+
+    /// A new correlation id.
+    #[inline(always)]
+    pub fn correlate(&self) -> u64 {
+        let next = self.counter.get() + 1;
+        self.counter.set(next);
+        self.base.get() | next & 0xff_ffff_ffff
+    }
+
+    /// Runs `body` unless a signal handler came in the middle of another run: then the record is counted as dropped.
+    #[inline(always)]
+    pub(crate) fn alone<R>(&self, body: impl FnOnce(&RingWriter<'static>, &EntryWriter<'static>) -> R) -> Option<R> {
+        let claim = self.claim();
+        if self.busy.get() {
+            claim.entry.bump(entry::REENTRANT);
+            return None;
+        }
+        self.busy.set(true);
+        // The fences keep the compiler from moving stores over the mark that a signal handler tests.
+        compiler_fence(Ordering::SeqCst);
+        let result = body(&claim.ring, &claim.entry);
+        compiler_fence(Ordering::SeqCst);
+        self.busy.set(false);
+        Some(result)
+    }
+
+    /// Writes one record.
+    #[inline(always)]
+    pub fn push(&self, head: Head, payload: &[[u64; PAYLOAD_WORDS]]) {
+        self.alone(|ring, _| ring.push(head, payload));
+    }
+
+    fn announce(&self) {
+        let name = [entry::NAME, entry::NAME + 1].map(|at| self.entry().word(at).load(Ordering::Relaxed));
+        let start = ThreadStart {
+            time: self.entry().word(entry::SINCE).load(Ordering::Relaxed),
+            tid: self.tid(),
+            generation: self.claim().generation,
+            name_low: name[0],
+            name_high: name[1],
+        };
+        self.push(ThreadStart::head(0, Domain::NONE), &start.payload());
+    }
+
+    /// The thread ends: its entry is done.
+    pub(crate) fn give_back(&self) {
+        self.live.set(0);
+        let chunk = self.chunk.get() as *const Chunk;
+        // SAFETY: `take` stored the address of a file's state, which lives for ever.
+        if let Some(chunk) = unsafe { chunk.as_ref() } {
+            chunk.file.release(self.index.get());
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! One pointer a thread, without allocation and without a call: initial-exec by hand on x86-64.
+//!
+//! Stable Rust has no option for the TLS model, and the default one of a shared object may allocate in
+//! `__tls_get_addr` at a thread's first use.
+
+#![expect(unsafe_code, reason = "thread-local storage by its address")]
+
+#[cfg(target_arch = "x86_64")]
+mod place {
+    use core::arch::{asm, global_asm};
+
+    global_asm!(
+        ".pushsection .tbss,\"awT\",@nobits",
+        ".globl roctop_collector_tls",
+        ".hidden roctop_collector_tls",
+        ".p2align 3",
+        ".type roctop_collector_tls,@object",
+        ".size roctop_collector_tls,8",
+        "roctop_collector_tls:",
+        ".zero 8",
+        ".popsection",
+    );
+
+    #[inline(always)]
+    pub(crate) fn get() -> usize {
+        let value: usize;
+        // SAFETY: reads eight bytes of this thread's own block, which the loader set up before the thread ran.
+        unsafe {
+            asm!(
+                "mov {v}, qword ptr [rip + roctop_collector_tls@GOTTPOFF]",
+                "mov {v}, qword ptr fs:[{v}]",
+                v = out(reg) value,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        value
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(value: usize) {
+        // SAFETY: writes eight bytes of this thread's own block.
+        unsafe {
+            asm!(
+                "mov {a}, qword ptr [rip + roctop_collector_tls@GOTTPOFF]",
+                "mov qword ptr fs:[{a}], {v}",
+                a = out(reg) _,
+                v = in(reg) value,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod place {
+    use core::cell::Cell;
+
+    thread_local!(static PLACE: Cell<usize> = const { Cell::new(0) });
+
+    #[inline]
+    pub(crate) fn get() -> usize {
+        PLACE.try_with(Cell::get).unwrap_or(0)
+    }
+
+    #[inline]
+    pub(crate) fn set(value: usize) {
+        let _ = PLACE.try_with(|place| place.set(value));
+    }
+}
+
+pub(crate) use place::{get, set};
