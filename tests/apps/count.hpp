@@ -69,8 +69,9 @@ inline void write_counts(const char* variable, bool markers) {
   std::fclose(out);
 }
 
-// Writes the counts. Every other thread of the program has ended its calls.
+// Writes the counts, and what was printed. Every other thread of the program has ended its calls.
 inline void finish() {
+  std::fflush(stdout);
   write_counts("APP_CALL_COUNTS", false);
   write_counts("APP_MARKER_COUNTS", true);
 }
