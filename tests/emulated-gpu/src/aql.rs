@@ -166,7 +166,9 @@ impl AqlQueue {
     /// Begin and end of a packet that runs no kernel, none while it has to wait.
     fn wait(&mut self, context: &mut Context, packet: u64, kind: u8, ready: u64) -> Option<(u64, u64)> {
         let condition = match kind {
-            kind::BARRIER_AND | kind::BARRIER_OR => Condition::Signals { any: kind == kind::BARRIER_OR },
+            kind::BARRIER_AND | kind::BARRIER_OR => Condition::Signals {
+                any: kind == kind::BARRIER_OR,
+            },
             kind::VENDOR if guest::read::<u8>(packet + 2) == BARRIER_VALUE => Condition::Value,
             // Indirect buffers invalidate caches, agent packets are nobody's here.
             _ => return Some((ready, ready)),
@@ -175,7 +177,7 @@ impl AqlQueue {
         context.outbox.flush();
         let begin = *self.waiting_since.get_or_insert(ready);
         match condition.holds(packet) {
-            Holding::No => return None,
+            Holding::No => None,
             Holding::Always => {
                 self.waiting_since = None;
                 Some((begin, begin.max(ready)))
@@ -195,7 +197,11 @@ impl AqlQueue {
         let name = context.symbols.name(&context.process.memory, kernel_object);
         let blit = Blit::recognise(&context.process.memory, &name, grid[0], guest::read(packet + 40));
         let duration = match blit.bytes() {
-            0 => model().kernel_duration(&name, workgroups(grid, workgroup), (u64::from(self.address.id) << 40) | self.next),
+            0 => model().kernel_duration(
+                &name,
+                workgroups(grid, workgroup),
+                (u64::from(self.address.id) << 40) | self.next,
+            ),
             bytes => model().copy_duration(bytes),
         };
         let end = begin + duration;
@@ -220,7 +226,11 @@ impl AqlQueue {
     fn retire(&mut self, context: &mut Context, time: u64) -> bool {
         let mut progress = false;
         loop {
-            let over = self.running.iter().enumerate().filter(|(_, running)| running.end <= time);
+            let over = self
+                .running
+                .iter()
+                .enumerate()
+                .filter(|(_, running)| running.end <= time);
             let Some((index, _)) = over.min_by_key(|(_, running)| (running.end, running.index)) else {
                 return progress;
             };
@@ -234,7 +244,10 @@ impl AqlQueue {
 }
 
 fn workgroups(grid: [u32; 3], workgroup: [u16; 3]) -> u64 {
-    grid.iter().zip(workgroup).map(|(items, size)| u64::from(items.div_ceil(u32::from(size.max(1))))).product()
+    grid.iter()
+        .zip(workgroup)
+        .map(|(items, size)| u64::from(items.div_ceil(u32::from(size.max(1)))))
+        .product()
 }
 
 impl Running {
@@ -292,7 +305,11 @@ impl Condition {
                 if handles.peek().is_none() {
                     return Holding::Always;
                 }
-                if *any { handles.any(|handle| value_of(handle) == 0) } else { handles.all(|handle| value_of(handle) == 0) }
+                if *any {
+                    handles.any(|handle| value_of(handle) == 0)
+                } else {
+                    handles.all(|handle| value_of(handle) == 0)
+                }
             }
             Self::Value => {
                 let handle: u64 = guest::read(packet + 8);

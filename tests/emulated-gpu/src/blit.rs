@@ -15,9 +15,18 @@ pub(crate) enum Blit {
     /// Repeats a pattern over a range.
     Fill { target: u64, pattern: Vec<u8>, bytes: u64 },
     /// Copies a box between two pitched layouts; sizes in bytes and lines.
-    Box { source: Pitched, target: Pitched, size: [u64; 3] },
+    Box {
+        source: Pitched,
+        target: Pitched,
+        size: [u64; 3],
+    },
     /// Repeats a pattern over the lines of a pitched layout.
-    FillLines { target: Pitched, pattern: Vec<u8>, width: u64, height: u64 },
+    FillLines {
+        target: Pitched,
+        pattern: Vec<u8>,
+        width: u64,
+        height: u64,
+    },
     /// Stores a value for a stream operation.
     Store { target: u64, value: u64, bytes: u64 },
 }
@@ -91,18 +100,31 @@ impl Blit {
             Self::None => {}
             Self::Copy { source, target, bytes } => guest::copy(memory.host(*source), memory.host(*target), *bytes),
             Self::Fill { target, pattern, bytes } => repeat(memory.host(*target), pattern, *bytes),
-            Self::Box { source, target, size: [width, height, depth] } => {
+            Self::Box {
+                source,
+                target,
+                size: [width, height, depth],
+            } => {
                 let (from, to) = (memory.host(source.address), memory.host(target.address));
                 for (z, y) in (0..*depth).flat_map(|z| (0..*height).map(move |y| (z, y))) {
                     let line = |start: u64, layout: &Pitched| start + z * layout.slice + y * layout.line;
                     guest::copy(line(from, source), line(to, target), *width);
                 }
             }
-            Self::FillLines { target, pattern, width, height } => {
+            Self::FillLines {
+                target,
+                pattern,
+                width,
+                height,
+            } => {
                 let start = memory.host(target.address);
                 (0..*height).for_each(|y| repeat(start + y * target.line, pattern, *width));
             }
-            Self::Store { target, value, bytes: 4 } => guest::write(memory.host(*target), *value as u32),
+            Self::Store {
+                target,
+                value,
+                bytes: 4,
+            } => guest::write(memory.host(*target), *value as u32),
             Self::Store { target, value, .. } => guest::write(memory.host(*target), *value),
         }
     }
@@ -127,26 +149,35 @@ fn repeat(target: u64, pattern: &[u8], bytes: u64) {
 
 /// Where ROCr puts the number of work-items, which equals the grid, and what else must hold.
 fn runtime_kernel(grid: u32, block: Block) -> Option<Blit> {
-    let ordered = |offsets: &[u64]| offsets.windows(2).all(|pair| block.long(pair[0]) <= block.long(pair[1]));
-    let same_span = |a: u64, b: u64| block.long(a).wrapping_sub(block.long(0)) == block.long(b).wrapping_sub(block.long(8));
+    let ordered = |offsets: &[u64]| {
+        offsets
+            .windows(2)
+            .all(|pair| block.long(pair[0]) <= block.long(pair[1]))
+    };
+    let same_span =
+        |a: u64, b: u64| block.long(a).wrapping_sub(block.long(0)) == block.long(b).wrapping_sub(block.long(8));
     let copy = |end: u64| {
         let (source, target) = (block.long(0), block.long(8));
-        Blit::Copy { source, target, bytes: block.long(end) - source }
+        Blit::Copy {
+            source,
+            target,
+            bytes: block.long(end) - source,
+        }
     };
     if block.word(48) == grid && ordered(&[0, 16, 32]) && ordered(&[8, 24, 40]) && same_span(32, 40) {
         return Some(copy(32));
     }
-    if block.word(80) == grid
-        && ordered(&[0, 16, 32, 48, 64])
-        && ordered(&[8, 24, 40, 56, 72])
-        && same_span(64, 72)
-    {
+    if block.word(80) == grid && ordered(&[0, 16, 32, 48, 64]) && ordered(&[8, 24, 40, 56, 72]) && same_span(64, 72) {
         return Some(copy(64));
     }
     if block.word(28) == grid && ordered(&[0, 8, 16]) {
         let target = block.long(0);
         let pattern = block.word(24).to_le_bytes().to_vec();
-        return Some(Blit::Fill { target, pattern, bytes: block.long(16) - target });
+        return Some(Blit::Fill {
+            target,
+            pattern,
+            bytes: block.long(16) - target,
+        });
     }
     None
 }
@@ -159,7 +190,11 @@ fn copy_buffer(block: Block) -> Blit {
     }
     // 5.x counts dwords, of which the last is used in part or not at all.
     let bytes = block.long(32).saturating_sub(1) * 4 + u64::from(block.word(40));
-    Blit::Copy { source: source + block.long(16), target: target + block.long(24), bytes }
+    Blit::Copy {
+        source: source + block.long(16),
+        target: target + block.long(24),
+        bytes,
+    }
 }
 
 fn copy_aligned(block: Block) -> Blit {
@@ -178,7 +213,9 @@ fn pattern(memory: &Memory, address: u64, size: u64) -> Vec<u8> {
 
 /// The one pointer of four that is set, and the size of its elements.
 fn typed_pointer(block: Block) -> Option<(u64, u64)> {
-    (0..4).map(|index| (block.long(index * 8), 1 << index)).find(|(pointer, _)| *pointer != 0)
+    (0..4)
+        .map(|index| (block.long(index * 8), 1 << index))
+        .find(|(pointer, _)| *pointer != 0)
 }
 
 fn fill(memory: &Memory, block: Block) -> Blit {
@@ -186,9 +223,15 @@ fn fill(memory: &Memory, block: Block) -> Blit {
         let target = block.long(0);
         let size = u64::from(block.word(16)) * u64::from(block.word(20));
         let pattern = pattern(memory, block.long(8), size);
-        return Blit::Fill { target, pattern, bytes: block.long(24).saturating_sub(target) };
+        return Blit::Fill {
+            target,
+            pattern,
+            bytes: block.long(24).saturating_sub(target),
+        };
     }
-    let Some((target, unit)) = typed_pointer(block) else { return Blit::None };
+    let Some((target, unit)) = typed_pointer(block) else {
+        return Blit::None;
+    };
     let size = u64::from(block.word(40)) * unit;
     Blit::Fill {
         target: target + block.long(48) * unit,
@@ -198,11 +241,17 @@ fn fill(memory: &Memory, block: Block) -> Blit {
 }
 
 fn fill_lines(memory: &Memory, block: Block) -> Blit {
-    let Some((target, unit)) = typed_pointer(block) else { return Blit::None };
+    let Some((target, unit)) = typed_pointer(block) else {
+        return Blit::None;
+    };
     let size = u64::from(block.word(40)) * unit;
     let line = block.long(72) * unit;
     Blit::FillLines {
-        target: Pitched { address: target + block.long(48) * unit, line, slice: 0 },
+        target: Pitched {
+            address: target + block.long(48) * unit,
+            line,
+            slice: 0,
+        },
         pattern: pattern(memory, block.long(32), size),
         width: block.long(56) * size,
         height: block.long(64),
@@ -217,11 +266,19 @@ fn copy_box(block: Block, unit: u64) -> Blit {
         slice: block.long(vector + 8) * unit,
     };
     let size = [block.long(96) * unit, block.long(104), block.long(112)];
-    Blit::Box { source: layout(0, 32), target: layout(8, 64), size }
+    Blit::Box {
+        source: layout(0, 32),
+        target: layout(8, 64),
+        size,
+    }
 }
 
 fn store(block: Block) -> Blit {
     let (word, long) = (block.long(0), block.long(8));
     let (target, bytes) = if word != 0 { (word, 4) } else { (long, 8) };
-    Blit::Store { target, value: block.long(16), bytes }
+    Blit::Store {
+        target,
+        value: block.long(16),
+        bytes,
+    }
 }

@@ -13,6 +13,9 @@ pub(crate) const NS_PER_TICK: u64 = 10;
 /// How long a sample of the offset serves.
 const SAMPLE_NS: u64 = 1_000_000;
 
+/// By how much two good samples differ.
+const NOISE_NS: u64 = 40;
+
 static OFFSET: AtomicU64 = AtomicU64::new(0);
 static SAMPLED: AtomicU64 = AtomicU64::new(0);
 
@@ -55,12 +58,23 @@ pub(crate) fn host(raw: u64) -> u64 {
 /// Takes a new sample of the offset when the last one is old; called before a batch of log lines.
 pub(crate) fn refresh(now: u64) {
     let sampled = SAMPLED.load(Ordering::Relaxed);
-    if now.wrapping_sub(sampled) < SAMPLE_NS {
+    if sampled != 0 && now.saturating_sub(sampled) < SAMPLE_NS {
         return;
     }
     // Relaxed: both words are hints of one another's age; a mix of two samples differs by nanoseconds.
-    if SAMPLED.compare_exchange(sampled, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+    if SAMPLED
+        .compare_exchange(sampled, now, Ordering::Relaxed, Ordering::Relaxed)
+        .is_ok()
+    {
         let (raw, boot) = pair();
-        OFFSET.store(boot.wrapping_sub(raw), Ordering::Relaxed);
+        let sample = boot.wrapping_sub(raw);
+        // Within the noise of a sample the old offset stays, so that neighbours in the log do not overlap.
+        if sample
+            .wrapping_sub(OFFSET.load(Ordering::Relaxed))
+            .wrapping_add(NOISE_NS)
+            > 2 * NOISE_NS
+        {
+            OFFSET.store(sample, Ordering::Relaxed);
+        }
     }
 }

@@ -35,9 +35,15 @@ impl Shares {
         let identity = sys::identity(fd).ok_or(libc::EBADF)?;
         let list = self.list();
         // The latest first: a closed descriptor's inode may come back.
-        let index = list.iter().rposition(|share| share.identity == identity).ok_or(libc::EINVAL)?;
+        let index = list
+            .iter()
+            .rposition(|share| share.identity == identity)
+            .ok_or(libc::EINVAL)?;
         let buffer = list[index].buffer;
-        let first = list.iter().position(|share| share.buffer.offset == buffer.offset).unwrap_or(index);
+        let first = list
+            .iter()
+            .position(|share| share.buffer.offset == buffer.offset)
+            .unwrap_or(index);
         Ok((first as u32 + 1, buffer))
     }
 
@@ -81,10 +87,17 @@ pub(crate) fn import(process: &Process, args: Args) -> Answer {
     let address = args.long(0);
     let offset = shared.offset.ok_or(libc::EINVAL)?;
     if address != 0 {
-        process.memory.map_store(address as usize, shared.size as usize, libc::MAP_FIXED, offset);
+        process
+            .memory
+            .map_store(address as usize, shared.size as usize, libc::MAP_FIXED, offset);
     }
     // Without an offset, freeing the import leaves the bytes to the buffer that owns them.
-    let import = Buffer { address, offset: None, flags: crate::memory::flag::DOORBELL, ..shared };
+    let import = Buffer {
+        address,
+        offset: None,
+        flags: crate::memory::flag::DOORBELL,
+        ..shared
+    };
     let (handle, _) = process.memory.allocate(import, 0).ok_or(libc::ENOMEM)?;
     args.set_long(8, handle);
     Ok(())

@@ -50,7 +50,11 @@ fn version(args: Args) {
 
 fn info(process: &Process, device: Device, args: Args) -> Answer {
     let (place, room, query) = (args.long(0), u64::from(args.word(8)), args.word(12));
-    let gpu = if let Device::Render { gpu, .. } = device { gpu } else { 0 };
+    let gpu = if let Device::Render { gpu, .. } = device {
+        gpu
+    } else {
+        0
+    };
     let mut answer = vec![0_u8; room as usize];
     match query {
         0x00 => put(&mut answer, 0, 1_u32.to_le_bytes()),
@@ -132,7 +136,9 @@ fn map_address(process: &Process, args: Args) -> Answer {
     match args.word(8) {
         MAP => {
             let offset = buffer.offset.ok_or(libc::EINVAL)? + start;
-            let place = process.memory.map_store(address as usize, size, libc::MAP_FIXED, offset);
+            let place = process
+                .memory
+                .map_store(address as usize, size, libc::MAP_FIXED, offset);
             if place == usize::MAX { Err(libc::ENOMEM) } else { Ok(()) }
         }
         UNMAP => {

@@ -88,7 +88,10 @@ pub(crate) struct Step {
 
 impl Step {
     /// Nothing done, nothing due.
-    pub(crate) const IDLE: Self = Self { progress: false, wake: u64::MAX };
+    pub(crate) const IDLE: Self = Self {
+        progress: false,
+        wake: u64::MAX,
+    };
 }
 
 enum Work {
@@ -98,7 +101,7 @@ enum Work {
 
 struct Slot {
     address: Address,
-    doorbell_slot: usize,
+    place: usize,
     /// None once the queue is destroyed.
     work: Mutex<Option<Work>>,
 }
@@ -114,7 +117,7 @@ struct Engine {
 /// All engines of a process.
 pub(crate) struct Engines {
     /// Compute and copy engine of each GPU in turn.
-    engines: Vec<Engine>,
+    list: Vec<Engine>,
     next_id: AtomicU32,
     slots: Mutex<Vec<[bool; SLOTS]>>,
 }
@@ -127,7 +130,7 @@ impl Engines {
     /// Engines without queues.
     pub(crate) fn new(gpus: u32) -> Self {
         Self {
-            engines: (0..2 * gpus).map(|_| Engine::default()).collect(),
+            list: (0..2 * gpus).map(|_| Engine::default()).collect(),
             next_id: AtomicU32::new(0),
             slots: Mutex::new(vec![[false; SLOTS]; gpus as usize]),
         }
@@ -135,7 +138,11 @@ impl Engines {
 
     /// Makes a queue; answers its id and the slot of its doorbell.
     pub(crate) fn create(&'static self, process: &'static Process, creation: Creation) -> Option<(u32, u64)> {
-        let is_copy = matches!(creation.kind, 1 | 3);
+        let is_copy = match creation.kind {
+            1 | 3 => true,
+            2 => false,
+            _ => return None,
+        };
         let doorbell_slot = self.take_slot(creation.gpu)?;
         let doorbell = process.memory.doorbell(creation.gpu, doorbell_slot as u64);
         guest::atomic_u64(doorbell).store(u64::MAX, Ordering::Release);
@@ -146,8 +153,12 @@ impl Engines {
         } else {
             Work::Aql(Box::new(AqlQueue::new(address)))
         };
-        let engine = self.engines.get(creation.gpu as usize * 2 + usize::from(is_copy))?;
-        lock(&engine.queues).push(Arc::new(Slot { address, doorbell_slot, work: Mutex::new(Some(work)) }));
+        let engine = self.list.get(creation.gpu as usize * 2 + usize::from(is_copy))?;
+        lock(&engine.queues).push(Arc::new(Slot {
+            address,
+            place: doorbell_slot,
+            work: Mutex::new(Some(work)),
+        }));
         engine.changes.fetch_add(1, Ordering::Release);
         engine.start(process, if is_copy { "emulated-copy" } else { "emulated-gpu" });
         engine.kick();
@@ -164,14 +175,16 @@ impl Engines {
 
     /// Ends a queue; no engine touches its memory afterwards.
     pub(crate) fn destroy(&self, id: u32) -> bool {
-        for engine in &self.engines {
+        for engine in &self.list {
             let mut queues = lock(&engine.queues);
-            let Some(index) = queues.iter().position(|slot| slot.address.id == id) else { continue };
+            let Some(index) = queues.iter().position(|slot| slot.address.id == id) else {
+                continue;
+            };
             let slot = queues.remove(index);
             drop(queues);
             *lock(&slot.work) = None;
             engine.changes.fetch_add(1, Ordering::Release);
-            lock(&self.slots)[slot.address.creation.gpu as usize][slot.doorbell_slot] = false;
+            lock(&self.slots)[slot.address.creation.gpu as usize][slot.place] = false;
             return true;
         }
         false
@@ -179,16 +192,21 @@ impl Engines {
 
     /// Ends every nap.
     pub(crate) fn kick(&self) {
-        self.engines.iter().for_each(Engine::kick);
+        self.list.iter().for_each(Engine::kick);
     }
 
     /// Lets the engines tell what they have finished: the process is about to end.
     pub(crate) fn settle(&self) {
-        let running = || self.engines.iter().filter(|engine| engine.thread.get().is_some());
-        let goals: Vec<_> = running().map(|engine| (engine, engine.rounds.load(Ordering::Acquire) + 2)).collect();
+        let running = || self.list.iter().filter(|engine| engine.thread.get().is_some());
+        let goals: Vec<_> = running()
+            .map(|engine| (engine, engine.rounds.load(Ordering::Acquire) + 2))
+            .collect();
         for _ in 0..200 {
             self.kick();
-            if goals.iter().all(|(engine, goal)| engine.rounds.load(Ordering::Acquire) >= *goal) {
+            if goals
+                .iter()
+                .all(|(engine, goal)| engine.rounds.load(Ordering::Acquire) >= *goal)
+            {
                 return;
             }
             std::thread::sleep(Duration::from_micros(100));
@@ -216,7 +234,11 @@ impl Engine {
     fn serve(&self, process: &'static Process) {
         // SAFETY: plain system call about the calling thread.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000_usize) };
-        let mut context = Context { process, outbox: Outbox::new(process), symbols: Symbols::default() };
+        let mut context = Context {
+            process,
+            outbox: Outbox::new(process),
+            symbols: Symbols::default(),
+        };
         let (mut seen, mut queues) = (u64::MAX, Vec::new());
         let mut last_progress = clock::now();
         loop {

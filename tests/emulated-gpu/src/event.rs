@@ -8,6 +8,9 @@ use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// A wait for ever looks again this often.
+const A_WHILE: Duration = Duration::from_secs(30);
+
 struct Event {
     auto_reset: bool,
     pending: bool,
@@ -34,7 +37,12 @@ pub(crate) struct Awaited {
 impl Awaited {
     /// An event that is to be waited for.
     pub(crate) fn new(id: u32, seen_age: u64) -> Self {
-        Self { id, seen_age, entry_age: 0, done: false }
+        Self {
+            id,
+            seen_age,
+            entry_age: 0,
+            done: false,
+        }
     }
 }
 
@@ -81,7 +89,15 @@ impl Events {
             }
         }
         table.last_id = id;
-        table.events.insert(id, Event { auto_reset, pending: false, age: 1, waiters: 0 });
+        table.events.insert(
+            id,
+            Event {
+                auto_reset,
+                pending: false,
+                age: 1,
+                waiters: 0,
+            },
+        );
         id
     }
 
@@ -110,7 +126,11 @@ impl Events {
 
     /// Takes a set back.
     pub(crate) fn reset(&self, id: u32) -> bool {
-        self.table().events.get_mut(&id).map(|event| event.pending = false).is_some()
+        self.table()
+            .events
+            .get_mut(&id)
+            .map(|event| event.pending = false)
+            .is_some()
     }
 
     /// Waits; `timeout` none is for ever.
@@ -129,8 +149,12 @@ impl Events {
             if left == Some(Duration::ZERO) {
                 break Outcome::Timeout;
             }
-            let left = left.unwrap_or(Duration::from_secs(3600));
-            table = self.changed.wait_timeout(table, left).unwrap_or_else(PoisonError::into_inner).0;
+            let left = left.unwrap_or(A_WHILE);
+            table = self
+                .changed
+                .wait_timeout(table, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
             table.look(awaited);
         };
         table.leave(awaited);
@@ -148,7 +172,9 @@ fn satisfied(awaited: &[Awaited], need: Need) -> bool {
 impl Table {
     fn enter(&mut self, awaited: &mut [Awaited]) {
         for one in awaited {
-            let Some(event) = self.events.get_mut(&one.id) else { continue };
+            let Some(event) = self.events.get_mut(&one.id) else {
+                continue;
+            };
             one.entry_age = event.age;
             one.done = event.pending || (one.seen_age != 0 && one.seen_age != event.age);
             if event.auto_reset {
@@ -166,7 +192,9 @@ impl Table {
 
     fn leave(&mut self, awaited: &mut [Awaited]) {
         for one in awaited {
-            let Some(event) = self.events.get_mut(&one.id) else { continue };
+            let Some(event) = self.events.get_mut(&one.id) else {
+                continue;
+            };
             event.waiters = event.waiters.saturating_sub(1);
             if one.seen_age != 0 {
                 one.seen_age = event.age;
@@ -186,8 +214,14 @@ mod tests {
         let events = Events::default();
         let id = events.create(true);
         events.set(id);
-        assert_eq!(events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON), Outcome::Complete);
-        assert_eq!(events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON), Outcome::Timeout);
+        assert_eq!(
+            events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON),
+            Outcome::Complete
+        );
+        assert_eq!(
+            events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON),
+            Outcome::Timeout
+        );
     }
 
     #[test]
@@ -206,7 +240,10 @@ mod tests {
                 assert_eq!(waiter.join().unwrap(), Outcome::Complete);
             }
         });
-        assert_eq!(events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON), Outcome::Timeout);
+        assert_eq!(
+            events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON),
+            Outcome::Timeout
+        );
     }
 
     #[test]
@@ -232,6 +269,9 @@ mod tests {
         events.set(two);
         let mut both = [Awaited::new(one, 0), Awaited::new(two, 0)];
         assert_eq!(events.wait(&mut both, Need::All, SOON), Outcome::Complete);
-        assert_eq!(events.wait(&mut [Awaited::new(99, 0)], Need::Any, SOON), Outcome::Unknown);
+        assert_eq!(
+            events.wait(&mut [Awaited::new(99, 0)], Need::Any, SOON),
+            Outcome::Unknown
+        );
     }
 }

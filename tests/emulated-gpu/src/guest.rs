@@ -3,7 +3,10 @@
 //! The emulated GPU shares the program's address space, so a GPU address is a pointer once `memory::Memory::host` has
 //! looked through the aliases. A wrong address faults, as it does on hardware. What is absent: bounds, because a
 //! driver has none for memory that it did not allocate.
-#![expect(unsafe_code, reason = "dereferences the addresses that packets carry, which is what a GPU does")]
+#![expect(
+    unsafe_code,
+    reason = "dereferences the addresses that packets carry, which is what a GPU does"
+)]
 
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64};
 

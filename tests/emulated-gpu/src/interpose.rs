@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong, c_void};
 
 use crate::kfd::Args;
 use crate::path::{Device, Meaning, meaning};
-use crate::{drm, kfd, process, sys};
+use crate::{drm, kfd, process, sys, trace};
 
 /// Types of the two drivers' ioctls.
 const KFD_TYPE: c_ulong = b'K' as c_ulong;
@@ -34,7 +34,7 @@ fn open_at(directory: usize, path: *const c_char, flags: c_int, mode: libc::mode
 
 macro_rules! open {
     ($($name:ident),*) => { $(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
             open_at(sys::CWD, path, flags, mode)
         }
@@ -43,7 +43,7 @@ macro_rules! open {
 
 macro_rules! openat {
     ($($name:ident),*) => { $(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(directory: c_int, path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
             open_at(directory as isize as usize, path, flags, mode)
         }
@@ -81,17 +81,17 @@ fn open_stream(name: &CStr, path: *const c_char, mode: *const c_char) -> *mut li
     unsafe { libc::fdopen(fd, c"r".as_ptr()) }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     open_stream(c"fopen", path, mode)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     open_stream(c"fopen64", path, mode)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC | libc::O_NONBLOCK;
     let fd = open_at(sys::CWD, path, flags, 0);
@@ -112,7 +112,7 @@ fn access_at(directory: usize, path: *const c_char, mode: c_int) -> c_int {
     sys::call(libc::SYS_faccessat, [directory, path as usize, mode as usize, 0, 0, 0]) as c_int
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn access(path: *const c_char, mode: c_int) -> c_int {
     access_at(sys::CWD, path, mode)
 }
@@ -123,15 +123,18 @@ fn read_link(path: *const c_char, buffer: *mut c_char, room: usize) -> isize {
         _ => None,
     };
     let path = file.as_ref().map_or(path, |file| file.as_ptr());
-    sys::call(libc::SYS_readlinkat, [sys::CWD, path as usize, buffer as usize, room, 0, 0])
+    sys::call(
+        libc::SYS_readlinkat,
+        [sys::CWD, path as usize, buffer as usize, room, 0, 0],
+    )
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, room: usize) -> isize {
     read_link(path, buffer, room)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn __readlink_chk(path: *const c_char, buffer: *mut c_char, room: usize, _: usize) -> isize {
     read_link(path, buffer, room)
 }
@@ -167,55 +170,58 @@ fn real_path(path: *const c_char, resolved: *mut c_char) -> *mut c_char {
     answer
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn realpath(path: *const c_char, resolved: *mut c_char) -> *mut c_char {
     real_path(path, resolved)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn __realpath_chk(path: *const c_char, resolved: *mut c_char, _: usize) -> *mut c_char {
     real_path(path, resolved)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let kind = (request >> 8) & 0xff;
-    if kind == KFD_TYPE || kind == DRM_TYPE {
-        if let Some(process) = process::current() {
-            if let Some(device) = process.device_of(fd) {
-                let number = (request & 0xff) as u32;
-                let args = Args(argument as u64);
-                let answer = match device {
-                    Device::Kfd if kind == KFD_TYPE => kfd::ioctl(process, number, args),
-                    Device::Render { .. } if kind == DRM_TYPE => drm::ioctl(process, device, number, args),
-                    _ => Err(libc::ENOTTY),
-                };
-                crate::trace::ioctl(device, number, &answer);
-                return answer.map_or_else(sys::fail, |()| 0);
-            }
-        }
+    if (kind == KFD_TYPE || kind == DRM_TYPE)
+        && let Some(process) = process::current()
+        && let Some(device) = process.device_of(fd)
+    {
+        let number = (request & 0xff) as u32;
+        let args = Args(argument as u64);
+        let answer = match device {
+            Device::Kfd if kind == KFD_TYPE => kfd::ioctl(process, number, args),
+            Device::Render { .. } if kind == DRM_TYPE => drm::ioctl(process, device, number, args),
+            _ => Err(libc::ENOTTY),
+        };
+        trace::ioctl(device, number, answer);
+        return answer.map_or_else(sys::fail, |()| 0);
     }
-    sys::call(libc::SYS_ioctl, [fd as usize, request as usize, argument as usize, 0, 0, 0]) as c_int
+    sys::call(
+        libc::SYS_ioctl,
+        [fd as usize, request as usize, argument as usize, 0, 0, 0],
+    ) as c_int
 }
 
 fn map(address: *mut c_void, len: usize, prot: c_int, flags: c_int, fd: c_int, offset: c_long) -> *mut c_void {
-    if fd >= 0 {
-        if let Some(process) = process::current() {
-            if let Some(device) = process.device_of(fd) {
-                let place = process.memory.map_device(device, address as usize, len, flags, offset as u64);
-                return place as *mut c_void;
-            }
-        }
+    if fd >= 0
+        && let Some(process) = process::current()
+        && let Some(device) = process.device_of(fd)
+    {
+        let place = process
+            .memory
+            .map_device(device, address as usize, len, flags, offset as u64);
+        return place as *mut c_void;
     }
     sys::map(address as usize, len, prot, flags, fd, offset as u64) as *mut c_void
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn mmap(a: *mut c_void, len: usize, prot: c_int, flags: c_int, fd: c_int, at: c_long) -> *mut c_void {
     map(a, len, prot, flags, fd, at)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn mmap64(
     a: *mut c_void,
     len: usize,
@@ -227,7 +233,7 @@ unsafe extern "C" fn mmap64(
     map(a, len, prot, flags, fd, at)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn _exit(status: c_int) -> ! {
     if let Some(process) = process::current() {
         process.engines.settle();

@@ -4,7 +4,7 @@
 //! that it has a render node. Absent: 32-bit structures.
 #![expect(unsafe_code, reason = "defines C functions that take raw pointers")]
 
-use std::ffi::{c_char, c_int, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 
 use crate::interpose::text;
 use crate::path::{Device, Meaning, meaning};
@@ -14,7 +14,9 @@ const MODE: libc::mode_t = libc::S_IFCHR | 0o666;
 
 fn disguise(place: *mut libc::stat, device: Device) {
     // SAFETY: the caller of stat passed room for the structure, and the system call has filled it.
-    let Some(stat) = (unsafe { place.as_mut() }) else { return };
+    let Some(stat) = (unsafe { place.as_mut() }) else {
+        return;
+    };
     let (major, minor) = device.number();
     stat.st_mode = MODE;
     stat.st_rdev = libc::makedev(major, minor);
@@ -53,7 +55,7 @@ fn stat_descriptor(fd: c_int, place: *mut libc::stat) -> c_int {
 
 macro_rules! by_path {
     ($flags:expr; $($name:ident),*) => { $(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(path: *const c_char, place: *mut libc::stat) -> c_int {
             stat_at(sys::CWD, path, place, $flags)
         }
@@ -62,7 +64,7 @@ macro_rules! by_path {
 
 macro_rules! by_path_versioned {
     ($flags:expr; $($name:ident),*) => { $(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(_: c_int, path: *const c_char, place: *mut libc::stat) -> c_int {
             stat_at(sys::CWD, path, place, $flags)
         }
@@ -76,22 +78,22 @@ by_path_versioned!(libc::AT_SYMLINK_NOFOLLOW; __lxstat, __lxstat64);
 
 macro_rules! by_descriptor {
     ($($plain:ident, $versioned:ident, $at:ident, $at_versioned:ident);*) => { $(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(no_mangle)]
         unsafe extern "C" fn $plain(fd: c_int, place: *mut libc::stat) -> c_int {
             stat_descriptor(fd, place)
         }
 
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(no_mangle)]
         unsafe extern "C" fn $versioned(_: c_int, fd: c_int, place: *mut libc::stat) -> c_int {
             stat_descriptor(fd, place)
         }
 
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(no_mangle)]
         unsafe extern "C" fn $at(fd: c_int, path: *const c_char, place: *mut libc::stat, flags: c_int) -> c_int {
             at(fd, path, place, flags)
         }
 
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(no_mangle)]
         unsafe extern "C" fn $at_versioned(
             _: c_int,
             fd: c_int,
@@ -107,14 +109,14 @@ macro_rules! by_descriptor {
 by_descriptor!(fstat, __fxstat, fstatat, __fxstatat; fstat64, __fxstat64, fstatat64, __fxstatat64);
 
 fn at(fd: c_int, path: *const c_char, place: *mut libc::stat, flags: c_int) -> c_int {
-    let own = flags & libc::AT_EMPTY_PATH != 0 && text(path).is_none_or(|path| path.is_empty());
+    let own = flags & libc::AT_EMPTY_PATH != 0 && text(path).is_none_or(CStr::is_empty);
     if own && fd >= 0 {
         return stat_descriptor(fd, place);
     }
     stat_at(fd as isize as usize, path, place, flags)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 unsafe extern "C" fn statx(
     directory: c_int,
     path: *const c_char,
@@ -123,7 +125,14 @@ unsafe extern "C" fn statx(
     place: *mut libc::statx,
 ) -> c_int {
     let call = |path: *const c_char| {
-        let args = [directory as isize as usize, path as usize, flags as usize, mask as usize, place as usize, 0];
+        let args = [
+            directory as isize as usize,
+            path as usize,
+            flags as usize,
+            mask as usize,
+            place as usize,
+            0,
+        ];
         sys::call(libc::SYS_statx, args) as c_int
     };
     match text(path).and_then(meaning) {

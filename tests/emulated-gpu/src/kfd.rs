@@ -172,7 +172,11 @@ fn allocate(process: &Process, args: Args) -> Answer {
         flags: args.word(36),
         gpu: args.gpu(32)?,
     };
-    let host = if buffer.flags & (flag::USERPTR | flag::DOORBELL) == 0 { 0 } else { args.long(24) };
+    let host = if buffer.flags & (flag::USERPTR | flag::DOORBELL) == 0 {
+        0
+    } else {
+        args.long(24)
+    };
     let (handle, offset) = process.memory.allocate(buffer, host).ok_or(libc::ENOMEM)?;
     args.set_long(16, handle);
     args.set_long(24, offset);

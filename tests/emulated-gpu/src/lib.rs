@@ -1,4 +1,48 @@
 //! A preloadable stand-in for the AMD GPU driver and packet processors, for tests.
+//!
+//! It stands in for the amdgpu and KFD kernel driver (`/dev/kfd`, its topology files, the render nodes) and for what the
+//! GPU does with packets, so that the **real, unmodified** ROCm run-time runs whole on a machine without a GPU:
+//!
+//! ```text
+//! LD_PRELOAD=libemulated_gpu.so rocminfo
+//! LD_PRELOAD=libemulated_gpu.so EMULATED_GPU_LOG=truth.%p.csv ./any_hip_program
+//! ```
+//!
+//! Copies, fills, fences, polls, atomics and timestamps are real; signals and events wake real waiters. **Kernels are not
+//! executed**: a dispatch takes its modelled time and changes no memory, except for the run-times' own copy and fill
+//! kernels, which are done natively. What is absent besides: page faults (a wrong GPU address faults the process), peer
+//! links, inter-process memory, counters, and images.
+//!
+//! # Environment
+//!
+//! | variable | default | meaning |
+//! | --- | --- | --- |
+//! | `EMULATED_GPU_COUNT` | 1 | number of GPUs |
+//! | `EMULATED_GPU_TARGET` | gfx906 | kind of GPU: gfx906, gfx90a, gfx1030 |
+//! | `EMULATED_GPU_LARGE_BAR` | 0 | 1: the host may access all GPU memory, so HIP makes small copies with the CPU |
+//! | `EMULATED_GPU_VRAM_MIB` | 16384 | memory of each GPU; allocations beyond it fail |
+//! | `EMULATED_GPU_LOG` | none | path of the truth log, `%p` stands for the process id |
+//! | `EMULATED_GPU_KERNEL_NS` | 5000 | duration of a kernel |
+//! | `EMULATED_GPU_PER_WORKGROUP_NS` | 0 | added for each work-group |
+//! | `EMULATED_GPU_BY_NAME` | none | `pattern=ns,…` in place of the constant: part of the mangled name, or a whole one with `*` |
+//! | `EMULATED_GPU_JITTER` | 0 | per cent by which a kernel's duration varies, up and down |
+//! | `EMULATED_GPU_SEED` | 1 | seed of the jitter; a dispatch's place in its queue does the rest |
+//! | `EMULATED_GPU_COPY_GBPS` | 12 | bandwidth of copies and fills, in 10^9 bytes a second |
+//! | `EMULATED_GPU_COPY_LATENCY_NS` | 2000 | added to each copy and fill |
+//! | `EMULATED_GPU_KFD_MINOR` | 15 | the driver interface's minor version; 14 hides virtual memory management |
+//! | `EMULATED_GPU_TRACE` | none | path where each driver call is noted, to debug the emulation itself |
+//!
+//! Nothing is ever written to the program's output. The generated topology files lie below the temporary directory, in
+//! `emulated-gpu-UID/HASH`, one directory for each kind of machine.
+//!
+//! # The truth log
+//!
+//! One CSV row for each dispatch and copy, written before its completion signal, whatever happens to the process later:
+//! `kind` (dispatch, `sdma_copy`, `sdma_fill`), `queue` (the driver's number, in order of creation), `pid`,
+//! `kernel_object`, `grid_*`, `wg_*`, `signal`, `index` (of the packet in its queue; of the copy in its), `begin_ns` and
+//! `end_ns` (`CLOCK_BOOTTIME`), `begin_ticks` and `end_ticks` (GPU counter, 100 MHz of `CLOCK_MONOTONIC_RAW`), `bytes`,
+//! `src`, `dst` (also of copy and fill kernels), `name` (mangled; empty for ROCr's own), `gpu`, `group_bytes`,
+//! `private_bytes` (as in the packet), `ring` (address of the queue's ring: what `hsa_queue_t.base_address` holds).
 
 mod aql;
 mod blit;

@@ -104,7 +104,14 @@ impl Memory {
     /// Maps a part of the store, readable and writable, gone in a forked child.
     pub(crate) fn map_store(&self, address: usize, len: usize, flags: libc::c_int, offset: u64) -> usize {
         let flags = (flags & !(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)) | libc::MAP_SHARED;
-        let place = sys::map(address, len, libc::PROT_READ | libc::PROT_WRITE, flags, self.store, offset);
+        let place = sys::map(
+            address,
+            len,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags,
+            self.store,
+            offset,
+        );
         if place != usize::MAX {
             sys::advise(place, len, libc::MADV_DONTFORK);
         }
@@ -183,7 +190,10 @@ impl Memory {
         }
         drop(table);
         if buffer.flags & flag::USERPTR != 0 {
-            self.aliases.write().unwrap_or_else(PoisonError::into_inner).remove(&buffer.address);
+            self.aliases
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&buffer.address);
         }
         if let Some(offset) = buffer.offset {
             let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
@@ -229,7 +239,10 @@ impl Memory {
 
     /// Bytes of a GPU that are not allocated.
     pub(crate) fn available(&self, gpu: u32) -> u64 {
-        let used = self.used.get(gpu as usize).map_or(0, |used| used.load(Ordering::Relaxed));
+        let used = self
+            .used
+            .get(gpu as usize)
+            .map_or(0, |used| used.load(Ordering::Relaxed));
         self.capacity.saturating_sub(used)
     }
 

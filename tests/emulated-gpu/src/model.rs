@@ -34,11 +34,15 @@ pub(crate) struct Model {
 }
 
 fn text(name: &str) -> Option<String> {
-    std::env::var(format!("EMULATED_GPU_{name}")).ok().filter(|value| !value.is_empty())
+    std::env::var(format!("EMULATED_GPU_{name}"))
+        .ok()
+        .filter(|value| !value.is_empty())
 }
 
 fn number<T: FromStr>(name: &str, default: T) -> T {
-    text(name).and_then(|value| value.trim().parse().ok()).unwrap_or(default)
+    text(name)
+        .and_then(|value| value.trim().parse().ok())
+        .unwrap_or(default)
 }
 
 /// The model of this process.
@@ -69,7 +73,11 @@ impl Model {
 
     /// How long a kernel runs: by its name, else constant plus its work-groups; `sequence` seeds the jitter.
     pub(crate) fn kernel_duration(&self, name: &str, workgroups: u64, sequence: u64) -> u64 {
-        let named = self.by_name.iter().find(|(pattern, _)| matches(pattern, name)).map(|entry| entry.1);
+        let named = self
+            .by_name
+            .iter()
+            .find(|(pattern, _)| matches(pattern, name))
+            .map(|entry| entry.1);
         let base = named.unwrap_or(self.kernel_ns) + self.per_workgroup_ns * workgroups;
         self.jittered(base, sequence)
     }

@@ -41,7 +41,11 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     pub(crate) fn new(process: &'static Process) -> Self {
-        Self { process, lines: Vec::with_capacity(1 << 16), completions: Vec::with_capacity(BATCH) }
+        Self {
+            process,
+            lines: Vec::with_capacity(1 << 16),
+            completions: Vec::with_capacity(BATCH),
+        }
     }
 
     /// Notes finished work for the log.

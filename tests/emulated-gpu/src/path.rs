@@ -64,7 +64,9 @@ pub(crate) fn meaning(path: &CStr) -> Option<Meaning> {
     if !TREES.iter().any(|tree| path.starts_with(tree)) || is_real_pci(path) {
         return None;
     }
-    CString::new(format!("{}{path}", sysfs::root()?)).ok().map(Meaning::File)
+    CString::new(format!("{}{path}", sysfs::root()?))
+        .ok()
+        .map(Meaning::File)
 }
 
 fn device(path: &str) -> Option<Device> {
@@ -72,16 +74,12 @@ fn device(path: &str) -> Option<Device> {
         return Some(Device::Kfd);
     }
     let name = path.strip_prefix("/dev/dri/")?;
-    let (gpu, minor) = match name.strip_prefix("renderD") {
-        Some(number) => {
-            let minor: u32 = number.parse().ok()?;
-            (minor.checked_sub(FIRST_RENDER)?, minor)
-        }
-        None => {
-            let minor: u32 = name.strip_prefix("card")?.parse().ok()?;
-            (minor, minor)
-        }
+    let (first, number) = match name.strip_prefix("renderD") {
+        None => (0, name.strip_prefix("card")?),
+        Some(number) => (FIRST_RENDER, number),
     };
+    let minor: u32 = number.parse().ok()?;
+    let gpu = minor.checked_sub(first)?;
     (gpu < model().gpus).then_some(Device::Render { gpu, minor })
 }
 

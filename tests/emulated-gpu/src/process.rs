@@ -3,7 +3,10 @@
 //! It is made by the first open of a fake device and never freed. A forked child finds the parent's state with another
 //! process id in it and starts its own: the parent's locks and engine threads do not exist there. Absent: sharing
 //! between processes, which only inter-process memory handles would need.
-#![expect(unsafe_code, reason = "the state lives behind a leaked pointer that a fork can replace")]
+#![expect(
+    unsafe_code,
+    reason = "the state lives behind a leaked pointer that a fork can replace"
+)]
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -62,18 +65,12 @@ pub(crate) fn open() -> &'static Process {
         }
         let old = CURRENT.load(Ordering::Acquire);
         let new = Box::into_raw(Box::new(Process::new()));
-        match CURRENT.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(inherited) => {
-                // SAFETY: as in `stored`; the parent's state is still readable in the child.
-                if let Some(parent) = unsafe { inherited.as_ref() } {
-                    parent.close_descriptors();
-                }
-            }
-            Err(_) => {
-                // SAFETY: this box was not published; another thread's won.
-                let lost = unsafe { Box::from_raw(new) };
-                lost.close_descriptors();
-            }
+        let exchange = CURRENT.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire);
+        // The parent's state in a forked child, or our own when another thread's was first: nobody uses its files.
+        let unused = if exchange.is_ok() { old } else { new };
+        // SAFETY: both are null or leaked boxes, readable for good.
+        if let Some(process) = unsafe { unused.as_ref() } {
+            process.close_descriptors();
         }
     }
 }
@@ -114,7 +111,10 @@ impl Process {
 
     /// The device with that file system device and inode.
     pub(crate) fn device_of_identity(&self, identity: (u64, u64)) -> Option<Device> {
-        self.devices.iter().find(|node| node.identity == identity).map(|node| node.device)
+        self.devices
+            .iter()
+            .find(|node| node.identity == identity)
+            .map(|node| node.device)
     }
 
     fn close_descriptors(&self) {
@@ -131,6 +131,10 @@ impl Process {
 impl Node {
     fn new(device: Device) -> Self {
         let fd = sys::memory_file(c"emulated-gpu-device", 0);
-        Self { device, fd, identity: sys::identity(fd).unwrap_or_default() }
+        Self {
+            device,
+            fd,
+            identity: sys::identity(fd).unwrap_or_default(),
+        }
     }
 }

@@ -47,7 +47,6 @@ pub(crate) struct SdmaQueue {
     seen_at: u64,
     /// When what was executed last is over.
     time: u64,
-    waiting: bool,
     current: Option<Current>,
     copies: u64,
 }
@@ -91,7 +90,15 @@ impl Packet<'_> {
 impl SdmaQueue {
     pub(crate) fn new(address: Address) -> Self {
         let start = guest::atomic_u64(address.creation.read).load(Ordering::Acquire);
-        Self { address, next: start, seen: start, seen_at: 0, time: 0, waiting: false, current: None, copies: 0 }
+        Self {
+            address,
+            next: start,
+            seen: start,
+            seen_at: 0,
+            time: 0,
+            current: None,
+            copies: 0,
+        }
     }
 
     fn word(&self, position: u64) -> u32 {
@@ -115,7 +122,10 @@ impl SdmaQueue {
             for (index, word) in (0..).zip(&mut words) {
                 *word = self.word(self.next + index * 4);
             }
-            let packet = Packet { words, memory: &context.process.memory };
+            let packet = Packet {
+                words,
+                memory: &context.process.memory,
+            };
             if !self.execute(context, &packet) {
                 break;
             }
@@ -148,7 +158,9 @@ impl SdmaQueue {
             op::FILL => {
                 let bytes = (u64::from(packet.words[4] & 0x3fff_ffff) & !3) + 4;
                 let word = |index| guest::write(packet.place(1) + index * 4, packet.words[3]);
-                self.work("sdma_fill", [0, packet.long(1)], bytes, || (0..bytes / 4).for_each(word));
+                self.work("sdma_fill", [0, packet.long(1)], bytes, || {
+                    (0..bytes / 4).for_each(word);
+                });
             }
             op::TIMESTAMP => guest::write(packet.place(1), clock::ticks(self.time)),
             _ => {}
@@ -160,7 +172,13 @@ impl SdmaQueue {
     /// is slower than that, the real one.
     fn work(&mut self, kind: &'static str, [source, target]: [u64; 2], bytes: u64, job: impl FnOnce()) {
         let begin = self.time;
-        let current = self.current.get_or_insert_with(|| Current { kind, begin, bytes: 0, source, target });
+        let current = self.current.get_or_insert(Current {
+            kind,
+            begin,
+            bytes: 0,
+            source,
+            target,
+        });
         current.bytes += bytes;
         let end = current.begin + model().copy_duration(current.bytes);
         let start = clock::now();
@@ -173,18 +191,32 @@ impl SdmaQueue {
         let element = 1_u64 << (words[0] >> 29);
         let corner = |at: usize| {
             let (x, y, z) = (words[at] & 0x3fff, (words[at] >> 16) & 0x3fff, words[at + 1] & 0x7ff);
-            let (line, slice) = (u64::from(words[at + 1] >> 13) + 1, u64::from(words[at + 2] & 0x0fff_ffff) + 1);
-            ((u64::from(z) * slice + u64::from(y) * line + u64::from(x)) * element, line * element, slice * element)
+            let (line, slice) = (
+                u64::from(words[at + 1] >> 13) + 1,
+                u64::from(words[at + 2] & 0x0fff_ffff) + 1,
+            );
+            (
+                (u64::from(z) * slice + u64::from(y) * line + u64::from(x)) * element,
+                line * element,
+                slice * element,
+            )
         };
         let (source, source_line, source_slice) = corner(3);
         let (target, target_line, target_slice) = corner(8);
         let (from, to) = (packet.place(1) + source, packet.place(6) + target);
         let width = (u64::from(words[11] & 0x3fff) + 1) * element;
-        let (height, depth) = (u64::from((words[11] >> 16) & 0x3fff) + 1, u64::from(words[12] & 0x7ff) + 1);
+        let (height, depth) = (
+            u64::from((words[11] >> 16) & 0x3fff) + 1,
+            u64::from(words[12] & 0x7ff) + 1,
+        );
         let ends = [packet.long(1) + source, packet.long(6) + target];
         self.work("sdma_copy", ends, width * height * depth, || {
             for (z, y) in (0..depth).flat_map(|z| (0..height).map(move |y| (z, y))) {
-                guest::copy(from + z * source_slice + y * source_line, to + z * target_slice + y * target_line, width);
+                guest::copy(
+                    from + z * source_slice + y * source_line,
+                    to + z * target_slice + y * target_line,
+                    width,
+                );
             }
         });
     }
@@ -207,9 +239,8 @@ impl SdmaQueue {
             5 => value >= wanted,
             _ => value > wanted,
         };
-        // It was satisfied at some time before now: what follows never begins earlier.
-        self.waiting = !holds;
         if holds {
+            // It was satisfied at some time before now: what follows never begins earlier.
             self.time = self.time.max(clock::now());
         }
         holds

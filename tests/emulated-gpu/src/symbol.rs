@@ -55,7 +55,11 @@ impl Image<'_> {
     }
 
     fn half(&self, at: usize) -> Option<usize> {
-        self.0.get(at..at + 2)?.try_into().ok().map(|bytes| u16::from_le_bytes(bytes).into())
+        self.0
+            .get(at..at + 2)?
+            .try_into()
+            .ok()
+            .map(|bytes| u16::from_le_bytes(bytes).into())
     }
 
     fn dynamic(&self) -> Option<usize> {
@@ -63,7 +67,9 @@ impl Image<'_> {
             return None;
         }
         let (start, size, count) = (self.long(32)? as usize, self.half(54)?, self.half(56)?);
-        let header = (0..count).map(|index| start + index * size).find(|at| self.word(*at) == Some(PT_DYNAMIC))?;
+        let header = (0..count)
+            .map(|index| start + index * size)
+            .find(|at| self.word(*at) == Some(PT_DYNAMIC))?;
         self.long(header + 16).map(|address| address as usize)
     }
 
@@ -83,11 +89,13 @@ impl Image<'_> {
         }
         let (hash, strings, symbols) = (hash?, strings?, symbols?);
         let count = self.word(hash + 4)? as usize;
-        let descriptor = (0..count).map(|index| symbols + index * SYMBOL_BYTES).find_map(|symbol| {
-            let name = self.text(strings + self.word(symbol)? as usize)?;
-            let found = self.long(symbol + 8)? == value;
-            name.strip_suffix(".kd").filter(|_| found)
-        });
+        let descriptor = (0..count)
+            .map(|index| symbols + index * SYMBOL_BYTES)
+            .find_map(|symbol| {
+                let name = self.text(strings + self.word(symbol)? as usize)?;
+                let found = self.long(symbol + 8)? == value;
+                name.strip_suffix(".kd").filter(|_| found)
+            });
         descriptor.map(str::to_owned)
     }
 

@@ -27,7 +27,17 @@ pub(crate) fn open(directory: usize, path: &CStr, flags: libc::c_int, mode: libc
 
 /// `mmap`, as an address or -1.
 pub(crate) fn map(address: usize, len: usize, prot: libc::c_int, flags: libc::c_int, fd: RawFd, offset: u64) -> usize {
-    call(libc::SYS_mmap, [address, len, prot as usize, flags as usize, fd as usize, offset as usize]) as usize
+    call(
+        libc::SYS_mmap,
+        [
+            address,
+            len,
+            prot as usize,
+            flags as usize,
+            fd as usize,
+            offset as usize,
+        ],
+    ) as usize
 }
 
 /// `madvise`; the answer does not matter to the emulation.
@@ -37,7 +47,10 @@ pub(crate) fn advise(address: usize, len: usize, advice: libc::c_int) {
 
 /// A memory file with a high descriptor that is closed by `exec`.
 pub(crate) fn memory_file(name: &CStr, size: u64) -> RawFd {
-    let low = call(libc::SYS_memfd_create, [name.as_ptr() as usize, libc::MFD_CLOEXEC as usize, 0, 0, 0, 0]) as RawFd;
+    let low = call(
+        libc::SYS_memfd_create,
+        [name.as_ptr() as usize, libc::MFD_CLOEXEC as usize, 0, 0, 0, 0],
+    ) as RawFd;
     call(libc::SYS_ftruncate, [low as usize, size as usize, 0, 0, 0, 0]);
     raise(low)
 }
@@ -54,8 +67,15 @@ pub(crate) fn raise(low: RawFd) -> RawFd {
 
 /// A duplicate at or above `least`.
 pub(crate) fn duplicate(fd: RawFd, least: libc::c_int, close_on_exec: bool) -> RawFd {
-    let command = if close_on_exec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
-    call(libc::SYS_fcntl, [fd as usize, command as usize, least as usize, 0, 0, 0]) as RawFd
+    let command = if close_on_exec {
+        libc::F_DUPFD_CLOEXEC
+    } else {
+        libc::F_DUPFD
+    };
+    call(
+        libc::SYS_fcntl,
+        [fd as usize, command as usize, least as usize, 0, 0, 0],
+    ) as RawFd
 }
 
 /// `close`.
@@ -66,7 +86,10 @@ pub(crate) fn close(fd: RawFd) {
 /// The whole of `bytes` to a descriptor, in one `write` unless the system splits it.
 pub(crate) fn write_all(fd: RawFd, mut bytes: &[u8]) {
     while !bytes.is_empty() {
-        let done = call(libc::SYS_write, [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]);
+        let done = call(
+            libc::SYS_write,
+            [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0],
+        );
         if done <= 0 {
             return;
         }

@@ -34,7 +34,8 @@ pub(crate) fn pci_address(gpu: u32) -> String {
 /// The directory that mirrors the root for the redirected paths; made on first use.
 pub(crate) fn root() -> Option<&'static str> {
     static ROOT: OnceLock<Option<String>> = OnceLock::new();
-    ROOT.get_or_init(|| generate(model()).and_then(|path| path.into_os_string().into_string().ok())).as_deref()
+    ROOT.get_or_init(|| generate(model()).and_then(|path| path.into_os_string().into_string().ok()))
+        .as_deref()
 }
 
 fn generate(model: &Model) -> Option<PathBuf> {
@@ -60,7 +61,7 @@ fn generate(model: &Model) -> Option<PathBuf> {
 /// A directory of this user alone.
 fn base_directory() -> Option<PathBuf> {
     let temporary = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    let own = fs::metadata("/proc/self").map(|metadata| metadata.uid()).unwrap_or(0);
+    let own = fs::metadata("/proc/self").map_or(0, |metadata| metadata.uid());
     let base = temporary.join(format!("emulated-gpu-{own}"));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&base).ok()?;
     let metadata = fs::symlink_metadata(&base).ok()?;
@@ -102,25 +103,45 @@ fn render_node(model: &Model, gpu: u32, list: &mut Vec<Entry>) {
     let minor = FIRST_RENDER + gpu;
     for (node, number) in [(format!("card{gpu}"), gpu), (format!("renderD{minor}"), minor)] {
         let mut uevent = String::new();
-        _ = writeln!(uevent, "MAJOR=226\nMINOR={number}\nDEVNAME=dri/{node}\nDEVTYPE=drm_minor");
+        _ = writeln!(
+            uevent,
+            "MAJOR=226\nMINOR={number}\nDEVNAME=dri/{node}\nDEVTYPE=drm_minor"
+        );
         list.push(file(format!("{device}/drm/{node}/uevent"), uevent));
         list.push(file(format!("{device}/drm/{node}/dev"), format!("226:{number}\n")));
-        list.push(link(format!("{device}/drm/{node}/device"), format!("../../../{address}")));
+        list.push(link(
+            format!("{device}/drm/{node}/device"),
+            format!("../../../{address}"),
+        ));
         let inside = format!("devices/pci0000:00/{address}/drm/{node}");
         list.push(link(format!("/sys/dev/char/226:{number}"), format!("../../{inside}")));
         list.push(link(format!("/sys/class/drm/{node}"), format!("../../{inside}")));
         list.push(file(format!("/dev/dri/{node}"), ""));
     }
     let mut uevent = String::new();
-    _ = writeln!(uevent, "DRIVER=amdgpu\nPCI_ID=1002:{:04X}\nPCI_SLOT_NAME={address}", model.target.device_id);
+    _ = writeln!(
+        uevent,
+        "DRIVER=amdgpu\nPCI_ID=1002:{:04X}\nPCI_SLOT_NAME={address}",
+        model.target.device_id
+    );
     list.push(file(format!("{device}/uevent"), uevent));
-    let words = [("vendor", 0x1002), ("device", model.target.device_id), ("subsystem_vendor", 0x1002)];
-    for (name, value) in words.into_iter().chain([("subsystem_device", 0x0834), ("revision", 1), ("class", 0x03_8000)]) {
+    let words = [
+        ("vendor", 0x1002),
+        ("device", model.target.device_id),
+        ("subsystem_vendor", 0x1002),
+    ];
+    for (name, value) in words
+        .into_iter()
+        .chain([("subsystem_device", 0x0834), ("revision", 1), ("class", 0x03_8000)])
+    {
         list.push(file(format!("{device}/{name}"), format!("0x{value:04x}\n")));
     }
     list.push(link(format!("{device}/subsystem"), "../../../bus/pci"));
     list.push(link(format!("{device}/driver"), "../../../bus/pci/drivers/amdgpu"));
-    list.push(file(format!("{device}/unique_id"), format!("{:016x}\n", topology::unique_id(gpu))));
+    list.push(file(
+        format!("{device}/unique_id"),
+        format!("{:016x}\n", topology::unique_id(gpu)),
+    ));
 }
 
 /// A file entry.

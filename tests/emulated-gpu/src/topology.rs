@@ -38,14 +38,20 @@ fn lines(pairs: &[(&str, u64)]) -> String {
 pub(crate) fn entries(model: &Model) -> Vec<Entry> {
     let mut files = vec![
         ("generation_id".to_owned(), "2\n".to_owned()),
-        ("system_properties".to_owned(), lines(&[("platform_oem", 0), ("platform_id", 0), ("platform_rev", 0)])),
+        (
+            "system_properties".to_owned(),
+            lines(&[("platform_oem", 0), ("platform_id", 0), ("platform_rev", 0)]),
+        ),
     ];
     host_node(model, &mut files);
     for gpu in 0..model.gpus {
         gpu_node(model, gpu, &mut files);
     }
     let both = files.into_iter().flat_map(|(path, content)| {
-        [file(format!("{TOPOLOGY}/{path}"), content.clone()), file(format!("{CLASS}/{path}"), content)]
+        [
+            file(format!("{TOPOLOGY}/{path}"), content.clone()),
+            file(format!("{CLASS}/{path}"), content),
+        ]
     });
     both.collect()
 }
@@ -79,7 +85,10 @@ fn host_node(model: &Model, files: &mut Vec<(String, String)>) {
     files.push(("nodes/0/gpu_id".into(), "0\n".into()));
     files.push(("nodes/0/name".into(), "\n".into()));
     files.push(("nodes/0/properties".into(), lines(&properties)));
-    files.push(("nodes/0/mem_banks/0/properties".into(), bank(0, host_memory(), 64, 2400)));
+    files.push((
+        "nodes/0/mem_banks/0/properties".into(),
+        bank(0, host_memory(), 64, 2400),
+    ));
     for gpu in 0..links {
         files.push((format!("nodes/0/io_links/{gpu}/properties"), io_link(0, gpu + 1)));
     }
@@ -132,7 +141,10 @@ fn gpu_node(model: &Model, gpu: u32, files: &mut Vec<(String, String)>) {
     files.push((format!("{node}/gpu_id"), format!("{}\n", gpu_id(gpu))));
     files.push((format!("{node}/name"), format!("{}\n", target.chip)));
     files.push((format!("{node}/properties"), lines(&properties)));
-    files.push((format!("{node}/mem_banks/0/properties"), bank(heap, model.vram, 4096, 1000)));
+    files.push((
+        format!("{node}/mem_banks/0/properties"),
+        bank(heap, model.vram, 4096, 1000),
+    ));
     files.push((format!("{node}/caches/0/properties"), cache(1, 16)));
     files.push((format!("{node}/caches/1/properties"), cache(2, target.l2_kib.into())));
     files.push((format!("{node}/io_links/0/properties"), io_link(u64::from(gpu) + 1, 0)));

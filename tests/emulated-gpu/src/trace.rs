@@ -19,7 +19,7 @@ fn file() -> Option<RawFd> {
 }
 
 /// Notes one ioctl and its answer.
-pub(crate) fn ioctl(device: Device, number: u32, answer: &Result<(), libc::c_int>) {
+pub(crate) fn ioctl(device: Device, number: u32, answer: Result<(), libc::c_int>) {
     note(|| format!("{} {device:?} {number:#04x} {answer:?}\n", sys::process_id()));
 }
 

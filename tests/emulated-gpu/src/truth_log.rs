@@ -65,8 +65,25 @@ impl TruthLog {
         let (begin_ns, end_ns) = (clock::host(line.begin), clock::host(line.end));
         let (begin_ticks, end_ticks) = (clock::ticks(line.begin), clock::ticks(line.end));
         // A name with a comma or a quote would break the row; C++ mangling has neither.
-        let Line { kind, queue, kernel_object, signal, index, bytes, source, target, name, .. } = line;
-        let Line { gpu, group_bytes, private_bytes, ring, .. } = line;
+        let Line {
+            kind,
+            queue,
+            kernel_object,
+            signal,
+            index,
+            bytes,
+            source,
+            target,
+            name,
+            ..
+        } = line;
+        let Line {
+            gpu,
+            group_bytes,
+            private_bytes,
+            ring,
+            ..
+        } = line;
         _ = writeln!(
             batch,
             "{kind},{queue},{},{kernel_object:#x},{grid_x},{grid_y},{grid_z},{wg_x},{wg_y},{wg_z},{signal:#x},{index},\
