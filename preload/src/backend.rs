@@ -1,7 +1,16 @@
 //! The ways in, each by what the loaded run-time offers, never by its version number.
 
+pub mod hip;
+mod demo;
 pub mod roctx;
 pub mod stream;
 
 /// Takes what the GPU completed and nobody recorded yet; at the end of the process.
 pub(crate) fn last_drain() {}
+
+/// Starts what a variable of the environment asks for; called when the library is loaded.
+pub(crate) fn at_load() {
+    if std::env::var_os(roctop_ring::session::ENV_DEMO).is_some() {
+        demo::start();
+    }
+}

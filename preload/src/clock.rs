@@ -52,6 +52,11 @@ fn is_tsc_good() -> bool {
     false
 }
 
+/// CLOCK_BOOTTIME now, ns.
+pub(crate) fn boottime() -> u64 {
+    time(libc::CLOCK_BOOTTIME)
+}
+
 fn time(which: i32) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is valid for the answer.

@@ -20,6 +20,8 @@ extern "C" fn load() {
         let _errno = guard::Errno::keep();
         if config::config().is_none() {
             state::switch_off();
+        } else {
+            backend::at_load();
         }
     });
 }

@@ -31,6 +31,8 @@ const STRINGS: u64 = 64 * 1024;
 const STRING_BYTES: u64 = 4 << 20;
 const SMALLEST_RING: u64 = 64;
 const CALIBRATION_TICKS: u64 = 1 << 35;
+/// The second sample comes early, so that a reader has a slope soon; then the distances double.
+const FIRST_CALIBRATION_TICKS: u64 = 1 << 22;
 
 /// One ring file and the threads' states that go with its entries.
 pub(crate) struct Chunk {
@@ -43,6 +45,8 @@ pub(crate) struct Chunk {
 /// This process as the collector sees it. Lives for ever once made.
 pub struct Process {
     config: &'static Config,
+    /// When the collector started, ticks.
+    started: u64,
     header: Header,
     name: String,
     chunks: [OnceLock<Box<Chunk>>; FILES],
@@ -101,7 +105,7 @@ fn start() {
         clock::calibrate(file);
         set(file, counter::STATE, 1);
     }
-    let due = clock::now().wrapping_add(CALIBRATION_TICKS);
+    let due = clock::now().wrapping_add(FIRST_CALIBRATION_TICKS);
     state::word(word::CALIBRATION_DUE).store(due, Ordering::Relaxed);
     state::switch_on(word::COLLECTOR);
 }
@@ -118,6 +122,7 @@ impl Process {
         let budget = budget(&config.session);
         let process = Self {
             config,
+            started: clock::now(),
             name: String::new(),
             header,
             chunks: [const { OnceLock::new() }; FILES],
@@ -247,7 +252,8 @@ impl Process {
         if now < at || state::word(word::THREAD).load(Ordering::Relaxed) != 0 {
             return;
         }
-        if due.compare_exchange(at, now.wrapping_add(CALIBRATION_TICKS), Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        let step = now.wrapping_sub(self.started).clamp(FIRST_CALIBRATION_TICKS, CALIBRATION_TICKS);
+        if due.compare_exchange(at, now.wrapping_add(step), Ordering::Relaxed, Ordering::Relaxed).is_ok() {
             let _errno = crate::guard::Errno::keep();
             self.calibrate();
         }
