@@ -30,7 +30,13 @@ impl Sink for Printer {
     fn record(&mut self, thread: Thread, slots: &[Slot]) {
         let head = Head(slots[0][0]);
         let name = kind_name(head.kind()).unwrap_or("?");
-        println!("{} {name} flags {:#x} domain {} {:?}", thread.tid, head.flags(), head.domain().0, decode(slots));
+        println!(
+            "{} {name} flags {:#x} domain {} {:?}",
+            thread.tid,
+            head.flags(),
+            head.domain().0,
+            decode(slots)
+        );
     }
 
     fn lost(&mut self, thread: Thread, records: u64) {
@@ -42,7 +48,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in std::env::args().skip(1) {
         let mut reader = Reader::open(File::open(&path)?).map_err(|error| format!("{path}: {error}"))?;
         let h = reader.header().clone();
-        println!("{path}: pid {} ppid {} ordinal {} clock {} exe {} command {:?}", h.pid, h.ppid, h.ordinal, h.clock_kind, h.exe, h.command);
+        println!(
+            "{path}: pid {} ppid {} ordinal {} clock {} exe {} command {:?}",
+            h.pid, h.ppid, h.ordinal, h.clock_kind, h.exe, h.command
+        );
         reader.poll(Ended::Yes, &mut Printer::default())?;
         println!("open {:?}", reader.open_work()?);
         let counters = reader.counters()?;

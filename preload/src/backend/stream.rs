@@ -10,6 +10,8 @@ const PROBES: usize = 64;
 /// A place whose stream was destroyed.
 const GONE: u64 = u64::MAX;
 
+/// `hipStreamLegacy`: the null stream by another name.
+const LEGACY: u64 = 1;
 /// `hipStreamPerThread`.
 const PER_THREAD: u64 = 2;
 
@@ -60,10 +62,11 @@ fn key(handle: u64, tid: u32) -> u64 {
 }
 
 impl Process {
-    /// The dense number of a stream plus one, for records; a new stream becomes a fact. The null stream is number 0.
+    /// The dense number of a stream plus one, for records; a new stream becomes a fact. The null stream is
+    /// number 0.
     #[inline]
     pub(crate) fn stream(&self, handle: u64, tid: u32) -> u32 {
-        if handle == 0 {
+        if handle <= LEGACY {
             return 1;
         }
         let key = key(handle, tid);

@@ -1,0 +1,704 @@
+//! The functions that libamdhip64 exports, of releases 5.2.3, 5.7.1, 6.4.3 and 7.2.4 together.
+//!
+//! A row: index, operation number in its domain, domain, symbol, name as shown, what it returns, where the argument that
+//! people ask for is, where its stream is, and what else it does. Arguments are places of the System V calling
+//! convention: `r0` to `r5` the integer registers, `s0` and up the words on the stack; `null` and `thread` are the null
+//! stream and the per-thread stream of a function that names none. Operation numbers are never reused.
+//!
+//! Left out on purpose: functions that a tool itself calls (`hipApiName`, `hipKernelNameRef`, callback registration) and
+//! hipRTC.
+
+/// Domain of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domain {
+    /// Run-time API.
+    Hip,
+    /// Compiler API.
+    Compiler,
+}
+
+/// What a function returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// A status code.
+    Status,
+    /// Something else.
+    Other,
+}
+
+/// Where an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nowhere.
+    None,
+    /// In an integer register.
+    Register(u8),
+    /// On the stack, in words behind the return address.
+    Stack(u8),
+    /// The null stream.
+    Null,
+    /// The per-thread stream.
+    PerThread,
+}
+
+/// What a function does that the collector takes part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// The first argument points to a new stream.
+    StreamCreate,
+    /// The first argument is a stream that is destroyed.
+    StreamDestroy,
+    /// The program wants recording.
+    Start,
+    /// The program wants no recording.
+    Stop,
+    /// Launches a cooperative kernel.
+    Cooperative,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Exported symbol, with the terminating zero.
+    pub symbol: &'static str,
+    /// Name as shown.
+    pub name: &'static str,
+    /// Operation number in its domain.
+    pub op: u16,
+    /// Domain.
+    pub domain: Domain,
+    /// What it returns.
+    pub returns: Returns,
+    /// The argument that people ask for.
+    pub argument: Place,
+    /// Its stream.
+    pub stream: Place,
+    /// What else it does.
+    pub effect: Effect,
+}
+
+/// Calls the macro `$do` with all rows.
+#[macro_export]
+macro_rules! functions {
+    ($do:ident) => {
+        $do! {
+            0 0 Hip hipArray3DCreate "hipArray3DCreate" Status none none None;
+            1 1 Hip hipArray3DGetDescriptor "hipArray3DGetDescriptor" Status none none None;
+            2 2 Hip hipArrayCreate "hipArrayCreate" Status none none None;
+            3 3 Hip hipArrayDestroy "hipArrayDestroy" Status none none None;
+            4 4 Hip hipArrayGetDescriptor "hipArrayGetDescriptor" Status none none None;
+            5 5 Hip hipArrayGetInfo "hipArrayGetInfo" Status none none None;
+            6 6 Hip hipBindTexture "hipBindTexture" Status r4 none None;
+            7 7 Hip hipBindTexture2D "hipBindTexture2D" Status r2 none None;
+            8 8 Hip hipBindTextureToArray "hipBindTextureToArray" Status none none None;
+            9 9 Hip hipBindTextureToMipmappedArray "hipBindTextureToMipmappedArray" Status none none None;
+            10 10 Hip hipChooseDevice "hipChooseDevice" Status r0 none None;
+            11 11 Hip hipConfigureCall "hipConfigureCall" Status r5 r5 None;
+            12 12 Hip hipCreateChannelDesc "hipCreateChannelDesc" Other none none None;
+            13 13 Hip _Z22hipCreateSurfaceObjectPP13__hip_surfacePK15hipResourceDesc "hipCreateSurfaceObject" Status none none None;
+            14 13 Hip hipCreateSurfaceObject "hipCreateSurfaceObject" Status none none None;
+            15 14 Hip hipCreateTextureObject "hipCreateTextureObject" Status none none None;
+            16 15 Hip hipCtxCreate "hipCtxCreate" Status r2 none None;
+            17 16 Hip hipCtxDestroy "hipCtxDestroy" Status none none None;
+            18 17 Hip hipCtxDisablePeerAccess "hipCtxDisablePeerAccess" Status none none None;
+            19 18 Hip hipCtxEnablePeerAccess "hipCtxEnablePeerAccess" Status none none None;
+            20 19 Hip hipCtxGetApiVersion "hipCtxGetApiVersion" Status none none None;
+            21 20 Hip hipCtxGetCacheConfig "hipCtxGetCacheConfig" Status none none None;
+            22 21 Hip hipCtxGetCurrent "hipCtxGetCurrent" Status none none None;
+            23 22 Hip hipCtxGetDevice "hipCtxGetDevice" Status r0 none None;
+            24 23 Hip hipCtxGetFlags "hipCtxGetFlags" Status none none None;
+            25 24 Hip hipCtxGetSharedMemConfig "hipCtxGetSharedMemConfig" Status none none None;
+            26 25 Hip hipCtxPopCurrent "hipCtxPopCurrent" Status none none None;
+            27 26 Hip hipCtxPushCurrent "hipCtxPushCurrent" Status none none None;
+            28 27 Hip hipCtxSetCacheConfig "hipCtxSetCacheConfig" Status none none None;
+            29 28 Hip hipCtxSetCurrent "hipCtxSetCurrent" Status none none None;
+            30 29 Hip hipCtxSetSharedMemConfig "hipCtxSetSharedMemConfig" Status none none None;
+            31 30 Hip hipCtxSynchronize "hipCtxSynchronize" Status none none None;
+            32 31 Hip hipDestroyExternalMemory "hipDestroyExternalMemory" Status none none None;
+            33 32 Hip hipDestroyExternalSemaphore "hipDestroyExternalSemaphore" Status none none None;
+            34 33 Hip _Z23hipDestroySurfaceObjectP13__hip_surface "hipDestroySurfaceObject" Status none none None;
+            35 33 Hip hipDestroySurfaceObject "hipDestroySurfaceObject" Status none none None;
+            36 34 Hip hipDestroyTextureObject "hipDestroyTextureObject" Status none none None;
+            37 35 Hip hipDeviceCanAccessPeer "hipDeviceCanAccessPeer" Status r1 none None;
+            38 36 Hip hipDeviceComputeCapability "hipDeviceComputeCapability" Status r2 none None;
+            39 37 Hip hipDeviceDisablePeerAccess "hipDeviceDisablePeerAccess" Status none none None;
+            40 38 Hip hipDeviceEnablePeerAccess "hipDeviceEnablePeerAccess" Status none none None;
+            41 39 Hip hipDeviceGet "hipDeviceGet" Status r0 none None;
+            42 40 Hip hipDeviceGetAttribute "hipDeviceGetAttribute" Status r2 none None;
+            43 41 Hip hipDeviceGetByPCIBusId "hipDeviceGetByPCIBusId" Status r0 none None;
+            44 42 Hip hipDeviceGetCacheConfig "hipDeviceGetCacheConfig" Status none none None;
+            45 43 Hip hipDeviceGetDefaultMemPool "hipDeviceGetDefaultMemPool" Status r1 none None;
+            46 44 Hip hipDeviceGetGraphMemAttribute "hipDeviceGetGraphMemAttribute" Status r0 none None;
+            47 45 Hip hipDeviceGetLimit "hipDeviceGetLimit" Status none none None;
+            48 46 Hip hipDeviceGetMemPool "hipDeviceGetMemPool" Status r1 none None;
+            49 47 Hip hipDeviceGetName "hipDeviceGetName" Status r2 none None;
+            50 48 Hip hipDeviceGetP2PAttribute "hipDeviceGetP2PAttribute" Status none none None;
+            51 49 Hip hipDeviceGetPCIBusId "hipDeviceGetPCIBusId" Status r2 none None;
+            52 50 Hip hipDeviceGetSharedMemConfig "hipDeviceGetSharedMemConfig" Status none none None;
+            53 51 Hip hipDeviceGetStreamPriorityRange "hipDeviceGetStreamPriorityRange" Status none none None;
+            54 52 Hip hipDeviceGetUuid "hipDeviceGetUuid" Status r1 none None;
+            55 53 Hip hipDeviceGraphMemTrim "hipDeviceGraphMemTrim" Status r0 none None;
+            56 54 Hip hipDevicePrimaryCtxGetState "hipDevicePrimaryCtxGetState" Status none none None;
+            57 55 Hip hipDevicePrimaryCtxRelease "hipDevicePrimaryCtxRelease" Status none none None;
+            58 56 Hip hipDevicePrimaryCtxReset "hipDevicePrimaryCtxReset" Status none none None;
+            59 57 Hip hipDevicePrimaryCtxRetain "hipDevicePrimaryCtxRetain" Status none none None;
+            60 58 Hip hipDevicePrimaryCtxSetFlags "hipDevicePrimaryCtxSetFlags" Status none none None;
+            61 59 Hip hipDeviceReset "hipDeviceReset" Status none none None;
+            62 60 Hip hipDeviceSetCacheConfig "hipDeviceSetCacheConfig" Status none none None;
+            63 61 Hip hipDeviceSetGraphMemAttribute "hipDeviceSetGraphMemAttribute" Status r0 none None;
+            64 62 Hip hipDeviceSetLimit "hipDeviceSetLimit" Status none none None;
+            65 63 Hip hipDeviceSetMemPool "hipDeviceSetMemPool" Status r0 none None;
+            66 64 Hip hipDeviceSetSharedMemConfig "hipDeviceSetSharedMemConfig" Status none none None;
+            67 65 Hip hipDeviceSynchronize "hipDeviceSynchronize" Status none none None;
+            68 66 Hip hipDeviceTotalMem "hipDeviceTotalMem" Status r1 none None;
+            69 67 Hip hipDriverGetVersion "hipDriverGetVersion" Status none none None;
+            70 68 Hip hipDrvGetErrorName "hipDrvGetErrorName" Status none none None;
+            71 69 Hip hipDrvGetErrorString "hipDrvGetErrorString" Status none none None;
+            72 70 Hip hipDrvMemcpy2DUnaligned "hipDrvMemcpy2DUnaligned" Status none none None;
+            73 71 Hip hipDrvMemcpy3D "hipDrvMemcpy3D" Status none none None;
+            74 72 Hip hipDrvMemcpy3DAsync "hipDrvMemcpy3DAsync" Status r1 r1 None;
+            75 73 Hip hipDrvPointerGetAttributes "hipDrvPointerGetAttributes" Status r3 none None;
+            76 74 Hip hipEventCreate "hipEventCreate" Status r0 none None;
+            77 75 Hip hipEventCreateWithFlags "hipEventCreateWithFlags" Status r0 none None;
+            78 76 Hip hipEventDestroy "hipEventDestroy" Status r0 none None;
+            79 77 Hip hipEventElapsedTime "hipEventElapsedTime" Status none none None;
+            80 78 Hip hipEventQuery "hipEventQuery" Status r0 none None;
+            81 79 Hip hipEventRecord "hipEventRecord" Status r0 r1 None;
+            82 80 Hip hipEventRecord_spt "hipEventRecord_spt" Status r0 r1 None;
+            83 81 Hip hipEventSynchronize "hipEventSynchronize" Status r0 none None;
+            84 82 Hip hipExtGetLinkTypeAndHopCount "hipExtGetLinkTypeAndHopCount" Status none none None;
+            85 83 Hip hipExtLaunchKernel "hipExtLaunchKernel" Status r0 s1 None;
+            86 84 Hip hipExtLaunchMultiKernelMultiDevice "hipExtLaunchMultiKernelMultiDevice" Status none none None;
+            87 85 Hip hipExtMallocWithFlags "hipExtMallocWithFlags" Status r1 none None;
+            88 86 Hip _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j "hipExtModuleLaunchKernel" Status r0 s2 None;
+            89 87 Hip hipExtStreamCreateWithCUMask "hipExtStreamCreateWithCUMask" Status r0 none StreamCreate;
+            90 88 Hip hipExtStreamGetCUMask "hipExtStreamGetCUMask" Status r0 r0 None;
+            91 89 Hip hipExternalMemoryGetMappedBuffer "hipExternalMemoryGetMappedBuffer" Status r0 none None;
+            92 90 Hip hipFree "hipFree" Status r0 none None;
+            93 91 Hip hipFreeArray "hipFreeArray" Status none none None;
+            94 92 Hip hipFreeAsync "hipFreeAsync" Status r0 r1 None;
+            95 93 Hip hipFreeHost "hipFreeHost" Status r0 none None;
+            96 94 Hip hipFreeMipmappedArray "hipFreeMipmappedArray" Status none none None;
+            97 95 Hip hipFuncGetAttribute "hipFuncGetAttribute" Status none none None;
+            98 96 Hip hipFuncGetAttributes "hipFuncGetAttributes" Status none none None;
+            99 97 Hip hipFuncSetAttribute "hipFuncSetAttribute" Status none none None;
+            100 98 Hip hipFuncSetCacheConfig "hipFuncSetCacheConfig" Status none none None;
+            101 99 Hip hipFuncSetSharedMemConfig "hipFuncSetSharedMemConfig" Status none none None;
+            102 100 Hip hipGLGetDevices "hipGLGetDevices" Status none none None;
+            103 101 Hip hipGetChannelDesc "hipGetChannelDesc" Status none none None;
+            104 102 Hip hipGetDevice "hipGetDevice" Status r0 none None;
+            105 103 Hip hipGetDeviceCount "hipGetDeviceCount" Status none none None;
+            106 104 Hip hipGetDeviceFlags "hipGetDeviceFlags" Status none none None;
+            107 105 Hip hipGetDeviceProperties "hipGetDeviceProperties" Status r1 none None;
+            108 106 Hip hipGetErrorName "hipGetErrorName" Other none none None;
+            109 107 Hip hipGetErrorString "hipGetErrorString" Other none none None;
+            110 108 Hip hipGetLastError "hipGetLastError" Status none none None;
+            111 109 Hip hipGetMipmappedArrayLevel "hipGetMipmappedArrayLevel" Status none none None;
+            112 110 Hip hipGetSymbolAddress "hipGetSymbolAddress" Status r0 none None;
+            113 111 Hip hipGetSymbolSize "hipGetSymbolSize" Status none none None;
+            114 112 Hip hipGetTextureAlignmentOffset "hipGetTextureAlignmentOffset" Status none none None;
+            115 113 Hip hipGetTextureObjectResourceDesc "hipGetTextureObjectResourceDesc" Status none none None;
+            116 114 Hip hipGetTextureObjectResourceViewDesc "hipGetTextureObjectResourceViewDesc" Status none none None;
+            117 115 Hip hipGetTextureObjectTextureDesc "hipGetTextureObjectTextureDesc" Status none none None;
+            118 116 Hip hipGetTextureReference "hipGetTextureReference" Status none none None;
+            119 117 Hip hipGraphAddChildGraphNode "hipGraphAddChildGraphNode" Status none none None;
+            120 118 Hip hipGraphAddDependencies "hipGraphAddDependencies" Status none none None;
+            121 119 Hip hipGraphAddEmptyNode "hipGraphAddEmptyNode" Status none none None;
+            122 120 Hip hipGraphAddEventRecordNode "hipGraphAddEventRecordNode" Status r4 none None;
+            123 121 Hip hipGraphAddEventWaitNode "hipGraphAddEventWaitNode" Status r4 none None;
+            124 122 Hip hipGraphAddHostNode "hipGraphAddHostNode" Status none none None;
+            125 123 Hip hipGraphAddKernelNode "hipGraphAddKernelNode" Status none none None;
+            126 124 Hip hipGraphAddMemAllocNode "hipGraphAddMemAllocNode" Status none none None;
+            127 125 Hip hipGraphAddMemFreeNode "hipGraphAddMemFreeNode" Status r4 none None;
+            128 126 Hip hipGraphAddMemcpyNode "hipGraphAddMemcpyNode" Status none none None;
+            129 127 Hip hipGraphAddMemcpyNode1D "hipGraphAddMemcpyNode1D" Status s0 none None;
+            130 128 Hip hipGraphAddMemcpyNodeFromSymbol "hipGraphAddMemcpyNodeFromSymbol" Status s0 none None;
+            131 129 Hip hipGraphAddMemcpyNodeToSymbol "hipGraphAddMemcpyNodeToSymbol" Status s0 none None;
+            132 130 Hip hipGraphAddMemsetNode "hipGraphAddMemsetNode" Status none none None;
+            133 131 Hip hipGraphChildGraphNodeGetGraph "hipGraphChildGraphNodeGetGraph" Status none none None;
+            134 132 Hip hipGraphClone "hipGraphClone" Status none none None;
+            135 133 Hip hipGraphCreate "hipGraphCreate" Status none none None;
+            136 134 Hip hipGraphDebugDotPrint "hipGraphDebugDotPrint" Status none none None;
+            137 135 Hip hipGraphDestroy "hipGraphDestroy" Status none none None;
+            138 136 Hip hipGraphDestroyNode "hipGraphDestroyNode" Status none none None;
+            139 137 Hip hipGraphEventRecordNodeGetEvent "hipGraphEventRecordNodeGetEvent" Status none none None;
+            140 138 Hip hipGraphEventRecordNodeSetEvent "hipGraphEventRecordNodeSetEvent" Status r1 none None;
+            141 139 Hip hipGraphEventWaitNodeGetEvent "hipGraphEventWaitNodeGetEvent" Status none none None;
+            142 140 Hip hipGraphEventWaitNodeSetEvent "hipGraphEventWaitNodeSetEvent" Status r1 none None;
+            143 141 Hip hipGraphExecChildGraphNodeSetParams "hipGraphExecChildGraphNodeSetParams" Status none none None;
+            144 142 Hip hipGraphExecDestroy "hipGraphExecDestroy" Status r0 none None;
+            145 143 Hip hipGraphExecEventRecordNodeSetEvent "hipGraphExecEventRecordNodeSetEvent" Status r2 none None;
+            146 144 Hip hipGraphExecEventWaitNodeSetEvent "hipGraphExecEventWaitNodeSetEvent" Status r2 none None;
+            147 145 Hip hipGraphExecHostNodeSetParams "hipGraphExecHostNodeSetParams" Status none none None;
+            148 146 Hip hipGraphExecKernelNodeSetParams "hipGraphExecKernelNodeSetParams" Status none none None;
+            149 147 Hip hipGraphExecMemcpyNodeSetParams "hipGraphExecMemcpyNodeSetParams" Status none none None;
+            150 148 Hip hipGraphExecMemcpyNodeSetParams1D "hipGraphExecMemcpyNodeSetParams1D" Status r4 none None;
+            151 149 Hip hipGraphExecMemcpyNodeSetParamsFromSymbol "hipGraphExecMemcpyNodeSetParamsFromSymbol" Status r4 none None;
+            152 150 Hip hipGraphExecMemcpyNodeSetParamsToSymbol "hipGraphExecMemcpyNodeSetParamsToSymbol" Status r4 none None;
+            153 151 Hip hipGraphExecMemsetNodeSetParams "hipGraphExecMemsetNodeSetParams" Status none none None;
+            154 152 Hip hipGraphExecUpdate "hipGraphExecUpdate" Status none none None;
+            155 153 Hip hipGraphGetEdges "hipGraphGetEdges" Status none none None;
+            156 154 Hip hipGraphGetNodes "hipGraphGetNodes" Status none none None;
+            157 155 Hip hipGraphGetRootNodes "hipGraphGetRootNodes" Status none none None;
+            158 156 Hip hipGraphHostNodeGetParams "hipGraphHostNodeGetParams" Status none none None;
+            159 157 Hip hipGraphHostNodeSetParams "hipGraphHostNodeSetParams" Status none none None;
+            160 158 Hip hipGraphInstantiate "hipGraphInstantiate" Status none none None;
+            161 159 Hip hipGraphInstantiateWithFlags "hipGraphInstantiateWithFlags" Status none none None;
+            162 160 Hip hipGraphKernelNodeCopyAttributes "hipGraphKernelNodeCopyAttributes" Status none none None;
+            163 161 Hip hipGraphKernelNodeGetAttribute "hipGraphKernelNodeGetAttribute" Status none none None;
+            164 162 Hip hipGraphKernelNodeGetParams "hipGraphKernelNodeGetParams" Status none none None;
+            165 163 Hip hipGraphKernelNodeSetAttribute "hipGraphKernelNodeSetAttribute" Status none none None;
+            166 164 Hip hipGraphKernelNodeSetParams "hipGraphKernelNodeSetParams" Status none none None;
+            167 165 Hip hipGraphLaunch "hipGraphLaunch" Status r0 r1 None;
+            168 166 Hip hipGraphLaunch_spt "hipGraphLaunch_spt" Status r0 r1 None;
+            169 167 Hip hipGraphMemAllocNodeGetParams "hipGraphMemAllocNodeGetParams" Status none none None;
+            170 168 Hip hipGraphMemFreeNodeGetParams "hipGraphMemFreeNodeGetParams" Status r1 none None;
+            171 169 Hip hipGraphMemcpyNodeGetParams "hipGraphMemcpyNodeGetParams" Status none none None;
+            172 170 Hip hipGraphMemcpyNodeSetParams "hipGraphMemcpyNodeSetParams" Status none none None;
+            173 171 Hip hipGraphMemcpyNodeSetParams1D "hipGraphMemcpyNodeSetParams1D" Status r3 none None;
+            174 172 Hip hipGraphMemcpyNodeSetParamsFromSymbol "hipGraphMemcpyNodeSetParamsFromSymbol" Status r3 none None;
+            175 173 Hip hipGraphMemcpyNodeSetParamsToSymbol "hipGraphMemcpyNodeSetParamsToSymbol" Status r3 none None;
+            176 174 Hip hipGraphMemsetNodeGetParams "hipGraphMemsetNodeGetParams" Status none none None;
+            177 175 Hip hipGraphMemsetNodeSetParams "hipGraphMemsetNodeSetParams" Status none none None;
+            178 176 Hip hipGraphNodeFindInClone "hipGraphNodeFindInClone" Status none none None;
+            179 177 Hip hipGraphNodeGetDependencies "hipGraphNodeGetDependencies" Status none none None;
+            180 178 Hip hipGraphNodeGetDependentNodes "hipGraphNodeGetDependentNodes" Status none none None;
+            181 179 Hip hipGraphNodeGetEnabled "hipGraphNodeGetEnabled" Status none none None;
+            182 180 Hip hipGraphNodeGetType "hipGraphNodeGetType" Status none none None;
+            183 181 Hip hipGraphNodeSetEnabled "hipGraphNodeSetEnabled" Status none none None;
+            184 182 Hip hipGraphReleaseUserObject "hipGraphReleaseUserObject" Status none none None;
+            185 183 Hip hipGraphRemoveDependencies "hipGraphRemoveDependencies" Status none none None;
+            186 184 Hip hipGraphRetainUserObject "hipGraphRetainUserObject" Status none none None;
+            187 185 Hip hipGraphUpload "hipGraphUpload" Status r0 r1 None;
+            188 186 Hip hipGraphicsGLRegisterBuffer "hipGraphicsGLRegisterBuffer" Status none none None;
+            189 187 Hip hipGraphicsGLRegisterImage "hipGraphicsGLRegisterImage" Status none none None;
+            190 188 Hip hipGraphicsMapResources "hipGraphicsMapResources" Status r2 r2 None;
+            191 189 Hip hipGraphicsResourceGetMappedPointer "hipGraphicsResourceGetMappedPointer" Status r0 none None;
+            192 190 Hip hipGraphicsSubResourceGetMappedArray "hipGraphicsSubResourceGetMappedArray" Status none none None;
+            193 191 Hip hipGraphicsUnmapResources "hipGraphicsUnmapResources" Status r2 r2 None;
+            194 192 Hip hipGraphicsUnregisterResource "hipGraphicsUnregisterResource" Status none none None;
+            195 193 Hip _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_ "hipHccModuleLaunchKernel" Status r0 s2 None;
+            196 194 Hip hipHostAlloc "hipHostAlloc" Status r1 none None;
+            197 195 Hip hipHostFree "hipHostFree" Status r0 none None;
+            198 196 Hip hipHostGetDevicePointer "hipHostGetDevicePointer" Status r0 none None;
+            199 197 Hip hipHostGetFlags "hipHostGetFlags" Status r1 none None;
+            200 198 Hip hipHostMalloc "hipHostMalloc" Status r1 none None;
+            201 199 Hip hipHostRegister "hipHostRegister" Status r1 none None;
+            202 200 Hip hipHostUnregister "hipHostUnregister" Status r0 none None;
+            203 201 Hip hipImportExternalMemory "hipImportExternalMemory" Status none none None;
+            204 202 Hip hipImportExternalSemaphore "hipImportExternalSemaphore" Status none none None;
+            205 203 Hip hipInit "hipInit" Status none none None;
+            206 204 Hip hipIpcCloseMemHandle "hipIpcCloseMemHandle" Status r0 none None;
+            207 205 Hip hipIpcGetEventHandle "hipIpcGetEventHandle" Status r1 none None;
+            208 206 Hip hipIpcGetMemHandle "hipIpcGetMemHandle" Status r1 none None;
+            209 207 Hip hipIpcOpenEventHandle "hipIpcOpenEventHandle" Status r0 none None;
+            210 208 Hip hipIpcOpenMemHandle "hipIpcOpenMemHandle" Status r0 none None;
+            211 209 Hip hipLaunchByPtr "hipLaunchByPtr" Status none none None;
+            212 210 Hip hipLaunchCooperativeKernel "hipLaunchCooperativeKernel" Status r0 s1 Cooperative;
+            213 211 Hip hipLaunchCooperativeKernelMultiDevice "hipLaunchCooperativeKernelMultiDevice" Status none none Cooperative;
+            214 212 Hip hipLaunchCooperativeKernel_spt "hipLaunchCooperativeKernel_spt" Status r0 s1 Cooperative;
+            215 213 Hip hipLaunchHostFunc "hipLaunchHostFunc" Status r0 r0 None;
+            216 214 Hip hipLaunchHostFunc_spt "hipLaunchHostFunc_spt" Status r0 r0 None;
+            217 215 Hip hipLaunchKernel "hipLaunchKernel" Status r0 s1 None;
+            218 216 Hip _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv "hipLaunchKernelGGLImpl" Other r0 r4 None;
+            219 217 Hip hipLaunchKernel_spt "hipLaunchKernel_spt" Status r0 s1 None;
+            220 218 Hip hipMalloc "hipMalloc" Status r1 none None;
+            221 219 Hip hipMalloc3D "hipMalloc3D" Status none none None;
+            222 220 Hip hipMalloc3DArray "hipMalloc3DArray" Status none none None;
+            223 221 Hip hipMallocArray "hipMallocArray" Status none none None;
+            224 222 Hip hipMallocAsync "hipMallocAsync" Status r1 r2 None;
+            225 223 Hip hipMallocFromPoolAsync "hipMallocFromPoolAsync" Status r1 r3 None;
+            226 224 Hip hipMallocHost "hipMallocHost" Status r1 none None;
+            227 225 Hip hipMallocManaged "hipMallocManaged" Status r1 none None;
+            228 226 Hip hipMallocMipmappedArray "hipMallocMipmappedArray" Status none none None;
+            229 227 Hip hipMallocPitch "hipMallocPitch" Status r0 none None;
+            230 228 Hip hipMemAddressFree "hipMemAddressFree" Status r1 none None;
+            231 229 Hip hipMemAddressReserve "hipMemAddressReserve" Status r1 none None;
+            232 230 Hip hipMemAdvise "hipMemAdvise" Status r1 none None;
+            233 231 Hip hipMemAllocHost "hipMemAllocHost" Status r1 none None;
+            234 232 Hip hipMemAllocPitch "hipMemAllocPitch" Status none none None;
+            235 233 Hip hipMemCreate "hipMemCreate" Status r1 none None;
+            236 234 Hip hipMemExportToShareableHandle "hipMemExportToShareableHandle" Status none none None;
+            237 235 Hip hipMemGetAccess "hipMemGetAccess" Status r2 none None;
+            238 236 Hip hipMemGetAddressRange "hipMemGetAddressRange" Status none none None;
+            239 237 Hip hipMemGetAllocationGranularity "hipMemGetAllocationGranularity" Status none none None;
+            240 238 Hip hipMemGetAllocationPropertiesFromHandle "hipMemGetAllocationPropertiesFromHandle" Status none none None;
+            241 239 Hip hipMemGetInfo "hipMemGetInfo" Status none none None;
+            242 240 Hip hipMemImportFromShareableHandle "hipMemImportFromShareableHandle" Status none none None;
+            243 241 Hip hipMemMap "hipMemMap" Status r1 none None;
+            244 242 Hip hipMemMapArrayAsync "hipMemMapArrayAsync" Status r2 r2 None;
+            245 243 Hip hipMemPoolCreate "hipMemPoolCreate" Status none none None;
+            246 244 Hip hipMemPoolDestroy "hipMemPoolDestroy" Status none none None;
+            247 245 Hip hipMemPoolExportPointer "hipMemPoolExportPointer" Status r1 none None;
+            248 246 Hip hipMemPoolExportToShareableHandle "hipMemPoolExportToShareableHandle" Status none none None;
+            249 247 Hip hipMemPoolGetAccess "hipMemPoolGetAccess" Status none none None;
+            250 248 Hip hipMemPoolGetAttribute "hipMemPoolGetAttribute" Status none none None;
+            251 249 Hip hipMemPoolImportFromShareableHandle "hipMemPoolImportFromShareableHandle" Status none none None;
+            252 250 Hip hipMemPoolImportPointer "hipMemPoolImportPointer" Status r0 none None;
+            253 251 Hip hipMemPoolSetAccess "hipMemPoolSetAccess" Status r2 none None;
+            254 252 Hip hipMemPoolSetAttribute "hipMemPoolSetAttribute" Status none none None;
+            255 253 Hip hipMemPoolTrimTo "hipMemPoolTrimTo" Status none none None;
+            256 254 Hip hipMemPrefetchAsync "hipMemPrefetchAsync" Status r1 r3 None;
+            257 255 Hip hipMemPtrGetInfo "hipMemPtrGetInfo" Status r0 none None;
+            258 256 Hip hipMemRangeGetAttribute "hipMemRangeGetAttribute" Status r4 none None;
+            259 257 Hip hipMemRangeGetAttributes "hipMemRangeGetAttributes" Status r5 none None;
+            260 258 Hip hipMemRelease "hipMemRelease" Status none none None;
+            261 259 Hip hipMemRetainAllocationHandle "hipMemRetainAllocationHandle" Status none none None;
+            262 260 Hip hipMemSetAccess "hipMemSetAccess" Status r3 none None;
+            263 261 Hip hipMemUnmap "hipMemUnmap" Status r1 none None;
+            264 262 Hip hipMemcpy "hipMemcpy" Status r2 null None;
+            265 263 Hip hipMemcpy2D "hipMemcpy2D" Status r0 null None;
+            266 264 Hip hipMemcpy2DAsync "hipMemcpy2DAsync" Status r0 s1 None;
+            267 265 Hip hipMemcpy2DAsync_spt "hipMemcpy2DAsync_spt" Status r0 s1 None;
+            268 266 Hip hipMemcpy2DFromArray "hipMemcpy2DFromArray" Status r0 null None;
+            269 267 Hip hipMemcpy2DFromArrayAsync "hipMemcpy2DFromArrayAsync" Status r0 s2 None;
+            270 268 Hip hipMemcpy2DFromArrayAsync_spt "hipMemcpy2DFromArrayAsync_spt" Status r0 s2 None;
+            271 269 Hip hipMemcpy2DFromArray_spt "hipMemcpy2DFromArray_spt" Status r0 thread None;
+            272 270 Hip hipMemcpy2DToArray "hipMemcpy2DToArray" Status r0 null None;
+            273 271 Hip hipMemcpy2DToArrayAsync "hipMemcpy2DToArrayAsync" Status r0 s2 None;
+            274 272 Hip hipMemcpy2DToArrayAsync_spt "hipMemcpy2DToArrayAsync_spt" Status r0 s2 None;
+            275 273 Hip hipMemcpy2DToArray_spt "hipMemcpy2DToArray_spt" Status r0 thread None;
+            276 274 Hip hipMemcpy2D_spt "hipMemcpy2D_spt" Status r0 thread None;
+            277 275 Hip hipMemcpy3D "hipMemcpy3D" Status none null None;
+            278 276 Hip hipMemcpy3DAsync "hipMemcpy3DAsync" Status r1 r1 None;
+            279 277 Hip hipMemcpy3DAsync_spt "hipMemcpy3DAsync_spt" Status r1 r1 None;
+            280 278 Hip hipMemcpy3D_spt "hipMemcpy3D_spt" Status none thread None;
+            281 279 Hip hipMemcpyAsync "hipMemcpyAsync" Status r2 r4 None;
+            282 280 Hip hipMemcpyAsync_spt "hipMemcpyAsync_spt" Status r2 r4 None;
+            283 281 Hip hipMemcpyAtoH "hipMemcpyAtoH" Status r3 null None;
+            284 282 Hip hipMemcpyDtoD "hipMemcpyDtoD" Status r2 null None;
+            285 283 Hip hipMemcpyDtoDAsync "hipMemcpyDtoDAsync" Status r2 r3 None;
+            286 284 Hip hipMemcpyDtoH "hipMemcpyDtoH" Status r2 null None;
+            287 285 Hip hipMemcpyDtoHAsync "hipMemcpyDtoHAsync" Status r2 r3 None;
+            288 286 Hip hipMemcpyFromArray "hipMemcpyFromArray" Status r4 null None;
+            289 287 Hip hipMemcpyFromArray_spt "hipMemcpyFromArray_spt" Status r4 thread None;
+            290 288 Hip hipMemcpyFromSymbol "hipMemcpyFromSymbol" Status r2 null None;
+            291 289 Hip hipMemcpyFromSymbolAsync "hipMemcpyFromSymbolAsync" Status r2 r5 None;
+            292 290 Hip hipMemcpyFromSymbolAsync_spt "hipMemcpyFromSymbolAsync_spt" Status r2 r5 None;
+            293 291 Hip hipMemcpyFromSymbol_spt "hipMemcpyFromSymbol_spt" Status r2 thread None;
+            294 292 Hip hipMemcpyHtoA "hipMemcpyHtoA" Status r3 null None;
+            295 293 Hip hipMemcpyHtoD "hipMemcpyHtoD" Status r2 null None;
+            296 294 Hip hipMemcpyHtoDAsync "hipMemcpyHtoDAsync" Status r2 r3 None;
+            297 295 Hip hipMemcpyParam2D "hipMemcpyParam2D" Status none null None;
+            298 296 Hip hipMemcpyParam2DAsync "hipMemcpyParam2DAsync" Status r1 r1 None;
+            299 297 Hip hipMemcpyPeer "hipMemcpyPeer" Status r4 null None;
+            300 298 Hip hipMemcpyPeerAsync "hipMemcpyPeerAsync" Status r4 r5 None;
+            301 299 Hip hipMemcpyToArray "hipMemcpyToArray" Status r4 null None;
+            302 300 Hip hipMemcpyToSymbol "hipMemcpyToSymbol" Status r2 null None;
+            303 301 Hip hipMemcpyToSymbolAsync "hipMemcpyToSymbolAsync" Status r2 r5 None;
+            304 302 Hip hipMemcpyToSymbolAsync_spt "hipMemcpyToSymbolAsync_spt" Status r2 r5 None;
+            305 303 Hip hipMemcpyToSymbol_spt "hipMemcpyToSymbol_spt" Status r2 thread None;
+            306 304 Hip hipMemcpyWithStream "hipMemcpyWithStream" Status r2 r4 None;
+            307 305 Hip hipMemcpy_spt "hipMemcpy_spt" Status r2 thread None;
+            308 306 Hip hipMemset "hipMemset" Status r2 null None;
+            309 307 Hip hipMemset2D "hipMemset2D" Status r0 null None;
+            310 308 Hip hipMemset2DAsync "hipMemset2DAsync" Status r0 r5 None;
+            311 309 Hip hipMemset2DAsync_spt "hipMemset2DAsync_spt" Status r0 r5 None;
+            312 310 Hip hipMemset2D_spt "hipMemset2D_spt" Status r0 thread None;
+            313 311 Hip hipMemset3D "hipMemset3D" Status none null None;
+            314 312 Hip hipMemset3DAsync "hipMemset3DAsync" Status r1 r1 None;
+            315 313 Hip hipMemset3DAsync_spt "hipMemset3DAsync_spt" Status r1 r1 None;
+            316 314 Hip hipMemset3D_spt "hipMemset3D_spt" Status none thread None;
+            317 315 Hip hipMemsetAsync "hipMemsetAsync" Status r2 r3 None;
+            318 316 Hip hipMemsetAsync_spt "hipMemsetAsync_spt" Status r2 r3 None;
+            319 317 Hip hipMemsetD16 "hipMemsetD16" Status r2 null None;
+            320 318 Hip hipMemsetD16Async "hipMemsetD16Async" Status r2 r3 None;
+            321 319 Hip hipMemsetD32 "hipMemsetD32" Status r2 null None;
+            322 320 Hip hipMemsetD32Async "hipMemsetD32Async" Status r2 r3 None;
+            323 321 Hip hipMemsetD8 "hipMemsetD8" Status r2 null None;
+            324 322 Hip hipMemsetD8Async "hipMemsetD8Async" Status r2 r3 None;
+            325 323 Hip hipMemset_spt "hipMemset_spt" Status r2 thread None;
+            326 324 Hip hipMipmappedArrayCreate "hipMipmappedArrayCreate" Status none none None;
+            327 325 Hip hipMipmappedArrayDestroy "hipMipmappedArrayDestroy" Status none none None;
+            328 326 Hip hipMipmappedArrayGetLevel "hipMipmappedArrayGetLevel" Status none none None;
+            329 327 Hip hipModuleGetFunction "hipModuleGetFunction" Status none none None;
+            330 328 Hip hipModuleGetGlobal "hipModuleGetGlobal" Status none none None;
+            331 329 Hip hipModuleGetTexRef "hipModuleGetTexRef" Status none none None;
+            332 330 Hip hipModuleLaunchCooperativeKernel "hipModuleLaunchCooperativeKernel" Status r0 s2 Cooperative;
+            333 331 Hip hipModuleLaunchCooperativeKernelMultiDevice "hipModuleLaunchCooperativeKernelMultiDevice" Status none none Cooperative;
+            334 332 Hip hipModuleLaunchKernel "hipModuleLaunchKernel" Status r0 s2 None;
+            335 333 Hip hipModuleLoad "hipModuleLoad" Status none none None;
+            336 334 Hip hipModuleLoadData "hipModuleLoadData" Status none none None;
+            337 335 Hip hipModuleLoadDataEx "hipModuleLoadDataEx" Status none none None;
+            338 336 Hip hipModuleOccupancyMaxActiveBlocksPerMultiprocessor "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor" Status r1 none None;
+            339 337 Hip hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags "hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags" Status r1 none None;
+            340 338 Hip hipModuleOccupancyMaxPotentialBlockSize "hipModuleOccupancyMaxPotentialBlockSize" Status r2 none None;
+            341 339 Hip hipModuleOccupancyMaxPotentialBlockSizeWithFlags "hipModuleOccupancyMaxPotentialBlockSizeWithFlags" Status r2 none None;
+            342 340 Hip hipModuleUnload "hipModuleUnload" Status none none None;
+            343 341 Hip hipOccupancyMaxActiveBlocksPerMultiprocessor "hipOccupancyMaxActiveBlocksPerMultiprocessor" Status r1 none None;
+            344 342 Hip hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags "hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags" Status r1 none None;
+            345 343 Hip hipOccupancyMaxPotentialBlockSize "hipOccupancyMaxPotentialBlockSize" Status r2 none None;
+            346 344 Hip hipPeekAtLastError "hipPeekAtLastError" Status none none None;
+            347 345 Hip hipPointerGetAttribute "hipPointerGetAttribute" Status r2 none None;
+            348 346 Hip hipPointerGetAttributes "hipPointerGetAttributes" Status r1 none None;
+            349 347 Hip hipPointerSetAttribute "hipPointerSetAttribute" Status r2 none None;
+            350 348 Hip hipProfilerStart "hipProfilerStart" Status none none Start;
+            351 349 Hip hipProfilerStop "hipProfilerStop" Status none none Stop;
+            352 350 Hip hipRuntimeGetVersion "hipRuntimeGetVersion" Status none none None;
+            353 351 Hip hipSetDevice "hipSetDevice" Status r0 none None;
+            354 352 Hip hipSetDeviceFlags "hipSetDeviceFlags" Status none none None;
+            355 353 Hip hipSetupArgument "hipSetupArgument" Status r1 none None;
+            356 354 Hip hipSignalExternalSemaphoresAsync "hipSignalExternalSemaphoresAsync" Status r3 r3 None;
+            357 355 Hip hipStreamAddCallback "hipStreamAddCallback" Status r0 r0 None;
+            358 356 Hip hipStreamAddCallback_spt "hipStreamAddCallback_spt" Status r0 r0 None;
+            359 357 Hip hipStreamAttachMemAsync "hipStreamAttachMemAsync" Status r0 r0 None;
+            360 358 Hip hipStreamBeginCapture "hipStreamBeginCapture" Status r0 r0 None;
+            361 359 Hip hipStreamBeginCapture_spt "hipStreamBeginCapture_spt" Status r0 r0 None;
+            362 360 Hip hipStreamCreate "hipStreamCreate" Status r0 none StreamCreate;
+            363 361 Hip hipStreamCreateWithFlags "hipStreamCreateWithFlags" Status r0 none StreamCreate;
+            364 362 Hip hipStreamCreateWithPriority "hipStreamCreateWithPriority" Status r0 none StreamCreate;
+            365 363 Hip hipStreamDestroy "hipStreamDestroy" Status r0 r0 StreamDestroy;
+            366 364 Hip hipStreamEndCapture "hipStreamEndCapture" Status r0 r0 None;
+            367 365 Hip hipStreamEndCapture_spt "hipStreamEndCapture_spt" Status r0 r0 None;
+            368 366 Hip hipStreamGetCaptureInfo "hipStreamGetCaptureInfo" Status r0 r0 None;
+            369 367 Hip hipStreamGetCaptureInfo_spt "hipStreamGetCaptureInfo_spt" Status r0 r0 None;
+            370 368 Hip hipStreamGetCaptureInfo_v2 "hipStreamGetCaptureInfo_v2" Status r0 r0 None;
+            371 369 Hip hipStreamGetCaptureInfo_v2_spt "hipStreamGetCaptureInfo_v2_spt" Status r0 r0 None;
+            372 370 Hip hipStreamGetDevice "hipStreamGetDevice" Status r0 r0 None;
+            373 371 Hip hipStreamGetFlags "hipStreamGetFlags" Status r0 r0 None;
+            374 372 Hip hipStreamGetFlags_spt "hipStreamGetFlags_spt" Status r0 r0 None;
+            375 373 Hip hipStreamGetPriority "hipStreamGetPriority" Status r0 r0 None;
+            376 374 Hip hipStreamGetPriority_spt "hipStreamGetPriority_spt" Status r0 r0 None;
+            377 375 Hip hipStreamIsCapturing "hipStreamIsCapturing" Status r0 r0 None;
+            378 376 Hip hipStreamIsCapturing_spt "hipStreamIsCapturing_spt" Status r0 r0 None;
+            379 377 Hip hipStreamQuery "hipStreamQuery" Status r0 r0 None;
+            380 378 Hip hipStreamQuery_spt "hipStreamQuery_spt" Status r0 r0 None;
+            381 379 Hip hipStreamSynchronize "hipStreamSynchronize" Status r0 r0 None;
+            382 380 Hip hipStreamSynchronize_spt "hipStreamSynchronize_spt" Status r0 r0 None;
+            383 381 Hip hipStreamUpdateCaptureDependencies "hipStreamUpdateCaptureDependencies" Status r0 r0 None;
+            384 382 Hip hipStreamWaitEvent "hipStreamWaitEvent" Status r0 r0 None;
+            385 383 Hip hipStreamWaitEvent_spt "hipStreamWaitEvent_spt" Status r0 r0 None;
+            386 384 Hip hipStreamWaitValue32 "hipStreamWaitValue32" Status r0 r0 None;
+            387 385 Hip hipStreamWaitValue64 "hipStreamWaitValue64" Status r0 r0 None;
+            388 386 Hip hipStreamWriteValue32 "hipStreamWriteValue32" Status r0 r0 None;
+            389 387 Hip hipStreamWriteValue64 "hipStreamWriteValue64" Status r0 r0 None;
+            390 388 Hip hipTexObjectCreate "hipTexObjectCreate" Status none none None;
+            391 389 Hip hipTexObjectDestroy "hipTexObjectDestroy" Status none none None;
+            392 390 Hip hipTexObjectGetResourceDesc "hipTexObjectGetResourceDesc" Status none none None;
+            393 391 Hip hipTexObjectGetResourceViewDesc "hipTexObjectGetResourceViewDesc" Status none none None;
+            394 392 Hip hipTexObjectGetTextureDesc "hipTexObjectGetTextureDesc" Status none none None;
+            395 393 Hip hipTexRefGetAddress "hipTexRefGetAddress" Status r0 none None;
+            396 394 Hip hipTexRefGetAddressMode "hipTexRefGetAddressMode" Status none none None;
+            397 395 Hip hipTexRefGetFilterMode "hipTexRefGetFilterMode" Status none none None;
+            398 396 Hip hipTexRefGetFlags "hipTexRefGetFlags" Status none none None;
+            399 397 Hip hipTexRefGetFormat "hipTexRefGetFormat" Status none none None;
+            400 398 Hip hipTexRefGetMaxAnisotropy "hipTexRefGetMaxAnisotropy" Status none none None;
+            401 399 Hip hipTexRefGetMipmapFilterMode "hipTexRefGetMipmapFilterMode" Status none none None;
+            402 400 Hip hipTexRefGetMipmapLevelBias "hipTexRefGetMipmapLevelBias" Status none none None;
+            403 401 Hip hipTexRefGetMipmapLevelClamp "hipTexRefGetMipmapLevelClamp" Status none none None;
+            404 402 Hip hipTexRefSetAddress "hipTexRefSetAddress" Status r3 none None;
+            405 403 Hip hipTexRefSetAddress2D "hipTexRefSetAddress2D" Status none none None;
+            406 404 Hip hipTexRefSetAddressMode "hipTexRefSetAddressMode" Status none none None;
+            407 405 Hip hipTexRefSetArray "hipTexRefSetArray" Status none none None;
+            408 406 Hip hipTexRefSetBorderColor "hipTexRefSetBorderColor" Status none none None;
+            409 407 Hip hipTexRefSetFilterMode "hipTexRefSetFilterMode" Status none none None;
+            410 408 Hip hipTexRefSetFlags "hipTexRefSetFlags" Status none none None;
+            411 409 Hip hipTexRefSetFormat "hipTexRefSetFormat" Status none none None;
+            412 410 Hip hipTexRefSetMaxAnisotropy "hipTexRefSetMaxAnisotropy" Status none none None;
+            413 411 Hip hipTexRefSetMipmapFilterMode "hipTexRefSetMipmapFilterMode" Status none none None;
+            414 412 Hip hipTexRefSetMipmapLevelBias "hipTexRefSetMipmapLevelBias" Status none none None;
+            415 413 Hip hipTexRefSetMipmapLevelClamp "hipTexRefSetMipmapLevelClamp" Status none none None;
+            416 414 Hip hipTexRefSetMipmappedArray "hipTexRefSetMipmappedArray" Status none none None;
+            417 415 Hip hipThreadExchangeStreamCaptureMode "hipThreadExchangeStreamCaptureMode" Status none none None;
+            418 416 Hip hipUnbindTexture "hipUnbindTexture" Status none none None;
+            419 417 Hip hipUserObjectCreate "hipUserObjectCreate" Status r1 none None;
+            420 418 Hip hipUserObjectRelease "hipUserObjectRelease" Status none none None;
+            421 419 Hip hipUserObjectRetain "hipUserObjectRetain" Status none none None;
+            422 420 Hip hipWaitExternalSemaphoresAsync "hipWaitExternalSemaphoresAsync" Status r3 r3 None;
+            423 421 Hip hipChooseDeviceR0000 "hipChooseDeviceR0000" Status none none None;
+            424 422 Hip hipChooseDeviceR0600 "hipChooseDeviceR0600" Status none none None;
+            425 423 Hip hipDeviceGetTexture1DLinearMaxWidth "hipDeviceGetTexture1DLinearMaxWidth" Status r1 none None;
+            426 424 Hip hipDrvGraphAddMemFreeNode "hipDrvGraphAddMemFreeNode" Status none none None;
+            427 425 Hip hipDrvGraphAddMemcpyNode "hipDrvGraphAddMemcpyNode" Status none none None;
+            428 426 Hip hipDrvGraphAddMemsetNode "hipDrvGraphAddMemsetNode" Status none none None;
+            429 427 Hip hipDrvGraphExecMemcpyNodeSetParams "hipDrvGraphExecMemcpyNodeSetParams" Status none none None;
+            430 428 Hip hipDrvGraphExecMemsetNodeSetParams "hipDrvGraphExecMemsetNodeSetParams" Status none none None;
+            431 429 Hip hipDrvGraphMemcpyNodeGetParams "hipDrvGraphMemcpyNodeGetParams" Status none none None;
+            432 430 Hip hipDrvGraphMemcpyNodeSetParams "hipDrvGraphMemcpyNodeSetParams" Status none none None;
+            433 431 Hip hipDrvLaunchKernelEx "hipDrvLaunchKernelEx" Status r1 none None;
+            434 432 Hip hipEventRecordWithFlags "hipEventRecordWithFlags" Status r0 r1 None;
+            435 433 Hip hipExtGetLastError "hipExtGetLastError" Status none none None;
+            436 86 Hip hipExtModuleLaunchKernel "hipExtModuleLaunchKernel" Status r0 s2 None;
+            437 434 Hip hipGetDevicePropertiesR0000 "hipGetDevicePropertiesR0000" Status none none None;
+            438 435 Hip hipGetDevicePropertiesR0600 "hipGetDevicePropertiesR0600" Status none none None;
+            439 436 Hip hipGetDriverEntryPoint "hipGetDriverEntryPoint" Status none none None;
+            440 437 Hip hipGetDriverEntryPoint_spt "hipGetDriverEntryPoint_spt" Status none none None;
+            441 438 Hip hipGetFuncBySymbol "hipGetFuncBySymbol" Status none none None;
+            442 439 Hip hipGetProcAddress "hipGetProcAddress" Status none none None;
+            443 440 Hip hipGraphAddBatchMemOpNode "hipGraphAddBatchMemOpNode" Status none none None;
+            444 441 Hip hipGraphAddExternalSemaphoresSignalNode "hipGraphAddExternalSemaphoresSignalNode" Status none none None;
+            445 442 Hip hipGraphAddExternalSemaphoresWaitNode "hipGraphAddExternalSemaphoresWaitNode" Status none none None;
+            446 443 Hip hipGraphAddNode "hipGraphAddNode" Status none none None;
+            447 444 Hip hipGraphBatchMemOpNodeGetParams "hipGraphBatchMemOpNodeGetParams" Status none none None;
+            448 445 Hip hipGraphBatchMemOpNodeSetParams "hipGraphBatchMemOpNodeSetParams" Status none none None;
+            449 446 Hip hipGraphExecBatchMemOpNodeSetParams "hipGraphExecBatchMemOpNodeSetParams" Status none none None;
+            450 447 Hip hipGraphExecExternalSemaphoresSignalNodeSetParams "hipGraphExecExternalSemaphoresSignalNodeSetParams" Status none none None;
+            451 448 Hip hipGraphExecExternalSemaphoresWaitNodeSetParams "hipGraphExecExternalSemaphoresWaitNodeSetParams" Status none none None;
+            452 449 Hip hipGraphExecGetFlags "hipGraphExecGetFlags" Status r0 none None;
+            453 450 Hip hipGraphExecNodeSetParams "hipGraphExecNodeSetParams" Status r0 none None;
+            454 451 Hip hipGraphExternalSemaphoresSignalNodeGetParams "hipGraphExternalSemaphoresSignalNodeGetParams" Status none none None;
+            455 452 Hip hipGraphExternalSemaphoresSignalNodeSetParams "hipGraphExternalSemaphoresSignalNodeSetParams" Status none none None;
+            456 453 Hip hipGraphExternalSemaphoresWaitNodeGetParams "hipGraphExternalSemaphoresWaitNodeGetParams" Status none none None;
+            457 454 Hip hipGraphExternalSemaphoresWaitNodeSetParams "hipGraphExternalSemaphoresWaitNodeSetParams" Status none none None;
+            458 455 Hip hipGraphInstantiateWithParams "hipGraphInstantiateWithParams" Status none none None;
+            459 456 Hip hipGraphNodeSetParams "hipGraphNodeSetParams" Status none none None;
+            460 193 Hip hipHccModuleLaunchKernel "hipHccModuleLaunchKernel" Status r0 s2 None;
+            461 457 Hip hipKernelGetLibrary "hipKernelGetLibrary" Status none none None;
+            462 458 Hip hipKernelGetName "hipKernelGetName" Status none none None;
+            463 459 Hip hipLaunchKernelExC "hipLaunchKernelExC" Status none none None;
+            464 460 Hip hipLibraryEnumerateKernels "hipLibraryEnumerateKernels" Status none none None;
+            465 461 Hip hipLibraryGetKernel "hipLibraryGetKernel" Status none none None;
+            466 462 Hip hipLibraryGetKernelCount "hipLibraryGetKernelCount" Status none none None;
+            467 463 Hip hipLibraryLoadData "hipLibraryLoadData" Status none none None;
+            468 464 Hip hipLibraryLoadFromFile "hipLibraryLoadFromFile" Status none none None;
+            469 465 Hip hipLibraryUnload "hipLibraryUnload" Status none none None;
+            470 466 Hip hipLinkAddData "hipLinkAddData" Status r3 none None;
+            471 467 Hip hipLinkAddFile "hipLinkAddFile" Status none none None;
+            472 468 Hip hipLinkComplete "hipLinkComplete" Status none none None;
+            473 469 Hip hipLinkCreate "hipLinkCreate" Status none none None;
+            474 470 Hip hipLinkDestroy "hipLinkDestroy" Status none none None;
+            475 471 Hip hipMemAdvise_v2 "hipMemAdvise_v2" Status r1 none None;
+            476 472 Hip hipMemGetHandleForAddressRange "hipMemGetHandleForAddressRange" Status r2 none None;
+            477 473 Hip hipMemPrefetchAsync_v2 "hipMemPrefetchAsync_v2" Status r1 r4 None;
+            478 474 Hip hipMemcpy2DArrayToArray "hipMemcpy2DArrayToArray" Status r0 null None;
+            479 475 Hip hipMemcpy3DBatchAsync "hipMemcpy3DBatchAsync" Status r4 r4 None;
+            480 476 Hip hipMemcpy3DPeer "hipMemcpy3DPeer" Status none null None;
+            481 477 Hip hipMemcpy3DPeerAsync "hipMemcpy3DPeerAsync" Status r1 r1 None;
+            482 478 Hip hipMemcpyAtoA "hipMemcpyAtoA" Status r4 null None;
+            483 479 Hip hipMemcpyAtoD "hipMemcpyAtoD" Status r3 null None;
+            484 480 Hip hipMemcpyAtoHAsync "hipMemcpyAtoHAsync" Status r3 r4 None;
+            485 481 Hip hipMemcpyBatchAsync "hipMemcpyBatchAsync" Status r3 s2 None;
+            486 482 Hip hipMemcpyDtoA "hipMemcpyDtoA" Status r3 null None;
+            487 483 Hip hipMemcpyHtoAAsync "hipMemcpyHtoAAsync" Status r3 r4 None;
+            488 484 Hip hipMemsetD2D16 "hipMemsetD2D16" Status r0 null None;
+            489 485 Hip hipMemsetD2D16Async "hipMemsetD2D16Async" Status r0 r5 None;
+            490 486 Hip hipMemsetD2D32 "hipMemsetD2D32" Status r0 null None;
+            491 487 Hip hipMemsetD2D32Async "hipMemsetD2D32Async" Status r0 r5 None;
+            492 488 Hip hipMemsetD2D8 "hipMemsetD2D8" Status r0 null None;
+            493 489 Hip hipMemsetD2D8Async "hipMemsetD2D8Async" Status r0 r5 None;
+            494 490 Hip hipModuleGetFunctionCount "hipModuleGetFunctionCount" Status none none None;
+            495 491 Hip hipModuleLoadFatBinary "hipModuleLoadFatBinary" Status none none None;
+            496 492 Hip hipOccupancyAvailableDynamicSMemPerBlock "hipOccupancyAvailableDynamicSMemPerBlock" Status r1 none None;
+            497 493 Hip hipSetValidDevices "hipSetValidDevices" Status none none None;
+            498 494 Hip hipStreamBatchMemOp "hipStreamBatchMemOp" Status r0 r0 None;
+            499 495 Hip hipStreamBeginCaptureToGraph "hipStreamBeginCaptureToGraph" Status r0 r0 None;
+            500 496 Hip hipStreamCopyAttributes "hipStreamCopyAttributes" Status r0 r0 None;
+            501 497 Hip hipStreamGetAttribute "hipStreamGetAttribute" Status r0 r0 None;
+            502 498 Hip hipStreamGetId "hipStreamGetId" Status r0 r0 None;
+            503 499 Hip hipStreamSetAttribute "hipStreamSetAttribute" Status r0 r0 None;
+            504 500 Hip hipTexRefGetArray "hipTexRefGetArray" Status none none None;
+            505 501 Hip hipTexRefGetBorderColor "hipTexRefGetBorderColor" Status none none None;
+            506 502 Hip hipTexRefGetMipMappedArray "hipTexRefGetMipMappedArray" Status none none None;
+            507 0 Compiler __hipPopCallConfiguration "__hipPopCallConfiguration" Status none none None;
+            508 1 Compiler __hipPushCallConfiguration "__hipPushCallConfiguration" Status none none None;
+            509 2 Compiler __hipRegisterFatBinary "__hipRegisterFatBinary" Other none none None;
+            510 3 Compiler __hipRegisterFunction "__hipRegisterFunction" Other none none None;
+            511 4 Compiler __hipRegisterManagedVar "__hipRegisterManagedVar" Other none none None;
+            512 5 Compiler __hipRegisterSurface "__hipRegisterSurface" Other none none None;
+            513 6 Compiler __hipRegisterTexture "__hipRegisterTexture" Other none none None;
+            514 7 Compiler __hipRegisterVar "__hipRegisterVar" Other none none None;
+            515 8 Compiler __hipUnregisterFatBinary "__hipUnregisterFatBinary" Other none none None;
+        }
+    };
+}
+
+macro_rules! place {
+    (none) => {
+        Place::None
+    };
+    (null) => {
+        Place::Null
+    };
+    (thread) => {
+        Place::PerThread
+    };
+    (r0) => {
+        Place::Register(0)
+    };
+    (r1) => {
+        Place::Register(1)
+    };
+    (r2) => {
+        Place::Register(2)
+    };
+    (r3) => {
+        Place::Register(3)
+    };
+    (r4) => {
+        Place::Register(4)
+    };
+    (r5) => {
+        Place::Register(5)
+    };
+    (s0) => {
+        Place::Stack(0)
+    };
+    (s1) => {
+        Place::Stack(1)
+    };
+    (s2) => {
+        Place::Stack(2)
+    };
+    (s3) => {
+        Place::Stack(3)
+    };
+    (s4) => {
+        Place::Stack(4)
+    };
+    (s5) => {
+        Place::Stack(5)
+    };
+    (s6) => {
+        Place::Stack(6)
+    };
+    (s7) => {
+        Place::Stack(7)
+    };
+}
+
+macro_rules! table {
+    ($($index:literal $op:literal $domain:ident $symbol:ident $name:literal $returns:ident $arg:ident $stream:ident $effect:ident;)*) => {
+        /// Rows of the table.
+        pub const COUNT: usize = [$($index),*].len();
+
+        /// The table.
+        pub static FUNCTIONS: [Function; COUNT] = [$(
+            Function {
+                symbol: concat!(stringify!($symbol), "\0"),
+                name: $name,
+                op: $op,
+                domain: Domain::$domain,
+                returns: Returns::$returns,
+                argument: place!($arg),
+                stream: place!($stream),
+                effect: Effect::$effect,
+            },
+        )*];
+
+        #[cfg(test)]
+        const INDICES: [usize; COUNT] = [$($index),*];
+    };
+}
+
+functions!(table);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_are_numbered_in_order() {
+        assert!(INDICES.iter().copied().eq(0..COUNT));
+    }
+
+    #[test]
+    fn an_operation_has_one_name() {
+        for one in &FUNCTIONS {
+            for other in FUNCTIONS.iter().filter(|f| f.domain == one.domain) {
+                assert_eq!(one.op == other.op, one.name == other.name, "{} {}", one.name, other.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! HIP API calls.
+//!
+//! Two ways in. [`gate`] stands in front of every exported function, on every release: all calls that are bound by
+//! symbol, with return codes and arguments. [`tracer`] is the run-time's own callback (5.3.1 and later): it takes the
+//! calls that did not come through the gate (`dlsym` on a handle, `hipGetProcAddress`), and leaves all others alone, so
+//! nothing is recorded twice. Calls that HIP makes to itself inside a call are not recorded.
+//!
+//! Absent on purpose: 5.2's per-operation callbacks, which make every launch dearer by 0.5 µs and an interrupt. There a
+//! call bound by `dlsym` on a handle is not seen.
+
+pub mod gate;
+#[cfg(target_arch = "x86_64")]
+mod stub;
+pub mod tracer;
+
+use crate::guard::Errno;
+use crate::process::{self, Process};
+use crate::state::{self, word};
+use crate::{real, thread};
+use hip_sys::function::{self, FUNCTIONS};
+use roctop_ring::record::{Domain, OperationName};
+
+/// The record's domain.
+pub(crate) const fn domain(function: &function::Function) -> Domain {
+    match function.domain {
+        function::Domain::Hip => Domain::HIP,
+        function::Domain::Compiler => Domain::HIP_COMPILER,
+    }
+}
+
+/// The first HIP call of this process, or HSA's start under HIP. Slow path.
+#[cold]
+#[inline(never)]
+pub(crate) fn begin() {
+    let _errno = Errno::keep();
+    if thread::current().is_none() {
+        if !state::is_on(word::COLLECTOR) && process::get().is_none() && crate::config::config().is_none() {
+            state::switch_off();
+        }
+        return;
+    }
+    let Some(process) = process::get() else { return };
+    thread::aside(|| {
+        name_operations(process);
+        tracer::register(process);
+    });
+    state::switch_on(word::HIP);
+}
+
+fn name_operations(process: &Process) {
+    for function in &FUNCTIONS {
+        name(process, domain(function), function.op, function.name.as_bytes());
+    }
+}
+
+/// Tells the name of an operation.
+pub(crate) fn name(process: &Process, domain: Domain, op: u16, name: &[u8]) {
+    let fact =
+        OperationName { domain: u32::from(domain.0), op: u32::from(op), name: process.intern(name), reserved: 0 };
+    process.fact(OperationName::head(0, Domain::NONE), &fact.payload());
+}
+
+/// The loaded HIP run-time.
+pub(crate) fn library() -> Option<(real::Library, std::ffi::CString)> {
+    real::loaded("libamdhip64.so")
+}

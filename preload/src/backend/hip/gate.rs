@@ -1,0 +1,258 @@
+//! The gate: one piece of assembly through which every wrapped call goes, and the two hooks around the real function.
+//!
+//! The frame is an ordinary one with unwind tables, so that exceptions and back-traces pass. Six integer and four
+//! vector registers are kept, 128 bytes of stack arguments are copied for the real function (the longest list of HIP
+//! takes 64). A call that is not recorded goes on by a jump, as if nobody had been there.
+
+#![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
+
+use crate::backend::roctx;
+use crate::collector::{self, Call};
+use crate::guard::{Errno, wall};
+use crate::process;
+use crate::state::{self, word};
+use crate::{real, thread};
+use core::mem::{MaybeUninit, offset_of};
+use hip_sys::function::{COUNT, Effect, FUNCTIONS, Function, Place, Returns};
+use roctop_ring::session::wanted;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::{CStr, c_void};
+
+/// What the assembly keeps of a call. Its size is a multiple of 16.
+#[repr(C, align(16))]
+pub(crate) struct Frame {
+    registers: [u64; 6],
+    index: u64,
+    rax: u64,
+    vectors: [[u64; 2]; 4],
+    stack: *const u64,
+    traced: u64,
+    result: u64,
+    result_high: u64,
+    call: MaybeUninit<Call>,
+    argument: u64,
+    rest: u64,
+}
+
+const _: () = {
+    assert!(size_of::<Frame>() == 224);
+    assert!(offset_of!(Frame, index) == 48 && offset_of!(Frame, rax) == 56 && offset_of!(Frame, vectors) == 64);
+    assert!(offset_of!(Frame, stack) == 128 && offset_of!(Frame, traced) == 136 && offset_of!(Frame, result) == 144);
+};
+
+/// Comes from a stub with the function's index in r11.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn gate() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "sub rsp, 224",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], rcx",
+        "mov [rsp + 32], r8",
+        "mov [rsp + 40], r9",
+        "mov [rsp + 48], r11",
+        "mov [rsp + 56], rax",
+        "movaps [rsp + 64], xmm0",
+        "movaps [rsp + 80], xmm1",
+        "movaps [rsp + 96], xmm2",
+        "movaps [rsp + 112], xmm3",
+        "lea rax, [rbp + 16]",
+        "mov [rsp + 128], rax",
+        "mov rdi, rsp",
+        "call {enter}",
+        "mov r11, rax",
+        "mov rdi, [rsp]",
+        "mov rsi, [rsp + 8]",
+        "mov rdx, [rsp + 16]",
+        "mov rcx, [rsp + 24]",
+        "mov r8, [rsp + 32]",
+        "mov r9, [rsp + 40]",
+        "movaps xmm0, [rsp + 64]",
+        "movaps xmm1, [rsp + 80]",
+        "movaps xmm2, [rsp + 96]",
+        "movaps xmm3, [rsp + 112]",
+        "mov rax, [rsp + 56]",
+        "cmp qword ptr [rsp + 136], 0",
+        "je 2f",
+        "sub rsp, 128",
+        "movups xmm8, [rbp + 16]",
+        "movups xmm9, [rbp + 32]",
+        "movups xmm10, [rbp + 48]",
+        "movups xmm11, [rbp + 64]",
+        "movups xmm12, [rbp + 80]",
+        "movups xmm13, [rbp + 96]",
+        "movups xmm14, [rbp + 112]",
+        "movups xmm15, [rbp + 128]",
+        "movaps [rsp], xmm8",
+        "movaps [rsp + 16], xmm9",
+        "movaps [rsp + 32], xmm10",
+        "movaps [rsp + 48], xmm11",
+        "movaps [rsp + 64], xmm12",
+        "movaps [rsp + 80], xmm13",
+        "movaps [rsp + 96], xmm14",
+        "movaps [rsp + 112], xmm15",
+        "call r11",
+        "add rsp, 128",
+        "mov [rsp + 144], rax",
+        "mov [rsp + 152], rdx",
+        "movaps [rsp + 64], xmm0",
+        "movaps [rsp + 80], xmm1",
+        "mov rdi, rsp",
+        "call {exit}",
+        "mov rax, [rsp + 144]",
+        "mov rdx, [rsp + 152]",
+        "movaps xmm0, [rsp + 64]",
+        "movaps xmm1, [rsp + 80]",
+        ".cfi_remember_state",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        "2:",
+        ".cfi_restore_state",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        "jmp r11",
+        ".cfi_endproc",
+        enter = sym enter,
+        exit = sym exit,
+    )
+}
+
+/// The real functions; 0 not found yet.
+static REAL: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
+
+/// Answers for a function of a run-time that is not there: no device.
+extern "C" fn no_device() -> i32 {
+    100
+}
+
+extern "C" fn nothing() -> usize {
+    0
+}
+
+#[cold]
+#[inline(never)]
+fn resolve(index: usize) -> u64 {
+    let _errno = Errno::keep();
+    let Some(function) = FUNCTIONS.get(index) else { return no_device as *const () as u64 };
+    let found = wall(None, || {
+        let name = CStr::from_bytes_with_nul(function.symbol.as_bytes()).ok()?;
+        // The run-time may be in a scope of its own, when something opened it locally.
+        thread::aside(|| real::next(name).or_else(|| super::library()?.0.symbol(name)))
+    });
+    match (found, function.returns) {
+        (Some(address), _) => {
+            if let Some(place) = REAL.get(index) {
+                place.store(address as u64, Ordering::Release);
+            }
+            address as u64
+        }
+        (None, Returns::Status) => no_device as *const () as u64,
+        (None, Returns::Other) => nothing as *const () as u64,
+    }
+}
+
+/// Before the real function; returns its address.
+extern "C" fn enter(frame: &mut Frame) -> *const c_void {
+    frame.traced = 0;
+    let index = frame.index as usize;
+    let real = match REAL.get(index).map_or(0, |place| place.load(Ordering::Acquire)) {
+        0 => resolve(index),
+        address => address,
+    };
+    if state::is_on(word::HIP) || is_beginning() {
+        wall((), || {
+            if let Some(function) = FUNCTIONS.get(index) {
+                record_enter(frame, function);
+            }
+        });
+    }
+    real as *const c_void
+}
+
+#[inline(always)]
+fn is_beginning() -> bool {
+    if state::word(word::HIP).load(Ordering::Relaxed) != state::COLD {
+        return false;
+    }
+    wall((), super::begin);
+    state::is_on(word::HIP)
+}
+
+#[inline(always)]
+fn record_enter(frame: &mut Frame, function: &Function) {
+    let here = std::ptr::from_ref(frame) as usize;
+    // A frame of an outer call lies above; one below was left behind by a jump over it.
+    if thread::existing().is_some_and(|thread| thread.hip_frame.get() > here) {
+        return;
+    }
+    if let Some(call) = collector::api_enter(super::domain(function), function.op, wanted::HIP_API) {
+        call.thread.hip_frame.set(here);
+        frame.argument = fetch(frame, function.argument);
+        call.thread.stream.set(match function.stream {
+            Place::None => 0,
+            place => process::get().map_or(0, |process| process.stream(fetch(frame, place), call.thread.tid())),
+        });
+        frame.call.write(call);
+        frame.traced = 1;
+    } else if function.effect == Effect::Start {
+        roctx::pause(false);
+    }
+}
+
+#[inline(always)]
+fn fetch(frame: &Frame, place: Place) -> u64 {
+    match place {
+        Place::Register(number) => frame.registers.get(usize::from(number)).copied().unwrap_or(0),
+        // SAFETY: the table says that the function has an argument there, so the caller put it there.
+        Place::Stack(number) => unsafe { *frame.stack.add(usize::from(number)) },
+        Place::PerThread => 2,
+        Place::None | Place::Null => 0,
+    }
+}
+
+/// After the real function.
+extern "C" fn exit(frame: &mut Frame) {
+    wall((), || {
+        // SAFETY: the assembly comes here only when `enter` set `traced`, and then it wrote the call.
+        let call = unsafe { frame.call.assume_init_ref() };
+        let Some(function) = FUNCTIONS.get(frame.index as usize) else { return };
+        // A forked child returning from its parent's call has no ring of that call.
+        if thread::existing().is_none_or(|thread| !std::ptr::eq(thread, call.thread)) {
+            return;
+        }
+        call.thread.hip_frame.set(0);
+        call.thread.stream.set(0);
+        let status = (function.returns == Returns::Status).then_some(frame.result as i32);
+        collector::api_exit(call, status, frame.argument);
+        if function.effect != Effect::None && status == Some(0) {
+            take_part(function.effect, frame, call.thread.tid());
+        }
+    });
+}
+
+#[cold]
+fn take_part(effect: Effect, frame: &Frame, tid: u32) {
+    let _errno = Errno::keep();
+    let Some(process) = process::get() else { return };
+    let [first, ..] = frame.registers;
+    match effect {
+        Effect::StreamCreate if first != 0 => {
+            // SAFETY: the call succeeded, so its first argument points to the new stream's handle.
+            let handle = unsafe { *(first as *const u64) };
+            process.stream(handle, tid);
+        }
+        Effect::StreamDestroy => process.stream_destroyed(first, tid),
+        Effect::Start => roctx::pause(false),
+        Effect::Stop => roctx::pause(true),
+        _ => {}
+    }
+}

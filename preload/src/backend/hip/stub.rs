@@ -1,0 +1,22 @@
+//! The exported functions: each loads its index and goes to the gate. Nothing of a call's arguments is touched.
+
+#![expect(unsafe_code, reason = "functions without a signature of their own")]
+#![expect(non_snake_case, reason = "the names are HIP's")]
+#![expect(clippy::missing_safety_doc, reason = "each is the HIP function of its name, with its contract")]
+
+use core::arch::naked_asm;
+
+macro_rules! stubs {
+    ($($index:literal $op:literal $domain:ident $symbol:ident $name:literal $returns:ident $arg:ident $stream:ident $effect:ident;)*) => {
+        $(
+            #[doc = concat!("`", $name, "`.")]
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn $symbol() {
+                naked_asm!("mov r11d, {index}", "jmp {gate}", index = const $index, gate = sym super::gate::gate)
+            }
+        )*
+    };
+}
+
+hip_sys::functions!(stubs);
