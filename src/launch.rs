@@ -6,11 +6,12 @@
 
 use crate::embedded::Installed;
 use anyhow::{Context, Result, anyhow};
-use roctop_ring::session::ENV_SESSION;
+use roctop_ring::session::{ENV_DEMO, ENV_SESSION};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
@@ -20,6 +21,8 @@ use std::process::{Command, Stdio};
 
 /// First argument that makes roctop the trampoline.
 pub const TRAMPOLINE: &str = "__launch";
+/// First argument that makes roctop the demo's worker.
+pub const DEMO: &str = "__demo";
 /// First argument that makes roctop end itself by a signal, with no handler left from its earlier life.
 pub const DIE: &str = "__die";
 
@@ -181,7 +184,7 @@ pub fn trampoline(arguments: &[OsString]) -> u8 {
     match become_program(arguments) {
         Ok(never) => match never {},
         Err(error) => {
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("roctop: {error:#}\n").as_bytes());
+            let _ = writeln!(std::io::stderr(), "roctop: {error:#}");
             126
         }
     }
@@ -225,6 +228,31 @@ pub fn die_here(signal: i32) -> u8 {
         }
     }
     128u8.wrapping_add(signal as u8)
+}
+
+/// True when this process was started as the demo's worker.
+pub fn is_demo() -> bool {
+    std::env::args_os().nth(1).is_some_and(|word| word == OsStr::new(DEMO))
+}
+
+/// The demo's worker: the collector in it makes the records; here are the lines that such a program prints.
+pub fn demo_worker() -> u8 {
+    let seconds = std::env::var(ENV_DEMO).ok().and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
+    let started = std::time::Instant::now();
+    let mut epoch = 0u32;
+    let _ = writeln!(std::io::stdout(), "demo: a made-up training loop; nothing here runs on a GPU");
+    loop {
+        let left = if seconds > 0.0 { seconds - started.elapsed().as_secs_f64() } else { 1.0 };
+        if left <= 0.0 {
+            return 0;
+        }
+        std::thread::sleep(std::time::Duration::from_secs_f64(left.min(1.0)));
+        epoch += 1;
+        let loss = 8.0 / f64::from(epoch + 1).sqrt();
+        if writeln!(std::io::stdout(), "epoch {epoch:4}  loss {loss:.4}").is_err() {
+            return 0;
+        }
+    }
 }
 
 /// The words after the trampoline's first argument, from the process's own.

@@ -1,4 +1,65 @@
-//! roctop: parse, run, exit code.
+//! roctop: parse, act, exit code.
 #![forbid(unsafe_code)]
 
-fn main() {}
+use clap::{CommandFactory, Parser};
+use roctop::cli::{Action, Cli};
+use roctop::{launch, run};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(arguments) = launch::trampoline_arguments() {
+        return launch::trampoline(&arguments).into();
+    }
+    if let Some(signal) = launch::die_argument() {
+        return launch::die_here(signal).into();
+    }
+    if launch::is_demo() {
+        return launch::demo_worker().into();
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            // A closed standard output is no failure of ours.
+            let _ = error.print();
+            return code.into();
+        }
+    };
+    match act(cli) {
+        Ok(code) => code.into(),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            run::tell(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn act(cli: Cli) -> anyhow::Result<u8> {
+    use roctop::action;
+    match cli.action {
+        None => action::run(cli.run),
+        Some(Action::Run(options)) => action::run(options),
+        Some(Action::Demo(options)) => action::demo(&options),
+        Some(Action::Record(options)) => action::record(options),
+        Some(Action::Open(options)) => action::open(&options),
+        Some(Action::Export(options)) => action::export(&options),
+        Some(Action::Summary(options)) => action::summary(&options),
+        Some(Action::Devices(options)) => action::devices(&options),
+        Some(Action::Doctor(options)) => action::doctor(&options),
+        Some(Action::Completions { shell }) => {
+            clap_complete::generate(shell, &mut Cli::command(), "roctop", &mut std::io::stdout());
+            Ok(0)
+        }
+        Some(Action::Man) => {
+            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+            Ok(0)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

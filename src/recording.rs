@@ -13,6 +13,8 @@ pub use writer::Recorder;
 
 /// Name of the file that says what the directory is.
 pub const MANIFEST: &str = "roctop.json";
+/// Name of the file that holds the driver's topology at the start.
+pub const TOPOLOGY: &str = "topology.json";
 /// Layout of recordings; raised when older releases cannot read them.
 pub const FORMAT: u32 = 1;
 /// Ending of segment files.

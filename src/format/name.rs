@@ -161,7 +161,7 @@ mod tests {
             ),
             ("void (anonymous namespace)::softmax<float, 128>(float*)", "softmax<float, 128>"),
             ("ns::S::operator()(int) const", "operator()"),
-            ("bool ns::operator< <int>(int)", "operator< <int>"),
+            ("bool ns::operator< <int>(int)", "operator< <…>"),
             ("__amd_rocclr_fillBufferAligned", "__amd_rocclr_fillBufferAligned"),
             ("void layer_norm<__hip_bfloat16, 4096>(T*) [clone .kd]", "layer_norm<__hip_bfloat16, 4096>"),
             ("", ""),

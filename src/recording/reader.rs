@@ -1,11 +1,12 @@
 //! Reads a recording back as the raw things that were written down.
 
 use super::block::{self, HEADER, Head, Kind, MAGIC};
-use super::{FORMAT, MANIFEST, SEGMENT};
+use super::{FORMAT, MANIFEST, SEGMENT, TOPOLOGY};
 use crate::clock::Sample;
 use crate::decode::Decoder;
 use crate::item::{Exit, Item, LossReason, ProcessId};
 use crate::raw::{Raw, RawSink};
+use crate::topology::Node;
 use anyhow::{Context, Result, bail};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
@@ -54,6 +55,12 @@ impl Recording {
     /// The command line that was recorded.
     pub fn command(&self) -> &[String] {
         &self.command
+    }
+
+    /// The driver's topology when the recording began; empty when it is not known.
+    pub fn nodes(&self) -> Vec<Node> {
+        let text = std::fs::read_to_string(self.path.join(TOPOLOGY)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
     }
 
     /// Delivers everything to `sink`; returns what was damaged.

@@ -1,9 +1,10 @@
 //! Writes a recording: collects records by thread and flushes them as blocks, all the time.
 
 use super::block::{self, Kind, Owner};
-use super::{FORMAT, MANIFEST, SEGMENT};
+use super::{FORMAT, MANIFEST, SEGMENT, TOPOLOGY};
 use crate::item::{Exit, ProcessId};
 use crate::raw::{Raw, RawSink};
+use crate::topology::Node;
 use anyhow::{Context, Result, bail};
 use roctop_ring::reader::OpenWork;
 use roctop_ring::record::Slot;
@@ -33,7 +34,7 @@ impl Recorder {
     /// Makes the recording's directory and its first segment.
     ///
     /// Errors: the directory exists and is not empty, or cannot be made.
-    pub fn create(path: &Path, command: &[String]) -> Result<Self> {
+    pub fn create(path: &Path, command: &[String], nodes: &[Node]) -> Result<Self> {
         if let Ok(mut entries) = std::fs::read_dir(path)
             && entries.next().is_some()
         {
@@ -48,6 +49,7 @@ impl Recorder {
         });
         let text = serde_json::to_string_pretty(&manifest)?;
         std::fs::write(path.join(MANIFEST), text + "\n").with_context(|| format!("cannot write to {}", path.display()))?;
+        std::fs::write(path.join(TOPOLOGY), serde_json::to_string_pretty(nodes)? + "\n")?;
         let segment = path.join(format!("segment-000001.{SEGMENT}"));
         let file = File::create_new(&segment).with_context(|| format!("cannot make {}", segment.display()))?;
         Ok(Self {

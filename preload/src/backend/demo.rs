@@ -47,7 +47,7 @@ const MEMCPY: u16 = 6;
 struct Kernel(&'static str, u64, [u32; 3], [u16; 3], u32);
 
 const KERNELS: [Kernel; 9] = [
-    Kernel("_Z14embedding_fwdIDF16_EvPT_PKS0_PKii", 84_000, [65536, 1, 1], [256, 1, 1], 0),
+    Kernel("_Z13embedding_fwdIDF16_EvPT_PKS0_PKii", 84_000, [65536, 1, 1], [256, 1, 1], 0),
     Kernel("_Z14layer_norm_fwdIDF16_Li4096EEvPT_PKS0_S3_S3_f", 55_000, [262_144, 1, 1], [256, 1, 1], 4096),
     Kernel("Cijk_Alik_Bljk_HHS_BH_MT256x128x64_MI32x32x8x1_SE_1LDSB0", 541_000, [131_072, 4, 1], [256, 1, 1], 65536),
     Kernel("_Z13fmha_fwd_bf16ILi128ELb1EEvPvPKvS2_S2_if", 562_000, [49152, 16, 1], [256, 1, 1], 32768),

@@ -1,0 +1,155 @@
+//! What each subcommand does: options in, exit code out.
+
+use crate::cli;
+use crate::export::csv::{Output, export as export_csv};
+use crate::export::run::Run;
+use crate::launch::{NotStarted, Program};
+use crate::model::{Fresh, Mode, Options, Snapshot, Store};
+use crate::recording::{Recording, Replay};
+use crate::run::{Job, headless, pass_on, tell};
+use crate::{doctor, screen, summary as tables, topology};
+use anyhow::{Result, bail};
+use roctop_ring::session::ENV_DEMO;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// `roctop APP`: live on a terminal, else headless with a summary.
+pub fn run(options: cli::Run) -> Result<u8> {
+    if options.words.is_empty() {
+        bail!("name a program to watch, or see 'roctop --help'; 'roctop demo' shows the screen without one");
+    }
+    let job = Job { ring_slots: options.ring.ring, ..Job::default() };
+    start(&options.words, &job, !options.no_ui && std::io::stdout().is_terminal(), &options.look)
+}
+
+/// `roctop demo`: the built-in workload.
+pub fn demo(options: &cli::Demo) -> Result<u8> {
+    if !options.seconds.is_finite() || options.seconds < 0.0 {
+        bail!("--seconds takes a number from 0 on, not {}", options.seconds);
+    }
+    let own = std::env::current_exe()?;
+    let job = Job {
+        variables: vec![(ENV_DEMO.into(), options.seconds.to_string().into())],
+        ..Job::default()
+    };
+    let words = [own.into_os_string(), OsString::from(crate::launch::DEMO)];
+    start(&words, &job, !options.no_ui && std::io::stdout().is_terminal(), &options.look)
+}
+
+fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<u8> {
+    let program = match Program::find(words) {
+        Ok(program) => program,
+        Err(NotStarted { code, reason }) => {
+            tell(&reason);
+            return Ok(code);
+        }
+    };
+    let exit = if live { screen::live(&program, job, look)? } else { headless(&program, job)? };
+    Ok(pass_on(exit))
+}
+
+/// `roctop record`: headless, into a recording.
+pub fn record(options: cli::Record) -> Result<u8> {
+    let job = Job { recording: Some(options.output), ring_slots: options.ring.ring, ..Job::default() };
+    let look = cli::Look { theme: None, color: cli::Color::Auto, filter: None };
+    start(&options.words, &job, false, &look)
+}
+
+/// `roctop open`: the screen on recordings.
+pub fn open(options: &cli::Open) -> Result<u8> {
+    let recordings = options.recordings.iter().map(|path| Recording::open(path)).collect::<Result<Vec<_>>>()?;
+    if !std::io::stdout().is_terminal() {
+        bail!("'roctop open' needs a terminal; 'roctop summary' prints tables");
+    }
+    screen::replay(&recordings, &options.look)?;
+    Ok(0)
+}
+
+/// `roctop export`: files.
+pub fn export(options: &cli::Export) -> Result<u8> {
+    let recording = Recording::open(&options.recording)?;
+    let mut whole = Run::default();
+    let replay = recording.items(&mut |items| items.into_iter().for_each(|item| whole.add(item)))?;
+    warn_of_damage(recording.path(), replay);
+    let output = Output { directory: options.directory.clone(), name: options.output.clone() };
+    for format in &options.format {
+        match format {
+            cli::Format::Csv => {
+                let made = export_csv(&whole, &recording.nodes(), &output)?;
+                for path in &made {
+                    writeln!(std::io::stdout(), "{}", path.display())?;
+                }
+                if made.is_empty() {
+                    tell("the recording holds no records, so no file was written");
+                }
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// `roctop summary`: tables.
+pub fn summary(options: &cli::Summary) -> Result<u8> {
+    let recordings = options.recordings.iter().map(|path| Recording::open(path)).collect::<Result<Vec<_>>>()?;
+    for recording in &recordings {
+        let snapshot = load(recording)?;
+        let mut out = std::io::stdout().lock();
+        match options.format {
+            cli::SummaryFormat::Table => tables::write_table(&snapshot, &mut out)?,
+            cli::SummaryFormat::Json => writeln!(out, "{:#}", tables::json(&snapshot))?,
+        }
+    }
+    Ok(0)
+}
+
+fn load(recording: &Recording) -> Result<Arc<Snapshot>> {
+    let options = Options { mode: Mode::Replay, title: recording.command().join(" "), ..Options::default() };
+    let mut store = Store::new(options);
+    let replay = recording.items(&mut |items| store.apply_all(&items))?;
+    warn_of_damage(recording.path(), replay);
+    Ok(store.snapshot(Fresh::All))
+}
+
+pub(crate) fn warn_of_damage(path: &Path, replay: Replay) {
+    if replay.damaged > 0 {
+        tell(&format!("{}: {} damaged stretches were passed over", path.display(), replay.damaged));
+    } else if !replay.finished {
+        tell(&format!("{}: the recording was not finished; what was written is shown", path.display()));
+    }
+}
+
+/// `roctop devices`: the driver's topology.
+pub fn devices(options: &cli::Devices) -> Result<u8> {
+    let nodes = topology::read(&options.root);
+    let mut out = std::io::stdout().lock();
+    if options.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&nodes)?)?;
+        return Ok(0);
+    }
+    if nodes.is_empty() {
+        let place = options.root.join(topology::KFD_TOPOLOGY);
+        bail!("no agents: {} is not there or holds nothing; is the amdgpu driver loaded?", place.display());
+    }
+    writeln!(out, "{:>4}  {:4} {:10} {:>5} {:>6} {:>10}  MODEL", "NODE", "KIND", "NAME", "CUS", "WAVE", "MEMORY GiB")?;
+    for node in &nodes {
+        let gpu = node.is_gpu();
+        let name = if gpu { node.name() } else { "–".into() };
+        let simds = node.property("simd_per_cu").max(1);
+        let units = if gpu { node.property("simd_count") / simds } else { node.property("cpu_cores_count") };
+        let wave = if gpu { node.property("wave_front_size").to_string() } else { "–".into() };
+        let memory = node.memory as f64 / f64::from(1 << 30);
+        let model = if gpu { &node.model } else { &node.cpu_model };
+        let kind = if gpu { "GPU" } else { "CPU" };
+        writeln!(out, "{:>4}  {kind:4} {name:10} {units:>5} {wave:>6} {memory:>10.1}  {model}", node.id)?;
+    }
+    Ok(0)
+}
+
+/// `roctop doctor`: what will work.
+pub fn doctor(options: &cli::Doctor) -> Result<u8> {
+    let report = doctor::examine(options.app.as_deref());
+    report.write(&mut std::io::stdout().lock())?;
+    Ok(u8::from(!report.is_well()))
+}

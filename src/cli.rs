@@ -1,0 +1,255 @@
+//! The command line as typed.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Live terminal profiling viewer for AMD ROCm applications.
+///
+/// `roctop ./app` runs the program and shows its kernels, copies, API calls and markers while it runs.
+#[derive(Debug, Parser)]
+#[command(name = "roctop", version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "Examples:
+  roctop ./app -n 100                    watch a program
+  roctop demo                            see the screen without ROCm and without a GPU
+  roctop record -o run -- ./app          record without a screen (also under mpirun and srun)
+  roctop open run                        look at a recording
+  roctop export run --format csv -d out  files as rocprofv3 names them
+  roctop summary run                     tables on standard output
+
+Exit code: the program's own; the same signal if a signal ended it; 1 own failure, 2 usage, 126 and 127 as env.")]
+pub struct Cli {
+    /// What to do instead of running a program.
+    #[command(subcommand)]
+    pub action: Option<Action>,
+    /// How to run a program.
+    #[command(flatten)]
+    pub run: Run,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Run a program and watch it (the same as naming it directly).
+    Run(Run),
+    /// Watch a built-in training loop: the real collector, ring and screen; no ROCm and no GPU needed.
+    Demo(Demo),
+    /// Run a program without a screen and write a recording.
+    Record(Record),
+    /// Look at recordings.
+    Open(Open),
+    /// Write a recording's records to files that other tools read.
+    Export(Export),
+    /// Print tables of a recording.
+    Summary(Summary),
+    /// List the agents of this machine.
+    Devices(Devices),
+    /// Tell what will work here, and why not.
+    Doctor(Doctor),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page.
+    Man,
+}
+
+/// Options of a run.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// No screen: print a summary on standard error when the program ends.
+    #[arg(long)]
+    pub no_ui: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub look: Look,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub ring: Ring,
+    /// The program and its arguments.
+    #[arg(trailing_var_arg = true, value_name = "APP ARGS", required = false)]
+    pub words: Vec<OsString>,
+}
+
+/// How the screen looks.
+#[derive(Clone, Debug, Args)]
+pub struct Look {
+    /// Theme: dark, light, mono, or the path of a theme's file.
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// When to use colours.
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// Filter to start with, in the language of `/`.
+    #[arg(long, value_name = "EXPR")]
+    pub filter: Option<String>,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// By terminal, NO_COLOR and CLICOLOR_FORCE.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Sizes of the rings.
+#[derive(Clone, Debug, Args)]
+pub struct Ring {
+    /// Bytes of a thread's ring, as 256K, 1M, 4M (a power of two).
+    #[arg(long, value_name = "SIZE", value_parser = ring_slots)]
+    pub ring: Option<u64>,
+}
+
+/// Options of a recording.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// Directory of the recording; must not exist, or be empty.
+    #[arg(short, long, value_name = "REC")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub ring: Ring,
+    /// The program and its arguments.
+    #[arg(trailing_var_arg = true, value_name = "APP ARGS", required = true)]
+    pub words: Vec<OsString>,
+}
+
+/// Options of the demo.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// End after this many seconds; 0 goes on until told to stop.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    pub seconds: f64,
+    /// No screen: print a summary on standard error when it ends.
+    #[arg(long)]
+    pub no_ui: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub look: Look,
+}
+
+/// Options of looking at recordings.
+#[derive(Debug, Args)]
+pub struct Open {
+    /// Directories of recordings.
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub look: Look,
+}
+
+/// Options of an export.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Directory of the recording.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+    /// Formats.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "csv", ignore_case = true)]
+    pub format: Vec<Format>,
+    /// Directory for the files.
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub directory: PathBuf,
+    /// Beginning of each file's name; the process id when not given.
+    #[arg(short, long, value_name = "NAME")]
+    pub output: Option<String>,
+}
+
+/// File formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// CSV files with rocprofv3's columns.
+    Csv,
+}
+
+/// Options of a summary.
+#[derive(Debug, Args)]
+pub struct Summary {
+    /// Directories of recordings.
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
+    /// Format.
+    #[arg(long, value_enum, default_value_t = SummaryFormat::Table, ignore_case = true)]
+    pub format: SummaryFormat,
+}
+
+/// Formats of a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SummaryFormat {
+    /// Aligned columns.
+    Table,
+    /// JSON.
+    Json,
+}
+
+/// Options of the list of agents.
+#[derive(Debug, Args)]
+pub struct Devices {
+    /// Read the driver's files below this directory instead of `/`.
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of the doctor.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// A program to look at.
+    #[arg(value_name = "APP")]
+    pub app: Option<OsString>,
+}
+
+/// Slots of a ring of so many bytes.
+fn ring_slots(text: &str) -> Result<u64, String> {
+    let lower = text.to_ascii_lowercase();
+    let (digits, factor) = match lower.trim_end_matches('b').trim_end_matches("i") {
+        number if number.ends_with('k') => (&number[..number.len() - 1], 1u64 << 10),
+        number if number.ends_with('m') => (&number[..number.len() - 1], 1 << 20),
+        number if number.ends_with('g') => (&number[..number.len() - 1], 1 << 30),
+        number => (&lower[..number.len()], 1),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let bytes = bytes.ok_or("expected a size such as 256K, 1M or 4M")?;
+    if !(4096..=1 << 30).contains(&bytes) || !bytes.is_power_of_two() {
+        return Err("expected a power of two between 4K and 1G".into());
+    }
+    Ok(bytes / 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_the_program_belongs_to_it() {
+        let cli = Cli::try_parse_from(["roctop", "--no-ui", "./app", "--no-ui", "-x", "record"]).unwrap();
+        assert!(cli.run.no_ui);
+        assert_eq!(cli.run.words, ["./app", "--no-ui", "-x", "record"]);
+        assert!(Cli::try_parse_from(["roctop", "--nonsense", "./app"]).is_err());
+        let cli = Cli::try_parse_from(["roctop", "record", "-o", "r", "--", "./app", "-o"]).unwrap();
+        assert!(matches!(cli.action, Some(Action::Record(record)) if record.words.len() == 2));
+    }
+
+    #[test]
+    fn ring_sizes_are_powers_of_two() {
+        assert_eq!(ring_slots("1M"), Ok(16384));
+        assert_eq!(ring_slots("256KiB"), Ok(4096));
+        for wrong in ["", "x", "3M", "-1", "1", "99999999999999999999G"] {
+            assert!(ring_slots(wrong).is_err(), "{wrong}");
+        }
+    }
+}

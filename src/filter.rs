@@ -1,0 +1,321 @@
+//! The filter language: words, regular expressions and comparisons, joined by and, or, not.
+//!
+//! `gemm & dur>1ms & stream=3 !~memset` is a valid filter. The parser is total: any text gives a filter or an error
+//! with its column and what was expected. A term on a field that a thing does not have says nothing about it.
+
+mod field;
+mod parse;
+
+use regex::Regex;
+
+pub use self::field::{Field, Kind};
+
+/// A filter that was understood.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// As it was typed.
+    pub source: String,
+    expr: Option<Expr>,
+}
+
+/// Why a text is no filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Where, in characters from 0.
+    pub column: usize,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+#[derive(Clone, Debug)]
+enum Expr {
+    Or(Vec<Expr>),
+    And(Vec<Expr>),
+    Not(Box<Expr>),
+    Name(Text),
+    Number(Field, Vec<Bounds>, bool),
+    Text(Field, Vec<Text>, bool),
+}
+
+/// A stretch of numbers, each end with or without itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bounds {
+    low: f64,
+    low_included: bool,
+    high: f64,
+    high_included: bool,
+}
+
+impl Bounds {
+    /// Whether any number between `from` and `to` lies within.
+    fn meets(self, from: f64, to: f64) -> bool {
+        let above = to > self.low || (self.low_included && to >= self.low);
+        let below = from < self.high || (self.high_included && from <= self.high);
+        above && below
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Text {
+    /// Contained; in any case when the word has no capital.
+    Word(String),
+    /// Contained as it is.
+    Exact(String),
+    Regex(Regex),
+    /// Letters in this order.
+    Fuzzy(Vec<char>),
+    /// The whole text, `*` for any part, in any case.
+    Glob(String),
+}
+
+impl Text {
+    fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Word(word) if word.chars().any(char::is_uppercase) => text.contains(word.as_str()),
+            Self::Word(word) => contains_caseless(text, word),
+            Self::Exact(exact) => text.contains(exact.as_str()),
+            Self::Regex(regex) => regex.is_match(text),
+            Self::Fuzzy(letters) => {
+                let mut text = text.chars().flat_map(char::to_lowercase);
+                letters.iter().all(|letter| text.any(|c| c == *letter))
+            }
+            Self::Glob(glob) => matches_glob(glob, &text.to_lowercase()),
+        }
+    }
+}
+
+fn contains_caseless(text: &str, lower: &str) -> bool {
+    if text.is_ascii() && lower.is_ascii() {
+        let mut windows = text.as_bytes().windows(lower.len().max(1));
+        return lower.is_empty() || windows.any(|window| window.eq_ignore_ascii_case(lower.as_bytes()));
+    }
+    text.to_lowercase().contains(lower)
+}
+
+fn matches_glob(glob: &str, text: &str) -> bool {
+    let mut parts = glob.split('*');
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or("")) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// What a thing says when asked for a field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// It has no such field.
+    None,
+    /// A number in base units.
+    Number(f64),
+    /// Any of the numbers between.
+    Between(f64, f64),
+    /// A text.
+    Text(&'a str),
+}
+
+impl Value<'_> {
+    /// A whole number.
+    pub const fn whole(value: u64) -> Self {
+        Self::Number(value as f64)
+    }
+    /// A number, if there is one.
+    pub fn maybe(value: Option<u64>) -> Self {
+        value.map_or(Self::None, Self::whole)
+    }
+}
+
+/// A thing that can be filtered.
+pub trait Subject {
+    /// Whether any of its names passes the test.
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool;
+    /// Its value for a field.
+    fn value(&self, field: Field) -> Value<'_>;
+}
+
+impl Filter {
+    /// Reads a filter; an empty one lets all pass.
+    pub fn parse(source: &str) -> Result<Self, Error> {
+        let expr = parse::parse(source)?;
+        Ok(Self { source: source.trim().to_string(), expr })
+    }
+
+    /// Whether it lets all pass.
+    pub fn is_empty(&self) -> bool {
+        self.expr.is_none()
+    }
+
+    /// Whether a thing passes.
+    pub fn accepts(&self, subject: &dyn Subject) -> bool {
+        self.expr.as_ref().and_then(|expr| expr.test(subject)).unwrap_or(true)
+    }
+
+    /// Whether a thing that is only a text passes.
+    pub fn accepts_text(&self, text: &str) -> bool {
+        self.accepts(&text)
+    }
+}
+
+impl Subject for &str {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(self)
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        if field == Field::Name { Value::Text(self) } else { Value::None }
+    }
+}
+
+impl Expr {
+    /// Yes, no, or nothing to say.
+    fn test(&self, subject: &dyn Subject) -> Option<bool> {
+        match self {
+            Self::Or(parts) => join(parts.iter().map(|part| part.test(subject)), true),
+            Self::And(parts) => join(parts.iter().map(|part| part.test(subject)), false),
+            Self::Not(inner) => inner.test(subject).map(|yes| !yes),
+            Self::Name(text) => Some(subject.any_name(&|name| text.matches(name))),
+            Self::Number(field, bounds, negated) => {
+                let (from, to) = match subject.value(*field) {
+                    Value::Number(value) => (value, value),
+                    Value::Between(from, to) => (from, to),
+                    Value::None | Value::Text(_) => return None,
+                };
+                Some(bounds.iter().any(|bounds| bounds.meets(from, to)) != *negated)
+            }
+            Self::Text(Field::Name, texts, negated) => {
+                let yes = subject.any_name(&|name| texts.iter().any(|text| text.matches(name)));
+                Some(yes != *negated)
+            }
+            Self::Text(field, texts, negated) => match subject.value(*field) {
+                Value::Text(value) => Some(texts.iter().any(|text| text.matches(value)) != *negated),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// The first part that says `decisive` decides; parts with nothing to say are left out.
+fn join(parts: impl Iterator<Item = Option<bool>>, decisive: bool) -> Option<bool> {
+    let mut said = None;
+    for part in parts.flatten() {
+        if part == decisive {
+            return Some(decisive);
+        }
+        said = Some(part);
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Kernel;
+    impl Subject for Kernel {
+        fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+            test("void ns::Gemm<4>(int)") || test("_ZN2ns4GemmILi4EEEvi")
+        }
+        fn value(&self, field: Field) -> Value<'_> {
+            match field {
+                Field::Dur => Value::Between(1e6, 5e6),
+                Field::Stream => Value::Number(3.0),
+                Field::Calls => Value::Number(100.0),
+                Field::Dir => Value::Text("H2D"),
+                Field::Share => Value::Number(0.4),
+                _ => Value::None,
+            }
+        }
+    }
+
+    fn passes(source: &str) -> bool {
+        Filter::parse(source).unwrap_or_else(|e| panic!("{source}: {e:?}")).accepts(&Kernel)
+    }
+
+    #[test]
+    fn what_the_help_says_is_true() {
+        for yes in [
+            "",
+            "gemm",
+            "Gemm",
+            "gemm & dur>1ms & stream=3 !~memset",
+            "gemm<4>",
+            "\"::Gemm<4>(int)\"",
+            "/gemm<\\d>/i",
+            "~^_ZN2ns",
+            "?gmm4",
+            "stream=1,3",
+            "stream=2..4",
+            "stream=..3 stream=3..",
+            "stream!=4",
+            "dur>=5ms",
+            "dur<1.5ms",
+            "dur=2ms..3ms",
+            "calls>=100 calls<0.2k",
+            "dir=h2d | dir=d2h",
+            "dir=h*",
+            "dir~^H",
+            "dir!~D2D",
+            "!(memset | stream=4)",
+            "memset | gemm",
+            "total>1%",
+            "bw>1GB/s",
+            "name=*gemm*",
+            "memset | bytes>1GiB gemm",
+        ] {
+            assert!(passes(yes), "{yes}");
+        }
+        for no in [
+            "GEMM", "memset", "!gemm", "stream=4", "dur>5ms", "dur<1ms", "!~Gemm", "dir=d*", "gemm & memset", "total<1%",
+            "!dur>1ms", "stream!=3", "calls>100", "(gemm | memset) stream=2",
+        ] {
+            assert!(!passes(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_column() {
+        let column = |source: &str| Filter::parse(source).map(|_| ()).unwrap_err().column;
+        assert_eq!(column("gemm & "), 7);
+        assert_eq!(column("(gemm"), 5);
+        assert_eq!(column("gemm)"), 4);
+        assert_eq!(column("dur>1parsec"), 5);
+        assert_eq!(column("dur>"), 4);
+        assert_eq!(column("ümlaut dur>x"), 11);
+        assert_eq!(column("~["), 1);
+        assert_eq!(column("/abc"), 0);
+        assert_eq!(column("\"abc"), 0);
+        assert_eq!(column("bytes>1ms"), 7);
+        assert_eq!(column("| a"), 0);
+        assert_eq!(column("dir>3"), 3);
+    }
+
+    #[test]
+    fn any_text_is_a_filter_or_an_error() {
+        let alphabet: Vec<char> = "ab(&|!~/\"?=<>.,* dur1ms%é)".chars().collect();
+        let mut seed = 1u64;
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
+            let mut bits = seed;
+            for _ in 0..(seed >> 60) + 3 {
+                bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(7);
+                text.push(alphabet[(bits >> 40) as usize % alphabet.len()]);
+            }
+            match Filter::parse(&text) {
+                Ok(filter) => drop(filter.accepts(&Kernel)),
+                Err(error) => assert!(error.column <= text.chars().count(), "{text}"),
+            }
+        }
+        assert!(Filter::parse(&"(".repeat(10_000)).is_err());
+        assert!(Filter::parse(&"!".repeat(10_000)).is_err());
+    }
+}

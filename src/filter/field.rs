@@ -1,0 +1,85 @@
+//! The fields that a filter may name.
+
+/// What kind of value a field has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A number without unit.
+    Plain,
+    /// A time.
+    Time,
+    /// A size.
+    Bytes,
+    /// A bandwidth.
+    Bandwidth,
+    /// A text.
+    Text,
+}
+
+macro_rules! fields {
+    ($($Name:ident $word:literal $kind:ident $help:literal)*) => {
+        /// A field.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Field {
+            $(#[doc = $help] $Name,)*
+            /// `total` with a per cent sign: share of the whole.
+            Share,
+        }
+
+        impl Field {
+            /// All fields that can be typed, with a word of help.
+            pub const ALL: &[(Self, &str, &str)] = &[$((Self::$Name, $word, $help),)*];
+
+            /// What kind of value it has.
+            pub const fn kind(self) -> Kind {
+                match self {
+                    $(Self::$Name => Kind::$kind,)*
+                    Self::Share => Kind::Plain,
+                }
+            }
+
+            /// The field of this name.
+            pub fn of(word: &str) -> Option<Self> {
+                Self::ALL.iter().find(|field| field.1 == word).map(|field| field.0)
+            }
+
+            /// How it is typed.
+            pub fn word(self) -> &'static str {
+                Self::ALL.iter().find(|field| field.0 == self).map_or("total", |field| field.1)
+            }
+        }
+    };
+}
+
+fields! {
+    Name "name" Text "name of a kernel, operation, marker or process"
+    Mangled "mangled" Text "mangled name of a kernel"
+    Dur "dur" Time "duration of one call, kernel, copy or range"
+    Dev "dev" Plain "number of the GPU"
+    Stream "stream" Plain "number of the stream"
+    Queue "queue" Plain "number of the queue"
+    Pid "pid" Plain "process id"
+    Rank "rank" Plain "MPI rank"
+    Tid "tid" Plain "thread id"
+    Thread "thread" Text "name of the thread"
+    Dir "dir" Text "direction of a copy: h2d, d2h, d2d, h2h, fill"
+    Engine "engine" Text "engine of a copy: sdma, blit"
+    Bytes "bytes" Bytes "size of a copy"
+    Bw "bw" Bandwidth "bandwidth of a copy"
+    Err "err" Plain "errors returned"
+    Domain "domain" Text "domain of an operation: hip, hsa_core, marker"
+    Lds "lds" Bytes "LDS of a work-group"
+    Vgpr "vgpr" Plain "VGPRs of a work-item"
+    Sgpr "sgpr" Plain "SGPRs of a wave"
+    Scratch "scratch" Bytes "scratch of a work-item"
+    Grid "grid" Plain "work-items of the grid"
+    Wg "wg" Plain "work-items of a work-group"
+    Qdly "qdly" Time "time from submit to begin"
+    Calls "calls" Plain "how often"
+    Total "total" Time "sum of the durations; with % the share"
+    Avg "avg" Time "mean"
+    Min "min" Time "shortest"
+    Max "max" Time "longest"
+    P50 "p50" Time "median"
+    P95 "p95" Time "95th percentile"
+    P99 "p99" Time "99th percentile"
+}

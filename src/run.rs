@@ -1,0 +1,98 @@
+//! `roctop APP`, `roctop record` and `roctop demo`: a program from start to end.
+
+use crate::embedded;
+use crate::item::Exit;
+use crate::launch::{self, Program};
+use crate::model::{Fresh, Mode, Options, Store};
+use crate::pump::Pump;
+use crate::recording::Recorder;
+use crate::session::SessionDir;
+use crate::{summary, supervise, topology};
+use anyhow::{Context, Result};
+use roctop_ring::session::ENV_RING;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How a program is run.
+#[derive(Debug, Default)]
+pub struct Job {
+    /// Write a recording here.
+    pub recording: Option<PathBuf>,
+    /// Slots of an application thread's ring.
+    pub ring_slots: Option<u64>,
+    /// More variables for the program.
+    pub variables: Vec<(OsString, OsString)>,
+}
+
+/// Slots of a thread's ring while a recording is made, when the user sets none: 4 MiB.
+const RECORD_SLOTS: u64 = 1 << 16;
+
+/// A program about to start: its session, and what reads it.
+pub(crate) struct Prepared {
+    pub(crate) session: SessionDir,
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    pub(crate) recorder: Option<Recorder>,
+}
+
+pub(crate) fn prepare(job: &Job, words: &[String]) -> Result<Prepared> {
+    let installed = embedded::install()?;
+    let recorder = match &job.recording {
+        Some(path) => Some(Recorder::create(path, words, &topology::read(Path::new("/")))?),
+        None => None,
+    };
+    let session = SessionDir::create()?;
+    let mut variables = launch::environment(&installed, session.path());
+    let slots = job.ring_slots.or(recorder.is_some().then_some(RECORD_SLOTS));
+    variables.extend(slots.map(|slots| (OsString::from(ENV_RING), OsString::from(slots.to_string()))));
+    variables.extend(job.variables.iter().cloned());
+    Ok(Prepared { session, variables, recorder })
+}
+
+/// Runs a program without a screen; returns how it ended. With no recording a summary goes to standard error.
+pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
+    let Prepared { session, variables, recorder } = prepare(job, &program.words())?;
+    let store = recorder.is_none().then(|| {
+        let options = Options { mode: Mode::Live, title: program.words().join(" "), ..Options::default() };
+        Arc::new(Mutex::new(Store::new(options)))
+    });
+    let pump = Pump::start(session.path(), store.clone(), recorder)?;
+    let sender = pump.sender();
+    let mut pid = 0;
+    let ended = supervise::run_to_end(launch::command(program, &variables), |started| pid = started);
+    let exit = ended.as_ref().ok().map(|status| supervise::exit_of(*status));
+    if let Some(exit) = exit {
+        sender.exited(pid, exit);
+    }
+    let read = pump.stop();
+    let removed = session.remove();
+    let exit = exit.map_or_else(|| ended.map(supervise::exit_of), Ok)?;
+    if let Err(error) = read.context("the program's records could not be read to the end") {
+        tell(&format!("{error:#}"));
+    }
+    if let Err(error) = removed {
+        tell(&format!("the session {} could not be removed: {error}", session.path().display()));
+    }
+    if let Some(store) = store {
+        let snapshot = store.lock().unwrap_or_else(PoisonError::into_inner).snapshot(Fresh::All);
+        let mut error_stream = std::io::stderr().lock();
+        let _ = summary::write_table(&snapshot, &mut error_stream);
+    }
+    Ok(exit)
+}
+
+/// One line on standard error.
+pub fn tell(line: &str) {
+    // Nobody is left to be told when standard error is closed.
+    let _ = writeln!(std::io::stderr(), "roctop: {line}");
+}
+
+/// The exit code that passes on how the program ended; by a signal it does not return.
+pub fn pass_on(exit: Exit) -> u8 {
+    match exit {
+        Exit::Code(code) => code as u8,
+        Exit::Signal(signal) => launch::die_by(signal),
+        Exit::Unknown => 1,
+    }
+}

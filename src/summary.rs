@@ -1,0 +1,204 @@
+//! Tables of a run as text or JSON.
+
+use crate::item::Exit;
+use crate::model::Snapshot;
+use roctop_ring::record::direction;
+use std::io::{self, Write};
+
+const TOP: usize = 20;
+
+/// Aligned tables, largest first.
+pub fn write_table(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    let values = &snapshot.values;
+    let totals = values.totals;
+    let state = match snapshot.ended {
+        Some(Exit::Code(code)) => format!("exit {code}"),
+        Some(Exit::Signal(signal)) => format!("killed by signal {signal}"),
+        Some(Exit::Unknown) => "ended".into(),
+        None => "no record of its end".into(),
+    };
+    writeln!(out, "roctop: {} ({state}), {} s", snapshot.title, format_seconds(snapshot.elapsed()))?;
+    writeln!(
+        out,
+        "{} dispatches ({} of them the run-time's own), {} copies, {} API calls, {} markers, lost {}",
+        totals.dispatches, totals.internal, totals.copies, totals.calls, totals.markers, totals.lost
+    )?;
+    for row in &values.processes {
+        for (reason, records) in row.lost.iter().filter(|loss| loss.1 > 0) {
+            writeln!(out, "  process {}: lost {records} ({reason:?})", row.process.pid)?;
+        }
+    }
+    kernels(snapshot, out)?;
+    copies(snapshot, out)?;
+    api(snapshot, out)?;
+    open(snapshot, out)
+}
+
+fn format_seconds(nanos: u64) -> String {
+    format!("{:.3}", nanos as f64 / 1e9)
+}
+
+fn micros(nanos: Option<u64>) -> String {
+    nanos.map_or_else(|| "-".into(), |nanos| format!("{:.3}", nanos as f64 / 1e3))
+}
+
+fn kernels(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows: Vec<_> = snapshot.values.kernels.iter().filter(|row| row.numbers.stat.calls > 0).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.numbers.stat.total));
+    let all: u64 = rows.iter().map(|row| row.numbers.stat.total).sum();
+    writeln!(out, "\n{:>9} {:>12} {:>6} {:>11} {:>11} {:>11}  KERNEL", "CALLS", "TOTAL ms", "%", "AVG us", "MIN us", "MAX us")?;
+    for row in rows.iter().take(TOP) {
+        let stat = &row.numbers.stat;
+        let name = snapshot.names.kernel(row.id).map_or("?", |known| &known.kernel.name);
+        writeln!(
+            out,
+            "{:>9} {:>12.3} {:>6.1} {:>11} {:>11} {:>11}  {name}",
+            stat.calls,
+            stat.total as f64 / 1e6,
+            100.0 * stat.total as f64 / all.max(1) as f64,
+            micros(stat.average()),
+            micros(Some(stat.min)),
+            micros(Some(stat.max)),
+        )?;
+    }
+    if rows.len() > TOP {
+        writeln!(out, "          … {} more", rows.len() - TOP)?;
+    }
+    Ok(())
+}
+
+fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<_> = snapshot.values.copies.iter().filter(|row| row.stat.calls > 0).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{:>9} {:>12} {:>14} {:>11} {:>9}  COPY", "COUNT", "TOTAL ms", "BYTES", "AVG us", "GB/s")?;
+    for row in rows {
+        let bytes = row.sizes.total;
+        let rate = if row.stat.total > 0 { bytes as f64 / row.stat.total as f64 } else { 0.0 };
+        let route = snapshot.names.route_label(row.route.source, row.route.destination);
+        writeln!(
+            out,
+            "{:>9} {:>12.3} {:>14} {:>11} {:>9.2}  {} {route}",
+            row.stat.calls,
+            row.stat.total as f64 / 1e6,
+            if row.has_bytes { bytes.to_string() } else { "-".into() },
+            micros(row.stat.average()),
+            rate,
+            direction::name(row.route.direction),
+        )?;
+    }
+    Ok(())
+}
+
+fn api(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows: Vec<_> = snapshot.values.api.iter().filter(|row| row.stat.calls > 0).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.stat.total));
+    writeln!(out, "\n{:>9} {:>12} {:>11} {:>11} {:>7}  API", "CALLS", "TOTAL ms", "AVG us", "MAX us", "ERRORS")?;
+    for row in rows.iter().take(TOP) {
+        let name = snapshot.names.operation(row.id).map_or("?", |known| &known.operation.name);
+        writeln!(
+            out,
+            "{:>9} {:>12.3} {:>11} {:>11} {:>7}  {name}",
+            row.stat.calls,
+            row.stat.total as f64 / 1e6,
+            micros(row.stat.average()),
+            micros(Some(row.stat.max)),
+            row.errors
+        )?;
+    }
+    Ok(())
+}
+
+/// What was running when the program ended.
+fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    for row in &snapshot.values.processes {
+        let open = &row.open;
+        if open.calls.is_empty() && open.dispatches.is_empty() {
+            continue;
+        }
+        writeln!(out, "\nopen in process {}:", row.process.pid)?;
+        for call in open.calls.iter().take(TOP) {
+            let name = snapshot.names.operation(call.operation).map_or("?", |known| &known.operation.name);
+            writeln!(out, "  {name} on {}", snapshot.names.thread_label(call.thread))?;
+        }
+        for dispatch in open.dispatches.iter().take(TOP) {
+            let name = snapshot.names.kernel(dispatch.kernel).map_or("?", |known| &known.kernel.name);
+            writeln!(out, "  {name} on {}", snapshot.names.queue_label(dispatch.queue))?;
+        }
+    }
+    Ok(())
+}
+
+/// The same as one JSON document. Times are ns, sizes bytes; its shape is stable.
+pub fn json(snapshot: &Snapshot) -> serde_json::Value {
+    let names = &snapshot.names;
+    let kernels: Vec<_> = snapshot
+        .values
+        .kernels
+        .iter()
+        .map(|row| {
+            let stat = &row.numbers.stat;
+            serde_json::json!({
+                "name": names.kernel(row.id).map(|known| known.kernel.name.to_string()),
+                "calls": stat.calls, "total_ns": stat.total, "min_ns": stat.min, "max_ns": stat.max,
+                "average_ns": stat.average(), "p50_ns": stat.quantiles.p50, "p99_ns": stat.quantiles.p99,
+            })
+        })
+        .collect();
+    let copies: Vec<_> = snapshot
+        .values
+        .copies
+        .iter()
+        .map(|row| {
+            serde_json::json!({
+                "direction": direction::name(row.route.direction), "count": row.stat.calls,
+                "total_ns": row.stat.total, "bytes": row.has_bytes.then_some(row.sizes.total),
+            })
+        })
+        .collect();
+    let api: Vec<_> = snapshot
+        .values
+        .api
+        .iter()
+        .map(|row| {
+            serde_json::json!({
+                "name": names.operation(row.id).map(|known| known.operation.name.to_string()),
+                "calls": row.stat.calls, "total_ns": row.stat.total, "max_ns": row.stat.max, "errors": row.errors,
+            })
+        })
+        .collect();
+    let processes: Vec<_> = snapshot
+        .values
+        .processes
+        .iter()
+        .map(|row| {
+            let exit = match row.exit {
+                Some((Exit::Code(code), _)) => serde_json::json!({ "code": code }),
+                Some((Exit::Signal(signal), _)) => serde_json::json!({ "signal": signal }),
+                _ => serde_json::Value::Null,
+            };
+            serde_json::json!({
+                "pid": row.process.pid, "command": row.process.command.to_string(), "exit": exit,
+                "records": row.records, "lost": row.lost_total(),
+                "open_calls": row.open.calls.len(), "open_dispatches": row.open.dispatches.len(),
+            })
+        })
+        .collect();
+    let totals = snapshot.values.totals;
+    serde_json::json!({
+        "schema": 1,
+        "command": snapshot.title.to_string(),
+        "totals": {
+            "dispatches": totals.dispatches, "internal_dispatches": totals.internal, "copies": totals.copies,
+            "api_calls": totals.calls, "markers": totals.markers, "lost": totals.lost,
+        },
+        "processes": processes, "kernels": kernels, "copies": copies, "api": api,
+    })
+}

@@ -1,0 +1,55 @@
+//! Waits for the program and passes signals on, at the viewer's edge.
+
+use crate::item::Exit;
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// A way of ending as the items say it.
+pub fn exit_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+/// Starts the program and waits until it has ended. `started` is told its process id.
+///
+/// Signals that were meant for the program go to it: TERM, HUP, USR1, USR2, WINCH. INT and QUIT come from the terminal,
+/// which sends them to the program as well; they are passed on only when there is no terminal.
+pub fn run_to_end(command: std::process::Command, started: impl FnOnce(u32)) -> Result<ExitStatus> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let mut user1 = signal(SignalKind::user_defined1())?;
+        let mut user2 = signal(SignalKind::user_defined2())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut quit = signal(SignalKind::quit())?;
+        let has_terminal = std::fs::File::open("/dev/tty").is_ok();
+        let mut child =
+            tokio::process::Command::from(command).spawn().context("the program could not be started")?;
+        let pid = child.id().unwrap_or(0);
+        started(pid);
+        loop {
+            let (signal, from_terminal) = tokio::select! {
+                status = child.wait() => return Ok(status?),
+                _ = terminate.recv() => (Signal::TERM, false),
+                _ = hang_up.recv() => (Signal::HUP, false),
+                _ = user1.recv() => (Signal::USR1, false),
+                _ = user2.recv() => (Signal::USR2, false),
+                _ = interrupt.recv() => (Signal::INT, true),
+                _ = quit.recv() => (Signal::QUIT, true),
+            };
+            if !(from_terminal && has_terminal)
+                && let Some(pid) = Pid::from_raw(pid as i32)
+            {
+                // The program may have ended just now: then there is nobody to tell.
+                let _ = kill_process(pid, signal);
+            }
+        }
+    })
+}
