@@ -32,18 +32,36 @@ fn build(root: &Path) -> PathBuf {
     let triple = std::env::var("TARGET").expect("cargo sets TARGET");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);
-    cargo.args(["build", "--package", "roctop-preload", "--lib", "--profile", "collector", "--locked"]);
+    cargo.args([
+        "build",
+        "--package",
+        "roctop-preload",
+        "--lib",
+        "--profile",
+        "collector",
+        "--locked",
+    ]);
     cargo.arg("--target").arg(&triple).arg("--target-dir").arg(&target);
     // What the outer cargo set for this script must not steer the inner one.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
-        let ours = name.starts_with("CARGO_FEATURE_") || name.starts_with("CARGO_CFG_") || name.starts_with("CARGO_PKG_");
-        if ours || ["CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "CARGO_TARGET_DIR", "RUSTC_WORKSPACE_WRAPPER"].contains(&&*name)
+        let ours =
+            name.starts_with("CARGO_FEATURE_") || name.starts_with("CARGO_CFG_") || name.starts_with("CARGO_PKG_");
+        if ours
+            || [
+                "CARGO_ENCODED_RUSTFLAGS",
+                "RUSTFLAGS",
+                "CARGO_TARGET_DIR",
+                "RUSTC_WORKSPACE_WRAPPER",
+            ]
+            .contains(&&*name)
         {
             cargo.env_remove(&*name);
         }
     }
-    let done = cargo.status().unwrap_or_else(|error| panic!("cannot start cargo for the collector: {error}"));
+    let done = cargo
+        .status()
+        .unwrap_or_else(|error| panic!("cannot start cargo for the collector: {error}"));
     assert!(done.success(), "the collector (package roctop-preload) did not build");
     target.join(triple).join("collector").join("libroctop_preload.so")
 }

@@ -20,8 +20,16 @@ pub fn run(options: cli::Run) -> Result<u8> {
     if options.words.is_empty() {
         bail!("name a program to watch, or see 'roctop --help'; 'roctop demo' shows the screen without one");
     }
-    let job = Job { ring_slots: options.ring.ring, ..Job::default() };
-    start(&options.words, &job, !options.no_ui && std::io::stdout().is_terminal(), &options.look)
+    let job = Job {
+        ring_slots: options.ring.ring,
+        ..Job::default()
+    };
+    start(
+        &options.words,
+        &job,
+        !options.no_ui && std::io::stdout().is_terminal(),
+        &options.look,
+    )
 }
 
 /// `roctop demo`: the built-in workload.
@@ -35,7 +43,12 @@ pub fn demo(options: &cli::Demo) -> Result<u8> {
         ..Job::default()
     };
     let words = [own.into_os_string(), OsString::from(crate::launch::DEMO)];
-    start(&words, &job, !options.no_ui && std::io::stdout().is_terminal(), &options.look)
+    start(
+        &words,
+        &job,
+        !options.no_ui && std::io::stdout().is_terminal(),
+        &options.look,
+    )
 }
 
 fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<u8> {
@@ -46,20 +59,36 @@ fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<
             return Ok(code);
         }
     };
-    let exit = if live { screen::live(&program, job, look)? } else { headless(&program, job)? };
+    let exit = if live {
+        screen::live(&program, job, look)?
+    } else {
+        headless(&program, job)?
+    };
     Ok(pass_on(exit))
 }
 
 /// `roctop record`: headless, into a recording.
 pub fn record(options: cli::Record) -> Result<u8> {
-    let job = Job { recording: Some(options.output), ring_slots: options.ring.ring, ..Job::default() };
-    let look = cli::Look { theme: None, color: cli::Color::Auto, filter: None };
+    let job = Job {
+        recording: Some(options.output),
+        ring_slots: options.ring.ring,
+        ..Job::default()
+    };
+    let look = cli::Look {
+        theme: None,
+        color: cli::Color::Auto,
+        filter: None,
+    };
     start(&options.words, &job, false, &look)
 }
 
 /// `roctop open`: the screen on recordings.
 pub fn open(options: &cli::Open) -> Result<u8> {
-    let recordings = options.recordings.iter().map(|path| Recording::open(path)).collect::<Result<Vec<_>>>()?;
+    let recordings = options
+        .recordings
+        .iter()
+        .map(|path| Recording::open(path))
+        .collect::<Result<Vec<_>>>()?;
     if !std::io::stdout().is_terminal() {
         bail!("'roctop open' needs a terminal; 'roctop summary' prints tables");
     }
@@ -73,7 +102,10 @@ pub fn export(options: &cli::Export) -> Result<u8> {
     let mut whole = Run::default();
     let replay = recording.items(&mut |items| items.into_iter().for_each(|item| whole.add(item)))?;
     warn_of_damage(recording.path(), replay);
-    let output = Output { directory: options.directory.clone(), name: options.output.clone() };
+    let output = Output {
+        directory: options.directory.clone(),
+        name: options.output.clone(),
+    };
     for format in &options.format {
         match format {
             cli::Format::Csv => {
@@ -92,7 +124,11 @@ pub fn export(options: &cli::Export) -> Result<u8> {
 
 /// `roctop summary`: tables.
 pub fn summary(options: &cli::Summary) -> Result<u8> {
-    let recordings = options.recordings.iter().map(|path| Recording::open(path)).collect::<Result<Vec<_>>>()?;
+    let recordings = options
+        .recordings
+        .iter()
+        .map(|path| Recording::open(path))
+        .collect::<Result<Vec<_>>>()?;
     for recording in &recordings {
         let snapshot = load(recording)?;
         let mut out = std::io::stdout().lock();
@@ -105,7 +141,11 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
 }
 
 fn load(recording: &Recording) -> Result<Arc<Snapshot>> {
-    let options = Options { mode: Mode::Replay, title: recording.command().join(" "), ..Options::default() };
+    let options = Options {
+        mode: Mode::Replay,
+        title: recording.command().join(" "),
+        ..Options::default()
+    };
     let mut store = Store::new(options);
     let replay = recording.items(&mut |items| store.apply_all(&items))?;
     warn_of_damage(recording.path(), replay);
@@ -114,9 +154,16 @@ fn load(recording: &Recording) -> Result<Arc<Snapshot>> {
 
 pub(crate) fn warn_of_damage(path: &Path, replay: Replay) {
     if replay.damaged > 0 {
-        tell(&format!("{}: {} damaged stretches were passed over", path.display(), replay.damaged));
+        tell(&format!(
+            "{}: {} damaged stretches were passed over",
+            path.display(),
+            replay.damaged
+        ));
     } else if !replay.finished {
-        tell(&format!("{}: the recording was not finished; what was written is shown", path.display()));
+        tell(&format!(
+            "{}: the recording was not finished; what was written is shown",
+            path.display()
+        ));
     }
 }
 
@@ -130,19 +177,38 @@ pub fn devices(options: &cli::Devices) -> Result<u8> {
     }
     if nodes.is_empty() {
         let place = options.root.join(topology::KFD_TOPOLOGY);
-        bail!("no agents: {} is not there or holds nothing; is the amdgpu driver loaded?", place.display());
+        bail!(
+            "no agents: {} is not there or holds nothing; is the amdgpu driver loaded?",
+            place.display()
+        );
     }
-    writeln!(out, "{:>4}  {:4} {:10} {:>5} {:>6} {:>10}  MODEL", "NODE", "KIND", "NAME", "CUS", "WAVE", "MEMORY GiB")?;
+    writeln!(
+        out,
+        "{:>4}  {:4} {:10} {:>5} {:>6} {:>10}  MODEL",
+        "NODE", "KIND", "NAME", "CUS", "WAVE", "MEMORY GiB"
+    )?;
     for node in &nodes {
         let gpu = node.is_gpu();
         let name = if gpu { node.name() } else { "–".into() };
         let simds = node.property("simd_per_cu").max(1);
-        let units = if gpu { node.property("simd_count") / simds } else { node.property("cpu_cores_count") };
-        let wave = if gpu { node.property("wave_front_size").to_string() } else { "–".into() };
+        let units = if gpu {
+            node.property("simd_count") / simds
+        } else {
+            node.property("cpu_cores_count")
+        };
+        let wave = if gpu {
+            node.property("wave_front_size").to_string()
+        } else {
+            "–".into()
+        };
         let memory = node.memory as f64 / f64::from(1 << 30);
         let model = if gpu { &node.model } else { &node.cpu_model };
         let kind = if gpu { "GPU" } else { "CPU" };
-        writeln!(out, "{:>4}  {kind:4} {name:10} {units:>5} {wave:>6} {memory:>10.1}  {model}", node.id)?;
+        writeln!(
+            out,
+            "{:>4}  {kind:4} {name:10} {units:>5} {wave:>6} {memory:>10.1}  {model}",
+            node.id
+        )?;
     }
     Ok(0)
 }

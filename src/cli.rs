@@ -8,7 +8,12 @@ use std::path::PathBuf;
 ///
 /// `roctop ./app` runs the program and shows its kernels, copies, API calls and markers while it runs.
 #[derive(Debug, Parser)]
-#[command(name = "roctop", version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(
+    name = "roctop",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 #[command(after_help = "Examples:
   roctop ./app -n 100                    watch a program
   roctop demo                            see the screen without ROCm and without a GPU

@@ -59,8 +59,12 @@ impl Clock {
         {
             self.slope = last.boottime.saturating_sub(first.boottime) as f64 / (last.ticks - first.ticks) as f64;
         }
-        let mut offsets: Vec<i64> =
-            self.samples.iter().filter(|s| s.hsa > 0).map(|s| s.boottime.wrapping_sub(s.hsa) as i64).collect();
+        let mut offsets: Vec<i64> = self
+            .samples
+            .iter()
+            .filter(|s| s.hsa > 0)
+            .map(|s| s.boottime.wrapping_sub(s.hsa) as i64)
+            .collect();
         offsets.sort_unstable();
         let median = offsets.get(offsets.len() / 2).copied().unwrap_or(0);
         self.hsa_offset = if median.abs() < SAME_CLOCK { 0 } else { median };
@@ -78,7 +82,9 @@ impl Clock {
 
     /// Raw ticks as CLOCK_BOOTTIME ns; 0 stays 0 (unknown). Ticks of the vDSO clock are ns already (slope 1).
     pub fn ticks(&self, ticks: u64) -> Nanos {
-        let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else { return 0 };
+        let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else {
+            return 0;
+        };
         if ticks == 0 {
             return 0;
         }
@@ -98,12 +104,18 @@ impl Clock {
 
     /// HSA system ns as CLOCK_BOOTTIME ns; 0 stays 0 (untimed).
     pub fn hsa(&self, ns: u64) -> Nanos {
-        if ns == 0 { 0 } else { ns.saturating_add_signed(self.hsa_offset) }
+        if ns == 0 {
+            0
+        } else {
+            ns.saturating_add_signed(self.hsa_offset)
+        }
     }
 
     /// CLOCK_REALTIME minus CLOCK_BOOTTIME, ns.
     pub fn realtime_offset(&self) -> i64 {
-        self.samples.last().map_or(0, |s| s.realtime.wrapping_sub(s.boottime) as i64)
+        self.samples
+            .last()
+            .map_or(0, |s| s.realtime.wrapping_sub(s.boottime) as i64)
     }
 
     /// The widest bracket of the samples as ns: the error of a converted time.
@@ -118,7 +130,11 @@ mod tests {
     use super::*;
 
     fn sample(ticks: u64, boottime: u64) -> Sample {
-        Sample { ticks, boottime, ..Sample::default() }
+        Sample {
+            ticks,
+            boottime,
+            ..Sample::default()
+        }
     }
 
     #[test]
@@ -137,10 +153,20 @@ mod tests {
     #[test]
     fn hsa_time_is_boottime_unless_the_samples_say_otherwise() {
         let mut clock = Clock::default();
-        clock.add(Sample { ticks: 1, boottime: 1000, hsa: 990, ..Sample::default() });
+        clock.add(Sample {
+            ticks: 1,
+            boottime: 1000,
+            hsa: 990,
+            ..Sample::default()
+        });
         assert_eq!(clock.hsa(5000), 5000);
         let mut other = Clock::default();
-        other.add(Sample { ticks: 1, boottime: 10_000_000, hsa: 1_000_000, ..Sample::default() });
+        other.add(Sample {
+            ticks: 1,
+            boottime: 10_000_000,
+            hsa: 1_000_000,
+            ..Sample::default()
+        });
         assert_eq!(other.hsa(2_000_000), 11_000_000);
     }
 }

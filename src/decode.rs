@@ -120,7 +120,11 @@ impl Decoder {
             }
             Body::Status(fact) => {
                 let text = self.state(process).strings.get(&fact.text).cloned().unwrap_or_default();
-                self.items.push(Item::Status { process, code: fact.code, text });
+                self.items.push(Item::Status {
+                    process,
+                    code: fact.code,
+                    text,
+                });
             }
             _ => {}
         }
@@ -163,9 +167,18 @@ impl Decoder {
         if let Some(Some(known)) = self.processes[process.0 as usize].agents.get(index as usize) {
             return known.0;
         }
-        let unknown = record::Agent { index, kind: 2, ..record::Agent::default() };
+        let unknown = record::Agent {
+            index,
+            kind: 2,
+            ..record::Agent::default()
+        };
         self.agent(process, &unknown);
-        self.processes[process.0 as usize].agents.get(index as usize).cloned().flatten().map_or(AgentId(0), |a| a.0)
+        self.processes[process.0 as usize]
+            .agents
+            .get(index as usize)
+            .cloned()
+            .flatten()
+            .map_or(AgentId(0), |a| a.0)
     }
 
     fn symbol(&mut self, process: ProcessId, fact: &record::KernelSymbol) {
@@ -175,14 +188,27 @@ impl Decoder {
             .get(&fact.name)
             .cloned()
             .unwrap_or_else(|| format!("(unnamed kernel {:#x})", fact.kernel_object).into());
-        let target = state.agents.get(fact.agent as usize).cloned().flatten().map(|agent| agent.2).unwrap_or_default();
-        let descriptor = Descriptor { rsrc1: fact.rsrc1, rsrc3: fact.rsrc3, properties: fact.properties };
+        let target = state
+            .agents
+            .get(fact.agent as usize)
+            .cloned()
+            .flatten()
+            .map(|agent| agent.2)
+            .unwrap_or_default();
+        let descriptor = Descriptor {
+            rsrc1: fact.rsrc1,
+            rsrc3: fact.rsrc3,
+            properties: fact.properties,
+        };
         let registers = (fact.has_descriptor == 1).then(|| registers::decode(descriptor, &target));
         state.symbol_count += 1;
         let number = state.symbol_count;
         let kernel = self.kernel(&mangled, number, fact.group_size, registers);
         let state = &mut self.processes[process.0 as usize];
-        state.symbols.entry(fact.kernel_object).or_default().push(Symbol { since: fact.time, kernel });
+        state.symbols.entry(fact.kernel_object).or_default().push(Symbol {
+            since: fact.time,
+            kernel,
+        });
     }
 
     fn kernel(&mut self, mangled: &Arc<str>, symbol: u32, group: u32, registers: Option<Registers>) -> KernelId {
@@ -197,7 +223,10 @@ impl Decoder {
         let state = &self.processes[process.0 as usize];
         if let Some(symbols) = state.symbols.get(&object) {
             // An address may be used again after an unload: the last symbol loaded before the submission counts.
-            let fits = symbols.iter().rev().find(|symbol| submit == 0 || symbol.since <= submit);
+            let fits = symbols
+                .iter()
+                .rev()
+                .find(|symbol| submit == 0 || symbol.since <= submit);
             if let Some(symbol) = fits.or(symbols.last()) {
                 return symbol.kernel;
             }
@@ -214,15 +243,29 @@ impl Decoder {
         let id = QueueId(self.names.next_queue());
         self.processes[process.0 as usize].queues.insert(number, id);
         self.names.set_agent_of_queue(id, agent);
-        self.items.push(Item::Queue(Queue { id, process, number, agent }));
+        self.items.push(Item::Queue(Queue {
+            id,
+            process,
+            number,
+            agent,
+        }));
         id
     }
 
     fn stream(&mut self, process: ProcessId, fact: &record::Stream) {
-        let name = self.processes[process.0 as usize].strings.get(&fact.name).cloned().unwrap_or_default();
+        let name = self.processes[process.0 as usize]
+            .strings
+            .get(&fact.name)
+            .cloned()
+            .unwrap_or_default();
         let id = self.stream_id(process, fact.id);
         if !name.is_empty() {
-            self.items.push(Item::Stream(Stream { id, process, number: fact.id, name }));
+            self.items.push(Item::Stream(Stream {
+                id,
+                process,
+                number: fact.id,
+                name,
+            }));
         }
     }
 
@@ -232,7 +275,12 @@ impl Decoder {
         }
         let id = StreamId(self.names.next_stream());
         self.processes[process.0 as usize].streams.insert(number, id);
-        self.items.push(Item::Stream(Stream { id, process, number, name: Arc::default() }));
+        self.items.push(Item::Stream(Stream {
+            id,
+            process,
+            number,
+            name: Arc::default(),
+        }));
         id
     }
 
@@ -242,7 +290,12 @@ impl Decoder {
         }
         let id = ThreadId(self.names.next_thread());
         self.processes[process.0 as usize].threads.insert(tid, id);
-        self.items.push(Item::Thread(Thread { id, process, tid, name: name.into() }));
+        self.items.push(Item::Thread(Thread {
+            id,
+            process,
+            tid,
+            name: name.into(),
+        }));
         id
     }
 
@@ -252,9 +305,9 @@ impl Decoder {
             return *known;
         }
         let named = state.operation_names.get(&(domain.0, op)).cloned();
-        let text = named.clone().unwrap_or_else(|| {
-            format!("{}#{op}", domain.name().unwrap_or("api")).into()
-        });
+        let text = named
+            .clone()
+            .unwrap_or_else(|| format!("{}#{op}", domain.name().unwrap_or("api")).into());
         let (id, new) = self.names.operation(domain.0, &text);
         if let Some(new) = new {
             self.items.push(Item::Operation(new));
@@ -315,7 +368,11 @@ impl Decoder {
             }
             Body::Switch(switch) => {
                 let at = self.processes[process.0 as usize].clock.ticks(switch.time);
-                self.items.push(Item::Switched { process, on: switch.on != 0, at });
+                self.items.push(Item::Switched {
+                    process,
+                    on: switch.on != 0,
+                    at,
+                });
             }
             _ => {}
         }
@@ -323,7 +380,10 @@ impl Decoder {
 
     fn api_call(&mut self, process: ProcessId, tid: u32, domain: Domain, call: &record::ApiCall) -> ApiCall {
         let clock = &self.processes[process.0 as usize].clock;
-        let span = Span { begin: clock.ticks(call.start), end: clock.ticks(call.end) };
+        let span = Span {
+            begin: clock.ticks(call.start),
+            end: clock.ticks(call.end),
+        };
         ApiCall {
             process,
             thread: self.thread_id(process, tid, ""),
@@ -337,7 +397,10 @@ impl Decoder {
 
     fn dispatch(&mut self, process: ProcessId, flags: u8, found: &record::Dispatch) -> Dispatch {
         let clock = &self.processes[process.0 as usize].clock;
-        let span = Span { begin: clock.hsa(found.begin), end: clock.hsa(found.end) };
+        let span = Span {
+            begin: clock.hsa(found.begin),
+            end: clock.hsa(found.end),
+        };
         let submit = clock.ticks(found.submit);
         let suspect = if span.end < span.begin { flag::SUSPECT_TIME } else { 0 };
         let agent = self.agent_id(process, found.agent);
@@ -347,7 +410,10 @@ impl Decoder {
             kernel: self.kernel_of(process, found.kernel_object, found.name, found.submit),
             agent,
             queue,
-            stream: found.stream.checked_sub(1).map(|number| self.stream_id(process, number)),
+            stream: found
+                .stream
+                .checked_sub(1)
+                .map(|number| self.stream_id(process, number)),
             thread: (found.tid != 0).then(|| self.thread_id(process, found.tid, "")),
             span,
             submit,
@@ -363,7 +429,10 @@ impl Decoder {
 
     fn copy(&mut self, process: ProcessId, flags: u8, found: &record::Copy) -> Copy {
         let clock = &self.processes[process.0 as usize].clock;
-        let span = Span { begin: clock.hsa(found.begin), end: clock.hsa(found.end) };
+        let span = Span {
+            begin: clock.hsa(found.begin),
+            end: clock.hsa(found.end),
+        };
         let submit = clock.ticks(found.submit);
         let suspect = if span.end < span.begin { flag::SUSPECT_TIME } else { 0 };
         let mut agent = |index: u32| (index != u32::MAX).then(|| self.agent_id(process, index));
@@ -372,7 +441,10 @@ impl Decoder {
             process,
             source,
             destination,
-            stream: found.stream.checked_sub(1).map(|number| self.stream_id(process, number)),
+            stream: found
+                .stream
+                .checked_sub(1)
+                .map(|number| self.stream_id(process, number)),
             thread: (found.tid != 0).then(|| self.thread_id(process, found.tid, "")),
             span,
             submit,
@@ -386,7 +458,10 @@ impl Decoder {
 
     fn marker(&mut self, process: ProcessId, tid: u32, found: &record::Marker) -> Marker {
         let clock = &self.processes[process.0 as usize].clock;
-        let span = Span { begin: clock.ticks(found.start), end: clock.ticks(found.end) };
+        let span = Span {
+            begin: clock.ticks(found.start),
+            end: clock.ticks(found.end),
+        };
         let text = self.marker_text(process, found.text_id, &found.text);
         Marker {
             process,
@@ -400,7 +475,11 @@ impl Decoder {
     }
 
     fn marker_text(&mut self, process: ProcessId, id: u32, inline: &[u8]) -> TextId {
-        let known = self.processes[process.0 as usize].strings.get(&id).filter(|_| id != 0).cloned();
+        let known = self.processes[process.0 as usize]
+            .strings
+            .get(&id)
+            .filter(|_| id != 0)
+            .cloned();
         let text = known.unwrap_or_else(|| String::from_utf8_lossy(inline).into());
         let (id, new) = self.names.text(&text);
         if let Some(text) = new {
@@ -413,7 +492,10 @@ impl Decoder {
         if !self.state(process).clock.is_ready() {
             return;
         }
-        let mut open = Open { process, ..Open::default() };
+        let mut open = Open {
+            process,
+            ..Open::default()
+        };
         for call in &work.calls {
             let found = record::ApiCall {
                 start: call.start,
@@ -421,7 +503,8 @@ impl Decoder {
                 op: call.op,
                 ..record::ApiCall::default()
             };
-            open.calls.push(self.api_call(process, call.thread.tid, call.domain, &found));
+            open.calls
+                .push(self.api_call(process, call.thread.tid, call.domain, &found));
         }
         for range in &work.ranges {
             let found = record::Marker {
@@ -436,7 +519,9 @@ impl Decoder {
             open.ranges.push(self.marker(process, range.thread.tid, &found));
         }
         for queue in &work.queues {
-            let Some(id) = self.processes[process.0 as usize].queues.get(&queue.id).copied() else { continue };
+            let Some(id) = self.processes[process.0 as usize].queues.get(&queue.id).copied() else {
+                continue;
+            };
             open.queues.push((id, queue.submitted, queue.completed));
             for flight in &queue.in_flight {
                 let found = record::Dispatch {
@@ -463,14 +548,21 @@ impl Decoder {
             (LossReason::NoRing, at(counter::NO_RING)),
             (LossReason::Reentrant, at(counter::REENTRANT)),
             (LossReason::RangeTable, at(counter::RANGES_LOST)),
-            (LossReason::FactsFull, at(counter::FACTS_FULL) + at(counter::STRINGS_FULL)),
+            (
+                LossReason::FactsFull,
+                at(counter::FACTS_FULL) + at(counter::STRINGS_FULL),
+            ),
             (LossReason::Untimed, at(counter::UNTIMED) + at(counter::COPIES_UNTIMED)),
         ];
         for (reason, records) in totals {
             let known = self.state(process).losses.entry(reason).or_default();
             if *known != records {
                 *known = records;
-                self.items.push(Item::Lost { process, reason, records });
+                self.items.push(Item::Lost {
+                    process,
+                    reason,
+                    records,
+                });
             }
         }
     }
@@ -489,7 +581,9 @@ impl RawSink for Decoder {
         match raw {
             Raw::Header(header) => self.header(process, header),
             Raw::Text(id, text) => {
-                self.state(process).strings.insert(*id, String::from_utf8_lossy(text).into());
+                self.state(process)
+                    .strings
+                    .insert(*id, String::from_utf8_lossy(text).into());
             }
             Raw::Fact(slots) => self.fact(process, slots),
             Raw::Calibration(words) => self.state(process).clock.add(Sample::from_words(words)),

@@ -37,7 +37,11 @@ pub struct Report {
 
 impl Report {
     fn add(&mut self, verdict: Verdict, subject: &str, text: impl Into<String>) {
-        self.findings.push(Finding { verdict, subject: subject.to_owned(), text: text.into() });
+        self.findings.push(Finding {
+            verdict,
+            subject: subject.to_owned(),
+            text: text.into(),
+        });
     }
 
     /// True when nothing is bad.
@@ -84,7 +88,11 @@ fn collector(report: &mut Report) {
 fn session(report: &mut Report) {
     let shm = Path::new("/dev/shm");
     let Ok(facts) = rustix::fs::statvfs(shm) else {
-        report.add(Verdict::Note, "session", "/dev/shm is not there; XDG_RUNTIME_DIR is tried instead");
+        report.add(
+            Verdict::Note,
+            "session",
+            "/dev/shm is not there; XDG_RUNTIME_DIR is tried instead",
+        );
         return;
     };
     let mib = |blocks: u64| blocks.saturating_mul(facts.f_frsize) >> 20;
@@ -108,13 +116,21 @@ fn clock(report: &mut Report) {
 
 fn agents(report: &mut Report) {
     let nodes = topology::read(Path::new("/"));
-    let gpus: Vec<String> = nodes.iter().filter(|node| node.is_gpu()).map(|node| node.name()).collect();
+    let gpus: Vec<String> = nodes
+        .iter()
+        .filter(|node| node.is_gpu())
+        .map(|node| node.name())
+        .collect();
     if gpus.is_empty() {
         let text = "no GPU in the driver's topology; 'roctop demo', 'open' and 'export' work all the same";
         report.add(Verdict::Note, "agents", text);
         return;
     }
-    report.add(Verdict::Well, "agents", format!("{} GPU: {}", gpus.len(), gpus.join(", ")));
+    report.add(
+        Verdict::Well,
+        "agents",
+        format!("{} GPU: {}", gpus.len(), gpus.join(", ")),
+    );
     match std::fs::OpenOptions::new().read(true).write(true).open("/dev/kfd") {
         Ok(_) => report.add(Verdict::Well, "driver", "/dev/kfd can be opened"),
         Err(error) => {
@@ -128,10 +144,19 @@ fn agents(report: &mut Report) {
 fn library_directories() -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for name in ["LD_LIBRARY_PATH"] {
-        places.extend(std::env::var_os(name).iter().flat_map(|path| std::env::split_paths(path).collect::<Vec<_>>()));
+        places.extend(
+            std::env::var_os(name)
+                .iter()
+                .flat_map(|path| std::env::split_paths(path).collect::<Vec<_>>()),
+        );
     }
     places.extend(std::env::var_os("ROCM_PATH").map(|path| PathBuf::from(path).join("lib")));
-    for place in ["/opt/rocm/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib"] {
+    for place in [
+        "/opt/rocm/lib",
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib64",
+        "/usr/local/lib",
+    ] {
         places.push(place.into());
     }
     places
@@ -139,10 +164,15 @@ fn library_directories() -> Vec<PathBuf> {
 
 fn find_library(prefix: &str) -> Option<PathBuf> {
     for directory in library_directories() {
-        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        let Ok(entries) = std::fs::read_dir(&directory) else {
+            continue;
+        };
         let mut found: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))
+            .filter(|path| {
+                path.file_name()
+                    .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
+            })
             .collect();
         found.sort_by_key(|path| std::cmp::Reverse(path.as_os_str().len()));
         if let Some(path) = found.into_iter().next() {
@@ -167,7 +197,10 @@ fn run_times(report: &mut Report) {
     }
     match find_library("libhsa-runtime64.so.") {
         Some(path) => {
-            let text = format!("{}: dispatches and copies with their own times, by interception", path.display());
+            let text = format!(
+                "{}: dispatches and copies with their own times, by interception",
+                path.display()
+            );
             report.add(Verdict::Well, "HSA", text);
         }
         None => report.add(Verdict::Note, "HSA", "no libhsa-runtime64 in the usual places"),
@@ -188,25 +221,46 @@ fn program(report: &mut Report, app: &OsStr) {
         Ok(bytes) => bytes,
         Err(error) => return report.add(Verdict::Bad, "program", format!("{shown}: {error}")),
     };
-    let mode = std::fs::metadata(&program.path).map(|facts| std::os::unix::fs::PermissionsExt::mode(&facts.permissions()));
+    let mode =
+        std::fs::metadata(&program.path).map(|facts| std::os::unix::fs::PermissionsExt::mode(&facts.permissions()));
     if mode.is_ok_and(|mode| mode & 0o6000 != 0) {
-        return report.add(Verdict::Bad, "program", format!("{shown} is setuid or setgid: the loader ignores preloaded libraries"));
+        return report.add(
+            Verdict::Bad,
+            "program",
+            format!("{shown} is setuid or setgid: the loader ignores preloaded libraries"),
+        );
     }
     match bytes.get(..5) {
         Some([0x7f, b'E', b'L', b'F', 2]) => {}
         Some([0x7f, b'E', b'L', b'F', 1]) => {
-            return report.add(Verdict::Bad, "program", format!("{shown} is a 32-bit program; the collector is 64-bit"));
+            return report.add(
+                Verdict::Bad,
+                "program",
+                format!("{shown} is a 32-bit program; the collector is 64-bit"),
+            );
         }
         Some([b'#', b'!', ..]) => {
-            return report.add(Verdict::Note, "program", format!("{shown} is a script: what it starts is recorded"));
+            return report.add(
+                Verdict::Note,
+                "program",
+                format!("{shown} is a script: what it starts is recorded"),
+            );
         }
         _ => return report.add(Verdict::Bad, "program", format!("{shown} is not an ELF program")),
     }
     if !contains(&bytes, b"ld-linux") && !contains(&bytes, b"ld-musl") {
-        return report.add(Verdict::Bad, "program", format!("{shown} is linked statically: nothing can be preloaded into it"));
+        return report.add(
+            Verdict::Bad,
+            "program",
+            format!("{shown} is linked statically: nothing can be preloaded into it"),
+        );
     }
     if contains(&bytes, b"ld-musl") {
-        return report.add(Verdict::Bad, "program", format!("{shown} is linked to musl; the collector needs glibc"));
+        return report.add(
+            Verdict::Bad,
+            "program",
+            format!("{shown} is linked to musl; the collector needs glibc"),
+        );
     }
     report.add(Verdict::Well, "program", format!("{shown} can be recorded"));
 }

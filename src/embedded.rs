@@ -45,14 +45,21 @@ pub fn install() -> Result<Installed> {
             Err(error) => tried.push(format!("{}: {error:#}", base.display())),
         }
     }
-    bail!("no place for the collector: {}; set XDG_CACHE_HOME to a directory of yours that allows execution", tried.join("; "))
+    bail!(
+        "no place for the collector: {}; set XDG_CACHE_HOME to a directory of yours that allows execution",
+        tried.join("; ")
+    )
 }
 
 fn bases() -> Vec<PathBuf> {
     let uid = rustix::process::getuid().as_raw();
     let home = |rest: &str| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(rest));
     let mut bases: Vec<PathBuf> = Vec::new();
-    bases.extend(std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| home(".cache")));
+    bases.extend(
+        std::env::var_os("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| home(".cache")),
+    );
     bases.extend(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
     bases.push(std::env::temp_dir().join(format!("roctop-{uid}-cache")));
     bases.retain(|base| base.is_absolute());
@@ -75,17 +82,29 @@ fn install_under(base: &Path) -> Result<Installed> {
     make_private(&directory)?;
     let library = directory.join(NAME);
     if std::fs::read(&library).is_ok_and(|bytes| bytes == LIBRARY) {
-        return Ok(Installed { roctx: link_roctx(&directory)?, library });
+        return Ok(Installed {
+            roctx: link_roctx(&directory)?,
+            library,
+        });
     }
     let beside = directory.join(format!(".{NAME}.{}", std::process::id()));
     let _ = std::fs::remove_file(&beside);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o700).open(&beside)?;
-    let written = file.write_all(LIBRARY).and_then(|()| std::fs::rename(&beside, &library));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o700)
+        .open(&beside)?;
+    let written = file
+        .write_all(LIBRARY)
+        .and_then(|()| std::fs::rename(&beside, &library));
     if written.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
     written.with_context(|| format!("cannot write {}", library.display()))?;
-    Ok(Installed { roctx: link_roctx(&directory)?, library })
+    Ok(Installed {
+        roctx: link_roctx(&directory)?,
+        library,
+    })
 }
 
 fn link_roctx(directory: &Path) -> Result<PathBuf> {
@@ -110,5 +129,7 @@ fn make_private(path: &Path) -> Result<()> {
 }
 
 fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
 }

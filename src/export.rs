@@ -18,7 +18,9 @@ pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::R
     let written = (|| {
         let mut file = BufWriter::with_capacity(1 << 18, File::create(&beside)?);
         fill(&mut file)?;
-        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_data()
+        file.into_inner()
+            .map_err(std::io::IntoInnerError::into_error)?
+            .sync_data()
     })()
     .and_then(|()| std::fs::rename(&beside, path));
     if written.is_err() {

@@ -53,7 +53,12 @@ pub fn maybe(nanos: Option<u64>) -> String {
 /// Time since the session began: `+82.139 251 204`, in seconds.
 pub fn timestamp(nanos: u64) -> String {
     let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-    format!("+{seconds}.{:03} {:03} {:03}", rest / 1_000_000, rest / 1000 % 1000, rest % 1000)
+    format!(
+        "+{seconds}.{:03} {:03} {:03}",
+        rest / 1_000_000,
+        rest / 1000 % 1000,
+        rest % 1000
+    )
 }
 
 /// Time since the session began to the microsecond: `+82.139251`.
@@ -65,7 +70,13 @@ pub fn timestamp_short(nanos: u64) -> String {
 pub fn clock(nanos: u64) -> String {
     let tenths = nanos / 100_000_000;
     let seconds = tenths / 10;
-    format!("{:02}:{:02}:{:02}.{}", seconds / 3600, seconds / 60 % 60, seconds % 60, tenths % 10)
+    format!(
+        "{:02}:{:02}:{:02}.{}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60,
+        tenths % 10
+    )
 }
 
 /// Bytes in at most 9 columns, in powers of two: `8.00 MiB`.
@@ -232,7 +243,10 @@ mod tests {
         assert_eq!(count(999_999), "999,999");
         assert_eq!(count(1_234_567), "1.23M");
         assert_eq!(rate(128_000.0), "128k/s");
-        assert_eq!((percent(0.412), percent(0.0001), percent(1.0)), ("41.2".into(), "<0.1".into(), "100".into()));
+        assert_eq!(
+            (percent(0.412), percent(0.0001), percent(1.0)),
+            ("41.2".into(), "<0.1".into(), "100".into())
+        );
         assert_eq!(clock(83_400_000_000), "00:01:23.4");
         assert_eq!(timestamp(82_139_251_204), "+82.139 251 204");
         for power in 0..64 {

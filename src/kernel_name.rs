@@ -6,7 +6,9 @@ use cpp_demangle::{DemangleOptions, Symbol};
 pub fn demangle(mangled: &str) -> String {
     let options = DemangleOptions::new();
     match Symbol::new(mangled) {
-        Ok(symbol) => symbol.demangle_with_options(&options).unwrap_or_else(|_| mangled.to_owned()),
+        Ok(symbol) => symbol
+            .demangle_with_options(&options)
+            .unwrap_or_else(|_| mangled.to_owned()),
         Err(_) => mangled.to_owned(),
     }
 }

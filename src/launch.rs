@@ -50,15 +50,25 @@ impl Program {
     /// Finds the program as a shell would.
     pub fn find(words: &[OsString]) -> Result<Self, NotStarted> {
         let Some((name, arguments)) = words.split_first() else {
-            return Err(NotStarted { code: 2, reason: "no program to start was named".into() });
+            return Err(NotStarted {
+                code: 2,
+                reason: "no program to start was named".into(),
+            });
         };
         let path = locate(name)?;
-        Ok(Self { name: name.clone(), path, arguments: arguments.to_vec() })
+        Ok(Self {
+            name: name.clone(),
+            path,
+            arguments: arguments.to_vec(),
+        })
     }
 
     /// The command line as text.
     pub fn words(&self) -> Vec<String> {
-        std::iter::once(&self.name).chain(&self.arguments).map(|word| word.to_string_lossy().into_owned()).collect()
+        std::iter::once(&self.name)
+            .chain(&self.arguments)
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect()
     }
 }
 
@@ -67,8 +77,14 @@ fn locate(name: &OsStr) -> Result<PathBuf, NotStarted> {
     if name.as_bytes().contains(&b'/') {
         return match runnable(Path::new(name)) {
             Found::Yes => Ok(PathBuf::from(name)),
-            Found::NotExecutable => Err(NotStarted { code: 126, reason: format!("{shown}: not an executable file") }),
-            Found::No => Err(NotStarted { code: 127, reason: format!("{shown}: no such file") }),
+            Found::NotExecutable => Err(NotStarted {
+                code: 126,
+                reason: format!("{shown}: not an executable file"),
+            }),
+            Found::No => Err(NotStarted {
+                code: 127,
+                reason: format!("{shown}: no such file"),
+            }),
         };
     }
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
@@ -82,9 +98,15 @@ fn locate(name: &OsStr) -> Result<PathBuf, NotStarted> {
         }
     }
     if denied {
-        return Err(NotStarted { code: 126, reason: format!("{shown}: found in PATH, but not an executable file") });
+        return Err(NotStarted {
+            code: 126,
+            reason: format!("{shown}: found in PATH, but not an executable file"),
+        });
     }
-    Err(NotStarted { code: 127, reason: format!("{shown}: command not found in PATH") })
+    Err(NotStarted {
+        code: 127,
+        reason: format!("{shown}: command not found in PATH"),
+    })
 }
 
 enum Found {
@@ -126,20 +148,37 @@ pub fn environment(installed: &Installed, session: &Path) -> Vec<(OsString, OsSt
 
 /// True when a ROC-TX library of the system's own can be found by name.
 fn has_roctx() -> bool {
-    let mut places: Vec<PathBuf> =
-        std::env::var_os("LD_LIBRARY_PATH").iter().flat_map(|path| std::env::split_paths(path).collect::<Vec<_>>()).collect();
+    let mut places: Vec<PathBuf> = std::env::var_os("LD_LIBRARY_PATH")
+        .iter()
+        .flat_map(|path| std::env::split_paths(path).collect::<Vec<_>>())
+        .collect();
     places.extend(std::env::var_os("ROCM_PATH").map(|path| PathBuf::from(path).join("lib")));
-    for place in ["/opt/rocm/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib", "/usr/lib"] {
+    for place in [
+        "/opt/rocm/lib",
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib64",
+        "/usr/local/lib",
+        "/usr/lib",
+    ] {
         places.push(place.into());
     }
-    let names = ["libroctx64.so.4", "librocprofiler-sdk-roctx.so.0", "librocprofiler-sdk-roctx.so.1"];
-    places.iter().any(|place| names.iter().any(|name| place.join(name).exists()))
+    let names = [
+        "libroctx64.so.4",
+        "librocprofiler-sdk-roctx.so.0",
+        "librocprofiler-sdk-roctx.so.1",
+    ];
+    places
+        .iter()
+        .any(|place| names.iter().any(|name| place.join(name).exists()))
 }
 
 /// Starts the program on the terminal as it is.
 pub fn command(program: &Program, variables: &[(OsString, OsString)]) -> Command {
     let mut command = Command::new(&program.path);
-    command.arg0(&program.name).args(&program.arguments).envs(variables.iter().cloned());
+    command
+        .arg0(&program.name)
+        .args(&program.arguments)
+        .envs(variables.iter().cloned());
     command
 }
 
@@ -166,7 +205,10 @@ pub fn command_in_terminal(
     let slave: OwnedFd = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty())?;
     let own = std::env::current_exe().context("cannot find roctop's own file to start the program with")?;
     let mut command = Command::new(own);
-    command.arg(TRAMPOLINE).arg(&program.path).arg(variables.len().to_string());
+    command
+        .arg(TRAMPOLINE)
+        .arg(&program.path)
+        .arg(variables.len().to_string());
     for (name, value) in variables {
         command.arg(name).arg(value);
     }
@@ -174,8 +216,15 @@ pub fn command_in_terminal(
     if rustix::termios::isatty(std::io::stdin()) {
         command.stdin(Stdio::from(slave.try_clone()?));
     }
-    command.stdout(Stdio::from(slave.try_clone()?)).stderr(Stdio::from(slave));
-    Ok((command, Terminal { master: File::from(master) }))
+    command
+        .stdout(Stdio::from(slave.try_clone()?))
+        .stderr(Stdio::from(slave));
+    Ok((
+        command,
+        Terminal {
+            master: File::from(master),
+        },
+    ))
 }
 
 /// The trampoline: makes the session and its terminal, then becomes the program. Returns only when that fails, with the
@@ -220,7 +269,13 @@ pub fn die_by(signal: i32) -> u8 {
 pub fn die_here(signal: i32) -> u8 {
     use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
     // The program left its core dump where the system wants it; roctop must not write a second one.
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let _ = setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        },
+    );
     if let Some(signal) = Signal::from_named_raw(signal) {
         // Twice: the language's own handler for some signals takes itself away at the first.
         for _ in 0..2 {
@@ -237,12 +292,22 @@ pub fn is_demo() -> bool {
 
 /// The demo's worker: the collector in it makes the records; here are the lines that such a program prints.
 pub fn demo_worker() -> u8 {
-    let seconds = std::env::var(ENV_DEMO).ok().and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
+    let seconds = std::env::var(ENV_DEMO)
+        .ok()
+        .and_then(|text| text.parse::<f64>().ok())
+        .unwrap_or(0.0);
     let started = std::time::Instant::now();
     let mut epoch = 0u32;
-    let _ = writeln!(std::io::stdout(), "demo: a made-up training loop; nothing here runs on a GPU");
+    let _ = writeln!(
+        std::io::stdout(),
+        "demo: a made-up training loop; nothing here runs on a GPU"
+    );
     loop {
-        let left = if seconds > 0.0 { seconds - started.elapsed().as_secs_f64() } else { 1.0 };
+        let left = if seconds > 0.0 {
+            seconds - started.elapsed().as_secs_f64()
+        } else {
+            1.0
+        };
         if left <= 0.0 {
             return 0;
         }

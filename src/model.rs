@@ -105,7 +105,10 @@ pub struct Store {
 impl Store {
     /// An empty store.
     pub fn new(options: Options) -> Self {
-        Self { options, ..Self::default() }
+        Self {
+            options,
+            ..Self::default()
+        }
     }
 
     /// Tells it many things.
@@ -133,9 +136,17 @@ impl Store {
             Item::Mark(marker) => self.marker(marker, true),
             Item::Range(marker) => self.marker(marker, false),
             Item::Open(open) => self.row(open.process, |row| row.open = Arc::new(open.clone())),
-            Item::Lost { process, reason, records } => self.lost(*process, *reason, *records),
+            Item::Lost {
+                process,
+                reason,
+                records,
+            } => self.lost(*process, *reason, *records),
             Item::Status { process, code, text } => {
-                self.said.push_back(Said { process: *process, code: *code, text: text.clone() });
+                self.said.push_back(Said {
+                    process: *process,
+                    code: *code,
+                    text: text.clone(),
+                });
                 if self.said.len() > MOST_SAID {
                     self.said.pop_front();
                 }
@@ -161,8 +172,15 @@ impl Store {
             return;
         }
         while self.processes.len() <= at {
-            let process = Process { id: ProcessId(self.processes.len() as u32), ..Process::default() };
-            self.processes.push(ProcessRow { process, recording: true, ..ProcessRow::default() });
+            let process = Process {
+                id: ProcessId(self.processes.len() as u32),
+                ..Process::default()
+            };
+            self.processes.push(ProcessRow {
+                process,
+                recording: true,
+                ..ProcessRow::default()
+            });
         }
         change(&mut self.processes[at]);
     }
@@ -176,7 +194,10 @@ impl Store {
     }
 
     fn began(&mut self, at: Nanos) {
-        if self.origin.is_none_or(|origin| at < origin && origin - at < 60_000_000_000) {
+        if self
+            .origin
+            .is_none_or(|origin| at < origin && origin - at < 60_000_000_000)
+        {
             self.origin = Some(at);
         }
     }
@@ -292,7 +313,9 @@ impl Store {
 
     /// The run-time's own kernels that move bytes are copies as well, unless the collector says them as such.
     fn blit(&mut self, dispatch: &Dispatch) {
-        let Some(name) = self.names.kernel(dispatch.kernel) else { return };
+        let Some(name) = self.names.kernel(dispatch.kernel) else {
+            return;
+        };
         let direction = if name.kernel.mangled.contains("fill") {
             direction::FILL
         } else if name.kernel.mangled.contains("copy") {
@@ -399,28 +422,55 @@ impl Store {
     fn make_values(&mut self) -> Values {
         self.assign_letters();
         let letters = self.letters.clone();
-        let kernels = self.tables.kernels.iter_mut().enumerate().filter(|(_, numbers)| numbers.stat.calls > 0);
+        let kernels = self
+            .tables
+            .kernels
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, numbers)| numbers.stat.calls > 0);
         let kernels = kernels.map(|(id, numbers)| {
             numbers.stat.refresh();
             let id = KernelId(id as u32);
             let letter = letters.iter().position(|&lettered| lettered == id);
             let letter = letter.and_then(|at| char::from_u32('a' as u32 + at as u32));
-            KernelRow { id, letter, numbers: numbers.clone() }
+            KernelRow {
+                id,
+                letter,
+                numbers: numbers.clone(),
+            }
         });
         let kernels = kernels.collect();
-        let api = self.tables.api.iter_mut().enumerate().filter(|(_, row)| row.stat.calls > 0);
+        let api = self
+            .tables
+            .api
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, row)| row.stat.calls > 0);
         let api = api.map(|(id, row)| {
             row.stat.refresh();
             let (stat, errors, last_error) = (row.stat.clone(), row.errors, row.last_error);
-            ApiRow { id: OperationId(id as u32), stat, errors, last_error }
+            ApiRow {
+                id: OperationId(id as u32),
+                stat,
+                errors,
+                last_error,
+            }
         });
         let api = api.collect();
         for copies in &mut self.tables.copies {
             copies.stat.refresh();
             copies.sizes.refresh();
         }
-        let threads = self.tables.threads.iter().enumerate().filter(|(_, numbers)| numbers.calls > 0);
-        let threads = threads.map(|(id, &numbers)| ThreadRow { id: crate::item::ThreadId(id as u32), numbers });
+        let threads = self
+            .tables
+            .threads
+            .iter()
+            .enumerate()
+            .filter(|(_, numbers)| numbers.calls > 0);
+        let threads = threads.map(|(id, &numbers)| ThreadRow {
+            id: crate::item::ThreadId(id as u32),
+            numbers,
+        });
         Values {
             at: self.now,
             window: self.window(),
@@ -441,31 +491,53 @@ impl Store {
     /// The window that shares are of; a recording's is the whole of it.
     fn window(&self) -> u64 {
         let elapsed = self.now.saturating_sub(self.origin.unwrap_or(self.now));
-        if self.options.mode == Mode::Replay { elapsed } else { self.options.window.min(elapsed) }
+        if self.options.mode == Mode::Replay {
+            elapsed
+        } else {
+            self.options.window.min(elapsed)
+        }
     }
 
     fn marker_rows(&mut self) -> Vec<MarkerRow> {
         let rows = self.tables.markers.iter_mut().map(|(&id, numbers)| {
             numbers.stat.refresh();
-            MarkerRow { id: Some(id), numbers: numbers.clone() }
+            MarkerRow {
+                id: Some(id),
+                numbers: numbers.clone(),
+            }
         });
         let mut rows: Vec<MarkerRow> = rows.collect();
         if self.tables.other_markers.stat.calls > 0 {
-            rows.push(MarkerRow { id: None, numbers: self.tables.other_markers.clone() });
+            rows.push(MarkerRow {
+                id: None,
+                numbers: self.tables.other_markers.clone(),
+            });
         }
         rows
     }
 
     fn agent_rows(&self) -> Vec<AgentRow> {
         let (now, window) = (self.now, self.window());
-        let gpus = self.names.agents().iter().filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty());
+        let gpus = self
+            .names
+            .agents()
+            .iter()
+            .filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty());
         let rows = gpus.map(|agent| {
             let state = self.agents.get(agent.id.0 as usize);
-            let lane = self.lane_ids.get(&LaneKey::Agent(agent.id)).map(|&at| &self.lanes[at as usize]);
+            let lane = self
+                .lane_ids
+                .get(&LaneKey::Agent(agent.id))
+                .map(|&at| &self.lanes[at as usize]);
             let busy = |from, to| lane.map_or(0, |lane| lane.busy(from, to));
             let second = 1_000_000_000;
             let until = now / second * second;
-            let part = |back: u64| busy(until.saturating_sub((back + 1) * second), until.saturating_sub(back * second));
+            let part = |back: u64| {
+                busy(
+                    until.saturating_sub((back + 1) * second),
+                    until.saturating_sub(back * second),
+                )
+            };
             let streams = |key: &&LaneKey| matches!(key, LaneKey::Stream(id, _) if *id == agent.id);
             AgentRow {
                 id: agent.id,

@@ -57,8 +57,15 @@ impl Pump {
     /// Starts to read the session at `path` into `store` and, when there is one, `recorder`.
     pub fn start(path: &Path, store: Option<Arc<Mutex<Store>>>, recorder: Option<Recorder>) -> Result<Self> {
         let (sender, receiver) = channel();
-        let state = State { live: Live::new(path), decoder: Decoder::default(), recorder, store };
-        let thread = std::thread::Builder::new().name("pump".into()).spawn(move || state.run(&receiver))?;
+        let state = State {
+            live: Live::new(path),
+            decoder: Decoder::default(),
+            recorder,
+            store,
+        };
+        let thread = std::thread::Builder::new()
+            .name("pump".into())
+            .spawn(move || state.run(&receiver))?;
         Ok(Self { sender, thread })
     }
 
@@ -70,7 +77,9 @@ impl Pump {
     /// Reads what is left, finishes the recording and ends the thread.
     pub fn stop(self) -> Result<()> {
         let _ = self.sender.send(Message::Stop);
-        self.thread.join().map_err(|_| anyhow!("the reading thread ended by a fault of roctop's own"))?
+        self.thread
+            .join()
+            .map_err(|_| anyhow!("the reading thread ended by a fault of roctop's own"))?
     }
 }
 
@@ -139,7 +148,9 @@ impl State {
             Some(recorder) => recorder,
             None => &mut nowhere,
         };
-        let Some(store) = &self.store else { return act(&mut self.live, recorder) };
+        let Some(store) = &self.store else {
+            return act(&mut self.live, recorder);
+        };
         let answer = act(&mut self.live, &mut Tee(&mut self.decoder, recorder))?;
         let items = self.decoder.take_items();
         if !items.is_empty() {

@@ -47,14 +47,26 @@ pub(crate) fn prepare(job: &Job, words: &[String]) -> Result<Prepared> {
     let slots = job.ring_slots.or(recorder.is_some().then_some(RECORD_SLOTS));
     variables.extend(slots.map(|slots| (OsString::from(ENV_RING), OsString::from(slots.to_string()))));
     variables.extend(job.variables.iter().cloned());
-    Ok(Prepared { session, variables, recorder })
+    Ok(Prepared {
+        session,
+        variables,
+        recorder,
+    })
 }
 
 /// Runs a program without a screen; returns how it ended. With no recording a summary goes to standard error.
 pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
-    let Prepared { session, variables, recorder } = prepare(job, &program.words())?;
+    let Prepared {
+        session,
+        variables,
+        recorder,
+    } = prepare(job, &program.words())?;
     let store = recorder.is_none().then(|| {
-        let options = Options { mode: Mode::Live, title: program.words().join(" "), ..Options::default() };
+        let options = Options {
+            mode: Mode::Live,
+            title: program.words().join(" "),
+            ..Options::default()
+        };
         Arc::new(Mutex::new(Store::new(options)))
     });
     let pump = Pump::start(session.path(), store.clone(), recorder)?;
@@ -72,10 +84,16 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
         tell(&format!("{error:#}"));
     }
     if let Err(error) = removed {
-        tell(&format!("the session {} could not be removed: {error}", session.path().display()));
+        tell(&format!(
+            "the session {} could not be removed: {error}",
+            session.path().display()
+        ));
     }
     if let Some(store) = store {
-        let snapshot = store.lock().unwrap_or_else(PoisonError::into_inner).snapshot(Fresh::All);
+        let snapshot = store
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .snapshot(Fresh::All);
         let mut error_stream = std::io::stderr().lock();
         let _ = summary::write_table(&snapshot, &mut error_stream);
     }

@@ -3,7 +3,7 @@
 use crate::item::{Exit, Nanos, ProcessId};
 use crate::raw::{Raw, RawSink};
 use anyhow::{Context, Result, bail};
-use roctop_ring::layout::clock;
+use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{Ended, Progress, Reader, Sink, Thread};
 use roctop_ring::record::Slot;
 use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir};
@@ -48,7 +48,11 @@ impl SessionDir {
         private_dir(base, uid)?;
         let own = std::process::id();
         for attempt in 0..100u32 {
-            let name = if attempt == 0 { format!("{own}") } else { format!("{own}.{attempt}") };
+            let name = if attempt == 0 {
+                format!("{own}")
+            } else {
+                format!("{own}.{attempt}")
+            };
             let path = base.join(name);
             if path.exists() {
                 continue;
@@ -77,7 +81,10 @@ impl SessionDir {
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
             .open(path.join(CONTROL))
             .with_context(|| format!("{} is not a session of roctop", path.display()))?;
-        Ok(Self { path: path.to_owned(), control })
+        Ok(Self {
+            path: path.to_owned(),
+            control,
+        })
     }
 
     /// Where it is.
@@ -148,7 +155,10 @@ impl Live {
         let mut progress = Progress::default();
         for process in 0..self.processes.len() {
             if !self.processes[process].ended {
-                add(&mut progress, self.poll_process(ProcessId(process as u32), Ended::No, sink)?);
+                add(
+                    &mut progress,
+                    self.poll_process(ProcessId(process as u32), Ended::No, sink)?,
+                );
             }
         }
         let moment = Instant::now();
@@ -164,7 +174,10 @@ impl Live {
             self.probe_at = Some(moment + PROBE);
             for process in 0..self.processes.len() {
                 if !self.processes[process].ended && self.is_gone(ProcessId(process as u32)) {
-                    add(&mut progress, self.finish(ProcessId(process as u32), Exit::Unknown, now, sink)?);
+                    add(
+                        &mut progress,
+                        self.finish(ProcessId(process as u32), Exit::Unknown, now, sink)?,
+                    );
                 }
             }
         }
@@ -172,7 +185,8 @@ impl Live {
         Ok(progress)
     }
 
-    /// Says how the process with this id ended; delivers the rest of it. Processes that show no ring are passed over.
+    /// Says how the process with this id ended; delivers the rest of it. One that never made a ring appears now, with
+    /// nothing but its end.
     pub fn exited(&mut self, pid: u32, exit: Exit, now: Nanos, sink: &mut dyn RawSink) -> io::Result<()> {
         self.discover(sink)?;
         let found = self.processes.iter().rposition(|process| process.pid == pid);
@@ -183,6 +197,22 @@ impl Live {
             } else {
                 self.finish(process, exit, now, sink)?;
             }
+        } else {
+            let process = ProcessId(self.processes.len() as u32);
+            self.processes.push(Known {
+                pid,
+                start_ticks: 0,
+                ended: true,
+            });
+            sink.take(
+                process,
+                &Raw::Header(&Header {
+                    pid,
+                    rank: -1,
+                    ..Header::default()
+                }),
+            );
+            sink.take(process, &Raw::Ended(exit, now));
         }
         Ok(())
     }
@@ -208,7 +238,9 @@ impl Live {
         for name in found {
             let path = self.path.join(&name);
             self.known.insert(name);
-            let (Ok(file), Ok(probe)) = (open_ring(&path), open_ring(&path)) else { continue };
+            let (Ok(file), Ok(probe)) = (open_ring(&path), open_ring(&path)) else {
+                continue;
+            };
             if let Ok(reader) = Reader::open(file) {
                 opened.push((reader, probe));
             }
@@ -221,13 +253,22 @@ impl Live {
             let process = match self.processes.iter().rposition(same) {
                 Some(process) if ordinal > 0 => ProcessId(process as u32),
                 _ => {
-                    self.processes.push(Known { pid, start_ticks, ended: false });
+                    self.processes.push(Known {
+                        pid,
+                        start_ticks,
+                        ended: false,
+                    });
                     let process = ProcessId(self.processes.len() as u32 - 1);
                     sink.take(process, &Raw::Header(header));
                     process
                 }
             };
-            self.files.push(Source { process, ordinal, reader, probe });
+            self.files.push(Source {
+                process,
+                ordinal,
+                reader,
+                probe,
+            });
         }
         Ok(())
     }
@@ -236,11 +277,19 @@ impl Live {
         let mut progress = Progress::default();
         // Records of chained files may name strings of the first file: they wait until that was read.
         let mut held = Held::default();
-        for file in self.files.iter_mut().filter(|file| file.process == process && file.ordinal > 0) {
+        for file in self
+            .files
+            .iter_mut()
+            .filter(|file| file.process == process && file.ordinal > 0)
+        {
             held.ordinal = file.ordinal;
             add(&mut progress, file.reader.poll(ended, &mut held)?);
         }
-        for file in self.files.iter_mut().filter(|file| file.process == process && file.ordinal == 0) {
+        for file in self
+            .files
+            .iter_mut()
+            .filter(|file| file.process == process && file.ordinal == 0)
+        {
             let mut forward = Forward { process, sink };
             add(&mut progress, file.reader.poll(ended, &mut forward)?);
         }
@@ -258,7 +307,11 @@ impl Live {
             if file.ordinal == 0 {
                 sink.take(process, &Raw::Counters(&file.reader.counters()?));
                 let mut work = file.reader.open_work()?;
-                for chained in self.files.iter().filter(|other| other.process == process && other.ordinal > 0) {
+                for chained in self
+                    .files
+                    .iter()
+                    .filter(|other| other.process == process && other.ordinal > 0)
+                {
                     let more = chained.reader.open_work()?;
                     work.calls.extend(more.calls);
                     work.ranges.extend(more.ranges);
@@ -271,7 +324,10 @@ impl Live {
 
     /// True when no mapping of the process's files is left: their lock can be had.
     fn is_gone(&self, process: ProcessId) -> bool {
-        let mut first = self.files.iter().filter(|file| file.process == process && file.ordinal == 0);
+        let mut first = self
+            .files
+            .iter()
+            .filter(|file| file.process == process && file.ordinal == 0);
         first.all(|file| {
             let free = file.probe.try_lock_shared().is_ok();
             if free {
@@ -284,8 +340,15 @@ impl Live {
 
 fn open_ring(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::from(io::ErrorKind::InvalidInput)) }
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::from(io::ErrorKind::InvalidInput))
+    }
 }
 
 fn add(sum: &mut Progress, one: Progress) {
@@ -326,7 +389,10 @@ struct Held {
 
 impl Held {
     fn thread(&self, thread: Thread) -> Thread {
-        Thread { index: self.ordinal << 16 | thread.index, ..thread }
+        Thread {
+            index: self.ordinal << 16 | thread.index,
+            ..thread
+        }
     }
 }
 

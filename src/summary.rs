@@ -17,7 +17,12 @@ pub fn write_table(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         Some(Exit::Unknown) => "ended".into(),
         None => "no record of its end".into(),
     };
-    writeln!(out, "roctop: {} ({state}), {} s", snapshot.title, format_seconds(snapshot.elapsed()))?;
+    writeln!(
+        out,
+        "roctop: {} ({state}), {} s",
+        snapshot.title,
+        format_seconds(snapshot.elapsed())
+    )?;
     writeln!(
         out,
         "{} dispatches ({} of them the run-time's own), {} copies, {} API calls, {} markers, lost {}",
@@ -27,6 +32,12 @@ pub fn write_table(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         for (reason, records) in row.lost.iter().filter(|loss| loss.1 > 0) {
             writeln!(out, "  process {}: lost {records} ({reason:?})", row.process.pid)?;
         }
+    }
+    if totals.records() == 0 {
+        return writeln!(
+            out,
+            "nothing was recorded: the program used neither a ROCm run-time nor ROC-TX ('roctop doctor' tells more)"
+        );
     }
     kernels(snapshot, out)?;
     copies(snapshot, out)?;
@@ -43,13 +54,22 @@ fn micros(nanos: Option<u64>) -> String {
 }
 
 fn kernels(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
-    let mut rows: Vec<_> = snapshot.values.kernels.iter().filter(|row| row.numbers.stat.calls > 0).collect();
+    let mut rows: Vec<_> = snapshot
+        .values
+        .kernels
+        .iter()
+        .filter(|row| row.numbers.stat.calls > 0)
+        .collect();
     if rows.is_empty() {
         return Ok(());
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.numbers.stat.total));
     let all: u64 = rows.iter().map(|row| row.numbers.stat.total).sum();
-    writeln!(out, "\n{:>9} {:>12} {:>6} {:>11} {:>11} {:>11}  KERNEL", "CALLS", "TOTAL ms", "%", "AVG us", "MIN us", "MAX us")?;
+    writeln!(
+        out,
+        "\n{:>9} {:>12} {:>6} {:>11} {:>11} {:>11}  KERNEL",
+        "CALLS", "TOTAL ms", "%", "AVG us", "MIN us", "MAX us"
+    )?;
     for row in rows.iter().take(TOP) {
         let stat = &row.numbers.stat;
         let name = snapshot.names.kernel(row.id).map_or("?", |known| &known.kernel.name);
@@ -75,10 +95,18 @@ fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n{:>9} {:>12} {:>14} {:>11} {:>9}  COPY", "COUNT", "TOTAL ms", "BYTES", "AVG us", "GB/s")?;
+    writeln!(
+        out,
+        "\n{:>9} {:>12} {:>14} {:>11} {:>9}  COPY",
+        "COUNT", "TOTAL ms", "BYTES", "AVG us", "GB/s"
+    )?;
     for row in rows {
         let bytes = row.sizes.total;
-        let rate = if row.stat.total > 0 { bytes as f64 / row.stat.total as f64 } else { 0.0 };
+        let rate = if row.stat.total > 0 {
+            bytes as f64 / row.stat.total as f64
+        } else {
+            0.0
+        };
         let route = snapshot.names.route_label(row.route.source, row.route.destination);
         writeln!(
             out,
@@ -100,9 +128,16 @@ fn api(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.stat.total));
-    writeln!(out, "\n{:>9} {:>12} {:>11} {:>11} {:>7}  API", "CALLS", "TOTAL ms", "AVG us", "MAX us", "ERRORS")?;
+    writeln!(
+        out,
+        "\n{:>9} {:>12} {:>11} {:>11} {:>7}  API",
+        "CALLS", "TOTAL ms", "AVG us", "MAX us", "ERRORS"
+    )?;
     for row in rows.iter().take(TOP) {
-        let name = snapshot.names.operation(row.id).map_or("?", |known| &known.operation.name);
+        let name = snapshot
+            .names
+            .operation(row.id)
+            .map_or("?", |known| &known.operation.name);
         writeln!(
             out,
             "{:>9} {:>12.3} {:>11} {:>11} {:>7}  {name}",
@@ -125,11 +160,17 @@ fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         }
         writeln!(out, "\nopen in process {}:", row.process.pid)?;
         for call in open.calls.iter().take(TOP) {
-            let name = snapshot.names.operation(call.operation).map_or("?", |known| &known.operation.name);
+            let name = snapshot
+                .names
+                .operation(call.operation)
+                .map_or("?", |known| &known.operation.name);
             writeln!(out, "  {name} on {}", snapshot.names.thread_label(call.thread))?;
         }
         for dispatch in open.dispatches.iter().take(TOP) {
-            let name = snapshot.names.kernel(dispatch.kernel).map_or("?", |known| &known.kernel.name);
+            let name = snapshot
+                .names
+                .kernel(dispatch.kernel)
+                .map_or("?", |known| &known.kernel.name);
             writeln!(out, "  {name} on {}", snapshot.names.queue_label(dispatch.queue))?;
         }
     }

@@ -30,8 +30,9 @@ pub fn run_to_end(command: std::process::Command, started: impl FnOnce(u32)) -> 
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut quit = signal(SignalKind::quit())?;
         let has_terminal = std::fs::File::open("/dev/tty").is_ok();
-        let mut child =
-            tokio::process::Command::from(command).spawn().context("the program could not be started")?;
+        let mut child = tokio::process::Command::from(command)
+            .spawn()
+            .context("the program could not be started")?;
         let pid = child.id().unwrap_or(0);
         started(pid);
         loop {

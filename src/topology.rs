@@ -53,22 +53,43 @@ impl Node {
 /// Reads all nodes below `root` (`/` on a real machine), by number. Nodes that may not be read are passed over.
 pub fn read(root: &Path) -> Vec<Node> {
     let nodes = root.join(KFD_TOPOLOGY).join("nodes");
-    let Ok(entries) = std::fs::read_dir(&nodes) else { return Vec::new() };
-    let mut numbers: Vec<u32> =
-        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).take(4096).collect();
+    let Ok(entries) = std::fs::read_dir(&nodes) else {
+        return Vec::new();
+    };
+    let mut numbers: Vec<u32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .take(4096)
+        .collect();
     numbers.sort_unstable();
     let cpus = cpu_models(root);
-    numbers.into_iter().filter_map(|number| read_node(&nodes.join(number.to_string()), number, &cpus)).collect()
+    numbers
+        .into_iter()
+        .filter_map(|number| read_node(&nodes.join(number.to_string()), number, &cpus))
+        .collect()
 }
 
 fn read_node(path: &Path, id: u32, cpus: &BTreeMap<u64, (String, u64)>) -> Option<Node> {
     let properties = pairs(&path.join("properties"))?;
-    let text = |name: &str| std::fs::read_to_string(path.join(name)).unwrap_or_default().trim().to_owned();
-    let mut node = Node { id, properties, gpu_id: text("gpu_id").parse().unwrap_or(0), ..Node::default() };
+    let text = |name: &str| {
+        std::fs::read_to_string(path.join(name))
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
+    let mut node = Node {
+        id,
+        properties,
+        gpu_id: text("gpu_id").parse().unwrap_or(0),
+        ..Node::default()
+    };
     node.model = text("name");
     if node.property("cpu_cores_count") > 0 {
         let core = node.property("cpu_core_id_base");
-        let found = cpus.get(&core).or_else(|| cpus.values().next()).cloned().unwrap_or_default();
+        let found = cpus
+            .get(&core)
+            .or_else(|| cpus.values().next())
+            .cloned()
+            .unwrap_or_default();
         (node.cpu_model, node.cpu_family) = found;
     }
     for bank in 0..node.property("mem_banks_count").min(64) {
@@ -99,7 +120,10 @@ fn cpu_models(root: &Path) -> BTreeMap<u64, (String, u64)> {
             })
         };
         if let (Some(model), Some(apicid)) = (field("model name"), field("apicid").and_then(|id| id.parse().ok())) {
-            models.insert(apicid, (model, field("cpu family").and_then(|f| f.parse().ok()).unwrap_or(0)));
+            models.insert(
+                apicid,
+                (model, field("cpu family").and_then(|f| f.parse().ok()).unwrap_or(0)),
+            );
         }
     }
     models

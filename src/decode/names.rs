@@ -45,7 +45,18 @@ impl Names {
         self.kernels.insert(key, id);
         let name = kernel_name::demangle(mangled).into();
         let internal = mangled.starts_with("__amd_rocclr_") || mangled.starts_with("(unnamed kernel");
-        (id, Some(Kernel { id, mangled: mangled.clone(), name, symbol, group_size, registers, internal }))
+        (
+            id,
+            Some(Kernel {
+                id,
+                mangled: mangled.clone(),
+                name,
+                symbol,
+                group_size,
+                registers,
+                internal,
+            }),
+        )
     }
 
     /// The id of an operation, and the operation when it is new.
@@ -56,7 +67,14 @@ impl Names {
         }
         let id = OperationId(self.operations.len() as u32);
         self.operations.insert(key, id);
-        (id, Some(Operation { id, domain, name: name.clone() }))
+        (
+            id,
+            Some(Operation {
+                id,
+                domain,
+                name: name.clone(),
+            }),
+        )
     }
 
     /// The id of a marker's text, and the text when it is new. Beyond the limit all share one name.

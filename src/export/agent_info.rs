@@ -27,7 +27,11 @@ fn write_row(node: &Node, logical: usize, products: &dyn Fn(u32) -> String, out:
     let gpu = node.is_gpu();
     let p = |name: &str| node.property(name);
     let per = |a: u64, b: u64| if b == 0 { 0 } else { a / b };
-    let cu_count = if gpu { per(p("simd_count"), p("simd_per_cu")) } else { p("cpu_cores_count") };
+    let cu_count = if gpu {
+        per(p("simd_count"), p("simd_per_cu"))
+    } else {
+        p("cpu_cores_count")
+    };
     let banks = per(p("array_count"), p("simd_arrays_per_engine"));
     let only_gpu = |value: u64| if gpu { value } else { 0 };
     let numbers = [
@@ -65,7 +69,11 @@ fn write_row(node: &Node, logical: usize, products: &dyn Fn(u32) -> String, out:
         p("capability"),
         only_gpu(per(cu_count, banks)),
         p("simd_per_cu") * p("max_waves_per_simd"),
-        if gpu { gpu_family(p("gfx_target_version")) } else { node.cpu_family },
+        if gpu {
+            gpu_family(p("gfx_target_version"))
+        } else {
+            node.cpu_family
+        },
         only_gpu(1024),
         only_gpu(u64::from(u32::MAX)),
         p("local_mem_size"),
@@ -83,8 +91,17 @@ fn write_row(node: &Node, logical: usize, products: &dyn Fn(u32) -> String, out:
     for number in numbers {
         write!(out, ",{number}")?;
     }
-    let (vendor, product) = if gpu { ("AMD", products(node.id)) } else { ("CPU", node.cpu_model.clone()) };
-    writeln!(out, ",\"{}\",\"{vendor}\",\"{product}\",\"{}\"", node.name(), node.model)
+    let (vendor, product) = if gpu {
+        ("AMD", products(node.id))
+    } else {
+        ("CPU", node.cpu_model.clone())
+    };
+    writeln!(
+        out,
+        ",\"{}\",\"{vendor}\",\"{product}\",\"{}\"",
+        node.name(),
+        node.model
+    )
 }
 
 /// The kernel driver's family number of a GPU (`amdgpu_drm.h`, AMDGPU_FAMILY_*), by its instruction set.

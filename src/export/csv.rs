@@ -48,22 +48,38 @@ fn quoted(text: &str) -> String {
 /// Writes all files of a run; returns their paths. A file is made only when there is a row for it.
 pub fn export(run: &Run, nodes: &[Node], output: &Output) -> Result<Vec<PathBuf>> {
     super::prepare_directory(&output.directory)?;
-    let with_records: Vec<ProcessId> = run.processes.iter().map(|process| process.id).filter(|id| has_records(run, *id)).collect();
+    let with_records: Vec<ProcessId> = run
+        .processes
+        .iter()
+        .map(|process| process.id)
+        .filter(|id| has_records(run, *id))
+        .collect();
     let many = with_records.len() > 1;
     let mut made = Vec::new();
     for process in &with_records {
-        let sheet = Sheet { run, process: *process, nodes, dense: run.correlations(*process) };
+        let sheet = Sheet {
+            run,
+            process: *process,
+            nodes,
+            dense: run.correlations(*process),
+        };
         let tables: [(&str, Table<'_>); 4] = [
             ("kernel_trace", &|out| sheet.kernels(out)),
             ("memory_copy_trace", &|out| sheet.copies(out)),
-            ("hip_api_trace", &|out| sheet.calls(out, &[Domain::HIP, Domain::HIP_COMPILER])),
+            ("hip_api_trace", &|out| {
+                sheet.calls(out, &[Domain::HIP, Domain::HIP_COMPILER])
+            }),
             ("marker_api_trace", &|out| sheet.markers(out)),
         ];
         for (name, table) in tables {
             write_table(&output.file(run, *process, many, name), table, &mut made)?;
         }
         if sheet.has_calls(&HSA) {
-            write_table(&output.file(run, *process, many, "hsa_api_trace"), &|out| sheet.calls(out, &HSA), &mut made)?;
+            write_table(
+                &output.file(run, *process, many, "hsa_api_trace"),
+                &|out| sheet.calls(out, &HSA),
+                &mut made,
+            )?;
         }
         let path = output.file(run, *process, many, "agent_info");
         let product = |node: u32| sheet.product(node);
@@ -75,7 +91,12 @@ pub fn export(run: &Run, nodes: &[Node], output: &Output) -> Result<Vec<PathBuf>
 
 type Table<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<u64>;
 
-const HSA: [Domain; 4] = [Domain::HSA_CORE, Domain::HSA_AMD, Domain::HSA_IMAGE, Domain::HSA_FINALIZER];
+const HSA: [Domain; 4] = [
+    Domain::HSA_CORE,
+    Domain::HSA_AMD,
+    Domain::HSA_IMAGE,
+    Domain::HSA_FINALIZER,
+];
 
 fn has_records(run: &Run, process: ProcessId) -> bool {
     run.calls.iter().any(|call| call.process == process)
@@ -105,13 +126,20 @@ struct Sheet<'a> {
 impl Sheet<'_> {
     fn agent(&self, id: AgentId) -> String {
         let node = self.run.agents.get(id.0 as usize).map_or(0, |agent| agent.node);
-        let logical = self.nodes.iter().position(|known| known.id == node).unwrap_or(node as usize);
+        let logical = self
+            .nodes
+            .iter()
+            .position(|known| known.id == node)
+            .unwrap_or(node as usize);
         format!("\"Agent {logical}\"")
     }
 
     fn product(&self, node: u32) -> String {
         let mut agents = self.run.agents.iter().filter(|agent| agent.process == self.process);
-        agents.find(|agent| agent.node == node).map(|agent| agent.product.to_string()).unwrap_or_default()
+        agents
+            .find(|agent| agent.node == node)
+            .map(|agent| agent.product.to_string())
+            .unwrap_or_default()
     }
 
     fn correlation(&self, sparse: u64) -> u64 {
@@ -119,7 +147,10 @@ impl Sheet<'_> {
     }
 
     fn pid(&self) -> u32 {
-        self.run.processes.get(self.process.0 as usize).map_or(0, |process| process.pid)
+        self.run
+            .processes
+            .get(self.process.0 as usize)
+            .map_or(0, |process| process.pid)
     }
 
     fn kernels(&self, out: &mut dyn Write) -> io::Result<u64> {
@@ -132,20 +163,42 @@ Start_Timestamp,End_Timestamp,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_
 Workgroup_Size_Y,Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z"
             )
         )?;
-        let mut rows: Vec<_> = self.run.dispatches.iter().filter(|d| d.process == self.process).collect();
+        let mut rows: Vec<_> = self
+            .run
+            .dispatches
+            .iter()
+            .filter(|d| d.process == self.process)
+            .collect();
         rows.sort_by_key(|d| (d.span.end, d.dispatch_id));
         for d in &rows {
             if d.flags & flag::UNTIMED != 0 {
                 continue;
             }
             let queue = self.run.queues.get(d.queue.0 as usize).map_or(0, |queue| queue.number);
-            let stream = d.stream.and_then(|id| self.run.streams.get(id.0 as usize)).map_or(0, |stream| stream.number);
-            let tid = d.thread.and_then(|id| self.run.threads.get(id.0 as usize)).map_or(self.pid(), |thread| thread.tid);
+            let stream = d
+                .stream
+                .and_then(|id| self.run.streams.get(id.0 as usize))
+                .map_or(0, |stream| stream.number);
+            let tid = d
+                .thread
+                .and_then(|id| self.run.threads.get(id.0 as usize))
+                .map_or(self.pid(), |thread| thread.tid);
             let kernel = self.run.kernels.get(d.kernel.0 as usize).cloned().unwrap_or_default();
             let registers = kernel.registers.unwrap_or_default();
-            write!(out, "\"KERNEL_DISPATCH\",{},{queue},{stream},{tid},{},", self.agent(d.agent), d.dispatch_id)?;
+            write!(
+                out,
+                "\"KERNEL_DISPATCH\",{},{queue},{stream},{tid},{},",
+                self.agent(d.agent),
+                d.dispatch_id
+            )?;
             write!(out, "{},{},", kernel.id.0 + 1, quoted(&kernel.name))?;
-            write!(out, "{},{},{},", self.correlation(d.correlation), d.span.begin, d.span.end)?;
+            write!(
+                out,
+                "{},{},{},",
+                self.correlation(d.correlation),
+                d.span.begin,
+                d.span.end
+            )?;
             write!(out, "{},{},", d.group_size.next_multiple_of(512), d.private_size)?;
             write!(out, "{},{},{},", registers.vgpr, registers.agpr, registers.sgpr)?;
             let ([wx, wy, wz], [gx, gy, gz]) = (d.workgroup, d.grid);
@@ -174,11 +227,23 @@ End_Timestamp"
                 direction::D2D | direction::FILL => "DEVICE_TO_DEVICE",
                 _ => "NONE",
             };
-            let stream = c.stream.and_then(|id| self.run.streams.get(id.0 as usize)).map_or(0, |stream| stream.number);
+            let stream = c
+                .stream
+                .and_then(|id| self.run.streams.get(id.0 as usize))
+                .map_or(0, |stream| stream.number);
             let agent = |id: Option<AgentId>| id.map_or_else(|| "\"Agent 0\"".to_owned(), |id| self.agent(id));
             let (source, destination) = (agent(c.source), agent(c.destination));
-            write!(out, "\"MEMORY_COPY\",\"MEMORY_COPY_{route}\",{stream},{source},{destination},")?;
-            writeln!(out, "{},{},{}", self.correlation(c.correlation), c.span.begin, c.span.end)?;
+            write!(
+                out,
+                "\"MEMORY_COPY\",\"MEMORY_COPY_{route}\",{stream},{source},{destination},"
+            )?;
+            writeln!(
+                out,
+                "{},{},{}",
+                self.correlation(c.correlation),
+                c.span.begin,
+                c.span.end
+            )?;
         }
         Ok(rows.len() as u64)
     }
@@ -215,9 +280,19 @@ End_Timestamp"
                 Domain::HSA_IMAGE => "HSA_IMAGE_EXT_API",
                 _ => "HSA_FINALIZE_EXT_API",
             };
-            let tid = self.run.threads.get(call.thread.0 as usize).map_or(0, |thread| thread.tid);
+            let tid = self
+                .run
+                .threads
+                .get(call.thread.0 as usize)
+                .map_or(0, |thread| thread.tid);
             write!(out, "\"{domain}\",{},{},{tid},", quoted(&known.name), self.pid())?;
-            writeln!(out, "{},{},{}", self.correlation(call.correlation), call.span.begin, call.span.end)?;
+            writeln!(
+                out,
+                "{},{},{}",
+                self.correlation(call.correlation),
+                call.span.begin,
+                call.span.end
+            )?;
         }
         Ok(rows.len() as u64)
     }
@@ -234,7 +309,13 @@ End_Timestamp"
             let text = self.run.texts.get(m.text.0 as usize).cloned().unwrap_or_default();
             let tid = self.run.threads.get(m.thread.0 as usize).map_or(0, |thread| thread.tid);
             write!(out, "\"MARKER_CORE_RANGE_API\",{},{},{tid},", quoted(&text), self.pid())?;
-            writeln!(out, "{},{},{}", self.correlation(m.correlation), m.span.begin, m.span.end)?;
+            writeln!(
+                out,
+                "{},{},{}",
+                self.correlation(m.correlation),
+                m.span.begin,
+                m.span.end
+            )?;
         }
         Ok(rows.len() as u64)
     }

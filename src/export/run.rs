@@ -62,7 +62,11 @@ impl Run {
             Item::Dispatch(dispatch) => self.dispatches.push(dispatch),
             Item::Copy(copy) => self.copies.push(copy),
             Item::Mark(marker) | Item::Range(marker) => self.markers.push(marker),
-            Item::Lost { process, reason, records } => {
+            Item::Lost {
+                process,
+                reason,
+                records,
+            } => {
                 self.lost.insert((process, reason), records);
             }
             Item::Open(_) | Item::Status { .. } | Item::Switched { .. } | Item::Output(_) | Item::Now(_) => {}

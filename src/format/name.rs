@@ -14,7 +14,11 @@ pub fn short_name(name: &str) -> String {
     let name = without_arguments(name);
     let name = after_last(name, " ", "operator");
     let base = after_last(name, "::", "operator");
-    if base.is_empty() { name.to_string() } else { thin_templates(base) }
+    if base.is_empty() {
+        name.to_string()
+    } else {
+        thin_templates(base)
+    }
 }
 
 /// Without `[clone .cold]` and its like.
@@ -153,23 +157,43 @@ mod tests {
     fn names_become_short_but_stay_apart() {
         let cases = [
             ("transpose", "transpose"),
-            ("Cijk_Alik_Bljk_BBS_BH_MT256x128x64", "Cijk_Alik_Bljk_BBS_BH_MT256x128x64"),
+            (
+                "Cijk_Alik_Bljk_BBS_BH_MT256x128x64",
+                "Cijk_Alik_Bljk_BBS_BH_MT256x128x64",
+            ),
             ("void saxpy(float*, float const*, int)", "saxpy"),
             (
                 "void at::native::elementwise_kernel<4, at::native::gpu_kernel_impl<at::Gelu<float> > >(int, T)",
                 "elementwise_kernel<4, gpu_kernel_impl<…> >",
             ),
-            ("void (anonymous namespace)::softmax<float, 128>(float*)", "softmax<float, 128>"),
+            (
+                "void (anonymous namespace)::softmax<float, 128>(float*)",
+                "softmax<float, 128>",
+            ),
             ("ns::S::operator()(int) const", "operator()"),
             ("bool ns::operator< <int>(int)", "operator< <…>"),
             ("__amd_rocclr_fillBufferAligned", "__amd_rocclr_fillBufferAligned"),
-            ("void layer_norm<__hip_bfloat16, 4096>(T*) [clone .kd]", "layer_norm<__hip_bfloat16, 4096>"),
+            (
+                "void layer_norm<__hip_bfloat16, 4096>(T*) [clone .kd]",
+                "layer_norm<__hip_bfloat16, 4096>",
+            ),
             ("", ""),
         ];
         for (long, short) in cases {
             assert_eq!(short_name(long), short, "{long}");
         }
-        for broken in ["<<<<", ">>>", "((", "))", "a::", "::", "operator", "x<y", "é<ü>::ß(ö", ") const"] {
+        for broken in [
+            "<<<<",
+            ">>>",
+            "((",
+            "))",
+            "a::",
+            "::",
+            "operator",
+            "x<y",
+            "é<ü>::ß(ö",
+            ") const",
+        ] {
             let _ = short_name(broken);
         }
     }

@@ -72,14 +72,25 @@ pub struct Lane {
 impl Lane {
     /// An empty lane.
     pub fn new(key: LaneKey) -> Self {
-        Self { key, chunks: VecDeque::new(), pyramid: Pyramid::default(), forgotten_until: 0, total: 0, last: 0 }
+        Self {
+            key,
+            chunks: VecDeque::new(),
+            pyramid: Pyramid::default(),
+            forgotten_until: 0,
+            total: 0,
+            last: 0,
+        }
     }
 
     /// Adds a slice to details and pyramid.
     pub fn add(&mut self, slice: Slice) {
         let room = self.chunks.back().is_some_and(|chunk| chunk.slices.len() < CHUNK);
         if !room {
-            self.chunks.push_back(Arc::new(Chunk { slices: Vec::with_capacity(CHUNK), begin: Nanos::MAX, end: 0 }));
+            self.chunks.push_back(Arc::new(Chunk {
+                slices: Vec::with_capacity(CHUNK),
+                begin: Nanos::MAX,
+                end: 0,
+            }));
         }
         if let Some(chunk) = self.chunks.back_mut() {
             let chunk = Arc::make_mut(chunk);
@@ -121,12 +132,20 @@ impl Lane {
         if from < self.forgotten_until || (self.chunks.is_empty() && self.last > 0) {
             return None;
         }
-        let touching = || self.chunks.iter().filter(|chunk| chunk.end >= from && chunk.begin <= to);
+        let touching = || {
+            self.chunks
+                .iter()
+                .filter(|chunk| chunk.end >= from && chunk.begin <= to)
+        };
         if touching().map(|chunk| chunk.slices.len()).sum::<usize>() > most + 2 * CHUNK {
             return None;
         }
         let inside = |slice: &&Slice| slice.span.end >= from && slice.span.begin <= to;
-        let mut out: Vec<Slice> = touching().flat_map(|chunk| &chunk.slices).filter(inside).copied().collect();
+        let mut out: Vec<Slice> = touching()
+            .flat_map(|chunk| &chunk.slices)
+            .filter(inside)
+            .copied()
+            .collect();
         if out.len() > most {
             return None;
         }
@@ -136,23 +155,34 @@ impl Lane {
 
     /// The last `most` slices in order of completion, youngest first.
     pub fn recent(&self, most: usize) -> impl Iterator<Item = &Slice> {
-        self.chunks.iter().rev().flat_map(|chunk| chunk.slices.iter().rev()).take(most)
+        self.chunks
+            .iter()
+            .rev()
+            .flat_map(|chunk| chunk.slices.iter().rev())
+            .take(most)
     }
 
     /// The first slice that begins after `at`, or the last that begins before it.
     pub fn neighbour(&self, at: Nanos, forward: bool) -> Option<Slice> {
         let all = self.chunks.iter().flat_map(|chunk| &chunk.slices).copied();
         if forward {
-            all.filter(|slice| slice.span.begin > at).min_by_key(|slice| slice.span.begin)
+            all.filter(|slice| slice.span.begin > at)
+                .min_by_key(|slice| slice.span.begin)
         } else {
-            all.filter(|slice| slice.span.begin < at).max_by_key(|slice| slice.span.begin)
+            all.filter(|slice| slice.span.begin < at)
+                .max_by_key(|slice| slice.span.begin)
         }
     }
 
     /// The slice that began at `begin`.
     pub fn at(&self, begin: Nanos) -> Option<&Slice> {
-        let near = self.chunks.iter().rev().filter(|chunk| chunk.begin <= begin && chunk.end >= begin);
-        near.flat_map(|chunk| &chunk.slices).find(|slice| slice.span.begin == begin)
+        let near = self
+            .chunks
+            .iter()
+            .rev()
+            .filter(|chunk| chunk.begin <= begin && chunk.end >= begin);
+        near.flat_map(|chunk| &chunk.slices)
+            .find(|slice| slice.span.begin == begin)
     }
 
     /// The slice that carries a correlation id, looked for from the young end.
@@ -177,7 +207,10 @@ mod tests {
     use super::*;
 
     fn slice(begin: Nanos, end: Nanos) -> Slice {
-        Slice { span: Span { begin, end }, ..Slice::default() }
+        Slice {
+            span: Span { begin, end },
+            ..Slice::default()
+        }
     }
 
     #[test]

@@ -103,7 +103,12 @@ impl Names {
     /// A kernel.
     pub fn put_kernel(&mut self, kernel: Kernel) {
         let short = format::short_name(&kernel.name).into();
-        put(&mut self.kernels, kernel.id.0, Default::default, Arc::new(KernelName { kernel, short }));
+        put(
+            &mut self.kernels,
+            kernel.id.0,
+            Default::default,
+            Arc::new(KernelName { kernel, short }),
+        );
     }
     /// A queue.
     pub fn put_queue(&mut self, value: Queue) {
@@ -120,7 +125,11 @@ impl Names {
     /// An operation.
     pub fn put_operation(&mut self, operation: Operation) {
         let (class, blocks) = (Class::of(&operation.name), Class::blocks(&operation.name));
-        let value = Arc::new(OperationName { operation, class, blocks });
+        let value = Arc::new(OperationName {
+            operation,
+            class,
+            blocks,
+        });
         put(&mut self.operations, value.operation.id.0, Default::default, value);
     }
     /// A marker's text.
@@ -195,7 +204,8 @@ impl Names {
 
     /// `Q2`.
     pub fn queue_label(&self, id: QueueId) -> String {
-        self.queue(id).map_or_else(|| "Q?".into(), |queue| format!("Q{}", queue.number))
+        self.queue(id)
+            .map_or_else(|| "Q?".into(), |queue| format!("Q{}", queue.number))
     }
 
     /// `4242 main`.

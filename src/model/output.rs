@@ -89,7 +89,9 @@ impl Output {
 
     /// All lines kept, the unfinished one last.
     pub fn lines(&mut self) -> Arc<[Arc<str>]> {
-        let Self { lines, line, shared, .. } = self;
+        let Self {
+            lines, line, shared, ..
+        } = self;
         shared
             .get_or_insert_with(|| {
                 let open = (!line.is_empty()).then(|| plain(line));
@@ -107,7 +109,8 @@ fn plain(bytes: &[u8]) -> Arc<str> {
 
 /// Whether a character may be drawn as it is.
 pub fn is_plain(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    !c.is_control()
+        && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

@@ -88,7 +88,9 @@ pub struct Pyramid {
 
 impl Default for Pyramid {
     fn default() -> Self {
-        Self { levels: std::array::from_fn(|_| Level::default()) }
+        Self {
+            levels: std::array::from_fn(|_| Level::default()),
+        }
     }
 }
 
@@ -119,8 +121,12 @@ impl Pyramid {
     /// enough or remembers, the finest that remembers.
     fn level(&self, from: Nanos, width: u64) -> usize {
         let remembers = |level: usize| self.levels[level].since * BLOCK as u64 <= from >> shift(level);
-        let fitting = (0..LEVELS).rev().find(|&level| 1 << shift(level) <= width && remembers(level));
-        fitting.or_else(|| (0..LEVELS).find(|&level| remembers(level))).unwrap_or(LEVELS - 1)
+        let fitting = (0..LEVELS)
+            .rev()
+            .find(|&level| 1 << shift(level) <= width && remembers(level));
+        fitting
+            .or_else(|| (0..LEVELS).find(|&level| remembers(level)))
+            .unwrap_or(LEVELS - 1)
     }
 
     /// Adds up `columns` stretches of `width` ns from `from` on; a bucket that crosses an edge is split by time.
@@ -135,7 +141,11 @@ impl Pyramid {
             if start >= to || start + ((BLOCK as u64) << shift) <= from {
                 continue;
             }
-            for (i, bucket) in buckets.iter().enumerate().filter(|(_, bucket)| bucket.weight > 0 || bucket.busy > 0) {
+            for (i, bucket) in buckets
+                .iter()
+                .enumerate()
+                .filter(|(_, bucket)| bucket.weight > 0 || bucket.busy > 0)
+            {
                 let low = start + ((i as u64) << shift);
                 spread(bucket, low, low + (1 << shift), from, width, &mut out);
             }
@@ -149,7 +159,11 @@ impl Pyramid {
         if width == 0 {
             return 0;
         }
-        self.columns(from, width.div_ceil(16), 16).iter().map(|bucket| bucket.busy).sum::<u64>().min(width)
+        self.columns(from, width.div_ceil(16), 16)
+            .iter()
+            .map(|bucket| bucket.busy)
+            .sum::<u64>()
+            .min(width)
     }
 }
 
@@ -184,7 +198,14 @@ mod tests {
         let mut total = 0;
         for i in 0..500u64 {
             let begin = 10_000_000 + i * 100_000;
-            pyramid.add(Span { begin, end: begin + 37_000 }, (i % 3) as u32, true);
+            pyramid.add(
+                Span {
+                    begin,
+                    end: begin + 37_000,
+                },
+                (i % 3) as u32,
+                true,
+            );
             total += 37_000;
         }
         for width in [100_000u64, 1_000_000, 60_000_000, 10_000_000_000] {
@@ -200,10 +221,22 @@ mod tests {
         let mut pyramid = Pyramid::default();
         for second in 0..3600u64 {
             let begin = second * 1_000_000_000;
-            pyramid.add(Span { begin, end: begin + 250_000_000 }, 1, true);
+            pyramid.add(
+                Span {
+                    begin,
+                    end: begin + 250_000_000,
+                },
+                1,
+                true,
+            );
         }
         let hour = pyramid.columns(0, 60_000_000_000, 61);
-        assert!(hour[..59].iter().all(|minute| minute.busy.abs_diff(15_000_000_000) < 600_000_000), "{hour:?}");
+        assert!(
+            hour[..59]
+                .iter()
+                .all(|minute| minute.busy.abs_diff(15_000_000_000) < 600_000_000),
+            "{hour:?}"
+        );
         assert_eq!(hour.iter().map(|c| c.count).sum::<u32>(), 3600);
         assert!(hour.iter().map(|c| c.busy).sum::<u64>().abs_diff(900_000_000_000) < 1000);
         // A fine view of the first second gets the finest level that still knows it.
@@ -214,7 +247,14 @@ mod tests {
     fn the_longest_is_what_a_bucket_names() {
         let mut pyramid = Pyramid::default();
         pyramid.add(Span { begin: 0, end: 10_000 }, 5, true);
-        pyramid.add(Span { begin: 10_000, end: 60_000 }, 6, true);
+        pyramid.add(
+            Span {
+                begin: 10_000,
+                end: 60_000,
+            },
+            6,
+            true,
+        );
         assert_eq!(pyramid.columns(0, 1 << 16, 1)[0].what, 6);
     }
 }

@@ -45,8 +45,15 @@ pub struct Stat {
 impl Stat {
     /// With a histogram when `full`.
     pub fn new(full: bool) -> Self {
-        let histogram = if full { Histogram::new(2).ok().map(Arc::new) } else { None };
-        Self { histogram, ..Self::default() }
+        let histogram = if full {
+            Histogram::new(2).ok().map(Arc::new)
+        } else {
+            None
+        };
+        Self {
+            histogram,
+            ..Self::default()
+        }
     }
 
     /// Counts one value.
@@ -72,7 +79,11 @@ impl Stat {
     /// Adds the numbers of another; percentiles are not to be had for a sum.
     pub fn merge(&mut self, other: &Self) {
         if other.timed > 0 {
-            self.min = if self.timed == 0 { other.min } else { self.min.min(other.min) };
+            self.min = if self.timed == 0 {
+                other.min
+            } else {
+                self.min.min(other.min)
+            };
         }
         self.calls += other.calls;
         self.timed += other.timed;
@@ -106,20 +117,30 @@ impl Stat {
         self.stale = false;
         let Some(histogram) = &self.histogram else { return };
         let at = |q, least| (self.timed >= least).then(|| histogram.value_at_quantile(q).clamp(self.min, self.max));
-        self.quantiles = Quantiles { p50: at(0.5, 20), p95: at(0.95, 20), p99: at(0.99, 100) };
+        self.quantiles = Quantiles {
+            p50: at(0.5, 20),
+            p95: at(0.95, 20),
+            p99: at(0.99, 100),
+        };
     }
 
     /// Counts in `bins` bins from the least to the greatest value, by equal ratio when `logarithmic` and else by equal
     /// difference: (lower edge, count).
     pub fn bins(&self, bins: usize, logarithmic: bool) -> Vec<(u64, u64)> {
-        let Some(histogram) = &self.histogram else { return Vec::new() };
+        let Some(histogram) = &self.histogram else {
+            return Vec::new();
+        };
         if self.timed == 0 || bins == 0 {
             return Vec::new();
         }
         let (low, high) = (self.min.max(1) as f64, (self.max.max(1) as f64) * 1.000_001);
         let edge = |i: usize| {
             let part = i as f64 / bins as f64;
-            if logarithmic { low * (high / low).powf(part) } else { low + (high - low) * part }
+            if logarithmic {
+                low * (high / low).powf(part)
+            } else {
+                low + (high - low) * part
+            }
         };
         let mut out: Vec<(u64, u64)> = (0..bins).map(|i| (edge(i) as u64, 0)).collect();
         for step in histogram.iter_recorded() {
@@ -145,7 +166,10 @@ pub struct Trend {
 
 impl Default for Trend {
     fn default() -> Self {
-        Self { second: 0, values: [0; Self::SECONDS] }
+        Self {
+            second: 0,
+            values: [0; Self::SECONDS],
+        }
     }
 }
 
@@ -181,9 +205,15 @@ impl Trend {
         (0..count)
             .rev()
             .map(|back| {
-                let Some(second) = present.checked_sub(back + 1) else { return 0 };
+                let Some(second) = present.checked_sub(back + 1) else {
+                    return 0;
+                };
                 let known = second <= self.second && self.second - second < Self::SECONDS as u64;
-                if known { self.values[(second % Self::SECONDS as u64) as usize] } else { 0 }
+                if known {
+                    self.values[(second % Self::SECONDS as u64) as usize]
+                } else {
+                    0
+                }
             })
             .collect()
     }

@@ -28,7 +28,12 @@ pub struct Shape {
 impl Shape {
     /// The shape of a dispatch.
     pub fn of(d: &Dispatch) -> Self {
-        Self { grid: d.grid, workgroup: d.workgroup, group_size: d.group_size, private_size: d.private_size }
+        Self {
+            grid: d.grid,
+            workgroup: d.workgroup,
+            group_size: d.group_size,
+            private_size: d.private_size,
+        }
     }
 }
 
@@ -91,7 +96,10 @@ impl KernelStat {
         let at = cells.iter().position(|cell| cell.place == place).unwrap_or_else(|| {
             // Beyond the bound, places share a cell.
             if cells.len() < MOST_CELLS {
-                cells.push(Cell { place, stat: Stat::default() });
+                cells.push(Cell {
+                    place,
+                    stat: Stat::default(),
+                });
             }
             cells.len() - 1
         });
@@ -107,7 +115,9 @@ impl KernelStat {
         cells[0].stat.add(nanos);
         Arc::make_mut(&mut self.trend).add(dispatch.span.end, nanos);
         if dispatch.submit > 0 {
-            self.delay = self.delay.saturating_add(dispatch.span.begin.saturating_sub(dispatch.submit));
+            self.delay = self
+                .delay
+                .saturating_add(dispatch.span.begin.saturating_sub(dispatch.submit));
             self.delayed += 1;
         }
     }
@@ -253,7 +263,10 @@ fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) -> Option<&mu
 impl Tables {
     /// Counts a dispatch.
     pub fn dispatch(&mut self, dispatch: &Dispatch) {
-        let make = |n| KernelStat { stat: Stat::new(n < HISTOGRAMS), ..KernelStat::default() };
+        let make = |n| KernelStat {
+            stat: Stat::new(n < HISTOGRAMS),
+            ..KernelStat::default()
+        };
         if let Some(kernel) = dense(&mut self.kernels, dispatch.kernel.0, make) {
             kernel.add(dispatch);
         }
@@ -280,7 +293,12 @@ impl Tables {
             return id;
         }
         let full = self.copies.len() < HISTOGRAMS;
-        self.copies.push(CopyStat { route, stat: Stat::new(full), sizes: Stat::new(full), ..CopyStat::default() });
+        self.copies.push(CopyStat {
+            route,
+            stat: Stat::new(full),
+            sizes: Stat::new(full),
+            ..CopyStat::default()
+        });
         let id = self.copies.len() as u32 - 1;
         self.routes.insert(route, id);
         id
@@ -288,8 +306,19 @@ impl Tables {
 
     /// Counts a copy; its route's index.
     pub fn copy(&mut self, copy: &Copy) -> u32 {
-        let Copy { direction, source, destination, engine, .. } = *copy;
-        let id = self.route(Route { direction, source, destination, engine });
+        let Copy {
+            direction,
+            source,
+            destination,
+            engine,
+            ..
+        } = *copy;
+        let id = self.route(Route {
+            direction,
+            source,
+            destination,
+            engine,
+        });
         self.copies[id as usize].add(copy);
         id
     }
@@ -297,7 +326,12 @@ impl Tables {
     /// Counts one of the run-time's own kernels as a copy of unknown size; its route's index.
     pub fn blit(&mut self, direction: u16, dispatch: &Dispatch) -> u32 {
         let destination = Some(dispatch.agent);
-        let id = self.route(Route { direction, source: None, destination, engine: engine::BLIT });
+        let id = self.route(Route {
+            direction,
+            source: None,
+            destination,
+            engine: engine::BLIT,
+        });
         let row = &mut self.copies[id as usize];
         if is_untimed(dispatch.flags, dispatch.span.end) {
             row.stat.add_untimed();
@@ -311,7 +345,10 @@ impl Tables {
     /// Counts a call; `error` says whether its code is one, `blocks` whether it waits for the GPU.
     pub fn call(&mut self, call: &ApiCall, error: bool, blocks: bool) {
         let nanos = call.span.duration();
-        let make = |n| ApiStat { stat: Stat::new(n < HISTOGRAMS), ..ApiStat::default() };
+        let make = |n| ApiStat {
+            stat: Stat::new(n < HISTOGRAMS),
+            ..ApiStat::default()
+        };
         if let Some(row) = dense(&mut self.api, call.operation.0, make) {
             row.stat.add(nanos);
             Arc::make_mut(&mut row.trend).add(call.span.end, nanos);
@@ -334,9 +371,10 @@ impl Tables {
         let known = self.markers.len();
         let row = if known < MOST_MARKERS || self.markers.contains_key(&marker.text) {
             let full = known < HISTOGRAMS;
-            self.markers
-                .entry(marker.text)
-                .or_insert_with(|| MarkerStat { stat: Stat::new(full), ..MarkerStat::default() })
+            self.markers.entry(marker.text).or_insert_with(|| MarkerStat {
+                stat: Stat::new(full),
+                ..MarkerStat::default()
+            })
         } else {
             &mut self.other_markers
         };

@@ -33,15 +33,24 @@ impl Union {
         while let Some(old) = self.recent.get(at + swallowed).filter(|old| old.begin <= span.end) {
             if cursor < old.begin {
                 self.total += old.begin - cursor;
-                fresh(Span { begin: cursor, end: old.begin });
+                fresh(Span {
+                    begin: cursor,
+                    end: old.begin,
+                });
             }
             cursor = cursor.max(old.end);
-            merged = Span { begin: merged.begin.min(old.begin), end: merged.end.max(old.end) };
+            merged = Span {
+                begin: merged.begin.min(old.begin),
+                end: merged.end.max(old.end),
+            };
             swallowed += 1;
         }
         if cursor < span.end {
             self.total += span.end - cursor;
-            fresh(Span { begin: cursor, end: span.end });
+            fresh(Span {
+                begin: cursor,
+                end: span.end,
+            });
         }
         if swallowed > 0 {
             self.recent[at] = merged;
@@ -74,7 +83,9 @@ mod tests {
                 let end = begin + (seed >> 50) % 20;
                 truth[begin as usize..end as usize].fill(true);
                 union.add(Span { begin, end }, |piece| {
-                    pieces[piece.begin as usize..piece.end as usize].iter_mut().for_each(|p| *p += 1);
+                    pieces[piece.begin as usize..piece.end as usize]
+                        .iter_mut()
+                        .for_each(|p| *p += 1);
                 });
             }
             assert_eq!(union.total, truth.iter().filter(|&&t| t).count() as u64);

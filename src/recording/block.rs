@@ -99,7 +99,11 @@ pub(super) struct Owner {
 
 /// A whole block.
 pub(super) fn encode(kind: Kind, owner: Owner, payload: &[u8]) -> Vec<u8> {
-    let packed = if payload.len() >= 256 { lz4_flex::block::compress(payload) } else { Vec::new() };
+    let packed = if payload.len() >= 256 {
+        lz4_flex::block::compress(payload)
+    } else {
+        Vec::new()
+    };
     let compressed = !packed.is_empty() && packed.len() < payload.len();
     let stored = if compressed { &packed[..] } else { payload };
     let head = Head {

@@ -35,16 +35,27 @@ impl Recording {
             serde_json::from_str(&text).with_context(|| format!("{} is damaged", manifest.display()))?;
         let format = facts.get("format").and_then(serde_json::Value::as_u64).unwrap_or(0);
         if format != u64::from(FORMAT) {
-            bail!("{} has layout {format}; this release of roctop reads layout {FORMAT}", path.display());
+            bail!(
+                "{} has layout {format}; this release of roctop reads layout {FORMAT}",
+                path.display()
+            );
         }
         let words = facts.get("command").and_then(serde_json::Value::as_array);
-        let command = words.into_iter().flatten().filter_map(|word| word.as_str().map(str::to_owned)).collect();
+        let command = words
+            .into_iter()
+            .flatten()
+            .filter_map(|word| word.as_str().map(str::to_owned))
+            .collect();
         let mut segments: Vec<PathBuf> = std::fs::read_dir(path)?
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|file| file.extension().is_some_and(|ending| ending == SEGMENT))
             .collect();
         segments.sort();
-        Ok(Self { path: path.to_owned(), segments, command })
+        Ok(Self {
+            path: path.to_owned(),
+            segments,
+            command,
+        })
     }
 
     /// Where it is.
@@ -83,10 +94,18 @@ impl Recording {
         for (process, samples) in &samples.0 {
             decoder.preload_clock(*process, samples);
         }
-        let mut batches = Batches { decoder, take, pending: 0 };
+        let mut batches = Batches {
+            decoder,
+            take,
+            pending: 0,
+        };
         let replay = self.deliver(&mut batches)?;
         if replay.damaged > 0 {
-            let lost = Item::Lost { process: ProcessId(0), reason: LossReason::Damaged, records: replay.damaged };
+            let lost = Item::Lost {
+                process: ProcessId(0),
+                reason: LossReason::Damaged,
+                records: replay.damaged,
+            };
             (batches.take)(vec![lost]);
         }
         let rest = batches.decoder.take_items();
@@ -140,7 +159,8 @@ fn deliver_segment(file: &File, size: u64, sink: &mut dyn RawSink, replay: &mut 
     while at < size {
         let mut head = [0u8; HEADER];
         let got = read_full(file, at, &mut head)?;
-        let found = Head::decode(&head[..got]).filter(|head| at + (HEADER as u64) + u64::from(head.stored_length) <= size);
+        let found =
+            Head::decode(&head[..got]).filter(|head| at + (HEADER as u64) + u64::from(head.stored_length) <= size);
         let payload = match found {
             Some(head) => {
                 let mut stored = vec![0u8; head.stored_length as usize];
@@ -191,8 +211,16 @@ fn read_full(file: &File, offset: u64, into: &mut [u8]) -> std::io::Result<usize
 
 fn deliver_block(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
     let process = ProcessId(head.process & 0xffff);
-    let thread = Thread { index: head.thread, tid: head.tid };
-    let words: Vec<u64> = payload.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let thread = Thread {
+        index: head.thread,
+        tid: head.tid,
+    };
+    let words: Vec<u64> = payload
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect();
     let word = |at: usize| words.get(at).copied().unwrap_or(0);
     match head.kind {
         Kind::PROCESS => {
@@ -229,7 +257,9 @@ fn texts(payload: &[u8], take: &mut dyn FnMut(u32, &[u8])) {
     let mut rest = payload;
     while let Some((sizes, after)) = rest.split_first_chunk::<8>() {
         let number = |at: usize| u32::from_le_bytes([sizes[at], sizes[at + 1], sizes[at + 2], sizes[at + 3]]);
-        let Some(text) = after.get(..number(4) as usize) else { return };
+        let Some(text) = after.get(..number(4) as usize) else {
+            return;
+        };
         take(number(0), text);
         rest = &after[text.len()..];
     }
@@ -259,7 +289,14 @@ fn open(words: &[u64]) -> OpenWork {
             let (thread, start, operation, correlation) = (next()?, next()?, next()?, next()?);
             let domain = Domain((operation >> 32) as u8);
             let level = (operation >> 16) as u16;
-            work.calls.push(OpenCall { thread: thread_of(thread), start, domain, op: operation as u16, correlation, level });
+            work.calls.push(OpenCall {
+                thread: thread_of(thread),
+                start,
+                domain,
+                op: operation as u16,
+                correlation,
+                level,
+            });
         }
         for _ in 0..queues {
             let mut queue = QueueWork {
@@ -271,7 +308,12 @@ fn open(words: &[u64]) -> OpenWork {
             };
             for _ in 0..next()? {
                 let (submit, kernel_object, correlation, dispatch_id) = (next()?, next()?, next()?, next()?);
-                queue.in_flight.push(InFlight { submit, kernel_object, correlation, dispatch_id });
+                queue.in_flight.push(InFlight {
+                    submit,
+                    kernel_object,
+                    correlation,
+                    dispatch_id,
+                });
             }
             work.queues.push(queue);
         }
@@ -284,7 +326,15 @@ fn open(words: &[u64]) -> OpenWork {
             }
             text.truncate(length);
             let (text_id, level) = ((sizes >> 32) as u32, (sizes >> 16) as u16);
-            work.ranges.push(OpenRange { thread: thread_of(thread), start, correlation, range_id, text_id, level, text });
+            work.ranges.push(OpenRange {
+                thread: thread_of(thread),
+                start,
+                correlation,
+                range_id,
+                text_id,
+                level,
+                text,
+            });
         }
         Some(())
     })();
@@ -292,5 +342,8 @@ fn open(words: &[u64]) -> OpenWork {
 }
 
 fn thread_of(word: u64) -> Thread {
-    Thread { index: (word >> 32) as u32, tid: word as u32 }
+    Thread {
+        index: (word >> 32) as u32,
+        tid: word as u32,
+    }
 }

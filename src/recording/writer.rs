@@ -38,7 +38,10 @@ impl Recorder {
         if let Ok(mut entries) = std::fs::read_dir(path)
             && entries.next().is_some()
         {
-            bail!("{} exists and is not empty; name another directory with -o", path.display());
+            bail!(
+                "{} exists and is not empty; name another directory with -o",
+                path.display()
+            );
         }
         std::fs::create_dir_all(path).with_context(|| format!("cannot make the recording {}", path.display()))?;
         let manifest = serde_json::json!({
@@ -48,7 +51,8 @@ impl Recorder {
             "host": hostname(),
         });
         let text = serde_json::to_string_pretty(&manifest)?;
-        std::fs::write(path.join(MANIFEST), text + "\n").with_context(|| format!("cannot write to {}", path.display()))?;
+        std::fs::write(path.join(MANIFEST), text + "\n")
+            .with_context(|| format!("cannot write to {}", path.display()))?;
         std::fs::write(path.join(TOPOLOGY), serde_json::to_string_pretty(nodes)? + "\n")?;
         let segment = path.join(format!("segment-000001.{SEGMENT}"));
         let file = File::create_new(&segment).with_context(|| format!("cannot make {}", segment.display()))?;
@@ -67,11 +71,11 @@ impl Recorder {
     pub fn finish(mut self) -> Result<()> {
         self.flush_all();
         self.write(Kind::FINISHED, Owner::default(), &[]);
-        self.file.flush().or_else(|error| if self.failed.is_some() { Ok(()) } else { Err(error) })?;
+        self.file
+            .flush()
+            .or_else(|error| if self.failed.is_some() { Ok(()) } else { Err(error) })?;
         match self.failed.take() {
-            Some(error) => {
-                Err(error).with_context(|| format!("the recording {} is incomplete", self.path.display()))
-            }
+            Some(error) => Err(error).with_context(|| format!("the recording {} is incomplete", self.path.display())),
             None => Ok(()),
         }
     }
@@ -92,7 +96,10 @@ impl Recorder {
 
     /// Texts and facts go first: records name them.
     fn flush_facts(&mut self, process: u32) {
-        let owner = Owner { process, ..Owner::default() };
+        let owner = Owner {
+            process,
+            ..Owner::default()
+        };
         if let Some(texts) = self.texts.remove(&process) {
             self.write(Kind::TEXTS, owner, &texts);
         }
@@ -125,7 +132,15 @@ impl Recorder {
         if bytes.len() >= BLOCK {
             let bytes = std::mem::take(bytes);
             self.flush_facts(process);
-            self.write(Kind::RECORDS, Owner { process, thread: thread.index, tid: thread.tid }, &bytes);
+            self.write(
+                Kind::RECORDS,
+                Owner {
+                    process,
+                    thread: thread.index,
+                    tid: thread.tid,
+                },
+                &bytes,
+            );
         }
     }
 }
@@ -133,7 +148,10 @@ impl Recorder {
 impl RawSink for Recorder {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         let process = process.0;
-        let owner = Owner { process, ..Owner::default() };
+        let owner = Owner {
+            process,
+            ..Owner::default()
+        };
         match raw {
             Raw::Header(header) => self.write(Kind::PROCESS, owner, &header.encode()),
             Raw::Text(id, text) => {
@@ -155,7 +173,11 @@ impl RawSink for Recorder {
             Raw::Calibration(words) => self.write(Kind::CALIBRATION, owner, &put_words(&words[..])),
             Raw::Record(thread, slots) => self.record(process, *thread, slots),
             Raw::Lost(thread, records) => {
-                let owner = Owner { process, thread: thread.index, tid: thread.tid };
+                let owner = Owner {
+                    process,
+                    thread: thread.index,
+                    tid: thread.tid,
+                };
                 self.write(Kind::LOST, owner, &records.to_le_bytes());
             }
             Raw::Counters(words) => {
@@ -198,7 +220,11 @@ fn put_words(words: &[u64]) -> Vec<u8> {
 }
 
 fn put_open(work: &OpenWork) -> Vec<u8> {
-    let mut words = vec![work.calls.len() as u64, work.ranges.len() as u64, work.queues.len() as u64];
+    let mut words = vec![
+        work.calls.len() as u64,
+        work.ranges.len() as u64,
+        work.queues.len() as u64,
+    ];
     for call in &work.calls {
         let operation = u64::from(call.domain.0) << 32 | u64::from(call.level) << 16 | u64::from(call.op);
         let thread = u64::from(call.thread.index) << 32 | u64::from(call.thread.tid);
@@ -206,7 +232,13 @@ fn put_open(work: &OpenWork) -> Vec<u8> {
     }
     for queue in &work.queues {
         let in_flight = queue.in_flight.len() as u64;
-        words.extend([u64::from(queue.id), queue.submitted, queue.completed, queue.untimed, in_flight]);
+        words.extend([
+            u64::from(queue.id),
+            queue.submitted,
+            queue.completed,
+            queue.untimed,
+            in_flight,
+        ]);
         for work in &queue.in_flight {
             words.extend([work.submit, work.kernel_object, work.correlation, work.dispatch_id]);
         }
