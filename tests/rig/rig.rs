@@ -1,0 +1,301 @@
+//! The rig: real HIP programs on the real run-time over the emulated GPU, recorded by roctop, compared with the emulated
+//! GPU's own log of what it did.
+//!
+//! What is compared is joined by queue and order, and by order of begin for copies, never by time alone.
+
+use roctop::export::run::Run;
+use roctop::item::{Copy, Dispatch};
+use roctop::recording::Recording;
+use roctop_ring::record::engine;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// A recorded time may differ from the log's by this much, ns.
+pub const TOLERANCE: u64 = 1000;
+
+/// What the tests run with.
+pub struct Rig {
+    emulated_gpu: PathBuf,
+    apps: PathBuf,
+}
+
+/// The rig, made once for all tests of a file; none, with the reason printed, where ROCm 5.2.3 is not installed.
+pub fn rig() -> Option<&'static Rig> {
+    static RIG: OnceLock<Option<Rig>> = OnceLock::new();
+    RIG.get_or_init(|| match Rig::new() {
+        Ok(rig) => Some(rig),
+        Err(reason) => {
+            assert!(std::env::var_os("ROCTOP_REQUIRE_ROCM").is_none(), "{reason}");
+            println!("skipped: {reason}");
+            None
+        }
+    })
+    .as_ref()
+}
+
+impl Rig {
+    fn new() -> Result<Self, String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let beside = std::env::current_exe().map_err(|error| error.to_string())?;
+        let target = beside.parent().and_then(Path::parent).ok_or("the test lies nowhere")?.to_owned();
+        let built = [
+            std::env::var_os("EMULATED_GPU_SO").map(PathBuf::from),
+            Some(target.join("libemulated_gpu.so")),
+            target.parent().map(|parent| parent.join("release/libemulated_gpu.so")),
+        ];
+        let emulated_gpu = built.into_iter().flatten().find(|path| path.exists());
+        let emulated_gpu = emulated_gpu.ok_or("the emulated GPU is not built (cargo build -p emulated-gpu --release)")?;
+        let apps = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hip-apps");
+        let built = Command::new(root.join("tests/apps/build")).arg(&apps).output().map_err(|error| error.to_string())?;
+        match built.status.code() {
+            Some(0) => Ok(Self { emulated_gpu, apps }),
+            Some(77) => Err("no hipcc of ROCm 5.2.3 (tests/runtimes/install-5.2.3 installs it)".into()),
+            _ => Err(format!("tests/apps/build failed: {}", String::from_utf8_lossy(&built.stderr))),
+        }
+    }
+
+    /// A new empty directory for one test.
+    pub fn place(&self, name: &str) -> PathBuf {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// The command that runs `words` (an app's name and arguments) over the emulated GPU, under roctop's `options` when
+    /// there are any.
+    pub fn command(&self, place: &Path, options: &[&str], words: &[&str]) -> Command {
+        let app = self.apps.join(words[0]);
+        let mut command = if options.is_empty() {
+            Command::new(app)
+        } else {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+            command.args(options).arg("--").arg(app);
+            command
+        };
+        command.args(&words[1..]).current_dir(place).stdin(Stdio::null());
+        command.env("LD_PRELOAD", &self.emulated_gpu).env("EMULATED_GPU_LOG", place.join("truth.%p.csv"));
+        command.env("APP_CALL_COUNTS", place.join("counts")).env("APP_MARKER_COUNTS", place.join("markers"));
+        command
+    }
+
+    /// Runs an app plainly: the same environment, no roctop.
+    pub fn plain(&self, name: &str, words: &[&str]) -> Output {
+        let place = self.place(&format!("plain-{name}"));
+        self.command(&place, &[], words).output().unwrap()
+    }
+
+    /// Records an app and loads everything that there is to compare.
+    pub fn record(&self, name: &str, words: &[&str]) -> Recorded {
+        let place = self.place(name);
+        let recording = place.join("rec");
+        let output = self.command(&place, &["record", "-o", recording.to_str().unwrap()], words).output().unwrap();
+        Recorded::load(&place, output)
+    }
+}
+
+/// A row of the emulated GPU's log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Truth {
+    pub kind: String,
+    pub pid: u32,
+    pub queue: u64,
+    pub index: u64,
+    pub grid: [u32; 3],
+    pub workgroup: [u16; 3],
+    pub begin: u64,
+    pub end: u64,
+    pub bytes: u64,
+    pub name: String,
+    pub group: u32,
+    pub private: u32,
+}
+
+/// A recorded run and its truth.
+pub struct Recorded {
+    pub place: PathBuf,
+    pub output: Output,
+    pub run: Run,
+    pub truth: Vec<Truth>,
+}
+
+impl Recorded {
+    pub fn load(place: &Path, output: Output) -> Self {
+        let mut run = Run::default();
+        let recording = Recording::open(&place.join("rec")).unwrap();
+        recording.items(&mut |items| items.into_iter().for_each(|item| run.add(item))).unwrap();
+        Self { place: place.to_owned(), output, run, truth: read_truth(place) }
+    }
+
+    pub fn kernel(&self, dispatch: &Dispatch) -> &str {
+        &self.run.kernels[dispatch.kernel.0 as usize].mangled
+    }
+
+    /// Every dispatch of the log that the program caused is recorded once, with its name, queue, geometry and times.
+    pub fn check_dispatches(&self) -> usize {
+        let mut truth: BTreeMap<(u32, u64), Vec<&Truth>> = BTreeMap::new();
+        // Nameless kernels are the run-time's own uploads of code, on a queue of its own.
+        for row in self.truth.iter().filter(|row| row.kind == "dispatch" && !row.name.is_empty()) {
+            truth.entry((row.pid, row.queue)).or_default().push(row);
+        }
+        let mut recorded: BTreeMap<(u32, u32), Vec<&Dispatch>> = BTreeMap::new();
+        for dispatch in self.run.dispatches.iter().filter(|d| !self.kernel(d).starts_with("(unnamed")) {
+            let pid = self.run.processes[dispatch.process.0 as usize].pid;
+            recorded.entry((pid, dispatch.queue.0)).or_default().push(dispatch);
+        }
+        recorded.values_mut().for_each(|queue| queue.sort_by_key(|dispatch| dispatch.dispatch_id));
+        truth.values_mut().for_each(|queue| queue.sort_by_key(|row| row.index));
+        let sum = |lengths: Vec<usize>| lengths.iter().sum::<usize>();
+        let logged = sum(truth.values().map(Vec::len).collect());
+        assert_eq!(sum(recorded.values().map(Vec::len).collect()), logged, "number of dispatches");
+        for ((pid, _), dispatches) in &recorded {
+            // The queue of the log that did the same first thing, at the same time.
+            let (key, _) = truth
+                .iter()
+                .filter(|((other, _), rows)| other == pid && rows.len() == dispatches.len())
+                .min_by_key(|(_, rows)| rows[0].begin.abs_diff(dispatches[0].span.begin))
+                .expect("a queue of the log with as many dispatches");
+            let rows = truth.remove(&key.clone()).unwrap();
+            for (row, dispatch) in rows.iter().zip(dispatches) {
+                self.check_dispatch(row, dispatch);
+            }
+        }
+        logged
+    }
+
+    fn check_dispatch(&self, row: &Truth, dispatch: &Dispatch) {
+        let context = format!("{row:?}\n{dispatch:?}");
+        assert_eq!(self.kernel(dispatch), row.name, "{context}");
+        assert_eq!((dispatch.grid, dispatch.workgroup), (row.grid, row.workgroup), "{context}");
+        assert_eq!((dispatch.group_size, dispatch.private_size), (row.group, row.private), "{context}");
+        assert!(dispatch.span.begin.abs_diff(row.begin) <= TOLERANCE, "begin: {context}");
+        assert!(dispatch.span.end.abs_diff(row.end) <= TOLERANCE, "end: {context}");
+    }
+
+    /// Every copy of the log that a DMA engine made is recorded once, with its bytes and its own times.
+    pub fn check_copies(&self) -> usize {
+        let mut truth: Vec<&Truth> = self.truth.iter().filter(|row| row.kind == "sdma_copy").collect();
+        let mut recorded: Vec<&Copy> = self.run.copies.iter().filter(|copy| copy.engine != engine::BLIT).collect();
+        truth.sort_by_key(|row| (row.begin, row.end, row.bytes));
+        recorded.sort_by_key(|copy| (copy.span.begin, copy.span.end, copy.bytes));
+        assert_eq!(recorded.len(), truth.len(), "number of copies");
+        let mut open: Vec<&Copy> = Vec::new();
+        let mut next = recorded.into_iter().peekable();
+        for row in &truth {
+            // Copies that began within the tolerance of each other may come in another order.
+            while next.peek().is_some_and(|copy| copy.span.begin <= row.begin + TOLERANCE) {
+                open.extend(next.next());
+            }
+            let same = open.iter().position(|copy| {
+                let near = |a: u64, b: u64| a.abs_diff(b) <= TOLERANCE;
+                copy.bytes == row.bytes && near(copy.span.begin, row.begin) && near(copy.span.end, row.end)
+            });
+            let found = same.unwrap_or_else(|| panic!("no recorded copy for {row:?}; near it: {open:?}"));
+            open.swap_remove(found);
+        }
+        assert!(open.is_empty() && next.peek().is_none(), "copies too many: {open:?}");
+        truth.len()
+    }
+
+    /// The calls that the program counted itself are recorded, as many of each name.
+    pub fn check_calls(&self) -> usize {
+        let counts = std::fs::read_to_string(self.place.join("counts")).unwrap();
+        let mut recorded: BTreeMap<&str, u64> = BTreeMap::new();
+        for call in self.run.calls.iter().filter(|call| call.parent == 0) {
+            *recorded.entry(&self.run.operations[call.operation.0 as usize].name).or_default() += 1;
+        }
+        let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
+        for line in counts.lines() {
+            let (name, count) = line.split_once(' ').unwrap();
+            *counted.entry(name).or_default() += count.parse::<u64>().unwrap();
+        }
+        // What the compiler puts before and after main is not counted by the program.
+        recorded.retain(|name, _| name.starts_with("hip") || counted.contains_key(name));
+        assert_eq!(recorded, counted);
+        counted.values().sum::<u64>() as usize
+    }
+
+    /// Calls of a thread lie inside each other or apart.
+    pub fn check_nesting(&self) {
+        let mut threads: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+        for call in &self.run.calls {
+            assert!(call.span.begin <= call.span.end, "{call:?}");
+            threads.entry(call.thread.0).or_default().push((call.span.begin, call.span.end));
+        }
+        for spans in threads.values_mut() {
+            spans.sort_by_key(|&(begin, end)| (begin, std::cmp::Reverse(end)));
+            let mut open: Vec<u64> = Vec::new();
+            for &(begin, end) in spans.iter() {
+                while open.last().is_some_and(|&outer| outer <= begin) {
+                    open.pop();
+                }
+                assert!(open.last().is_none_or(|&outer| end <= outer), "calls of one thread cross");
+                open.push(end);
+            }
+        }
+    }
+
+    /// Every dispatch of the program's own kernels leads to a call, made before the dispatch began, on its thread.
+    pub fn check_correlation(&self) {
+        let calls: BTreeMap<(u32, u64), _> =
+            self.run.calls.iter().map(|call| ((call.process.0, call.correlation), call)).collect();
+        for dispatch in &self.run.dispatches {
+            let kernel = &self.run.kernels[dispatch.kernel.0 as usize];
+            if kernel.internal {
+                continue;
+            }
+            let call = calls.get(&(dispatch.process.0, dispatch.correlation));
+            let call = call.unwrap_or_else(|| panic!("no call for {dispatch:?} ({})", kernel.name));
+            let name = &self.run.operations[call.operation.0 as usize].name;
+            assert!(name.contains("Launch"), "{name} launched {}", kernel.name);
+            assert_eq!(Some(call.thread), dispatch.thread, "{name}");
+            assert!(call.span.begin <= dispatch.span.begin + TOLERANCE, "{call:?} {dispatch:?}");
+        }
+    }
+
+    /// Nothing was lost.
+    pub fn check_lost(&self) {
+        let lost: Vec<_> = self.run.lost.iter().filter(|(_, records)| **records > 0).collect();
+        assert!(lost.is_empty(), "{lost:?}");
+    }
+}
+
+fn read_truth(place: &Path) -> Vec<Truth> {
+    let mut rows = Vec::new();
+    for entry in std::fs::read_dir(place).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("truth.") {
+            rows.extend(read_log(&std::fs::read_to_string(path).unwrap()));
+        }
+    }
+    rows
+}
+
+fn read_log(text: &str) -> Vec<Truth> {
+    let mut lines = text.lines();
+    let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    // The last line may have been cut by a kill.
+    let whole = lines.map(|line| line.split(',').collect::<Vec<_>>()).filter(|cells| cells.len() == columns.len());
+    whole
+        .map(|cells| {
+            let cell = |name: &str| columns.iter().position(|column| *column == name).map_or("", |at| cells[at]);
+            let number = |name: &str| cell(name).parse::<u64>().unwrap_or(0);
+            Truth {
+                kind: cell("kind").to_owned(),
+                pid: number("pid") as u32,
+                queue: number("queue"),
+                index: number("index"),
+                grid: ["grid_x", "grid_y", "grid_z"].map(|name| number(name) as u32),
+                workgroup: ["wg_x", "wg_y", "wg_z"].map(|name| number(name) as u16),
+                begin: number("begin_ns"),
+                end: number("end_ns"),
+                bytes: number("bytes"),
+                name: cell("name").to_owned(),
+                group: number("group_bytes") as u32,
+                private: number("private_bytes") as u32,
+            }
+        })
+        .collect()
+}
