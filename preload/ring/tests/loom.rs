@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
 const SLOTS: usize = 2 * MAX_SLOTS;
-const FACTS: usize = 4;
+const FACTS: usize = 3;
 
 /// What the reader is told instead of the truth.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -142,9 +142,13 @@ impl Memory {
             (at < words.len()).then_some(at)
         };
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        // Of six payload words the first and the last stand for all.
-        let plain =
-            |at: usize| matches!(at % SLOT_WORDS, 2..PAYLOAD_WORDS) && !(self.look.owner && at % SLOT_WORDS == 2);
+        // Of six payload words the first and the last stand for all; in facts the first.
+        let plain = |at: usize| match at % SLOT_WORDS {
+            2 => !self.look.owner,
+            3..PAYLOAD_WORDS => true,
+            PAYLOAD_WORDS => self.look.facts,
+            _ => false,
+        };
         if let Some(at) = within(w.directory, &w.entry) {
             return match at {
                 entry::RING_OFFSET => w.ring,
@@ -175,7 +179,9 @@ impl Memory {
             (w.clock, &w.samples, self.look.clock),
         ] {
             if let Some(at) = within(base, words) {
-                return if on { load(&words[at]) } else { 0 };
+                // Of a sample's words the first and the last stand for all.
+                let stands = base != w.clock || matches!(at, 0 | 1 | 7);
+                return if on && stands { load(&words[at]) } else { 0 };
             }
         }
         0
@@ -196,9 +202,9 @@ impl Memory {
 
 impl Bytes for Memory {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
-        for (i, to) in into.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        for (i, to) in into.chunks_mut(8).enumerate() {
             let at = offset + i as u64 * 8;
-            *to = match self.words.page.get(at as usize..at as usize + 8) {
+            let word = match self.words.page.get(at as usize..at as usize + 8) {
                 Some(page) => page.try_into().unwrap(),
                 None if self.lie == Lie::FirstLookAgain => {
                     let mut first = self.first.borrow_mut();
@@ -206,6 +212,7 @@ impl Bytes for Memory {
                 }
                 None => self.load(at).to_le_bytes(),
             };
+            to.copy_from_slice(&word[..to.len()]);
         }
         Ok(into.len())
     }
@@ -243,10 +250,18 @@ struct Seen {
     lost: u64,
 }
 
+/// Is the last payload word looked at?
+#[derive(PartialEq)]
+enum Last {
+    Looked,
+    NotLooked,
+}
+
 /// The words that a model looks at are one record's, all of them.
-fn whole(slots: &[Slot], n: u64) {
+fn whole(slots: &[Slot], n: u64, last: Last) {
     for slot in slots {
-        assert_eq!((slot[1], slot[PAYLOAD_WORDS]), (mark(n), mark(n)), "torn");
+        assert_eq!(slot[1], mark(n), "torn");
+        assert!(last == Last::NotLooked || slot[PAYLOAD_WORDS] == mark(n), "torn");
     }
 }
 
@@ -259,19 +274,19 @@ impl Sink for Seen {
         assert_eq!(head.kind(), KIND, "a fact with another head");
         assert_eq!(slots.len(), usize::from(head.slots()));
         let n = u64::from(head.domain().0);
-        whole(slots, n);
+        whole(slots, n, Last::NotLooked);
         self.facts.push(n);
     }
     fn calibration(&mut self, sample: &[u64; clock::WORDS]) {
         let number = sample[clock::SEQUENCE] / 2 - 1;
-        assert!(sample[1..].iter().all(|word| *word == mark(number)), "torn sample");
+        assert_eq!((sample[1], sample[7]), (mark(number), mark(number)), "torn sample");
         self.samples += 1;
     }
     fn record(&mut self, owner: Owner, slots: &[Slot]) {
         let head = Head(slots[0][0]);
         assert_eq!(slots.len(), usize::from(head.slots()));
         if head.kind() == KIND {
-            whole(slots, u64::from(head.ordinal()));
+            whole(slots, u64::from(head.ordinal()), Last::Looked);
         }
         self.records.push((owner.tid, u64::from(head.ordinal())));
     }
@@ -305,7 +320,7 @@ fn holds(name: &str, preemptions: Option<usize>, model: impl Fn() + Send + Sync 
         "{name}: holds in {count} orders, {:.1} s",
         begin.elapsed().as_secs_f64()
     );
-    assert!(count > 10, "{name}: {count} orders prove nothing");
+    assert!(count > 3, "{name}: {count} orders prove nothing");
 }
 
 fn breaks(name: &str, mutant: Mutant, preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
@@ -418,8 +433,8 @@ fn ring_of_two_slot_records() {
 
 #[test]
 fn ring_of_mixed_records() {
-    // The reader may find slots 1 and 2 of a ring of four; the writer overwrites 0 and 1 in one record.
-    let model = |lie| lap(&[1, 1, 1, 1], &[2, 1], lie);
+    // The reader copies slots 1 and 2 of four while the head is 3; the record at 4 overwrites slots 0 and 1.
+    let model = |lie| lap(&[1, 1, 1], &[1, 2], lie);
     holds("mixed", Some(3), model(Lie::None));
     breaks("mixed", Mutant::ReleaseFence, Some(3), model(Lie::None));
     breaks("mixed", Mutant::AcquireFence, Some(3), model(Lie::None));
@@ -514,18 +529,18 @@ fn records_belong_to_the_thread_that_wrote_them() {
     breaks("reuse, one look,", Mutant::None, Some(2), reuse(Lie::FirstLookAgain));
 }
 
-fn two_facts(lie: Lie) -> impl Fn() + Send + Sync + 'static {
+fn append(words: &Words, n: u64, slots: usize) {
+    assert!(
+        words
+            .facts()
+            .append(Head::new(KIND, 0, slots as u8, n as u8), &[payload(n); 2][..slots])
+    );
+}
+
+/// A fact of two slots beside a reader.
+fn fact(lie: Lie) -> impl Fn() + Send + Sync + 'static {
     move || {
         let words = Arc::new(Words::new());
-        let fact = |words: &Words, n: u64, slots: usize| {
-            assert!(
-                words
-                    .facts()
-                    .append(Head::new(KIND, 0, slots as u8, n as u8), &[payload(n); 2][..slots])
-            );
-        };
-        let shared = words.clone();
-        let other = thread::spawn(move || fact(&shared, 2, 1));
         let polling = polling(
             &words,
             Look {
@@ -534,26 +549,42 @@ fn two_facts(lie: Lie) -> impl Fn() + Send + Sync + 'static {
             },
             lie,
         );
-        fact(&words, 1, 2);
-        other.join().unwrap();
-        let (_, mut seen) = at_the_end(polling);
-        seen.facts.sort_unstable();
-        assert_eq!(seen.facts, [1, 2]);
+        append(&words, 1, 2);
+        let (_, seen) = at_the_end(polling);
+        assert_eq!(seen.facts, [1]);
     }
+}
+
+/// Two writers of facts; the reader comes after them.
+fn two_facts() {
+    let words = Arc::new(Words::new());
+    let shared = words.clone();
+    let other = thread::spawn(move || append(&shared, 2, 1));
+    append(&words, 1, 2);
+    other.join().unwrap();
+    let mut seen = Seen::default();
+    reader(
+        &words,
+        Look {
+            facts: true,
+            ..Look::default()
+        },
+        Lie::None,
+    )
+    .poll(Ended::Yes, &mut seen)
+    .unwrap();
+    seen.facts.sort_unstable();
+    assert_eq!(seen.facts, [1, 2]);
 }
 
 #[test]
 fn facts_are_whole_and_come_once() {
-    holds("facts", Some(2), two_facts(Lie::None));
-    breaks("facts", Mutant::ReleaseStore, Some(2), two_facts(Lie::None));
-    breaks("facts", Mutant::AcquireFence, Some(2), two_facts(Lie::None));
-    breaks("facts", Mutant::FetchAdd, Some(2), two_facts(Lie::None));
-    breaks(
-        "facts, one look,",
-        Mutant::None,
-        Some(2),
-        two_facts(Lie::FirstLookAgain),
-    );
+    holds("fact", Some(2), fact(Lie::None));
+    breaks("fact", Mutant::ReleaseStore, Some(2), fact(Lie::None));
+    breaks("fact", Mutant::AcquireFence, Some(2), fact(Lie::None));
+    breaks("fact, one look,", Mutant::None, Some(2), fact(Lie::FirstLookAgain));
+    holds("two facts", None, two_facts);
+    breaks("two facts", Mutant::FetchAdd, None, two_facts);
 }
 
 fn two_strings() -> impl Fn() + Send + Sync + 'static {

@@ -1,6 +1,6 @@
 //! A ring file written and read by the real parts, on the machine's tmpfs.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(not(loom))]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use roctop_ring::layout::{Header, Spec, clock};
 use roctop_ring::map::RingFile;
