@@ -1,0 +1,132 @@
+//! A person at a terminal: a pseudo-terminal with roctop in it, keys that go in, and the screen that is seen.
+
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long something may take before the test gives up: a watchdog, not a measure.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A terminal with a program in it.
+pub struct Terminal {
+    master: File,
+    screen: Arc<Mutex<vt100::Parser>>,
+    written: Arc<Mutex<Vec<u8>>>,
+    child: Child,
+}
+
+impl Terminal {
+    /// Starts roctop with `arguments` in a terminal of `columns` x `rows`, in `place`.
+    pub fn start(place: &Path, columns: u16, rows: u16, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        rustix::pty::grantpt(&master).unwrap();
+        rustix::pty::unlockpt(&master).unwrap();
+        rustix::termios::tcsetwinsize(&master, size(columns, rows)).unwrap();
+        let name = rustix::pty::ptsname(&master, Vec::new()).unwrap();
+        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+        let slave: OwnedFd = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
+        let roctop = env!("CARGO_BIN_EXE_roctop");
+        // roctop's own trampoline makes the session with this terminal.
+        let mut command = Command::new(roctop);
+        command.args(["__launch", roctop, "0", "roctop"]).args(arguments).current_dir(place);
+        command.env("TERM", "xterm-256color").env_remove("COLORTERM").env_remove("NO_COLOR");
+        command.envs(variables.iter().copied());
+        command.stdin(Stdio::from(slave.try_clone().unwrap()));
+        command.stdout(Stdio::from(slave.try_clone().unwrap()));
+        command.stderr(Stdio::from(slave));
+        let child = command.spawn().unwrap();
+        drop(command);
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let mut reader = File::from(rustix::io::dup(&master).unwrap());
+        let (seen, bytes) = (screen.clone(), written.clone());
+        std::thread::spawn(move || {
+            let mut buffer = [0u8; 65536];
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                seen.lock().unwrap().process(&buffer[..count]);
+                bytes.lock().unwrap().extend_from_slice(&buffer[..count]);
+            }
+        });
+        Self { master: File::from(master), screen, written, child }
+    }
+
+    /// Types.
+    pub fn keys(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// What is on the screen.
+    pub fn text(&self) -> String {
+        self.screen.lock().unwrap().screen().contents()
+    }
+
+    /// All bytes written to the terminal so far.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.written.lock().unwrap().clone()
+    }
+
+    /// True while the alternate screen is shown.
+    pub fn is_full_screen(&self) -> bool {
+        self.screen.lock().unwrap().screen().alternate_screen()
+    }
+
+    /// Waits until the screen is as `wanted` says.
+    pub fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let started = Instant::now();
+        loop {
+            let text = self.text();
+            if wanted(&text) {
+                return text;
+            }
+            assert!(started.elapsed() < PATIENCE, "never seen: {what}\n{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the screen shows a text.
+    pub fn shows(&self, text: &str) -> String {
+        self.wait(text, |screen| screen.contains(text))
+    }
+
+    /// Makes the terminal another size.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        self.screen.lock().unwrap().screen_mut().set_size(rows, columns);
+        rustix::termios::tcsetwinsize(&self.master, size(columns, rows)).unwrap();
+    }
+
+    /// Process id of roctop.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until roctop has ended.
+    pub fn end(&mut self) -> ExitStatus {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                // What it wrote last may still be on its way to the reading thread.
+                std::thread::sleep(Duration::from_millis(200));
+                return status;
+            }
+            assert!(started.elapsed() < PATIENCE, "roctop did not end\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn size(columns: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
