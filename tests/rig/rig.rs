@@ -1,6 +1,8 @@
 //! The rig: real HIP programs on the real run-time over the emulated GPU, recorded by roctop, compared with the emulated
 //! GPU's own log of what it did.
 //!
+//! `ROCTOP_TEST_RELEASE` chooses another release than the installed 5.2.3, as `tests/runtimes/fetch` unpacked it.
+//!
 //! What is compared is joined by queue and order, and by order of begin for copies, never by time alone.
 
 use roctop::export::run::Run;
@@ -19,6 +21,8 @@ pub const TOLERANCE: u64 = 1000;
 pub struct Rig {
     emulated_gpu: PathBuf,
     apps: PathBuf,
+    /// Another release than the installed one.
+    release: Option<String>,
 }
 
 /// The rig, made once for all tests of a file; none, with the reason printed, where ROCm 5.2.3 is not installed.
@@ -47,11 +51,15 @@ impl Rig {
         ];
         let emulated_gpu = built.into_iter().flatten().find(|path| path.exists());
         let emulated_gpu = emulated_gpu.ok_or("the emulated GPU is not built (cargo build -p emulated-gpu --release)")?;
-        let apps = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hip-apps");
-        let built = Command::new(root.join("tests/apps/build")).arg(&apps).output().map_err(|error| error.to_string())?;
+        let release = std::env::var("ROCTOP_TEST_RELEASE").ok().filter(|release| release != "5.2.3");
+        // Programs of 5.2.3 run on 5.7.1 as they are.
+        let source = release.as_deref().filter(|release| *release != "5.7.1").unwrap_or("5.2.3");
+        let apps = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("apps-{source}"));
+        let mut build = Command::new(root.join("tests/apps/build"));
+        let built = build.arg(source).arg(&apps).output().map_err(|error| error.to_string())?;
         match built.status.code() {
-            Some(0) => Ok(Self { emulated_gpu, apps }),
-            Some(77) => Err("no hipcc of ROCm 5.2.3 (tests/runtimes/install-5.2.3 installs it)".into()),
+            Some(0) => Ok(Self { emulated_gpu, apps, release }),
+            Some(77) => Err(format!("no hipcc of ROCm {source} (see tests/runtimes)")),
             _ => Err(format!("tests/apps/build failed: {}", String::from_utf8_lossy(&built.stderr))),
         }
     }
@@ -67,16 +75,26 @@ impl Rig {
     /// The command that runs `words` (an app's name and arguments) over the emulated GPU, under roctop's `options` when
     /// there are any.
     pub fn command(&self, place: &Path, options: &[&str], words: &[&str]) -> Command {
-        let app = self.apps.join(words[0]);
-        let mut command = if options.is_empty() {
-            Command::new(app)
+        let mut line: Vec<PathBuf> = Vec::new();
+        if !options.is_empty() {
+            line.push(env!("CARGO_BIN_EXE_roctop").into());
+            line.extend(options.iter().map(PathBuf::from));
+            line.push("--".into());
+        }
+        line.push(self.apps.join(words[0]));
+        line.extend(words[1..].iter().map(PathBuf::from));
+        let mut command = if let Some(release) = &self.release {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+            let mut command = Command::new(root.join("tests/runtimes/run"));
+            command.args(["--chroot", release, "--preload"]).arg(&self.emulated_gpu).args(&line);
+            command
         } else {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
-            command.args(options).arg("--").arg(app);
+            let mut command = Command::new(&line[0]);
+            command.args(&line[1..]).env("LD_PRELOAD", &self.emulated_gpu);
             command
         };
-        command.args(&words[1..]).current_dir(place).stdin(Stdio::null());
-        command.env("LD_PRELOAD", &self.emulated_gpu).env("EMULATED_GPU_LOG", place.join("truth.%p.csv"));
+        command.current_dir(place).stdin(Stdio::null());
+        command.env("EMULATED_GPU_LOG", place.join("truth.%p.csv"));
         command.env("APP_CALL_COUNTS", place.join("counts")).env("APP_MARKER_COUNTS", place.join("markers"));
         command
     }

@@ -4,6 +4,7 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -42,7 +43,7 @@ impl Terminal {
         command.stderr(Stdio::from(slave));
         let child = command.spawn().unwrap();
         drop(command);
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(rows), cells(columns), 0)));
         let written = Arc::new(Mutex::new(Vec::new()));
         let mut reader = File::from(rustix::io::dup(&master).unwrap());
         let (seen, bytes) = (screen.clone(), written.clone());
@@ -96,7 +97,7 @@ impl Terminal {
 
     /// Makes the terminal another size.
     pub fn resize(&mut self, columns: u16, rows: u16) {
-        self.screen.lock().unwrap().screen_mut().set_size(rows, columns);
+        self.screen.lock().unwrap().screen_mut().set_size(cells(rows), cells(columns));
         rustix::termios::tcsetwinsize(&self.master, size(columns, rows)).unwrap();
     }
 
@@ -129,4 +130,8 @@ impl Drop for Terminal {
 
 fn size(columns: u16, rows: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+fn cells(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).expect("a terminal has cells")
 }
