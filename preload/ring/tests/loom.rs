@@ -118,6 +118,7 @@ impl Words {
 
 /// Which regions a model's reader looks at; the others read as zero.
 #[derive(Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each region")]
 struct Look {
     ring: bool,
     owner: bool,
@@ -154,7 +155,6 @@ impl Memory {
                 entry::RING_OFFSET => w.ring,
                 entry::RING_SLOTS => SLOTS as u64,
                 entry::HEAD if self.look.ring => self.head(load(&w.entry[at])),
-                entry::HEAD => 0,
                 entry::STATE | entry::TID | entry::GENERATION_START if self.look.owner => load(&w.entry[at]),
                 entry::STATE => 1 << 32 | entry::LIVE,
                 entry::RECORDS if self.look.ring => load(&w.entry[at]),
@@ -251,7 +251,7 @@ struct Seen {
 }
 
 /// Is the last payload word looked at?
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Last {
     Looked,
     NotLooked,
