@@ -1,12 +1,15 @@
 //! The ways in, each by what the loaded run-time offers, never by its version number.
 
-pub mod hip;
 mod demo;
+pub mod hip;
+pub mod hsa;
 pub mod roctx;
 pub mod stream;
 
 /// Takes what the GPU completed and nobody recorded yet; at the end of the process.
-pub(crate) fn last_drain() {}
+pub(crate) fn last_drain() {
+    hsa::harvest::last(hsa::harvest::End::Exit);
+}
 
 /// Starts what a variable of the environment asks for; called when the library is loaded.
 pub(crate) fn at_load() {

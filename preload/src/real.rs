@@ -59,3 +59,15 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
     }
     0
 }
+
+/// Keeps the library that `inside` lies in loaded for ever.
+pub(crate) fn pin(inside: *const c_void) {
+    let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `facts` has room for the answer.
+    if unsafe { libc::dladdr(inside, facts.as_mut_ptr()) } != 0 {
+        // SAFETY: zero is a valid value of every field, and the call filled it.
+        let name = unsafe { facts.assume_init() }.dli_fname;
+        // SAFETY: the loader's names are terminated; NOLOAD only changes what is loaded already.
+        unsafe { libc::dlopen(name, libc::RTLD_NOLOAD | libc::RTLD_NODELETE | libc::RTLD_LAZY) };
+    }
+}

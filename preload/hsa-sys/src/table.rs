@@ -1,0 +1,394 @@
+//! The run-time's function tables: which entry is which function, in which release.
+//!
+//! Every table begins with its version; entry i lies 16 + 8i bytes behind its beginning. The core table never changed.
+//! The AMD table is *not* append-only: releases 5.5 and 5.6 put entries into its middle, so its layout follows from the
+//! size that it states.
+
+#![expect(unsafe_code, reason = "reads and writes the run-time's tables")]
+
+use crate::abi::{
+    Agent, Dim3, Executable, Packet, Pitched, Pool, Queue, SignalHandle, Span, Status, Symbol,
+};
+use std::ffi::c_void;
+
+/// `ApiTableVersion`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Version {
+    /// Major.
+    pub major: u32,
+    /// Bytes of the table.
+    pub size: u32,
+    /// Step.
+    pub step: u32,
+    /// Reserved.
+    pub reserved: u32,
+}
+
+/// `HsaApiTable`, as far as all releases have it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Root {
+    /// Version.
+    pub version: Version,
+    /// Core functions.
+    pub core: *mut c_void,
+    /// AMD extension functions.
+    pub amd: *mut c_void,
+    /// Finalizer functions or null.
+    pub finalizer: *mut c_void,
+    /// Image functions or null.
+    pub image: *mut c_void,
+}
+
+const HEAD: usize = 16;
+
+/// One of the run-time's tables.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    base: *mut c_void,
+}
+
+impl Table {
+    /// The table at `base`; none when it is null.
+    pub fn new(base: *mut c_void) -> Option<Self> {
+        (!base.is_null()).then_some(Self { base })
+    }
+
+    /// Bytes of the table as it states.
+    ///
+    /// # Safety
+    /// The table is the run-time's and in memory.
+    pub unsafe fn size(self) -> usize {
+        // SAFETY: by the contract; every table begins with its version.
+        unsafe { (*self.base.cast::<Version>()).size as usize }
+    }
+
+    /// The address of an entry; none when the table is too short for it.
+    ///
+    /// # Safety
+    /// The table is the run-time's and in memory.
+    pub unsafe fn entry(self, index: usize) -> Option<*mut *mut c_void> {
+        let offset = HEAD + 8 * index;
+        // SAFETY: by the contract.
+        if offset + 8 > unsafe { self.size() } {
+            return None;
+        }
+        // SAFETY: inside the table (tested above).
+        Some(unsafe { self.base.byte_add(offset) }.cast())
+    }
+
+    /// The function in an entry; none when it is null or the table is too short.
+    ///
+    /// # Safety
+    /// The table is the run-time's and in memory.
+    pub unsafe fn function(self, index: usize) -> Option<*mut c_void> {
+        // SAFETY: by the contract.
+        let place = unsafe { self.entry(index) }?;
+        // SAFETY: `entry` gave a valid place.
+        let function = unsafe { place.read() };
+        (!function.is_null()).then_some(function)
+    }
+
+    /// Puts another function into an entry.
+    ///
+    /// # Safety
+    /// As above; `function` has the entry's type and is never unloaded.
+    pub unsafe fn patch(self, index: usize, function: *mut c_void) {
+        // SAFETY: by the contract.
+        if let Some(place) = unsafe { self.entry(index) } {
+            // SAFETY: `entry` gave a valid place; an aligned pointer store is seen whole by callers.
+            unsafe { place.write_volatile(function) };
+        }
+    }
+}
+
+macro_rules! functions {
+    ($(#[$doc:meta])* $Name:ident { $($(#[$fdoc:meta])* $field:ident: $ty:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $Name {
+            $($(#[$fdoc])* pub $field: $ty,)*
+        }
+    };
+}
+
+macro_rules! load {
+    ($table:expr, $index:expr) => {
+        // SAFETY: `load`'s contract says whose table it is; the entry of this number has the field's type in every
+        // release.
+        unsafe { std::mem::transmute::<*mut c_void, _>($table.function($index)?) }
+    };
+}
+
+/// Calls back with an agent.
+pub type AgentCallback = unsafe extern "C" fn(Agent, *mut c_void) -> Status;
+/// Calls back with a memory pool.
+pub type PoolCallback = unsafe extern "C" fn(Pool, *mut c_void) -> Status;
+/// Calls back with a symbol.
+pub type SymbolCallback = unsafe extern "C" fn(Executable, Agent, Symbol, *mut c_void) -> Status;
+/// Calls back with an error of a queue.
+pub type QueueCallback = Option<unsafe extern "C" fn(Status, *mut Queue, *mut c_void)>;
+/// Takes the packets that go on to the hardware.
+pub type Writer = unsafe extern "C" fn(*const Packet, u64);
+/// Gets the packets of an intercepted queue.
+pub type Handler = unsafe extern "C" fn(*const Packet, u64, u64, *mut c_void, Writer);
+/// Attribute of something that has a handle.
+pub type GetInfo = unsafe extern "C" fn(u64, i32, *mut c_void) -> Status;
+/// Creates a queue.
+pub type QueueCreate = unsafe extern "C" fn(
+    Agent,
+    u32,
+    u32,
+    QueueCallback,
+    *mut c_void,
+    u32,
+    u32,
+    *mut *mut Queue,
+) -> Status;
+/// Copies memory and sets a signal.
+pub type AsyncCopy = unsafe extern "C" fn(
+    *mut c_void,
+    Agent,
+    *const c_void,
+    Agent,
+    usize,
+    u32,
+    *const SignalHandle,
+    SignalHandle,
+) -> Status;
+/// The same on a given engine.
+pub type AsyncCopyOnEngine = unsafe extern "C" fn(
+    *mut c_void,
+    Agent,
+    *const c_void,
+    Agent,
+    usize,
+    u32,
+    *const SignalHandle,
+    SignalHandle,
+    u32,
+    bool,
+) -> Status;
+/// Copies a box of bytes, rows and layers.
+pub type AsyncCopyRect = unsafe extern "C" fn(
+    *const Pitched,
+    *const Dim3,
+    *const Pitched,
+    *const Dim3,
+    *const Dim3,
+    Agent,
+    i32,
+    u32,
+    *const SignalHandle,
+    SignalHandle,
+) -> Status;
+
+functions! {
+    /// Core functions that the collector calls.
+    Core {
+        /// `hsa_system_get_info`.
+        system_get_info: unsafe extern "C" fn(i32, *mut c_void) -> Status,
+        /// `hsa_iterate_agents`.
+        iterate_agents: unsafe extern "C" fn(AgentCallback, *mut c_void) -> Status,
+        /// `hsa_agent_get_info`.
+        agent_get_info: GetInfo,
+        /// `hsa_queue_create`.
+        queue_create: QueueCreate,
+        /// `hsa_queue_destroy`.
+        queue_destroy: unsafe extern "C" fn(*mut Queue) -> Status,
+        /// `hsa_queue_load_write_index_relaxed`.
+        load_write_index: unsafe extern "C" fn(*const Queue) -> u64,
+        /// `hsa_signal_destroy`.
+        signal_destroy: unsafe extern "C" fn(SignalHandle) -> Status,
+        /// `hsa_executable_freeze`.
+        executable_freeze: unsafe extern "C" fn(Executable, *const std::ffi::c_char) -> Status,
+        /// `hsa_executable_destroy`.
+        executable_destroy: unsafe extern "C" fn(Executable) -> Status,
+        /// `hsa_executable_symbol_get_info`.
+        symbol_get_info: GetInfo,
+        /// `hsa_executable_iterate_agent_symbols`.
+        iterate_agent_symbols: unsafe extern "C" fn(Executable, Agent, SymbolCallback, *mut c_void) -> Status,
+        /// `hsa_system_get_major_extension_table`.
+        get_extension_table: unsafe extern "C" fn(u16, u16, usize, *mut c_void) -> Status,
+    }
+}
+
+/// Entries of the core table.
+pub mod core_entry {
+    /// `hsa_queue_create`.
+    pub const QUEUE_CREATE: usize = 7;
+    /// `hsa_queue_destroy`.
+    pub const QUEUE_DESTROY: usize = 9;
+    /// `hsa_queue_store_write_index_relaxed`.
+    pub const STORE_WRITE_INDEX_RELAXED: usize = 15;
+    /// `hsa_queue_store_write_index_screlease`.
+    pub const STORE_WRITE_INDEX_SCRELEASE: usize = 16;
+    /// `hsa_queue_cas_write_index_*`: scacq_screl, scacquire, relaxed, screlease.
+    pub const CAS_WRITE_INDEX: [usize; 4] = [17, 18, 19, 20];
+    /// `hsa_queue_add_write_index_*`: scacq_screl, scacquire, relaxed, screlease.
+    pub const ADD_WRITE_INDEX: [usize; 4] = [21, 22, 23, 24];
+    /// `hsa_signal_destroy`.
+    pub const SIGNAL_DESTROY: usize = 38;
+    /// `hsa_signal_store_relaxed`, `…_screlease`, `hsa_signal_silent_store_relaxed`, `…_screlease`.
+    pub const SIGNAL_STORE: [usize; 4] = [41, 42, 102, 103];
+    /// `hsa_signal_exchange_*`, which return the old value.
+    pub const SIGNAL_EXCHANGE: [usize; 4] = [57, 58, 59, 60];
+    /// `hsa_signal_add_*` and `hsa_signal_subtract_*`.
+    pub const SIGNAL_ADD: [usize; 8] = [61, 62, 63, 64, 65, 66, 67, 68];
+    /// `hsa_signal_cas_*`.
+    pub const SIGNAL_CAS: [usize; 4] = [69, 70, 71, 72];
+    /// `hsa_executable_destroy`.
+    pub const EXECUTABLE_DESTROY: usize = 84;
+    /// `hsa_executable_freeze`.
+    pub const EXECUTABLE_FREEZE: usize = 86;
+}
+
+impl Core {
+    /// The functions as they stand in the table; none when one is missing.
+    ///
+    /// # Safety
+    /// `table` is the run-time's core table.
+    pub unsafe fn load(table: Table) -> Option<Self> {
+        Some(Self {
+            system_get_info: load!(table, 2),
+            iterate_agents: load!(table, 5),
+            agent_get_info: load!(table, 6),
+            queue_create: load!(table, core_entry::QUEUE_CREATE),
+            queue_destroy: load!(table, core_entry::QUEUE_DESTROY),
+            load_write_index: load!(table, 14),
+            signal_destroy: load!(table, core_entry::SIGNAL_DESTROY),
+            executable_freeze: load!(table, core_entry::EXECUTABLE_FREEZE),
+            executable_destroy: load!(table, core_entry::EXECUTABLE_DESTROY),
+            symbol_get_info: load!(table, 93),
+            iterate_agent_symbols: load!(table, 123),
+            get_extension_table: load!(table, 98),
+        })
+    }
+}
+
+functions! {
+    /// AMD extension functions that the collector calls.
+    Amd {
+        /// `hsa_amd_profiling_set_profiler_enabled`.
+        set_profiler_enabled: unsafe extern "C" fn(*mut Queue, i32) -> Status,
+        /// `hsa_amd_profiling_async_copy_enable`.
+        async_copy_enable: unsafe extern "C" fn(bool) -> Status,
+        /// `hsa_amd_profiling_get_async_copy_time`.
+        get_async_copy_time: unsafe extern "C" fn(SignalHandle, *mut Span) -> Status,
+        /// `hsa_amd_profiling_convert_tick_to_system_domain`.
+        convert_tick: unsafe extern "C" fn(Agent, u64, *mut u64) -> Status,
+        /// `hsa_amd_memory_pool_get_info`.
+        pool_get_info: GetInfo,
+        /// `hsa_amd_agent_iterate_memory_pools`.
+        iterate_pools: unsafe extern "C" fn(Agent, PoolCallback, *mut c_void) -> Status,
+        /// `hsa_amd_memory_pool_allocate`.
+        pool_allocate: unsafe extern "C" fn(Pool, usize, u32, *mut *mut c_void) -> Status,
+        /// `hsa_amd_agents_allow_access`.
+        allow_access: unsafe extern "C" fn(u32, *const Agent, *const u32, *const c_void) -> Status,
+        /// `hsa_amd_memory_async_copy`.
+        async_copy: AsyncCopy,
+        /// `hsa_amd_memory_async_copy_on_engine`; absent before 5.6.
+        async_copy_on_engine: Option<AsyncCopyOnEngine>,
+        /// `hsa_amd_memory_async_copy_rect`.
+        async_copy_rect: AsyncCopyRect,
+        /// `hsa_amd_queue_intercept_create`.
+        intercept_create: QueueCreate,
+        /// `hsa_amd_queue_intercept_register`.
+        intercept_register: unsafe extern "C" fn(*mut Queue, Handler, *mut c_void) -> Status,
+    }
+}
+
+/// Where the entries of an AMD table are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AmdLayout {
+    /// Bytes of the table.
+    pub size: usize,
+}
+
+impl AmdLayout {
+    /// The first table that has copies on a given engine, in front of everything behind them.
+    const WITH_ENGINES: usize = 456;
+    /// The first table of release 6.0.
+    const RELEASE_6: usize = 552;
+
+    /// An entry's number now, from its number in the tables of 5.6 and later.
+    pub const fn entry(self, newest: usize) -> Option<usize> {
+        if self.size >= Self::WITH_ENGINES || newest < 16 {
+            Some(newest)
+        } else if newest < 18 {
+            None
+        } else {
+            Some(newest - 2)
+        }
+    }
+
+    /// From here on an agent has one shared queue for cooperative launches, which a proxy would destroy.
+    pub const fn shares_cooperative_queue(self) -> bool {
+        self.size >= Self::RELEASE_6
+    }
+}
+
+/// Entries of the AMD table as numbered since 5.6; see [`AmdLayout::entry`].
+pub mod amd_entry {
+    /// `hsa_amd_profiling_async_copy_enable`.
+    pub const ASYNC_COPY_ENABLE: usize = 3;
+    /// `hsa_amd_memory_async_copy`.
+    pub const ASYNC_COPY: usize = 15;
+    /// `hsa_amd_memory_async_copy_on_engine`.
+    pub const ASYNC_COPY_ON_ENGINE: usize = 16;
+    /// `hsa_amd_queue_intercept_create`.
+    pub const INTERCEPT_CREATE: usize = 37;
+    /// `hsa_amd_queue_intercept_register`.
+    pub const INTERCEPT_REGISTER: usize = 38;
+    /// `hsa_amd_memory_async_copy_rect`.
+    pub const ASYNC_COPY_RECT: usize = 40;
+}
+
+impl Amd {
+    /// The functions as they stand in the table; none when one is missing.
+    ///
+    /// # Safety
+    /// `table` is the run-time's AMD table.
+    pub unsafe fn load(table: Table) -> Option<Self> {
+        // SAFETY: by the contract.
+        let layout = AmdLayout { size: unsafe { table.size() } };
+        let on_engine = match layout.entry(amd_entry::ASYNC_COPY_ON_ENGINE) {
+            Some(entry) => Some(load!(table, entry)),
+            None => None,
+        };
+        Some(Self {
+            set_profiler_enabled: load!(table, 2),
+            async_copy_enable: load!(table, amd_entry::ASYNC_COPY_ENABLE),
+            get_async_copy_time: load!(table, 5),
+            convert_tick: load!(table, 6),
+            pool_get_info: load!(table, 11),
+            iterate_pools: load!(table, 12),
+            pool_allocate: load!(table, 13),
+            async_copy: load!(table, amd_entry::ASYNC_COPY),
+            async_copy_on_engine: on_engine,
+            allow_access: load!(table, layout.entry(19)?),
+            async_copy_rect: load!(table, layout.entry(amd_entry::ASYNC_COPY_RECT)?),
+            intercept_create: load!(table, layout.entry(amd_entry::INTERCEPT_CREATE)?),
+            intercept_register: load!(table, layout.entry(amd_entry::INTERCEPT_REGISTER)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_move_with_the_size_of_the_table() {
+        let old = AmdLayout { size: 400 };
+        let new = AmdLayout { size: 624 };
+        assert_eq!(old.entry(amd_entry::INTERCEPT_CREATE), Some(35));
+        assert_eq!(new.entry(amd_entry::INTERCEPT_CREATE), Some(37));
+        assert_eq!(AmdLayout { size: 424 }.entry(amd_entry::INTERCEPT_REGISTER), Some(36));
+        assert_eq!(old.entry(amd_entry::ASYNC_COPY_ON_ENGINE), None);
+        assert_eq!(old.entry(amd_entry::ASYNC_COPY), Some(15));
+        assert!(!AmdLayout { size: 456 }.shares_cooperative_queue());
+        assert!(new.shares_cooperative_queue());
+    }
+}

@@ -1,0 +1,168 @@
+//! HSA: dispatches, copies, agents, code objects, from the run-time's own function tables.
+//!
+//! The run-time hands its tables to `OnLoad`, because `HSA_TOOLS_LIB` names this library (5.2) or because it exports
+//! `HSA_AMD_TOOL_PRIORITY` (5.3 and later). Entries are patched in place; the originals are kept and called exactly once.
+//! [`queue`] and [`packet`] time dispatches by signals of our own, [`copy`] times copies on their own signals,
+//! [`harvest`] turns both into records, [`signal`] knows the program's signals that are being watched, [`index`] joins a
+//! packet to the call that made it.
+//!
+//! Absent on purpose: records of HSA API calls (not yet), barrier and proxy signals where they can be avoided.
+
+#![expect(unsafe_code, reason = "the run-time's tables and entry points")]
+
+pub mod agent;
+pub mod copy;
+pub mod harvest;
+pub mod index;
+pub mod packet;
+pub mod queue;
+pub mod signal;
+pub mod symbol;
+
+use crate::guard::{Errno, wall};
+use crate::state::{self, word};
+use crate::{clock, process, real, thread};
+use hsa_sys::abi::{SUCCESS, info};
+use hsa_sys::table::{Amd, AmdLayout, Core, Root, Table};
+use roctop_ring::record::status;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::{c_char, c_void};
+
+/// Tools load in this order; below that of roctracer (50), so that this one is nearest to the run-time.
+#[unsafe(no_mangle)]
+pub static HSA_AMD_TOOL_PRIORITY: u32 = 25;
+
+/// The run-time as `OnLoad` found it.
+pub(crate) struct Hsa {
+    pub(crate) core: Core,
+    pub(crate) amd: Amd,
+    pub(crate) layout: AmdLayout,
+    pub(crate) agents: agent::Agents,
+    pub(crate) index: index::Originals,
+    pub(crate) signal: signal::Originals,
+    frequency: u64,
+}
+
+static HSA: AtomicU64 = AtomicU64::new(0);
+
+/// The run-time; none before `OnLoad`. The originals in it are good in forked children too.
+#[inline(always)]
+pub(crate) fn hsa() -> Option<&'static Hsa> {
+    let address = HSA.load(Ordering::Acquire) as usize as *const Hsa;
+    // SAFETY: `install` stored the address of a leaked box.
+    unsafe { address.as_ref() }
+}
+
+impl Hsa {
+    /// Nanoseconds of the system domain's ticks.
+    #[inline]
+    pub(crate) fn nanoseconds(&self, ticks: u64) -> u64 {
+        if self.frequency == 1_000_000_000 || self.frequency == 0 {
+            ticks
+        } else {
+            (u128::from(ticks) * 1_000_000_000 / u128::from(self.frequency)) as u64
+        }
+    }
+}
+
+fn system_time() -> u64 {
+    let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else { return 0 };
+    let mut ticks = 0u64;
+    // SAFETY: the attribute is a 64-bit number.
+    let known = unsafe { (hsa.core.system_get_info)(info::TIMESTAMP, (&raw mut ticks).cast()) };
+    if known == SUCCESS { hsa.nanoseconds(ticks) } else { 0 }
+}
+
+/// The run-time's entry point for tools.
+///
+/// # Safety
+/// Called by the run-time with its tables.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn OnLoad(
+    table: *mut Root,
+    _version: u64,
+    _failed: u64,
+    _names: *const *const c_char,
+) -> bool {
+    wall((), || {
+        let _errno = Errno::keep();
+        if table.is_null() || thread::current().is_none() {
+            return;
+        }
+        if state::word(word::HSA).load(Ordering::Acquire) == state::COLD {
+            // SAFETY: not null, and the run-time's.
+            thread::aside(|| install(unsafe { &*table }));
+        }
+        if state::word(word::HIP).load(Ordering::Acquire) == state::COLD && super::hip::library().is_some() {
+            super::hip::begin();
+        }
+    });
+    true
+}
+
+/// The run-time's entry point at its end: the last times are taken, then HSA is not called any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn OnUnload() {
+    wall((), || {
+        let _errno = Errno::keep();
+        if state::is_on(word::HSA) {
+            harvest::last(harvest::End::Shutdown);
+            if let Some(process) = process::get() {
+                process.calibrate();
+            }
+        }
+    });
+}
+
+fn install(root: &Root) -> Option<()> {
+    let process = process::get()?;
+    let (core, amd) = (Table::new(root.core)?, Table::new(root.amd)?);
+    // SAFETY: both are the run-time's tables.
+    let (layout, functions) = unsafe { (AmdLayout { size: amd.size() }, (Core::load(core), Amd::load(amd))) };
+    let (Some(core_functions), Some(amd_functions)) = functions else {
+        process.say(status::UNAVAILABLE, layout.size as u64, "HSA: a table of this run-time lacks functions");
+        return None;
+    };
+    stay_loaded();
+    let hsa = Box::leak(Box::new(Hsa {
+        core: core_functions,
+        amd: amd_functions,
+        layout,
+        agents: agent::Agents::new(),
+        index: index::Originals::load(core)?,
+        signal: signal::Originals::load(core)?,
+        frequency: frequency(&core_functions),
+    }));
+    HSA.store(std::ptr::from_ref(hsa) as u64, Ordering::Release);
+    state::switch_on(word::HSA);
+    clock::HSA_TIME.store(system_time as fn() -> u64 as usize as u64, Ordering::Release);
+    // SAFETY: the switch is off for the run-time too until its tables say otherwise; a plain call of the original.
+    unsafe { (hsa.amd.async_copy_enable)(true) };
+    hsa.agents.discover(hsa, process);
+    index::patch(core);
+    signal::patch(core);
+    queue::patch(core);
+    symbol::patch(core);
+    copy::patch(amd, layout);
+    process.calibrate();
+    process.say(status::BACKEND, layout.size as u64, "dispatches: queue interception; copies: on their own signals");
+    Some(())
+}
+
+fn frequency(core: &Core) -> u64 {
+    let mut frequency = 0u64;
+    // SAFETY: the attribute is a 64-bit number.
+    unsafe { (core.system_get_info)(info::TIMESTAMP_FREQUENCY, (&raw mut frequency).cast()) };
+    frequency
+}
+
+/// The run-time closes its tools after `OnUnload`; our thread and the patched entries outlive that.
+fn stay_loaded() {
+    real::pin(OnUnload as extern "C" fn() as *const c_void);
+}
+
+/// Puts a hook into a table.
+pub(crate) fn hook(table: Table, entry: usize, function: *mut c_void) {
+    // SAFETY: callers pair each entry with a function of its type; this library is never unloaded.
+    unsafe { table.patch(entry, function) };
+}

@@ -1,0 +1,149 @@
+//! Agents: found once, told as facts, looked up by handle.
+
+#![expect(unsafe_code, reason = "callbacks and attributes of the run-time")]
+
+use super::Hsa;
+use crate::process::Process;
+use hsa_sys::abi::{Agent as Handle, Pool, SUCCESS, Status, info};
+use roctop_ring::record::{Agent as Fact, Domain};
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+/// Kind of a GPU.
+pub(crate) const GPU: u32 = 1;
+/// Kind of a CPU.
+pub(crate) const CPU: u32 = 0;
+/// Says that an agent is not known.
+pub(crate) const UNKNOWN: u32 = u32::MAX;
+
+/// An agent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agent {
+    pub(crate) handle: Handle,
+    pub(crate) index: u32,
+    pub(crate) kind: u32,
+}
+
+/// All agents, in the run-time's order.
+pub(crate) struct Agents {
+    found: OnceLock<Vec<Agent>>,
+}
+
+impl Agents {
+    pub(crate) fn new() -> Self {
+        Self { found: OnceLock::new() }
+    }
+
+    /// The agents; empty before they were found.
+    pub(crate) fn all(&self) -> &[Agent] {
+        self.found.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// An agent by its handle.
+    pub(crate) fn by_handle(&self, handle: Handle) -> Option<&Agent> {
+        self.all().iter().find(|agent| agent.handle == handle)
+    }
+
+    /// Its dense index, or [`UNKNOWN`].
+    pub(crate) fn index(&self, handle: Handle) -> u32 {
+        self.by_handle(handle).map_or(UNKNOWN, |agent| agent.index)
+    }
+
+    /// Asks the run-time, once it answers. Slow path.
+    pub(crate) fn discover(&self, hsa: &Hsa, process: &Process) {
+        if self.found.get().is_some() {
+            return;
+        }
+        let mut handles: Vec<Handle> = Vec::new();
+        // SAFETY: `collect` has the type asked for and gets the address of `handles`, which lives during the call.
+        let known = unsafe { (hsa.core.iterate_agents)(collect, (&raw mut handles).cast()) };
+        if known != SUCCESS || handles.is_empty() {
+            return;
+        }
+        let agents = handles.iter().enumerate().map(|(index, handle)| {
+            let kind = number::<u32>(hsa, *handle, info::DEVICE).unwrap_or(2).min(2);
+            let agent = Agent { handle: *handle, index: index as u32, kind };
+            tell(hsa, process, &agent);
+            agent
+        });
+        let _ = self.found.set(agents.collect());
+    }
+}
+
+unsafe extern "C" fn collect(handle: Handle, data: *mut c_void) -> Status {
+    // SAFETY: `data` is the address of the list that `discover` passed.
+    unsafe { &mut *data.cast::<Vec<Handle>>() }.push(handle);
+    SUCCESS
+}
+
+/// A number that the run-time tells about an agent.
+fn number<T: Default>(hsa: &Hsa, agent: Handle, attribute: i32) -> Option<T> {
+    let mut value = T::default();
+    // SAFETY: callers name the attribute's own type.
+    let known = unsafe { (hsa.core.agent_get_info)(agent, attribute, (&raw mut value).cast()) };
+    (known == SUCCESS).then_some(value)
+}
+
+fn text(hsa: &Hsa, agent: Handle, attribute: i32) -> Vec<u8> {
+    // The longest text is 64 bytes; the room behind it keeps it terminated.
+    let mut raw = [0u8; 128];
+    // SAFETY: the attribute is a text of at most 64 bytes.
+    unsafe { (hsa.core.agent_get_info)(agent, attribute, raw.as_mut_ptr().cast()) };
+    raw.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
+}
+
+fn tell(hsa: &Hsa, process: &Process, agent: &Agent) {
+    let number = |attribute| number::<u32>(hsa, agent.handle, attribute).unwrap_or(0);
+    let fact = Fact {
+        handle: agent.handle,
+        memory: pools(hsa, agent.handle).iter().map(|pool| pool.size).max().unwrap_or(0),
+        index: agent.index,
+        node: number(info::DRIVER_NODE),
+        kind: agent.kind,
+        name: process.intern(&text(hsa, agent.handle, info::AGENT_NAME)),
+        product: process.intern(&text(hsa, agent.handle, info::PRODUCT_NAME)),
+        compute_units: number(info::COMPUTE_UNITS),
+        wave_size: number(info::WAVE_SIZE),
+        bdf: number(info::BDF),
+        pci_domain: number(info::PCI_DOMAIN),
+    };
+    process.fact(Fact::head(0, Domain::NONE), &fact.payload());
+}
+
+/// A global memory pool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GlobalPool {
+    pub(crate) handle: Pool,
+    pub(crate) flags: u32,
+    size: u64,
+}
+
+struct Pools<'a> {
+    hsa: &'a Hsa,
+    found: Vec<GlobalPool>,
+}
+
+/// An agent's global memory pools.
+pub(crate) fn pools(hsa: &Hsa, agent: Handle) -> Vec<GlobalPool> {
+    let mut pools = Pools { hsa, found: Vec::new() };
+    // SAFETY: `pool` has the type asked for and gets the address of `pools`, which lives during the call.
+    unsafe { (hsa.amd.iterate_pools)(agent, pool, (&raw mut pools).cast()) };
+    pools.found
+}
+
+unsafe extern "C" fn pool(handle: Pool, data: *mut c_void) -> Status {
+    // SAFETY: `data` is the address that `pools` passed.
+    let pools = unsafe { &mut *data.cast::<Pools<'_>>() };
+    let get = pools.hsa.amd.pool_get_info;
+    let (mut segment, mut flags, mut size) = (u32::MAX, 0u32, 0u64);
+    // SAFETY: the attribute is a 32-bit number.
+    unsafe { get(handle, info::POOL_SEGMENT, (&raw mut segment).cast()) };
+    if segment == 0 {
+        // SAFETY: the attribute is a 32-bit number.
+        unsafe { get(handle, info::POOL_FLAGS, (&raw mut flags).cast()) };
+        // SAFETY: the attribute is a 64-bit number.
+        unsafe { get(handle, info::POOL_SIZE, (&raw mut size).cast()) };
+        pools.found.push(GlobalPool { handle, flags, size });
+    }
+    SUCCESS
+}

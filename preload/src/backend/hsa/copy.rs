@@ -1,0 +1,331 @@
+//! Copies that the GPU's engines make: timed in place on their own signals, nothing added.
+//!
+//! A copy whose signal cannot be watched (it counts, or there is none) is recorded without a time and counted.
+
+#![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
+
+use super::agent::{self, UNKNOWN};
+use super::signal::{self, Kind, Watch};
+use super::{Hsa, harvest, hook, hsa};
+use crate::guard::wall;
+use crate::state::{self, word};
+use crate::{clock, collector, control, process, thread};
+use core::cell::UnsafeCell;
+use hsa_sys::abi::{Agent, Dim3, Pitched, SUCCESS, SignalHandle, Status};
+use hsa_sys::table::{AmdLayout, AsyncCopy, AsyncCopyOnEngine, AsyncCopyRect, Table, amd_entry};
+use roctop_ring::layout::counter;
+use roctop_ring::record::{Copy, direction, engine, flag};
+use roctop_ring::session::wanted;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::c_void;
+
+const ITEMS: usize = 4096;
+/// Source of a copy record: in place on its own signal.
+const IN_PLACE: u16 = 1;
+
+struct Item {
+    watch: Watch,
+    record: UnsafeCell<Copy>,
+    /// Sequence number plus one of the last copy that is done with this place.
+    done: AtomicU64,
+}
+
+// SAFETY: a place's record is written by the thread that reserved it, before its watch is armed, and read by the
+// harvester after.
+unsafe impl Sync for Item {}
+
+static PLACES: [Item; ITEMS] = [const {
+    Item {
+        watch: Watch::new(),
+        record: UnsafeCell::new(Copy {
+            begin: 0,
+            end: 0,
+            submit: 0,
+            correlation: 0,
+            bytes: 0,
+            dst: 0,
+            src: 0,
+            src_agent: 0,
+            dst_agent: 0,
+            stream: 0,
+            tid: 0,
+            direction: 0,
+            engine: 0,
+            source: 0,
+            reserved: 0,
+        }),
+        done: AtomicU64::new(0),
+    }
+}; ITEMS];
+static HEAD: AtomicU64 = AtomicU64::new(0);
+static TAIL: AtomicU64 = AtomicU64::new(0);
+
+fn place(sequence: u64) -> &'static Item {
+    #[expect(clippy::indexing_slicing, reason = "a remainder by the length")]
+    &PLACES[sequence as usize % ITEMS]
+}
+
+/// Copies that were begun and not recorded yet.
+pub(crate) fn in_flight() -> u64 {
+    HEAD.load(Ordering::Acquire).wrapping_sub(TAIL.load(Ordering::Acquire))
+}
+
+fn reserve() -> Option<u64> {
+    let mut head = HEAD.load(Ordering::Relaxed);
+    loop {
+        if head.wrapping_sub(TAIL.load(Ordering::Acquire)) >= ITEMS as u64 {
+            return None;
+        }
+        match HEAD.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return Some(head),
+            Err(now) => head = now,
+        }
+    }
+}
+
+/// What a copy is about, from the arguments of the call.
+struct Request {
+    dst: u64,
+    dst_agent: u32,
+    src: u64,
+    src_agent: u32,
+    bytes: u64,
+    direction: u16,
+}
+
+/// A copy that is being handed to the run-time.
+enum Begun {
+    /// Not recorded.
+    Not,
+    /// Watched under this sequence number.
+    Watched(u64),
+    /// Without a time.
+    Untimed(Copy),
+}
+
+fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Begun {
+    if !state::is_on(word::HSA) {
+        return Begun::Not;
+    }
+    wall(Begun::Not, || {
+        if handle != 0 {
+            signal::before_change(handle);
+        }
+        if !control::is_wanted(wanted::COPY) {
+            return Begun::Not;
+        }
+        let (Some(request), Some(thread), Some(process)) = (request(), thread::current(), process::get()) else {
+            return Begun::Not;
+        };
+        process.count(counter::COPIES, 1);
+        let record = Copy {
+            submit: clock::now(),
+            correlation: thread.current.get(),
+            bytes: request.bytes,
+            dst: request.dst,
+            src: request.src,
+            src_agent: request.src_agent,
+            dst_agent: request.dst_agent,
+            stream: thread.stream.get(),
+            tid: thread.tid(),
+            direction: request.direction,
+            engine: engine::SDMA,
+            source: IN_PLACE,
+            ..Copy::default()
+        };
+        let Some(sequence) = reserve() else { return Begun::Untimed(record) };
+        let item = place(sequence);
+        // SAFETY: the place was just reserved, its watch is not armed.
+        unsafe { item.record.get().write(record) };
+        if handle != 0 && item.watch.in_place(handle, Kind::Copy) {
+            harvest::start_thread();
+            return Begun::Watched(sequence);
+        }
+        item.done.store(sequence + 1, Ordering::Release);
+        Begun::Untimed(record)
+    })
+}
+
+fn end(begun: Begun, status: Status) {
+    match begun {
+        Begun::Not => {}
+        Begun::Watched(sequence) if status != SUCCESS => wall((), || {
+            let item = place(sequence);
+            item.watch.cancel();
+            item.done.store(sequence + 1, Ordering::Release);
+            uncount();
+        }),
+        Begun::Untimed(_) if status != SUCCESS => wall((), uncount),
+        Begun::Watched(_) => {}
+        Begun::Untimed(record) => wall((), || untimed(&record)),
+    }
+}
+
+fn uncount() {
+    if let Some(process) = process::get() {
+        process.count(counter::COPIES, u64::MAX);
+    }
+}
+
+fn untimed(record: &Copy) {
+    if let Some(process) = process::get() {
+        process.count(counter::COPIES_UNTIMED, 1);
+    }
+    collector::copy(record, flag::UNTIMED);
+}
+
+/// Records the copies that completed; under the harvester's lock.
+pub(crate) fn harvest(hsa: &Hsa) -> usize {
+    let (tail, head) = (TAIL.load(Ordering::Relaxed), HEAD.load(Ordering::Acquire));
+    let mut done = 0;
+    for sequence in tail..head {
+        let item = place(sequence);
+        if item.done.load(Ordering::Acquire) == sequence + 1 {
+            continue;
+        }
+        let Some([begin, end]) = item.watch.look() else { continue };
+        // SAFETY: the watch was armed after the record was written, and stays until `done`.
+        let mut record = unsafe { *item.record.get() };
+        item.watch.free();
+        item.done.store(sequence + 1, Ordering::Release);
+        done += 1;
+        if begin != 0 && end != 0 {
+            (record.begin, record.end) = (hsa.nanoseconds(begin), hsa.nanoseconds(end));
+            collector::copy(&record, 0);
+        } else {
+            untimed(&record);
+        }
+    }
+    let mut tail = tail;
+    while tail < head && place(tail).done.load(Ordering::Acquire) == tail + 1 {
+        tail += 1;
+    }
+    TAIL.store(tail, Ordering::Release);
+    done
+}
+
+/// The direction by the agents' kinds.
+fn direction(hsa: &Hsa, dst: Agent, src: Agent) -> u16 {
+    let kind = |handle| hsa.agents.by_handle(handle).map(|agent| agent.kind);
+    match (kind(src), kind(dst)) {
+        (Some(agent::CPU), Some(agent::CPU)) => direction::H2H,
+        (Some(agent::CPU), Some(agent::GPU)) => direction::H2D,
+        (Some(agent::GPU), Some(agent::CPU)) => direction::D2H,
+        (Some(agent::GPU), Some(agent::GPU)) => direction::D2D,
+        _ => direction::UNKNOWN,
+    }
+}
+
+fn linear(hsa: &Hsa, dst: *mut c_void, to: Agent, src: *const c_void, from: Agent, size: usize) -> Option<Request> {
+    Some(Request {
+        dst: dst as u64,
+        dst_agent: hsa.agents.index(to),
+        src: src as u64,
+        src_agent: hsa.agents.index(from),
+        bytes: size as u64,
+        direction: direction(hsa, to, from),
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the run-time's signature")]
+unsafe extern "C" fn copy(
+    dst: *mut c_void,
+    to: Agent,
+    src: *const c_void,
+    from: Agent,
+    size: usize,
+    count: u32,
+    before: *const SignalHandle,
+    signal: SignalHandle,
+) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let begun = begin(|| linear(hsa, dst, to, src, from, size), signal);
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (hsa.amd.async_copy)(dst, to, src, from, size, count, before, signal) };
+    end(begun, status);
+    status
+}
+
+#[expect(clippy::too_many_arguments, reason = "the run-time's signature")]
+unsafe extern "C" fn copy_on_engine(
+    dst: *mut c_void,
+    to: Agent,
+    src: *const c_void,
+    from: Agent,
+    size: usize,
+    count: u32,
+    before: *const SignalHandle,
+    signal: SignalHandle,
+    engine: u32,
+    force: bool,
+) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let Some(original) = hsa.amd.async_copy_on_engine else { return 0x1000 };
+    let begun = begin(|| linear(hsa, dst, to, src, from, size), signal);
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { original(dst, to, src, from, size, count, before, signal, engine, force) };
+    end(begun, status);
+    status
+}
+
+#[expect(clippy::too_many_arguments, reason = "the run-time's signature")]
+unsafe extern "C" fn copy_rect(
+    dst: *const Pitched,
+    dst_offset: *const Dim3,
+    src: *const Pitched,
+    src_offset: *const Dim3,
+    range: *const Dim3,
+    by: Agent,
+    way: i32,
+    count: u32,
+    before: *const SignalHandle,
+    signal: SignalHandle,
+) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let request = || {
+        // SAFETY: the program passes valid structures or null.
+        let (to, from, range) = unsafe { (dst.as_ref()?, src.as_ref()?, range.as_ref()?) };
+        // SAFETY: as above.
+        let (to_offset, from_offset) = unsafe { (dst_offset.as_ref()?, src_offset.as_ref()?) };
+        let at = |side: &Pitched, offset: &Dim3| {
+            let rows = side.pitch.wrapping_mul(u64::from(offset.y));
+            let layers = side.slice.wrapping_mul(u64::from(offset.z));
+            side.base.wrapping_add(u64::from(offset.x)).wrapping_add(rows).wrapping_add(layers)
+        };
+        let gpu = hsa.agents.index(by);
+        let cpu = hsa.agents.all().iter().find(|agent| agent.kind == agent::CPU).map_or(UNKNOWN, |agent| agent.index);
+        let (direction, src_agent, dst_agent) = match way {
+            0 => (direction::H2H, cpu, cpu),
+            1 => (direction::H2D, cpu, gpu),
+            2 => (direction::D2H, gpu, cpu),
+            _ => (direction::D2D, gpu, gpu),
+        };
+        let bytes = u64::from(range.x) * u64::from(range.y) * u64::from(range.z);
+        Some(Request { dst: at(to, to_offset), dst_agent, src: at(from, from_offset), src_agent, bytes, direction })
+    };
+    let begun = begin(request, signal);
+    let original = hsa.amd.async_copy_rect;
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { original(dst, dst_offset, src, src_offset, range, by, way, count, before, signal) };
+    end(begun, status);
+    status
+}
+
+/// The program's own wish for copy times: they stay on while they are read here.
+unsafe extern "C" fn enable(on: bool) -> Status {
+    let keep = on || state::is_on(word::HSA);
+    // SAFETY: a plain call of the original.
+    hsa().map_or(SUCCESS, |hsa| unsafe { (hsa.amd.async_copy_enable)(keep) })
+}
+
+pub(crate) fn patch(table: Table, layout: AmdLayout) {
+    let hook_at = |entry: usize, function: *mut c_void| {
+        if let Some(entry) = layout.entry(entry) {
+            hook(table, entry, function);
+        }
+    };
+    hook_at(amd_entry::ASYNC_COPY, copy as AsyncCopy as *mut c_void);
+    hook_at(amd_entry::ASYNC_COPY_ON_ENGINE, copy_on_engine as AsyncCopyOnEngine as *mut c_void);
+    hook_at(amd_entry::ASYNC_COPY_RECT, copy_rect as AsyncCopyRect as *mut c_void);
+    hook_at(amd_entry::ASYNC_COPY_ENABLE, enable as unsafe extern "C" fn(bool) -> Status as *mut c_void);
+}

@@ -1,0 +1,264 @@
+//! Turns completed work into records: one thread for all queues and copies, and a last time at every end.
+//!
+//! It naps half a millisecond while there is work and up to ten when there is none; nobody waits for it. At the end of a
+//! queue, of the run-time, or of the process the thread that ends it drains what is left, for a bounded time.
+
+use super::queue::Queue;
+use super::{Hsa, copy, hsa, symbol};
+use crate::process::{self, Process};
+use crate::state::{self, word};
+use crate::{clock, collector, control, thread};
+use roctop_ring::layout::counter;
+use roctop_ring::record::flag;
+use roctop_ring::sync::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const SHORTEST_NAP: Duration = Duration::from_micros(500);
+const LONGEST_NAP: Duration = Duration::from_millis(10);
+/// How long an end waits for work that makes no progress.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// How long an end waits at all.
+const LONGEST_END: Duration = Duration::from_secs(2);
+const BATCH: usize = 64;
+
+/// Queues to harvest. The lock is held over a pass, so that an end waits for it.
+static QUEUES: Mutex<Vec<&'static Queue>> = Mutex::new(Vec::new());
+
+fn queues() -> MutexGuard<'static, Vec<&'static Queue>> {
+    QUEUES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A queue begins.
+pub(crate) fn begin(queue: &'static Queue) {
+    queues().push(queue);
+    start_thread();
+}
+
+/// A queue ends: drains it. True when nothing of it is in flight.
+pub(crate) fn end(queue: &'static Queue) -> bool {
+    let mut all = queues();
+    let drained = hsa().is_some_and(|hsa| drain(|| queue_pass(hsa, queue), || in_flight(queue) == 0));
+    all.retain(|other| !std::ptr::eq(*other, queue));
+    drained
+}
+
+/// Which end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The run-time shuts down: it is not called any more.
+    Shutdown,
+    /// The process ends.
+    Exit,
+}
+
+/// Drains everything.
+pub(crate) fn last(which: End) {
+    let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else { return };
+    let mut all = queues();
+    drain(|| pass(hsa, &all), || all.iter().all(|queue| in_flight(queue) == 0) && copy::in_flight() == 0);
+    if which == End::Shutdown {
+        all.clear();
+        state::word(word::HSA).store(state::COLD, Ordering::Release);
+        clock::HSA_TIME.store(0, Ordering::Release);
+    }
+}
+
+fn drain(mut step: impl FnMut() -> usize, is_done: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    let mut progress = start;
+    loop {
+        if step() > 0 {
+            progress = Instant::now();
+        }
+        if is_done() {
+            return true;
+        }
+        if progress.elapsed() > PATIENCE || start.elapsed() > LONGEST_END {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+fn in_flight(queue: &Queue) -> u64 {
+    queue.head.load(Ordering::Acquire).wrapping_sub(queue.tail.load(Ordering::Acquire))
+}
+
+fn pass(hsa: &Hsa, all: &[&'static Queue]) -> usize {
+    all.iter().map(|queue| queue_pass(hsa, queue)).sum::<usize>() + copy::harvest(hsa)
+}
+
+/// Takes what a queue completed, in order; stops at the first dispatch that runs.
+fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
+    let mut done = 0;
+    loop {
+        let tail = queue.tail.load(Ordering::Relaxed);
+        // Acquire: pairs with the handler's release; the slots are seen.
+        let head = queue.head.load(Ordering::Acquire);
+        let mut spans = [[0u64; 2]; BATCH];
+        let mut count = 0;
+        for (span, sequence) in spans.iter_mut().zip(tail..head) {
+            let Some(found) = queue.side(sequence).and_then(|side| side.watch.look()) else { break };
+            *span = found;
+            count += 1;
+        }
+        let Some(spans) = spans.get(..count).filter(|spans| !spans.is_empty()) else { return done };
+        let line = Line::through(hsa, queue, spans);
+        for (span, sequence) in spans.iter().zip(tail..) {
+            record(hsa, queue, sequence, *span, &line);
+        }
+        // Release: pairs with the handler's acquire; the slots may be used again.
+        queue.tail.store(tail + count as u64, Ordering::Release);
+        done += count;
+    }
+}
+
+#[expect(unsafe_code, reason = "reads a record that the handler published")]
+fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) {
+    let Some(side) = queue.side(sequence) else { return };
+    // SAFETY: the head was read with acquire; the handler does not touch the slot before the tail moves.
+    let mut record = unsafe { *side.record.get() };
+    side.watch.free();
+    let [begin, end] = span;
+    let is_timed = begin != 0 && end != 0;
+    let mut flags = 0;
+    if is_timed {
+        (record.begin, record.end) = (hsa.nanoseconds(line.at(begin)), hsa.nanoseconds(line.at(end)));
+    } else {
+        flags |= flag::UNTIMED;
+    }
+    if symbol::is_internal(record.kernel_object) {
+        flags |= flag::INTERNAL;
+    }
+    collector::dispatch(&record, flags);
+    queue.completed(Some(sequence), &record, is_timed);
+    if let Some(process) = process::get() {
+        process.count(if is_timed { counter::TIMED } else { counter::UNTIMED }, 1);
+    }
+}
+
+/// Agent ticks to ticks of the system domain: exact for the first and the last tick of a batch, a line between.
+struct Line {
+    from: [u64; 2],
+    to: [u64; 2],
+}
+
+impl Line {
+    fn through(hsa: &Hsa, queue: &Queue, spans: &[[u64; 2]]) -> Self {
+        let ticks = || spans.iter().flatten().copied().filter(|tick| *tick != 0);
+        let from = [ticks().min().unwrap_or(0), ticks().max().unwrap_or(0)];
+        let convert = |tick: u64| {
+            let mut out = tick;
+            let convert = hsa.amd.convert_tick;
+            #[expect(unsafe_code, reason = "a call of the run-time")]
+            // SAFETY: the agent is the queue's; `out` has room for the answer.
+            unsafe {
+                convert(queue.agent.handle, tick, &raw mut out)
+            };
+            out
+        };
+        let first = convert(from[0]);
+        let last = if from[1] == from[0] { first } else { convert(from[1]) };
+        Self { from, to: [first, last] }
+    }
+
+    fn at(&self, tick: u64) -> u64 {
+        let ([from, until], [first, last]) = (self.from, self.to);
+        if until <= from {
+            return first.wrapping_add(tick.wrapping_sub(from));
+        }
+        let (offset, range) = (u128::from(tick.saturating_sub(from)), u128::from(until - from));
+        let span = u128::from(last.saturating_sub(first));
+        first.wrapping_add(((offset * span + range / 2) / range) as u64)
+    }
+}
+
+/// Starts the thread, once a process.
+pub(crate) fn start_thread() {
+    if state::word(word::THREAD).swap(1, Ordering::AcqRel) != 0 {
+        return;
+    }
+    let _mask = Blocked::all();
+    let built = std::thread::Builder::new().name("roctop".into()).stack_size(256 << 10);
+    if built.spawn(|| crate::guard::wall((), run)).is_err() {
+        state::word(word::THREAD).store(0, Ordering::Release);
+    }
+}
+
+/// All signals blocked on this thread, so that a new one inherits the mask.
+struct Blocked(libc::sigset_t);
+
+#[expect(unsafe_code, reason = "signal masks")]
+impl Blocked {
+    fn all() -> Self {
+        let mut every = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+        let mut before = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: the set has room.
+        unsafe { libc::sigfillset(every.as_mut_ptr()) };
+        // SAFETY: both sets are valid.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, every.as_ptr(), before.as_mut_ptr()) };
+        // SAFETY: zeroed and then filled by the call.
+        Self(unsafe { before.assume_init() })
+    }
+}
+
+#[expect(unsafe_code, reason = "signal masks")]
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // SAFETY: the mask is the one that the thread had.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
+    }
+}
+
+fn run() {
+    let _ = process::claim_completion();
+    let mut nap = SHORTEST_NAP;
+    let mut calibration = Calibration::new();
+    let mut was_recording = control::is_recording();
+    loop {
+        std::thread::sleep(nap);
+        let Some(process) = process::get() else { return };
+        if state::word(word::COLLECTOR).load(Ordering::Acquire) == state::OFF {
+            return;
+        }
+        let done = match hsa().filter(|_| state::is_on(word::HSA)) {
+            Some(hsa) => {
+                let all = queues();
+                // Under the lock the answer stands: an end that came before has switched HSA off.
+                if state::is_on(word::HSA) { pass(hsa, &all) } else { 0 }
+            }
+            None => 0,
+        };
+        nap = if done > 0 { SHORTEST_NAP } else { (nap * 2).min(LONGEST_NAP) };
+        calibration.step(process);
+        let is_recording = control::is_recording();
+        if is_recording != was_recording && state::word(word::PAUSED).load(Ordering::Relaxed) == 0 {
+            collector::switched(is_recording, 1);
+        }
+        was_recording = is_recording;
+    }
+}
+
+/// When the next calibration is due: every second at first, then every ten.
+struct Calibration {
+    taken: u32,
+    last: Instant,
+}
+
+impl Calibration {
+    const FREQUENT: u32 = 10;
+
+    fn new() -> Self {
+        Self { taken: 0, last: Instant::now() }
+    }
+
+    fn step(&mut self, process: &Process) {
+        let every = if self.taken < Self::FREQUENT { 1 } else { 10 };
+        if self.last.elapsed() >= Duration::from_secs(every) {
+            thread::aside(|| process.calibrate());
+            self.taken += 1;
+            self.last = Instant::now();
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Joins packets to calls: the thread that reserves a packet's place in a queue notes there which call it is in.
+//!
+//! The packets themselves may be handed over by any thread, so the handler's thread says nothing.
+
+#![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
+
+use super::queue::{self, Queue};
+use super::{hook, hsa};
+use crate::guard::wall;
+use crate::state::{self, word};
+use crate::thread;
+use hsa_sys::abi::Queue as HsaQueue;
+use hsa_sys::table::{Table, core_entry};
+use std::ffi::c_void;
+
+type Add = unsafe extern "C" fn(*const HsaQueue, u64) -> u64;
+type Cas = unsafe extern "C" fn(*const HsaQueue, u64, u64) -> u64;
+type Store = unsafe extern "C" fn(*const HsaQueue, u64);
+
+/// The functions behind the hooks.
+pub(crate) struct Originals {
+    add: [Add; 4],
+    cas: [Cas; 4],
+    store: [Store; 2],
+}
+
+impl Originals {
+    pub(crate) fn load(table: Table) -> Option<Self> {
+        macro_rules! one {
+            ($entry:expr) => {
+                // SAFETY: the table is the run-time's; the entry of this number has the field's type in every release.
+                unsafe { std::mem::transmute::<*mut c_void, _>(table.function($entry)?) }
+            };
+        }
+        let ([a0, a1, a2, a3], [c0, c1, c2, c3]) = (core_entry::ADD_WRITE_INDEX, core_entry::CAS_WRITE_INDEX);
+        Some(Self {
+            add: [one!(a0), one!(a1), one!(a2), one!(a3)],
+            cas: [one!(c0), one!(c1), one!(c2), one!(c3)],
+            store: [one!(core_entry::STORE_WRITE_INDEX_RELAXED), one!(core_entry::STORE_WRITE_INDEX_SCRELEASE)],
+        })
+    }
+}
+
+#[inline(always)]
+fn note(handle: *const HsaQueue, first: u64, count: u64) {
+    if !state::is_on(word::HSA) {
+        return;
+    }
+    wall((), || {
+        if let Some(queue) = queue::find(handle as u64) {
+            note_in(queue, first, count);
+        }
+    });
+}
+
+#[inline(always)]
+fn note_in(queue: &Queue, first: u64, count: u64) {
+    let Some(thread) = thread::current() else { return };
+    let who = u64::from(thread.tid()) | u64::from(thread.stream.get()) << 32;
+    for index in first..first.saturating_add(count.min(queue.launches())) {
+        queue.note(index, thread.current.get(), who);
+    }
+}
+
+unsafe extern "C" fn add<const N: usize>(queue: *const HsaQueue, value: u64) -> u64 {
+    // SAFETY: the caller's own arguments.
+    let first = hsa().and_then(|hsa| hsa.index.add.get(N)).map_or(0, |original| unsafe { original(queue, value) });
+    note(queue, first, value);
+    first
+}
+
+unsafe extern "C" fn cas<const N: usize>(queue: *const HsaQueue, expected: u64, value: u64) -> u64 {
+    let original = hsa().and_then(|hsa| hsa.index.cas.get(N));
+    // SAFETY: the caller's own arguments.
+    let seen = original.map_or(0, |original| unsafe { original(queue, expected, value) });
+    if seen == expected && value > expected {
+        note(queue, expected, value - expected);
+    }
+    seen
+}
+
+unsafe extern "C" fn store<const N: usize>(queue: *const HsaQueue, value: u64) {
+    let Some(hsa) = hsa() else { return };
+    // SAFETY: the caller's own argument.
+    let before = unsafe { (hsa.core.load_write_index)(queue) };
+    if value > before {
+        note(queue, before, value - before);
+    }
+    if let Some(original) = hsa.index.store.get(N) {
+        // SAFETY: the caller's own arguments.
+        unsafe { original(queue, value) };
+    }
+}
+
+pub(crate) fn patch(table: Table) {
+    let ([a0, a1, a2, a3], [c0, c1, c2, c3]) = (core_entry::ADD_WRITE_INDEX, core_entry::CAS_WRITE_INDEX);
+    hook(table, a0, add::<0> as Add as *mut c_void);
+    hook(table, a1, add::<1> as Add as *mut c_void);
+    hook(table, a2, add::<2> as Add as *mut c_void);
+    hook(table, a3, add::<3> as Add as *mut c_void);
+    hook(table, c0, cas::<0> as Cas as *mut c_void);
+    hook(table, c1, cas::<1> as Cas as *mut c_void);
+    hook(table, c2, cas::<2> as Cas as *mut c_void);
+    hook(table, c3, cas::<3> as Cas as *mut c_void);
+    hook(table, core_entry::STORE_WRITE_INDEX_RELAXED, store::<0> as Store as *mut c_void);
+    hook(table, core_entry::STORE_WRITE_INDEX_SCRELEASE, store::<1> as Store as *mut c_void);
+}

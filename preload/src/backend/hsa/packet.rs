@@ -1,0 +1,159 @@
+//! The handler of intercepted queues: gives each dispatch a signal that its times can be read from.
+//!
+//! A packet without a signal gets one of ours. One with a signal keeps it, and the signal is watched in place. Where
+//! that is not safe it gets one of ours, and a barrier packet behind it serves the program's. The writer is called
+//! exactly once with all packets: the run-time's proxy relies on it.
+
+#![expect(unsafe_code, reason = "the run-time's handler signature")]
+
+use super::queue::{Queue, Side};
+use super::signal::{self, Kind};
+use crate::guard::wall;
+use crate::state::{self, word};
+use crate::{clock, collector, control, process};
+use hsa_sys::abi::{Packet, packet};
+use hsa_sys::table::Writer;
+use roctop_ring::layout::counter;
+use roctop_ring::record::{Dispatch, flag};
+use roctop_ring::session::wanted;
+use roctop_ring::sync::{Ordering, fence};
+use std::ffi::c_void;
+
+/// Source of a dispatch record: interception.
+const INTERCEPTED: u16 = 1;
+
+/// Called by the run-time under the queue's lock, by whichever thread hands the packets over.
+pub(crate) unsafe extern "C" fn handler(
+    packets: *const Packet,
+    count: u64,
+    index: u64,
+    context: *mut c_void,
+    writer: Writer,
+) {
+    // SAFETY: the context is the queue that `intercept` registered; it lives for ever.
+    let queue = unsafe { &*context.cast::<Queue>() };
+    let is_rewritten = wall(false, || {
+        if !state::is_on(word::HSA) || packets.is_null() {
+            return false;
+        }
+        // SAFETY: the run-time passes `count` packets of 64 bytes.
+        rewrite(queue, unsafe { std::slice::from_raw_parts(packets, count as usize) }, index)
+    });
+    if is_rewritten {
+        // SAFETY: `out` is used under the queue's lock alone, which the run-time holds around this call.
+        let out = unsafe { &*queue.out.get() };
+        // SAFETY: the writer copies the packets before it returns.
+        unsafe { writer(out.as_ptr(), out.len() as u64) };
+    } else {
+        // SAFETY: the packets as they came.
+        unsafe { writer(packets, count) };
+    }
+}
+
+fn kind(packet: &Packet) -> u16 {
+    packet.header & packet::TYPE
+}
+
+/// Fills `out`. False when the packets may go on as they are.
+fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
+    for packet in packets {
+        if packet.completion != 0 && kind(packet) != packet::INVALID {
+            signal::before_change(packet.completion);
+        }
+    }
+    let dispatches = packets.iter().filter(|packet| kind(packet) == packet::DISPATCH).count() as u64;
+    if dispatches == 0 || !control::is_wanted(wanted::DISPATCH) {
+        return false;
+    }
+    let Some(process) = process::get() else { return false };
+    let mut id = process.dispatches.fetch_add(dispatches, Ordering::Relaxed);
+    process.count(counter::SUBMITTED, dispatches);
+    let now = clock::now();
+    // SAFETY: only the handler uses `out`, under the queue's lock.
+    let out = unsafe { &mut *queue.out.get() };
+    out.clear();
+    out.reserve(2 * packets.len());
+    for (packet, index) in packets.iter().zip(index..) {
+        if kind(packet) == packet::DISPATCH {
+            id += 1;
+            dispatch(queue, packet, describe(queue, packet, index, id, now), out);
+        } else {
+            out.push(*packet);
+        }
+    }
+    true
+}
+
+fn describe(queue: &Queue, packet: &Packet, index: u64, id: u64, now: u64) -> Dispatch {
+    let [correlation, who] = queue.noted(index);
+    let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (packet.grid, packet.workgroup);
+    Dispatch {
+        begin: 0,
+        end: 0,
+        submit: now,
+        correlation,
+        kernel_object: packet.kernel_object,
+        dispatch_id: id,
+        grid_x,
+        grid_y,
+        grid_z,
+        workgroup_x,
+        workgroup_y,
+        workgroup_z,
+        source: INTERCEPTED,
+        private_size: packet.private_size,
+        group_size: packet.group_size,
+        agent: queue.agent.index,
+        queue: queue.id,
+        stream: (who >> 32) as u32,
+        tid: who as u32,
+        name: 0,
+    }
+}
+
+fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Packet>) {
+    let sequence = queue.head.load(Ordering::Relaxed);
+    // Acquire: pairs with the harvester's release of the tail; it has done with the slot.
+    let is_full = sequence.wrapping_sub(queue.tail.load(Ordering::Acquire)) >= queue.slots();
+    let Some(side) = queue.side(sequence).filter(|_| !is_full) else {
+        untimed(queue, record);
+        out.push(*packet);
+        return;
+    };
+    // SAFETY: the slot is free, so only this handler uses its record.
+    unsafe { side.record.get().write(record) };
+    queue.submitted(Some(sequence), &record);
+    let mut copy = *packet;
+    let behind = watch(queue, side, sequence, &mut copy);
+    // Release: the harvester that sees the head sees the slot; and the slot is seen before the packet is.
+    queue.head.store(sequence + 1, Ordering::Release);
+    fence(Ordering::SeqCst);
+    out.push(copy);
+    out.extend(behind);
+}
+
+/// Chooses the signal; returns the barrier packet that serves the program's own one, where it needs that.
+fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet) -> Option<Packet> {
+    let own = packet.completion;
+    if own != 0 && side.watch.in_place(own, Kind::Dispatch) {
+        return None;
+    }
+    packet.completion = queue.arm(sequence);
+    side.watch.own(packet.completion);
+    (own != 0).then(|| Packet {
+        header: packet::BARRIER_AND | packet::BARRIER | packet.header & packet::RELEASE,
+        completion: own,
+        ..Packet::default()
+    })
+}
+
+/// No slot is free: the dispatch runs without a time.
+#[cold]
+fn untimed(queue: &Queue, record: Dispatch) {
+    queue.submitted(None, &record);
+    queue.completed(None, &record, false);
+    if let Some(process) = process::get() {
+        process.count(counter::UNTIMED, 1);
+    }
+    collector::dispatch(&record, flag::UNTIMED);
+}

@@ -1,0 +1,365 @@
+//! Signals that carry times: our own ones in the queues' rings, and the program's, watched in place.
+//!
+//! The packet processor writes begin and end into the completion signal. A signal of the program must be read before
+//! the program uses it again: the functions that change signals are hooked, and every new packet or copy with the
+//! signal takes the times first. One table by handle says which signals are watched.
+
+#![expect(unsafe_code, reason = "reads signals in memory by their handles")]
+
+use super::{hook, hsa};
+use crate::clock;
+use crate::guard::wall;
+use crate::state::{self, word};
+use hsa_sys::abi::{SIGNAL_USER, SUCCESS, Signal, SignalHandle, Span, Status};
+use hsa_sys::table::{Table, core_entry};
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::c_void;
+
+const FREE: u64 = 0;
+const PENDING: u64 = 1;
+/// Somebody reads the signal; others wait the few instructions.
+const LOOKING: u64 = 2;
+const TAKEN: u64 = 3;
+const LOST: u64 = 4;
+
+/// Whose signal is watched, and how its times are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Ours: nobody else touches it. Times are agent ticks.
+    Own = 0,
+    /// The program's, on a dispatch. Times are agent ticks.
+    Dispatch = 1,
+    /// The program's, on a copy. Times are ticks of the system domain.
+    Copy = 2,
+}
+
+/// A time span that will be found in a signal.
+pub(crate) struct Watch {
+    state: AtomicU64,
+    signal: AtomicU64,
+    kind: AtomicU64,
+    begin: AtomicU64,
+    end: AtomicU64,
+    ended_at: AtomicU64,
+}
+
+/// Ticks after which a signal that has an end and the value 1 counts as armed anew behind our back: 0.2 ms or more.
+const REARMED: u64 = 1 << 19;
+
+/// Who looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// The harvester: takes what is surely complete.
+    Harvester,
+    /// A function that is about to change the signal: takes what has an end.
+    Hook,
+}
+
+impl Watch {
+    pub(crate) const fn new() -> Self {
+        Self {
+            state: AtomicU64::new(FREE),
+            signal: AtomicU64::new(0),
+            kind: AtomicU64::new(0),
+            begin: AtomicU64::new(0),
+            end: AtomicU64::new(0),
+            ended_at: AtomicU64::new(0),
+        }
+    }
+
+    /// Watches a signal of our own, which the caller has made ready.
+    #[inline]
+    pub(crate) fn own(&self, handle: SignalHandle) {
+        self.signal.store(handle, Ordering::Relaxed);
+        self.kind.store(Kind::Own as u64, Ordering::Relaxed);
+        self.state.store(PENDING, Ordering::Release);
+    }
+
+    /// Watches a signal of the program in place. False when that is not safe: it counts, is in use, or has no room.
+    pub(crate) fn in_place(&'static self, handle: SignalHandle, kind: Kind) -> bool {
+        let Some(signal) = at(handle) else { return false };
+        if signal.kind != SIGNAL_USER || signal.value.load(Ordering::Acquire) != 1 || find(handle).is_some() {
+            return false;
+        }
+        self.signal.store(handle, Ordering::Relaxed);
+        self.kind.store(kind as u64, Ordering::Relaxed);
+        self.ended_at.store(0, Ordering::Relaxed);
+        signal.start.store(0, Ordering::Relaxed);
+        signal.end.store(0, Ordering::Relaxed);
+        self.state.store(PENDING, Ordering::Release);
+        if insert(handle, self) {
+            return true;
+        }
+        self.state.store(FREE, Ordering::Release);
+        false
+    }
+
+    /// The span when it is known; zeros when it never will be.
+    #[inline]
+    pub(crate) fn look(&self) -> Option<[u64; 2]> {
+        match self.state.load(Ordering::Acquire) {
+            FREE | LOOKING => None,
+            TAKEN => Some([self.begin.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed)]),
+            LOST => Some([0, 0]),
+            _ if self.kind.load(Ordering::Relaxed) == Kind::Own as u64 => {
+                let signal = at(self.signal.load(Ordering::Relaxed))?;
+                // Acquire: the processor writes the times before it lowers the value.
+                if signal.value.load(Ordering::Acquire) >= 1 {
+                    return None;
+                }
+                Some([signal.start.load(Ordering::Relaxed), signal.end.load(Ordering::Relaxed)])
+            }
+            _ => {
+                self.take(Who::Harvester);
+                let taken = matches!(self.state.load(Ordering::Acquire), TAKEN | LOST);
+                taken.then(|| [self.begin.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed)])
+            }
+        }
+    }
+
+    /// Done with: may be used again.
+    #[inline]
+    pub(crate) fn free(&self) {
+        self.state.store(FREE, Ordering::Release);
+    }
+
+    /// The work will not happen.
+    pub(crate) fn cancel(&self) {
+        remove(self.signal.load(Ordering::Relaxed), self);
+        self.free();
+    }
+
+    /// Reads the span out of the program's signal when it is there.
+    fn take(&self, who: Who) {
+        loop {
+            match self.state.compare_exchange(PENDING, LOOKING, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break,
+                Err(LOOKING) => std::hint::spin_loop(),
+                Err(_) => return,
+            }
+        }
+        let handle = self.signal.load(Ordering::Relaxed);
+        let span = at(handle).and_then(|signal| self.read(signal, handle, who));
+        match span {
+            Some(span) => {
+                self.begin.store(span.start, Ordering::Relaxed);
+                self.end.store(span.end, Ordering::Relaxed);
+                remove(handle, self);
+                self.state.store(TAKEN, Ordering::Release);
+            }
+            None => self.state.store(PENDING, Ordering::Release),
+        }
+    }
+
+    fn read(&self, signal: &Signal, handle: SignalHandle, who: Who) -> Option<Span> {
+        let value = signal.value.load(Ordering::Acquire);
+        let (start, end) = (signal.start.load(Ordering::Relaxed), signal.end.load(Ordering::Relaxed));
+        let is_complete = value < 1 || (end != 0 && (who == Who::Hook || value != 1 || self.has_rested()));
+        if !is_complete {
+            return None;
+        }
+        if self.kind.load(Ordering::Relaxed) == Kind::Dispatch as u64 {
+            return Some(Span { start, end });
+        }
+        // A copy's times may lie beside the signal: the run-time knows where.
+        let mut span = Span::default();
+        let get = hsa()?.amd.get_async_copy_time;
+        // SAFETY: a hook runs before the signal changes, and the harvester holds its owner in `take`.
+        let known = unsafe { get(handle, &raw mut span) };
+        Some(if known == SUCCESS { span } else { Span::default() })
+    }
+
+    /// Has the signal shown an end for long enough? First asked, it begins to count.
+    fn has_rested(&self) -> bool {
+        let now = clock::now();
+        let since = self.ended_at.load(Ordering::Relaxed);
+        if since == 0 {
+            self.ended_at.store(now, Ordering::Relaxed);
+            return false;
+        }
+        now.wrapping_sub(since) > REARMED
+    }
+
+    fn lose(&self) {
+        if self.state.compare_exchange(PENDING, LOST, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            self.begin.store(0, Ordering::Relaxed);
+            self.end.store(0, Ordering::Relaxed);
+            remove(self.signal.load(Ordering::Relaxed), self);
+        }
+    }
+}
+
+/// The signal behind a handle.
+#[inline]
+fn at(handle: SignalHandle) -> Option<&'static Signal> {
+    let address = handle as usize as *const Signal;
+    if !address.is_aligned() {
+        return None;
+    }
+    // SAFETY: a handle is the address of the signal's 64 bytes in memory of this process; callers use it only while the
+    // program may.
+    unsafe { address.as_ref() }
+}
+
+const BUCKETS: usize = 1024;
+const WAYS: usize = 4;
+
+#[repr(align(64))]
+struct Bucket([[AtomicU64; 2]; WAYS]);
+
+static WATCHED: [Bucket; BUCKETS] = [const { Bucket([const { [const { AtomicU64::new(0) }; 2] }; WAYS]) }; BUCKETS];
+/// Signals in the table.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+fn bucket(handle: SignalHandle) -> &'static [[AtomicU64; 2]; WAYS] {
+    let hash = (handle >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    &WATCHED[hash as usize % BUCKETS].0
+}
+
+fn insert(handle: SignalHandle, watch: &'static Watch) -> bool {
+    for [key, value] in bucket(handle) {
+        if key.compare_exchange(0, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            value.store(std::ptr::from_ref(watch) as u64, Ordering::Release);
+            COUNT.fetch_add(1, Ordering::Relaxed);
+            return true;
+        }
+    }
+    false
+}
+
+fn remove(handle: SignalHandle, watch: &Watch) {
+    for [key, value] in bucket(handle) {
+        let is_it = value.load(Ordering::Acquire) == std::ptr::from_ref(watch) as u64;
+        if is_it && key.load(Ordering::Acquire) == handle {
+            value.store(0, Ordering::Release);
+            key.store(0, Ordering::Release);
+            COUNT.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn find(handle: SignalHandle) -> Option<&'static Watch> {
+    for [key, value] in bucket(handle) {
+        if key.load(Ordering::Acquire) == handle {
+            let address = value.load(Ordering::Acquire) as usize as *const Watch;
+            // SAFETY: only watches that are never freed are entered.
+            return unsafe { address.as_ref() };
+        }
+    }
+    None
+}
+
+/// A signal is about to change or to get new times: takes what it has.
+#[inline]
+pub(crate) fn before_change(handle: SignalHandle) {
+    if COUNT.load(Ordering::Relaxed) != 0
+        && let Some(watch) = find(handle)
+        && watch.signal.load(Ordering::Relaxed) == handle
+    {
+        watch.take(Who::Hook);
+    }
+}
+
+type Store = unsafe extern "C" fn(SignalHandle, i64);
+type Exchange = unsafe extern "C" fn(SignalHandle, i64) -> i64;
+type Cas = unsafe extern "C" fn(SignalHandle, i64, i64) -> i64;
+
+/// The functions behind the hooks.
+pub(crate) struct Originals {
+    store: [Store; 4],
+    exchange: [Exchange; 4],
+    add: [Store; 8],
+    cas: [Cas; 4],
+}
+
+impl Originals {
+    pub(crate) fn load(table: Table) -> Option<Self> {
+        macro_rules! all {
+            ($entries:expr) => {
+                $entries.map(|entry| {
+                    // SAFETY: the table is the run-time's; the entries of these numbers have the array's type.
+                    unsafe { std::mem::transmute::<*mut c_void, _>(table.function(entry).unwrap_or(missing())) }
+                })
+            };
+        }
+        Some(Self {
+            store: all!(core_entry::SIGNAL_STORE),
+            exchange: all!(core_entry::SIGNAL_EXCHANGE),
+            add: all!(core_entry::SIGNAL_ADD),
+            cas: all!(core_entry::SIGNAL_CAS),
+        })
+    }
+}
+
+/// Stands for an entry that a table has not; never called, because it is not hooked then either.
+fn missing() -> *mut c_void {
+    extern "C" fn nothing() {}
+    nothing as extern "C" fn() as *mut c_void
+}
+
+#[inline(always)]
+fn change(handle: SignalHandle) {
+    if state::is_on(word::HSA) {
+        wall((), || before_change(handle));
+    }
+}
+
+unsafe extern "C" fn store<const N: usize>(handle: SignalHandle, value: i64) {
+    change(handle);
+    if let Some(original) = hsa().and_then(|hsa| hsa.signal.store.get(N)) {
+        // SAFETY: the caller's own arguments.
+        unsafe { original(handle, value) };
+    }
+}
+
+unsafe extern "C" fn exchange<const N: usize>(handle: SignalHandle, value: i64) -> i64 {
+    change(handle);
+    // SAFETY: the caller's own arguments.
+    hsa().and_then(|hsa| hsa.signal.exchange.get(N)).map_or(0, |original| unsafe { original(handle, value) })
+}
+
+unsafe extern "C" fn add<const N: usize>(handle: SignalHandle, value: i64) {
+    change(handle);
+    if let Some(original) = hsa().and_then(|hsa| hsa.signal.add.get(N)) {
+        // SAFETY: the caller's own arguments.
+        unsafe { original(handle, value) };
+    }
+}
+
+unsafe extern "C" fn cas<const N: usize>(handle: SignalHandle, expected: i64, value: i64) -> i64 {
+    change(handle);
+    // SAFETY: the caller's own arguments.
+    hsa().and_then(|hsa| hsa.signal.cas.get(N)).map_or(0, |original| unsafe { original(handle, expected, value) })
+}
+
+unsafe extern "C" fn destroy(handle: SignalHandle) -> Status {
+    if state::is_on(word::HSA) {
+        wall((), || {
+            before_change(handle);
+            if let Some(watch) = find(handle) {
+                watch.lose();
+            }
+        });
+    }
+    // SAFETY: the caller's own argument.
+    hsa().map_or(SUCCESS, |hsa| unsafe { (hsa.core.signal_destroy)(handle) })
+}
+
+macro_rules! hook_all {
+    ($table:expr, $entries:expr, $function:ident as $ty:ty: $($n:literal)*) => {
+        $(hook($table, $entries[$n], $function::<$n> as $ty as *mut c_void);)*
+    };
+}
+
+#[expect(clippy::indexing_slicing, reason = "constant indices into constant arrays, checked by the compiler")]
+pub(crate) fn patch(table: Table) {
+    hook_all!(table, core_entry::SIGNAL_STORE, store as Store: 0 1 2 3);
+    hook_all!(table, core_entry::SIGNAL_EXCHANGE, exchange as Exchange: 0 1 2 3);
+    hook_all!(table, core_entry::SIGNAL_ADD, add as Store: 0 1 2 3 4 5 6 7);
+    hook_all!(table, core_entry::SIGNAL_CAS, cas as Cas: 0 1 2 3);
+    hook(
+        table,
+        core_entry::SIGNAL_DESTROY,
+        destroy as unsafe extern "C" fn(SignalHandle) -> Status as *mut c_void,
+    );
+}
