@@ -38,8 +38,8 @@ pub mod word {
     pub const CALIBRATING: usize = 9;
     /// Ticks after which a calibration is due when no thread runs.
     pub const CALIBRATION_DUE: usize = 10;
-    /// Number of the process's life: counts forks.
-    pub const LIFE: usize = 11;
+    /// 1 when a thread has begun to make the HIP back-end ready.
+    pub const HIP_BEGUN: usize = 11;
 }
 
 const WORDS: usize = 512;

@@ -105,6 +105,9 @@ const _: () = {
 /// Kind of a signal that has a value.
 pub const SIGNAL_USER: i64 = 1;
 
+/// `HSA_AMD_SIGNAL_AMD_GPU_ONLY`: a signal without an event; nobody is woken by it.
+pub const SIGNAL_GPU_ONLY: u64 = 1;
+
 /// `hsa_queue_t`.
 #[repr(C)]
 #[derive(Debug)]

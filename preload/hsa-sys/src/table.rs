@@ -286,6 +286,9 @@ functions! {
         pool_allocate: unsafe extern "C" fn(Pool, usize, u32, *mut *mut c_void) -> Status,
         /// `hsa_amd_agents_allow_access`.
         allow_access: unsafe extern "C" fn(u32, *const Agent, *const u32, *const c_void) -> Status,
+        /// `hsa_amd_signal_create`.
+        signal_create:
+            unsafe extern "C" fn(i64, u32, *const Agent, u64, *mut SignalHandle) -> Status,
         /// `hsa_amd_memory_async_copy`.
         async_copy: AsyncCopy,
         /// `hsa_amd_memory_async_copy_on_engine`; absent before 5.6.
@@ -309,8 +312,8 @@ pub struct AmdLayout {
 impl AmdLayout {
     /// The first table that has copies on a given engine, in front of everything behind them.
     const WITH_ENGINES: usize = 456;
-    /// The first table of release 6.0.
-    const RELEASE_6: usize = 552;
+    /// The first table after that of 6.1, whose cooperative queues are still ordinary (seen: 560 is, 592 is not).
+    const SHARED_COOPERATIVE: usize = 576;
 
     /// An entry's number now, from its number in the tables of 5.6 and later.
     pub const fn entry(self, newest: usize) -> Option<usize> {
@@ -325,7 +328,7 @@ impl AmdLayout {
 
     /// From here on an agent has one shared queue for cooperative launches, which a proxy would destroy.
     pub const fn shares_cooperative_queue(self) -> bool {
-        self.size >= Self::RELEASE_6
+        self.size >= Self::SHARED_COOPERATIVE
     }
 }
 
@@ -333,6 +336,8 @@ impl AmdLayout {
 pub mod amd_entry {
     /// `hsa_amd_profiling_async_copy_enable`.
     pub const ASYNC_COPY_ENABLE: usize = 3;
+    /// `hsa_amd_profiling_get_async_copy_time`.
+    pub const GET_ASYNC_COPY_TIME: usize = 5;
     /// `hsa_amd_memory_async_copy`.
     pub const ASYNC_COPY: usize = 15;
     /// `hsa_amd_memory_async_copy_on_engine`.
@@ -360,7 +365,7 @@ impl Amd {
         Some(Self {
             set_profiler_enabled: load!(table, 2),
             async_copy_enable: load!(table, amd_entry::ASYNC_COPY_ENABLE),
-            get_async_copy_time: load!(table, 5),
+            get_async_copy_time: load!(table, amd_entry::GET_ASYNC_COPY_TIME),
             convert_tick: load!(table, 6),
             pool_get_info: load!(table, 11),
             iterate_pools: load!(table, 12),
@@ -368,6 +373,7 @@ impl Amd {
             async_copy: load!(table, amd_entry::ASYNC_COPY),
             async_copy_on_engine: on_engine,
             allow_access: load!(table, layout.entry(19)?),
+            signal_create: load!(table, layout.entry(33)?),
             async_copy_rect: load!(table, layout.entry(amd_entry::ASYNC_COPY_RECT)?),
             intercept_create: load!(table, layout.entry(amd_entry::INTERCEPT_CREATE)?),
             intercept_register: load!(table, layout.entry(amd_entry::INTERCEPT_REGISTER)?),
@@ -388,7 +394,7 @@ mod tests {
         assert_eq!(AmdLayout { size: 424 }.entry(amd_entry::INTERCEPT_REGISTER), Some(36));
         assert_eq!(old.entry(amd_entry::ASYNC_COPY_ON_ENGINE), None);
         assert_eq!(old.entry(amd_entry::ASYNC_COPY), Some(15));
-        assert!(!AmdLayout { size: 456 }.shares_cooperative_queue());
+        assert!(!AmdLayout { size: 560 }.shares_cooperative_queue());
         assert!(new.shares_cooperative_queue());
     }
 }

@@ -413,20 +413,20 @@ fn ring_of_one_slot_records() {
 #[test]
 fn ring_of_two_slot_records() {
     let model = |lie| lap(&[2, 2], &[2, 2], lie);
-    holds("two slots", Some(3), model(Lie::None));
-    breaks("two slots", Mutant::ReleaseFence, Some(3), model(Lie::None));
-    breaks("two slots", Mutant::AcquireFence, Some(3), model(Lie::None));
-    breaks("two slots", Mutant::ReleaseStore, Some(3), model(Lie::None));
+    holds("two slots", Some(2), model(Lie::None));
+    breaks("two slots", Mutant::ReleaseFence, Some(2), model(Lie::None));
+    breaks("two slots", Mutant::AcquireFence, Some(2), model(Lie::None));
+    breaks("two slots", Mutant::ReleaseStore, Some(2), model(Lie::None));
     breaks(
         "two slots, no second head,",
         Mutant::None,
-        Some(3),
+        Some(2),
         model(Lie::FirstHeadAgain),
     );
     breaks(
         "two slots, rule 2 too wide,",
         Mutant::None,
-        Some(3),
+        Some(2),
         model(Lie::OlderHead(2)),
     );
 }
@@ -639,14 +639,14 @@ fn samples(lie: Lie) -> impl Fn() + Send + Sync + 'static {
 
 #[test]
 fn calibration_samples_are_whole() {
-    holds("samples", Some(3), samples(Lie::None));
-    breaks("samples", Mutant::ReleaseFence, Some(3), samples(Lie::None));
-    breaks("samples", Mutant::AcquireFence, Some(3), samples(Lie::None));
-    breaks("samples", Mutant::ReleaseStore, Some(3), samples(Lie::None));
+    holds("samples", Some(2), samples(Lie::None));
+    breaks("samples", Mutant::ReleaseFence, Some(2), samples(Lie::None));
+    breaks("samples", Mutant::AcquireFence, Some(2), samples(Lie::None));
+    breaks("samples", Mutant::ReleaseStore, Some(2), samples(Lie::None));
     breaks(
         "samples, one look,",
         Mutant::None,
-        Some(3),
+        Some(2),
         samples(Lie::FirstLookAgain),
     );
 }

@@ -19,6 +19,7 @@ use crate::state::{self, word};
 use crate::{real, thread};
 use hip_sys::function::{self, FUNCTIONS};
 use roctop_ring::record::{Domain, OperationName};
+use roctop_ring::sync::Ordering;
 
 /// The record's domain.
 pub(crate) const fn domain(function: &function::Function) -> Domain {
@@ -40,6 +41,13 @@ pub(crate) fn begin() {
         return;
     }
     let Some(process) = process::get() else { return };
+    if state::word(word::HIP_BEGUN).swap(1, Ordering::AcqRel) != 0 {
+        // Another thread is at it: its calls and ours are recorded from the same instant on.
+        while state::word(word::HIP).load(Ordering::Acquire) == state::COLD {
+            std::thread::yield_now();
+        }
+        return;
+    }
     thread::aside(|| {
         name_operations(process);
         tracer::register(process);

@@ -15,6 +15,7 @@ pub mod copy;
 pub mod harvest;
 pub mod index;
 pub mod packet;
+pub mod proxy;
 pub mod queue;
 pub mod signal;
 pub mod symbol;
@@ -144,6 +145,7 @@ fn install(root: &Root) -> Option<()> {
     queue::patch(core);
     symbol::patch(core);
     copy::patch(amd, layout);
+    proxy::patch(amd);
     process.calibrate();
     process.say(status::BACKEND, layout.size as u64, "dispatches: queue interception; copies: on their own signals");
     Some(())

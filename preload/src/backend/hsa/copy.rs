@@ -1,17 +1,18 @@
 //! Copies that the GPU's engines make: timed in place on their own signals, nothing added.
 //!
-//! A copy whose signal cannot be watched (it counts, or there is none) is recorded without a time and counted.
+//! A copy whose signal cannot be watched gets a signal of ours, see [`super::proxy`]; where that fails too it is recorded
+//! without a time and counted.
 
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
 
 use super::agent::{self, UNKNOWN};
 use super::signal::{self, Kind, Watch};
-use super::{Hsa, harvest, hook, hsa};
+use super::{Hsa, harvest, hook, hsa, proxy};
 use crate::guard::wall;
 use crate::state::{self, word};
 use crate::{clock, collector, control, process, thread};
 use core::cell::UnsafeCell;
-use hsa_sys::abi::{Agent, Dim3, Pitched, SUCCESS, SignalHandle, Status};
+use hsa_sys::abi::{Agent, Dim3, Pitched, SUCCESS, SignalHandle, Span, Status};
 use hsa_sys::table::{AmdLayout, AsyncCopy, AsyncCopyOnEngine, AsyncCopyRect, Table, amd_entry};
 use roctop_ring::layout::counter;
 use roctop_ring::record::{Copy, direction, engine, flag};
@@ -26,6 +27,9 @@ const IN_PLACE: u16 = 1;
 struct Item {
     watch: Watch,
     record: UnsafeCell<Copy>,
+    /// Our signal and the program's, when ours stands in; else 0.
+    proxy: AtomicU64,
+    original: AtomicU64,
     /// Sequence number plus one of the last copy that is done with this place.
     done: AtomicU64,
 }
@@ -54,6 +58,8 @@ static PLACES: [Item; ITEMS] = [const {
             source: 0,
             reserved: 0,
         }),
+        proxy: AtomicU64::new(0),
+        original: AtomicU64::new(0),
         done: AtomicU64::new(0),
     }
 }; ITEMS];
@@ -99,8 +105,17 @@ enum Begun {
     Not,
     /// Watched under this sequence number.
     Watched(u64),
+    /// The same, with a signal of ours.
+    Proxied(u64, SignalHandle),
     /// Without a time.
     Untimed(Copy),
+}
+
+impl Begun {
+    /// The signal for the run-time.
+    fn signal(&self, own: SignalHandle) -> SignalHandle {
+        if let Self::Proxied(_, proxy) = self { *proxy } else { own }
+    }
 }
 
 fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Begun {
@@ -137,9 +152,16 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
         let item = place(sequence);
         // SAFETY: the place was just reserved, its watch is not armed.
         unsafe { item.record.get().write(record) };
+        item.proxy.store(0, Ordering::Relaxed);
         if handle != 0 && item.watch.in_place(handle, Kind::Copy) {
             harvest::start_thread();
             return Begun::Watched(sequence);
+        }
+        if let Some(proxy) = hsa().and_then(proxy::get) {
+            item.original.store(handle, Ordering::Relaxed);
+            item.proxy.store(proxy, Ordering::Relaxed);
+            item.watch.own(proxy, Kind::Proxy);
+            return Begun::Proxied(sequence, proxy);
         }
         item.done.store(sequence + 1, Ordering::Release);
         Begun::Untimed(record)
@@ -155,6 +177,14 @@ fn end(begun: Begun, status: Status) {
             item.done.store(sequence + 1, Ordering::Release);
             uncount();
         }),
+        Begun::Proxied(sequence, proxy) if status != SUCCESS => wall((), || {
+            let item = place(sequence);
+            item.watch.free();
+            item.done.store(sequence + 1, Ordering::Release);
+            proxy::give_back(proxy);
+            uncount();
+        }),
+        Begun::Proxied(..) => wall((), proxy::watch),
         Begun::Untimed(_) if status != SUCCESS => wall((), uncount),
         Begun::Watched(_) => {}
         Begun::Untimed(record) => wall((), || untimed(&record)),
@@ -187,6 +217,13 @@ pub(crate) fn harvest(hsa: &Hsa) -> usize {
         // SAFETY: the watch was armed after the record was written, and stays until `done`.
         let mut record = unsafe { *item.record.get() };
         item.watch.free();
+        match item.proxy.load(Ordering::Relaxed) {
+            0 => {}
+            ours => {
+                let span = Span { start: begin, end };
+                proxy::forward(hsa, ours, item.original.load(Ordering::Relaxed), span);
+            }
+        }
         item.done.store(sequence + 1, Ordering::Release);
         done += 1;
         if begin != 0 && end != 0 {
@@ -241,7 +278,7 @@ unsafe extern "C" fn copy(
     let Some(hsa) = hsa() else { return 0x1000 };
     let begun = begin(|| linear(hsa, dst, to, src, from, size), signal);
     // SAFETY: the caller's own arguments.
-    let status = unsafe { (hsa.amd.async_copy)(dst, to, src, from, size, count, before, signal) };
+    let status = unsafe { (hsa.amd.async_copy)(dst, to, src, from, size, count, before, begun.signal(signal)) };
     end(begun, status);
     status
 }
@@ -263,7 +300,7 @@ unsafe extern "C" fn copy_on_engine(
     let Some(original) = hsa.amd.async_copy_on_engine else { return 0x1000 };
     let begun = begin(|| linear(hsa, dst, to, src, from, size), signal);
     // SAFETY: the caller's own arguments.
-    let status = unsafe { original(dst, to, src, from, size, count, before, signal, engine, force) };
+    let status = unsafe { original(dst, to, src, from, size, count, before, begun.signal(signal), engine, force) };
     end(begun, status);
     status
 }
@@ -306,7 +343,7 @@ unsafe extern "C" fn copy_rect(
     let begun = begin(request, signal);
     let original = hsa.amd.async_copy_rect;
     // SAFETY: the caller's own arguments.
-    let status = unsafe { original(dst, dst_offset, src, src_offset, range, by, way, count, before, signal) };
+    let status = unsafe { original(dst, dst_offset, src, src_offset, range, by, way, count, before, begun.signal(signal)) };
     end(begun, status);
     status
 }

@@ -4,17 +4,20 @@
 //! queue, of the run-time, or of the process the thread that ends it drains what is left, for a bounded time.
 
 use super::queue::Queue;
-use super::{Hsa, copy, hsa, symbol};
+use super::{Hsa, copy, hsa, proxy, symbol};
 use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::{clock, collector, control, thread};
 use roctop_ring::layout::counter;
 use roctop_ring::record::flag;
 use roctop_ring::sync::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 const SHORTEST_NAP: Duration = Duration::from_micros(500);
+/// The nap while the program waits for a signal that this thread passes on.
+const POLL: Duration = Duration::from_micros(10);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
 /// How long an end waits for work that makes no progress.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -181,8 +184,20 @@ pub(crate) fn start_thread() {
     }
     let _mask = Blocked::all();
     let built = std::thread::Builder::new().name("roctop".into()).stack_size(256 << 10);
-    if built.spawn(|| crate::guard::wall((), run)).is_err() {
-        state::word(word::THREAD).store(0, Ordering::Release);
+    match built.spawn(|| crate::guard::wall((), run)) {
+        Ok(handle) => {
+            let _ = WORKER.set(handle.thread().clone());
+        }
+        Err(_) => state::word(word::THREAD).store(0, Ordering::Release),
+    }
+}
+
+static WORKER: OnceLock<Thread> = OnceLock::new();
+
+/// Ends the thread's nap: a waiter of the program depends on it.
+pub(crate) fn wake() {
+    if let Some(worker) = WORKER.get() {
+        worker.unpark();
     }
 }
 
@@ -213,11 +228,16 @@ impl Drop for Blocked {
 
 fn run() {
     let _ = process::claim_completion();
+    #[expect(unsafe_code, reason = "a thread's own timer slack")]
+    // SAFETY: touches no memory; only this thread's naps become more exact.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1000);
+    }
     let mut nap = SHORTEST_NAP;
     let mut calibration = Calibration::new();
     let mut was_recording = control::is_recording();
     loop {
-        std::thread::sleep(nap);
+        std::thread::park_timeout(if proxy::is_pending() { POLL } else { nap });
         let Some(process) = process::get() else { return };
         if state::word(word::COLLECTOR).load(Ordering::Acquire) == state::OFF {
             return;

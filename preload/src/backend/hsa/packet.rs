@@ -139,7 +139,7 @@ fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet)
         return None;
     }
     packet.completion = queue.arm(sequence);
-    side.watch.own(packet.completion);
+    side.watch.own(packet.completion, Kind::Own);
     (own != 0).then(|| Packet {
         header: packet::BARRIER_AND | packet::BARRIER | packet.header & packet::RELEASE,
         completion: own,

@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Dispatch = 1,
     /// The program's, on a copy. Times are ticks of the system domain.
     Copy = 2,
+    /// Ours, on a copy in place of the program's. Times are ticks of the system domain.
+    Proxy = 3,
 }
 
 /// A time span that will be found in a signal.
@@ -69,9 +71,9 @@ impl Watch {
 
     /// Watches a signal of our own, which the caller has made ready.
     #[inline]
-    pub(crate) fn own(&self, handle: SignalHandle) {
+    pub(crate) fn own(&self, handle: SignalHandle, kind: Kind) {
         self.signal.store(handle, Ordering::Relaxed);
-        self.kind.store(Kind::Own as u64, Ordering::Relaxed);
+        self.kind.store(kind as u64, Ordering::Relaxed);
         self.state.store(PENDING, Ordering::Release);
     }
 
@@ -101,11 +103,16 @@ impl Watch {
             FREE | LOOKING => None,
             TAKEN => Some([self.begin.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed)]),
             LOST => Some([0, 0]),
-            _ if self.kind.load(Ordering::Relaxed) == Kind::Own as u64 => {
-                let signal = at(self.signal.load(Ordering::Relaxed))?;
+            _ if self.is(Kind::Own) || self.is(Kind::Proxy) => {
+                let handle = self.signal.load(Ordering::Relaxed);
+                let signal = at(handle)?;
                 // Acquire: the processor writes the times before it lowers the value.
                 if signal.value.load(Ordering::Acquire) >= 1 {
                     return None;
+                }
+                if self.is(Kind::Proxy) {
+                    let span = copy_time(handle);
+                    return Some([span.start, span.end]);
                 }
                 Some([signal.start.load(Ordering::Relaxed), signal.end.load(Ordering::Relaxed)])
             }
@@ -115,6 +122,10 @@ impl Watch {
                 taken.then(|| [self.begin.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed)])
             }
         }
+    }
+
+    fn is(&self, kind: Kind) -> bool {
+        self.kind.load(Ordering::Relaxed) == kind as u64
     }
 
     /// Done with: may be used again.
@@ -158,15 +169,7 @@ impl Watch {
         if !is_complete {
             return None;
         }
-        if self.kind.load(Ordering::Relaxed) == Kind::Dispatch as u64 {
-            return Some(Span { start, end });
-        }
-        // A copy's times may lie beside the signal: the run-time knows where.
-        let mut span = Span::default();
-        let get = hsa()?.amd.get_async_copy_time;
-        // SAFETY: a hook runs before the signal changes, and the harvester holds its owner in `take`.
-        let known = unsafe { get(handle, &raw mut span) };
-        Some(if known == SUCCESS { span } else { Span::default() })
+        Some(if self.is(Kind::Dispatch) { Span { start, end } } else { copy_time(handle) })
     }
 
     /// Has the signal shown an end for long enough? First asked, it begins to count.
@@ -187,6 +190,14 @@ impl Watch {
             remove(self.signal.load(Ordering::Relaxed), self);
         }
     }
+}
+
+/// A copy's times may lie beside its signal: the run-time knows where. Zeros when it does not.
+fn copy_time(handle: SignalHandle) -> Span {
+    let mut span = Span::default();
+    // SAFETY: the signal exists: it is ours, or a hook runs before it changes, or `take` holds its owner.
+    let known = hsa().map(|hsa| unsafe { (hsa.amd.get_async_copy_time)(handle, &raw mut span) });
+    if known == Some(SUCCESS) { span } else { Span::default() }
 }
 
 /// The signal behind a handle.
@@ -288,6 +299,22 @@ impl Originals {
             add: all!(core_entry::SIGNAL_ADD),
             cas: all!(core_entry::SIGNAL_CAS),
         })
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "constant indices, checked by the compiler")]
+impl Originals {
+    /// Sets a signal of ours.
+    pub(crate) fn set(&self, handle: SignalHandle, value: i64) {
+        // SAFETY: the signal is ours.
+        unsafe { (self.store[0])(handle, value) };
+    }
+
+    /// Lowers a signal of the program by one, as a completion does.
+    pub(crate) fn complete(&self, handle: SignalHandle) {
+        const SUBTRACT_SCRELEASE: usize = 6;
+        // SAFETY: the program waits for this completion, so the signal exists.
+        unsafe { (self.add[SUBTRACT_SCRELEASE])(handle, 1) };
     }
 }
 

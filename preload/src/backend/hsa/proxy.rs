@@ -1,0 +1,101 @@
+//! Signals of our own for copies whose signal cannot be read in place: one signal that counts many copies (HIP copies
+//! a pitched box so, row by row), or none at all.
+//!
+//! The harvester reads the times and then lowers the program's signal in the copy's stead; it naps in microseconds while
+//! any such copy is under way. The program's own question for the copy's time is answered from what was read.
+
+#![expect(unsafe_code, reason = "signals and a hook of the run-time")]
+
+use super::{Hsa, harvest, hook, hsa};
+use hsa_sys::abi::{SIGNAL_GPU_ONLY, SUCCESS, SignalHandle, Span, Status};
+use hsa_sys::table::{Table, amd_entry};
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
+
+const MOST: u64 = 2048;
+const KEPT: usize = 1024;
+
+static SPARE: Mutex<Vec<SignalHandle>> = Mutex::new(Vec::new());
+static MADE: AtomicU64 = AtomicU64::new(0);
+static PENDING: AtomicU64 = AtomicU64::new(0);
+/// Times by the program's signal: handle, begin, end. The last ones win.
+static TIMES: [[AtomicU64; 3]; KEPT] = [const { [const { AtomicU64::new(0) }; 3] }; KEPT];
+
+/// Is a copy with a proxy under way?
+pub(crate) fn is_pending() -> bool {
+    PENDING.load(Ordering::Acquire) != 0
+}
+
+/// A signal of value 1; none when too many are in use.
+pub(crate) fn get(hsa: &Hsa) -> Option<SignalHandle> {
+    let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let handle = spare.or_else(|| {
+        if MADE.fetch_add(1, Ordering::Relaxed) >= MOST {
+            MADE.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let mut handle = 0;
+        // SAFETY: `handle` has room for the answer; there are no consumers to list.
+        let made = unsafe { (hsa.amd.signal_create)(1, 0, std::ptr::null(), SIGNAL_GPU_ONLY, &raw mut handle) };
+        (made == SUCCESS).then_some(handle)
+    })?;
+    hsa.signal.set(handle, 1);
+    PENDING.fetch_add(1, Ordering::AcqRel);
+    Some(handle)
+}
+
+/// The copy is handed over: somebody must look after its signal.
+pub(crate) fn watch() {
+    harvest::start_thread();
+    harvest::wake();
+}
+
+/// The copy completed: tells the program, and takes the proxy back.
+pub(crate) fn forward(hsa: &Hsa, proxy: SignalHandle, original: SignalHandle, span: Span) {
+    if original != 0 {
+        if let Some([handle, begin, end]) = TIMES.get(place(original)) {
+            handle.store(0, Ordering::Relaxed);
+            begin.store(span.start, Ordering::Relaxed);
+            end.store(span.end, Ordering::Relaxed);
+            handle.store(original, Ordering::Release);
+        }
+        hsa.signal.complete(original);
+    }
+    give_back(proxy);
+}
+
+/// The proxy is not needed any more.
+pub(crate) fn give_back(proxy: SignalHandle) {
+    PENDING.fetch_sub(1, Ordering::AcqRel);
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(proxy);
+}
+
+fn place(handle: SignalHandle) -> usize {
+    ((handle >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % KEPT
+}
+
+type GetTime = unsafe extern "C" fn(SignalHandle, *mut Span) -> Status;
+
+/// The run-time does not know of the program's signal when a proxy was used in its stead.
+unsafe extern "C" fn get_time(handle: SignalHandle, out: *mut Span) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (hsa.amd.get_async_copy_time)(handle, out) };
+    if status == SUCCESS || out.is_null() {
+        return status;
+    }
+    match TIMES.get(place(handle)) {
+        Some([key, begin, end]) if key.load(Ordering::Acquire) == handle => {
+            let span = Span { start: begin.load(Ordering::Relaxed), end: end.load(Ordering::Relaxed) };
+            // SAFETY: not null, and the caller gives room for the answer.
+            unsafe { out.write(span) };
+            SUCCESS
+        }
+        _ => status,
+    }
+}
+
+pub(crate) fn patch(table: Table) {
+    hook(table, amd_entry::GET_ASYNC_COPY_TIME, get_time as GetTime as *mut c_void);
+}
