@@ -3,15 +3,24 @@
 //! A line is in the file before the completion can be seen by the host, so that it survives any end of the process.
 //! `begin_ns` and `end_ns` are `CLOCK_BOOTTIME`, the ticks are the GPU's. Absent: barriers, and work that was still
 //! running at the end.
+//!
+//! A kill in the middle of a `write` cuts it where a page ends, so lines do not cross pages: the last column of the line
+//! before is filled up with leading zeros. Only lines longer than [`RESERVE`] can be torn.
 
 use std::ffi::CString;
 use std::io::Write as _;
 use std::os::fd::RawFd;
+use std::sync::{Mutex, PoisonError};
 
 use crate::{clock, sys};
 
 const HEADER: &[u8] = b"kind,queue,pid,kernel_object,grid_x,grid_y,grid_z,wg_x,wg_y,wg_z,signal,index,begin_ns,end_ns,\
 begin_ticks,end_ticks,bytes,src,dst,name,gpu,group_bytes,private_bytes,ring\n";
+
+/// Bytes of a page of the file.
+const PAGE: u64 = 4096;
+/// Room that a page must have for another line.
+const RESERVE: u64 = 448;
 
 /// What a line tells; a copy leaves the geometry at zero, a user's kernel the bytes.
 #[derive(Default, Clone)]
@@ -39,6 +48,8 @@ pub(crate) struct Line<'a> {
 pub(crate) struct TruthLog {
     fd: RawFd,
     pid: i32,
+    /// Length of the file, as far as this process knows.
+    position: Mutex<u64>,
 }
 
 impl TruthLog {
@@ -52,10 +63,15 @@ impl TruthLog {
         }
         let fd = sys::raise(low);
         let size = sys::call(libc::SYS_lseek, [fd as usize, 0, libc::SEEK_END as usize, 0, 0, 0]);
+        let log = Self {
+            fd,
+            pid,
+            position: Mutex::new(size.max(0) as u64),
+        };
         if size == 0 {
-            sys::write_all(fd, HEADER);
+            log.write(HEADER);
         }
-        Some(Self { fd, pid })
+        Some(log)
     }
 
     /// Appends the line's text to a batch.
@@ -95,11 +111,73 @@ impl TruthLog {
 
     /// Writes a batch of lines.
     pub(crate) fn write(&self, batch: &[u8]) {
-        sys::write_all(self.fd, batch);
+        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = Vec::with_capacity(batch.len() + batch.len() / 8 + RESERVE as usize);
+        for line in batch.split_inclusive(|byte| *byte == b'\n') {
+            let left = PAGE - (*position + line.len() as u64) % PAGE;
+            let zeros = if left < RESERVE { left } else { 0 };
+            let digits = line.windows(2).rposition(|pair| pair == b"0x").map(|at| at + 2);
+            match digits {
+                Some(digits) if zeros > 0 => {
+                    text.extend_from_slice(&line[..digits]);
+                    text.resize(text.len() + zeros as usize, b'0');
+                    text.extend_from_slice(&line[digits..]);
+                    *position += zeros;
+                }
+                _ => text.extend_from_slice(line),
+            }
+            *position += line.len() as u64;
+        }
+        sys::write_all(self.fd, &text);
     }
 
     /// The descriptor, for a forked child to close.
     pub(crate) fn descriptor(&self) -> RawFd {
         self.fd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_crosses_a_page_and_padding_keeps_the_value() {
+        let fd = sys::memory_file(c"log", 0);
+        let log = TruthLog {
+            fd,
+            pid: 1,
+            position: Mutex::new(0),
+        };
+        log.write(HEADER);
+        for index in 0..500 {
+            let mut batch = Vec::new();
+            let name = "n".repeat(index as usize % 90);
+            for queue in 0..index as u32 % 4 {
+                log.format(
+                    &Line {
+                        kind: "dispatch",
+                        queue,
+                        name: &name,
+                        index,
+                        ring: 0x7f00,
+                        ..Line::default()
+                    },
+                    &mut batch,
+                );
+            }
+            log.write(&batch);
+        }
+        let text = std::fs::read_to_string(format!("/proc/self/fd/{fd}")).unwrap();
+        let mut position = 0;
+        for line in text.split_inclusive('\n') {
+            assert_eq!(position / 4096, (position + line.len() - 1) / 4096, "{line}");
+            position += line.len();
+            let ring = line.trim_end().rsplit(',').next().unwrap();
+            assert!(
+                ring == "ring" || u64::from_str_radix(&ring[2..], 16) == Ok(0x7f00),
+                "{ring}"
+            );
+        }
     }
 }

@@ -1,0 +1,76 @@
+//! Forks, execs and ends of processes.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::rig::{INSTALLED, releases, scratch, succeed};
+use crate::truth;
+
+#[test]
+fn each_process_of_a_family_has_its_own_log() {
+    for release in releases() {
+        let Some(program) = release.program("fork_exec") else {
+            continue;
+        };
+        let place = scratch(&format!("family-{}", release.0));
+        let mut command = release.command_with_children(&program);
+        command.env("EMULATED_GPU_LOG", place.join("log.%p"));
+        succeed(command, &place);
+        let logs = fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path());
+        let logs = logs.filter(|path| path.to_string_lossy().contains("log."));
+        let mut launches: Vec<usize> = logs
+            .map(|path| truth::kernels(&truth::read(&path)).values().sum())
+            .filter(|count| *count > 0)
+            .collect();
+        launches.sort_unstable();
+        // Forked before HIP 10, exec'd 20, the parent 40; the one that left by _exit did not wait for its 30.
+        let left = launches
+            .iter()
+            .position(|count| ![10, 20, 40].contains(count))
+            .map(|index| launches.remove(index));
+        assert_eq!(launches, [10, 20, 40], "{}", release.0);
+        assert!(left.is_none_or(|count| count <= 30), "{}: {left:?}", release.0);
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_a_whole_log() {
+    let Some(program) = INSTALLED.program("many_streams") else {
+        return;
+    };
+    for round in 0..10 {
+        let place = scratch(&format!("killed-{round}"));
+        let log = place.join("log");
+        let mut command = INSTALLED.command(&program);
+        command.args(["4", "16", "10000000"]).env("EMULATED_GPU_LOG", &log);
+        command
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        let mut child = command.spawn().unwrap();
+        while fs::metadata(&log).map_or(0, |metadata| metadata.len()) < 100_000 {
+            assert!(child.try_wait().unwrap().is_none(), "ended by itself");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(7 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!truth::read(&log).is_empty());
+    }
+}
+
+#[test]
+fn two_programs_at_a_time_do_not_see_each_other() {
+    let Some(program) = INSTALLED.program("memcpy_storm") else {
+        return;
+    };
+    std::thread::scope(|scope| {
+        for name in ["beside-1", "beside-2", "beside-3"] {
+            let program = &program;
+            scope.spawn(move || {
+                let mut command = INSTALLED.command(program);
+                command.args(["2", "1"]);
+                succeed(command, &scratch(name));
+            });
+        }
+    });
+}

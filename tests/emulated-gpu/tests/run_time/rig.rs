@@ -1,0 +1,207 @@
+//! Compiling and running the programs: one cache for all tests, a release at a time, with a watchdog.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Far longer than anything takes: what is still running then hangs.
+const WATCHDOG: Duration = Duration::from_secs(250);
+
+/// A release of the run-time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Release(pub(crate) &'static str);
+
+/// The installed release.
+pub(crate) const INSTALLED: Release = Release("5.2.3");
+
+/// The installed release and those that were fetched.
+pub(crate) fn releases() -> Vec<Release> {
+    let others = ["5.7.1", "6.4.3", "7.2.4"].map(Release);
+    let fetched = others.into_iter().filter(|release| {
+        let is_there = release.prefix().join("versions").exists();
+        if !is_there {
+            println!("skipped on {}: not fetched", release.0);
+        }
+        is_there
+    });
+    [INSTALLED].into_iter().chain(fetched).collect()
+}
+
+fn tests_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The library under test, built by cargo beside this program.
+pub(crate) fn library() -> PathBuf {
+    let program = std::env::current_exe().unwrap();
+    let places = program
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(|directory| directory.join("libemulated_gpu.so"));
+    places
+        .filter(|place| place.exists())
+        .max_by_key(|place| modified(place))
+        .expect("the library is built by cargo test")
+}
+
+fn modified(path: &Path) -> std::time::SystemTime {
+    fs::metadata(path).and_then(|metadata| metadata.modified()).unwrap()
+}
+
+/// A directory for one run's files, made empty.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run_time").join(name);
+    fs::remove_dir_all(&place).ok();
+    fs::create_dir_all(&place).unwrap();
+    place
+}
+
+impl Release {
+    fn prefix(self) -> PathBuf {
+        let cache = || {
+            let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+            base.unwrap_or_else(|| Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".cache"))
+        };
+        let root = std::env::var_os("ROCTOP_RUNTIMES").map(PathBuf::from);
+        root.unwrap_or_else(|| cache().join("roctop-runtimes")).join(self.0)
+    }
+
+    /// Whose compiler makes this release's programs: 5.7.1 runs those of 5.2.3.
+    fn compiler(self) -> Self {
+        if self.0 == "5.7.1" { INSTALLED } else { self }
+    }
+
+    /// The compiled program, none with a printed reason when there is no compiler.
+    pub(crate) fn program(self, name: &str) -> Option<PathBuf> {
+        self.compile(name, "gfx906")
+    }
+
+    /// The program compiled for another kind of GPU.
+    pub(crate) fn compile(self, name: &str, target: &str) -> Option<PathBuf> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let compiler = self.compiler();
+        let Some(mut command) = compiler.hipcc() else {
+            println!("skipped on {}: no hipcc", self.0);
+            return None;
+        };
+        let source = tests_directory().join("apps").join(name).with_extension("hip");
+        let mut hasher = DefaultHasher::new();
+        for file in [&source, &tests_directory().join("apps/count.hpp")] {
+            fs::read(file).unwrap().hash(&mut hasher);
+        }
+        (compiler.0, target).hash(&mut hasher);
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+        fs::create_dir_all(&cache).unwrap();
+        let place = cache.join(format!("{name}-{target}-{}-{:016x}", compiler.0, hasher.finish()));
+        if !place.exists() {
+            let draft = place.with_extension(std::process::id().to_string());
+            command.args([
+                &format!("--offload-arch={target}"),
+                "-O1",
+                "-std=c++17",
+                "-w",
+                "-pthread",
+            ]);
+            let output = command.arg(&source).arg("-o").arg(&draft).arg("-ldl").output().unwrap();
+            assert!(
+                output.status.success(),
+                "{name}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            fs::rename(&draft, &place).unwrap();
+        }
+        Some(place)
+    }
+
+    fn hipcc(self) -> Option<Command> {
+        if self == INSTALLED {
+            let found = Command::new("hipcc")
+                .arg("--version")
+                .output()
+                .is_ok_and(|output| output.status.success());
+            return found.then(|| Command::new("hipcc"));
+        }
+        self.prefix().join("sdk").exists().then(|| {
+            let mut command = Command::new(tests_directory().join("runtimes/run"));
+            command.args(["--chroot", self.0, "hipcc"]);
+            command
+        })
+    }
+
+    /// Starts a program under the preload.
+    pub(crate) fn command(self, program: &Path) -> Command {
+        self.start(program, &[])
+    }
+
+    /// Starts a program that execs others, which keep the preload.
+    pub(crate) fn command_with_children(self, program: &Path) -> Command {
+        let chroot: &[&str] = if self == INSTALLED { &[] } else { &["--chroot"] };
+        self.start(program, chroot)
+    }
+
+    fn start(self, program: &Path, flags: &[&str]) -> Command {
+        let mut command = if self == INSTALLED {
+            let mut command = Command::new(program);
+            command.env("LD_PRELOAD", library());
+            command
+        } else {
+            let mut command = Command::new(tests_directory().join("runtimes/run"));
+            command
+                .args(flags)
+                .args([self.0, "--preload"])
+                .arg(library())
+                .arg(program);
+            command
+        };
+        command.env_remove("LD_LIBRARY_PATH");
+        command
+    }
+}
+
+/// Runs to the end, or ends it when it hangs; the output is kept in files, so no pipe can fill up.
+pub(crate) fn run(mut command: Command, scratch: &Path) -> Output {
+    let [stdout, stderr] = ["stdout", "stderr"].map(|name| scratch.join(name));
+    command.stdin(Stdio::null());
+    command
+        .stdout(fs::File::create(&stdout).unwrap())
+        .stderr(fs::File::create(&stderr).unwrap());
+    let mut child = command.spawn().unwrap();
+    let status = wait(&mut child, &command);
+    Output {
+        status,
+        stdout: fs::read(stdout).unwrap(),
+        stderr: fs::read(stderr).unwrap(),
+    }
+}
+
+fn wait(child: &mut Child, command: &Command) -> std::process::ExitStatus {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if start.elapsed() > WATCHDOG {
+            child.kill().ok();
+            panic!("hangs: {command:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Runs, and asserts that it succeeded; answers what it printed.
+pub(crate) fn succeed(command: Command, scratch: &Path) -> String {
+    let shown = format!("{command:?}");
+    let output = run(command, scratch);
+    let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    assert!(
+        output.status.success(),
+        "{shown}: {}\n{stdout}\n{stderr}",
+        output.status
+    );
+    stdout
+}
