@@ -160,6 +160,11 @@ impl Filter {
         self.expr.as_ref().and_then(|expr| expr.test(subject)).unwrap_or(true)
     }
 
+    /// Whether it asks for names alone.
+    pub fn names_only(&self) -> bool {
+        self.expr.as_ref().is_none_or(Expr::names_only)
+    }
+
     /// Whether a thing that is only a text passes.
     pub fn accepts_text(&self, text: &str) -> bool {
         self.accepts(&text)
@@ -176,6 +181,16 @@ impl Subject for &str {
 }
 
 impl Expr {
+    fn names_only(&self) -> bool {
+        match self {
+            Self::Or(parts) | Self::And(parts) => parts.iter().all(Self::names_only),
+            Self::Not(inner) => inner.names_only(),
+            Self::Name(_) => true,
+            Self::Number(..) => false,
+            Self::Text(field, ..) => *field == Field::Name,
+        }
+    }
+
     /// Yes, no, or nothing to say.
     fn test(&self, subject: &dyn Subject) -> Option<bool> {
         match self {

@@ -201,6 +201,11 @@ impl Scenario {
         store
     }
 
+    /// Whether it goes on for ever, so far as it knows.
+    pub fn ends_never(&self) -> bool {
+        self.end.is_none()
+    }
+
     /// How long it goes on.
     pub fn length(&self) -> u64 {
         u64::from(self.steps) * self.step.0

@@ -82,7 +82,7 @@ impl Level {
 
 /// All levels of one lane.
 #[derive(Clone, Debug)]
-pub struct Pyramid {
+pub(crate) struct Pyramid {
     levels: [Level; LEVELS],
 }
 
@@ -100,7 +100,7 @@ const fn shift(level: usize) -> u32 {
 
 impl Pyramid {
     /// Adds a span of work; `begins` is false for a piece of work that was counted before.
-    pub fn add(&mut self, span: Span, what: u32, begins: bool) {
+    pub(crate) fn add(&mut self, span: Span, what: u32, begins: bool) {
         let end = span.end.max(span.begin);
         for (number, level) in self.levels.iter_mut().enumerate() {
             let shift = shift(number);
@@ -130,7 +130,7 @@ impl Pyramid {
     }
 
     /// Adds up `columns` stretches of `width` ns from `from` on; a bucket that crosses an edge is split by time.
-    pub fn columns(&self, from: Nanos, width: u64, columns: usize) -> Vec<Bucket> {
+    pub(crate) fn columns(&self, from: Nanos, width: u64, columns: usize) -> Vec<Bucket> {
         let width = width.max(1);
         let number = self.level(from, width);
         let (shift, level) = (shift(number), &self.levels[number]);
@@ -154,7 +154,7 @@ impl Pyramid {
     }
 
     /// Nanoseconds of work between `from` and `to`.
-    pub fn busy(&self, from: Nanos, to: Nanos) -> u64 {
+    pub(crate) fn busy(&self, from: Nanos, to: Nanos) -> u64 {
         let width = to.saturating_sub(from);
         if width == 0 {
             return 0;

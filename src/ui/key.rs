@@ -1,0 +1,280 @@
+//! Keys and the mouse, decoded from the bytes of a terminal.
+//!
+//! The terminal is read by ourselves, not by a library: keys come from the controlling terminal while the standard input
+//! belongs to the program that is watched.
+
+use std::fmt;
+
+/// A key, with its modifiers folded in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// A character as typed.
+    Char(char),
+    /// Control and a letter.
+    Ctrl(char),
+    /// Enter.
+    Enter,
+    /// Escape alone.
+    Esc,
+    /// Tab.
+    Tab,
+    /// Shift and tab.
+    BackTab,
+    /// Backspace.
+    Backspace,
+    /// Delete.
+    Delete,
+    /// Arrow up.
+    Up,
+    /// Arrow down.
+    Down,
+    /// Arrow left.
+    Left,
+    /// Arrow right.
+    Right,
+    /// Home.
+    Home,
+    /// End.
+    End,
+    /// Page up.
+    PageUp,
+    /// Page down.
+    PageDown,
+    /// A function key.
+    F(u8),
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Char(' ') => f.write_str("space"),
+            Self::Char(c) => write!(f, "{c}"),
+            Self::Ctrl(c) => write!(f, "ctrl-{c}"),
+            Self::Enter => f.write_str("enter"),
+            Self::Esc => f.write_str("esc"),
+            Self::Tab => f.write_str("tab"),
+            Self::BackTab => f.write_str("shift-tab"),
+            Self::Backspace => f.write_str("backspace"),
+            Self::Delete => f.write_str("del"),
+            Self::Up => f.write_str("↑"),
+            Self::Down => f.write_str("↓"),
+            Self::Left => f.write_str("←"),
+            Self::Right => f.write_str("→"),
+            Self::Home => f.write_str("home"),
+            Self::End => f.write_str("end"),
+            Self::PageUp => f.write_str("pgup"),
+            Self::PageDown => f.write_str("pgdn"),
+            Self::F(number) => write!(f, "F{number}"),
+        }
+    }
+}
+
+/// What the mouse did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MouseKind {
+    /// The left button went down.
+    Press,
+    /// The wheel turned up.
+    WheelUp,
+    /// The wheel turned down.
+    WheelDown,
+}
+
+/// The mouse at a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mouse {
+    /// What it did.
+    pub kind: MouseKind,
+    /// Column from 0.
+    pub x: u16,
+    /// Row from 0.
+    pub y: u16,
+}
+
+/// Something that the terminal sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A key.
+    Key(Key),
+    /// The mouse.
+    Mouse(Mouse),
+}
+
+/// Turns bytes into keys; a sequence may come in pieces.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    bytes: Vec<u8>,
+}
+
+/// A sequence longer than this is no key.
+const LONGEST: usize = 64;
+
+impl Decoder {
+    /// Takes what was read.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Whether a sequence has begun that is not whole.
+    pub fn is_waiting(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
+    /// The next input. `last` says that nothing will follow soon, so that an escape alone is the escape key.
+    pub fn next(&mut self, last: bool) -> Option<Input> {
+        while !self.bytes.is_empty() {
+            let (used, input) = match decode(&self.bytes) {
+                Some(found) => found,
+                None if last && self.bytes[0] == 0x1b => (1, Some(Input::Key(Key::Esc))),
+                None if last || self.bytes.len() > LONGEST => (self.bytes.len(), None),
+                None => return None,
+            };
+            self.bytes.drain(..used);
+            if input.is_some() {
+                return input;
+            }
+        }
+        None
+    }
+}
+
+/// Bytes used and what they mean (none for what is no input); none when more bytes are needed.
+fn decode(bytes: &[u8]) -> Option<(usize, Option<Input>)> {
+    let key = |used, key| Some((used, Some(Input::Key(key))));
+    match bytes[0] {
+        0x1b => escape(bytes),
+        b'\r' | b'\n' => key(1, Key::Enter),
+        b'\t' => key(1, Key::Tab),
+        0x7f | 0x08 => key(1, Key::Backspace),
+        0 => key(1, Key::Ctrl(' ')),
+        byte @ 1..=26 => key(1, Key::Ctrl((byte - 1 + b'a') as char)),
+        byte @ 28..=31 => key(1, Key::Ctrl((byte - 28 + b'\\') as char)),
+        _ => character(bytes),
+    }
+}
+
+fn character(bytes: &[u8]) -> Option<(usize, Option<Input>)> {
+    let length = match bytes[0] {
+        0..=0x7f => 1,
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf7 => 4,
+        _ => return Some((1, None)),
+    };
+    let whole = bytes.get(..length)?;
+    match std::str::from_utf8(whole) {
+        Ok(text) => Some((length, text.chars().next().map(|c| Input::Key(Key::Char(c))))),
+        Err(_) => Some((1, None)),
+    }
+}
+
+fn escape(bytes: &[u8]) -> Option<(usize, Option<Input>)> {
+    match *bytes.get(1)? {
+        b'[' => sequence(bytes),
+        b'O' => {
+            let key = letter(*bytes.get(2)?);
+            Some((3, key.map(Input::Key)))
+        }
+        0x1b => Some((1, Some(Input::Key(Key::Esc)))),
+        // Alt and a key: the key alone, nothing hangs on Alt.
+        _ => Some((1, None)),
+    }
+}
+
+fn sequence(bytes: &[u8]) -> Option<(usize, Option<Input>)> {
+    let end = bytes.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte))? + 2;
+    let used = end + 1;
+    let body = std::str::from_utf8(&bytes[2..end]).unwrap_or("");
+    if let Some(body) = body.strip_prefix('<') {
+        return Some((used, mouse(body, bytes[end]).map(Input::Mouse)));
+    }
+    let key = match bytes[end] {
+        b'Z' => Some(Key::BackTab),
+        b'~' => match body.split(';').next().unwrap_or("") {
+            "1" | "7" => Some(Key::Home),
+            "3" => Some(Key::Delete),
+            "4" | "8" => Some(Key::End),
+            "5" => Some(Key::PageUp),
+            "6" => Some(Key::PageDown),
+            "24" => Some(Key::F(12)),
+            _ => None,
+        },
+        last => letter(last),
+    };
+    Some((used, key.map(Input::Key)))
+}
+
+fn letter(byte: u8) -> Option<Key> {
+    Some(match byte {
+        b'A' => Key::Up,
+        b'B' => Key::Down,
+        b'C' => Key::Right,
+        b'D' => Key::Left,
+        b'H' => Key::Home,
+        b'F' => Key::End,
+        b'P'..=b'S' => Key::F(byte - b'P' + 1),
+        b'M' => Key::Enter,
+        _ => return None,
+    })
+}
+
+fn mouse(body: &str, last: u8) -> Option<Mouse> {
+    let mut numbers = body.split(';').map(str::parse::<u16>);
+    let (button, x, y) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
+    let kind = match (button & !0x1c, last) {
+        (0, b'M') => MouseKind::Press,
+        (64, b'M') => MouseKind::WheelUp,
+        (65, b'M') => MouseKind::WheelDown,
+        _ => return None,
+    };
+    Some(Mouse { kind, x: x.checked_sub(1)?, y: y.checked_sub(1)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(bytes: &[u8]) -> Vec<Input> {
+        let mut decoder = Decoder::default();
+        decoder.feed(bytes);
+        std::iter::from_fn(|| decoder.next(true)).collect()
+    }
+
+    #[test]
+    fn bytes_become_keys() {
+        let keys = |bytes: &[u8]| all(bytes).into_iter().map(|i| format!("{i:?}")).collect::<Vec<_>>().join(" ");
+        assert_eq!(keys(b"a\x1b[Aq"), "Key(Char('a')) Key(Up) Key(Char('q'))");
+        assert_eq!(keys("é\u{1b}[5~".as_bytes()), "Key(Char('é')) Key(PageUp)");
+        assert_eq!(keys(b"\x1bOA\x1b"), "Key(Up) Key(Esc)");
+        assert_eq!(keys(b"\x03\x1a\r\x7f\t\x1b[Z"), "Key(Ctrl('c')) Key(Ctrl('z')) Key(Enter) Key(Backspace) Key(Tab) Key(BackTab)");
+        assert_eq!(keys(b"\x1b[<0;5;3M"), "Mouse(Mouse { kind: Press, x: 4, y: 2 })");
+        assert_eq!(keys(b"\x1b[<0;5;3m\x1b[1;5C"), "Key(Right)");
+        assert_eq!(keys(b"\xff\xfe\x1b[?62;c"), "");
+    }
+
+    #[test]
+    fn a_sequence_may_come_in_pieces() {
+        let mut decoder = Decoder::default();
+        for &byte in b"\x1b[6" {
+            decoder.feed(&[byte]);
+            assert_eq!(decoder.next(false), None);
+        }
+        decoder.feed(b"~");
+        assert_eq!(decoder.next(false), Some(Input::Key(Key::PageDown)));
+        assert!(!decoder.is_waiting());
+    }
+
+    #[test]
+    fn any_bytes_end() {
+        let mut seed = 3u64;
+        for _ in 0..2000 {
+            let bytes: Vec<u8> = (0..20)
+                .map(|_| {
+                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    if seed >> 62 == 0 { 0x1b } else { (seed >> 40) as u8 }
+                })
+                .collect();
+            let _ = all(&bytes);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Things that are drawn, one file each.
+
+pub(crate) mod canvas;
+pub(crate) mod chart;
+pub(crate) mod footer;
+pub(crate) mod header;
+pub(crate) mod lanes;
+pub(crate) mod popup;
+pub(crate) mod table;

@@ -1,0 +1,101 @@
+//! The hint bar, made from the keymap, or the prompt while a filter is typed.
+
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::table::Scene;
+use crate::format;
+use crate::ui::keymap::{KEYMAP, is_valid};
+use crate::ui::theme::Role;
+use crate::ui::{Size, Ui, tab};
+
+/// A word to the user stays so long.
+const TOAST: u64 = 6_000_000_000;
+
+/// Rows it takes.
+pub(crate) fn height(ui: &Ui, size: Size) -> u16 {
+    match (&ui.prompt, size) {
+        (Some(_), Size::Large) => 3,
+        (Some(_), _) => 2,
+        (None, _) => 1,
+    }
+}
+
+/// Draws it.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    if area.height == 0 {
+        return;
+    }
+    if scene.ui.prompt.is_some() {
+        return prompt(canvas, area, scene);
+    }
+    if let Some((text, at)) = &scene.ui.toast
+        && scene.snap.now.saturating_sub(*at) < TOAST
+    {
+        canvas.say(area.x + 1, area.y, text, area.width.saturating_sub(2), Role::Warn);
+        return;
+    }
+    hints(canvas, area, scene, size);
+}
+
+fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let mut x = area.x + 1;
+    let gap = if size == Size::Large { 2 } else { 1 };
+    let valid: Vec<_> =
+        KEYMAP.iter().filter(|binding| !binding.hint.is_empty() && is_valid(binding.scope, scene.ui.tab)).collect();
+    let mut at = 0;
+    while at < valid.len() {
+        let hint = valid[at].hint;
+        // Keys with one hint stand together: `+ -  zoom`.
+        let same = valid[at..].iter().take_while(|binding| binding.hint == hint).count();
+        let keys: Vec<String> = valid[at..at + same].iter().map(|binding| binding.keys[0].to_string()).collect();
+        at += same;
+        let keys = keys.join(if same > 1 { " " } else { "" });
+        let width = format::width(&keys) + 1 + hint.len();
+        if x as usize + width >= area.right() as usize {
+            continue;
+        }
+        x = canvas.say(x, area.y, &keys, 20, Role::Key);
+        x = canvas.say(x + 1, area.y, hint, 20, Role::Muted) + gap;
+    }
+}
+
+fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+    let Some(prompt) = &scene.ui.prompt else { return };
+    let matches = tab::matches(scene);
+    let text: Vec<char> = prompt.text().chars().collect();
+    let room = (area.width as usize).saturating_sub(format::width(&matches) + 6).max(10);
+    // The cursor is always seen: the line is moved to the left as far as it must.
+    let skipped = (prompt.cursor + 1).saturating_sub(room);
+    canvas.say(area.x, area.y, "/", 1, Role::Key);
+    for (i, &c) in text.iter().chain([&' ']).enumerate().skip(skipped).take(room) {
+        let x = area.x + 1 + (i - skipped) as u16;
+        let is_error = prompt.error.as_ref().is_some_and(|error| error.column == i);
+        let role = if is_error { Role::PromptError } else { Role::Prompt };
+        canvas.say(x, area.y, &c.to_string(), 1, role);
+        if is_error && c == ' ' {
+            canvas.say(x, area.y, "_", 1, role);
+        }
+        if i == prompt.cursor {
+            canvas.paint(Rect { x, y: area.y, width: 1, height: 1 }, Role::Selected);
+        }
+    }
+    canvas.right(area.right().saturating_sub(1), area.y, &matches, Role::Muted);
+    if area.height < 2 {
+        return;
+    }
+    let room = area.width.saturating_sub(2);
+    match &prompt.error {
+        Some(error) => {
+            let text = format!("column {}: {}   (the last valid filter stays)", error.column + 1, error.message);
+            canvas.say(area.x + 1, area.y + 1, &text, room, Role::Bad);
+        }
+        None => {
+            let text = "word  \"text\"  /re/  ~re !~re  dur>1ms  dev=0  stream=1,3  total>1%  bytes>=1MiB  & | ! ( )";
+            canvas.say(area.x + 1, area.y + 1, text, room, Role::Muted);
+        }
+    }
+    if area.height > 2 {
+        canvas.say(area.x + 1, area.y + 2, "enter apply   esc give up   ↑ ↓ history", room, Role::Muted);
+    }
+}

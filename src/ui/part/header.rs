@@ -1,0 +1,150 @@
+//! Title, tabs, scope: what is watched, how it stands, what is shown of it.
+
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::table::Scene;
+use crate::format;
+use crate::item::{AgentKind, Exit};
+use crate::model::{Mode, Snapshot};
+use crate::ui::theme::Role;
+use crate::ui::{Size, Tab, Ui};
+
+/// Shape, word and role of the state: never a colour alone.
+pub(crate) fn state(ui: &Ui, latest: &Snapshot) -> (&'static str, String, Role) {
+    if ui.frozen.is_some() {
+        return ("❚❚", "PAUSED".into(), Role::Paused);
+    }
+    match (latest.mode, latest.ended) {
+        (Mode::Replay, _) => ("↺", "REPLAY".into(), Role::Replay),
+        (_, Some(Exit::Code(0))) => ("■", "ENDED exit 0".into(), Role::Ended),
+        (_, Some(Exit::Code(code))) => ("■", format!("ENDED exit {code}"), Role::Bad),
+        (_, Some(Exit::Signal(number))) => ("■", format!("KILLED by signal {number}"), Role::Bad),
+        (_, Some(Exit::Unknown)) => ("■", "GONE".into(), Role::Bad),
+        (_, None) => ("●", "LIVE".into(), Role::Live),
+    }
+}
+
+/// Draws the heading: two lines, three when there is room.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot, size: Size) {
+    title(canvas, area, scene, latest, size);
+    tabs(canvas, Rect { y: area.y + 1, ..area }, scene, size);
+    if size == Size::Large {
+        scope(canvas, Rect { y: area.y + 2, ..area }, scene, latest);
+    }
+}
+
+fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot, size: Size) {
+    let large = size == Size::Large;
+    let snap = scene.snap;
+    let mut x = canvas.say(area.x + 1, area.y, "roctop", 6, Role::Title) + 1;
+    let (shape, word, role) = state(scene.ui, latest);
+    let totals = latest.values.totals;
+    let mut right = vec![(format!("lost {}", format::count(totals.lost)), if totals.lost > 0 { Role::Bad } else { Role::Muted })];
+    if latest.mode == Mode::Live {
+        right.push((format!("{:>6}", format::rate(latest.values.rate)), Role::Text));
+    } else {
+        right.push((format!("{} records", format::count(totals.records())), Role::Text));
+    }
+    if large && let Some(gpus) = gpus(snap) {
+        right.push((gpus, Role::Muted));
+    }
+    right.push((format::clock(latest.elapsed()), Role::Text));
+    right.push((format!("{shape} {word}"), role));
+    let mut end = area.right().saturating_sub(1);
+    let gap = if large { 3 } else { 2 };
+    for (text, role) in right {
+        let width = format::width(&text) as u16;
+        if end < x + width + 12 {
+            break;
+        }
+        canvas.right(end, area.y, &text, role);
+        end -= width + gap;
+    }
+    let room = end.saturating_sub(x);
+    let pids = pids(snap);
+    let name_room = room.saturating_sub(if large { format::width(&pids) as u16 + 3 } else { 0 });
+    let name = format::elide(&snap.title, name_room as usize);
+    x = canvas.say(x, area.y, &name, room, Role::Accent);
+    if large && !pids.is_empty() {
+        canvas.say(x + 3, area.y, &pids, end.saturating_sub(x + 3), Role::Muted);
+    }
+}
+
+fn pids(snap: &Snapshot) -> String {
+    match &snap.values.processes[..] {
+        [] => String::new(),
+        [only] => format!("pid {}", only.process.pid),
+        [first, rest @ ..] => format!("pid {} +{}", first.process.pid, rest.len()),
+    }
+}
+
+/// `2×MI300X`.
+fn gpus(snap: &Snapshot) -> Option<String> {
+    let gpus: Vec<_> = snap.names.agents().iter().filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty()).collect();
+    let first = gpus.first()?;
+    let name = first.product.rsplit(' ').next().filter(|name| !name.is_empty()).unwrap_or(&first.name);
+    Some(format!("{}×{name}", gpus.len()))
+}
+
+fn label(tab: Tab, active: bool, size: Size) -> String {
+    let (key, name) = tab.title();
+    match (active, size == Size::Large) {
+        (true, _) => format!("[{key} {name}]"),
+        (false, true) => format!(" {key} {name} "),
+        (false, false) => format!("{key}"),
+    }
+}
+
+fn tabs(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let mut x = area.x + 1;
+    for tab in Tab::ALL {
+        let active = tab == scene.ui.tab;
+        let text = label(tab, active, size);
+        let role = if active { Role::TabActive } else { Role::Tab };
+        x = canvas.say(x, area.y, &text, area.right().saturating_sub(x), role) + 1;
+    }
+    if size != Size::Large {
+        let x = canvas.say(x + 2, area.y, "filter: ", 8, Role::Muted);
+        let (text, role) = filter_text(scene.ui);
+        canvas.say(x, area.y, &format::elide(&text, area.right().saturating_sub(x) as usize), area.width, role);
+    }
+}
+
+fn filter_text(ui: &Ui) -> (String, Role) {
+    match &*ui.filter.source {
+        "" => ("none".into(), Role::Muted),
+        source => (source.to_string(), Role::Warn),
+    }
+}
+
+/// The view whose name stands at a column of the second line.
+pub(crate) fn tab_at(ui: &Ui, column: u16) -> Option<Tab> {
+    let size = Size::of(ui.size.0, ui.size.1);
+    let mut x = 1;
+    Tab::ALL.into_iter().find(|&tab| {
+        let end = x + format::width(&label(tab, tab == ui.tab, size)) as u16;
+        let hit = (x..end).contains(&column);
+        x = end + 1;
+        hit
+    })
+}
+
+fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot) {
+    let mut x = canvas.say(area.x + 1, area.y, "filter: ", 8, Role::Muted);
+    let (text, role) = filter_text(scene.ui);
+    let half = area.width / 2;
+    x = canvas.say(x, area.y, &format::elide(&text, half as usize), half, role);
+    let snap = scene.snap;
+    let mut right = vec![format!("window {}", format::duration(snap.values.window))];
+    if scene.ui.frozen.is_some() {
+        let ahead = latest.now.saturating_sub(snap.now);
+        right.insert(0, format!("live is {} ahead", format::duration(ahead)));
+    } else if !scene.ui.time.follows && !scene.ui.time.fits {
+        right.insert(0, "timeline stands, f follows".into());
+    }
+    let text = right.join("   ");
+    if x + (format::width(&text) as u16) < area.right() {
+        canvas.right(area.right().saturating_sub(1), area.y, &text, Role::Muted);
+    }
+}

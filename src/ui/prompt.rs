@@ -1,0 +1,129 @@
+//! A filter while it is typed: a line with a cursor, and what is wrong with it.
+
+use super::key::Key;
+use crate::filter::{self, Filter};
+
+/// The longest filter that can be typed, characters.
+const LONGEST: usize = 500;
+
+/// A line being typed.
+#[derive(Clone, Debug, Default)]
+pub struct Prompt {
+    text: Vec<char>,
+    /// Where the next character goes.
+    pub cursor: usize,
+    /// Why the line is no filter.
+    pub error: Option<filter::Error>,
+    /// The filter before, for when typing is given up.
+    pub before: Filter,
+    recalled: usize,
+}
+
+/// What became of the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// Still being typed.
+    On,
+    /// Accepted.
+    Accepted,
+    /// Given up.
+    GivenUp,
+}
+
+impl Prompt {
+    /// Begins with the filter in force.
+    pub fn new(before: Filter) -> Self {
+        let text: Vec<char> = before.source.chars().collect();
+        Self { cursor: text.len(), text, before, ..Self::default() }
+    }
+
+    /// The line.
+    pub fn text(&self) -> String {
+        self.text.iter().collect()
+    }
+
+    /// A key was typed; changes `filter` as soon as the line is one.
+    pub fn key(&mut self, key: Key, history: &[String], filter: &mut Filter) -> Typed {
+        match key {
+            Key::Enter => return Typed::Accepted,
+            Key::Esc | Key::Ctrl('c') => {
+                *filter = self.before.clone();
+                return Typed::GivenUp;
+            }
+            Key::Char(c) if self.text.len() < LONGEST => {
+                self.text.insert(self.cursor, c);
+                self.cursor += 1;
+            }
+            Key::Backspace if self.cursor > 0 => {
+                self.cursor -= 1;
+                self.text.remove(self.cursor);
+            }
+            Key::Delete if self.cursor < self.text.len() => {
+                self.text.remove(self.cursor);
+            }
+            Key::Left => self.cursor = self.cursor.saturating_sub(1),
+            Key::Right => self.cursor = (self.cursor + 1).min(self.text.len()),
+            Key::Home | Key::Ctrl('a') => self.cursor = 0,
+            Key::End | Key::Ctrl('e') => self.cursor = self.text.len(),
+            Key::Ctrl('u') => {
+                self.text.drain(..self.cursor);
+                self.cursor = 0;
+            }
+            Key::Ctrl('w') => self.erase_word(),
+            Key::Up => self.recall(history, true),
+            Key::Down => self.recall(history, false),
+            _ => {}
+        }
+        match Filter::parse(&self.text()) {
+            Ok(valid) => {
+                *filter = valid;
+                self.error = None;
+            }
+            Err(error) => self.error = Some(error),
+        }
+        Typed::On
+    }
+
+    fn erase_word(&mut self) {
+        let is_blank = |at: usize| self.text[at].is_whitespace();
+        let mut from = self.cursor;
+        while from > 0 && is_blank(from - 1) {
+            from -= 1;
+        }
+        while from > 0 && !is_blank(from - 1) {
+            from -= 1;
+        }
+        self.text.drain(from..self.cursor);
+        self.cursor = from;
+    }
+
+    fn recall(&mut self, history: &[String], older: bool) {
+        let most = history.len();
+        self.recalled = if older { (self.recalled + 1).min(most) } else { self.recalled.saturating_sub(1) };
+        let line = most.checked_sub(self.recalled).and_then(|at| history.get(at));
+        self.text = line.map_or_else(Vec::new, |line| line.chars().collect());
+        self.cursor = self.text.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_valid_filter_stays_while_the_line_is_none() {
+        let mut filter = Filter::default();
+        let mut prompt = Prompt::new(filter.clone());
+        for c in "gemm (".chars() {
+            prompt.key(Key::Char(c), &[], &mut filter);
+        }
+        assert_eq!(filter.source, "gemm");
+        assert_eq!(prompt.error.as_ref().map(|error| error.column), Some(6));
+        prompt.key(Key::Backspace, &[], &mut filter);
+        assert_eq!(prompt.error, None);
+        assert_eq!(prompt.key(Key::Esc, &[], &mut filter), Typed::GivenUp);
+        assert!(filter.is_empty());
+        prompt.key(Key::Up, &["old".into()], &mut filter);
+        assert_eq!(prompt.text(), "old");
+    }
+}

@@ -1,0 +1,140 @@
+//! The loop: keys in, messages to [`update`], effects out, frames drawn. The only part of the screen that acts.
+
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::key::Input;
+use super::screen::{Options, Screen};
+use super::theme::{Depth, Theme};
+use super::{Effect, Msg, Ui, update, view};
+use crate::model::{Fresh, Snapshot, Store};
+
+/// How often the timeline's head moves.
+const HEAD: Duration = Duration::from_millis(100);
+/// How often values change.
+const VALUES: Duration = Duration::from_millis(500);
+
+/// What is to become of the loop after an effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// It goes on.
+    Go,
+    /// It goes on, and the user is told something.
+    Say(String),
+    /// It ends.
+    Stop,
+}
+
+/// The theme of a name that fits the environment's terminal.
+pub fn theme(name: &str) -> Option<Theme> {
+    let depth = Depth::detect(|variable| std::env::var(variable).ok());
+    let name = if depth == Depth::None { "mono" } else { name };
+    Theme::named(name, depth)
+}
+
+/// Whether the environment's terminal shows ASCII only.
+fn is_ascii() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    set.is_some_and(|locale| !locale.to_lowercase().replace('-', "").contains("utf8"))
+}
+
+/// Runs the screen on a terminal until an effect stops it or the terminal is gone.
+///
+/// The store is locked for a snapshot and for nothing else. `effects` is told what to do; [`Effect::Idle`] comes in each
+/// turn, at least ten times a second, so that signals and the program's end can be acted upon.
+pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect) -> Flow) -> io::Result<()> {
+    let theme = theme("dark").ok_or_else(|| io::Error::other("no theme"))?;
+    let options = Options { ascii: is_ascii(), ..Options::default() };
+    run_with(Screen::open(tty, theme, options)?, store, effects)
+}
+
+/// Runs the loop on a screen.
+pub fn run_with(
+    mut screen: Screen,
+    store: &Arc<Mutex<Store>>,
+    effects: &mut dyn FnMut(Effect) -> Flow,
+) -> io::Result<()> {
+    let mut latest = snapshot(store, Fresh::All);
+    let mut ui = Ui::new(latest.mode);
+    let (mut headed, mut valued) = (Instant::now(), Instant::now());
+    let mut is_dirty = true;
+    loop {
+        let size = screen.size();
+        if ui.size != size {
+            is_dirty = true;
+            update(&mut ui, &latest, Msg::Resize(size.0, size.1));
+        }
+        if headed.elapsed() >= HEAD {
+            let fresh = if valued.elapsed() >= VALUES { Fresh::All } else { Fresh::Head };
+            if fresh == Fresh::All {
+                valued = Instant::now();
+            }
+            headed = Instant::now();
+            latest = snapshot(store, fresh);
+            is_dirty = true;
+        }
+        if is_dirty {
+            screen.draw(ui.size, |theme, buffer| view(&ui, &latest, theme, buffer))?;
+            is_dirty = false;
+        }
+        if !perform(Effect::Idle, &mut screen, &mut ui, &latest, effects)? {
+            return Ok(());
+        }
+        let wait = HEAD.saturating_sub(headed.elapsed()).as_millis().max(1) as u64;
+        let mut input = screen.input(wait);
+        // All that was typed since is taken before the next frame.
+        for _ in 0..256 {
+            let message = match input {
+                Ok(Some(Input::Key(key))) => Msg::Key(key),
+                Ok(Some(Input::Mouse(mouse))) => Msg::Mouse(mouse),
+                Ok(None) => break,
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            is_dirty = true;
+            let effect = update(&mut ui, &latest, message);
+            if !perform(effect, &mut screen, &mut ui, &latest, effects)? {
+                return Ok(());
+            }
+            input = screen.input(0);
+        }
+    }
+}
+
+fn snapshot(store: &Mutex<Store>, fresh: Fresh) -> Arc<Snapshot> {
+    store.lock().unwrap_or_else(PoisonError::into_inner).snapshot(fresh)
+}
+
+/// Does what is the screen's own and hands on the rest; false ends the loop.
+fn perform(
+    effect: Effect,
+    screen: &mut Screen,
+    ui: &mut Ui,
+    latest: &Arc<Snapshot>,
+    effects: &mut dyn FnMut(Effect) -> Flow,
+) -> io::Result<bool> {
+    let flow = match effect {
+        Effect::None => Flow::Go,
+        Effect::Redraw => {
+            screen.redraw();
+            Flow::Go
+        }
+        Effect::Suspend => {
+            screen.leave();
+            let flow = effects(Effect::Suspend);
+            screen.enter()?;
+            flow
+        }
+        other => effects(other),
+    };
+    match flow {
+        Flow::Go => Ok(true),
+        Flow::Stop => Ok(false),
+        Flow::Say(text) => {
+            update(ui, latest, Msg::Say(text));
+            Ok(true)
+        }
+    }
+}

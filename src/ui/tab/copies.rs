@@ -1,0 +1,295 @@
+//! Copies: by route, by size, the last ones.
+
+use ratatui::layout::Rect;
+use roctop_ring::record::{direction, engine};
+
+use super::why_empty;
+use crate::format;
+use crate::model::table::{CLASSES, CopyStat};
+use crate::model::{LaneKey, Slice};
+use crate::ui::Size;
+use crate::ui::part::canvas::{Canvas, left, top};
+use crate::ui::part::table::{self, Column, Look, Scene, Table, Worth};
+use crate::ui::part::{chart, lanes};
+use crate::ui::subject::{CopySubject, SliceSubject};
+use crate::ui::theme::Role;
+
+/// A route: its place in the snapshot.
+pub(crate) struct Row(usize);
+
+pub(crate) struct CopyTable;
+
+fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a CopyStat {
+    &scene.snap.values.copies[row.0]
+}
+
+/// Bytes per second of late; none when bytes are not known.
+fn now(copies: &CopyStat, at: u64) -> Option<f64> {
+    let last = copies.trend.last(at, 2);
+    copies.has_bytes.then(|| last.iter().sum::<u64>() as f64 / last.len().max(1) as f64)
+}
+
+/// Bytes per second while copying.
+fn average(copies: &CopyStat) -> Option<f64> {
+    (copies.has_bytes && copies.union.total > 0).then(|| copies.sizes.total as f64 * 1e9 / copies.union.total as f64)
+}
+
+fn speed(value: Option<f64>) -> String {
+    value.map_or_else(|| format::MISSING.into(), format::bandwidth)
+}
+
+fn worth(value: Option<f64>) -> Worth {
+    value.map_or(Worth::None, Worth::Number)
+}
+
+fn way(copies: &CopyStat) -> String {
+    let name = match copies.route.direction {
+        direction::UNKNOWN => "copy",
+        known => direction::name(known),
+    };
+    let engine = if copies.route.engine == engine::BLIT { " ~blit" } else { "" };
+    format!("{name}{engine}")
+}
+
+impl Table for CopyTable {
+    type Row = Row;
+    const SORT: usize = 3;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "DIRECTION",
+            name: "Direction",
+            width: 10,
+            rank: 0,
+            worth: |row, scene| Worth::Text(way(source(row, scene))),
+            text: |row, scene, width| format!("{:<width$}", way(source(row, scene))),
+        },
+        Column {
+            title: "ROUTE",
+            name: "Route",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| {
+                let route = source(row, scene).route;
+                Worth::Text(scene.snap.names.route_label(route.source, route.destination))
+            },
+            text: |row, scene, _| {
+                let route = source(row, scene).route;
+                scene.snap.names.route_label(route.source, route.destination)
+            },
+        },
+        Column {
+            title: "COUNT",
+            name: "Count",
+            width: 8,
+            rank: 1,
+            worth: |row, scene| Worth::whole(source(row, scene).stat.calls),
+            text: |row, scene, _| format::count(source(row, scene).stat.calls),
+        },
+        Column {
+            title: "BYTES",
+            name: "Bytes",
+            width: 9,
+            rank: 0,
+            worth: |row, scene| Worth::maybe(source(row, scene).has_bytes.then(|| source(row, scene).sizes.total)),
+            text: |row, scene, _| {
+                let copies = source(row, scene);
+                if copies.has_bytes { format::bytes(copies.sizes.total) } else { format::MISSING.into() }
+            },
+        },
+        Column {
+            title: "NOW",
+            name: "Now_Bps",
+            width: 9,
+            rank: 1,
+            worth: |row, scene| worth(now(source(row, scene), scene.snap.values.at)),
+            text: |row, scene, _| speed(now(source(row, scene), scene.snap.values.at)),
+        },
+        Column {
+            title: "AVG",
+            name: "Average_Bps",
+            width: 9,
+            rank: 2,
+            worth: |row, scene| worth(average(source(row, scene))),
+            text: |row, scene, _| speed(average(source(row, scene))),
+        },
+        Column {
+            title: "PEAK",
+            name: "Peak_Bps",
+            width: 9,
+            rank: 3,
+            worth: |row, scene| worth(Some(source(row, scene).peak).filter(|&peak| peak > 0.0)),
+            text: |row, scene, _| speed(Some(source(row, scene).peak).filter(|&peak| peak > 0.0)),
+        },
+        Column {
+            title: "P50 SIZE",
+            name: "P50_Bytes",
+            width: 9,
+            rank: 5,
+            worth: |row, scene| Worth::maybe(source(row, scene).sizes.quantiles.p50),
+            text: |row, scene, _| {
+                source(row, scene).sizes.quantiles.p50.map_or_else(|| format::MISSING.into(), format::bytes)
+            },
+        },
+        Column {
+            title: "AVG TIME",
+            name: "Average_ns",
+            width: 8,
+            rank: 5,
+            worth: |row, scene| Worth::maybe(source(row, scene).stat.average()),
+            text: |row, scene, _| format::maybe(source(row, scene).stat.average()),
+        },
+        Column {
+            title: "BUSY%",
+            name: "Busy_Share_of_wall",
+            width: 5,
+            rank: 4,
+            worth: |row, scene| Worth::Number(source(row, scene).union.total as f64 / super::wall(scene.snap) as f64),
+            text: |row, scene, _| format::percent(source(row, scene).union.total as f64 / super::wall(scene.snap) as f64),
+        },
+        Column {
+            title: "BYTES, 30 s",
+            name: "Bytes_last_second",
+            width: 12,
+            rank: 6,
+            worth: |row, scene| {
+                Worth::whole(source(row, scene).trend.last(scene.snap.values.at, 1).first().copied().unwrap_or(0))
+            },
+            text: |row, scene, width| chart::trailing(&source(row, scene).trend.last(scene.snap.values.at, 30), width),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let all = scene.snap.values.copies.iter().enumerate().filter(|(_, copies)| copies.stat.calls > 0);
+        let names = &scene.snap.names;
+        all.filter(|(_, copies)| scene.ui.filter.accepts(&CopySubject(names, copies))).map(|(at, _)| Row(at)).collect()
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.0 as u64
+    }
+
+    fn role(row: &Row, scene: &Scene<'_>) -> Role {
+        if source(row, scene).route.engine == engine::BLIT { Role::Internal } else { Role::Text }
+    }
+}
+
+/// Draws the table in a box.
+pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alone: bool) -> Option<usize> {
+    let state = if alone { scene.ui.table().clone() } else { crate::ui::TableState::default() };
+    let rows = table::sorted::<CopyTable>(scene, state.sort);
+    let inner = canvas.frame(area, "Copies", "GB/s = 10⁹ B/s");
+    if rows.is_empty() {
+        canvas.empty(inner, &why_empty(scene, "copy", scene.snap.values.copies.len()));
+        return None;
+    }
+    let offset = alone.then_some(&scene.ui.table().offset);
+    let look = Look { sort: state.sort, selected: state.selected, offset, rank: u8::MAX };
+    table::draw::<CopyTable>(canvas, inner, scene, &rows, &look);
+    let at = state.selected.and_then(|key| rows.iter().position(|row| CopyTable::key(row) == key)).unwrap_or(0);
+    rows.get(at).map(|row| row.0)
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    if size < Size::Medium {
+        panel(canvas, area, scene, true);
+        return;
+    }
+    let routes = scene.snap.values.copies.len() as u16;
+    let (upper, rest) = top(area, (routes + 3).clamp(6, area.height / 3));
+    let selected = panel(canvas, upper, scene, true);
+    let (middle, lower) = top(rest, 7.min(rest.height));
+    let (classes, chart_area) = left(middle, middle.width / 2);
+    if let Some(copies) = selected.and_then(|at| scene.snap.values.copies.get(at)) {
+        sizes(canvas, classes, scene, copies);
+        history(canvas, chart_area, scene, copies);
+    } else {
+        canvas.frame(classes, "Sizes", "");
+        canvas.frame(chart_area, "Last minute", "");
+    }
+    recent(canvas, lower, scene);
+}
+
+fn title(scene: &Scene<'_>, copies: &CopyStat) -> String {
+    format!("{} {}", way(copies), scene.snap.names.route_label(copies.route.source, copies.route.destination))
+}
+
+fn sizes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopyStat) {
+    let inner = canvas.frame(area, &format!("Sizes of {}", title(scene, copies)), "");
+    if !copies.has_bytes {
+        canvas.empty(inner, &["a blit kernel does not say how many bytes it moves".into()]);
+        return;
+    }
+    const NAMES: [&str; 5] = ["≤ 4 KiB", "≤ 64 KiB", "≤ 1 MiB", "≤ 16 MiB", "> 16 MiB"];
+    for (i, name) in NAMES.iter().enumerate().take(CLASSES.len()) {
+        let (count, bytes, nanos) = copies.classes[i];
+        let mean = (nanos > 0).then(|| bytes as f64 * 1e9 / nanos as f64);
+        let text = format!("{name:<9}{:>9}  {:>9}  {:>9}", format::count(count), format::bytes(bytes), speed(mean));
+        let role = if count > 0 { Role::Text } else { Role::Muted };
+        canvas.say(inner.x + 1, inner.y + i as u16, &text, inner.width.saturating_sub(1), role);
+    }
+}
+
+fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopyStat) {
+    let inner = canvas.frame(area, "Last minute", &format!("peak {}", speed(Some(copies.peak))));
+    let columns = inner.width.saturating_sub(12) as usize;
+    let values = copies.trend.last(scene.snap.values.at, columns.min(59));
+    let most = values.iter().copied().max().unwrap_or(0).max(1);
+    let rows = inner.height;
+    for row in 0..rows {
+        // The lowest row is the last one; each shows its part of the height in eighths.
+        let low = most * u64::from(rows - 1 - row) / u64::from(rows);
+        let part = (most / u64::from(rows)).max(1);
+        let line: String = values
+            .iter()
+            .map(|&value| if value <= low { ' ' } else { chart::level((value - low).min(part), part) })
+            .collect();
+        let scale = match row {
+            0 => format::bandwidth(most as f64),
+            _ if row == rows - 1 => "0".into(),
+            _ => String::new(),
+        };
+        canvas.right(inner.x + 9, inner.y + row, &scale, Role::Muted);
+        canvas.say(inner.x + 10, inner.y + row, "┤", 1, Role::Border);
+        canvas.say(inner.x + 11, inner.y + row, &line, inner.width - 11, lanes::copy_role(copies.route.direction));
+    }
+}
+
+fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+    let inner = canvas.frame(area, "Recent", "");
+    let snap = scene.snap;
+    let lanes = snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_)));
+    let mut last: Vec<(LaneKey, Slice)> = lanes
+        .flat_map(|lane| lane.recent(500).map(|slice| (lane.key, *slice)).collect::<Vec<_>>())
+        .filter(|(key, slice)| scene.ui.filter.accepts(&SliceSubject { snap, key: *key, slice }))
+        .collect();
+    last.sort_by_key(|(_, slice)| std::cmp::Reverse(slice.span.end));
+    if inner.height > 0 {
+        let head = format!("{:<17}{:<7}{:<16}{:>10}{:>10}{:>11}  {:<9}CALL", "WHEN", "DIR", "ROUTE", "BYTES", "TIME", "BANDWIDTH", "STREAM");
+        canvas.say(inner.x + 1, inner.y, &head, inner.width.saturating_sub(1), Role::Head);
+    }
+    for (i, (key, slice)) in last.iter().take(inner.height.saturating_sub(1) as usize).enumerate() {
+        let text = recent_line(scene, *key, slice);
+        canvas.say(inner.x + 1, inner.y + 1 + i as u16, &text, inner.width.saturating_sub(1), Role::Text);
+    }
+}
+
+fn recent_line(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> String {
+    let (snap, names) = (scene.snap, &scene.snap.names);
+    let route = snap.values.copies.get(slice.what as usize).map(|copies| copies.route).unwrap_or_default();
+    let nanos = slice.span.duration();
+    let call = crate::ui::act::related(snap, key, slice.span.begin);
+    let call = call.and_then(|(_, call)| names.operation(crate::item::OperationId(call.what)));
+    let stream = (slice.queue != u32::MAX).then(|| names.stream_label(crate::item::StreamId(slice.queue)));
+    format!(
+        "{:<17}{:<7}{:<16}{:>10}{:>10}{:>11}  {:<9}{}",
+        format::timestamp_short(slice.span.begin.saturating_sub(snap.origin)),
+        direction::name(route.direction),
+        names.route_label(route.source, route.destination),
+        format::bytes(slice.value),
+        format::duration(nanos),
+        speed((nanos > 0).then(|| slice.value as f64 * 1e9 / nanos as f64)),
+        stream.unwrap_or_else(|| format::MISSING.into()),
+        call.map_or("", |name| &name.operation.name),
+    )
+}

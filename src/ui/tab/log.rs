@@ -1,0 +1,93 @@
+//! What the program printed, and how it ended.
+
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+
+use crate::format;
+use crate::model::Snapshot;
+use crate::ui::part::canvas::{Canvas, top};
+use crate::ui::part::lanes;
+use crate::ui::part::table::Scene;
+use crate::ui::theme::Role;
+
+/// The lines that pass the filter.
+pub(crate) fn lines<'a>(scene: &Scene<'a>) -> Vec<&'a Arc<str>> {
+    let filter = &scene.ui.filter;
+    scene.snap.output.iter().filter(|line| filter.is_empty() || filter.accepts_text(line)).collect()
+}
+
+/// All lines that pass, as a text.
+pub(crate) fn text(scene: &Scene<'_>) -> String {
+    lines(scene).iter().fold(String::new(), |out, line| out + line + "\n")
+}
+
+/// How the program ended, and what was running then; empty while it runs.
+pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
+    let Some(exit) = snap.ended else { return Vec::new() };
+    let bad = exit != crate::item::Exit::Code(0);
+    let at = snap.values.processes.first().and_then(|row| row.exit).map_or(snap.now, |exit| exit.1);
+    let after = format::duration(at.saturating_sub(snap.origin));
+    let mut lines =
+        vec![(format!("■ ended: {} after {after}", format::exit(exit)), if bad { Role::Bad } else { Role::Ended })];
+    for row in &snap.values.processes {
+        for call in &row.open.calls {
+            let name = snap.names.operation(call.operation).map_or("?", |name| &name.operation.name);
+            let age = format::duration(at.saturating_sub(call.span.begin));
+            lines.push((format!("  in call: {name}, thread {}, for {age}", snap.names.thread_label(call.thread)), Role::Open));
+        }
+        for dispatch in &row.open.dispatches {
+            let name = snap.names.kernel(dispatch.kernel).map_or("?", |name| &name.short);
+            let age = format::duration(at.saturating_sub(dispatch.submit));
+            let place = snap.names.agent_label(dispatch.agent);
+            let queue = snap.names.queue_label(dispatch.queue);
+            lines.push((format!("  on {place} {queue}: {name}, submitted {age} before"), Role::Open));
+        }
+    }
+    if lines.len() == 1 && bad {
+        lines.push(("  nothing was open: no call, no kernel".into(), Role::Muted));
+    }
+    lines
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+    let ending = ending(scene.snap);
+    let rows = if ending.is_empty() { 0 } else { (ending.len() as u16 + 2).min(area.height / 2) };
+    let (upper, lower) = top(area, area.height - rows);
+    let lines = lines(scene);
+    let right = match scene.ui.scrolled {
+        0 => format!("{} lines", lines.len()),
+        back => format!("{back} lines back, G to the end"),
+    };
+    let inner = canvas.frame(upper, "Output of the program", &right);
+    if lines.is_empty() {
+        let why = match (scene.snap.output.is_empty(), scene.snap.mode) {
+            (false, _) => "the filter lets no line pass".to_string(),
+            (true, crate::model::Mode::Replay) => "the recording has no output".to_string(),
+            (true, _) => "the program has printed nothing".to_string(),
+        };
+        canvas.empty(inner, &[why]);
+    }
+    let end = lines.len().saturating_sub(scene.ui.scrolled.min(lines.len().saturating_sub(inner.height as usize)));
+    let begin = end.saturating_sub(inner.height as usize);
+    for (i, line) in lines[begin..end].iter().enumerate() {
+        canvas.say(inner.x + 1, inner.y + i as u16, line, inner.width.saturating_sub(1), Role::Text);
+    }
+    if rows > 0 {
+        let inner = canvas.frame(lower, "End", "");
+        for (i, (text, role)) in ending.iter().take(inner.height as usize).enumerate() {
+            canvas.say(inner.x + 1, inner.y + i as u16, text, inner.width.saturating_sub(1), *role);
+        }
+    }
+}
+
+/// Work that is open now, oldest first: what hangs, if anything.
+pub(crate) fn open_now(snap: &Snapshot) -> Vec<String> {
+    let mut open = lanes::open_work(snap);
+    open.sort_by_key(|work| work.begin);
+    let label = |work: &lanes::OpenWork| lanes::label(snap, work.key).trim().to_string();
+    open.iter()
+        .map(|work| format!("{} {} {}", format::duration(snap.now.saturating_sub(work.begin)), label(work), work.text))
+        .collect()
+}

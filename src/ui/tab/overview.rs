@@ -1,0 +1,136 @@
+//! Overview: GPUs, the last moments, kernels, copies, calls, and what is worth a look.
+
+use ratatui::layout::Rect;
+
+use super::{api, copies, kernels, log, timeline, wall};
+use crate::format;
+use crate::model::snapshot::AgentRow;
+use crate::ui::Size;
+use crate::ui::part::canvas::{Canvas, left, top};
+use crate::ui::part::table::Scene;
+use crate::ui::part::{chart, lanes};
+use crate::ui::theme::Role;
+
+/// GPUs worth a row: those that work; all, when none does.
+fn gpus<'a>(scene: &Scene<'a>) -> Vec<&'a AgentRow> {
+    let all = &scene.snap.values.agents;
+    let working: Vec<&AgentRow> = all.iter().filter(|row| row.dispatches > 0).collect();
+    if working.is_empty() { all.iter().collect() } else { working }
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let gpus = gpus(scene);
+    if size < Size::Medium {
+        let (upper, lower) = top(area, 1);
+        one_line(canvas, upper, &gpus, scene);
+        kernels::panel(canvas, lower, scene, 2);
+        return;
+    }
+    let large = size == Size::Large;
+    let most = if large { 8 } else { 3 };
+    let (upper, rest) = top(area, (gpus.len() as u16).clamp(1, most) + 2);
+    devices(canvas, upper, scene, &gpus);
+    let principal: Vec<_> = lanes::order(scene.snap).into_iter().filter(|&key| lanes::is_principal(scene.snap, key)).collect();
+    let wanted = principal.len() as u16 + 3;
+    let alerts = alerts(scene);
+    let bottom = if large { (rest.height / 4).clamp(7, 9) } else { 1 };
+    let share = if large { rest.height / 3 } else { 7 };
+    let (lanes_area, rest) = top(rest, wanted.clamp(4, share.max(5)));
+    let columns = scene.ui.lane_columns();
+    let stretch = timeline::stretch(scene, columns);
+    let inner = canvas.frame(lanes_area, "Timeline", &format!("{}/col", format::duration(stretch.width)));
+    timeline::panel(canvas, inner, scene, stretch, size, &principal);
+    let (middle, lower) = top(rest, rest.height.saturating_sub(bottom));
+    kernels::panel(canvas, middle, scene, if large { u8::MAX } else { 4 });
+    if large {
+        let (first, rest) = left(lower, lower.width * 2 / 5);
+        let (second, third) = left(rest, rest.width * 11 / 20);
+        copies::panel(canvas, first, scene, false);
+        api::panel(canvas, second, scene, false);
+        let inner = canvas.frame(third, "Worth a look", "");
+        for (i, (text, role)) in alerts.iter().take(inner.height as usize).enumerate() {
+            canvas.say(inner.x + 1, inner.y + i as u16, text, inner.width.saturating_sub(1), *role);
+        }
+    } else {
+        let mut x = lower.x + 1;
+        for (text, role) in &alerts {
+            x = canvas.say(x, lower.y, text, lower.right().saturating_sub(x), *role) + 3;
+        }
+    }
+}
+
+fn one_line(canvas: &mut Canvas<'_>, area: Rect, gpus: &[&AgentRow], scene: &Scene<'_>) {
+    let parts: Vec<String> = gpus
+        .iter()
+        .map(|row| format!("{} {}%", scene.snap.names.agent_label(row.id), format::percent(row.share)))
+        .collect();
+    canvas.say(area.x + 1, area.y, &parts.join("  "), area.width.saturating_sub(1), Role::Text);
+}
+
+fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&AgentRow]) {
+    let window = format::duration(scene.snap.values.window);
+    let inner = canvas.frame(area, "GPUs", &format!("share of the last {window} with a kernel running"));
+    if gpus.is_empty() {
+        return canvas.empty(inner, &super::why_empty(scene, "GPU", 0));
+    }
+    let bar_room = (inner.width / 4).clamp(10, 40);
+    let trend_room = (inner.width / 4).min(30) as usize;
+    for (i, row) in gpus.iter().take(inner.height as usize).enumerate() {
+        let y = inner.y + i as u16;
+        let agent = scene.snap.names.agent(row.id);
+        let name = scene.snap.names.agent_label(row.id);
+        let mut x = canvas.say(inner.x + 1, y, &format::fit(&name, 6), 6, Role::Title);
+        let role = match row.share {
+            share if share >= 0.8 => Role::GaugeHigh,
+            share if share >= 0.4 => Role::GaugeMid,
+            _ => Role::GaugeLow,
+        };
+        let bar = chart::bar(row.share, bar_room as usize);
+        canvas.say(x, y, &"─".repeat(bar_room as usize), bar_room, Role::GaugeRest);
+        canvas.say(x, y, &bar, bar_room, role);
+        x += bar_room + 1;
+        canvas.right(x + 5, y, &format::percent(row.share), Role::Text);
+        x = canvas.say(x + 5, y, "% ", 2, Role::Text);
+        x = canvas.say(x, y, &chart::trailing(&row.trend, trend_room), trend_room as u16, role) + 2;
+        let product = agent.map_or("", |agent| if agent.product.is_empty() { &agent.name } else { &agent.product });
+        let arch = agent.map_or("", |agent| &agent.name);
+        let text = format!(
+            "{} kernels  {} streams  {} queues  {product} {arch}",
+            format::count(row.dispatches),
+            row.streams,
+            row.queues
+        );
+        canvas.say(x, y, &text, inner.right().saturating_sub(x + 1), Role::Muted);
+    }
+}
+
+/// What an engineer would want to be told.
+fn alerts(scene: &Scene<'_>) -> Vec<(String, Role)> {
+    let (snap, values) = (scene.snap, &scene.snap.values);
+    let mut out = log::ending(snap);
+    for row in values.processes.iter().filter(|row| row.lost_total() > 0) {
+        out.push((format!("▲ lost {} of pid {}", format::count(row.lost_total()), row.process.pid), Role::Bad));
+    }
+    for row in gpus(scene).iter().filter(|row| row.dispatches > 0 && row.share < 0.5 && snap.is_running()) {
+        let idle = format::percent(1.0 - row.share);
+        out.push((format!("▲ {} idle {idle} %", snap.names.agent_label(row.id)), Role::Warn));
+    }
+    let blocked = values.threads.iter().max_by_key(|row| row.numbers.blocked);
+    if let Some(row) = blocked.filter(|row| row.numbers.blocked * 4 > wall(snap)) {
+        let share = format::percent(row.numbers.blocked as f64 / wall(snap) as f64);
+        out.push((format!("▲ {} waits {share} % of wall", snap.names.thread_label(row.id)), Role::Warn));
+    }
+    let errors: u64 = values.api.iter().map(|row| row.errors).sum();
+    if errors > 0 {
+        out.push((format!("▲ {} calls failed", format::count(errors)), Role::Warn));
+    }
+    if snap.is_running() {
+        let old = log::open_now(snap);
+        out.extend(old.iter().take(3).map(|text| (format!("▒ {text}"), Role::Open)));
+    }
+    if out.is_empty() {
+        out.push(("nothing stands out".into(), Role::Muted));
+    }
+    out
+}

@@ -1,0 +1,183 @@
+//! Processes: how they are, what they lost, what their collectors said.
+
+use ratatui::layout::Rect;
+
+use super::why_empty;
+use crate::format;
+use crate::item::LossReason;
+use crate::model::Mode;
+use crate::model::snapshot::ProcessRow;
+use crate::ui::Size;
+use crate::ui::part::canvas::{Canvas, top};
+use crate::ui::part::table::{self, Column, Look, Scene, Table, Worth};
+use crate::ui::subject::ProcessSubject;
+use crate::ui::theme::Role;
+
+/// A process: its place in the snapshot.
+pub(crate) struct Row(usize);
+
+pub(crate) struct ProcessTable;
+
+fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a ProcessRow {
+    &scene.snap.values.processes[row.0]
+}
+
+/// How a process is, in words.
+pub(crate) fn state(row: &ProcessRow, mode: Mode) -> String {
+    match (row.exit, mode) {
+        (Some((exit, _)), _) => format::exit(exit),
+        (None, Mode::Live) if row.recording => "running".into(),
+        (None, Mode::Live) => "not recorded".into(),
+        (None, Mode::Replay) => format::MISSING.into(),
+    }
+}
+
+/// Why records are missing, in words.
+pub(crate) const fn reason(reason: LossReason) -> &'static str {
+    match reason {
+        LossReason::Overwritten => "overwritten before they were read",
+        LossReason::NoRing => "no ring was to be had for a thread",
+        LossReason::Reentrant => "a signal handler came between",
+        LossReason::RangeTable => "ranges nested too deeply",
+        LossReason::FactsFull => "no room for facts or texts",
+        LossReason::Untimed => "GPU work without a time",
+        LossReason::Damaged => "a part of the recording is damaged",
+    }
+}
+
+impl Table for ProcessTable {
+    type Row = Row;
+    const SORT: usize = 4;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "PID",
+            name: "Pid",
+            width: 8,
+            rank: 0,
+            worth: |row, scene| Worth::whole(u64::from(source(row, scene).process.pid)),
+            text: |row, scene, _| source(row, scene).process.pid.to_string(),
+        },
+        Column {
+            title: "RANK",
+            name: "Rank",
+            width: 5,
+            rank: 3,
+            worth: |row, scene| Worth::maybe(source(row, scene).process.rank.map(u64::from)),
+            text: |row, scene, _| {
+                source(row, scene).process.rank.map_or_else(|| format::MISSING.into(), |rank| rank.to_string())
+            },
+        },
+        Column {
+            title: "COMMAND",
+            name: "Command",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| Worth::Text(source(row, scene).process.command.to_string()),
+            text: |row, scene, _| source(row, scene).process.command.to_string(),
+        },
+        Column {
+            title: "STATE",
+            name: "State",
+            width: 18,
+            rank: 0,
+            worth: |row, scene| Worth::Text(state(source(row, scene), scene.snap.mode)),
+            text: |row, scene, _| state(source(row, scene), scene.snap.mode),
+        },
+        Column {
+            title: "RECORDS",
+            name: "Records",
+            width: 8,
+            rank: 1,
+            worth: |row, scene| Worth::whole(source(row, scene).records),
+            text: |row, scene, _| format::count(source(row, scene).records),
+        },
+        Column {
+            title: "LOST",
+            name: "Lost",
+            width: 8,
+            rank: 1,
+            worth: |row, scene| Worth::whole(source(row, scene).lost_total()),
+            text: |row, scene, _| format::count(source(row, scene).lost_total()),
+        },
+        Column {
+            title: "OPEN",
+            name: "Open",
+            width: 6,
+            rank: 2,
+            worth: |row, scene| Worth::whole(open(source(row, scene))),
+            text: |row, scene, _| format::count(open(source(row, scene))),
+        },
+        Column {
+            title: "HOST",
+            name: "Host",
+            width: 12,
+            rank: 4,
+            worth: |row, scene| Worth::Text(source(row, scene).process.host.to_string()),
+            text: |row, scene, _| source(row, scene).process.host.to_string(),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let all = scene.snap.values.processes.iter().enumerate();
+        all.filter(|(_, row)| scene.ui.filter.accepts(&ProcessSubject(row))).map(|(at, _)| Row(at)).collect()
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.0 as u64
+    }
+
+    fn role(row: &Row, scene: &Scene<'_>) -> Role {
+        if source(row, scene).lost_total() > 0 { Role::Bad } else { Role::Text }
+    }
+}
+
+fn open(row: &ProcessRow) -> u64 {
+    (row.open.calls.len() + row.open.dispatches.len() + row.open.ranges.len()) as u64
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let state = scene.ui.table();
+    let rows = table::sorted::<ProcessTable>(scene, state.sort);
+    let all = scene.snap.values.processes.len();
+    let share = if size < Size::Medium { area.height } else { (all as u16 + 3).clamp(6, area.height / 2) };
+    let (upper, lower) = top(area, share);
+    let inner = canvas.frame(upper, "Processes", &format!("{all} processes"));
+    if rows.is_empty() {
+        canvas.empty(inner, &why_empty(scene, "process", all));
+    } else {
+        let look = Look { sort: state.sort, selected: state.selected, offset: Some(&state.offset), rank: u8::MAX };
+        table::draw::<ProcessTable>(canvas, inner, scene, &rows, &look);
+    }
+    if lower.height > 2 {
+        collectors(canvas, lower, scene);
+    }
+}
+
+fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+    let inner = canvas.frame(area, "Collectors", "what they decided, what was lost");
+    let values = &scene.snap.values;
+    let mut lines: Vec<(String, Role)> = Vec::new();
+    for row in values.processes.iter().filter(|row| row.lost_total() > 0) {
+        for (why, count) in &row.lost {
+            let text = format!("pid {:<8} lost {:>8}: {}", row.process.pid, format::count(*count), reason(*why));
+            lines.push((text, Role::Bad));
+        }
+    }
+    for said in values.said.iter().rev() {
+        let pid = scene.snap.names.process(said.process).map_or(0, |process| process.pid);
+        let (word, role) = match said.code {
+            roctop_ring::record::status::BACKEND => ("on  ", Role::Text),
+            roctop_ring::record::status::UNAVAILABLE => ("none", Role::Warn),
+            roctop_ring::record::status::OFF => ("OFF ", Role::Bad),
+            _ => ("note", Role::Muted),
+        };
+        lines.push((format!("pid {pid:<8} {word} {}", said.text), role));
+    }
+    if lines.is_empty() {
+        lines.push(("no collector has said anything".into(), Role::Muted));
+    }
+    for (i, (text, role)) in lines.iter().take(inner.height as usize).enumerate() {
+        canvas.say(inner.x + 1, inner.y + i as u16, text, inner.width.saturating_sub(1), *role);
+    }
+}
