@@ -34,7 +34,11 @@ pub fn kind() -> u32 {
     if known != 0 {
         return known as u32;
     }
-    let kind = if is_tsc_good() { clock::KIND_TSC } else { clock::KIND_VDSO };
+    let kind = if is_tsc_good() {
+        clock::KIND_TSC
+    } else {
+        clock::KIND_VDSO
+    };
     KIND.store(u64::from(kind), Ordering::Relaxed);
     kind
 }
@@ -99,7 +103,9 @@ pub(crate) fn calibrate(file: &RingFile) {
     // The HSA time is brought to the sample's instant by the boot clock on both sides of it.
     let (early, hsa, late) = (time(libc::CLOCK_BOOTTIME), hsa_time(), time(libc::CLOCK_BOOTTIME));
     if hsa != 0 {
-        best[clock::HSA] = hsa.wrapping_add(best[clock::BOOTTIME]).wrapping_sub(middle(early, late));
+        best[clock::HSA] = hsa
+            .wrapping_add(best[clock::BOOTTIME])
+            .wrapping_sub(middle(early, late));
     }
     file.calibrate(best);
     state::word(word::CALIBRATING).store(0, Ordering::Release);

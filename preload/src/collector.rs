@@ -41,7 +41,14 @@ pub fn api_enter(domain: Domain, op: u16, wanted: u64) -> Option<Call> {
     let start = clock::now();
     let parent = thread.alone(|_, entry| entry.open_call(start, domain, op, correlation))?;
     thread.current.set(correlation);
-    Some(Call { thread, start, correlation, parent, domain, op })
+    Some(Call {
+        thread,
+        start,
+        correlation,
+        parent,
+        domain,
+        op,
+    })
 }
 
 /// A call returned. `status` is its return code where that is one; `arg` what people ask for.
@@ -68,14 +75,20 @@ pub fn api_exit(call: &Call, status: Option<i32>, arg: u64) {
 /// A kernel ran.
 pub fn dispatch(record: &Dispatch, flags: u8) {
     if let Some(thread) = thread::current() {
-        thread.push(Dispatch::head(flags | suspect(record.begin, record.end), Domain::NONE), &record.payload());
+        thread.push(
+            Dispatch::head(flags | suspect(record.begin, record.end), Domain::NONE),
+            &record.payload(),
+        );
     }
 }
 
 /// A copy was made.
 pub fn copy(record: &Copy, flags: u8) {
     if let Some(thread) = thread::current() {
-        thread.push(Copy::head(flags | suspect(record.begin, record.end), Domain::NONE), &record.payload());
+        thread.push(
+            Copy::head(flags | suspect(record.begin, record.end), Domain::NONE),
+            &record.payload(),
+        );
     }
 }
 
@@ -86,7 +99,11 @@ fn suspect(begin: u64, end: u64) -> u8 {
 /// Recording was switched; `by` is 1 for the viewer, 2 for a call of the program.
 pub fn switched(on: bool, by: u32) {
     if let Some(thread) = thread::current() {
-        let record = Switch { time: clock::now(), on: u32::from(on), by };
+        let record = Switch {
+            time: clock::now(),
+            on: u32::from(on),
+            by,
+        };
         thread.push(Switch::head(0, Domain::NONE), &record.payload());
     }
 }
@@ -125,10 +142,26 @@ pub fn push(text: &[u8]) -> i32 {
 pub fn pop() -> i32 {
     let Some(thread) = marking() else { return -1 };
     match thread.alone(|_, entry| entry.close_range()) {
-        Some(ClosedRange::Range { start, correlation, text_id, level, text, length }) => {
+        Some(ClosedRange::Range {
+            start,
+            correlation,
+            text_id,
+            level,
+            text,
+            length,
+        }) => {
             if control::is_wanted(wanted::MARKER) {
                 let text = text.get(..length).unwrap_or_default();
-                write(thread, Marker::RANGE, [start, clock::now()], correlation, 0, text_id, level as u16, text);
+                write(
+                    thread,
+                    Marker::RANGE,
+                    [start, clock::now()],
+                    correlation,
+                    0,
+                    text_id,
+                    level as u16,
+                    text,
+                );
             }
             level as i32
         }
@@ -140,15 +173,24 @@ pub fn pop() -> i32 {
 /// A range begins that any thread may stop. `id` is the one that the program gets.
 pub fn start(id: u64, text: &[u8]) {
     let Some(thread) = marking() else { return };
-    let Some(file) = process::get().and_then(process::Process::main) else { return };
+    let Some(file) = process::get().and_then(process::Process::main) else {
+        return;
+    };
     let (text_id, inline) = long(text);
     for place in places(id) {
         let Some(words) = file.open_range(place) else { break };
         let [word, ..] = words else { break };
-        if word.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        if word
+            .compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+        {
             put(words, open_range::TID, u64::from(thread.tid()));
             put(words, open_range::CORRELATION, thread.correlate());
-            put(words, open_range::SIZES, u64::from(text_id) | (inline.len() as u64) << 32);
+            put(
+                words,
+                open_range::SIZES,
+                u64::from(text_id) | (inline.len() as u64) << 32,
+            );
             for (to, chunk) in words.iter().skip(open_range::TEXT).zip(inline.chunks(8)) {
                 let mut raw = [0u8; 8];
                 raw.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
@@ -164,7 +206,9 @@ pub fn start(id: u64, text: &[u8]) {
 /// A started range stops.
 pub fn stop(id: u64) {
     let Some(thread) = marking() else { return };
-    let Some(file) = process::get().and_then(process::Process::main) else { return };
+    let Some(file) = process::get().and_then(process::Process::main) else {
+        return;
+    };
     let now = clock::now();
     for place in places(id) {
         let Some(words) = file.open_range(place) else { break };
@@ -181,7 +225,16 @@ pub fn stop(id: u64) {
         put(words, open_range::ID, 0);
         if control::is_wanted(wanted::MARKER) {
             let text = text.get(..(sizes >> 32) as usize).unwrap_or_default();
-            write(thread, Marker::RANGE, [start, now], correlation, id, sizes as u32, 0, text);
+            write(
+                thread,
+                Marker::RANGE,
+                [start, now],
+                correlation,
+                id,
+                sizes as u32,
+                0,
+                text,
+            );
         }
         return;
     }

@@ -31,12 +31,18 @@ fn read() -> Option<Config> {
         return None;
     }
     let session = PathBuf::from(std::env::var_os(ENV_SESSION).filter(|value| !value.is_empty())?);
-    Some(Config { session, ring_slots: ring_slots(std::env::var(ENV_RING).ok().as_deref()) })
+    Some(Config {
+        session,
+        ring_slots: ring_slots(std::env::var(ENV_RING).ok().as_deref()),
+    })
 }
 
 /// A power of two between 64 and 2^24, nearest below what was asked for.
 fn ring_slots(asked: Option<&str>) -> u64 {
-    let slots = asked.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(RING_SLOTS).clamp(64, 1 << 24);
+    let slots = asked
+        .and_then(|text| text.trim().parse::<u64>().ok())
+        .unwrap_or(RING_SLOTS)
+        .clamp(64, 1 << 24);
     1 << slots.ilog2()
 }
 

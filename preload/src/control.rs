@@ -34,7 +34,14 @@ fn map(session: &Path) -> Option<usize> {
     }
     // SAFETY: a new shared read-only mapping of an open file; the file has a page (tested above), and viewers never cut it.
     let address = unsafe {
-        libc::mmap(std::ptr::null_mut(), WORDS * 8, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        libc::mmap(
+            std::ptr::null_mut(),
+            WORDS * 8,
+            libc::PROT_READ,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        )
     };
     (address != libc::MAP_FAILED).then_some(address as usize)
 }

@@ -24,7 +24,10 @@ pub(crate) fn header(clock_kind: u32) -> Header {
     let (rank, ranks) = rank();
     let exe = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     let command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-    let command: Vec<u8> = command.iter().map(|byte| if *byte == 0 { b' ' } else { *byte }).collect();
+    let command: Vec<u8> = command
+        .iter()
+        .map(|byte| if *byte == 0 { b' ' } else { *byte })
+        .collect();
     Header {
         pid: pid(),
         // SAFETY: cannot fail, touches no memory.
@@ -40,7 +43,10 @@ pub(crate) fn header(clock_kind: u32) -> Header {
         created: std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| since.as_nanos() as u64),
-        host: std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned(),
+        host: std::fs::read_to_string("/proc/sys/kernel/hostname")
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
         exe: String::from_utf8_lossy(exe.file_name().map(OsStrExt::as_bytes).unwrap_or_default()).into_owned(),
         command: String::from_utf8_lossy(&command).trim_end().to_owned(),
         ..Header::default()
@@ -58,7 +64,10 @@ pub(crate) fn start_ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name in parentheses may hold anything, so count from the last one. Field 22; the state is field 3.
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    rest.split_ascii_whitespace().nth(19).and_then(|field| field.parse().ok()).unwrap_or(0)
+    rest.split_ascii_whitespace()
+        .nth(19)
+        .and_then(|field| field.parse().ok())
+        .unwrap_or(0)
 }
 
 fn boot_id() -> u64 {

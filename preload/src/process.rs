@@ -71,7 +71,10 @@ pub fn ensure() -> Option<&'static Process> {
             _ => return None,
         }
         let lock = state::word(word::LOCK);
-        if lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if lock
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
             std::thread::yield_now();
             continue;
         }
@@ -141,7 +144,11 @@ impl Process {
     fn first_file(mut self) -> io::Result<Self> {
         for image in 0..1000 {
             let name = ring_name(self.header.pid, self.header.start_ticks, 0);
-            self.name = if image == 0 { name } else { name.replacen('-', &format!("x{image}-"), 1) };
+            self.name = if image == 0 {
+                name
+            } else {
+                name.replacen('-', &format!("x{image}-"), 1)
+            };
             match self.make(0) {
                 Ok(chunk) => {
                     let _ = self.chunks[0].set(chunk);
@@ -174,7 +181,11 @@ impl Process {
                     self.budget.fetch_sub(size, Ordering::Relaxed);
                     self.ring_slots.store(slots, Ordering::Relaxed);
                     let slab = Slab::new(file.entries())?;
-                    let base = if ordinal == 0 { 0 } else { 1 + FIRST_RINGS + (ordinal as usize - 1) * CHAINED_RINGS };
+                    let base = if ordinal == 0 {
+                        0
+                    } else {
+                        1 + FIRST_RINGS + (ordinal as usize - 1) * CHAINED_RINGS
+                    };
                     return Ok(Box::new(Chunk { file, slab, base }));
                 }
                 Err(error) if error.raw_os_error() == Some(libc::ENOSPC) && slots > SMALLEST_RING => slots /= 2,
@@ -233,7 +244,12 @@ impl Process {
 
     /// Appends a sentence about the collector itself.
     pub fn say(&self, code: u32, value: u64, text: &str) {
-        let fact = Status { time: clock::now(), value, code, text: self.intern(text.as_bytes()) };
+        let fact = Status {
+            time: clock::now(),
+            value,
+            code,
+            text: self.intern(text.as_bytes()),
+        };
         self.fact(Status::head(0, Domain::NONE), &fact.payload());
     }
 
@@ -252,8 +268,13 @@ impl Process {
         if now < at || state::word(word::THREAD).load(Ordering::Relaxed) != 0 {
             return;
         }
-        let step = now.wrapping_sub(self.started).clamp(FIRST_CALIBRATION_TICKS, CALIBRATION_TICKS);
-        if due.compare_exchange(at, now.wrapping_add(step), Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        let step = now
+            .wrapping_sub(self.started)
+            .clamp(FIRST_CALIBRATION_TICKS, CALIBRATION_TICKS);
+        if due
+            .compare_exchange(at, now.wrapping_add(step), Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+        {
             let _errno = crate::guard::Errno::keep();
             self.calibrate();
         }
@@ -283,15 +304,29 @@ fn spec(ordinal: u32, slots: u64) -> Spec {
     if ordinal == 0 {
         let mut rings = vec![slots; 1 + FIRST_RINGS];
         rings[0] = slots * 4;
-        Spec { ordinal, rings, facts: FACTS, strings: STRINGS, string_bytes: STRING_BYTES }
+        Spec {
+            ordinal,
+            rings,
+            facts: FACTS,
+            strings: STRINGS,
+            string_bytes: STRING_BYTES,
+        }
     } else {
-        Spec { ordinal, rings: vec![slots; CHAINED_RINGS], facts: 0, strings: 0, string_bytes: 0 }
+        Spec {
+            ordinal,
+            rings: vec![slots; CHAINED_RINGS],
+            facts: 0,
+            strings: 0,
+            string_bytes: 0,
+        }
     }
 }
 
 /// A quarter of the session's file system, at most [`BUDGET`].
 fn budget(session: &Path) -> u64 {
-    let Ok(path) = CString::new(session.as_os_str().as_bytes()) else { return BUDGET };
+    let Ok(path) = CString::new(session.as_os_str().as_bytes()) else {
+        return BUDGET;
+    };
     let mut facts = std::mem::MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: `path` is terminated and `facts` has room for the answer.
     if unsafe { libc::statfs(path.as_ptr(), facts.as_mut_ptr()) } != 0 {

@@ -33,7 +33,10 @@ struct Search<'a> {
 
 /// The first loaded library whose file name begins with `part`, and its path.
 pub(crate) fn loaded(part: &str) -> Option<(Library, CString)> {
-    let mut search = Search { part: part.as_bytes(), found: None };
+    let mut search = Search {
+        part: part.as_bytes(),
+        found: None,
+    };
     // SAFETY: `visit` has the signature asked for and gets the address of `search`, which lives during the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     let path = search.found?;

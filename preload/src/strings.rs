@@ -2,8 +2,8 @@
 //!
 //! A text that two threads bring at the same instant may get two ids; both name it rightly.
 
-use roctop_ring::map::RingFile;
 use roctop_ring::layout::Region;
+use roctop_ring::map::RingFile;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::MAX_TEXT;
 
@@ -29,7 +29,9 @@ impl Table {
         let hash = hash(text);
         let tag = hash & !0xffff_ffff | 1 << 63;
         for step in 0..PROBES {
-            let Some(place) = self.places.get((hash as usize).wrapping_add(step) % PLACES) else { break };
+            let Some(place) = self.places.get((hash as usize).wrapping_add(step) % PLACES) else {
+                break;
+            };
             // Acquire: pairs with the store below; the text behind the id is seen.
             let seen = place.load(Ordering::Acquire);
             if seen == 0 {
@@ -48,7 +50,9 @@ impl Table {
 }
 
 fn is_text(file: &RingFile, id: u32, text: &[u8]) -> bool {
-    let Some(entry) = file.words(Region::StringIndex).get(id as usize) else { return false };
+    let Some(entry) = file.words(Region::StringIndex).get(id as usize) else {
+        return false;
+    };
     let entry = entry.load(Ordering::Acquire);
     let (at, length) = ((entry & !(1 << 63)) >> 20, (entry & 0xf_ffff) as usize);
     if length != text.len() {

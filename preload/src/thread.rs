@@ -56,7 +56,10 @@ unsafe impl Send for Slab {}
 impl Slab {
     pub(crate) fn new(entries: usize) -> io::Result<Self> {
         let length = entries * size_of::<Thread>();
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let (protection, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        );
         // SAFETY: a new anonymous mapping.
         let address = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
         if address == libc::MAP_FAILED {

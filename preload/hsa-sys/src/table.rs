@@ -6,9 +6,7 @@
 
 #![expect(unsafe_code, reason = "reads and writes the run-time's tables")]
 
-use crate::abi::{
-    Agent, Dim3, Executable, Packet, Pitched, Pool, Queue, SignalHandle, Span, Status, Symbol,
-};
+use crate::abi::{Agent, Dim3, Executable, Packet, Pitched, Pool, Queue, SignalHandle, Span, Status, Symbol};
 use std::ffi::c_void;
 
 /// `ApiTableVersion`.
@@ -136,16 +134,8 @@ pub type Handler = unsafe extern "C" fn(*const Packet, u64, u64, *mut c_void, Wr
 /// Attribute of something that has a handle.
 pub type GetInfo = unsafe extern "C" fn(u64, i32, *mut c_void) -> Status;
 /// Creates a queue.
-pub type QueueCreate = unsafe extern "C" fn(
-    Agent,
-    u32,
-    u32,
-    QueueCallback,
-    *mut c_void,
-    u32,
-    u32,
-    *mut *mut Queue,
-) -> Status;
+pub type QueueCreate =
+    unsafe extern "C" fn(Agent, u32, u32, QueueCallback, *mut c_void, u32, u32, *mut *mut Queue) -> Status;
 /// Copies memory and sets a signal.
 pub type AsyncCopy = unsafe extern "C" fn(
     *mut c_void,
@@ -357,7 +347,9 @@ impl Amd {
     /// `table` is the run-time's AMD table.
     pub unsafe fn load(table: Table) -> Option<Self> {
         // SAFETY: by the contract.
-        let layout = AmdLayout { size: unsafe { table.size() } };
+        let layout = AmdLayout {
+            size: unsafe { table.size() },
+        };
         let on_engine = match layout.entry(amd_entry::ASYNC_COPY_ON_ENGINE) {
             Some(entry) => Some(load!(table, entry)),
             None => None,

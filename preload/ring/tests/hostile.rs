@@ -461,6 +461,42 @@ fn texts_and_facts_without_end_are_read_in_bounded_polls() {
 }
 
 #[test]
+fn texts_that_share_their_bytes_are_not_given_without_end() {
+    struct Texts(u64);
+    impl Sink for Texts {
+        fn string(&mut self, _: u32, text: &[u8]) {
+            self.0 += text.len() as u64;
+        }
+        fn fact(&mut self, _: &[Slot]) {}
+        fn calibration(&mut self, _: &[u64; clock::WORDS]) {}
+        fn record(&mut self, _: Thread, _: &[Slot]) {}
+        fn lost(&mut self, _: Thread, _: u64) {}
+    }
+    let (strings, room) = (20_000u64, 1u64 << 20);
+    let mut regions = [Extent::default(); REGIONS];
+    let index = 2 * PAGE as u64;
+    regions[Region::Counters as usize] = Extent {
+        offset: PAGE as u64,
+        length: PAGE as u64,
+    };
+    regions[Region::StringIndex as usize] = Extent {
+        offset: index,
+        length: strings * 8,
+    };
+    regions[Region::StringBytes as usize] = Extent {
+        offset: index + strings * 8,
+        length: room,
+    };
+    let bytes = Rule(page(regions, roctop_ring::layout::MAX_FILE), |at| {
+        if at < index { strings } else { (1 << 63) | (16 * 1024) }
+    });
+    let mut reader = Reader::open(bytes).unwrap();
+    let mut texts = Texts(0);
+    while reader.poll(Ended::No, &mut texts).unwrap().more {}
+    assert_eq!(texts.0, room);
+}
+
+#[test]
 fn liars_who_make_every_record_a_new_loss_are_bounded() {
     // Every slot of a large ring is a record whose ordinal leaves one out.
     let (slots, mut regions) = (1u64 << 22, [Extent::default(); REGIONS]);

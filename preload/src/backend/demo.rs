@@ -47,15 +47,69 @@ const MEMCPY: u16 = 6;
 struct Kernel(&'static str, u64, [u32; 3], [u16; 3], u32);
 
 const KERNELS: [Kernel; 9] = [
-    Kernel("_Z13embedding_fwdIDF16_EvPT_PKS0_PKii", 84_000, [65536, 1, 1], [256, 1, 1], 0),
-    Kernel("_Z14layer_norm_fwdIDF16_Li4096EEvPT_PKS0_S3_S3_f", 55_000, [262_144, 1, 1], [256, 1, 1], 4096),
-    Kernel("Cijk_Alik_Bljk_HHS_BH_MT256x128x64_MI32x32x8x1_SE_1LDSB0", 541_000, [131_072, 4, 1], [256, 1, 1], 65536),
-    Kernel("_Z13fmha_fwd_bf16ILi128ELb1EEvPvPKvS2_S2_if", 562_000, [49152, 16, 1], [256, 1, 1], 32768),
-    Kernel("_Z18elementwise_kernelILi4E8gelu_fwdEvPfPKfi", 55_200, [1_048_576, 1, 1], [256, 1, 1], 0),
-    Kernel("_Z13softmax_xentrIfEvPT_PKS0_PKii", 121_000, [32768, 1, 1], [1024, 1, 1], 8192),
-    Kernel("Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI16x16x16x1_SE_1LDSB1", 702_000, [131_072, 8, 1], [256, 1, 1], 49152),
-    Kernel("_Z10adamw_stepIfEvPT_S1_S1_PKS0_fffffi", 243_000, [2_097_152, 1, 1], [512, 1, 1], 0),
-    Kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 1_410_000, [16384, 1, 1], [512, 1, 1], 24576),
+    Kernel(
+        "_Z13embedding_fwdIDF16_EvPT_PKS0_PKii",
+        84_000,
+        [65536, 1, 1],
+        [256, 1, 1],
+        0,
+    ),
+    Kernel(
+        "_Z14layer_norm_fwdIDF16_Li4096EEvPT_PKS0_S3_S3_f",
+        55_000,
+        [262_144, 1, 1],
+        [256, 1, 1],
+        4096,
+    ),
+    Kernel(
+        "Cijk_Alik_Bljk_HHS_BH_MT256x128x64_MI32x32x8x1_SE_1LDSB0",
+        541_000,
+        [131_072, 4, 1],
+        [256, 1, 1],
+        65536,
+    ),
+    Kernel(
+        "_Z13fmha_fwd_bf16ILi128ELb1EEvPvPKvS2_S2_if",
+        562_000,
+        [49152, 16, 1],
+        [256, 1, 1],
+        32768,
+    ),
+    Kernel(
+        "_Z18elementwise_kernelILi4E8gelu_fwdEvPfPKfi",
+        55_200,
+        [1_048_576, 1, 1],
+        [256, 1, 1],
+        0,
+    ),
+    Kernel(
+        "_Z13softmax_xentrIfEvPT_PKS0_PKii",
+        121_000,
+        [32768, 1, 1],
+        [1024, 1, 1],
+        8192,
+    ),
+    Kernel(
+        "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI16x16x16x1_SE_1LDSB1",
+        702_000,
+        [131_072, 8, 1],
+        [256, 1, 1],
+        49152,
+    ),
+    Kernel(
+        "_Z10adamw_stepIfEvPT_S1_S1_PKS0_fffffi",
+        243_000,
+        [2_097_152, 1, 1],
+        [512, 1, 1],
+        0,
+    ),
+    Kernel(
+        "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
+        1_410_000,
+        [16384, 1, 1],
+        [512, 1, 1],
+        24576,
+    ),
 ];
 const EMBEDDING: usize = 0;
 const NORM: usize = 1;
@@ -75,14 +129,23 @@ pub(crate) fn start() {
     let (sender, receiver) = channel();
     let trainer = sender.clone();
     // A demo that cannot start a thread shows an empty screen, which says so.
-    let _ = std::thread::Builder::new().name("completion".into()).spawn(move || complete(process, &receiver));
-    let _ = std::thread::Builder::new().name("loader".into()).spawn(move || load(sender));
-    let _ = std::thread::Builder::new().name("trainer".into()).spawn(move || train(trainer));
+    let _ = std::thread::Builder::new()
+        .name("completion".into())
+        .spawn(move || complete(process, &receiver));
+    let _ = std::thread::Builder::new()
+        .name("loader".into())
+        .spawn(move || load(sender));
+    let _ = std::thread::Builder::new()
+        .name("trainer".into())
+        .spawn(move || train(trainer));
 }
 
 fn facts(process: &'static process::Process) {
     let name = |text: &str| process.intern(text.as_bytes());
-    let cpu = Agent { name: name("AMD EPYC 9654 (made up)"), ..Agent::default() };
+    let cpu = Agent {
+        name: name("AMD EPYC 9654 (made up)"),
+        ..Agent::default()
+    };
     process.fact(Agent::head(0, Domain::NONE), &cpu.payload());
     for gpu in 0..GPUS as u32 {
         let agent = Agent {
@@ -100,10 +163,25 @@ fn facts(process: &'static process::Process) {
         process.fact(Agent::head(0, Domain::NONE), &agent.payload());
         for stream in 0..STREAMS as u32 {
             let id = gpu * STREAMS as u32 + stream;
-            let fact = Queue { time: clock::now(), id: id + 1, agent: gpu + 1, size: 16384, state: 1, intercepted: 1, ..Queue::default() };
+            let fact = Queue {
+                time: clock::now(),
+                id: id + 1,
+                agent: gpu + 1,
+                size: 16384,
+                state: 1,
+                intercepted: 1,
+                ..Queue::default()
+            };
             process.fact(Queue::head(0, Domain::NONE), &fact.payload());
             let label = ["compute", "copy", "comm"].get(stream as usize).copied().unwrap_or("");
-            let named = Stream { time: clock::now(), id, device: gpu as i32, name: name(label), state: 3, ..Stream::default() };
+            let named = Stream {
+                time: clock::now(),
+                id,
+                device: gpu as i32,
+                name: name(label),
+                state: 3,
+                ..Stream::default()
+            };
             process.fact(Stream::head(0, Domain::NONE), &named.payload());
         }
     }
@@ -122,7 +200,12 @@ fn facts(process: &'static process::Process) {
         process.fact(KernelSymbol::head(0, Domain::NONE), &symbol.payload());
     }
     for (op, text) in OPERATIONS.iter().enumerate() {
-        let fact = OperationName { domain: u32::from(Domain::HIP.0), op: op as u32, name: name(text), reserved: 0 };
+        let fact = OperationName {
+            domain: u32::from(Domain::HIP.0),
+            op: op as u32,
+            name: name(text),
+            reserved: 0,
+        };
         process.fact(OperationName::head(0, Domain::NONE), &fact.payload());
     }
     process.say(status::BACKEND, 0, "demo: a made-up training loop on two made-up GPUs");
@@ -152,7 +235,11 @@ impl Noise {
     fn around(&mut self, mean: u64) -> u64 {
         let spread = mean / 16 + 1;
         let value = mean - spread / 2 + self.next() % spread;
-        if self.next().is_multiple_of(400) { value * 3 } else { value }
+        if self.next().is_multiple_of(400) {
+            value * 3
+        } else {
+            value
+        }
     }
 }
 
@@ -197,7 +284,10 @@ fn complete(process: &'static process::Process, work: &Receiver<Work>) {
     let mut number = 0;
     let mut calibrated = now();
     loop {
-        let wait = open.peek().map_or(50_000_000, |next| next.0.0.saturating_sub(now())).clamp(100_000, 50_000_000);
+        let wait = open
+            .peek()
+            .map_or(50_000_000, |next| next.0.0.saturating_sub(now()))
+            .clamp(100_000, 50_000_000);
         match work.recv_timeout(Duration::from_nanos(wait)) {
             Ok(work) => {
                 number += 1;
@@ -221,7 +311,9 @@ fn complete(process: &'static process::Process, work: &Receiver<Work>) {
 
 fn submitted(process: &process::Process, work: &Work) {
     let Work::Kernel(record) = work else { return };
-    let Some(words) = process.main().and_then(|file| file.queue(record.queue as usize - 1)) else { return };
+    let Some(words) = process.main().and_then(|file| file.queue(record.queue as usize - 1)) else {
+        return;
+    };
     let [id, submitted, ..] = words else { return };
     id.store(u64::from(record.queue), Ordering::Relaxed);
     let at = queue::HEADER + (record.dispatch_id as usize % queue::SLOTS) * queue::SLOT_WORDS;
@@ -238,7 +330,9 @@ fn finish(process: &process::Process, work: &Work) {
     match work {
         Work::Kernel(record) => {
             dispatch(record, 0);
-            let Some(words) = process.main().and_then(|file| file.queue(record.queue as usize - 1)) else { return };
+            let Some(words) = process.main().and_then(|file| file.queue(record.queue as usize - 1)) else {
+                return;
+            };
             let at = queue::HEADER + (record.dispatch_id as usize % queue::SLOTS) * queue::SLOT_WORDS;
             if let Some(time) = words.get(at) {
                 time.store(0, Ordering::Release);
@@ -279,7 +373,9 @@ impl Host {
 
     fn launch(&mut self, gpu: usize, stream: usize, kernel: usize) {
         self.call(LAUNCH, 3_500, |host, correlation| {
-            let Some(Kernel(_, mean, grid, workgroup, group)) = KERNELS.get(kernel) else { return };
+            let Some(Kernel(_, mean, grid, workgroup, group)) = KERNELS.get(kernel) else {
+                return;
+            };
             let at = gpu * STREAMS + stream;
             let mean = if gpu == 1 { mean * 21 / 20 } else { *mean };
             let (begin, end) = host.occupy(at, mean);
@@ -318,7 +414,9 @@ impl Host {
     fn occupy(&mut self, at: usize, mean: u64) -> (u64, u64) {
         let duration = self.noise.around(mean);
         let ready = now() + 4_000;
-        let Some(free) = self.free.get_mut(at) else { return (ready, ready + duration) };
+        let Some(free) = self.free.get_mut(at) else {
+            return (ready, ready + duration);
+        };
         let begin = ready.max(*free + 600);
         *free = begin + duration;
         (begin, *free)
@@ -328,7 +426,13 @@ impl Host {
         self.call(MEMCPY_ASYNC, 6_000, |host, correlation| {
             let at = gpu * STREAMS + 1;
             // 25 GB/s to the device, 22 GB/s back, 48 GB/s between GPUs, and 9 us for each.
-            let rate = if way == direction::D2D { 48 } else if way == direction::H2D { 25 } else { 22 };
+            let rate = if way == direction::D2D {
+                48
+            } else if way == direction::H2D {
+                25
+            } else {
+                22
+            };
             let (begin, end) = host.occupy(at, 9_000 + bytes / rate);
             let agent = gpu as u32 + 1;
             let (src_agent, dst_agent) = match way {
@@ -367,7 +471,11 @@ impl Host {
 
 /// The training loop: forward, backward, all-reduce, optimizer; every tenth step reads the loss back.
 fn train(work: Sender<Work>) {
-    let mut host = Host { work, noise: Noise(0x9e37_79b9_7f4a_7c15), free: [0; GPUS * STREAMS] };
+    let mut host = Host {
+        work,
+        noise: Noise(0x9e37_79b9_7f4a_7c15),
+        free: [0; GPUS * STREAMS],
+    };
     for step in 0u64.. {
         push(format!("step {step}").as_bytes());
         push(b"forward");
@@ -421,7 +529,11 @@ fn train(work: Sender<Work>) {
 
 /// The loader: a batch for each GPU, a few times a second.
 fn load(work: Sender<Work>) {
-    let mut host = Host { work, noise: Noise(0x2545_f491_4f6c_dd1d), free: [0; GPUS * STREAMS] };
+    let mut host = Host {
+        work,
+        noise: Noise(0x2545_f491_4f6c_dd1d),
+        free: [0; GPUS * STREAMS],
+    };
     for batch in 0u64.. {
         push(b"load batch");
         for gpu in 0..GPUS {

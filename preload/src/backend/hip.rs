@@ -63,8 +63,12 @@ fn name_operations(process: &Process) {
 
 /// Tells the name of an operation.
 pub(crate) fn name(process: &Process, domain: Domain, op: u16, name: &[u8]) {
-    let fact =
-        OperationName { domain: u32::from(domain.0), op: u32::from(op), name: process.intern(name), reserved: 0 };
+    let fact = OperationName {
+        domain: u32::from(domain.0),
+        op: u32::from(op),
+        name: process.intern(name),
+        reserved: 0,
+    };
     process.fact(OperationName::head(0, Domain::NONE), &fact.payload());
 }
 

@@ -67,7 +67,9 @@ impl Hsa {
 }
 
 fn system_time() -> u64 {
-    let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else { return 0 };
+    let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else {
+        return 0;
+    };
     let mut ticks = 0u64;
     // SAFETY: the attribute is a 64-bit number.
     let known = unsafe { (hsa.core.system_get_info)(info::TIMESTAMP, (&raw mut ticks).cast()) };
@@ -79,12 +81,7 @@ fn system_time() -> u64 {
 /// # Safety
 /// Called by the run-time with its tables.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn OnLoad(
-    table: *mut Root,
-    _version: u64,
-    _failed: u64,
-    _names: *const *const c_char,
-) -> bool {
+pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _names: *const *const c_char) -> bool {
     wall((), || {
         let _errno = Errno::keep();
         if table.is_null() || thread::current().is_none() {
@@ -121,7 +118,11 @@ fn install(root: &Root) -> Option<()> {
     // SAFETY: both are the run-time's tables.
     let (layout, functions) = unsafe { (AmdLayout { size: amd.size() }, (Core::load(core), Amd::load(amd))) };
     let (Some(core_functions), Some(amd_functions)) = functions else {
-        process.say(status::UNAVAILABLE, layout.size as u64, "HSA: a table of this run-time lacks functions");
+        process.say(
+            status::UNAVAILABLE,
+            layout.size as u64,
+            "HSA: a table of this run-time lacks functions",
+        );
         return None;
     };
     stay_loaded();
@@ -147,7 +148,11 @@ fn install(root: &Root) -> Option<()> {
     copy::patch(amd, layout);
     proxy::patch(amd);
     process.calibrate();
-    process.say(status::BACKEND, layout.size as u64, "dispatches: queue interception; copies: on their own signals");
+    process.say(
+        status::BACKEND,
+        layout.size as u64,
+        "dispatches: queue interception; copies: on their own signals",
+    );
     Some(())
 }
 

@@ -41,7 +41,10 @@ struct Real {
 
 impl Real {
     const fn new(name: &'static CStr) -> Self {
-        Self { address: AtomicU64::new(0), name }
+        Self {
+            address: AtomicU64::new(0),
+            name,
+        }
     }
 
     #[inline]
@@ -188,7 +191,11 @@ pub unsafe extern "C" fn roctxNameOsThread(name: *const c_char) -> c_int {
             && let (Some(process), Some(thread)) = (process::get(), thread::current())
         {
             let text = String::from_utf8_lossy(text(name));
-            process.say(roctop_ring::record::status::NOTE, u64::from(thread.tid()), &format!("thread name: {text}"));
+            process.say(
+                roctop_ring::record::status::NOTE,
+                u64::from(thread.tid()),
+                &format!("thread name: {text}"),
+            );
         }
     });
     real!(c"roctxNameOsThread" as unsafe extern "C" fn(*const c_char) -> c_int)

@@ -36,7 +36,10 @@ impl Streams {
     pub(crate) fn new() -> Self {
         let mut places = Vec::new();
         places.resize_with(PLACES, || [const { AtomicU64::new(0) }; 2]);
-        Self { places, next: AtomicU64::new(1) }
+        Self {
+            places,
+            next: AtomicU64::new(1),
+        }
     }
 
     fn find(&self, key: u64) -> Option<&[AtomicU64; 2]> {
@@ -58,7 +61,11 @@ fn start(key: u64) -> usize {
 
 /// A stream's key: its handle; that of the per-thread stream is one for each thread.
 fn key(handle: u64, tid: u32) -> u64 {
-    if handle == PER_THREAD { PER_THREAD | u64::from(tid) << 32 } else { handle }
+    if handle == PER_THREAD {
+        PER_THREAD | u64::from(tid) << 32
+    } else {
+        handle
+    }
 }
 
 impl Process {
@@ -82,7 +89,9 @@ impl Process {
     #[cold]
     fn stream_seen(&self, key: u64, handle: u64) -> u32 {
         for step in 0..PROBES {
-            let Some(place) = self.streams.places.get(start(key).wrapping_add(step) % PLACES) else { break };
+            let Some(place) = self.streams.places.get(start(key).wrapping_add(step) % PLACES) else {
+                break;
+            };
             let seen = place[0].load(Ordering::Acquire);
             if seen == key {
                 // Another thread is at it; it writes the number at once.
@@ -97,7 +106,10 @@ impl Process {
             if seen == GONE {
                 place[1].store(0, Ordering::Release);
             }
-            if place[0].compare_exchange(seen, key, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            if place[0]
+                .compare_exchange(seen, key, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+            {
                 let number = self.streams.next.fetch_add(1, Ordering::Relaxed);
                 place[1].store(number, Ordering::Release);
                 self.stream_fact(handle, number as u32, 0, Event::Seen);
@@ -125,7 +137,14 @@ impl Process {
     }
 
     fn stream_fact(&self, handle: u64, id: u32, name: u32, event: Event) {
-        let fact = Stream { handle, time: clock::now(), id, device: -1, name, state: event as u32 };
+        let fact = Stream {
+            handle,
+            time: clock::now(),
+            id,
+            device: -1,
+            name,
+            state: event as u32,
+        };
         self.fact(Stream::head(0, Domain::NONE), &fact.payload());
     }
 }

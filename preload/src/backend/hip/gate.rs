@@ -1,8 +1,7 @@
 //! The gate: one piece of assembly through which every wrapped call goes, and the two hooks around the real function.
 //!
 //! The frame is an ordinary one with unwind tables, so that exceptions and back-traces pass. Six integer and four
-//! vector registers are kept, 128 bytes of stack arguments are copied for the real function (the longest list of HIP
-//! takes 64). A call that is not recorded goes on by a jump, as if nobody had been there.
+//! vector registers are kept; the stack arguments of a function that has any are copied for the real one. A call that is not recorded goes on by a jump, as if nobody had been there.
 
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
@@ -13,7 +12,7 @@ use crate::process;
 use crate::state::{self, word};
 use crate::{real, thread};
 use core::mem::{MaybeUninit, offset_of};
-use hip_sys::function::{COUNT, Effect, FUNCTIONS, Function, Place, Returns};
+use hip_sys::function::{COUNT, Effect, FUNCTIONS, Function, Place, Returns, STACK_WORDS};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_void};
@@ -80,27 +79,29 @@ pub(crate) unsafe extern "C" fn gate() {
         "movaps xmm2, [rsp + 96]",
         "movaps xmm3, [rsp + 112]",
         "mov rax, [rsp + 56]",
-        "cmp qword ptr [rsp + 136], 0",
-        "je 2f",
-        "sub rsp, 128",
-        "movups xmm8, [rbp + 16]",
-        "movups xmm9, [rbp + 32]",
-        "movups xmm10, [rbp + 48]",
-        "movups xmm11, [rbp + 64]",
-        "movups xmm12, [rbp + 80]",
-        "movups xmm13, [rbp + 96]",
-        "movups xmm14, [rbp + 112]",
-        "movups xmm15, [rbp + 128]",
-        "movaps [rsp], xmm8",
-        "movaps [rsp + 16], xmm9",
-        "movaps [rsp + 32], xmm10",
-        "movaps [rsp + 48], xmm11",
-        "movaps [rsp + 64], xmm12",
-        "movaps [rsp + 80], xmm13",
-        "movaps [rsp + 96], xmm14",
-        "movaps [rsp + 112], xmm15",
+        "cmp qword ptr [rsp + 136], 1",
+        "jb 2f",
+        "je 3f",
+        "sub rsp, 64",
+        "mov r10, [rbp + 16]",
+        "mov [rsp + 0], r10",
+        "mov r10, [rbp + 24]",
+        "mov [rsp + 8], r10",
+        "mov r10, [rbp + 32]",
+        "mov [rsp + 16], r10",
+        "mov r10, [rbp + 40]",
+        "mov [rsp + 24], r10",
+        "mov r10, [rbp + 48]",
+        "mov [rsp + 32], r10",
+        "mov r10, [rbp + 56]",
+        "mov [rsp + 40], r10",
+        "mov r10, [rbp + 64]",
+        "mov [rsp + 48], r10",
+        "mov r10, [rbp + 72]",
+        "mov [rsp + 56], r10",
+        "3:",
         "call r11",
-        "add rsp, 128",
+        "lea rsp, [rbp - 224]",
         "mov [rsp + 144], rax",
         "mov [rsp + 152], rdx",
         "movaps [rsp + 64], xmm0",
@@ -126,6 +127,13 @@ pub(crate) unsafe extern "C" fn gate() {
     )
 }
 
+/// The call is recorded, and all its arguments are in registers.
+const TRACED: u64 = 1;
+/// The call is recorded, and it has arguments on the stack.
+const TRACED_WITH_STACK: u64 = 2;
+
+const _: () = assert!(STACK_WORDS == 8);
+
 /// The real functions; 0 not found yet.
 static REAL: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 
@@ -142,7 +150,9 @@ extern "C" fn nothing() -> usize {
 #[inline(never)]
 fn resolve(index: usize) -> u64 {
     let _errno = Errno::keep();
-    let Some(function) = FUNCTIONS.get(index) else { return no_device as *const () as u64 };
+    let Some(function) = FUNCTIONS.get(index) else {
+        return no_device as *const () as u64;
+    };
     let found = wall(None, || {
         let name = CStr::from_bytes_with_nul(function.symbol.as_bytes()).ok()?;
         // The run-time may be in a scope of its own, when something opened it locally.
@@ -202,7 +212,11 @@ fn record_enter(frame: &mut Frame, function: &Function) {
             place => process::get().map_or(0, |process| process.stream(fetch(frame, place), call.thread.tid())),
         });
         frame.call.write(call);
-        frame.traced = 1;
+        frame.traced = if function.stack_words == 0 {
+            TRACED
+        } else {
+            TRACED_WITH_STACK
+        };
     } else if function.effect == Effect::Start {
         roctx::pause(false);
     }
@@ -224,7 +238,9 @@ extern "C" fn exit(frame: &mut Frame) {
     wall((), || {
         // SAFETY: the assembly comes here only when `enter` set `traced`, and then it wrote the call.
         let call = unsafe { frame.call.assume_init_ref() };
-        let Some(function) = FUNCTIONS.get(frame.index as usize) else { return };
+        let Some(function) = FUNCTIONS.get(frame.index as usize) else {
+            return;
+        };
         // A forked child returning from its parent's call has no ring of that call.
         if thread::existing().is_none_or(|thread| !std::ptr::eq(thread, call.thread)) {
             return;

@@ -2,12 +2,15 @@
 
 #![expect(unsafe_code, reason = "functions without a signature of their own")]
 #![expect(non_snake_case, reason = "the names are HIP's")]
-#![expect(clippy::missing_safety_doc, reason = "each is the HIP function of its name, with its contract")]
+#![expect(
+    clippy::missing_safety_doc,
+    reason = "each is the HIP function of its name, with its contract"
+)]
 
 use core::arch::naked_asm;
 
 macro_rules! stubs {
-    ($($index:literal $op:literal $domain:ident $symbol:ident $name:literal $returns:ident $arg:ident $stream:ident $effect:ident;)*) => {
+    ($($index:literal $op:literal $domain:ident $symbol:ident $name:literal $returns:ident $arg:ident $stream:ident $effect:ident $words:literal;)*) => {
         $(
             #[doc = concat!("`", $name, "`.")]
             #[unsafe(no_mangle)]

@@ -32,12 +32,20 @@ static TAIL: AtomicU64 = AtomicU64::new(0);
 pub(crate) fn register(process: &Process) {
     let Some((library, path)) = hip::library() else { return };
     let Some(address) = library.symbol(c"hipRegisterTracerCallback") else {
-        process.say(status::BACKEND, 0, "HIP calls: wrapped functions (this run-time has no tracer callback)");
+        process.say(
+            status::BACKEND,
+            0,
+            "HIP calls: wrapped functions (this run-time has no tracer callback)",
+        );
         return;
     };
     let (major, names) = (major(&path.to_string_lossy()), library.symbol(c"hipApiName"));
     let (Some(offset), Some(names)) = (major.and_then(tail), names) else {
-        process.say(status::BACKEND, 0, "HIP calls: wrapped functions (layout of the tracer callback not known)");
+        process.say(
+            status::BACKEND,
+            0,
+            "HIP calls: wrapped functions (layout of the tracer callback not known)",
+        );
         return;
     };
     // SAFETY: the symbol of this name has this type in every release.
@@ -47,7 +55,11 @@ pub(crate) fn register(process: &Process) {
     let register = unsafe { std::mem::transmute::<*mut c_void, Register>(address) };
     // SAFETY: a store of a pointer inside the run-time; the callback is never unloaded.
     unsafe { register(Some(traced)) };
-    process.say(status::BACKEND, u64::from(major.unwrap_or(0)), "HIP calls: wrapped functions and the tracer callback");
+    process.say(
+        status::BACKEND,
+        u64::from(major.unwrap_or(0)),
+        "HIP calls: wrapped functions and the tracer callback",
+    );
 }
 
 /// The number behind `.so.` in the library's file name, following links.
@@ -64,7 +76,9 @@ fn learn(process: &Process, name_of: ApiName) {
             continue;
         }
         // SAFETY: not null, and a static terminated text.
-        let Ok(name) = unsafe { CStr::from_ptr(name) }.to_str() else { continue };
+        let Ok(name) = unsafe { CStr::from_ptr(name) }.to_str() else {
+            continue;
+        };
         let value = match FUNCTIONS.iter().find(|function| function.name == name) {
             Some(f) if hip::domain(f) == Domain::HIP_COMPILER => (u64::from(f.op) + 1) | COMPILER,
             Some(function) => u64::from(function.op) + 1,
@@ -96,18 +110,30 @@ fn enter(op: u32, data: *mut c_void) -> i32 {
     if thread::existing().is_some_and(|thread| thread.hip_frame.get() > here) {
         return 1;
     }
-    let known = OPERATIONS.get(op as usize).map_or(0, |place| place.load(Ordering::Relaxed));
+    let known = OPERATIONS
+        .get(op as usize)
+        .map_or(0, |place| place.load(Ordering::Relaxed));
     let offset = TAIL.load(Ordering::Acquire) as usize;
     if known == 0 || offset == 0 {
         return 1;
     }
-    let domain = if known & COMPILER == 0 { Domain::HIP } else { Domain::HIP_COMPILER };
-    let Some(call) = collector::api_enter(domain, (known as u32 - 1) as u16, wanted::HIP_API) else { return 1 };
+    let domain = if known & COMPILER == 0 {
+        Domain::HIP
+    } else {
+        Domain::HIP_COMPILER
+    };
+    let Some(call) = collector::api_enter(domain, (known as u32 - 1) as u16, wanted::HIP_API) else {
+        return 1;
+    };
     call.thread.hip_frame.set(here);
     // SAFETY: the structure begins with the correlation id in every release.
     unsafe { data.byte_add(CORRELATION).cast::<u64>().write(call.correlation) };
-    let words =
-        Tail { enter_timestamp: call.start, phase_data: call.parent, phase_enter: None, phase_exit: Some(exit) };
+    let words = Tail {
+        enter_timestamp: call.start,
+        phase_data: call.parent,
+        phase_enter: None,
+        phase_exit: Some(exit),
+    };
     // SAFETY: `offset` is the size of the arguments in this release, behind which the structure has these words.
     unsafe { data.byte_add(offset).cast::<Tail>().write(words) };
     0
@@ -117,7 +143,9 @@ unsafe extern "C" fn exit(op: u32, data: *mut c_void) {
     wall((), || {
         let Some(thread) = thread::existing() else { return };
         let offset = TAIL.load(Ordering::Acquire) as usize;
-        let known = OPERATIONS.get(op as usize).map_or(0, |place| place.load(Ordering::Relaxed));
+        let known = OPERATIONS
+            .get(op as usize)
+            .map_or(0, |place| place.load(Ordering::Relaxed));
         if thread.hip_frame.get() != data as usize || known == 0 || process::get().is_none() {
             return;
         }
@@ -126,7 +154,11 @@ unsafe extern "C" fn exit(op: u32, data: *mut c_void) {
         // SAFETY: `enter` wrote it; the run-time keeps it.
         let correlation = unsafe { data.byte_add(CORRELATION).cast::<u64>().read() };
         thread.hip_frame.set(0);
-        let domain = if known & COMPILER == 0 { Domain::HIP } else { Domain::HIP_COMPILER };
+        let domain = if known & COMPILER == 0 {
+            Domain::HIP
+        } else {
+            Domain::HIP_COMPILER
+        };
         let call = Call {
             thread,
             start: words.enter_timestamp,

@@ -62,7 +62,11 @@ impl Agents {
         }
         let agents = handles.iter().enumerate().map(|(index, handle)| {
             let kind = number::<u32>(hsa, *handle, info::DEVICE).unwrap_or(2).min(2);
-            let agent = Agent { handle: *handle, index: index as u32, kind };
+            let agent = Agent {
+                handle: *handle,
+                index: index as u32,
+                kind,
+            };
             tell(hsa, process, &agent);
             agent
         });

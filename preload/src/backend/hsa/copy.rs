@@ -114,7 +114,11 @@ enum Begun {
 impl Begun {
     /// The signal for the run-time.
     fn signal(&self, own: SignalHandle) -> SignalHandle {
-        if let Self::Proxied(_, proxy) = self { *proxy } else { own }
+        if let Self::Proxied(_, proxy) = self {
+            *proxy
+        } else {
+            own
+        }
     }
 }
 
@@ -148,7 +152,9 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
             source: IN_PLACE,
             ..Copy::default()
         };
-        let Some(sequence) = reserve() else { return Begun::Untimed(record) };
+        let Some(sequence) = reserve() else {
+            return Begun::Untimed(record);
+        };
         let item = place(sequence);
         // SAFETY: the place was just reserved, its watch is not armed.
         unsafe { item.record.get().write(record) };
@@ -213,7 +219,9 @@ pub(crate) fn harvest(hsa: &Hsa) -> usize {
         if item.done.load(Ordering::Acquire) == sequence + 1 {
             continue;
         }
-        let Some([begin, end]) = item.watch.look() else { continue };
+        let Some([begin, end]) = item.watch.look() else {
+            continue;
+        };
         // SAFETY: the watch was armed after the record was written, and stays until `done`.
         let mut record = unsafe { *item.record.get() };
         item.watch.free();
@@ -297,10 +305,25 @@ unsafe extern "C" fn copy_on_engine(
     force: bool,
 ) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
-    let Some(original) = hsa.amd.async_copy_on_engine else { return 0x1000 };
+    let Some(original) = hsa.amd.async_copy_on_engine else {
+        return 0x1000;
+    };
     let begun = begin(|| linear(hsa, dst, to, src, from, size), signal);
     // SAFETY: the caller's own arguments.
-    let status = unsafe { original(dst, to, src, from, size, count, before, begun.signal(signal), engine, force) };
+    let status = unsafe {
+        original(
+            dst,
+            to,
+            src,
+            from,
+            size,
+            count,
+            before,
+            begun.signal(signal),
+            engine,
+            force,
+        )
+    };
     end(begun, status);
     status
 }
@@ -327,10 +350,18 @@ unsafe extern "C" fn copy_rect(
         let at = |side: &Pitched, offset: &Dim3| {
             let rows = side.pitch.wrapping_mul(u64::from(offset.y));
             let layers = side.slice.wrapping_mul(u64::from(offset.z));
-            side.base.wrapping_add(u64::from(offset.x)).wrapping_add(rows).wrapping_add(layers)
+            side.base
+                .wrapping_add(u64::from(offset.x))
+                .wrapping_add(rows)
+                .wrapping_add(layers)
         };
         let gpu = hsa.agents.index(by);
-        let cpu = hsa.agents.all().iter().find(|agent| agent.kind == agent::CPU).map_or(UNKNOWN, |agent| agent.index);
+        let cpu = hsa
+            .agents
+            .all()
+            .iter()
+            .find(|agent| agent.kind == agent::CPU)
+            .map_or(UNKNOWN, |agent| agent.index);
         let (direction, src_agent, dst_agent) = match way {
             0 => (direction::H2H, cpu, cpu),
             1 => (direction::H2D, cpu, gpu),
@@ -338,12 +369,32 @@ unsafe extern "C" fn copy_rect(
             _ => (direction::D2D, gpu, gpu),
         };
         let bytes = u64::from(range.x) * u64::from(range.y) * u64::from(range.z);
-        Some(Request { dst: at(to, to_offset), dst_agent, src: at(from, from_offset), src_agent, bytes, direction })
+        Some(Request {
+            dst: at(to, to_offset),
+            dst_agent,
+            src: at(from, from_offset),
+            src_agent,
+            bytes,
+            direction,
+        })
     };
     let begun = begin(request, signal);
     let original = hsa.amd.async_copy_rect;
     // SAFETY: the caller's own arguments.
-    let status = unsafe { original(dst, dst_offset, src, src_offset, range, by, way, count, before, begun.signal(signal)) };
+    let status = unsafe {
+        original(
+            dst,
+            dst_offset,
+            src,
+            src_offset,
+            range,
+            by,
+            way,
+            count,
+            before,
+            begun.signal(signal),
+        )
+    };
     end(begun, status);
     status
 }
@@ -362,7 +413,13 @@ pub(crate) fn patch(table: Table, layout: AmdLayout) {
         }
     };
     hook_at(amd_entry::ASYNC_COPY, copy as AsyncCopy as *mut c_void);
-    hook_at(amd_entry::ASYNC_COPY_ON_ENGINE, copy_on_engine as AsyncCopyOnEngine as *mut c_void);
+    hook_at(
+        amd_entry::ASYNC_COPY_ON_ENGINE,
+        copy_on_engine as AsyncCopyOnEngine as *mut c_void,
+    );
     hook_at(amd_entry::ASYNC_COPY_RECT, copy_rect as AsyncCopyRect as *mut c_void);
-    hook_at(amd_entry::ASYNC_COPY_ENABLE, enable as unsafe extern "C" fn(bool) -> Status as *mut c_void);
+    hook_at(
+        amd_entry::ASYNC_COPY_ENABLE,
+        enable as unsafe extern "C" fn(bool) -> Status as *mut c_void,
+    );
 }

@@ -57,9 +57,14 @@ pub(crate) enum End {
 
 /// Drains everything.
 pub(crate) fn last(which: End) {
-    let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else { return };
+    let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else {
+        return;
+    };
     let mut all = queues();
-    drain(|| pass(hsa, &all), || all.iter().all(|queue| in_flight(queue) == 0) && copy::in_flight() == 0);
+    drain(
+        || pass(hsa, &all),
+        || all.iter().all(|queue| in_flight(queue) == 0) && copy::in_flight() == 0,
+    );
     if which == End::Shutdown {
         all.clear();
         state::word(word::HSA).store(state::COLD, Ordering::Release);
@@ -85,7 +90,10 @@ fn drain(mut step: impl FnMut() -> usize, is_done: impl Fn() -> bool) -> bool {
 }
 
 fn in_flight(queue: &Queue) -> u64 {
-    queue.head.load(Ordering::Acquire).wrapping_sub(queue.tail.load(Ordering::Acquire))
+    queue
+        .head
+        .load(Ordering::Acquire)
+        .wrapping_sub(queue.tail.load(Ordering::Acquire))
 }
 
 fn pass(hsa: &Hsa, all: &[&'static Queue]) -> usize {
@@ -102,11 +110,15 @@ fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
         let mut spans = [[0u64; 2]; BATCH];
         let mut count = 0;
         for (span, sequence) in spans.iter_mut().zip(tail..head) {
-            let Some(found) = queue.side(sequence).and_then(|side| side.watch.look()) else { break };
+            let Some(found) = queue.side(sequence).and_then(|side| side.watch.look()) else {
+                break;
+            };
             *span = found;
             count += 1;
         }
-        let Some(spans) = spans.get(..count).filter(|spans| !spans.is_empty()) else { return done };
+        let Some(spans) = spans.get(..count).filter(|spans| !spans.is_empty()) else {
+            return done;
+        };
         let line = Line::through(hsa, queue, spans);
         for (span, sequence) in spans.iter().zip(tail..) {
             record(hsa, queue, sequence, *span, &line);
@@ -163,7 +175,10 @@ impl Line {
         };
         let first = convert(from[0]);
         let last = if from[1] == from[0] { first } else { convert(from[1]) };
-        Self { from, to: [first, last] }
+        Self {
+            from,
+            to: [first, last],
+        }
     }
 
     fn at(&self, tick: u64) -> u64 {
@@ -250,7 +265,11 @@ fn run() {
             }
             None => 0,
         };
-        nap = if done > 0 { SHORTEST_NAP } else { (nap * 2).min(LONGEST_NAP) };
+        nap = if done > 0 {
+            SHORTEST_NAP
+        } else {
+            (nap * 2).min(LONGEST_NAP)
+        };
         calibration.step(process);
         let is_recording = control::is_recording();
         if is_recording != was_recording && state::word(word::PAUSED).load(Ordering::Relaxed) == 0 {
@@ -270,7 +289,10 @@ impl Calibration {
     const FREQUENT: u32 = 10;
 
     fn new() -> Self {
-        Self { taken: 0, last: Instant::now() }
+        Self {
+            taken: 0,
+            last: Instant::now(),
+        }
     }
 
     fn step(&mut self, process: &Process) {

@@ -36,7 +36,10 @@ impl Originals {
         Some(Self {
             add: [one!(a0), one!(a1), one!(a2), one!(a3)],
             cas: [one!(c0), one!(c1), one!(c2), one!(c3)],
-            store: [one!(core_entry::STORE_WRITE_INDEX_RELAXED), one!(core_entry::STORE_WRITE_INDEX_SCRELEASE)],
+            store: [
+                one!(core_entry::STORE_WRITE_INDEX_RELAXED),
+                one!(core_entry::STORE_WRITE_INDEX_SCRELEASE),
+            ],
         })
     }
 }
@@ -64,7 +67,9 @@ fn note_in(queue: &Queue, first: u64, count: u64) {
 
 unsafe extern "C" fn add<const N: usize>(queue: *const HsaQueue, value: u64) -> u64 {
     // SAFETY: the caller's own arguments.
-    let first = hsa().and_then(|hsa| hsa.index.add.get(N)).map_or(0, |original| unsafe { original(queue, value) });
+    let first = hsa()
+        .and_then(|hsa| hsa.index.add.get(N))
+        .map_or(0, |original| unsafe { original(queue, value) });
     note(queue, first, value);
     first
 }
@@ -102,6 +107,14 @@ pub(crate) fn patch(table: Table) {
     hook(table, c1, cas::<1> as Cas as *mut c_void);
     hook(table, c2, cas::<2> as Cas as *mut c_void);
     hook(table, c3, cas::<3> as Cas as *mut c_void);
-    hook(table, core_entry::STORE_WRITE_INDEX_RELAXED, store::<0> as Store as *mut c_void);
-    hook(table, core_entry::STORE_WRITE_INDEX_SCRELEASE, store::<1> as Store as *mut c_void);
+    hook(
+        table,
+        core_entry::STORE_WRITE_INDEX_RELAXED,
+        store::<0> as Store as *mut c_void,
+    );
+    hook(
+        table,
+        core_entry::STORE_WRITE_INDEX_SCRELEASE,
+        store::<1> as Store as *mut c_void,
+    );
 }

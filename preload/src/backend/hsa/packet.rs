@@ -37,7 +37,11 @@ pub(crate) unsafe extern "C" fn handler(
             return false;
         }
         // SAFETY: the run-time passes `count` packets of 64 bytes.
-        rewrite(queue, unsafe { std::slice::from_raw_parts(packets, count as usize) }, index)
+        rewrite(
+            queue,
+            unsafe { std::slice::from_raw_parts(packets, count as usize) },
+            index,
+        )
     });
     if is_rewritten {
         // SAFETY: `out` is used under the queue's lock alone, which the run-time holds around this call.

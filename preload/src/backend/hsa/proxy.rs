@@ -87,7 +87,10 @@ unsafe extern "C" fn get_time(handle: SignalHandle, out: *mut Span) -> Status {
     }
     match TIMES.get(place(handle)) {
         Some([key, begin, end]) if key.load(Ordering::Acquire) == handle => {
-            let span = Span { start: begin.load(Ordering::Relaxed), end: end.load(Ordering::Relaxed) };
+            let span = Span {
+                start: begin.load(Ordering::Relaxed),
+                end: end.load(Ordering::Relaxed),
+            };
             // SAFETY: not null, and the caller gives room for the answer.
             unsafe { out.write(span) };
             SUCCESS
@@ -97,5 +100,9 @@ unsafe extern "C" fn get_time(handle: SignalHandle, out: *mut Span) -> Status {
 }
 
 pub(crate) fn patch(table: Table) {
-    hook(table, amd_entry::GET_ASYNC_COPY_TIME, get_time as GetTime as *mut c_void);
+    hook(
+        table,
+        amd_entry::GET_ASYNC_COPY_TIME,
+        get_time as GetTime as *mut c_void,
+    );
 }

@@ -1,6 +1,9 @@
 //! Intercepted queues: their creation and end, their signals, what they have in flight.
 
-#![expect(unsafe_code, reason = "hooks with the run-time's signatures, memory of the run-time's pools")]
+#![expect(
+    unsafe_code,
+    reason = "hooks with the run-time's signatures, memory of the run-time's pools"
+)]
 
 use super::agent::{self, Agent};
 use super::signal::Watch;
@@ -11,7 +14,7 @@ use crate::state::{self, word};
 use crate::{clock, thread};
 use core::cell::UnsafeCell;
 use hsa_sys::abi::{
-    Agent as AgentHandle, Packet, Queue as HsaQueue, QUEUE_COOPERATIVE, SIGNAL_USER, SUCCESS, Signal, Status, info,
+    Agent as AgentHandle, Packet, QUEUE_COOPERATIVE, Queue as HsaQueue, SIGNAL_USER, SUCCESS, Signal, Status, info,
 };
 use hsa_sys::table::{QueueCallback, QueueCreate, Table, core_entry};
 use roctop_ring::layout::{counter, queue as place};
@@ -19,8 +22,8 @@ use roctop_ring::record::{Dispatch, Domain, Queue as Fact, status};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
 use std::ffi::c_void;
-use std::sync::atomic::AtomicI64;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicI64;
 
 /// What a packet's maker noted: correlation id, and thread | stream << 32.
 struct Launch([AtomicU64; 2]);
@@ -213,11 +216,16 @@ pub(crate) fn find(handle: u64) -> Option<&'static Queue> {
 
 fn enter(handle: u64, queue: &'static Queue) {
     for step in 0..PLACES {
-        let Some([key, value]) = QUEUES.get(start(handle).wrapping_add(step) % PLACES) else { return };
+        let Some([key, value]) = QUEUES.get(start(handle).wrapping_add(step) % PLACES) else {
+            return;
+        };
         let seen = key.load(Ordering::Acquire);
         if seen == 0 || seen == GONE {
             value.store(std::ptr::from_ref(queue) as u64, Ordering::Release);
-            if key.compare_exchange(seen, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            if key
+                .compare_exchange(seen, handle, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+            {
                 return;
             }
         }
@@ -226,7 +234,9 @@ fn enter(handle: u64, queue: &'static Queue) {
 
 fn leave(handle: u64) {
     for step in 0..PLACES {
-        let Some([key, value]) = QUEUES.get(start(handle).wrapping_add(step) % PLACES) else { return };
+        let Some([key, value]) = QUEUES.get(start(handle).wrapping_add(step) % PLACES) else {
+            return;
+        };
         match key.load(Ordering::Acquire) {
             0 => return,
             seen if seen == handle => {
@@ -266,9 +276,8 @@ unsafe extern "C" fn create(
         thread::aside(|| {
             let gpu = wanted(hsa, agent, queue_type)?;
             // SAFETY: the caller's own arguments; the signature is that of the plain function.
-            let status = unsafe {
-                (hsa.amd.intercept_create)(agent, size, queue_type, callback, data, private, group, out)
-            };
+            let status =
+                unsafe { (hsa.amd.intercept_create)(agent, size, queue_type, callback, data, private, group, out) };
             if status != SUCCESS {
                 return None;
             }
@@ -278,7 +287,9 @@ unsafe extern "C" fn create(
         })
     });
     // SAFETY: the caller's own arguments.
-    made.unwrap_or_else(|| unsafe { (hsa.core.queue_create)(agent, size, queue_type, callback, data, private, group, out) })
+    made.unwrap_or_else(|| unsafe {
+        (hsa.core.queue_create)(agent, size, queue_type, callback, data, private, group, out)
+    })
 }
 
 /// Is this a queue to intercept?
@@ -306,7 +317,11 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
     let size = unsafe { (*handle).size } as usize;
     let id = NUMBER.fetch_add(1, Ordering::Relaxed) as u32 + 1;
     let Some(memory) = memory(hsa, agent, size) else {
-        process.say(status::UNAVAILABLE, u64::from(id), "a queue is not timed: no memory for its signals");
+        process.say(
+            status::UNAVAILABLE,
+            u64::from(id),
+            "a queue is not timed: no memory for its signals",
+        );
         return None;
     };
     let queue: &'static Queue = Box::leak(Box::new(Queue {
@@ -328,7 +343,11 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
     // SAFETY: the queue was made by `intercept_create`; the context lives for ever.
     if unsafe { (hsa.amd.intercept_register)(handle, packet::handler, context) } != SUCCESS {
         leave(handle as u64);
-        process.say(status::UNAVAILABLE, u64::from(id), "a queue is not timed: the run-time refused the handler");
+        process.say(
+            status::UNAVAILABLE,
+            u64::from(id),
+            "a queue is not timed: the run-time refused the handler",
+        );
         return None;
     }
     queue.tell(process, handle, 1);
@@ -341,7 +360,10 @@ fn claim_words(process: &'static Process, id: u32) -> Option<Words<'static>> {
     let file = process.main()?;
     (0..place::QUEUES).find_map(|index| {
         let words = file.queue(index)?;
-        let free = words.first()?.compare_exchange(0, u64::from(id), Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let free = words
+            .first()?
+            .compare_exchange(0, u64::from(id), Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok();
         if free {
             for word in words.get(1..)? {
                 word.store(0, Ordering::Relaxed);
@@ -355,28 +377,47 @@ fn claim_words(process: &'static Process, id: u32) -> Option<Words<'static>> {
 fn memory(hsa: &Hsa, agent: Agent, size: usize) -> Option<Memory> {
     let slots = 2 * size.next_power_of_two().max(64);
     let mut spare = SPARE.lock().ok()?;
-    if let Some(at) = spare.iter().position(|memory| memory.agent == agent.handle && memory.sides.len() == slots) {
+    if let Some(at) = spare
+        .iter()
+        .position(|memory| memory.agent == agent.handle && memory.sides.len() == slots)
+    {
         return Some(spare.swap_remove(at));
     }
     drop(spare);
     let signals = allocate(hsa, slots)?;
-    let sides: Vec<Side> =
-        (0..slots).map(|_| Side { watch: Watch::new(), record: UnsafeCell::default() }).collect();
+    let sides: Vec<Side> = (0..slots)
+        .map(|_| Side {
+            watch: Watch::new(),
+            record: UnsafeCell::default(),
+        })
+        .collect();
     let launches: Vec<Launch> = (0..slots).map(|_| Launch([const { AtomicU64::new(0) }; 2])).collect();
-    Some(Memory { agent: agent.handle, signals, sides: sides.leak(), launches: launches.leak() })
+    Some(Memory {
+        agent: agent.handle,
+        signals,
+        sides: sides.leak(),
+        launches: launches.leak(),
+    })
 }
 
 /// Memory that the host and all GPUs see at once, formatted as signals.
 fn allocate(hsa: &Hsa, count: usize) -> Option<*mut Signal> {
     let host = hsa.agents.all().iter().find(|agent| agent.kind == agent::CPU)?;
-    let pool = agent::pools(hsa, host.handle).into_iter().find(|pool| pool.flags & info::POOL_FINE != 0)?;
+    let pool = agent::pools(hsa, host.handle)
+        .into_iter()
+        .find(|pool| pool.flags & info::POOL_FINE != 0)?;
     let mut address = std::ptr::null_mut();
     // SAFETY: the pool is the run-time's; `address` has room for the answer.
     if unsafe { (hsa.amd.pool_allocate)(pool.handle, count * size_of::<Signal>(), 0, &raw mut address) } != SUCCESS {
         return None;
     }
-    let gpus: Vec<AgentHandle> =
-        hsa.agents.all().iter().filter(|agent| agent.kind == agent::GPU).map(|agent| agent.handle).collect();
+    let gpus: Vec<AgentHandle> = hsa
+        .agents
+        .all()
+        .iter()
+        .filter(|agent| agent.kind == agent::GPU)
+        .map(|agent| agent.handle)
+        .collect();
     // SAFETY: the memory was just allocated; the list has as many handles as it says.
     if unsafe { (hsa.amd.allow_access)(gpus.len() as u32, gpus.as_ptr(), std::ptr::null(), address) } != SUCCESS {
         return None;
@@ -401,7 +442,11 @@ fn allocate(hsa: &Hsa, count: usize) -> Option<*mut Signal> {
 
 unsafe extern "C" fn destroy(handle: *mut HsaQueue) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
-    let queue = if state::is_on(word::HSA) { find(handle as u64) } else { None };
+    let queue = if state::is_on(word::HSA) {
+        find(handle as u64)
+    } else {
+        None
+    };
     let mut is_empty = false;
     if let Some(queue) = queue {
         is_empty = wall(false, || {

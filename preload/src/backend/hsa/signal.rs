@@ -143,7 +143,10 @@ impl Watch {
     /// Reads the span out of the program's signal when it is there.
     fn take(&self, who: Who) {
         loop {
-            match self.state.compare_exchange(PENDING, LOOKING, Ordering::AcqRel, Ordering::Acquire) {
+            match self
+                .state
+                .compare_exchange(PENDING, LOOKING, Ordering::AcqRel, Ordering::Acquire)
+            {
                 Ok(_) => break,
                 Err(LOOKING) => std::hint::spin_loop(),
                 Err(_) => return,
@@ -169,7 +172,11 @@ impl Watch {
         if !is_complete {
             return None;
         }
-        Some(if self.is(Kind::Dispatch) { Span { start, end } } else { copy_time(handle) })
+        Some(if self.is(Kind::Dispatch) {
+            Span { start, end }
+        } else {
+            copy_time(handle)
+        })
     }
 
     /// Has the signal shown an end for long enough? First asked, it begins to count.
@@ -184,7 +191,11 @@ impl Watch {
     }
 
     fn lose(&self) {
-        if self.state.compare_exchange(PENDING, LOST, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        if self
+            .state
+            .compare_exchange(PENDING, LOST, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+        {
             self.begin.store(0, Ordering::Relaxed);
             self.end.store(0, Ordering::Relaxed);
             remove(self.signal.load(Ordering::Relaxed), self);
@@ -229,7 +240,10 @@ fn bucket(handle: SignalHandle) -> &'static [[AtomicU64; 2]; WAYS] {
 
 fn insert(handle: SignalHandle, watch: &'static Watch) -> bool {
     for [key, value] in bucket(handle) {
-        if key.compare_exchange(0, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        if key
+            .compare_exchange(0, handle, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+        {
             value.store(std::ptr::from_ref(watch) as u64, Ordering::Release);
             COUNT.fetch_add(1, Ordering::Relaxed);
             return true;
@@ -342,7 +356,9 @@ unsafe extern "C" fn store<const N: usize>(handle: SignalHandle, value: i64) {
 unsafe extern "C" fn exchange<const N: usize>(handle: SignalHandle, value: i64) -> i64 {
     change(handle);
     // SAFETY: the caller's own arguments.
-    hsa().and_then(|hsa| hsa.signal.exchange.get(N)).map_or(0, |original| unsafe { original(handle, value) })
+    hsa()
+        .and_then(|hsa| hsa.signal.exchange.get(N))
+        .map_or(0, |original| unsafe { original(handle, value) })
 }
 
 unsafe extern "C" fn add<const N: usize>(handle: SignalHandle, value: i64) {
@@ -356,7 +372,9 @@ unsafe extern "C" fn add<const N: usize>(handle: SignalHandle, value: i64) {
 unsafe extern "C" fn cas<const N: usize>(handle: SignalHandle, expected: i64, value: i64) -> i64 {
     change(handle);
     // SAFETY: the caller's own arguments.
-    hsa().and_then(|hsa| hsa.signal.cas.get(N)).map_or(0, |original| unsafe { original(handle, expected, value) })
+    hsa()
+        .and_then(|hsa| hsa.signal.cas.get(N))
+        .map_or(0, |original| unsafe { original(handle, expected, value) })
 }
 
 unsafe extern "C" fn destroy(handle: SignalHandle) -> Status {
@@ -378,7 +396,10 @@ macro_rules! hook_all {
     };
 }
 
-#[expect(clippy::indexing_slicing, reason = "constant indices into constant arrays, checked by the compiler")]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "constant indices into constant arrays, checked by the compiler"
+)]
 pub(crate) fn patch(table: Table) {
     hook_all!(table, core_entry::SIGNAL_STORE, store as Store: 0 1 2 3);
     hook_all!(table, core_entry::SIGNAL_EXCHANGE, exchange as Exchange: 0 1 2 3);

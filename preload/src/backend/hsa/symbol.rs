@@ -1,6 +1,9 @@
 //! Code objects and kernel symbols, told as facts when an executable is frozen.
 
-#![expect(unsafe_code, reason = "callbacks and attributes of the run-time, kernel descriptors in memory")]
+#![expect(
+    unsafe_code,
+    reason = "callbacks and attributes of the run-time, kernel descriptors in memory"
+)]
 
 use super::{Hsa, agent, hook, hsa};
 use crate::guard::{Errno, wall};
@@ -30,7 +33,10 @@ static LOADED: Mutex<Vec<(Executable, CodeObject)>> = Mutex::new(Vec::new());
 /// Is this one of the run-time's own kernels?
 pub(crate) fn is_internal(kernel_object: u64) -> bool {
     let count = (INTERNAL_COUNT.load(Ordering::Acquire) as usize).min(MOST_INTERNAL);
-    INTERNALS.iter().take(count).any(|known| known.load(Ordering::Relaxed) == kernel_object)
+    INTERNALS
+        .iter()
+        .take(count)
+        .any(|known| known.load(Ordering::Relaxed) == kernel_object)
 }
 
 type Freeze = unsafe extern "C" fn(Executable, *const c_char) -> Status;
@@ -63,10 +69,16 @@ unsafe extern "C" fn destroy(executable: Executable) -> Status {
     if state::is_on(word::HSA) {
         wall((), || {
             let _errno = Errno::keep();
-            let (Some(process), Ok(mut loaded)) = (process::get(), LOADED.lock()) else { return };
+            let (Some(process), Ok(mut loaded)) = (process::get(), LOADED.lock()) else {
+                return;
+            };
             loaded.retain(|(owner, object)| {
                 if *owner == executable {
-                    let fact = CodeObject { state: 2, time: clock::now(), ..*object };
+                    let fact = CodeObject {
+                        state: 2,
+                        time: clock::now(),
+                        ..*object
+                    };
                     process.fact(CodeObject::head(0, Domain::NONE), &fact.payload());
                 }
                 *owner != executable
@@ -85,7 +97,12 @@ struct Visit<'a> {
 }
 
 fn tell(hsa: &Hsa, process: &Process, executable: Executable) {
-    let mut visit = Visit { hsa, process, loader: Loader::default(), objects: Vec::new() };
+    let mut visit = Visit {
+        hsa,
+        process,
+        loader: Loader::default(),
+        objects: Vec::new(),
+    };
     let (room, size) = ((&raw mut visit.loader).cast(), size_of::<Loader>());
     // SAFETY: the extension's table has at least these five functions since release 1.1 of it.
     unsafe { (hsa.core.get_extension_table)(EXTENSION_LOADER, 1, size, room) };
@@ -106,7 +123,9 @@ unsafe extern "C" fn object(_executable: Executable, object: LoadedCodeObject, d
     wall((), || {
         // SAFETY: `data` is the address that `tell` passed.
         let visit = unsafe { &mut *data.cast::<Visit<'_>>() };
-        let Some(get) = visit.loader.loaded_code_object_get_info else { return };
+        let Some(get) = visit.loader.loaded_code_object_get_info else {
+            return;
+        };
         let number = |attribute| {
             let mut value = 0u64;
             // SAFETY: the attributes asked for are numbers of at most 64 bits.
