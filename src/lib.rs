@@ -33,3 +33,6 @@ pub mod embedded;
 pub mod launch;
 pub mod pump;
 pub mod supervise;
+pub mod filter;
+pub mod scenario;
+pub mod ui;
