@@ -4,7 +4,7 @@
 
 #![expect(unsafe_code, reason = "rdtsc, cpuid and clock_gettime")]
 
-use crate::state::{self, word};
+use crate::state::word;
 use roctop_ring::layout::clock;
 use roctop_ring::map::RingFile;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -80,7 +80,7 @@ fn hsa_time() -> u64 {
 
 /// Takes a calibration sample, the best of five, into the file. Skipped when another thread takes one.
 pub(crate) fn calibrate(file: &RingFile) {
-    if state::word(word::CALIBRATING).swap(1, Ordering::Acquire) != 0 {
+    if word(word::CALIBRATING).swap(1, Ordering::Acquire) != 0 {
         return;
     }
     let mut best = [u64::MAX; clock::WORDS];
@@ -108,7 +108,7 @@ pub(crate) fn calibrate(file: &RingFile) {
             .wrapping_sub(middle(early, late));
     }
     file.calibrate(best);
-    state::word(word::CALIBRATING).store(0, Ordering::Release);
+    word(word::CALIBRATING).store(0, Ordering::Release);
 }
 
 fn middle(a: u64, b: u64) -> u64 {

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "mapping of a file that others write")]
 
-use crate::state::{self, word};
+use crate::state::word;
 use roctop_ring::session::{CONTROL, CONTROL_BYTES, control};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::os::fd::AsRawFd;
@@ -24,7 +24,7 @@ static DEFAULT: Words = {
 /// Maps the session's control file; slow path.
 pub(crate) fn attach(session: &Path) {
     let address = map(session).unwrap_or(&raw const DEFAULT as usize);
-    state::word(word::CONTROL).store(address as u64, Ordering::Release);
+    word(word::CONTROL).store(address as u64, Ordering::Release);
 }
 
 fn map(session: &Path) -> Option<usize> {
@@ -48,7 +48,7 @@ fn map(session: &Path) -> Option<usize> {
 
 #[inline(always)]
 fn load(at: usize) -> u64 {
-    let address = state::word(word::CONTROL).load(Ordering::Relaxed) as usize as *const AtomicU64;
+    let address = word(word::CONTROL).load(Ordering::Relaxed) as usize as *const AtomicU64;
     if address.is_null() {
         return 0;
     }
@@ -60,12 +60,10 @@ fn load(at: usize) -> u64 {
 /// Is this kind of record to be written now? `bit` is one of `roctop_ring::session::wanted`.
 #[inline(always)]
 pub fn is_wanted(bit: u64) -> bool {
-    load(control::RECORDING) != 0
-        && load(control::WANTED) & bit != 0
-        && state::word(word::PAUSED).load(Ordering::Relaxed) == 0
+    load(control::RECORDING) != 0 && load(control::WANTED) & bit != 0 && word(word::PAUSED).load(Ordering::Relaxed) == 0
 }
 
 /// Is recording on, whoever switched it?
 pub(crate) fn is_recording() -> bool {
-    load(control::RECORDING) != 0 && state::word(word::PAUSED).load(Ordering::Relaxed) == 0
+    load(control::RECORDING) != 0 && word(word::PAUSED).load(Ordering::Relaxed) == 0
 }

@@ -65,12 +65,12 @@ pub struct Process {
 /// The process's state, made when it is not there yet; none when this process is not traced. Slow path: keeps errno.
 pub fn ensure() -> Option<&'static Process> {
     loop {
-        match state::word(word::COLLECTOR).load(Ordering::Acquire) {
+        match word(word::COLLECTOR).load(Ordering::Acquire) {
             state::ON => return get(),
             state::COLD => {}
             _ => return None,
         }
-        let lock = state::word(word::LOCK);
+        let lock = word(word::LOCK);
         if lock
             .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
             .is_err()
@@ -78,7 +78,7 @@ pub fn ensure() -> Option<&'static Process> {
             std::thread::yield_now();
             continue;
         }
-        if state::word(word::COLLECTOR).load(Ordering::Acquire) == state::COLD {
+        if word(word::COLLECTOR).load(Ordering::Acquire) == state::COLD {
             start();
         }
         lock.store(0, Ordering::Release);
@@ -88,7 +88,7 @@ pub fn ensure() -> Option<&'static Process> {
 /// The process's state, when it is there.
 #[inline(always)]
 pub fn get() -> Option<&'static Process> {
-    let address = state::word(word::PROCESS).load(Ordering::Acquire) as usize as *const Process;
+    let address = word(word::PROCESS).load(Ordering::Acquire) as usize as *const Process;
     // SAFETY: `start` stored the address of a leaked box; a forked child reads null here until it made its own.
     unsafe { address.as_ref() }
 }
@@ -103,13 +103,13 @@ fn start() {
     };
     control::attach(&process.config.session);
     let process: &'static Process = Box::leak(Box::new(process));
-    state::word(word::PROCESS).store(std::ptr::from_ref(process) as u64, Ordering::Release);
+    word(word::PROCESS).store(std::ptr::from_ref(process) as u64, Ordering::Release);
     if let Some(file) = process.main() {
         clock::calibrate(file);
         set(file, counter::STATE, 1);
     }
     let due = clock::now().wrapping_add(FIRST_CALIBRATION_TICKS);
-    state::word(word::CALIBRATION_DUE).store(due, Ordering::Relaxed);
+    word(word::CALIBRATION_DUE).store(due, Ordering::Relaxed);
     state::switch_on(word::COLLECTOR);
 }
 
@@ -263,9 +263,9 @@ impl Process {
     /// Takes a sample when the last one is long ago; for programs in which no thread of ours runs.
     #[inline]
     pub(crate) fn calibrate_when_due(&self, now: u64) {
-        let due = state::word(word::CALIBRATION_DUE);
+        let due = word(word::CALIBRATION_DUE);
         let at = due.load(Ordering::Relaxed);
-        if now < at || state::word(word::THREAD).load(Ordering::Relaxed) != 0 {
+        if now < at || word(word::THREAD).load(Ordering::Relaxed) != 0 {
             return;
         }
         let step = now
@@ -302,8 +302,8 @@ pub(crate) fn say_off(reason: &str) {
 
 fn spec(ordinal: u32, slots: u64) -> Spec {
     if ordinal == 0 {
-        let mut rings = vec![slots; 1 + FIRST_RINGS];
-        rings[0] = slots * 4;
+        let mut rings = vec![slots * 4];
+        rings.resize(1 + FIRST_RINGS, slots);
         Spec {
             ordinal,
             rings,

@@ -52,6 +52,7 @@ static PAGE: Page = Page([const { AtomicU64::new(0) }; WORDS]);
 /// A word of the page.
 #[inline(always)]
 pub fn word(at: usize) -> &'static AtomicU64 {
+    #[expect(clippy::indexing_slicing, reason = "a remainder by the length")]
     &PAGE.0[at % WORDS]
 }
 

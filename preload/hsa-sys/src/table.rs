@@ -5,6 +5,10 @@
 //! size that it states.
 
 #![expect(unsafe_code, reason = "reads and writes the run-time's tables")]
+#![expect(
+    clippy::missing_transmute_annotations,
+    reason = "the field that is filled says the type, once"
+)]
 
 use crate::abi::{Agent, Dim3, Executable, Packet, Pitched, Pool, Queue, SignalHandle, Span, Status, Symbol};
 use std::ffi::c_void;
@@ -347,9 +351,8 @@ impl Amd {
     /// `table` is the run-time's AMD table.
     pub unsafe fn load(table: Table) -> Option<Self> {
         // SAFETY: by the contract.
-        let layout = AmdLayout {
-            size: unsafe { table.size() },
-        };
+        let size = unsafe { table.size() };
+        let layout = AmdLayout { size };
         let on_engine = match layout.entry(amd_entry::ASYNC_COPY_ON_ENGINE) {
             Some(entry) => Some(load!(table, entry)),
             None => None,

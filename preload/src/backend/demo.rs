@@ -399,14 +399,14 @@ impl Host {
                 agent: gpu as u32 + 1,
                 queue: at as u32 + 1,
                 stream: at as u32 + 1,
-                tid: host.tid(),
+                tid: Host::tid(),
                 ..Dispatch::default()
             };
             let _ = host.work.send(Work::Kernel(record));
         });
     }
 
-    fn tid(&self) -> u32 {
+    fn tid() -> u32 {
         crate::thread::current().map_or(0, crate::thread::Thread::tid)
     }
 
@@ -451,7 +451,7 @@ impl Host {
                 src_agent,
                 dst_agent,
                 stream: at as u32 + 1,
-                tid: host.tid(),
+                tid: Host::tid(),
                 direction: way,
                 engine: engine::SDMA,
                 source: 1,

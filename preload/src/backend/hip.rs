@@ -41,9 +41,9 @@ pub(crate) fn begin() {
         return;
     }
     let Some(process) = process::get() else { return };
-    if state::word(word::HIP_BEGUN).swap(1, Ordering::AcqRel) != 0 {
+    if word(word::HIP_BEGUN).swap(1, Ordering::AcqRel) != 0 {
         // Another thread is at it: its calls and ours are recorded from the same instant on.
-        while state::word(word::HIP).load(Ordering::Acquire) == state::COLD {
+        while word(word::HIP).load(Ordering::Acquire) == state::COLD {
             std::thread::yield_now();
         }
         return;

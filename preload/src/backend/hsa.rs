@@ -87,11 +87,11 @@ pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _
         if table.is_null() || thread::current().is_none() {
             return;
         }
-        if state::word(word::HSA).load(Ordering::Acquire) == state::COLD {
+        if word(word::HSA).load(Ordering::Acquire) == state::COLD {
             // SAFETY: not null, and the run-time's.
             thread::aside(|| install(unsafe { &*table }));
         }
-        if state::word(word::HIP).load(Ordering::Acquire) == state::COLD && super::hip::library().is_some() {
+        if word(word::HIP).load(Ordering::Acquire) == state::COLD && super::hip::library().is_some() {
             super::hip::begin();
         }
     });
@@ -132,7 +132,7 @@ fn install(root: &Root) -> Option<()> {
         layout,
         agents: agent::Agents::new(),
         index: index::Originals::load(core)?,
-        signal: signal::Originals::load(core)?,
+        signal: signal::Originals::load(core),
         frequency: frequency(&core_functions),
     }));
     HSA.store(std::ptr::from_ref(hsa) as u64, Ordering::Release);

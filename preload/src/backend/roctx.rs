@@ -15,7 +15,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 /// Is anything to be recorded? Makes the ring file at first use.
 #[inline]
 fn is_on() -> bool {
-    match state::word(word::COLLECTOR).load(Ordering::Acquire) {
+    match word(word::COLLECTOR).load(Ordering::Acquire) {
         state::ON => true,
         state::OFF => false,
         _ => {
@@ -175,7 +175,7 @@ pub extern "C" fn roctxProfilerResume(tid: u64) -> c_int {
 
 /// The program asks for recording to pause or go on.
 pub(crate) fn pause(on: bool) {
-    if is_on() && state::word(word::PAUSED).swap(u64::from(on), Ordering::AcqRel) != u64::from(on) {
+    if is_on() && word(word::PAUSED).swap(u64::from(on), Ordering::AcqRel) != u64::from(on) {
         collector::switched(!on, 2);
     }
 }

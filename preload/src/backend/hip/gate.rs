@@ -190,7 +190,7 @@ extern "C" fn enter(frame: &mut Frame) -> *const c_void {
 
 #[inline(always)]
 fn is_beginning() -> bool {
-    if state::word(word::HIP).load(Ordering::Relaxed) != state::COLD {
+    if word(word::HIP).load(Ordering::Relaxed) != state::COLD {
         return false;
     }
     wall((), super::begin);

@@ -1,11 +1,7 @@
 //! The exported functions: each loads its index and goes to the gate. Nothing of a call's arguments is touched.
 
 #![expect(unsafe_code, reason = "functions without a signature of their own")]
-#![expect(non_snake_case, reason = "the names are HIP's")]
-#![expect(
-    clippy::missing_safety_doc,
-    reason = "each is the HIP function of its name, with its contract"
-)]
+#![expect(unreachable_pub, reason = "exported by their symbols alone")]
 
 use core::arch::naked_asm;
 

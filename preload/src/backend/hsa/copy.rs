@@ -174,9 +174,8 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
     })
 }
 
-fn end(begun: Begun, status: Status) {
-    match begun {
-        Begun::Not => {}
+fn end(begun: &Begun, status: Status) {
+    match *begun {
         Begun::Watched(sequence) if status != SUCCESS => wall((), || {
             let item = place(sequence);
             item.watch.cancel();
@@ -192,8 +191,8 @@ fn end(begun: Begun, status: Status) {
         }),
         Begun::Proxied(..) => wall((), proxy::watch),
         Begun::Untimed(_) if status != SUCCESS => wall((), uncount),
-        Begun::Watched(_) => {}
-        Begun::Untimed(record) => wall((), || untimed(&record)),
+        Begun::Not | Begun::Watched(_) => {}
+        Begun::Untimed(ref record) => wall((), || untimed(record)),
     }
 }
 
@@ -261,18 +260,17 @@ fn direction(hsa: &Hsa, dst: Agent, src: Agent) -> u16 {
     }
 }
 
-fn linear(hsa: &Hsa, dst: *mut c_void, to: Agent, src: *const c_void, from: Agent, size: usize) -> Option<Request> {
-    Some(Request {
+fn linear(hsa: &Hsa, dst: *mut c_void, to: Agent, src: *const c_void, from: Agent, size: usize) -> Request {
+    Request {
         dst: dst as u64,
         dst_agent: hsa.agents.index(to),
         src: src as u64,
         src_agent: hsa.agents.index(from),
         bytes: size as u64,
         direction: direction(hsa, to, from),
-    })
+    }
 }
 
-#[expect(clippy::too_many_arguments, reason = "the run-time's signature")]
 unsafe extern "C" fn copy(
     dst: *mut c_void,
     to: Agent,
@@ -284,14 +282,13 @@ unsafe extern "C" fn copy(
     signal: SignalHandle,
 ) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
-    let begun = begin(|| linear(hsa, dst, to, src, from, size), signal);
+    let begun = begin(|| Some(linear(hsa, dst, to, src, from, size)), signal);
     // SAFETY: the caller's own arguments.
     let status = unsafe { (hsa.amd.async_copy)(dst, to, src, from, size, count, before, begun.signal(signal)) };
-    end(begun, status);
+    end(&begun, status);
     status
 }
 
-#[expect(clippy::too_many_arguments, reason = "the run-time's signature")]
 unsafe extern "C" fn copy_on_engine(
     dst: *mut c_void,
     to: Agent,
@@ -308,7 +305,7 @@ unsafe extern "C" fn copy_on_engine(
     let Some(original) = hsa.amd.async_copy_on_engine else {
         return 0x1000;
     };
-    let begun = begin(|| linear(hsa, dst, to, src, from, size), signal);
+    let begun = begin(|| Some(linear(hsa, dst, to, src, from, size)), signal);
     // SAFETY: the caller's own arguments.
     let status = unsafe {
         original(
@@ -324,11 +321,10 @@ unsafe extern "C" fn copy_on_engine(
             force,
         )
     };
-    end(begun, status);
+    end(&begun, status);
     status
 }
 
-#[expect(clippy::too_many_arguments, reason = "the run-time's signature")]
 unsafe extern "C" fn copy_rect(
     dst: *const Pitched,
     dst_offset: *const Dim3,
@@ -395,7 +391,7 @@ unsafe extern "C" fn copy_rect(
             begun.signal(signal),
         )
     };
-    end(begun, status);
+    end(&begun, status);
     status
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn last(which: End) {
     );
     if which == End::Shutdown {
         all.clear();
-        state::word(word::HSA).store(state::COLD, Ordering::Release);
+        word(word::HSA).store(state::COLD, Ordering::Release);
         clock::HSA_TIME.store(0, Ordering::Release);
     }
 }
@@ -194,7 +194,7 @@ impl Line {
 
 /// Starts the thread, once a process.
 pub(crate) fn start_thread() {
-    if state::word(word::THREAD).swap(1, Ordering::AcqRel) != 0 {
+    if word(word::THREAD).swap(1, Ordering::AcqRel) != 0 {
         return;
     }
     let _mask = Blocked::all();
@@ -203,7 +203,7 @@ pub(crate) fn start_thread() {
         Ok(handle) => {
             let _ = WORKER.set(handle.thread().clone());
         }
-        Err(_) => state::word(word::THREAD).store(0, Ordering::Release),
+        Err(_) => word(word::THREAD).store(0, Ordering::Release),
     }
 }
 
@@ -254,7 +254,7 @@ fn run() {
     loop {
         std::thread::park_timeout(if proxy::is_pending() { POLL } else { nap });
         let Some(process) = process::get() else { return };
-        if state::word(word::COLLECTOR).load(Ordering::Acquire) == state::OFF {
+        if word(word::COLLECTOR).load(Ordering::Acquire) == state::OFF {
             return;
         }
         let done = match hsa().filter(|_| state::is_on(word::HSA)) {
@@ -272,7 +272,7 @@ fn run() {
         };
         calibration.step(process);
         let is_recording = control::is_recording();
-        if is_recording != was_recording && state::word(word::PAUSED).load(Ordering::Relaxed) == 0 {
+        if is_recording != was_recording && word(word::PAUSED).load(Ordering::Relaxed) == 0 {
             collector::switched(is_recording, 1);
         }
         was_recording = is_recording;

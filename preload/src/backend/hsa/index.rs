@@ -3,6 +3,10 @@
 //! The packets themselves may be handed over by any thread, so the handler's thread says nothing.
 
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
+#![expect(
+    clippy::missing_transmute_annotations,
+    reason = "the field that is filled says the type, once"
+)]
 
 use super::queue::{self, Queue};
 use super::{hook, hsa};

@@ -258,7 +258,6 @@ pub(crate) fn patch(table: Table) {
     );
 }
 
-#[expect(clippy::too_many_arguments, reason = "the run-time's signature")]
 unsafe extern "C" fn create(
     agent: AgentHandle,
     size: u32,

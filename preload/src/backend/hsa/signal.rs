@@ -235,6 +235,7 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 
 fn bucket(handle: SignalHandle) -> &'static [[AtomicU64; 2]; WAYS] {
     let hash = (handle >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    #[expect(clippy::indexing_slicing, reason = "a remainder by the length")]
     &WATCHED[hash as usize % BUCKETS].0
 }
 
@@ -298,7 +299,7 @@ pub(crate) struct Originals {
 }
 
 impl Originals {
-    pub(crate) fn load(table: Table) -> Option<Self> {
+    pub(crate) fn load(table: Table) -> Self {
         macro_rules! all {
             ($entries:expr) => {
                 $entries.map(|entry| {
@@ -307,16 +308,15 @@ impl Originals {
                 })
             };
         }
-        Some(Self {
+        Self {
             store: all!(core_entry::SIGNAL_STORE),
             exchange: all!(core_entry::SIGNAL_EXCHANGE),
             add: all!(core_entry::SIGNAL_ADD),
             cas: all!(core_entry::SIGNAL_CAS),
-        })
+        }
     }
 }
 
-#[expect(clippy::indexing_slicing, reason = "constant indices, checked by the compiler")]
 impl Originals {
     /// Sets a signal of ours.
     pub(crate) fn set(&self, handle: SignalHandle, value: i64) {
@@ -396,10 +396,6 @@ macro_rules! hook_all {
     };
 }
 
-#[expect(
-    clippy::indexing_slicing,
-    reason = "constant indices into constant arrays, checked by the compiler"
-)]
 pub(crate) fn patch(table: Table) {
     hook_all!(table, core_entry::SIGNAL_STORE, store as Store: 0 1 2 3);
     hook_all!(table, core_entry::SIGNAL_EXCHANGE, exchange as Exchange: 0 1 2 3);
