@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 use roctop_ring::layout::{Header, MAJOR, Region, Spec, clock, entry};
-use roctop_ring::reader::{Ended, Reader, Sink, Thread};
+use roctop_ring::reader::{Bytes, Ended, Reader, Sink, Thread};
 use roctop_ring::record::{ApiCall, Dispatch, Domain, Head, Marker, SLOT_WORDS, Slot, TOTALS, decode};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::{EntryWriter, RingWriter};
@@ -178,6 +178,18 @@ fn read<S: Sink>(file: &std::fs::File, mut sink: S) -> u64 {
     reader.poll(Ended::Yes, &mut sink).unwrap().records
 }
 
+/// The reader's floor: the same bytes copied, not looked at.
+fn copy(file: &std::fs::File) -> u64 {
+    let mut buffer = vec![0; 64 * 1024];
+    let (mut at, mut slots) = (0, 0);
+    while let Ok(got @ 1..) = Bytes::read_at(file, at, &mut buffer) {
+        black_box(&buffer);
+        at += got as u64;
+        slots += got as u64 / 64;
+    }
+    slots
+}
+
 type Case<'c> = (&'c str, Box<dyn Fn() -> f64 + 'c>);
 
 /// Least and median of the rounds of each case, interleaved.
@@ -286,6 +298,7 @@ fn main() {
             Box::new(move || timed(|| repeat(|n| traced(ring, entry, black_box(7), n)))),
         ));
     }
+    cases.push(("pread alone, a slot", Box::new(|| timed(|| copy(&file)))));
     cases.push(("read a record", Box::new(|| timed(|| read(&file, Nothing(0))))));
     cases.push((
         "read and decode a record",

@@ -267,7 +267,7 @@ const POLL_TEXT: u64 = 64 << 20;
 /// The most strings that a reader takes from one file.
 pub const MAX_STRINGS: u64 = 1 << 22;
 
-const BATCH_SLOTS: u64 = 1024;
+const BATCH_SLOTS: u64 = 4096;
 /// What finding the owner of a record takes, in slots.
 const OWNER_COST: u64 = 256;
 const BATCH_FACTS: u64 = 1024;

@@ -2,10 +2,11 @@
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use roctop_ring::layout::{Header, Spec, clock};
+use roctop_ring::layout::{Header, Region, Spec, clock, counter};
 use roctop_ring::map::RingFile;
 use roctop_ring::reader::{Ended, Reader, Sink, Thread};
 use roctop_ring::record::{ApiCall, Body, Dispatch, Domain, Head, KernelSymbol, Marker, Slot, decode};
+use roctop_ring::sync::Ordering;
 use std::path::PathBuf;
 
 #[derive(Default)]
@@ -171,4 +172,48 @@ fn open_calls_and_ranges_are_seen_from_outside() {
     claim.entry.close_call(Domain::HSA_CORE, 4, 5);
     assert_eq!(reader.open_work().unwrap().calls.len(), 1);
     assert_eq!(reader.totals().unwrap()[0].ticks, 5);
+}
+
+#[test]
+fn what_is_committed_late_comes_late_and_holds_nothing_up() {
+    let dir = Directory::new("late");
+    let ring = file(&dir, 64);
+    let mut reader = Reader::open(std::fs::File::open(ring.path()).unwrap()).unwrap();
+    let mut seen = Seen::default();
+    // Two other threads have taken a number each and stand still before they commit.
+    let (strings, facts) = (
+        ring.counter(counter::STRINGS).unwrap(),
+        ring.counter(counter::FACTS_USED).unwrap(),
+    );
+    strings.fetch_add(1, Ordering::Relaxed);
+    facts.fetch_add(2, Ordering::Relaxed);
+    assert_eq!(ring.strings().unwrap().add(b"second"), 2);
+    let symbol = KernelSymbol {
+        kernel_object: 2,
+        ..KernelSymbol::default()
+    };
+    assert!(
+        ring.facts()
+            .unwrap()
+            .append(KernelSymbol::head(0, Domain::NONE), &symbol.payload())
+    );
+    reader.poll(Ended::No, &mut seen).unwrap();
+    assert_eq!((seen.strings.len(), seen.facts.len()), (1, 1));
+    // Now they commit.
+    ring.words(Region::StringIndex)[1].store(1 << 63 | 6, Ordering::Release);
+    let slots = ring.words(Region::Facts);
+    for (place, head) in [(1, Head::new(1, 0, 1, 0)), (0, KernelSymbol::head(0, Domain::NONE))] {
+        slots[place * 8].store(head.0, Ordering::Relaxed);
+        reader.poll(Ended::No, &mut seen).unwrap();
+        assert_eq!(seen.facts.len(), 1);
+        slots[place * 8 + 7].store(place as u64 + 1, Ordering::Release);
+    }
+    for _ in 0..2 {
+        reader.poll(Ended::No, &mut seen).unwrap();
+    }
+    assert_eq!(seen.strings, [(2, b"second".to_vec()), (1, b"second".to_vec())]);
+    assert_eq!(
+        seen.facts,
+        [Body::KernelSymbol(symbol), Body::KernelSymbol(KernelSymbol::default())]
+    );
 }
