@@ -329,3 +329,6 @@ impl Condition {
         if holds { Holding::Yes } else { Holding::No }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ use crate::symbol::Symbols;
 use crate::{clock, guest};
 
 const SHORT_NAP_NS: u64 = 20_000;
-const LONG_NAP_NS: u64 = 1_000_000;
+const LONG_NAP_NS: u64 = 400_000;
 const SLOTS: usize = 1024;
 
 /// What a queue is made from.
@@ -76,6 +76,17 @@ pub(crate) struct Context {
     pub(crate) outbox: Outbox,
     /// Names of kernels.
     pub(crate) symbols: Symbols,
+}
+
+impl Context {
+    /// Nothing told, no names known.
+    pub(crate) fn new(process: &'static Process) -> Self {
+        Self {
+            process,
+            outbox: Outbox::new(process),
+            symbols: Symbols::default(),
+        }
+    }
 }
 
 /// What came of looking at a queue.
@@ -234,11 +245,7 @@ impl Engine {
     fn serve(&self, process: &'static Process) {
         // SAFETY: plain system call about the calling thread.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000_usize) };
-        let mut context = Context {
-            process,
-            outbox: Outbox::new(process),
-            symbols: Symbols::default(),
-        };
+        let mut context = Context::new(process);
         let (mut seen, mut queues) = (u64::MAX, Vec::new());
         let mut last_progress = clock::now();
         loop {
@@ -254,7 +261,7 @@ impl Engine {
             if step.progress {
                 last_progress = now;
             }
-            let nap = ((now - last_progress) / 8).clamp(SHORT_NAP_NS, LONG_NAP_NS);
+            let nap = ((now - last_progress) / 16).clamp(SHORT_NAP_NS, LONG_NAP_NS);
             let due = step.wake.saturating_sub(clock::now()).max(1000);
             std::thread::park_timeout(Duration::from_nanos(nap.min(due)));
         }

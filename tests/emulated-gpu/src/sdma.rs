@@ -276,3 +276,6 @@ impl SdmaQueue {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

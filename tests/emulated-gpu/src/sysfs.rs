@@ -58,14 +58,19 @@ fn generate(model: &Model) -> Option<PathBuf> {
     place.is_dir().then_some(place)
 }
 
-/// A directory of this user alone.
+/// A directory of this user alone, in the first temporary place that can be written.
 fn base_directory() -> Option<PathBuf> {
-    let temporary = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     let own = fs::metadata("/proc/self").map_or(0, |metadata| metadata.uid());
-    let base = temporary.join(format!("emulated-gpu-{own}"));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&base).ok()?;
-    let metadata = fs::symlink_metadata(&base).ok()?;
-    (metadata.is_dir() && metadata.uid() == own).then_some(base)
+    let asked = std::env::var_os("TMPDIR").map(PathBuf::from);
+    let places = asked
+        .into_iter()
+        .chain(["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from));
+    places
+        .map(|place| place.join(format!("emulated-gpu-{own}")))
+        .find(|base| {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(base).ok();
+            fs::symlink_metadata(base).is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own)
+        })
 }
 
 fn write(root: &Path, entry: &Entry) -> std::io::Result<()> {

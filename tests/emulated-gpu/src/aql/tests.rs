@@ -1,0 +1,258 @@
+//! A compute queue in plain memory, polled at chosen times.
+
+use std::sync::atomic::AtomicU64;
+
+use super::*;
+use crate::engine::Creation;
+use crate::process;
+
+const PACKETS: usize = 8;
+const KERNEL_NS: u64 = 5000;
+/// A start far enough from zero, and before the real now so that waits end at once.
+const START: u64 = 1_000_000;
+
+/// A signal: kind, value, mailbox, event, begin, end, and what is not looked at.
+type Signal = [AtomicU64; 8];
+
+struct Rig {
+    ring: Vec<AtomicU64>,
+    /// Write index, read index, doorbell.
+    words: Box<[AtomicU64; 3]>,
+    queue: AqlQueue,
+    context: Context,
+}
+
+fn rig() -> Rig {
+    let header = |word: usize| {
+        AtomicU64::new(if word.is_multiple_of(8) {
+            kind::INVALID.into()
+        } else {
+            0
+        })
+    };
+    let ring: Vec<_> = (0..PACKETS * 8).map(header).collect();
+    let words = Box::new([0, 0, u64::MAX].map(AtomicU64::new));
+    let place = words.as_ptr() as u64;
+    let creation = Creation {
+        ring: ring.as_ptr() as u64,
+        write: place,
+        read: place + 8,
+        bytes: PACKETS as u64 * PACKET_BYTES,
+        kind: 2,
+        gpu: 0,
+    };
+    let queue = AqlQueue::new(Address {
+        id: 0,
+        creation,
+        doorbell: place + 16,
+    });
+    Rig {
+        ring,
+        words,
+        queue,
+        context: Context::new(process::open()),
+    }
+}
+
+fn handle(signal: &Signal) -> u64 {
+    signal.as_ptr() as u64
+}
+
+/// The value now, read as the host reads it.
+fn value(signal: &Signal) -> i64 {
+    value_of(handle(signal))
+}
+
+fn times(signal: &Signal) -> (u64, u64) {
+    let at = |offset| guest::read::<u64>(handle(signal) + offset) * clock::NS_PER_TICK;
+    (at(signal::BEGIN), at(signal::END))
+}
+
+fn armed() -> Signal {
+    [1, 1, 0, 0, 0, 0, 0, 0].map(AtomicU64::new)
+}
+
+impl Rig {
+    fn push(&mut self, header: u64, fields: &[(u64, u64)]) {
+        let index = guest::read::<u64>(self.queue.address.creation.write);
+        let packet = self.ring.as_ptr() as u64 + index % PACKETS as u64 * PACKET_BYTES;
+        (0..8).for_each(|word| guest::write(packet + word * 8, 0_u64));
+        for (offset, value) in fields {
+            guest::write(packet + offset, *value);
+        }
+        guest::write(packet, header as u16);
+        guest::write(packet + 2, (header >> 16) as u16);
+        guest::write(self.queue.address.creation.write, index + 1);
+    }
+
+    fn dispatch(&mut self, barrier: u64, signal: &Signal) {
+        self.push(
+            u64::from(kind::DISPATCH) | barrier,
+            &[(4, 0x0001_0001_0040), (12, 0x1_0000_0040), (56, handle(signal))],
+        );
+    }
+
+    fn ring(&self) {
+        guest::write(self.queue.address.doorbell, 0_u64);
+    }
+
+    fn poll(&mut self, now: u64) -> Step {
+        let step = self.queue.poll(&mut self.context, now);
+        self.context.outbox.flush();
+        step
+    }
+
+    fn read(&self) -> u64 {
+        guest::read(self.words.as_ptr() as u64 + 8)
+    }
+}
+
+const BARRIER: u64 = BARRIER_BIT as u64;
+
+#[test]
+fn nothing_runs_before_the_doorbell_and_nothing_ends_before_its_time() {
+    let (mut rig, done) = (rig(), armed());
+    rig.dispatch(BARRIER, &done);
+    assert!(!rig.poll(START).progress);
+    rig.ring();
+    assert_eq!(rig.poll(START).wake, START + KERNEL_NS);
+    assert_eq!((rig.read(), value(&done)), (1, 1));
+    rig.poll(START + KERNEL_NS - 1);
+    assert_eq!(value(&done), 1);
+    rig.poll(START + KERNEL_NS);
+    assert_eq!(value(&done), 0);
+    assert_eq!(times(&done), (START, START + KERNEL_NS));
+}
+
+#[test]
+fn packets_with_the_barrier_bit_run_back_to_back_however_late_the_poller_looks() {
+    let (mut rig, signals) = (rig(), [(); 4].map(|()| armed()));
+    for signal in &signals {
+        rig.dispatch(BARRIER, signal);
+    }
+    rig.ring();
+    rig.poll(START);
+    rig.poll(START + 100 * KERNEL_NS);
+    for (index, signal) in (0..).zip(&signals) {
+        assert_eq!(
+            times(signal),
+            (START + index * KERNEL_NS, START + (index + 1) * KERNEL_NS)
+        );
+    }
+}
+
+#[test]
+fn packets_without_it_overlap_and_the_next_barrier_waits_for_all() {
+    let (mut rig, signals) = (rig(), [(); 3].map(|()| armed()));
+    rig.dispatch(0, &signals[0]);
+    rig.dispatch(0, &signals[1]);
+    rig.dispatch(BARRIER, &signals[2]);
+    rig.ring();
+    rig.poll(START);
+    rig.poll(START + 100 * KERNEL_NS);
+    assert_eq!(times(&signals[0]).0, times(&signals[1]).0);
+    assert_eq!(times(&signals[2]).0, START + KERNEL_NS);
+}
+
+#[test]
+fn a_barrier_and_packet_waits_for_all_and_an_or_packet_for_one() {
+    for (packet, ends_early) in [(kind::BARRIER_AND, false), (kind::BARRIER_OR, true)] {
+        let (mut rig, one, two, done) = (rig(), armed(), armed(), armed());
+        rig.push(
+            packet.into(),
+            &[(8, handle(&one)), (32, handle(&two)), (56, handle(&done))],
+        );
+        rig.ring();
+        rig.poll(START);
+        assert_eq!((rig.read(), value(&done)), (0, 1));
+        guest::write(handle(&one) + signal::VALUE, 0_i64);
+        rig.poll(START + 1);
+        assert_eq!(value(&done), i64::from(!ends_early));
+        guest::write(handle(&two) + signal::VALUE, 0_i64);
+        rig.poll(START + 2);
+        assert_eq!((rig.read(), value(&done)), (1, 0));
+        assert!(times(&done).1 > START + 2, "it ends when it was looked at, not earlier");
+    }
+}
+
+#[test]
+fn a_barrier_waits_for_a_kernel_of_its_own_queue() {
+    let (mut rig, kernel, done) = (rig(), armed(), armed());
+    rig.dispatch(0, &kernel);
+    rig.push(kind::BARRIER_AND.into(), &[(8, handle(&kernel)), (56, handle(&done))]);
+    rig.ring();
+    rig.poll(START);
+    assert_eq!(value(&done), 1);
+    rig.poll(START + KERNEL_NS);
+    rig.poll(START + KERNEL_NS);
+    assert_eq!((value(&kernel), value(&done)), (0, 0));
+}
+
+#[test]
+fn a_value_packet_compares_under_its_mask() {
+    for (condition, wanted, holds) in [
+        (0, 3, true),
+        (0, 4, false),
+        (1, 3, false),
+        (2, 4, true),
+        (3, 3, true),
+        (3, 4, false),
+    ] {
+        let (mut rig, word, done) = (rig(), armed(), armed());
+        guest::write(handle(&word) + signal::VALUE, 0x13_i64);
+        let header = u64::from(BARRIER_VALUE) << 16;
+        let fields = [
+            (8, handle(&word)),
+            (16, wanted),
+            (24, 0xf),
+            (32, condition),
+            (56, handle(&done)),
+        ];
+        rig.push(header | u64::from(kind::VENDOR), &fields);
+        rig.ring();
+        rig.poll(START);
+        assert_eq!(value(&done) == 0, holds, "{condition} {wanted}");
+    }
+}
+
+#[test]
+fn indirect_buffers_are_consumed_and_the_ring_goes_round() {
+    let (mut rig, done) = (rig(), armed());
+    for round in 0..5 {
+        for _ in 0..PACKETS - 1 {
+            rig.push(1 << 16, &[]);
+        }
+        rig.ring();
+        rig.poll(START + round);
+        assert_eq!(rig.read(), (round + 1) * (PACKETS as u64 - 1));
+    }
+    rig.dispatch(BARRIER, &done);
+    rig.poll(2 * START);
+    rig.poll(3 * START);
+    assert_eq!(value(&done), 0);
+    assert!(
+        rig.ring
+            .iter()
+            .step_by(8)
+            .take(PACKETS)
+            .all(|header| header.load(Ordering::Relaxed) as u16 == kind::INVALID.into())
+    );
+}
+
+#[test]
+fn a_packet_whose_header_is_not_written_yet_holds_back_the_ones_behind_it() {
+    let (mut rig, first, second) = (rig(), armed(), armed());
+    rig.push(
+        kind::INVALID.into(),
+        &[(4, 0x0001_0001_0040), (12, 0x1_0000_0040), (56, handle(&first))],
+    );
+    rig.dispatch(BARRIER, &second);
+    rig.ring();
+    rig.poll(START);
+    assert_eq!(rig.read(), 0);
+    guest::write(rig.queue.address.creation.ring, u16::from(kind::DISPATCH));
+    rig.poll(2 * START);
+    rig.poll(3 * START);
+    assert_eq!((value(&first), value(&second)), (0, 0));
+    assert_eq!(times(&first).0, 2 * START);
+}
