@@ -33,15 +33,16 @@ pub(crate) unsafe extern "C" fn handler(
     // SAFETY: the context is the queue that `intercept` registered; it lives for ever.
     let queue = unsafe { &*context.cast::<Queue>() };
     let is_rewritten = wall(false, || {
-        if !state::is_on(word::HSA) || packets.is_null() {
-            return false;
-        }
+        let is_on = state::is_on(word::HSA) && !packets.is_null();
         // SAFETY: the run-time passes `count` packets of 64 bytes.
-        rewrite(
-            queue,
-            unsafe { std::slice::from_raw_parts(packets, count as usize) },
-            index,
-        )
+        let is_rewritten =
+            is_on && rewrite(queue, unsafe { std::slice::from_raw_parts(packets, count as usize) }, index);
+        if is_on {
+            // SAFETY: `out` is used under the queue's lock alone.
+            let handed = if is_rewritten { unsafe { (*queue.out.get()).len() as u64 } } else { count };
+            queue.hand_over(handed);
+        }
+        is_rewritten
     });
     if is_rewritten {
         // SAFETY: `out` is used under the queue's lock alone, which the run-time holds around this call.
@@ -127,6 +128,8 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
     // SAFETY: the slot is free, so only this handler uses its record.
     unsafe { side.record.get().write(record) };
     queue.submitted(Some(sequence), &record);
+    let position = queue.written.load(Ordering::Relaxed) + out.len() as u64;
+    side.position.store(position, Ordering::Relaxed);
     let mut copy = *packet;
     let behind = watch(queue, side, sequence, &mut copy);
     // Release: the harvester that sees the head sees the slot; and the slot is seen before the packet is.

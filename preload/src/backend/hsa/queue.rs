@@ -24,6 +24,7 @@ use roctop_ring::writer::Words;
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicI64;
+use std::time::{Duration, Instant};
 
 /// What a packet's maker noted: correlation id, and thread | stream << 32.
 struct Launch([AtomicU64; 2]);
@@ -32,6 +33,8 @@ struct Launch([AtomicU64; 2]);
 pub(crate) struct Side {
     pub(crate) watch: Watch,
     pub(crate) record: UnsafeCell<Dispatch>,
+    /// Index of its packet in the hardware's queue.
+    pub(crate) position: AtomicU64,
 }
 
 // SAFETY: the handler writes a record before it publishes the slot, under the queue's lock; the harvester reads it
@@ -59,6 +62,11 @@ pub(crate) struct Queue {
     pub(crate) head: AtomicU64,
     /// Slots ever harvested.
     pub(crate) tail: AtomicU64,
+    /// Packets handed to the hardware, and how many may be before its queue could be full.
+    pub(crate) written: AtomicU64,
+    room: AtomicU64,
+    /// Packets that the hardware's queue holds.
+    size: u64,
     /// What the handler hands to the hardware; only under the queue's own lock.
     pub(crate) out: UnsafeCell<Vec<Packet>>,
     words: Option<Words<'static>>,
@@ -147,6 +155,50 @@ impl Queue {
         }
     }
 
+    /// Counts `count` packets that go to the hardware now, after waiting until its queue has room for them.
+    ///
+    /// The run-time's proxy takes packets without end, where a plain queue makes the program wait while it is full; up to
+    /// ROCr 5.7 it aborts when two packets find the hardware's queue full (`overflow_`, intercept_queue.cpp). So the
+    /// program waits here, as it would without roctop. Only the handler calls this, under the queue's lock.
+    #[inline]
+    pub(crate) fn hand_over(&self, count: u64) {
+        let written = self.written.load(Ordering::Relaxed);
+        if written + count > self.room.load(Ordering::Relaxed) {
+            self.wait_for_room(written + count);
+        }
+        self.written.store(written + count, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn wait_for_room(&self, needed: u64) {
+        let _errno = Errno::keep();
+        let mut seen = self.tail.load(Ordering::Acquire);
+        let mut since = Instant::now();
+        loop {
+            let tail = self.tail.load(Ordering::Acquire);
+            if let Some(last) = tail.checked_sub(1).and_then(|sequence| self.side(sequence)) {
+                // All packets up to that of a completed dispatch have left the hardware's queue.
+                let room = last.position.load(Ordering::Acquire) + 1 + self.size.saturating_sub(MARGIN);
+                self.room.store(room, Ordering::Relaxed);
+                if needed <= room {
+                    return;
+                }
+            }
+            if tail == self.head.load(Ordering::Relaxed) {
+                // Nothing timed is in flight: what fills the queue is not known, the proxy has to see to it.
+                return;
+            }
+            if tail != seen {
+                (seen, since) = (tail, Instant::now());
+            }
+            let oldest_is_done = self.side(tail).is_some_and(|side| side.watch.look().is_some());
+            if oldest_is_done && since.elapsed() > HARVESTER_IS_GONE {
+                return;
+            }
+            std::thread::sleep(ROOM_NAP);
+        }
+    }
+
     fn tell(&self, process: &Process, handle: *const HsaQueue, event: u32) {
         // SAFETY: the queue exists: it was just created, or its destruction has not begun.
         let queue = unsafe { &*handle };
@@ -184,6 +236,12 @@ fn add(words: Words<'static>, at: usize) {
     }
 }
 
+/// Places of the hardware's queue that are kept free.
+const MARGIN: u64 = 64;
+/// The nap while the program waits for room.
+const ROOM_NAP: Duration = Duration::from_micros(50);
+/// A completed dispatch that nobody takes for so long: there is no harvesting thread.
+const HARVESTER_IS_GONE: Duration = Duration::from_secs(1);
 const PLACES: usize = 1024;
 /// Queues by handle.
 static QUEUES: [[AtomicU64; 2]; PLACES] = [const { [const { AtomicU64::new(0) }; 2] }; PLACES];
@@ -329,6 +387,9 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
         memory,
         head: AtomicU64::new(0),
         tail: AtomicU64::new(0),
+        written: AtomicU64::new(0),
+        room: AtomicU64::new((size as u64).saturating_sub(MARGIN)),
+        size: size as u64,
         out: UnsafeCell::new(Vec::with_capacity(64)),
         words: claim_words(process, id),
     }));
@@ -388,6 +449,7 @@ fn memory(hsa: &Hsa, agent: Agent, size: usize) -> Option<Memory> {
         .map(|_| Side {
             watch: Watch::new(),
             record: UnsafeCell::default(),
+            position: AtomicU64::new(0),
         })
         .collect();
     let launches: Vec<Launch> = (0..slots).map(|_| Launch([const { AtomicU64::new(0) }; 2])).collect();
