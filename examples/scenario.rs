@@ -13,10 +13,15 @@ use roctop::ui::{Effect, Flow};
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().unwrap_or_else(|| "tests/scenarios/training.toml".into());
+    let path = arguments
+        .next()
+        .unwrap_or_else(|| "tests/scenarios/training.toml".into());
     let start: u64 = arguments.next().map_or(Ok(0), |text| text.parse())?;
     let scenario = Scenario::parse(&std::fs::read_to_string(path)?)?;
-    let options = Options { title: scenario.title.clone(), ..Options::default() };
+    let options = Options {
+        title: scenario.title.clone(),
+        ..Options::default()
+    };
     let store = Arc::new(Mutex::new(Store::new(options)));
     let (told, begun) = (store.clone(), Instant::now());
     std::thread::spawn(move || {

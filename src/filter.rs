@@ -94,7 +94,9 @@ fn contains_caseless(text: &str, lower: &str) -> bool {
 
 fn matches_glob(glob: &str, text: &str) -> bool {
     let mut parts = glob.split('*');
-    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or("")) else { return false };
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or("")) else {
+        return false;
+    };
     let mut parts = parts.peekable();
     if parts.peek().is_none() {
         return rest.is_empty();
@@ -147,7 +149,10 @@ impl Filter {
     /// Reads a filter; an empty one lets all pass.
     pub fn parse(source: &str) -> Result<Self, Error> {
         let expr = parse::parse(source)?;
-        Ok(Self { source: source.trim().to_string(), expr })
+        Ok(Self {
+            source: source.trim().to_string(),
+            expr,
+        })
     }
 
     /// Whether it lets all pass.
@@ -176,7 +181,11 @@ impl Subject for &str {
         test(self)
     }
     fn value(&self, field: Field) -> Value<'_> {
-        if field == Field::Name { Value::Text(self) } else { Value::None }
+        if field == Field::Name {
+            Value::Text(self)
+        } else {
+            Value::None
+        }
     }
 }
 
@@ -252,7 +261,9 @@ mod tests {
     }
 
     fn passes(source: &str) -> bool {
-        Filter::parse(source).unwrap_or_else(|e| panic!("{source}: {e:?}")).accepts(&Kernel)
+        Filter::parse(source)
+            .unwrap_or_else(|e| panic!("{source}: {e:?}"))
+            .accepts(&Kernel)
     }
 
     #[test]
@@ -289,8 +300,20 @@ mod tests {
             assert!(passes(yes), "{yes}");
         }
         for no in [
-            "GEMM", "memset", "!gemm", "stream=4", "dur>5ms", "dur<1ms", "!~Gemm", "dir=d*", "gemm & memset", "total<1%",
-            "!dur>1ms", "stream!=3", "calls>100", "(gemm | memset) stream=2",
+            "GEMM",
+            "memset",
+            "!gemm",
+            "stream=4",
+            "dur>5ms",
+            "dur<1ms",
+            "!~Gemm",
+            "dir=d*",
+            "gemm & memset",
+            "total<1%",
+            "!dur>1ms",
+            "stream!=3",
+            "calls>100",
+            "(gemm | memset) stream=2",
         ] {
             assert!(!passes(no), "{no}");
         }

@@ -25,8 +25,8 @@ pub use self::snapshot::{Mode, Snapshot, Totals, Values};
 
 use self::fast::FastMap;
 use self::output::Output;
-use self::snapshot::{AgentRow, ApiRow, KernelRow, MarkerRow, ProcessRow, Said, ThreadRow};
-use self::table::{Tables, is_untimed};
+use self::snapshot::{AgentRow, ApiRow, KernelRow, ProcessRow, Said, ThreadRow};
+use self::table::{MarkerStat, Tables, is_untimed};
 use self::union::Union;
 use crate::item::{
     AgentId, AgentKind, ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, OperationId, Process,
@@ -129,7 +129,10 @@ impl Store {
             Item::Stream(stream) => Arc::make_mut(&mut self.names).put_stream(stream.clone()),
             Item::Thread(thread) => Arc::make_mut(&mut self.names).put_thread(thread.clone()),
             Item::Operation(operation) => Arc::make_mut(&mut self.names).put_operation(operation.clone()),
-            Item::Text(id, text) => Arc::make_mut(&mut self.names).put_text(*id, text.clone()),
+            Item::Text(id, text) => {
+                self.tables.text(*id, text);
+                Arc::make_mut(&mut self.names).put_text(*id, text.clone());
+            }
             Item::Api(call) => self.call(call),
             Item::Dispatch(dispatch) => self.dispatch(dispatch),
             Item::Copy(copy) => self.copy(copy),
@@ -381,6 +384,9 @@ impl Store {
     }
 
     fn rate(&self) -> f64 {
+        if self.ended().is_some() {
+            return 0.0;
+        }
         match (self.samples.front(), self.samples.back()) {
             (Some(old), Some(new)) if new.0 > old.0 => (new.1 - old.1) as f64 * 1e9 / (new.0 - old.0) as f64,
             _ => 0.0,
@@ -498,22 +504,13 @@ impl Store {
         }
     }
 
-    fn marker_rows(&mut self) -> Vec<MarkerRow> {
-        let rows = self.tables.markers.iter_mut().map(|(&id, numbers)| {
-            numbers.stat.refresh();
-            MarkerRow {
-                id: Some(id),
-                numbers: numbers.clone(),
-            }
+    fn marker_rows(&mut self) -> Vec<MarkerStat> {
+        let used = self.tables.markers.iter_mut().filter(|row| row.stat.calls > 0);
+        let rows = used.map(|row| {
+            row.stat.refresh();
+            row.clone()
         });
-        let mut rows: Vec<MarkerRow> = rows.collect();
-        if self.tables.other_markers.stat.calls > 0 {
-            rows.push(MarkerRow {
-                id: None,
-                numbers: self.tables.other_markers.clone(),
-            });
-        }
-        rows
+        rows.collect()
     }
 
     fn agent_rows(&self) -> Vec<AgentRow> {

@@ -265,7 +265,11 @@ impl<'a> Maker<'a> {
                 text: said.as_str().into(),
             }));
         }
-        let host = Agent { name: "AMD EPYC".into(), kind: AgentKind::Cpu, ..Agent::default() };
+        let host = Agent {
+            name: "AMD EPYC".into(),
+            kind: AgentKind::Cpu,
+            ..Agent::default()
+        };
         self.facts.push(Item::Agent(host));
         for (number, gpu) in text.gpus.iter().enumerate() {
             self.facts.push(Item::Agent(Agent {
@@ -283,15 +287,34 @@ impl<'a> Maker<'a> {
         }
         self.tell_kernels();
         for (id, thread) in text.threads.iter().enumerate() {
-            let (id, process, name) = (ThreadId(id as u32), ProcessId(thread.process), thread.name.as_str().into());
-            self.facts.push(Item::Thread(Thread { id, process, tid: thread.tid, name }));
+            let (id, process, name) = (
+                ThreadId(id as u32),
+                ProcessId(thread.process),
+                thread.name.as_str().into(),
+            );
+            self.facts.push(Item::Thread(Thread {
+                id,
+                process,
+                tid: thread.tid,
+                name,
+            }));
         }
         for (id, work) in text.work.iter().enumerate() {
             let process = self.process_of(&work.thread);
             let agent = AgentId(work.gpu + 1);
-            self.facts.push(Item::Queue(Queue { id: QueueId(id as u32), process, number: id as u32 + 1, agent }));
+            self.facts.push(Item::Queue(Queue {
+                id: QueueId(id as u32),
+                process,
+                number: id as u32 + 1,
+                agent,
+            }));
             let (id, name) = (StreamId(id as u32), "".into());
-            self.facts.push(Item::Stream(Stream { id, process, number: work.stream, name }));
+            self.facts.push(Item::Stream(Stream {
+                id,
+                process,
+                number: work.stream,
+                name,
+            }));
         }
     }
 
@@ -299,22 +322,41 @@ impl<'a> Maker<'a> {
         for (id, kernel) in self.text.kernels.iter().enumerate() {
             self.facts.push(Item::Kernel(Kernel {
                 id: KernelId(id as u32),
-                mangled: if kernel.mangled.is_empty() { &kernel.name } else { &kernel.mangled }.as_str().into(),
+                mangled: if kernel.mangled.is_empty() {
+                    &kernel.name
+                } else {
+                    &kernel.mangled
+                }
+                .as_str()
+                .into(),
                 name: kernel.name.as_str().into(),
                 symbol: id as u32 + 1,
                 group_size: kernel.lds,
-                registers: (kernel.vgpr > 0).then_some(Registers { vgpr: kernel.vgpr, agpr: 0, sgpr: 104 }),
+                registers: (kernel.vgpr > 0).then_some(Registers {
+                    vgpr: kernel.vgpr,
+                    agpr: 0,
+                    sgpr: 104,
+                }),
                 internal: kernel.internal,
             }));
         }
     }
 
     fn thread(&self, name: &str) -> usize {
-        self.text.threads.iter().position(|thread| thread.name == name).unwrap_or(0)
+        self.text
+            .threads
+            .iter()
+            .position(|thread| thread.name == name)
+            .unwrap_or(0)
     }
 
     fn process_of(&self, thread: &str) -> ProcessId {
-        ProcessId(self.text.threads.get(self.thread(thread)).map_or(0, |thread| thread.process))
+        ProcessId(
+            self.text
+                .threads
+                .get(self.thread(thread))
+                .map_or(0, |thread| thread.process),
+        )
     }
 
     fn operation(&mut self, name: &str) -> OperationId {
@@ -324,7 +366,11 @@ impl<'a> Maker<'a> {
         let id = OperationId(self.operations.len() as u32);
         self.operations.push(name.into());
         let domain = if name.starts_with("hsa") { 3 } else { 1 };
-        self.facts.push(Item::Operation(Operation { id, domain, name: name.into() }));
+        self.facts.push(Item::Operation(Operation {
+            id,
+            domain,
+            name: name.into(),
+        }));
         id
     }
 
@@ -352,7 +398,10 @@ impl<'a> Maker<'a> {
     /// A call on a thread from `at` on (later when the thread is busy); its span and correlation id.
     fn call(&mut self, thread: usize, name: &str, at: Nanos, nanos: u64, status: i32) -> (Span, u64) {
         let begin = at.max(self.calling[thread]);
-        let span = Span { begin, end: begin + nanos };
+        let span = Span {
+            begin,
+            end: begin + nanos,
+        };
         self.calling[thread] = span.end + 300;
         self.correlation += 1;
         let operation = self.operation(name);
@@ -386,7 +435,10 @@ impl<'a> Maker<'a> {
         }
         for range in &text.ranges {
             let id = self.text_id(range.text.replace("{step}", &step.to_string()));
-            let span = Span { begin: begin + range.at.0, end: begin + range.at.0 + range.dur.0 };
+            let span = Span {
+                begin: begin + range.at.0,
+                end: begin + range.at.0 + range.dur.0,
+            };
             self.correlation += 1;
             let marker = Marker {
                 process: self.process_of(&range.thread),
@@ -397,17 +449,33 @@ impl<'a> Maker<'a> {
                 level: range.level,
                 range_id: 0,
             };
-            self.timed.push((span.end, if range.dur.0 == 0 { Item::Mark(marker) } else { Item::Range(marker) }));
+            self.timed.push((
+                span.end,
+                if range.dur.0 == 0 {
+                    Item::Mark(marker)
+                } else {
+                    Item::Range(marker)
+                },
+            ));
         }
         let end = begin + text.step.0;
         for line in &text.print {
             let loss = 2.4 + 1.0 / f64::from(step + 1);
-            let line = line.replace("{step}", &step.to_string()).replace("{loss}", &format!("{loss:.4}"));
+            let line = line
+                .replace("{step}", &step.to_string())
+                .replace("{loss}", &format!("{loss:.4}"));
             self.timed.push((end, Item::Output(format!("{line}\n").into_bytes())));
         }
         if text.lost > 0 {
             let (reason, records) = (LossReason::Overwritten, text.lost * u64::from(step + 1));
-            self.timed.push((end, Item::Lost { process: ProcessId(0), reason, records }));
+            self.timed.push((
+                end,
+                Item::Lost {
+                    process: ProcessId(0),
+                    reason,
+                    records,
+                },
+            ));
         }
     }
 
@@ -427,16 +495,29 @@ impl<'a> Maker<'a> {
                 out.push((at, item));
                 continue;
             }
-            let cut = |span: Span| Span { begin: span.begin, end: 0 };
+            let cut = |span: Span| Span {
+                begin: span.begin,
+                end: 0,
+            };
             match item {
                 Item::Api(call) if call.span.begin <= until => {
-                    open.calls.push(ApiCall { span: cut(call.span), status: None, ..call });
+                    open.calls.push(ApiCall {
+                        span: cut(call.span),
+                        status: None,
+                        ..call
+                    });
                 }
                 Item::Range(range) if range.span.begin <= until => {
-                    open.ranges.push(Marker { span: cut(range.span), ..range });
+                    open.ranges.push(Marker {
+                        span: cut(range.span),
+                        ..range
+                    });
                 }
                 Item::Dispatch(dispatch) if dispatch.submit <= until => {
-                    open.dispatches.push(crate::item::Dispatch { span: Span::default(), ..dispatch });
+                    open.dispatches.push(crate::item::Dispatch {
+                        span: Span::default(),
+                        ..dispatch
+                    });
                 }
                 _ => {}
             }
@@ -449,7 +530,16 @@ impl<'a> Maker<'a> {
             _ => Exit::Unknown,
         };
         let processes = self.text.processes.len() as u32;
-        out.extend((0..processes).map(|id| (until, Item::Ended { process: ProcessId(id), exit, at: until })));
+        out.extend((0..processes).map(|id| {
+            (
+                until,
+                Item::Ended {
+                    process: ProcessId(id),
+                    exit,
+                    at: until,
+                },
+            )
+        }));
         out
     }
 }

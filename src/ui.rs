@@ -243,9 +243,17 @@ impl Ui {
     pub fn new(mode: Mode) -> Self {
         let time = match mode {
             Mode::Live => Time::default(),
-            Mode::Replay => Time { fits: true, follows: false, ..Time::default() },
+            Mode::Replay => Time {
+                fits: true,
+                follows: false,
+                ..Time::default()
+            },
         };
-        Self { time, logarithmic: true, ..Self::default() }
+        Self {
+            time,
+            logarithmic: true,
+            ..Self::default()
+        }
     }
 
     /// The snapshot on screen.
@@ -278,8 +286,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     let size = Size::of(area.width, area.height);
     if size == Size::Tiny {
         let (_, word, _) = header::state(ui, latest);
-        let text =
-            format!("roctop {word} {} records: {}x{} is too small", snap.values.totals.records(), area.width, area.height);
+        let text = format!("roctop: {word}, {}x{} is too small", area.width, area.height);
         canvas.say(area.x, area.y, &text, area.width, Role::Text);
         return;
     }
@@ -291,6 +298,15 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     tab::draw(&mut canvas, body, &scene, size);
     footer::draw(&mut canvas, foot, &scene, size);
     if let Some(shown) = ui.popup {
-        popup::draw(&mut canvas, Rect { y: head.bottom(), height: rest.height, ..area }, &scene, shown);
+        popup::draw(
+            &mut canvas,
+            Rect {
+                y: head.bottom(),
+                height: rest.height,
+                ..area
+            },
+            &scene,
+            shown,
+        );
     }
 }

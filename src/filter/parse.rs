@@ -9,7 +9,11 @@ const DEEPEST: usize = 64;
 
 /// Reads a filter; none for one that says nothing.
 pub(super) fn parse(source: &str) -> Result<Option<Expr>, Error> {
-    let mut parser = Parser { chars: source.chars().collect(), at: 0, depth: 0 };
+    let mut parser = Parser {
+        chars: source.chars().collect(),
+        at: 0,
+        depth: 0,
+    };
     parser.space();
     if parser.peek().is_none() {
         return Ok(None);
@@ -53,7 +57,11 @@ impl Parser {
             self.at += 1;
             parts.push(self.and()?);
         }
-        Ok(if parts.len() == 1 { parts.remove(0) } else { Expr::Or(parts) })
+        Ok(if parts.len() == 1 {
+            parts.remove(0)
+        } else {
+            Expr::Or(parts)
+        })
     }
 
     fn and(&mut self) -> Result<Expr, Error> {
@@ -69,7 +77,11 @@ impl Parser {
             self.space();
             parts.push(self.unary()?);
         }
-        Ok(if parts.len() == 1 { parts.remove(0) } else { Expr::And(parts) })
+        Ok(if parts.len() == 1 {
+            parts.remove(0)
+        } else {
+            Expr::And(parts)
+        })
     }
 
     fn unary(&mut self) -> Result<Expr, Error> {
@@ -164,11 +176,17 @@ impl Parser {
             return match operator {
                 "~" | "!~" => Ok(Expr::Text(field, vec![self.bare_regex()?], negated)),
                 "=" | "!=" => Ok(Expr::Text(field, self.texts()?, negated)),
-                _ => Err(error_at(operator_at, format!("{} is a text: use = != ~ !~", field.word()))),
+                _ => Err(error_at(
+                    operator_at,
+                    format!("{} is a text: use = != ~ !~", field.word()),
+                )),
             };
         }
         if operator.ends_with('~') {
-            return Err(error_at(operator_at, format!("{} is a number: use = != < > <= >=", field.word())));
+            return Err(error_at(
+                operator_at,
+                format!("{} is a number: use = != < > <= >=", field.word()),
+            ));
         }
         let begin = self.at;
         let value = self.run();
@@ -204,7 +222,10 @@ impl Parser {
     /// Characters to the next blank or operator between terms.
     fn run(&mut self) -> String {
         let begin = self.at;
-        while self.peek().is_some_and(|c| !c.is_whitespace() && !matches!(c, '&' | '|' | '(' | ')')) {
+        while self
+            .peek()
+            .is_some_and(|c| !c.is_whitespace() && !matches!(c, '&' | '|' | '(' | ')'))
+        {
             self.at += 1;
         }
         self.chars[begin..self.at].iter().collect()
@@ -264,11 +285,17 @@ impl Parser {
 }
 
 fn error_at(column: usize, message: impl Into<String>) -> Error {
-    Error { column, message: message.into() }
+    Error {
+        column,
+        message: message.into(),
+    }
 }
 
 fn regex(source: &str, caseless: bool, column: usize) -> Result<Text, Error> {
-    let built = RegexBuilder::new(source).case_insensitive(caseless).size_limit(1 << 20).build();
+    let built = RegexBuilder::new(source)
+        .case_insensitive(caseless)
+        .size_limit(1 << 20)
+        .build();
     built.map(Text::Regex).map_err(|error| {
         let text = error.to_string();
         let last = text.lines().last().unwrap_or("").trim().trim_start_matches("error: ");
@@ -292,9 +319,17 @@ fn range(field: Field, operator: &str, part: &str, column: usize) -> Result<(Bou
     let (low, high, percent) = match part.find("..").filter(|_| equal) {
         Some(at) => {
             let (left, right) = (&part[..at], &part[at + 2..]);
-            let low = if left.is_empty() { (f64::NEG_INFINITY, false) } else { number(field, left, column)? };
+            let low = if left.is_empty() {
+                (f64::NEG_INFINITY, false)
+            } else {
+                number(field, left, column)?
+            };
             let right_column = column + left.chars().count() + 2;
-            let high = if right.is_empty() { (f64::INFINITY, false) } else { number(field, right, right_column)? };
+            let high = if right.is_empty() {
+                (f64::INFINITY, false)
+            } else {
+                number(field, right, right_column)?
+            };
             (low.0, high.0, low.1 || high.1)
         }
         None => {
@@ -307,14 +342,25 @@ fn range(field: Field, operator: &str, part: &str, column: usize) -> Result<(Bou
         }
     };
     let strict = operator == "<" || operator == ">";
-    Ok((Bounds { low, low_included: !strict, high, high_included: !strict }, percent))
+    Ok((
+        Bounds {
+            low,
+            low_included: !strict,
+            high,
+            high_included: !strict,
+        },
+        percent,
+    ))
 }
 
 /// A number with its unit, in base units, and whether that unit was per cent.
 fn number(field: Field, text: &str, column: usize) -> Result<(f64, bool), Error> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
-    let value: f64 =
-        text[..digits].parse().map_err(|_| error_at(column, format!("expected {}", expected(field))))?;
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-')
+        .unwrap_or(text.len());
+    let value: f64 = text[..digits]
+        .parse()
+        .map_err(|_| error_at(column, format!("expected {}", expected(field))))?;
     let unit = &text[digits..];
     let wrong = || error_at(column + digits, format!("unit {unit:?}: expected {}", expected(field)));
     if unit == "%" && matches!(field, Field::Total) {
@@ -355,5 +401,9 @@ fn size(unit: &str) -> Option<f64> {
         "T" => 4,
         _ => return None,
     };
-    Some(if unit.contains('i') { 1024f64.powi(letter) } else { 1000f64.powi(letter) })
+    Some(if unit.contains('i') {
+        1024f64.powi(letter)
+    } else {
+        1000f64.powi(letter)
+    })
 }

@@ -91,6 +91,9 @@ fn thin_templates(name: &str) -> String {
             }
             '>' => {
                 if depth == 1 || depth == 2 || depth == 0 {
+                    while depth == 1 && out.ends_with(' ') {
+                        out.pop();
+                    }
                     out.push('>');
                 }
                 depth = depth.saturating_sub(1);
@@ -164,7 +167,7 @@ mod tests {
             ("void saxpy(float*, float const*, int)", "saxpy"),
             (
                 "void at::native::elementwise_kernel<4, at::native::gpu_kernel_impl<at::Gelu<float> > >(int, T)",
-                "elementwise_kernel<4, gpu_kernel_impl<…> >",
+                "elementwise_kernel<4, gpu_kernel_impl<…>>",
             ),
             (
                 "void (anonymous namespace)::softmax<float, 128>(float*)",

@@ -6,9 +6,7 @@ use super::lane::{Lane, LaneKey};
 use super::names::Names;
 use super::stat::Stat;
 use super::table::{Cell, CopyStat, KernelStat, MarkerStat, Shape, ThreadStat};
-use crate::item::{
-    AgentId, Exit, KernelId, LossReason, Nanos, Open, OperationId, Process, ProcessId, TextId, ThreadId,
-};
+use crate::item::{AgentId, Exit, KernelId, LossReason, Nanos, Open, OperationId, Process, ProcessId, ThreadId};
 
 /// Where the items come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,15 +49,6 @@ pub struct ThreadRow {
     pub id: ThreadId,
     /// Numbers.
     pub numbers: ThreadStat,
-}
-
-/// A row by marker text.
-#[derive(Clone, Debug, Default)]
-pub struct MarkerRow {
-    /// Which; none for all texts beyond the bound.
-    pub id: Option<TextId>,
-    /// Numbers.
-    pub numbers: MarkerStat,
 }
 
 /// A row by agent.
@@ -157,8 +146,8 @@ pub struct Values {
     pub api: Vec<ApiRow>,
     /// By thread, unsorted.
     pub threads: Vec<ThreadRow>,
-    /// By marker text, unsorted.
-    pub markers: Vec<MarkerRow>,
+    /// By pattern of the markers' texts, unsorted.
+    pub markers: Vec<MarkerStat>,
     /// By GPU.
     pub agents: Vec<AgentRow>,
     /// By process.

@@ -124,8 +124,8 @@ impl Stat {
         };
     }
 
-    /// Counts in `bins` bins from the least to the greatest value, by equal ratio when `logarithmic` and else by equal
-    /// difference: (lower edge, count).
+    /// Counts in `bins` bins from the least value on, by equal ratio when `logarithmic` and else by equal difference:
+    /// (lower edge, count). The last bin holds all above the 99th percentile, so that one outlier leaves room.
     pub fn bins(&self, bins: usize, logarithmic: bool) -> Vec<(u64, u64)> {
         let Some(histogram) = &self.histogram else {
             return Vec::new();
@@ -134,8 +134,13 @@ impl Stat {
             return Vec::new();
         }
         let (low, high) = (self.min.max(1) as f64, (self.max.max(1) as f64) * 1.000_001);
+        let inner = bins.saturating_sub(1).max(1);
+        let high = self
+            .quantiles
+            .p99
+            .map_or(high, |p99| (p99 as f64 * 1.02).clamp(low, high));
         let edge = |i: usize| {
-            let part = i as f64 / bins as f64;
+            let part = i as f64 / inner as f64;
             if logarithmic {
                 low * (high / low).powf(part)
             } else {
@@ -144,7 +149,7 @@ impl Stat {
         };
         let mut out: Vec<(u64, u64)> = (0..bins).map(|i| (edge(i) as u64, 0)).collect();
         for step in histogram.iter_recorded() {
-            let value = (step.value_iterated_to() as f64).clamp(low, high);
+            let value = (step.value_iterated_to() as f64).max(low);
             let at = out.partition_point(|&(edge, _)| edge as f64 <= value).saturating_sub(1);
             out[at].1 += step.count_since_last_iteration();
         }

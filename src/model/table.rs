@@ -210,9 +210,15 @@ pub struct ThreadStat {
     pub blocked: u64,
 }
 
-/// A marker's numbers.
+/// Numbers of the markers whose texts differ in digits only.
 #[derive(Clone, Debug, Default)]
 pub struct MarkerStat {
+    /// The text, `#` for each run of digits.
+    pub pattern: Arc<str>,
+    /// The latest text.
+    pub text: TextId,
+    /// Whether there was more than one text.
+    pub differs: bool,
     /// Durations of ranges.
     pub stat: Stat,
     /// How many were marks.
@@ -233,16 +239,17 @@ pub struct Tables {
     pub api: Vec<ApiStat>,
     /// By thread.
     pub threads: Vec<ThreadStat>,
-    /// By text.
-    pub markers: HashMap<TextId, MarkerStat>,
-    /// Texts beyond the bound, together.
-    pub other_markers: MarkerStat,
+    /// By pattern of the text; those beyond the bound share the last.
+    pub markers: Vec<MarkerStat>,
+    patterns: HashMap<Arc<str>, u32>,
+    /// Pattern of each text.
+    text_patterns: Vec<u32>,
     /// Distinct geometries.
     pub shapes: Vec<Shape>,
     shape_ids: FastMap<Shape, u32>,
 }
 
-/// The most texts that have a row of their own.
+/// The most patterns that have a row of their own.
 const MOST_MARKERS: usize = 4096;
 const MOST_CELLS: usize = 256;
 const MOST_SHAPES: usize = 1 << 16;
@@ -366,18 +373,59 @@ impl Tables {
         }
     }
 
+    /// Finds the pattern of a new text.
+    pub fn text(&mut self, id: TextId, text: &str) {
+        let mut pattern = String::with_capacity(text.len());
+        for c in text.chars() {
+            match (c.is_ascii_digit(), pattern.ends_with('#')) {
+                (true, true) => {}
+                (true, false) => pattern.push('#'),
+                (false, _) => pattern.push(c),
+            }
+        }
+        let row = match self.patterns.get(pattern.as_str()) {
+            Some(&row) => row,
+            None if self.markers.len() < MOST_MARKERS => {
+                let pattern: Arc<str> = pattern.into();
+                let stat = Stat::new(self.markers.len() < HISTOGRAMS);
+                self.markers.push(MarkerStat {
+                    pattern: pattern.clone(),
+                    stat,
+                    text: id,
+                    ..MarkerStat::default()
+                });
+                let row = self.markers.len() as u32 - 1;
+                self.patterns.insert(pattern, row);
+                row
+            }
+            None => {
+                if let Some(last) = self.markers.last_mut() {
+                    last.pattern = "(all other texts)".into();
+                }
+                self.markers.len() as u32 - 1
+            }
+        };
+        if let Some(known) = dense(&mut self.text_patterns, id.0, |_| u32::MAX) {
+            *known = row;
+        }
+    }
+
     /// Counts a mark or a range.
     pub fn marker(&mut self, marker: &Marker, is_mark: bool) {
-        let known = self.markers.len();
-        let row = if known < MOST_MARKERS || self.markers.contains_key(&marker.text) {
-            let full = known < HISTOGRAMS;
-            self.markers.entry(marker.text).or_insert_with(|| MarkerStat {
-                stat: Stat::new(full),
-                ..MarkerStat::default()
-            })
-        } else {
-            &mut self.other_markers
+        let known = |patterns: &[u32]| {
+            patterns
+                .get(marker.text.0 as usize)
+                .copied()
+                .filter(|&row| row != u32::MAX)
         };
+        if known(&self.text_patterns).is_none() {
+            self.text(marker.text, "?");
+        }
+        let Some(row) = known(&self.text_patterns).and_then(|row| self.markers.get_mut(row as usize)) else {
+            return;
+        };
+        row.differs |= row.text != marker.text;
+        row.text = marker.text;
         row.thread = marker.thread;
         if is_mark {
             row.marks += 1;

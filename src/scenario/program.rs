@@ -20,7 +20,9 @@ pub(super) enum Work {
 
 /// A length of time.
 pub(super) fn time(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
     let value: f64 = text[..digits].parse().map_err(|_| format!("{text:?} is no time"))?;
     let factor = match &text[digits..] {
         "ns" => 1.0,
@@ -46,7 +48,9 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 fn hash(key: &str) -> u64 {
-    key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
 }
 
 impl TryFrom<String> for Work {
@@ -57,7 +61,11 @@ impl TryFrom<String> for Work {
             ["kernel", key, dur] => Ok(Self::Kernel(hash(key), time(dur)?, 1)),
             ["kernel", key, dur, times] => {
                 let times = times.strip_prefix('*').and_then(|n| n.parse().ok());
-                Ok(Self::Kernel(hash(key), time(dur)?, times.ok_or(format!("{text:?}: write *4"))?))
+                Ok(Self::Kernel(
+                    hash(key),
+                    time(dur)?,
+                    times.ok_or(format!("{text:?}: write *4"))?,
+                ))
             }
             ["copy", way, size, dur] => {
                 let way = match way {
@@ -88,7 +96,11 @@ impl Maker<'_> {
             }
             Work::Copy(direction, bytes, nanos) => {
                 let thread = self.thread(&text.thread);
-                let name = if direction == direction::FILL { "hipMemsetAsync" } else { "hipMemcpyAsync" };
+                let name = if direction == direction::FILL {
+                    "hipMemsetAsync"
+                } else {
+                    "hipMemcpyAsync"
+                };
                 let call_time = self.vary(9_000);
                 let (call, correlation) = self.call(thread, name, from, call_time, 0);
                 let span = self.run(lane, nanos, call.end);
@@ -123,8 +135,15 @@ impl Maker<'_> {
 
     fn kernel(&mut self, lane: usize, text: &WorkText, key: u64, nanos: u64, from: Nanos) {
         let thread = self.thread(&text.thread);
-        let id = self.text.kernels.iter().position(|kernel| hash(&kernel.key) == key).unwrap_or(0);
-        let Some(kernel) = self.text.kernels.get(id) else { return };
+        let id = self
+            .text
+            .kernels
+            .iter()
+            .position(|kernel| hash(&kernel.key) == key)
+            .unwrap_or(0);
+        let Some(kernel) = self.text.kernels.get(id) else {
+            return;
+        };
         let call_time = self.vary(7_000);
         let (call, correlation) = self.call(thread, "hipLaunchKernel", from, call_time, 0);
         let span = self.run(lane, nanos, call.end);
@@ -152,7 +171,10 @@ impl Maker<'_> {
     /// The next free time of a stream, not before what is asked of it was submitted.
     fn run(&mut self, lane: usize, nanos: u64, submitted: Nanos) -> Span {
         let begin = self.free[lane].max(submitted + 4_000);
-        let span = Span { begin, end: begin + self.vary(nanos) };
+        let span = Span {
+            begin,
+            end: begin + self.vary(nanos),
+        };
         self.free[lane] = span.end + 1_200;
         span
     }

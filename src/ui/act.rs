@@ -227,7 +227,9 @@ fn step(ui: &mut Ui, snap: &Snapshot, by: isize) {
 }
 
 fn sort(ui: &mut Ui, by: isize) {
-    let Some((count, own)) = tab::sortable(ui.tab) else { return };
+    let Some((count, own)) = tab::sortable(ui.tab) else {
+        return;
+    };
     let sort = &mut ui.table_mut().sort;
     let at = sort.column.unwrap_or(own) as isize;
     sort.column = Some((at + by).rem_euclid(count.max(1) as isize) as usize);
@@ -238,12 +240,18 @@ fn sort(ui: &mut Ui, by: isize) {
 fn neighbour(ui: &mut Ui, snap: &Snapshot, forward: bool) {
     let columns = ui.lane_columns();
     let has_slices = |key: &LaneKey| snap.lane(*key).is_some_and(|lane| lane.kept() > 0);
-    let Some(key) = ui.lane.filter(has_slices).or_else(|| lanes::order(snap).into_iter().find(has_slices)) else {
+    let Some(key) = ui
+        .lane
+        .filter(has_slices)
+        .or_else(|| lanes::order(snap).into_iter().find(has_slices))
+    else {
         return;
     };
     let middle = (ui.time.from(snap, columns) / 2 + ui.time.to(snap, columns) / 2).min(snap.now);
     let from = ui.slice.filter(|slice| slice.0 == key).map_or(middle, |slice| slice.1);
-    let Some(slice) = snap.lane(key).and_then(|lane| lane.neighbour(from, forward)) else { return };
+    let Some(slice) = snap.lane(key).and_then(|lane| lane.neighbour(from, forward)) else {
+        return;
+    };
     select(ui, snap, key, &slice);
 }
 
@@ -257,14 +265,19 @@ fn select(ui: &mut Ui, snap: &Snapshot, key: LaneKey, slice: &Slice) {
 /// Goes from a call to what it caused and back, or from a kernel to its last slice on the timeline.
 fn enter(ui: &mut Ui, snap: &Snapshot) {
     if ui.tab == Tab::Timeline {
-        let Some((key, begin)) = ui.slice else { return neighbour(ui, snap, true) };
+        let Some((key, begin)) = ui.slice else {
+            return neighbour(ui, snap, true);
+        };
         if let Some((key, slice)) = related(snap, key, begin) {
             select(ui, snap, key, &slice);
         }
     } else if matches!(ui.tab, Tab::Kernels | Tab::Overview)
         && let Some(kernel) = ui.table().selected
     {
-        let lanes = snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Stream(..) | LaneKey::Queue(..)));
+        let lanes = snap
+            .lanes
+            .iter()
+            .filter(|lane| matches!(lane.key, LaneKey::Stream(..) | LaneKey::Queue(..)));
         let last = lanes.filter_map(|lane| {
             let slice = lane.recent(200_000).find(|slice| u64::from(slice.what) == kernel)?;
             Some((lane.key, *slice))

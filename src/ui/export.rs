@@ -15,5 +15,8 @@ pub fn export_csv(ui: &Ui, snap: &Snapshot) -> (String, Vec<u8>) {
     };
     let ending = if ui.tab == Tab::Log { "txt" } else { "csv" };
     let seconds = snap.elapsed() / 1_000_000_000;
-    (format!("roctop-{pid}-{word}-{seconds}s.{ending}"), tab::csv(&scene).into_bytes())
+    (
+        format!("roctop-{pid}-{word}-{seconds}s.{ending}"),
+        tab::csv(&scene).into_bytes(),
+    )
 }

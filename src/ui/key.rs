@@ -227,7 +227,11 @@ fn mouse(body: &str, last: u8) -> Option<Mouse> {
         (65, b'M') => MouseKind::WheelDown,
         _ => return None,
     };
-    Some(Mouse { kind, x: x.checked_sub(1)?, y: y.checked_sub(1)? })
+    Some(Mouse {
+        kind,
+        x: x.checked_sub(1)?,
+        y: y.checked_sub(1)?,
+    })
 }
 
 #[cfg(test)]
@@ -242,11 +246,20 @@ mod tests {
 
     #[test]
     fn bytes_become_keys() {
-        let keys = |bytes: &[u8]| all(bytes).into_iter().map(|i| format!("{i:?}")).collect::<Vec<_>>().join(" ");
+        let keys = |bytes: &[u8]| {
+            all(bytes)
+                .into_iter()
+                .map(|i| format!("{i:?}"))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         assert_eq!(keys(b"a\x1b[Aq"), "Key(Char('a')) Key(Up) Key(Char('q'))");
         assert_eq!(keys("é\u{1b}[5~".as_bytes()), "Key(Char('é')) Key(PageUp)");
         assert_eq!(keys(b"\x1bOA\x1b"), "Key(Up) Key(Esc)");
-        assert_eq!(keys(b"\x03\x1a\r\x7f\t\x1b[Z"), "Key(Ctrl('c')) Key(Ctrl('z')) Key(Enter) Key(Backspace) Key(Tab) Key(BackTab)");
+        assert_eq!(
+            keys(b"\x03\x1a\r\x7f\t\x1b[Z"),
+            "Key(Ctrl('c')) Key(Ctrl('z')) Key(Enter) Key(Backspace) Key(Tab) Key(BackTab)"
+        );
         assert_eq!(keys(b"\x1b[<0;5;3M"), "Mouse(Mouse { kind: Press, x: 4, y: 2 })");
         assert_eq!(keys(b"\x1b[<0;5;3m\x1b[1;5C"), "Key(Right)");
         assert_eq!(keys(b"\xff\xfe\x1b[?62;c"), "");

@@ -81,6 +81,8 @@ pub enum Scope {
     Time,
     /// In tables.
     Table,
+    /// Where something can be opened.
+    Open,
 }
 
 /// A group of the help screen.
@@ -98,8 +100,12 @@ pub enum Group {
 
 impl Group {
     /// All groups with their titles.
-    pub const ALL: [(Self, &'static str); 4] =
-        [(Self::Move, "MOVE"), (Self::Time, "TIME"), (Self::Table, "TABLES"), (Self::App, "APP")];
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Move, "MOVE"),
+        (Self::Time, "TIME"),
+        (Self::Table, "TABLES"),
+        (Self::App, "APP"),
+    ];
 }
 
 /// A row of the table.
@@ -120,51 +126,274 @@ pub struct Binding {
 }
 
 const fn row(keys: &'static [Key], action: Action, scope: Scope, group: Group, texts: [&'static str; 2]) -> Binding {
-    Binding { keys, action, scope, group, help: texts[0], hint: texts[1] }
+    Binding {
+        keys,
+        action,
+        scope,
+        group,
+        help: texts[0],
+        hint: texts[1],
+    }
 }
 
 use Key::{Char, Ctrl};
 
 /// All keys.
 pub const KEYMAP: &[Binding] = &[
-    row(&[Char('1')], Action::Show(Tab::Overview), Scope::All, Group::Move, ["overview", ""]),
-    row(&[Char('2')], Action::Show(Tab::Timeline), Scope::All, Group::Move, ["timeline", ""]),
-    row(&[Char('3')], Action::Show(Tab::Kernels), Scope::All, Group::Move, ["kernels", ""]),
-    row(&[Char('4')], Action::Show(Tab::Copies), Scope::All, Group::Move, ["copies", ""]),
-    row(&[Char('5')], Action::Show(Tab::Api), Scope::All, Group::Move, ["API calls", ""]),
-    row(&[Char('8')], Action::Show(Tab::Markers), Scope::All, Group::Move, ["markers and ranges", ""]),
-    row(&[Char('9')], Action::Show(Tab::Processes), Scope::All, Group::Move, ["processes", ""]),
-    row(&[Char('0')], Action::Show(Tab::Log), Scope::All, Group::Move, ["log: the program's output", ""]),
-    row(&[Char('j'), Key::Down], Action::Down, Scope::All, Group::Move, ["down", ""]),
+    row(
+        &[Char('1')],
+        Action::Show(Tab::Overview),
+        Scope::All,
+        Group::Move,
+        ["overview", ""],
+    ),
+    row(
+        &[Char('2')],
+        Action::Show(Tab::Timeline),
+        Scope::All,
+        Group::Move,
+        ["timeline", ""],
+    ),
+    row(
+        &[Char('3')],
+        Action::Show(Tab::Kernels),
+        Scope::All,
+        Group::Move,
+        ["kernels", ""],
+    ),
+    row(
+        &[Char('4')],
+        Action::Show(Tab::Copies),
+        Scope::All,
+        Group::Move,
+        ["copies", ""],
+    ),
+    row(
+        &[Char('5')],
+        Action::Show(Tab::Api),
+        Scope::All,
+        Group::Move,
+        ["API calls", ""],
+    ),
+    row(
+        &[Char('8')],
+        Action::Show(Tab::Markers),
+        Scope::All,
+        Group::Move,
+        ["markers and ranges", ""],
+    ),
+    row(
+        &[Char('9')],
+        Action::Show(Tab::Processes),
+        Scope::All,
+        Group::Move,
+        ["processes", ""],
+    ),
+    row(
+        &[Char('0')],
+        Action::Show(Tab::Log),
+        Scope::All,
+        Group::Move,
+        ["log: program's output", ""],
+    ),
+    row(
+        &[Char('j'), Key::Down],
+        Action::Down,
+        Scope::All,
+        Group::Move,
+        ["down", ""],
+    ),
     row(&[Char('k'), Key::Up], Action::Up, Scope::All, Group::Move, ["up", ""]),
-    row(&[Key::PageDown, Ctrl('d')], Action::PageDown, Scope::All, Group::Move, ["a page down", ""]),
-    row(&[Key::PageUp, Ctrl('u')], Action::PageUp, Scope::All, Group::Move, ["a page up", ""]),
-    row(&[Char('g'), Key::Home], Action::First, Scope::All, Group::Move, ["first", ""]),
-    row(&[Char('G'), Key::End], Action::Last, Scope::All, Group::Move, ["last", ""]),
-    row(&[Char('/')], Action::Filter, Scope::All, Group::Table, ["filter, typed live", "filter"]),
-    row(&[Char(' ')], Action::Pause, Scope::All, Group::Time, ["pause (recording goes on)", "pause"]),
-    row(&[Char('f')], Action::Follow, Scope::All, Group::Time, ["follow live", "follow"]),
-    row(&[Char('+'), Char('=')], Action::ZoomIn, Scope::Time, Group::Time, ["zoom in", "zoom"]),
-    row(&[Char('-')], Action::ZoomOut, Scope::Time, Group::Time, ["zoom out", "zoom"]),
-    row(&[Char('h'), Key::Left], Action::Left, Scope::Time, Group::Time, ["earlier", "pan"]),
-    row(&[Char('l'), Key::Right], Action::Right, Scope::Time, Group::Time, ["later", "pan"]),
-    row(&[Char('w')], Action::Fit, Scope::Time, Group::Time, ["the whole run", "fit"]),
-    row(&[Char('[')], Action::Previous, Scope::Time, Group::Time, ["previous slice of the lane", "slice"]),
-    row(&[Char(']')], Action::Next, Scope::Time, Group::Time, ["next slice of the lane", "slice"]),
-    row(&[Char('s')], Action::SortNext, Scope::Table, Group::Table, ["sort by the next column", "sort"]),
-    row(&[Char('S')], Action::Reverse, Scope::Table, Group::Table, ["turn the order round", ""]),
-    row(&[Char('<')], Action::SortLeft, Scope::Table, Group::Table, ["sort by the column left", ""]),
-    row(&[Char('>')], Action::SortRight, Scope::Table, Group::Table, ["sort by the column right", ""]),
-    row(&[Char('t')], Action::NameForm, Scope::All, Group::Table, ["names short, full, mangled", ""]),
-    row(&[Char('H')], Action::Logarithmic, Scope::Table, Group::Table, ["histogram linear, log", ""]),
-    row(&[Key::Enter], Action::Enter, Scope::All, Group::Move, ["open; go to call or kernel", "open"]),
-    row(&[Key::Esc], Action::Close, Scope::All, Group::Move, ["close, clear", ""]),
-    row(&[Char('e')], Action::Export, Scope::All, Group::Table, ["write this view as CSV", "export"]),
-    row(&[Ctrl('c')], Action::Interrupt, Scope::All, Group::App, ["interrupt the program", ""]),
-    row(&[Char('x')], Action::Signals, Scope::All, Group::App, ["signals for the program", ""]),
-    row(&[Ctrl('z')], Action::Suspend, Scope::All, Group::App, ["suspend roctop's screen", ""]),
+    row(
+        &[Key::PageDown, Ctrl('d')],
+        Action::PageDown,
+        Scope::All,
+        Group::Move,
+        ["a page down", ""],
+    ),
+    row(
+        &[Key::PageUp, Ctrl('u')],
+        Action::PageUp,
+        Scope::All,
+        Group::Move,
+        ["a page up", ""],
+    ),
+    row(
+        &[Char('g'), Key::Home],
+        Action::First,
+        Scope::All,
+        Group::Move,
+        ["first", ""],
+    ),
+    row(
+        &[Char('G'), Key::End],
+        Action::Last,
+        Scope::All,
+        Group::Move,
+        ["last", ""],
+    ),
+    row(
+        &[Char('/')],
+        Action::Filter,
+        Scope::All,
+        Group::Table,
+        ["filter, typed live", "filter"],
+    ),
+    row(
+        &[Char(' ')],
+        Action::Pause,
+        Scope::All,
+        Group::Time,
+        ["pause the screen only", "pause"],
+    ),
+    row(
+        &[Char('f')],
+        Action::Follow,
+        Scope::All,
+        Group::Time,
+        ["follow live", "follow"],
+    ),
+    row(
+        &[Char('+'), Char('=')],
+        Action::ZoomIn,
+        Scope::Time,
+        Group::Time,
+        ["zoom in", "zoom"],
+    ),
+    row(
+        &[Char('-')],
+        Action::ZoomOut,
+        Scope::Time,
+        Group::Time,
+        ["zoom out", "zoom"],
+    ),
+    row(
+        &[Char('h'), Key::Left],
+        Action::Left,
+        Scope::Time,
+        Group::Time,
+        ["earlier", "pan"],
+    ),
+    row(
+        &[Char('l'), Key::Right],
+        Action::Right,
+        Scope::Time,
+        Group::Time,
+        ["later", "pan"],
+    ),
+    row(
+        &[Char('w')],
+        Action::Fit,
+        Scope::Time,
+        Group::Time,
+        ["the whole run", "fit"],
+    ),
+    row(
+        &[Char('[')],
+        Action::Previous,
+        Scope::Time,
+        Group::Time,
+        ["previous slice", "slice"],
+    ),
+    row(
+        &[Char(']')],
+        Action::Next,
+        Scope::Time,
+        Group::Time,
+        ["next slice", "slice"],
+    ),
+    row(
+        &[Char('s')],
+        Action::SortNext,
+        Scope::Table,
+        Group::Table,
+        ["sort by next column", "sort"],
+    ),
+    row(
+        &[Char('S')],
+        Action::Reverse,
+        Scope::Table,
+        Group::Table,
+        ["turn the order round", ""],
+    ),
+    row(
+        &[Char('<')],
+        Action::SortLeft,
+        Scope::Table,
+        Group::Table,
+        ["sort by the column left", ""],
+    ),
+    row(
+        &[Char('>')],
+        Action::SortRight,
+        Scope::Table,
+        Group::Table,
+        ["sort by the column right", ""],
+    ),
+    row(
+        &[Char('t')],
+        Action::NameForm,
+        Scope::All,
+        Group::Table,
+        ["names short/full/mangled", ""],
+    ),
+    row(
+        &[Char('H')],
+        Action::Logarithmic,
+        Scope::Table,
+        Group::Table,
+        ["histogram linear, log", ""],
+    ),
+    row(
+        &[Key::Enter],
+        Action::Enter,
+        Scope::Open,
+        Group::Move,
+        ["open, go to call/kernel", "open"],
+    ),
+    row(
+        &[Key::Esc],
+        Action::Close,
+        Scope::All,
+        Group::Move,
+        ["close, clear", ""],
+    ),
+    row(
+        &[Char('e')],
+        Action::Export,
+        Scope::All,
+        Group::Table,
+        ["write this view as CSV", "export"],
+    ),
+    row(
+        &[Ctrl('c')],
+        Action::Interrupt,
+        Scope::All,
+        Group::App,
+        ["interrupt the program", ""],
+    ),
+    row(
+        &[Char('x')],
+        Action::Signals,
+        Scope::All,
+        Group::App,
+        ["signals for the program", ""],
+    ),
+    row(
+        &[Ctrl('z')],
+        Action::Suspend,
+        Scope::All,
+        Group::App,
+        ["suspend roctop's screen", ""],
+    ),
     row(&[Ctrl('l')], Action::Redraw, Scope::All, Group::App, ["draw anew", ""]),
-    row(&[Char('?'), Key::F(1)], Action::Help, Scope::All, Group::App, ["this help", "help"]),
+    row(
+        &[Char('?'), Key::F(1)],
+        Action::Help,
+        Scope::All,
+        Group::App,
+        ["this help", "help"],
+    ),
     row(&[Char('q')], Action::Quit, Scope::All, Group::App, ["quit", "quit"]),
 ];
 
@@ -173,6 +402,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
     match scope {
         Scope::All => true,
         Scope::Time => matches!(tab, Tab::Timeline | Tab::Overview),
+        Scope::Open => matches!(tab, Tab::Overview | Tab::Timeline | Tab::Kernels),
         Scope::Table => !matches!(tab, Tab::Timeline | Tab::Log),
     }
 }
@@ -180,7 +410,9 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
 /// What a key does in a view.
 pub fn action(tab: Tab, key: Key) -> Option<Action> {
     let mut valid = KEYMAP.iter().filter(|binding| is_valid(binding.scope, tab));
-    valid.find(|binding| binding.keys.contains(&key)).map(|binding| binding.action)
+    valid
+        .find(|binding| binding.keys.contains(&key))
+        .map(|binding| binding.action)
 }
 
 #[cfg(test)]

@@ -34,7 +34,12 @@ impl Prompt {
     /// Begins with the filter in force.
     pub fn new(before: Filter) -> Self {
         let text: Vec<char> = before.source.chars().collect();
-        Self { cursor: text.len(), text, before, ..Self::default() }
+        Self {
+            cursor: text.len(),
+            text,
+            before,
+            ..Self::default()
+        }
     }
 
     /// The line.
@@ -99,7 +104,11 @@ impl Prompt {
 
     fn recall(&mut self, history: &[String], older: bool) {
         let most = history.len();
-        self.recalled = if older { (self.recalled + 1).min(most) } else { self.recalled.saturating_sub(1) };
+        self.recalled = if older {
+            (self.recalled + 1).min(most)
+        } else {
+            self.recalled.saturating_sub(1)
+        };
         let line = most.checked_sub(self.recalled).and_then(|at| history.get(at));
         self.text = line.map_or_else(Vec::new, |line| line.chars().collect());
         self.cursor = self.text.len();

@@ -36,7 +36,9 @@ pub fn theme(name: &str) -> Option<Theme> {
 
 /// Whether the environment's terminal shows ASCII only.
 fn is_ascii() -> bool {
-    let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
     set.is_some_and(|locale| !locale.to_lowercase().replace('-', "").contains("utf8"))
 }
 
@@ -46,7 +48,10 @@ fn is_ascii() -> bool {
 /// turn, at least ten times a second, so that signals and the program's end can be acted upon.
 pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect) -> Flow) -> io::Result<()> {
     let theme = theme("dark").ok_or_else(|| io::Error::other("no theme"))?;
-    let options = Options { ascii: is_ascii(), ..Options::default() };
+    let options = Options {
+        ascii: is_ascii(),
+        ..Options::default()
+    };
     run_with(Screen::open(tty, theme, options)?, store, effects)
 }
 
@@ -67,7 +72,11 @@ pub fn run_with(
             update(&mut ui, &latest, Msg::Resize(size.0, size.1));
         }
         if headed.elapsed() >= HEAD {
-            let fresh = if valued.elapsed() >= VALUES { Fresh::All } else { Fresh::Head };
+            let fresh = if valued.elapsed() >= VALUES {
+                Fresh::All
+            } else {
+                Fresh::Head
+            };
             if fresh == Fresh::All {
                 valued = Instant::now();
             }

@@ -60,7 +60,10 @@ pub struct Screen {
 impl Screen {
     /// Takes the terminal. `tty` is the controlling terminal, open for reading and writing.
     pub fn open(tty: File, theme: Theme, options: Options) -> io::Result<Self> {
-        let before = Arc::new(Before { tty: tty.try_clone()?, modes: termios::tcgetattr(&tty)? });
+        let before = Arc::new(Before {
+            tty: tty.try_clone()?,
+            modes: termios::tcgetattr(&tty)?,
+        });
         restore_after_panic();
         let mut screen = Self {
             tty,
@@ -171,10 +174,17 @@ impl Screen {
         let mut fds = [PollFd::from_borrowed_fd(self.tty.as_fd(), PollFlags::IN)];
         let seconds = i64::try_from(milliseconds / 1000).unwrap_or(0);
         let nanos = (milliseconds % 1000 * 1_000_000) as _;
-        let timeout = rustix::event::Timespec { tv_sec: seconds, tv_nsec: nanos };
+        let timeout = rustix::event::Timespec {
+            tv_sec: seconds,
+            tv_nsec: nanos,
+        };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) if fds[0].revents().contains(PollFlags::IN) => Ok(true),
-            Ok(_) if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => {
+            Ok(_)
+                if fds[0]
+                    .revents()
+                    .intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) =>
+            {
                 Err(io::ErrorKind::UnexpectedEof.into())
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(false),
@@ -341,7 +351,12 @@ mod tests {
         let mut next = Buffer::empty(area);
         assert_eq!(bytes(&shown, &next, false), "");
         next.set_string(3, 1, "ab", Style::default());
-        next.set_string(6, 1, "c", Style::default().fg(Color::Indexed(9)).add_modifier(Modifier::BOLD));
+        next.set_string(
+            6,
+            1,
+            "c",
+            Style::default().fg(Color::Indexed(9)).add_modifier(Modifier::BOLD),
+        );
         assert_eq!(bytes(&shown, &next, false), "\x1b[2;4Hab\x1b[1C\x1b[1;91mc\x1b[0m");
         next.set_string(0, 0, "µ→", Style::default().bg(Color::Rgb(1, 2, 3)));
         assert!(bytes(&shown, &next, true).starts_with("\x1b[1;1H\x1b[48;2;1;2;3mu>"));

@@ -4,9 +4,9 @@ use roctop_ring::record::{Domain, direction, engine};
 
 use crate::filter::{Field, Subject, Value};
 use crate::item::{AgentId, AgentKind, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId};
-use crate::model::snapshot::{ApiRow, MarkerRow, ProcessRow};
+use crate::model::snapshot::{ApiRow, ProcessRow};
 use crate::model::stat::Stat;
-use crate::model::table::{CopyStat, Place, Shape};
+use crate::model::table::{CopyStat, MarkerStat, Place, Shape};
 use crate::model::{LaneKey, Names, Slice, Snapshot};
 
 fn number<T: Into<f64>>(value: Option<T>) -> Value<'static> {
@@ -15,7 +15,12 @@ fn number<T: Into<f64>>(value: Option<T>) -> Value<'static> {
 
 /// Number of a GPU; a host is none.
 fn gpu(names: &Names, agent: AgentId) -> Value<'static> {
-    number(names.agent(agent).filter(|agent| agent.kind == AgentKind::Gpu).map(|agent| agent.number))
+    number(
+        names
+            .agent(agent)
+            .filter(|agent| agent.kind == AgentKind::Gpu)
+            .map(|agent| agent.number),
+    )
 }
 
 fn process(names: &Names, id: ProcessId, field: Field) -> Value<'static> {
@@ -60,7 +65,9 @@ fn kernel_names(names: &Names, id: KernelId, test: &dyn Fn(&str) -> bool) -> boo
 }
 
 fn kernel_value(names: &Names, id: KernelId, field: Field) -> Value<'_> {
-    let Some(name) = names.kernel(id) else { return Value::None };
+    let Some(name) = names.kernel(id) else {
+        return Value::None;
+    };
     match field {
         Field::Mangled => Value::Text(&name.kernel.mangled),
         Field::Vgpr => number(name.kernel.registers.map(|registers| registers.vgpr + registers.agpr)),
@@ -107,8 +114,14 @@ fn stream(names: &Names, id: Option<StreamId>) -> Value<'static> {
 }
 
 fn copy_device(names: &Names, source: Option<AgentId>, destination: Option<AgentId>) -> Value<'static> {
-    let known = [destination, source].into_iter().flatten().map(|agent| gpu(names, agent));
-    known.into_iter().find(|value| *value != Value::None).unwrap_or(Value::None)
+    let known = [destination, source]
+        .into_iter()
+        .flatten()
+        .map(|agent| gpu(names, agent));
+    known
+        .into_iter()
+        .find(|value| *value != Value::None)
+        .unwrap_or(Value::None)
 }
 
 fn engine_name(engine: u16) -> &'static str {
@@ -139,9 +152,7 @@ impl Subject for CopySubject<'_> {
             Field::Engine => Value::Text(engine_name(route.engine)),
             Field::Dev => copy_device(self.0, route.source, route.destination),
             Field::Bytes if sizes.timed > 0 => Value::Between(sizes.min as f64, sizes.max as f64),
-            Field::Bw if self.1.union.total > 0 => {
-                Value::Number(sizes.total as f64 * 1e9 / self.1.union.total as f64)
-            }
+            Field::Bw if self.1.union.total > 0 => Value::Number(sizes.total as f64 * 1e9 / self.1.union.total as f64),
             _ => stat(&self.1.stat, field, 0),
         }
     }
@@ -152,7 +163,9 @@ pub(crate) struct ApiSubject<'a>(pub(crate) &'a Names, pub(crate) &'a ApiRow, pu
 
 impl Subject for ApiSubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        self.0.operation(self.1.id).is_some_and(|name| test(&name.operation.name))
+        self.0
+            .operation(self.1.id)
+            .is_some_and(|name| test(&name.operation.name))
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {
@@ -165,21 +178,26 @@ impl Subject for ApiSubject<'_> {
 
 /// Name of an operation's domain.
 pub(crate) fn domain(names: &Names, id: OperationId) -> Option<&'static str> {
-    names.operation(id).and_then(|name| Domain(name.operation.domain).name())
+    names
+        .operation(id)
+        .and_then(|name| Domain(name.operation.domain).name())
 }
 
 /// A marker.
-pub(crate) struct MarkerSubject<'a>(pub(crate) &'a Names, pub(crate) &'a MarkerRow);
+pub(crate) struct MarkerSubject<'a>(pub(crate) &'a Names, pub(crate) &'a MarkerStat);
 
 impl Subject for MarkerSubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        self.1.id.is_some_and(|id| test(self.0.text(id)))
+        test(&self.1.pattern) || test(self.0.text(self.1.text))
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {
-            Field::Tid => number(self.0.thread(self.1.numbers.thread).map(|thread| thread.tid)),
-            Field::Thread => self.0.thread(self.1.numbers.thread).map_or(Value::None, |thread| Value::Text(&thread.name)),
-            _ => stat(&self.1.numbers.stat, field, 0),
+            Field::Tid => number(self.0.thread(self.1.thread).map(|thread| thread.tid)),
+            Field::Thread => self
+                .0
+                .thread(self.1.thread)
+                .map_or(Value::None, |thread| Value::Text(&thread.name)),
+            _ => stat(&self.1.stat, field, 0),
         }
     }
 }
@@ -214,7 +232,9 @@ impl Subject for SliceSubject<'_> {
             LaneKey::Agent(_) => true,
             LaneKey::Stream(..) | LaneKey::Queue(..) => kernel_names(names, KernelId(self.slice.what), test),
             LaneKey::Copies(way) => test(direction::name(way)),
-            LaneKey::Api(..) => names.operation(OperationId(self.slice.what)).is_some_and(|name| test(&name.operation.name)),
+            LaneKey::Api(..) => names
+                .operation(OperationId(self.slice.what))
+                .is_some_and(|name| test(&name.operation.name)),
             LaneKey::Markers(..) | LaneKey::Ranges(_) => test(names.text(TextId(self.slice.what))),
         }
     }
@@ -228,7 +248,12 @@ impl Subject for SliceSubject<'_> {
         match self.key {
             LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => self.kernel(agent, field),
             LaneKey::Copies(way) => {
-                let route = self.snap.values.copies.get(slice.what as usize).map(|copies| copies.route);
+                let route = self
+                    .snap
+                    .values
+                    .copies
+                    .get(slice.what as usize)
+                    .map(|copies| copies.route);
                 match field {
                     Field::Dir => Value::Text(direction::name(way)),
                     Field::Engine => route.map_or(Value::None, |route| Value::Text(engine_name(route.engine))),
@@ -243,7 +268,9 @@ impl Subject for SliceSubject<'_> {
             }
             LaneKey::Api(thread, _) | LaneKey::Markers(thread, _) | LaneKey::Ranges(thread) => match field {
                 Field::Tid => number(names.thread(thread).map(|thread| thread.tid)),
-                Field::Thread => names.thread(thread).map_or(Value::None, |thread| Value::Text(&thread.name)),
+                Field::Thread => names
+                    .thread(thread)
+                    .map_or(Value::None, |thread| Value::Text(&thread.name)),
                 Field::Err if matches!(self.key, LaneKey::Api(..)) => Value::Number(f64::from(slice.shape)),
                 Field::Domain if matches!(self.key, LaneKey::Api(..)) => {
                     domain(names, OperationId(slice.what)).map_or(Value::None, Value::Text)
@@ -266,9 +293,12 @@ impl SliceSubject<'_> {
                 _ => Value::None,
             },
             Field::Qdly if slice.submit > 0 => Value::whole(slice.span.begin.saturating_sub(slice.submit)),
-            Field::Grid | Field::Wg | Field::Lds | Field::Scratch => {
-                self.snap.values.shapes.get(slice.shape as usize).map_or(Value::None, |known| shape(known, field))
-            }
+            Field::Grid | Field::Wg | Field::Lds | Field::Scratch => self
+                .snap
+                .values
+                .shapes
+                .get(slice.shape as usize)
+                .map_or(Value::None, |known| shape(known, field)),
             _ => kernel_value(names, KernelId(slice.what), field),
         }
     }

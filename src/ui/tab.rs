@@ -55,7 +55,7 @@ macro_rules! with_table {
 pub(crate) const fn label_columns(size: Size) -> u16 {
     match size {
         Size::Large => 18,
-        _ => 12,
+        _ => 14,
     }
 }
 
@@ -100,7 +100,11 @@ pub(crate) fn matches(scene: &Scene<'_>) -> String {
         Tab::Overview | Tab::Kernels => {
             let time: u64 = KernelTable::rows(scene).iter().map(|row| row.stat.total).sum();
             let share = time as f64 / values.totals.kernel_time.max(1) as f64;
-            format!("{rows} of {} kernels · {} % of time", values.kernels.len(), format::percent(share))
+            format!(
+                "{rows} of {} kernels · {} % of time",
+                values.kernels.len(),
+                format::percent(share)
+            )
         }
         Tab::Copies => format!("{rows} of {} routes", values.copies.len()),
         Tab::Api => format!("{rows} of {} operations", values.api.len()),
@@ -134,7 +138,14 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
             (_, None) => format!("no {what} yet, after {after}"),
         });
     }
-    lines.extend(snap.values.said.iter().rev().take(3).map(|said| format!("collector: {}", said.text)));
+    lines.extend(
+        snap.values
+            .said
+            .iter()
+            .rev()
+            .take(3)
+            .map(|said| format!("collector: {}", said.text)),
+    );
     lines
 }
 

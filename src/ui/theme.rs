@@ -165,7 +165,10 @@ impl Theme {
         let color = |name: &str| paint(&file.palette, name, depth);
         let mut styles = vec![Style::default(); Role::ALL.len()];
         for (name, look) in &file.roles {
-            let at = Role::ALL.iter().position(|role| role.1 == name).ok_or_else(|| format!("no such role: {name}"))?;
+            let at = Role::ALL
+                .iter()
+                .position(|role| role.1 == name)
+                .ok_or_else(|| format!("no such role: {name}"))?;
             let mut style = Style::default();
             style.fg = look.fg.as_deref().map(color).transpose()?.flatten();
             style.bg = look.bg.as_deref().map(color).transpose()?.flatten();
@@ -182,7 +185,13 @@ impl Theme {
         let kernels: Vec<Color> = kernels?.into_iter().flatten().collect();
         let ink = color(&file.kernels.ink)?.unwrap_or(Color::Reset);
         let is_coloured = !kernels.is_empty();
-        Ok(Self { name: file.name, styles, kernels, ink, is_coloured })
+        Ok(Self {
+            name: file.name,
+            styles,
+            kernels,
+            ink,
+            is_coloured,
+        })
     }
 
     /// How a role looks.
@@ -193,7 +202,11 @@ impl Theme {
 
     /// The colour of a thing with a number (the same number, the same colour).
     pub fn hue(&self, number: usize) -> Option<Color> {
-        if self.kernels.is_empty() { None } else { Some(self.kernels[number % self.kernels.len()]) }
+        if self.kernels.is_empty() {
+            None
+        } else {
+            Some(self.kernels[number % self.kernels.len()])
+        }
     }
 
     /// Letters upon a colour.
@@ -206,7 +219,8 @@ impl Theme {
 
     /// A colour as the letters themselves.
     pub fn line(&self, number: usize) -> Style {
-        self.hue(number).map_or_else(Style::default, |color| Style::default().fg(color))
+        self.hue(number)
+            .map_or_else(Style::default, |color| Style::default().fg(color))
     }
 
     /// A role's colour as a background with letters upon it.
@@ -231,8 +245,22 @@ fn paint(palette: &BTreeMap<String, Paint>, name: &str, depth: Depth) -> Result<
         (Depth::C256, Some(paint)) => Ok(Some(Color::Indexed(paint.c256))),
         _ => {
             const NAMES: [&str; 17] = [
-                "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white", "bright-black", "bright-red",
-                "bright-green", "bright-yellow", "bright-blue", "bright-magenta", "bright-cyan", "bright-white",
+                "black",
+                "red",
+                "green",
+                "yellow",
+                "blue",
+                "magenta",
+                "cyan",
+                "white",
+                "bright-black",
+                "bright-red",
+                "bright-green",
+                "bright-yellow",
+                "bright-blue",
+                "bright-magenta",
+                "bright-cyan",
+                "bright-white",
                 "default",
             ];
             let at = NAMES.iter().position(|known| *known == sixteen);
@@ -258,7 +286,13 @@ mod tests {
                 assert!(file.roles.contains_key(*role), "{name} does not say {role}");
             }
         }
-        assert!(Theme::parse("name='x'\n[roles]\nnonsense={}\n[kernels]\ncolors=[]\nink='black'", Depth::C16).is_err());
+        assert!(
+            Theme::parse(
+                "name='x'\n[roles]\nnonsense={}\n[kernels]\ncolors=[]\nink='black'",
+                Depth::C16
+            )
+            .is_err()
+        );
     }
 
     #[test]
@@ -267,8 +301,14 @@ mod tests {
             Depth::detect(|name| set.iter().find(|pair| pair.0 == name).map(|pair| pair.1.to_string()))
         };
         assert_eq!(depth(&[("TERM", "xterm-256color")]), Depth::C256);
-        assert_eq!(depth(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]), Depth::True);
-        assert_eq!(depth(&[("COLORTERM", "truecolor"), ("SSH_TTY", "/dev/pts/1")]), Depth::C256);
+        assert_eq!(
+            depth(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]),
+            Depth::True
+        );
+        assert_eq!(
+            depth(&[("COLORTERM", "truecolor"), ("SSH_TTY", "/dev/pts/1")]),
+            Depth::C256
+        );
         assert_eq!(depth(&[("TERM", "xterm"), ("NO_COLOR", "1")]), Depth::None);
         assert_eq!(depth(&[("TERM", "linux")]), Depth::C16);
     }

@@ -21,14 +21,23 @@ pub struct Time {
 
 impl Default for Time {
     fn default() -> Self {
-        Self { width: 2_000_000, follows: true, fits: false, from: 0 }
+        Self {
+            width: 2_000_000,
+            follows: true,
+            fits: false,
+            from: 0,
+        }
     }
 }
 
 impl Time {
     /// Nanoseconds per column, for so many columns.
     pub fn width(&self, snap: &Snapshot, columns: usize) -> u64 {
-        if self.fits { nice(snap.elapsed().div_ceil(columns.max(1) as u64)) } else { self.width.max(FINEST) }
+        if self.fits {
+            nice(snap.elapsed().div_ceil(columns.max(1) as u64))
+        } else {
+            self.width.max(FINEST)
+        }
     }
 
     /// When the window begins. A live window turns over by a quarter page, so that most frames change few cells.
@@ -70,9 +79,13 @@ impl Time {
             return;
         }
         let middle = from + old.saturating_mul(columns as u64 / 2);
-        let anchor = anchor.filter(|at| *at >= from && *at < self.to(snap, columns)).unwrap_or(middle);
+        let anchor = anchor
+            .filter(|at| *at >= from && *at < self.to(snap, columns))
+            .unwrap_or(middle);
         let column = (anchor - from) / old;
-        self.from = anchor.saturating_sub(column.saturating_mul(new)).max(snap.origin.saturating_sub(new));
+        self.from = anchor
+            .saturating_sub(column.saturating_mul(new))
+            .max(snap.origin.saturating_sub(new));
         self.width = new;
         self.follows = false;
         self.fits = false;
@@ -85,7 +98,11 @@ impl Time {
         let far = step.saturating_mul(eighths.unsigned_abs());
         let last = snap.now.saturating_sub(self.width.saturating_mul(columns as u64) / 2);
         let first = snap.origin.saturating_sub(step);
-        let moved = if eighths < 0 { self.from.saturating_sub(far) } else { self.from.saturating_add(far) };
+        let moved = if eighths < 0 {
+            self.from.saturating_sub(far)
+        } else {
+            self.from.saturating_add(far)
+        };
         self.from = moved.clamp(first.min(last), last.max(first));
     }
 
@@ -122,8 +139,20 @@ fn finer(value: u64) -> u64 {
     match value / power {
         0 | 1 if value == power => (power / 2).max(1),
         1 => power,
-        2..=4 => if value == 2 * power { power } else { 2 * power },
-        _ => if value == 5 * power { 2 * power } else { 5 * power },
+        2..=4 => {
+            if value == 2 * power {
+                power
+            } else {
+                2 * power
+            }
+        }
+        _ => {
+            if value == 5 * power {
+                2 * power
+            } else {
+                5 * power
+            }
+        }
     }
 }
 
@@ -132,7 +161,11 @@ mod tests {
     use super::*;
 
     fn snap(elapsed: u64) -> Snapshot {
-        Snapshot { origin: 1_000_000_000, now: 1_000_000_000 + elapsed, ..Snapshot::default() }
+        Snapshot {
+            origin: 1_000_000_000,
+            now: 1_000_000_000 + elapsed,
+            ..Snapshot::default()
+        }
     }
 
     #[test]
@@ -157,7 +190,12 @@ mod tests {
             assert!(time.from(&snap, 100) <= snap.now && time.to(&snap, 100) >= snap.now);
             time.zoom(&snap, 100, false, None);
         }
-        let mut time = Time { follows: false, from: 2_000_000_000, width: 1_000_000, fits: false };
+        let mut time = Time {
+            follows: false,
+            from: 2_000_000_000,
+            width: 1_000_000,
+            fits: false,
+        };
         let anchor = 2_030_500_000;
         time.zoom(&snap, 100, true, Some(anchor));
         assert_eq!((anchor - time.from) / time.width, 30);

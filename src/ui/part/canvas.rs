@@ -96,9 +96,12 @@ impl Canvas<'_> {
             self.put(area.x, y, "│", 1, border);
             self.put(last_x, y, "│", 1, border);
         }
-        for (x, y, corner) in
-            [(area.x, area.y, "┌"), (last_x, area.y, "┐"), (area.x, last_y, "└"), (last_x, last_y, "┘")]
-        {
+        for (x, y, corner) in [
+            (area.x, area.y, "┌"),
+            (last_x, area.y, "┐"),
+            (area.x, last_y, "└"),
+            (last_x, last_y, "┘"),
+        ] {
             self.put(x, y, corner, 1, border);
         }
         let room = area.width.saturating_sub(6);
@@ -110,13 +113,24 @@ impl Canvas<'_> {
                 self.right(area.right() - 2, area.y, &format!(" {right} "), Role::Muted);
             }
         }
-        Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 }
+        Rect {
+            x: area.x + 1,
+            y: area.y + 1,
+            width: area.width - 2,
+            height: area.height - 2,
+        }
     }
 
     /// A sentence in an empty pane: why there is nothing.
     pub(crate) fn empty(&mut self, area: Rect, lines: &[String]) {
         for (i, line) in lines.iter().take(area.height as usize).enumerate() {
-            self.say(area.x + 1, area.y + i as u16, line, area.width.saturating_sub(1), Role::Muted);
+            self.say(
+                area.x + 1,
+                area.y + i as u16,
+                line,
+                area.width.saturating_sub(1),
+                Role::Muted,
+            );
         }
     }
 }
@@ -125,12 +139,26 @@ impl Canvas<'_> {
 pub(crate) fn top(area: Rect, rows: u16) -> (Rect, Rect) {
     let rows = rows.min(area.height);
     let upper = Rect { height: rows, ..area };
-    (upper, Rect { y: area.y + rows, height: area.height - rows, ..area })
+    (
+        upper,
+        Rect {
+            y: area.y + rows,
+            height: area.height - rows,
+            ..area
+        },
+    )
 }
 
 /// Splits `columns` off the left of an area.
 pub(crate) fn left(area: Rect, columns: u16) -> (Rect, Rect) {
     let columns = columns.min(area.width);
     let first = Rect { width: columns, ..area };
-    (first, Rect { x: area.x + columns, width: area.width - columns, ..area })
+    (
+        first,
+        Rect {
+            x: area.x + columns,
+            width: area.width - columns,
+            ..area
+        },
+    )
 }

@@ -27,7 +27,10 @@ pub(crate) fn level(value: u64, most: u64) -> char {
 /// A sparkline against its own maximum; an all-zero one is a base line.
 pub(crate) fn sparkline(values: &[u64]) -> String {
     let most = values.iter().copied().max().unwrap_or(0);
-    values.iter().map(|&value| if value == 0 { '▁' } else { level(value, most) }).collect()
+    values
+        .iter()
+        .map(|&value| if value == 0 { '▁' } else { level(value, most) })
+        .collect()
 }
 
 /// The last `columns` values, padded with nothing on the left.

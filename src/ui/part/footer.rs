@@ -41,14 +41,19 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let mut x = area.x + 1;
     let gap = if size == Size::Large { 2 } else { 1 };
-    let valid: Vec<_> =
-        KEYMAP.iter().filter(|binding| !binding.hint.is_empty() && is_valid(binding.scope, scene.ui.tab)).collect();
+    let valid: Vec<_> = KEYMAP
+        .iter()
+        .filter(|binding| !binding.hint.is_empty() && is_valid(binding.scope, scene.ui.tab))
+        .collect();
     let mut at = 0;
     while at < valid.len() {
         let hint = valid[at].hint;
         // Keys with one hint stand together: `+ -  zoom`.
         let same = valid[at..].iter().take_while(|binding| binding.hint == hint).count();
-        let keys: Vec<String> = valid[at..at + same].iter().map(|binding| binding.keys[0].to_string()).collect();
+        let keys: Vec<String> = valid[at..at + same]
+            .iter()
+            .map(|binding| binding.keys[0].to_string())
+            .collect();
         at += same;
         let keys = keys.join(if same > 1 { " " } else { "" });
         let width = format::width(&keys) + 1 + hint.len();
@@ -64,7 +69,9 @@ fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let Some(prompt) = &scene.ui.prompt else { return };
     let matches = tab::matches(scene);
     let text: Vec<char> = prompt.text().chars().collect();
-    let room = (area.width as usize).saturating_sub(format::width(&matches) + 6).max(10);
+    let room = (area.width as usize)
+        .saturating_sub(format::width(&matches) + 6)
+        .max(10);
     // The cursor is always seen: the line is moved to the left as far as it must.
     let skipped = (prompt.cursor + 1).saturating_sub(room);
     canvas.say(area.x, area.y, "/", 1, Role::Key);
@@ -77,7 +84,15 @@ fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
             canvas.say(x, area.y, "_", 1, role);
         }
         if i == prompt.cursor {
-            canvas.paint(Rect { x, y: area.y, width: 1, height: 1 }, Role::Selected);
+            canvas.paint(
+                Rect {
+                    x,
+                    y: area.y,
+                    width: 1,
+                    height: 1,
+                },
+                Role::Selected,
+            );
         }
     }
     canvas.right(area.right().saturating_sub(1), area.y, &matches, Role::Muted);
@@ -87,7 +102,11 @@ fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let room = area.width.saturating_sub(2);
     match &prompt.error {
         Some(error) => {
-            let text = format!("column {}: {}   (the last valid filter stays)", error.column + 1, error.message);
+            let text = format!(
+                "column {}: {}   (the last valid filter stays)",
+                error.column + 1,
+                error.message
+            );
             canvas.say(area.x + 1, area.y + 1, &text, room, Role::Bad);
         }
         None => {
@@ -96,6 +115,12 @@ fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         }
     }
     if area.height > 2 {
-        canvas.say(area.x + 1, area.y + 2, "enter apply   esc give up   ↑ ↓ history", room, Role::Muted);
+        canvas.say(
+            area.x + 1,
+            area.y + 2,
+            "enter apply   esc give up   ↑ ↓ history",
+            room,
+            Role::Muted,
+        );
     }
 }

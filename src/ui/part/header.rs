@@ -40,7 +40,10 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     let mut x = canvas.say(area.x + 1, area.y, "roctop", 6, Role::Title) + 1;
     let (shape, word, role) = state(scene.ui, latest);
     let totals = latest.values.totals;
-    let mut right = vec![(format!("lost {}", format::count(totals.lost)), if totals.lost > 0 { Role::Bad } else { Role::Muted })];
+    let mut right = vec![(
+        format!("lost {}", format::count(totals.lost)),
+        if totals.lost > 0 { Role::Bad } else { Role::Muted },
+    )];
     if latest.mode == Mode::Live {
         right.push((format!("{:>6}", format::rate(latest.values.rate)), Role::Text));
     } else {
@@ -81,9 +84,19 @@ fn pids(snap: &Snapshot) -> String {
 
 /// `2×MI300X`.
 fn gpus(snap: &Snapshot) -> Option<String> {
-    let gpus: Vec<_> = snap.names.agents().iter().filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty()).collect();
+    let gpus: Vec<_> = snap
+        .names
+        .agents()
+        .iter()
+        .filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty())
+        .collect();
     let first = gpus.first()?;
-    let name = first.product.rsplit(' ').next().filter(|name| !name.is_empty()).unwrap_or(&first.name);
+    let name = first
+        .product
+        .rsplit(' ')
+        .next()
+        .filter(|name| !name.is_empty())
+        .unwrap_or(&first.name);
     Some(format!("{}×{name}", gpus.len()))
 }
 
@@ -107,7 +120,13 @@ fn tabs(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     if size != Size::Large {
         let x = canvas.say(x + 2, area.y, "filter: ", 8, Role::Muted);
         let (text, role) = filter_text(scene.ui);
-        canvas.say(x, area.y, &format::elide(&text, area.right().saturating_sub(x) as usize), area.width, role);
+        canvas.say(
+            x,
+            area.y,
+            &format::elide(&text, area.right().saturating_sub(x) as usize),
+            area.width,
+            role,
+        );
     }
 }
 

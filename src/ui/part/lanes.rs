@@ -60,18 +60,23 @@ pub(crate) fn label(snap: &Snapshot, key: LaneKey) -> String {
     let names = &snap.names;
     match key {
         LaneKey::Agent(agent) => {
-            let share = snap.values.agents.iter().find(|row| row.id == agent).map(|row| format::percent(row.share));
+            let share = snap
+                .values
+                .agents
+                .iter()
+                .find(|row| row.id == agent)
+                .map(|row| format::percent(row.share));
             format!("{} {}%", names.agent_label(agent), share.unwrap_or_default())
         }
         LaneKey::Stream(_, stream) => format!("  {}", names.stream_label(stream)),
         LaneKey::Queue(_, queue) => format!("  {}", names.queue_label(queue)),
         LaneKey::Copies(direction::UNKNOWN) => "copy ?".into(),
         LaneKey::Copies(way) => format!("copy {}", direction::name(way)),
-        LaneKey::Api(thread, 0) => format!("API  {}", names.thread_label(thread)),
+        LaneKey::Api(thread, 0) => format!("API {}", names.thread_label(thread)),
         LaneKey::Api(..) => "  within".into(),
         LaneKey::Markers(thread, 0) => format!("mark {}", names.thread_label(thread)),
         LaneKey::Markers(_, level) => format!("  level {level}"),
-        LaneKey::Ranges(thread) => format!("rng  {}", names.thread_label(thread)),
+        LaneKey::Ranges(thread) => format!("rng {}", names.thread_label(thread)),
     }
 }
 
@@ -88,25 +93,41 @@ pub(crate) fn open_work(snap: &Snapshot) -> Vec<OpenWork> {
     let mut out = Vec::new();
     for row in &snap.values.processes {
         for call in &row.open.calls {
-            let text = names.operation(call.operation).map_or_else(|| "?".into(), |name| name.operation.name.to_string());
+            let text = names
+                .operation(call.operation)
+                .map_or_else(|| "?".into(), |name| name.operation.name.to_string());
             let key = LaneKey::Api(call.thread, u8::from(call.parent != 0));
-            out.push(OpenWork { key, begin: call.span.begin, text });
+            out.push(OpenWork {
+                key,
+                begin: call.span.begin,
+                text,
+            });
         }
         for dispatch in &row.open.dispatches {
             let key = match dispatch.stream {
                 Some(stream) => LaneKey::Stream(dispatch.agent, stream),
                 None => LaneKey::Queue(dispatch.agent, dispatch.queue),
             };
-            let text = names.kernel(dispatch.kernel).map_or_else(|| "?".into(), |name| name.short.to_string());
+            let text = names
+                .kernel(dispatch.kernel)
+                .map_or_else(|| "?".into(), |name| name.short.to_string());
             let busy_until = snap.lane(key).map_or(0, |lane| lane.last);
-            out.push(OpenWork { key, begin: dispatch.submit.max(busy_until), text });
+            out.push(OpenWork {
+                key,
+                begin: dispatch.submit.max(busy_until),
+                text,
+            });
         }
         for range in &row.open.ranges {
             let key = match range.range_id {
                 0 => LaneKey::Markers(range.thread, range.level),
                 _ => LaneKey::Ranges(range.thread),
             };
-            out.push(OpenWork { key, begin: range.span.begin, text: names.text(range.text).into() });
+            out.push(OpenWork {
+                key,
+                begin: range.span.begin,
+                text: names.text(range.text).into(),
+            });
         }
     }
     out
@@ -156,7 +177,12 @@ fn look(canvas: &Canvas<'_>, snap: &Snapshot, key: LaneKey, what: u32) -> Look {
                 return by_role('~', text, Role::CopyFill);
             }
             let letter = snap.letter(id).unwrap_or('*');
-            Look { letter, text: text.into(), filled: canvas.theme.filled(hue), line: canvas.theme.line(hue) }
+            Look {
+                letter,
+                text: text.into(),
+                filled: canvas.theme.filled(hue),
+                line: canvas.theme.line(hue),
+            }
         }
         LaneKey::Copies(way) => by_role(copy_letter(way), direction::name(way), copy_role(way)),
         LaneKey::Api(..) => {
@@ -198,11 +224,20 @@ fn gather(slices: &[Slice], stretch: Stretch, columns: u16) -> Vec<Bucket> {
     let mut out = vec![(Bucket::default(), 0u64); columns as usize];
     for slice in slices {
         let first = stretch.column(slice.span.begin, columns);
-        let last = stretch.column(slice.span.end.saturating_sub(1).max(slice.span.begin), columns.saturating_sub(1));
+        let last = stretch.column(
+            slice.span.end.saturating_sub(1).max(slice.span.begin),
+            columns.saturating_sub(1),
+        );
         for column in first..=last.max(first) {
-            let Some((bucket, most)) = out.get_mut(column as usize) else { break };
+            let Some((bucket, most)) = out.get_mut(column as usize) else {
+                break;
+            };
             let left = stretch.from + u64::from(column) * stretch.width;
-            let part = slice.span.end.min(left + stretch.width).saturating_sub(slice.span.begin.max(left));
+            let part = slice
+                .span
+                .end
+                .min(left + stretch.width)
+                .saturating_sub(slice.span.begin.max(left));
             bucket.busy += part;
             bucket.count += u32::from(column == first);
             if part >= *most {
@@ -245,15 +280,23 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, key: 
         base(canvas, scene, key, bucket, stretch.width, (at, area.y));
     }
     if !is_agent {
+        // A column in which one slice ends and the next begins shows the end of the first.
+        let mut ended = u16::MAX;
         for slice in slices.iter().flatten() {
-            wide(canvas, area, scene, key, slice, stretch);
+            ended = wide(canvas, area, scene, (key, slice), stretch, ended);
         }
     }
     for open in open_work(snap).iter().filter(|open| open.key == key && open.begin < to) {
         let begin = stretch.column(open.begin, area.width);
         let end = (now + u16::from(snap.is_running())).clamp(begin + 1, area.width.max(begin + 1));
         let text = format::fit(&format!("▒ {}… ", open.text), (end - begin) as usize).replace(' ', "▒");
-        canvas.say(area.x + begin, area.y, &text, (end - begin).min(area.width - begin.min(area.width)), Role::Open);
+        canvas.say(
+            area.x + begin,
+            area.y,
+            &text,
+            (end - begin).min(area.width - begin.min(area.width)),
+            Role::Open,
+        );
     }
 }
 
@@ -267,14 +310,27 @@ fn base(canvas: &mut Canvas<'_>, scene: &Scene<'_>, key: LaneKey, bucket: &Bucke
     }
     let look = look(canvas, scene.snap, key, bucket.what);
     let is_marker = matches!(key, LaneKey::Markers(..) | LaneKey::Ranges(_));
-    let named = Slice { what: bucket.what, ..Slice::default() };
-    let subject = SliceSubject { snap: scene.snap, key, slice: &named };
+    let named = Slice {
+        what: bucket.what,
+        ..Slice::default()
+    };
+    let subject = SliceSubject {
+        snap: scene.snap,
+        key,
+        slice: &named,
+    };
     // By column only names can be asked for; what else the filter says is asked of slices.
     let is_out = !scene.ui.filter.is_empty() && scene.ui.filter.names_only() && !scene.ui.filter.accepts(&subject);
     if is_out {
         canvas.say(x, y, "░", 1, Role::Idle);
     } else if is_marker {
-        let mark = if bucket.busy == 0 { "▾" } else if bucket.count > 1 { "╫" } else { "─" };
+        let mark = if bucket.busy == 0 {
+            "▾"
+        } else if bucket.count > 1 {
+            "╫"
+        } else {
+            "─"
+        };
         canvas.put(x, y, mark, 1, look.line);
     } else if bucket.busy.saturating_mul(2) >= width {
         canvas.put(x, y, &look.letter.to_string(), 1, look.filled);
@@ -285,24 +341,40 @@ fn base(canvas: &mut Canvas<'_>, scene: &Scene<'_>, key: LaneKey, bucket: &Bucke
 }
 
 /// A slice that is wide enough to be a thing of its own: its name within, its end marked.
-fn wide(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, key: LaneKey, slice: &Slice, stretch: Stretch) {
+/// Returns its last column; `ended` is that of the slice before.
+fn wide(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    scene: &Scene<'_>,
+    piece: (LaneKey, &Slice),
+    stretch: Stretch,
+    ended: u16,
+) -> u16 {
+    let (key, slice) = piece;
     let to = stretch.to(area.width);
-    let first = stretch.column(slice.span.begin, area.width);
-    let last = stretch.column(slice.span.end.saturating_sub(1).max(slice.span.begin), area.width.saturating_sub(1));
+    let mut first = stretch.column(slice.span.begin, area.width);
+    let last = stretch.column(
+        slice.span.end.saturating_sub(1).max(slice.span.begin),
+        area.width.saturating_sub(1),
+    );
+    if first == ended && last > first {
+        first += 1;
+    }
     let is_selected = scene.ui.slice == Some((key, slice.span.begin));
     let cells = (last + 1).saturating_sub(first);
     let (x, y) = (area.x + first, area.y);
-    let subject = SliceSubject { snap: scene.snap, key, slice };
+    let subject = SliceSubject {
+        snap: scene.snap,
+        key,
+        slice,
+    };
     let is_out = !scene.ui.filter.accepts(&subject);
-    if cells < 2 && !is_selected && !is_out {
-        return;
-    }
-    if first >= area.width {
-        return;
+    if (cells < 2 && !is_selected && !is_out) || first >= area.width {
+        return ended;
     }
     if is_out {
         canvas.say(x, y, &"░".repeat(cells as usize), cells, Role::Idle);
-        return;
+        return last;
     }
     let look = look(canvas, scene.snap, key, slice.what);
     let mut text = look.text.clone();
@@ -315,25 +387,46 @@ fn wide(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, key: LaneKey, sl
     if matches!(key, LaneKey::Markers(..) | LaneKey::Ranges(_)) {
         let head = if cut { "─" } else { "├" };
         let tail = if ends { "┤" } else { "─" };
-        let name = if room > 4 { format!(" {} ", format::elide(&text, room - 4)) } else { String::new() };
+        let name = if room > 4 {
+            format!(" {} ", format::fit(&text, (room - 4).min(format::width(&text))))
+        } else {
+            String::new()
+        };
         let rule = "─".repeat(room.saturating_sub(2 + format::width(&name)));
         canvas.put(x, y, &format!("{head}{name}{rule}{tail}"), cells, look.line);
     } else {
         let inner = if ends { room - 1 } else { room };
-        let name = if room >= 7 { format!("{} {}", look.letter, format::elide(&text, inner.saturating_sub(2))) } else { String::new() };
-        let name = if name.is_empty() { look.letter.to_string().repeat(inner) } else { format::fit(&name, inner) };
+        let name = if room >= 7 {
+            format!("{} {text}", look.letter)
+        } else {
+            String::new()
+        };
+        let name = if name.is_empty() {
+            look.letter.to_string().repeat(inner)
+        } else {
+            format::fit(&name, inner)
+        };
         canvas.put(x, y, &name, inner as u16, look.filled);
         if ends {
             canvas.put(x + inner as u16, y, "▌", 1, look.line);
         }
     }
     if is_selected {
-        canvas.paint(Rect { x, y, width: cells.max(1), height: 1 }, Role::Selected);
+        canvas.paint(
+            Rect {
+                x,
+                y,
+                width: cells.max(1),
+                height: 1,
+            },
+            Role::Selected,
+        );
         if room >= 3 {
             canvas.say(x, y, "[", 1, Role::Selected);
             canvas.say(x + cells - 1, y, "]", 1, Role::Selected);
         }
     }
+    last
 }
 
 /// Whether a lane belongs on the overview: GPUs, their streams, copies, the first markers.

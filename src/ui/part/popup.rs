@@ -6,7 +6,7 @@ use super::canvas::Canvas;
 use super::table::Scene;
 use crate::format;
 use crate::ui::Popup;
-use crate::ui::keymap::{Binding, Group, KEYMAP, Scope};
+use crate::ui::keymap::{Binding, Group, KEYMAP};
 use crate::ui::theme::Role;
 
 /// Draws it.
@@ -19,8 +19,11 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, popup
     }
 }
 
-const QUIT: &[(&str, &str)] =
-    &[("d", "detach: leave it running, quit roctop"), ("s", "stop it: SIGTERM, then quit"), ("c", "cancel")];
+const QUIT: &[(&str, &str)] = &[
+    ("d", "detach: leave it running, quit roctop"),
+    ("s", "stop it: SIGTERM, then quit"),
+    ("c", "cancel"),
+];
 const SIGNALS: &[(&str, &str)] = &[
     ("i", "SIGINT   interrupt (as ctrl-c)"),
     ("t", "SIGTERM  ask to stop"),
@@ -39,7 +42,13 @@ const INTERRUPTED: &[(&str, &str)] = &[
 ];
 
 fn menu(canvas: &mut Canvas<'_>, area: Rect, title: &str, rows: &[(&str, &str)]) {
-    let widest = rows.iter().map(|row| row.1.len()).max().unwrap_or(0).max(title.len() + 4) as u16 + 8;
+    let widest = rows
+        .iter()
+        .map(|row| row.1.len())
+        .max()
+        .unwrap_or(0)
+        .max(title.len() + 4) as u16
+        + 8;
     let (width, height) = (widest.min(area.width), (rows.len() as u16 + 4).min(area.height));
     let place = Rect {
         x: area.x + (area.width - width) / 2,
@@ -61,12 +70,7 @@ fn menu(canvas: &mut Canvas<'_>, area: Rect, title: &str, rows: &[(&str, &str)])
 /// A row of help: keys and what they do.
 fn line(binding: &Binding) -> (String, String) {
     let keys: Vec<String> = binding.keys.iter().map(ToString::to_string).collect();
-    let place = match binding.scope {
-        Scope::All => "",
-        Scope::Time => " (time)",
-        Scope::Table => "",
-    };
-    (keys.join(" "), format!("{}{place}", binding.help))
+    (keys.join(" "), binding.help.to_string())
 }
 
 const FILTERS: [(&str, &str); 9] = [
@@ -78,50 +82,92 @@ const FILTERS: [(&str, &str); 9] = [
     ("dev=0  stream=1,3  queue=2..4", "lists and ranges"),
     ("dir=h2d  domain=hip*  thread=main", "texts, * for any part"),
     ("calls>100  p99>2ms  total>1%", "of the rows of a table"),
-    ("a b = a & b   a | b   !a   ( )", "and, or, not; a field that a thing lacks says nothing"),
+    (
+        "a b = a & b   a | b   !a   ( )",
+        "and, or, not; a field that a thing lacks says nothing",
+    ),
 ];
 
 const SIGNS: &str = "● LIVE  ❚❚ PAUSED  ■ ENDED  ↺ REPLAY   ~ the run-time's own   ▒ open   · idle   ▌ end of a slice   – not known   ░ filtered out";
 
+/// Keys, what they do, how it looks.
+type Line = (String, String, Role);
+
+/// Title and rows of a group.
+fn list(group: Group) -> Vec<Line> {
+    let title = Group::ALL
+        .iter()
+        .find(|known| known.0 == group)
+        .map_or("", |known| known.1);
+    let mut list = vec![(String::new(), title.to_string(), Role::Accent)];
+    let of_group = KEYMAP.iter().filter(|binding| binding.group == group);
+    list.extend(of_group.map(line).map(|(keys, help)| (keys, help, Role::Text)));
+    list.push((String::new(), String::new(), Role::Text));
+    list
+}
+
 fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
     canvas.clear(area);
     let inner = canvas.frame(area, "Help", "j k scroll   esc close");
-    let wide = inner.width >= 110;
-    let columns = if wide { 4 } else { 2 };
-    let width = inner.width / columns;
-    let mut rows: Vec<Vec<(String, String, Role)>> = Vec::new();
-    // Groups stand beside each other, so many to a row.
-    for chunk in Group::ALL.chunks(columns as usize) {
-        let lists: Vec<Vec<(String, String, Role)>> = chunk
-            .iter()
-            .map(|(group, title)| {
-                let mut list = vec![(String::new(), (*title).to_string(), Role::Accent)];
-                let of_group = KEYMAP.iter().filter(|binding| binding.group == *group);
-                list.extend(of_group.map(line).map(|(keys, help)| (keys, help, Role::Text)));
-                list
-            })
-            .collect();
-        let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-        for at in 0..=longest {
-            let blank = || (String::new(), String::new(), Role::Text);
-            rows.push(lists.iter().map(|list| list.get(at).cloned().unwrap_or_else(blank)).collect());
-        }
-    }
+    // Groups stand one below the other in so many columns.
+    let columns: &[&[Group]] = if inner.width >= 110 {
+        &[&[Group::Move], &[Group::Time, Group::App], &[Group::Table]]
+    } else {
+        &[&[Group::Move], &[Group::Time, Group::Table, Group::App]]
+    };
+    let width = inner.width / columns.len() as u16;
+    let blank = || (String::new(), String::new(), Role::Text);
+    let lists: Vec<Vec<Line>> = columns
+        .iter()
+        .map(|groups| groups.iter().flat_map(|&group| list(group)).collect())
+        .collect();
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let mut rows: Vec<Vec<Line>> = (0..longest)
+        .map(|at| {
+            lists
+                .iter()
+                .map(|list| list.get(at).cloned().unwrap_or_else(blank))
+                .collect()
+        })
+        .collect();
     let one = |keys: &str, text: &str, role| vec![(keys.to_string(), text.to_string(), role)];
     rows.push(one("", "FILTER (typed after /)", Role::Accent));
     rows.extend(FILTERS.iter().map(|(keys, text)| one(keys, text, Role::Text)));
     rows.push(one("", "", Role::Text));
     rows.push(one("", SIGNS, Role::Muted));
-    rows.push(one("", &format!("names {:?}   times since the session began, CLOCK_BOOTTIME", scene.ui.names), Role::Muted));
+    rows.push(one(
+        "",
+        &format!(
+            "names {:?}   times since the session began, CLOCK_BOOTTIME",
+            scene.ui.names
+        ),
+        Role::Muted,
+    ));
     let first = (first as usize).min(rows.len().saturating_sub(inner.height as usize));
     for (i, row) in rows.iter().skip(first).take(inner.height as usize).enumerate() {
         let y = inner.y + i as u16;
         let single = row.len() == 1;
         for (at, (keys, text, role)) in row.iter().enumerate() {
             let x = inner.x + 1 + at as u16 * width;
-            let room = if single { inner.width - 2 } else { width.saturating_sub(2) };
-            let indent = if keys.is_empty() { 0 } else if single { 36 } else { 13 };
-            canvas.say(x, y, &format::elide(keys, indent.max(1) as usize - usize::from(indent > 0)), indent, Role::Key);
+            let room = if single {
+                inner.width - 2
+            } else {
+                width.saturating_sub(2)
+            };
+            let indent = if keys.is_empty() {
+                0
+            } else if single {
+                36
+            } else {
+                13
+            };
+            canvas.say(
+                x,
+                y,
+                &format::elide(keys, indent.max(1) as usize - usize::from(indent > 0)),
+                indent,
+                Role::Key,
+            );
             canvas.say(x + indent, y, text, room.saturating_sub(indent), *role);
         }
     }

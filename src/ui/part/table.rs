@@ -79,6 +79,10 @@ pub(crate) trait Table {
     const COLUMNS: &'static [Column<Self::Row>];
     /// Which column sorts at first, downwards.
     const SORT: usize;
+    /// Columns that the flexible column gets before others are added.
+    fn least(width: u16) -> u16 {
+        (width * 2 / 5).clamp(14, 60)
+    }
     /// All rows that pass the filter, unsorted.
     fn rows(scene: &Scene<'_>) -> Vec<Self::Row>;
     /// Identity of a row.
@@ -110,12 +114,19 @@ pub(crate) fn keys<T: Table>(scene: &Scene<'_>, sort: Sort) -> Vec<u64> {
 /// All rows as comma-separated values in base units.
 pub(crate) fn csv<T: Table>(scene: &Scene<'_>, sort: Sort) -> String {
     let quote = |text: String| {
-        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+        if text.contains([',', '"', '\n']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text
+        }
     };
     let heads: Vec<String> = T::COLUMNS.iter().map(|column| quote(column.name.to_string())).collect();
     let mut out = heads.join(",") + "\n";
     for row in sorted::<T>(scene, sort) {
-        let cells: Vec<String> = T::COLUMNS.iter().map(|column| quote((column.worth)(&row, scene).raw())).collect();
+        let cells: Vec<String> = T::COLUMNS
+            .iter()
+            .map(|column| quote((column.worth)(&row, scene).raw()))
+            .collect();
         out += &cells.join(",");
         out.push('\n');
     }
@@ -123,15 +134,18 @@ pub(crate) fn csv<T: Table>(scene: &Scene<'_>, sort: Sort) -> String {
 }
 
 /// The columns that fit: (index, width), in their order.
-fn layout<R>(columns: &[Column<R>], width: u16) -> Vec<(usize, u16)> {
+fn layout<R>(columns: &[Column<R>], width: u16, least: u16, rank: u8) -> Vec<(usize, u16)> {
     let flexible = |column: &Column<R>| column.width == 0;
-    let least = if width < 60 { 14 } else { 26 };
-    let mut order: Vec<usize> = (0..columns.len()).collect();
+    let mut order: Vec<usize> = (0..columns.len()).filter(|&at| columns[at].rank <= rank).collect();
     order.sort_by_key(|&at| columns[at].rank);
     let mut left = width.saturating_sub(3);
     let mut shown = Vec::new();
     for at in order {
-        let takes = if flexible(&columns[at]) { least } else { columns[at].width + 1 };
+        let takes = if flexible(&columns[at]) {
+            least
+        } else {
+            columns[at].width + 1
+        };
         if takes <= left {
             left -= takes;
             shown.push(at);
@@ -144,7 +158,16 @@ fn layout<R>(columns: &[Column<R>], width: u16) -> Vec<(usize, u16)> {
     let grow = left;
     shown
         .into_iter()
-        .map(|at| (at, if flexible(&columns[at]) { (least + grow).min(width.saturating_sub(3)) } else { columns[at].width }))
+        .map(|at| {
+            (
+                at,
+                if flexible(&columns[at]) {
+                    (least + grow).min(width.saturating_sub(3))
+                } else {
+                    columns[at].width
+                },
+            )
+        })
         .collect()
 }
 
@@ -163,8 +186,7 @@ pub(crate) fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<
         return;
     }
     let columns = T::COLUMNS;
-    let mut shown = layout(columns, area.width);
-    shown.retain(|&(at, _)| columns[at].rank <= look.rank);
+    let shown = layout(columns, area.width, T::least(area.width), look.rank);
     let sorted_by = look.sort.column.unwrap_or(T::SORT);
     let mut x = area.x + 2;
     for &(at, width) in &shown {
@@ -184,12 +206,18 @@ pub(crate) fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<
         x += u16::from(column.width == 0);
     }
     let height = area.height as usize - 1;
-    let at = look.selected.and_then(|key| rows.iter().position(|row| T::key(row) == key));
+    let at = look
+        .selected
+        .and_then(|key| rows.iter().position(|row| T::key(row) == key));
     let offset = scroll(look.offset, at, rows.len(), height);
     for (line, row) in rows.iter().skip(offset).take(height).enumerate() {
         let y = area.y + 1 + line as u16;
         let is_selected = look.selected == Some(T::key(row));
-        let role = if is_selected { Role::Selected } else { T::role(row, scene) };
+        let role = if is_selected {
+            Role::Selected
+        } else {
+            T::role(row, scene)
+        };
         let mut x = area.x + 2;
         if is_selected {
             canvas.say(area.x, y, &" ".repeat(area.width as usize), area.width, role);

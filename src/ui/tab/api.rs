@@ -29,7 +29,11 @@ pub(crate) fn name<'a>(scene: &Scene<'a>, id: OperationId) -> &'a str {
 }
 
 fn blocks(row: &Row, scene: &Scene<'_>) -> bool {
-    scene.snap.names.operation(source(row, scene).id).is_some_and(|name| name.blocks)
+    scene
+        .snap
+        .names
+        .operation(source(row, scene).id)
+        .is_some_and(|name| name.blocks)
 }
 
 fn share(row: &Row, scene: &Scene<'_>) -> f64 {
@@ -66,7 +70,9 @@ impl Table for ApiTable {
             name: "Domain",
             width: 8,
             rank: 7,
-            worth: |row, scene| domain(&scene.snap.names, source(row, scene).id).map_or(Worth::None, |d| Worth::Text(d.into())),
+            worth: |row, scene| {
+                domain(&scene.snap.names, source(row, scene).id).map_or(Worth::None, |d| Worth::Text(d.into()))
+            },
             text: |row, scene, _| domain(&scene.snap.names, source(row, scene).id).unwrap_or("?").into(),
         },
         Column {
@@ -89,7 +95,8 @@ impl Table for ApiTable {
         times!("AVG", "Average_ns", 2, |row: &ApiRow| row.stat.average()),
         times!("P50", "P50_ns", 6, |row: &ApiRow| row.stat.quantiles.p50),
         times!("P99", "P99_ns", 3, |row: &ApiRow| row.stat.quantiles.p99),
-        times!("MAX", "Max_ns", 5, |row: &ApiRow| (row.stat.timed > 0).then_some(row.stat.max)),
+        times!("MAX", "Max_ns", 5, |row: &ApiRow| (row.stat.timed > 0)
+            .then_some(row.stat.max)),
         Column {
             title: "ERR",
             name: "Errors",
@@ -107,14 +114,26 @@ impl Table for ApiTable {
             width: 5,
             rank: 5,
             worth: |row, scene| Worth::whole(u64::from(blocks(row, scene))),
-            text: |row, scene, _| if blocks(row, scene) { "sync".into() } else { String::new() },
+            text: |row, scene, _| {
+                if blocks(row, scene) {
+                    "sync".into()
+                } else {
+                    String::new()
+                }
+            },
         },
     ];
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let (names, whole) = (&scene.snap.names, wall(scene.snap));
         let all = scene.snap.values.api.iter().enumerate();
-        all.filter(|(_, row)| scene.ui.filter.accepts(&ApiSubject(names, row, whole))).map(|(at, _)| Row(at)).collect()
+        all.filter(|(_, row)| scene.ui.filter.accepts(&ApiSubject(names, row, whole)))
+            .map(|(at, _)| Row(at))
+            .collect()
+    }
+
+    fn least(width: u16) -> u16 {
+        (width / 2).clamp(14, 40)
     }
 
     fn key(row: &Row) -> u64 {
@@ -122,13 +141,21 @@ impl Table for ApiTable {
     }
 
     fn role(row: &Row, scene: &Scene<'_>) -> Role {
-        if source(row, scene).errors > 0 { Role::Warn } else { Role::Text }
+        if source(row, scene).errors > 0 {
+            Role::Warn
+        } else {
+            Role::Text
+        }
     }
 }
 
 /// Draws the table in a box.
 pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alone: bool) {
-    let state = if alone { scene.ui.table().clone() } else { crate::ui::TableState::default() };
+    let state = if alone {
+        scene.ui.table().clone()
+    } else {
+        crate::ui::TableState::default()
+    };
     let rows = table::sorted::<ApiTable>(scene, state.sort);
     let all = scene.snap.values.api.len();
     let inner = canvas.frame(area, "API", &format!("{} operations", rows.len()));
@@ -136,7 +163,12 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alon
         return canvas.empty(inner, &why_empty(scene, "API call", all));
     }
     let offset = alone.then_some(&scene.ui.table().offset);
-    let look = Look { sort: state.sort, selected: state.selected, offset, rank: u8::MAX };
+    let look = Look {
+        sort: state.sort,
+        selected: state.selected,
+        offset,
+        rank: if alone { u8::MAX } else { 2 },
+    };
     table::draw::<ApiTable>(canvas, inner, scene, &rows, &look);
 }
 
@@ -161,8 +193,12 @@ fn latency(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let launches = values.api.iter().filter(|row| name(scene, row.id).contains("Launch"));
     let (calls, time) = launches.fold((0, 0), |sum, row| (sum.0 + row.stat.calls, sum.1 + row.stat.total));
     let kernels = values.kernels.iter().map(|row| &row.numbers);
-    let (delayed, delay) = kernels.clone().fold((0, 0u64), |sum, k| (sum.0 + k.delayed, sum.1.saturating_add(k.delay)));
-    let (timed, total) = kernels.fold((0, 0u64), |sum, k| (sum.0 + k.stat.timed, sum.1.saturating_add(k.stat.total)));
+    let (delayed, delay) = kernels
+        .clone()
+        .fold((0, 0u64), |sum, k| (sum.0 + k.delayed, sum.1.saturating_add(k.delay)));
+    let (timed, total) = kernels.fold((0, 0u64), |sum, k| {
+        (sum.0 + k.stat.timed, sum.1.saturating_add(k.stat.total))
+    });
     let parts = [
         ("call   ", u64::checked_div(time, calls), Role::ApiLaunch),
         ("queue  ", delay.checked_div(delayed), Role::GaugeLow),
@@ -197,7 +233,13 @@ fn threads(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
             of_wall(row.numbers.blocked),
             format::count(row.numbers.calls),
         );
-        canvas.say(inner.x + 1, inner.y + 1 + i as u16, &text, inner.width.saturating_sub(1), Role::Text);
+        canvas.say(
+            inner.x + 1,
+            inner.y + 1 + i as u16,
+            &text,
+            inner.width.saturating_sub(1),
+            Role::Text,
+        );
     }
 }
 
@@ -225,17 +267,33 @@ fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         .collect();
     last.sort_by_key(|(_, slice)| std::cmp::Reverse(slice.span.end));
     let room = (inner.height as usize).saturating_sub(lines.len());
-    lines.extend(last.iter().take(room).map(|(key, slice)| recent_line(scene, *key, slice)));
+    lines.extend(
+        last.iter()
+            .take(room)
+            .map(|(key, slice)| recent_line(scene, *key, slice)),
+    );
     for (i, (text, role)) in lines.iter().take(inner.height as usize).enumerate() {
-        canvas.say(inner.x + 1, inner.y + i as u16, text, inner.width.saturating_sub(1), *role);
+        canvas.say(
+            inner.x + 1,
+            inner.y + i as u16,
+            text,
+            inner.width.saturating_sub(1),
+            *role,
+        );
     }
 }
 
 fn recent_line(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> (String, Role) {
     let (snap, names) = (scene.snap, &scene.snap.names);
-    let thread = crate::ui::subject::thread_of(key).map(|thread| names.thread_label(thread)).unwrap_or_default();
+    let thread = crate::ui::subject::thread_of(key)
+        .map(|thread| names.thread_label(thread))
+        .unwrap_or_default();
     let failed = slice.shape != 0;
-    let result = if failed { format!("error {} ▲", slice.value as u32 as i32) } else { "ok".into() };
+    let result = if failed {
+        format!("error {} ▲", slice.value as u32 as i32)
+    } else {
+        "ok".into()
+    };
     let text = format!(
         "{:<17}{}{:<34}{:>9}  {result}",
         format::timestamp_short(slice.span.begin.saturating_sub(snap.origin)),

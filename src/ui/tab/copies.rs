@@ -26,7 +26,9 @@ fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a CopyStat {
 /// Bytes per second of late; none when bytes are not known.
 fn now(copies: &CopyStat, at: u64) -> Option<f64> {
     let last = copies.trend.last(at, 2);
-    copies.has_bytes.then(|| last.iter().sum::<u64>() as f64 / last.len().max(1) as f64)
+    copies
+        .has_bytes
+        .then(|| last.iter().sum::<u64>() as f64 / last.len().max(1) as f64)
 }
 
 /// Bytes per second while copying.
@@ -47,8 +49,8 @@ fn way(copies: &CopyStat) -> String {
         direction::UNKNOWN => "copy",
         known => direction::name(known),
     };
-    let engine = if copies.route.engine == engine::BLIT { " ~blit" } else { "" };
-    format!("{name}{engine}")
+    let own = if copies.route.engine == engine::BLIT { "~" } else { "" };
+    format!("{own}{name}")
 }
 
 impl Table for CopyTable {
@@ -56,9 +58,9 @@ impl Table for CopyTable {
     const SORT: usize = 3;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
-            title: "DIRECTION",
+            title: "DIR  ",
             name: "Direction",
-            width: 10,
+            width: 5,
             rank: 0,
             worth: |row, scene| Worth::Text(way(source(row, scene))),
             text: |row, scene, width| format!("{:<width$}", way(source(row, scene))),
@@ -81,7 +83,7 @@ impl Table for CopyTable {
             title: "COUNT",
             name: "Count",
             width: 8,
-            rank: 1,
+            rank: 2,
             worth: |row, scene| Worth::whole(source(row, scene).stat.calls),
             text: |row, scene, _| format::count(source(row, scene).stat.calls),
         },
@@ -93,7 +95,11 @@ impl Table for CopyTable {
             worth: |row, scene| Worth::maybe(source(row, scene).has_bytes.then(|| source(row, scene).sizes.total)),
             text: |row, scene, _| {
                 let copies = source(row, scene);
-                if copies.has_bytes { format::bytes(copies.sizes.total) } else { format::MISSING.into() }
+                if copies.has_bytes {
+                    format::bytes(copies.sizes.total)
+                } else {
+                    format::MISSING.into()
+                }
             },
         },
         Column {
@@ -127,7 +133,11 @@ impl Table for CopyTable {
             rank: 5,
             worth: |row, scene| Worth::maybe(source(row, scene).sizes.quantiles.p50),
             text: |row, scene, _| {
-                source(row, scene).sizes.quantiles.p50.map_or_else(|| format::MISSING.into(), format::bytes)
+                source(row, scene)
+                    .sizes
+                    .quantiles
+                    .p50
+                    .map_or_else(|| format::MISSING.into(), format::bytes)
             },
         },
         Column {
@@ -144,7 +154,9 @@ impl Table for CopyTable {
             width: 5,
             rank: 4,
             worth: |row, scene| Worth::Number(source(row, scene).union.total as f64 / super::wall(scene.snap) as f64),
-            text: |row, scene, _| format::percent(source(row, scene).union.total as f64 / super::wall(scene.snap) as f64),
+            text: |row, scene, _| {
+                format::percent(source(row, scene).union.total as f64 / super::wall(scene.snap) as f64)
+            },
         },
         Column {
             title: "BYTES, 30 s",
@@ -152,16 +164,35 @@ impl Table for CopyTable {
             width: 12,
             rank: 6,
             worth: |row, scene| {
-                Worth::whole(source(row, scene).trend.last(scene.snap.values.at, 1).first().copied().unwrap_or(0))
+                Worth::whole(
+                    source(row, scene)
+                        .trend
+                        .last(scene.snap.values.at, 1)
+                        .first()
+                        .copied()
+                        .unwrap_or(0),
+                )
             },
             text: |row, scene, width| chart::trailing(&source(row, scene).trend.last(scene.snap.values.at, 30), width),
         },
     ];
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
-        let all = scene.snap.values.copies.iter().enumerate().filter(|(_, copies)| copies.stat.calls > 0);
+        let all = scene
+            .snap
+            .values
+            .copies
+            .iter()
+            .enumerate()
+            .filter(|(_, copies)| copies.stat.calls > 0);
         let names = &scene.snap.names;
-        all.filter(|(_, copies)| scene.ui.filter.accepts(&CopySubject(names, copies))).map(|(at, _)| Row(at)).collect()
+        all.filter(|(_, copies)| scene.ui.filter.accepts(&CopySubject(names, copies)))
+            .map(|(at, _)| Row(at))
+            .collect()
+    }
+
+    fn least(_: u16) -> u16 {
+        11
     }
 
     fn key(row: &Row) -> u64 {
@@ -169,13 +200,21 @@ impl Table for CopyTable {
     }
 
     fn role(row: &Row, scene: &Scene<'_>) -> Role {
-        if source(row, scene).route.engine == engine::BLIT { Role::Internal } else { Role::Text }
+        if source(row, scene).route.engine == engine::BLIT {
+            Role::Internal
+        } else {
+            Role::Text
+        }
     }
 }
 
 /// Draws the table in a box.
 pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alone: bool) -> Option<usize> {
-    let state = if alone { scene.ui.table().clone() } else { crate::ui::TableState::default() };
+    let state = if alone {
+        scene.ui.table().clone()
+    } else {
+        crate::ui::TableState::default()
+    };
     let rows = table::sorted::<CopyTable>(scene, state.sort);
     let inner = canvas.frame(area, "Copies", "GB/s = 10⁹ B/s");
     if rows.is_empty() {
@@ -183,9 +222,17 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alon
         return None;
     }
     let offset = alone.then_some(&scene.ui.table().offset);
-    let look = Look { sort: state.sort, selected: state.selected, offset, rank: u8::MAX };
+    let look = Look {
+        sort: state.sort,
+        selected: state.selected,
+        offset,
+        rank: u8::MAX,
+    };
     table::draw::<CopyTable>(canvas, inner, scene, &rows, &look);
-    let at = state.selected.and_then(|key| rows.iter().position(|row| CopyTable::key(row) == key)).unwrap_or(0);
+    let at = state
+        .selected
+        .and_then(|key| rows.iter().position(|row| CopyTable::key(row) == key))
+        .unwrap_or(0);
     rows.get(at).map(|row| row.0)
 }
 
@@ -211,7 +258,14 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 }
 
 fn title(scene: &Scene<'_>, copies: &CopyStat) -> String {
-    format!("{} {}", way(copies), scene.snap.names.route_label(copies.route.source, copies.route.destination))
+    format!(
+        "{} {}",
+        way(copies),
+        scene
+            .snap
+            .names
+            .route_label(copies.route.source, copies.route.destination)
+    )
 }
 
 fn sizes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopyStat) {
@@ -224,9 +278,20 @@ fn sizes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopySt
     for (i, name) in NAMES.iter().enumerate().take(CLASSES.len()) {
         let (count, bytes, nanos) = copies.classes[i];
         let mean = (nanos > 0).then(|| bytes as f64 * 1e9 / nanos as f64);
-        let text = format!("{name:<9}{:>9}  {:>9}  {:>9}", format::count(count), format::bytes(bytes), speed(mean));
+        let text = format!(
+            "{name:<9}{:>9}  {:>9}  {:>9}",
+            format::count(count),
+            format::bytes(bytes),
+            speed(mean)
+        );
         let role = if count > 0 { Role::Text } else { Role::Muted };
-        canvas.say(inner.x + 1, inner.y + i as u16, &text, inner.width.saturating_sub(1), role);
+        canvas.say(
+            inner.x + 1,
+            inner.y + i as u16,
+            &text,
+            inner.width.saturating_sub(1),
+            role,
+        );
     }
 }
 
@@ -242,7 +307,13 @@ fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &Copy
         let part = (most / u64::from(rows)).max(1);
         let line: String = values
             .iter()
-            .map(|&value| if value <= low { ' ' } else { chart::level((value - low).min(part), part) })
+            .map(|&value| {
+                if value <= low {
+                    ' '
+                } else {
+                    chart::level((value - low).min(part), part)
+                }
+            })
             .collect();
         let scale = match row {
             0 => format::bandwidth(most as f64),
@@ -251,7 +322,13 @@ fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &Copy
         };
         canvas.right(inner.x + 9, inner.y + row, &scale, Role::Muted);
         canvas.say(inner.x + 10, inner.y + row, "┤", 1, Role::Border);
-        canvas.say(inner.x + 11, inner.y + row, &line, inner.width - 11, lanes::copy_role(copies.route.direction));
+        canvas.say(
+            inner.x + 11,
+            inner.y + row,
+            &line,
+            inner.width - 11,
+            lanes::copy_role(copies.route.direction),
+        );
     }
 }
 
@@ -265,18 +342,32 @@ fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         .collect();
     last.sort_by_key(|(_, slice)| std::cmp::Reverse(slice.span.end));
     if inner.height > 0 {
-        let head = format!("{:<17}{:<7}{:<16}{:>10}{:>10}{:>11}  {:<9}CALL", "WHEN", "DIR", "ROUTE", "BYTES", "TIME", "BANDWIDTH", "STREAM");
+        let head = format!(
+            "{:<17}{:<7}{:<16}{:>10}{:>10}{:>11}  {:<9}CALL",
+            "WHEN", "DIR", "ROUTE", "BYTES", "TIME", "BANDWIDTH", "STREAM"
+        );
         canvas.say(inner.x + 1, inner.y, &head, inner.width.saturating_sub(1), Role::Head);
     }
     for (i, (key, slice)) in last.iter().take(inner.height.saturating_sub(1) as usize).enumerate() {
         let text = recent_line(scene, *key, slice);
-        canvas.say(inner.x + 1, inner.y + 1 + i as u16, &text, inner.width.saturating_sub(1), Role::Text);
+        canvas.say(
+            inner.x + 1,
+            inner.y + 1 + i as u16,
+            &text,
+            inner.width.saturating_sub(1),
+            Role::Text,
+        );
     }
 }
 
 fn recent_line(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> String {
     let (snap, names) = (scene.snap, &scene.snap.names);
-    let route = snap.values.copies.get(slice.what as usize).map(|copies| copies.route).unwrap_or_default();
+    let route = snap
+        .values
+        .copies
+        .get(slice.what as usize)
+        .map(|copies| copies.route)
+        .unwrap_or_default();
     let nanos = slice.span.duration();
     let call = crate::ui::act::related(snap, key, slice.span.begin);
     let call = call.and_then(|(_, call)| names.operation(crate::item::OperationId(call.what)));

@@ -50,7 +50,10 @@ pub(crate) fn name(snap: &Snapshot, id: KernelId, form: NameForm) -> String {
 fn label(row: &Row, scene: &Scene<'_>, width: usize) -> String {
     let letter = source(row, scene).letter.unwrap_or(' ');
     let letter = if row.internal { '~' } else { letter };
-    format!("{letter} {}", format::elide(&name(scene.snap, row.key, scene.ui.names), width.saturating_sub(2)))
+    format!(
+        "{letter} {}",
+        format::elide(&name(scene.snap, row.key, scene.ui.names), width.saturating_sub(2))
+    )
 }
 
 const fn time(title: &'static str, name: &'static str, rank: u8, worth: fn(&Row, &Scene<'_>) -> Worth) -> Column<Row> {
@@ -97,7 +100,9 @@ impl Table for KernelTable {
             worth: |row, _| Worth::whole(row.stat.calls),
             text: |row, _, _| format::count(row.stat.calls),
         },
-        times!("TOTAL", "Total_ns", 0, |row: &Row, _: &Scene<'_>| Worth::whole(row.stat.total)),
+        times!("TOTAL", "Total_ns", 0, |row: &Row, _: &Scene<'_>| Worth::whole(
+            row.stat.total
+        )),
         Column {
             title: "%",
             name: "Share",
@@ -106,21 +111,48 @@ impl Table for KernelTable {
             worth: |row, scene| Worth::Number(share(row, scene)),
             text: |row, scene, _| format::percent(share(row, scene)),
         },
-        times!("AVG", "Average_ns", 2, |row: &Row, _: &Scene<'_>| Worth::maybe(row.stat.average())),
-        times!("MIN", "Min_ns", 7, |row: &Row, _: &Scene<'_>| Worth::maybe((row.stat.timed > 0).then_some(row.stat.min))),
-        times!("P50", "P50_ns", 5, |row: &Row, _: &Scene<'_>| Worth::maybe(row.stat.quantiles.p50)),
-        times!("P95", "P95_ns", 6, |row: &Row, _: &Scene<'_>| Worth::maybe(row.stat.quantiles.p95)),
-        times!("P99", "P99_ns", 3, |row: &Row, _: &Scene<'_>| Worth::maybe(row.stat.quantiles.p99)),
-        times!("MAX", "Max_ns", 4, |row: &Row, _: &Scene<'_>| Worth::maybe((row.stat.timed > 0).then_some(row.stat.max))),
-        times!("STDDEV", "StdDev_ns", 8, |row: &Row, _: &Scene<'_>| Worth::maybe(row.stat.deviation())),
-        times!("QDLY", "Queue_Delay_ns", 6, |row: &Row, scene: &Scene<'_>| Worth::maybe(delay(source(row, scene)))),
+        times!("AVG", "Average_ns", 2, |row: &Row, _: &Scene<'_>| Worth::maybe(
+            row.stat.average()
+        )),
+        times!("MIN", "Min_ns", 7, |row: &Row, _: &Scene<'_>| Worth::maybe(
+            (row.stat.timed > 0).then_some(row.stat.min)
+        )),
+        times!("P50", "P50_ns", 5, |row: &Row, _: &Scene<'_>| Worth::maybe(
+            row.stat.quantiles.p50
+        )),
+        times!("P95", "P95_ns", 6, |row: &Row, _: &Scene<'_>| Worth::maybe(
+            row.stat.quantiles.p95
+        )),
+        times!("P99", "P99_ns", 3, |row: &Row, _: &Scene<'_>| Worth::maybe(
+            row.stat.quantiles.p99
+        )),
+        times!("MAX", "Max_ns", 4, |row: &Row, _: &Scene<'_>| Worth::maybe(
+            (row.stat.timed > 0).then_some(row.stat.max)
+        )),
+        times!("STDDEV", "StdDev_ns", 8, |row: &Row, _: &Scene<'_>| Worth::maybe(
+            row.stat.deviation()
+        )),
+        times!(
+            "QDLY",
+            "Queue_Delay_ns",
+            6,
+            |row: &Row, scene: &Scene<'_>| Worth::maybe(delay(source(row, scene)))
+        ),
         Column {
             title: "TIME, 20 s",
             name: "Time_last_second_ns",
             width: 20,
             rank: 9,
             worth: |row, scene| {
-                Worth::whole(source(row, scene).numbers.trend.last(scene.snap.values.at, 1).first().copied().unwrap_or(0))
+                Worth::whole(
+                    source(row, scene)
+                        .numbers
+                        .trend
+                        .last(scene.snap.values.at, 1)
+                        .first()
+                        .copied()
+                        .unwrap_or(0),
+                )
             },
             text: |row, scene, width| {
                 chart::trailing(&source(row, scene).numbers.trend.last(scene.snap.values.at, 20), width)
@@ -149,7 +181,12 @@ impl Table for KernelTable {
                     })
                 })?
             };
-            Some(Row { at, stat, key: row.id, internal })
+            Some(Row {
+                at,
+                stat,
+                key: row.id,
+                internal,
+            })
         });
         rows.collect()
     }
@@ -168,15 +205,27 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank
     let state = scene.ui.table();
     let rows = table::sorted::<KernelTable>(scene, state.sort);
     let all = scene.snap.values.kernels.len();
-    let count = if rows.len() == all { format!("{all} kernels") } else { format!("{} of {all} kernels", rows.len()) };
+    let count = if rows.len() == all {
+        format!("{all} kernels")
+    } else {
+        format!("{} of {all} kernels", rows.len())
+    };
     let inner = canvas.frame(area, "Kernels", &count);
     if rows.is_empty() {
         canvas.empty(inner, &why_empty(scene, "kernel", all));
         return None;
     }
-    let look = Look { sort: state.sort, selected: state.selected, offset: Some(&state.offset), rank };
+    let look = Look {
+        sort: state.sort,
+        selected: state.selected,
+        offset: Some(&state.offset),
+        rank,
+    };
     table::draw::<KernelTable>(canvas, inner, scene, &rows, &look);
-    let at = state.selected.and_then(|key| rows.iter().position(|row| KernelTable::key(row) == key)).unwrap_or(0);
+    let at = state
+        .selected
+        .and_then(|key| rows.iter().position(|row| KernelTable::key(row) == key))
+        .unwrap_or(0);
     rows.into_iter().nth(at)
 }
 
@@ -210,7 +259,12 @@ fn facts(scene: &Scene<'_>, row: &Row) -> [String; 2] {
     );
     let first = format!(
         "grid {}×{}×{}  wg {}×{}×{}{shapes}  LDS {}  {registers}  scratch {}",
-        grid[0], grid[1], grid[2], wg[0], wg[1], wg[2],
+        grid[0],
+        grid[1],
+        grid[2],
+        wg[0],
+        wg[1],
+        wg[2],
         format::bytes(u64::from(numbers.shape.group_size)),
         format::bytes(u64::from(numbers.shape.private_size)),
     );
@@ -220,18 +274,34 @@ fn facts(scene: &Scene<'_>, row: &Row) -> [String; 2] {
         format::maybe(row.stat.average()),
         format::maybe(row.stat.deviation()),
         format::maybe(delay(source(row, scene))),
-        if row.internal { "   one of the run-time's own kernels" } else { "" },
+        if row.internal {
+            "   one of the run-time's own kernels"
+        } else {
+            ""
+        },
     );
     [first, second]
 }
 
 fn detail(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row, size: Size) {
-    let title = format!("{} {}", source(row, scene).letter.unwrap_or('~'), name(scene.snap, row.key, NameForm::Short));
+    let title = format!(
+        "{} {}",
+        source(row, scene).letter.unwrap_or('~'),
+        name(scene.snap, row.key, NameForm::Short)
+    );
     let inner = canvas.frame(area, &title, "t name form   enter last dispatch   H histogram");
     let room = inner.width.saturating_sub(2) as usize;
     let mut y = inner.y;
     if size == Size::Large {
-        let full = name(scene.snap, row.key, if scene.ui.names == NameForm::Short { NameForm::Full } else { scene.ui.names });
+        let full = name(
+            scene.snap,
+            row.key,
+            if scene.ui.names == NameForm::Short {
+                NameForm::Full
+            } else {
+                scene.ui.names
+            },
+        );
         for part in wrap(&full, room).iter().take(2) {
             canvas.say(inner.x + 1, y, part, inner.width - 2, Role::Muted);
             y += 1;
@@ -244,8 +314,19 @@ fn detail(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row, siz
     if size == Size::Large {
         y += 1;
     }
-    let rest = Rect { y, height: inner.bottom().saturating_sub(y), ..inner };
-    let (one, two) = left(rest, rest.width / 2);
+    let rest = Rect {
+        y,
+        height: inner.bottom().saturating_sub(y),
+        ..inner
+    };
+    let (one, two) = left(
+        rest,
+        if size == Size::Large {
+            rest.width / 2
+        } else {
+            rest.width * 3 / 5
+        },
+    );
     histogram(canvas, one, scene, row);
     places(canvas, two, scene, row);
 }
@@ -262,24 +343,41 @@ fn histogram(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) 
     }
     let stat = &row.stat;
     let kind = if scene.ui.logarithmic { "log" } else { "linear" };
-    canvas.say(area.x + 1, area.y, &format!("duration ({kind})"), area.width, Role::Head);
+    canvas.say(
+        area.x + 1,
+        area.y,
+        &format!("duration ({kind})"),
+        area.width,
+        Role::Head,
+    );
     let bins = stat.bins(area.height as usize - 1, scene.ui.logarithmic);
     if bins.is_empty() {
-        let why = if stat.is_full() { "no times" } else { "no histogram for this choice of places" };
+        let why = if stat.is_full() {
+            "no times"
+        } else {
+            "no histogram for this choice of places"
+        };
         canvas.say(area.x + 1, area.y + 1, why, area.width, Role::Muted);
         return;
     }
     let most = bins.iter().map(|bin| bin.1).max().unwrap_or(1).max(1);
     let room = area.width.saturating_sub(30) as usize;
-    let quantiles = [("p50", stat.quantiles.p50), ("p95", stat.quantiles.p95), ("p99", stat.quantiles.p99)];
+    let quantiles = [
+        ("p50", stat.quantiles.p50),
+        ("p95", stat.quantiles.p95),
+        ("p99", stat.quantiles.p99),
+    ];
     for (i, &(edge, count)) in bins.iter().enumerate() {
         let y = area.y + 1 + i as u16;
         let next = bins.get(i + 1).map_or(u64::MAX, |bin| bin.0);
         canvas.right(area.x + 9, y, &format::duration(edge), Role::Muted);
         let bar = chart::bar(count as f64 / most as f64, room);
         let x = canvas.say(area.x + 10, y, &bar, room as u16, Role::GaugeMid);
-        let here: Vec<&str> =
-            quantiles.iter().filter(|q| q.1.is_some_and(|at| at >= edge && at < next)).map(|q| q.0).collect();
+        let here: Vec<&str> = quantiles
+            .iter()
+            .filter(|q| q.1.is_some_and(|at| at >= edge && at < next))
+            .map(|q| q.0)
+            .collect();
         if count > 0 {
             let share = format::percent(count as f64 / stat.timed.max(1) as f64);
             let text = format!(" {share} % {}", here.join(" "));
@@ -293,12 +391,30 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
         return;
     }
     let names = &scene.snap.names;
-    canvas.say(area.x + 1, area.y, "where", area.width, Role::Head);
+    canvas.say(area.x + 1, area.y, "where, by total", area.width, Role::Head);
     let mut cells: Vec<_> = source(row, scene).numbers.cells.iter().collect();
     cells.sort_by_key(|cell| std::cmp::Reverse(cell.stat.total));
     for (i, cell) in cells.iter().take(area.height as usize - 1).enumerate() {
         let place = cell.place;
-        let stream = place.stream.map_or_else(|| format::MISSING.into(), |stream| names.stream_label(stream));
+        let stream = place
+            .stream
+            .map_or_else(|| format::MISSING.into(), |stream| names.stream_label(stream));
+        if area.width < 60 {
+            let text = format!(
+                "{:<5} {stream:<4} {:>7}× {:>8}",
+                names.agent_label(place.agent),
+                format::count(cell.stat.calls),
+                format::maybe(cell.stat.average()),
+            );
+            canvas.say(
+                area.x + 1,
+                area.y + 1 + i as u16,
+                &text,
+                area.width.saturating_sub(2),
+                Role::Text,
+            );
+            continue;
+        }
         let text = format!(
             "{:<6} {:<5} {:<4} {:>8} calls {:>8} avg {:>8} total",
             names.agent_label(place.agent),
@@ -308,6 +424,12 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             format::maybe(cell.stat.average()),
             format::duration(cell.stat.total),
         );
-        canvas.say(area.x + 1, area.y + 1 + i as u16, &text, area.width.saturating_sub(2), Role::Text);
+        canvas.say(
+            area.x + 1,
+            area.y + 1 + i as u16,
+            &text,
+            area.width.saturating_sub(2),
+            Role::Text,
+        );
     }
 }

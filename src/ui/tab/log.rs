@@ -14,7 +14,12 @@ use crate::ui::theme::Role;
 /// The lines that pass the filter.
 pub(crate) fn lines<'a>(scene: &Scene<'a>) -> Vec<&'a Arc<str>> {
     let filter = &scene.ui.filter;
-    scene.snap.output.iter().filter(|line| filter.is_empty() || filter.accepts_text(line)).collect()
+    scene
+        .snap
+        .output
+        .iter()
+        .filter(|line| filter.is_empty() || filter.accepts_text(line))
+        .collect()
 }
 
 /// All lines that pass, as a text.
@@ -26,22 +31,35 @@ pub(crate) fn text(scene: &Scene<'_>) -> String {
 pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
     let Some(exit) = snap.ended else { return Vec::new() };
     let bad = exit != crate::item::Exit::Code(0);
-    let at = snap.values.processes.first().and_then(|row| row.exit).map_or(snap.now, |exit| exit.1);
+    let at = snap
+        .values
+        .processes
+        .first()
+        .and_then(|row| row.exit)
+        .map_or(snap.now, |exit| exit.1);
     let after = format::duration(at.saturating_sub(snap.origin));
-    let mut lines =
-        vec![(format!("■ ended: {} after {after}", format::exit(exit)), if bad { Role::Bad } else { Role::Ended })];
+    let mut lines = vec![(
+        format!("■ {} after {after}", format::exit(exit)),
+        if bad { Role::Bad } else { Role::Ended },
+    )];
     for row in &snap.values.processes {
         for call in &row.open.calls {
-            let name = snap.names.operation(call.operation).map_or("?", |name| &name.operation.name);
+            let name = snap
+                .names
+                .operation(call.operation)
+                .map_or("?", |name| &name.operation.name);
             let age = format::duration(at.saturating_sub(call.span.begin));
-            lines.push((format!("  in call: {name}, thread {}, for {age}", snap.names.thread_label(call.thread)), Role::Open));
+            lines.push((
+                format!("▒ {age} in {name} ({})", snap.names.thread_label(call.thread)),
+                Role::Open,
+            ));
         }
         for dispatch in &row.open.dispatches {
             let name = snap.names.kernel(dispatch.kernel).map_or("?", |name| &name.short);
             let age = format::duration(at.saturating_sub(dispatch.submit));
             let place = snap.names.agent_label(dispatch.agent);
             let queue = snap.names.queue_label(dispatch.queue);
-            lines.push((format!("  on {place} {queue}: {name}, submitted {age} before"), Role::Open));
+            lines.push((format!("▒ {age} {name} on {place} {queue}"), Role::Open));
         }
     }
     if lines.len() == 1 && bad {
@@ -53,7 +71,11 @@ pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let ending = ending(scene.snap);
-    let rows = if ending.is_empty() { 0 } else { (ending.len() as u16 + 2).min(area.height / 2) };
+    let rows = if ending.is_empty() {
+        0
+    } else {
+        (ending.len() as u16 + 2).min(area.height / 2)
+    };
     let (upper, lower) = top(area, area.height - rows);
     let lines = lines(scene);
     let right = match scene.ui.scrolled {
@@ -69,15 +91,29 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         };
         canvas.empty(inner, &[why]);
     }
-    let end = lines.len().saturating_sub(scene.ui.scrolled.min(lines.len().saturating_sub(inner.height as usize)));
+    let end = lines
+        .len()
+        .saturating_sub(scene.ui.scrolled.min(lines.len().saturating_sub(inner.height as usize)));
     let begin = end.saturating_sub(inner.height as usize);
     for (i, line) in lines[begin..end].iter().enumerate() {
-        canvas.say(inner.x + 1, inner.y + i as u16, line, inner.width.saturating_sub(1), Role::Text);
+        canvas.say(
+            inner.x + 1,
+            inner.y + i as u16,
+            line,
+            inner.width.saturating_sub(1),
+            Role::Text,
+        );
     }
     if rows > 0 {
         let inner = canvas.frame(lower, "End", "");
         for (i, (text, role)) in ending.iter().take(inner.height as usize).enumerate() {
-            canvas.say(inner.x + 1, inner.y + i as u16, text, inner.width.saturating_sub(1), *role);
+            canvas.say(
+                inner.x + 1,
+                inner.y + i as u16,
+                text,
+                inner.width.saturating_sub(1),
+                *role,
+            );
         }
     }
 }
@@ -88,6 +124,13 @@ pub(crate) fn open_now(snap: &Snapshot) -> Vec<String> {
     open.sort_by_key(|work| work.begin);
     let label = |work: &lanes::OpenWork| lanes::label(snap, work.key).trim().to_string();
     open.iter()
-        .map(|work| format!("{} {} {}", format::duration(snap.now.saturating_sub(work.begin)), label(work), work.text))
+        .map(|work| {
+            format!(
+                "{} {} {}",
+                format::duration(snap.now.saturating_sub(work.begin)),
+                label(work),
+                work.text
+            )
+        })
         .collect()
 }

@@ -15,7 +15,11 @@ use crate::ui::theme::Role;
 fn gpus<'a>(scene: &Scene<'a>) -> Vec<&'a AgentRow> {
     let all = &scene.snap.values.agents;
     let working: Vec<&AgentRow> = all.iter().filter(|row| row.dispatches > 0).collect();
-    if working.is_empty() { all.iter().collect() } else { working }
+    if working.is_empty() {
+        all.iter().collect()
+    } else {
+        working
+    }
 }
 
 /// Draws the view.
@@ -31,26 +35,45 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let most = if large { 8 } else { 3 };
     let (upper, rest) = top(area, (gpus.len() as u16).clamp(1, most) + 2);
     devices(canvas, upper, scene, &gpus);
-    let principal: Vec<_> = lanes::order(scene.snap).into_iter().filter(|&key| lanes::is_principal(scene.snap, key)).collect();
+    let principal: Vec<_> = lanes::order(scene.snap)
+        .into_iter()
+        .filter(|&key| lanes::is_principal(scene.snap, key))
+        .collect();
     let wanted = principal.len() as u16 + 3;
     let alerts = alerts(scene);
     let bottom = if large { (rest.height / 4).clamp(7, 9) } else { 1 };
-    let share = if large { rest.height / 3 } else { 7 };
+    // The timeline takes what the kernels leave, at least a third.
+    let kernels_want = (scene.snap.values.kernels.len() as u16).clamp(5, 60) + 3;
+    let share = if large {
+        (rest.height - bottom).saturating_sub(kernels_want).max(rest.height / 3)
+    } else {
+        7
+    };
     let (lanes_area, rest) = top(rest, wanted.clamp(4, share.max(5)));
     let columns = scene.ui.lane_columns();
     let stretch = timeline::stretch(scene, columns);
-    let inner = canvas.frame(lanes_area, "Timeline", &format!("{}/col", format::duration(stretch.width)));
+    let inner = canvas.frame(
+        lanes_area,
+        "Timeline",
+        &format!("{}/col", format::duration(stretch.width)),
+    );
     timeline::panel(canvas, inner, scene, stretch, size, &principal);
     let (middle, lower) = top(rest, rest.height.saturating_sub(bottom));
     kernels::panel(canvas, middle, scene, if large { u8::MAX } else { 4 });
     if large {
-        let (first, rest) = left(lower, lower.width * 2 / 5);
-        let (second, third) = left(rest, rest.width * 11 / 20);
+        let (first, rest) = left(lower, (lower.width * 3 / 8).max(42));
+        let (second, third) = left(rest, rest.width / 2);
         copies::panel(canvas, first, scene, false);
         api::panel(canvas, second, scene, false);
         let inner = canvas.frame(third, "Worth a look", "");
         for (i, (text, role)) in alerts.iter().take(inner.height as usize).enumerate() {
-            canvas.say(inner.x + 1, inner.y + i as u16, text, inner.width.saturating_sub(1), *role);
+            canvas.say(
+                inner.x + 1,
+                inner.y + i as u16,
+                text,
+                inner.width.saturating_sub(1),
+                *role,
+            );
         }
     } else {
         let mut x = lower.x + 1;
@@ -63,14 +86,30 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 fn one_line(canvas: &mut Canvas<'_>, area: Rect, gpus: &[&AgentRow], scene: &Scene<'_>) {
     let parts: Vec<String> = gpus
         .iter()
-        .map(|row| format!("{} {}%", scene.snap.names.agent_label(row.id), format::percent(row.share)))
+        .map(|row| {
+            format!(
+                "{} {}%",
+                scene.snap.names.agent_label(row.id),
+                format::percent(row.share)
+            )
+        })
         .collect();
-    canvas.say(area.x + 1, area.y, &parts.join("  "), area.width.saturating_sub(1), Role::Text);
+    canvas.say(
+        area.x + 1,
+        area.y,
+        &parts.join("  "),
+        area.width.saturating_sub(1),
+        Role::Text,
+    );
 }
 
 fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&AgentRow]) {
     let window = format::duration(scene.snap.values.window);
-    let inner = canvas.frame(area, "GPUs", &format!("share of the last {window} with a kernel running"));
+    let inner = canvas.frame(
+        area,
+        "GPUs",
+        &format!("share of the last {window} with a kernel running"),
+    );
     if gpus.is_empty() {
         return canvas.empty(inner, &super::why_empty(scene, "GPU", 0));
     }
@@ -93,10 +132,10 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
         canvas.right(x + 5, y, &format::percent(row.share), Role::Text);
         x = canvas.say(x + 5, y, "% ", 2, Role::Text);
         x = canvas.say(x, y, &chart::trailing(&row.trend, trend_room), trend_room as u16, role) + 2;
-        let product = agent.map_or("", |agent| if agent.product.is_empty() { &agent.name } else { &agent.product });
+        let product = agent.map_or("", |agent| agent.product.rsplit(' ').next().unwrap_or(""));
         let arch = agent.map_or("", |agent| &agent.name);
         let text = format!(
-            "{} kernels  {} streams  {} queues  {product} {arch}",
+            "{product} {arch}  {} kernels  {} streams  {} queues",
             format::count(row.dispatches),
             row.streams,
             row.queues
@@ -110,16 +149,28 @@ fn alerts(scene: &Scene<'_>) -> Vec<(String, Role)> {
     let (snap, values) = (scene.snap, &scene.snap.values);
     let mut out = log::ending(snap);
     for row in values.processes.iter().filter(|row| row.lost_total() > 0) {
-        out.push((format!("▲ lost {} of pid {}", format::count(row.lost_total()), row.process.pid), Role::Bad));
+        out.push((
+            format!("▲ lost {} of pid {}", format::count(row.lost_total()), row.process.pid),
+            Role::Bad,
+        ));
     }
-    for row in gpus(scene).iter().filter(|row| row.dispatches > 0 && row.share < 0.5 && snap.is_running()) {
+    for row in gpus(scene)
+        .iter()
+        .filter(|row| row.dispatches > 0 && row.share < 0.5 && snap.is_running())
+    {
         let idle = format::percent(1.0 - row.share);
-        out.push((format!("▲ {} idle {idle} %", snap.names.agent_label(row.id)), Role::Warn));
+        out.push((
+            format!("▲ {} idle {idle} %", snap.names.agent_label(row.id)),
+            Role::Warn,
+        ));
     }
     let blocked = values.threads.iter().max_by_key(|row| row.numbers.blocked);
     if let Some(row) = blocked.filter(|row| row.numbers.blocked * 4 > wall(snap)) {
         let share = format::percent(row.numbers.blocked as f64 / wall(snap) as f64);
-        out.push((format!("▲ {} waits {share} % of wall", snap.names.thread_label(row.id)), Role::Warn));
+        out.push((
+            format!("▲ {} waits {share} % of wall", snap.names.thread_label(row.id)),
+            Role::Warn,
+        ));
     }
     let errors: u64 = values.api.iter().map(|row| row.errors).sum();
     if errors > 0 {

@@ -64,7 +64,10 @@ impl Table for ProcessTable {
             rank: 3,
             worth: |row, scene| Worth::maybe(source(row, scene).process.rank.map(u64::from)),
             text: |row, scene, _| {
-                source(row, scene).process.rank.map_or_else(|| format::MISSING.into(), |rank| rank.to_string())
+                source(row, scene)
+                    .process
+                    .rank
+                    .map_or_else(|| format::MISSING.into(), |rank| rank.to_string())
             },
         },
         Column {
@@ -119,7 +122,13 @@ impl Table for ProcessTable {
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let all = scene.snap.values.processes.iter().enumerate();
-        all.filter(|(_, row)| scene.ui.filter.accepts(&ProcessSubject(row))).map(|(at, _)| Row(at)).collect()
+        all.filter(|(_, row)| scene.ui.filter.accepts(&ProcessSubject(row)))
+            .map(|(at, _)| Row(at))
+            .collect()
+    }
+
+    fn least(_: u16) -> u16 {
+        16
     }
 
     fn key(row: &Row) -> u64 {
@@ -127,7 +136,11 @@ impl Table for ProcessTable {
     }
 
     fn role(row: &Row, scene: &Scene<'_>) -> Role {
-        if source(row, scene).lost_total() > 0 { Role::Bad } else { Role::Text }
+        if source(row, scene).lost_total() > 0 {
+            Role::Bad
+        } else {
+            Role::Text
+        }
     }
 }
 
@@ -140,13 +153,22 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let state = scene.ui.table();
     let rows = table::sorted::<ProcessTable>(scene, state.sort);
     let all = scene.snap.values.processes.len();
-    let share = if size < Size::Medium { area.height } else { (all as u16 + 3).clamp(6, area.height / 2) };
+    let share = if size < Size::Medium {
+        area.height
+    } else {
+        (all as u16 + 3).clamp(6, area.height / 2)
+    };
     let (upper, lower) = top(area, share);
-    let inner = canvas.frame(upper, "Processes", &format!("{all} processes"));
+    let inner = canvas.frame(upper, "Processes", &all.to_string());
     if rows.is_empty() {
         canvas.empty(inner, &why_empty(scene, "process", all));
     } else {
-        let look = Look { sort: state.sort, selected: state.selected, offset: Some(&state.offset), rank: u8::MAX };
+        let look = Look {
+            sort: state.sort,
+            selected: state.selected,
+            offset: Some(&state.offset),
+            rank: u8::MAX,
+        };
         table::draw::<ProcessTable>(canvas, inner, scene, &rows, &look);
     }
     if lower.height > 2 {
@@ -160,7 +182,12 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let mut lines: Vec<(String, Role)> = Vec::new();
     for row in values.processes.iter().filter(|row| row.lost_total() > 0) {
         for (why, count) in &row.lost {
-            let text = format!("pid {:<8} lost {:>8}: {}", row.process.pid, format::count(*count), reason(*why));
+            let text = format!(
+                "pid {:<8} lost {:>8}: {}",
+                row.process.pid,
+                format::count(*count),
+                reason(*why)
+            );
             lines.push((text, Role::Bad));
         }
     }
@@ -178,6 +205,12 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         lines.push(("no collector has said anything".into(), Role::Muted));
     }
     for (i, (text, role)) in lines.iter().take(inner.height as usize).enumerate() {
-        canvas.say(inner.x + 1, inner.y + i as u16, text, inner.width.saturating_sub(1), *role);
+        canvas.say(
+            inner.x + 1,
+            inner.y + i as u16,
+            text,
+            inner.width.saturating_sub(1),
+            *role,
+        );
     }
 }

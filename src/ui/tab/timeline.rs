@@ -13,7 +13,10 @@ use crate::ui::{NameForm, Size};
 
 /// The stretch of time on screen for lanes of so many columns.
 pub(crate) fn stretch(scene: &Scene<'_>, columns: usize) -> Stretch {
-    Stretch { from: scene.ui.time.from(scene.snap, columns), width: scene.ui.time.width(scene.snap, columns) }
+    Stretch {
+        from: scene.ui.time.from(scene.snap, columns),
+        width: scene.ui.time.width(scene.snap, columns),
+    }
 }
 
 /// Draws the view.
@@ -31,7 +34,13 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     if detail > 0 {
         let inner = canvas.frame(lower, "Selected", "[ ] slice   enter call ⇄ work   esc clear");
         for (i, (text, role)) in selected(scene).iter().take(inner.height as usize).enumerate() {
-            canvas.say(inner.x + 1, inner.y + i as u16, text, inner.width.saturating_sub(1), *role);
+            canvas.say(
+                inner.x + 1,
+                inner.y + i as u16,
+                text,
+                inner.width.saturating_sub(1),
+                *role,
+            );
         }
     }
 }
@@ -56,7 +65,11 @@ pub(crate) fn panel(
     let (_, axis) = left(head, label);
     lanes::axis(canvas, axis, scene.snap, stretch);
     let rows = body.height as usize;
-    let at = scene.ui.lane.and_then(|lane| keys.iter().position(|&key| key == lane)).unwrap_or(0);
+    let at = scene
+        .ui
+        .lane
+        .and_then(|lane| keys.iter().position(|&key| key == lane))
+        .unwrap_or(0);
     let mut first = scene.ui.lane_offset.get().min(keys.len().saturating_sub(rows));
     if at < first {
         first = at;
@@ -65,7 +78,11 @@ pub(crate) fn panel(
     }
     scene.ui.lane_offset.set(first);
     for (i, &key) in keys.iter().skip(first).take(rows).enumerate() {
-        let row = Rect { y: body.y + i as u16, height: 1, ..body };
+        let row = Rect {
+            y: body.y + i as u16,
+            height: 1,
+            ..body
+        };
         let (name, lane) = left(row, label);
         let is_selected = scene.ui.lane == Some(key);
         let role = match key {
@@ -86,7 +103,11 @@ pub(crate) fn panel(
 /// What is known of the selected slice.
 fn selected(scene: &Scene<'_>) -> Vec<(String, Role)> {
     let snap = scene.snap;
-    let Some((key, slice)) = scene.ui.slice.and_then(|(key, begin)| Some((key, *snap.lane(key)?.at(begin)?))) else {
+    let Some((key, slice)) = scene
+        .ui
+        .slice
+        .and_then(|(key, begin)| Some((key, *snap.lane(key)?.at(begin)?)))
+    else {
         let hint = "nothing selected: j k choose a lane, [ ] step from slice to slice";
         return vec![(hint.into(), Role::Muted)];
     };
@@ -104,13 +125,23 @@ fn selected(scene: &Scene<'_>) -> Vec<(String, Role)> {
     out.push((when, Role::Text));
     match key {
         LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => {
-            let shape = snap.values.shapes.get(slice.shape as usize).copied().unwrap_or_default();
+            let shape = snap
+                .values
+                .shapes
+                .get(slice.shape as usize)
+                .copied()
+                .unwrap_or_default();
             let (grid, wg) = (shape.grid, shape.workgroup);
             let delay = (slice.submit > 0).then(|| slice.span.begin.saturating_sub(slice.submit));
             out.push((
                 format!(
                     "grid {}×{}×{}  wg {}×{}×{}  LDS {}  scratch {}",
-                    grid[0], grid[1], grid[2], wg[0], wg[1], wg[2],
+                    grid[0],
+                    grid[1],
+                    grid[2],
+                    wg[0],
+                    wg[1],
+                    wg[2],
                     format::bytes(u64::from(shape.group_size)),
                     format::bytes(u64::from(shape.private_size)),
                 ),
@@ -128,10 +159,18 @@ fn selected(scene: &Scene<'_>) -> Vec<(String, Role)> {
             ));
         }
         LaneKey::Copies(_) => {
-            let route = snap.values.copies.get(slice.what as usize).map(|copies| copies.route).unwrap_or_default();
+            let route = snap
+                .values
+                .copies
+                .get(slice.what as usize)
+                .map(|copies| copies.route)
+                .unwrap_or_default();
             let speed = slice.value as f64 * 1e9 / slice.span.duration().max(1) as f64;
             let route = names.route_label(route.source, route.destination);
-            out.push((format!("{route}  {}  {}", format::bytes(slice.value), format::bandwidth(speed)), Role::Text));
+            out.push((
+                format!("{route}  {}  {}", format::bytes(slice.value), format::bandwidth(speed)),
+                Role::Text,
+            ));
         }
         LaneKey::Api(..) if slice.shape != 0 => {
             out.push((format!("returned error {}", slice.value as u32 as i32), Role::Bad));
@@ -151,11 +190,18 @@ fn what(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> String {
         LaneKey::Stream(..) | LaneKey::Queue(..) => {
             let id = KernelId(slice.what);
             let letter = scene.snap.letter(id).unwrap_or('~');
-            let form = if scene.ui.names == NameForm::Short { NameForm::Full } else { scene.ui.names };
+            let form = if scene.ui.names == NameForm::Short {
+                NameForm::Full
+            } else {
+                scene.ui.names
+            };
             format!("{letter} {}", super::kernels::name(scene.snap, id, form))
         }
         LaneKey::Copies(way) => format!("copy {}", roctop_ring::record::direction::name(way)),
-        LaneKey::Api(..) => names.operation(OperationId(slice.what)).map_or("?", |name| &name.operation.name).into(),
+        LaneKey::Api(..) => names
+            .operation(OperationId(slice.what))
+            .map_or("?", |name| &name.operation.name)
+            .into(),
         LaneKey::Markers(..) | LaneKey::Ranges(_) => format!("range {}", names.text(TextId(slice.what))),
         LaneKey::Agent(_) => "busy".into(),
     }
@@ -168,17 +214,29 @@ pub(crate) fn csv(scene: &Scene<'_>) -> String {
     let to = scene.ui.time.to(scene.snap, columns);
     let mut out = String::from("Lane,Name,Begin_ns,End_ns,Correlation_Id,Value\n");
     for key in lanes::order(scene.snap) {
-        let Some(slices) = scene.snap.lane(key).and_then(|lane| lane.slices(stretch.from, to, 1_000_000)) else {
+        let Some(slices) = scene
+            .snap
+            .lane(key)
+            .and_then(|lane| lane.slices(stretch.from, to, 1_000_000))
+        else {
             continue;
         };
         let lane = lanes::label(scene.snap, key);
         for slice in &slices {
-            let subject = crate::ui::subject::SliceSubject { snap: scene.snap, key, slice };
+            let subject = crate::ui::subject::SliceSubject {
+                snap: scene.snap,
+                key,
+                slice,
+            };
             if scene.ui.filter.accepts(&subject) {
                 let name = what(scene, key, slice).replace('"', "\"\"");
                 out += &format!(
                     "\"{}\",\"{name}\",{},{},{},{}\n",
-                    lane.trim(), slice.span.begin, slice.span.end, slice.correlation, slice.value
+                    lane.trim(),
+                    slice.span.begin,
+                    slice.span.end,
+                    slice.correlation,
+                    slice.value
                 );
             }
         }
