@@ -5,7 +5,8 @@
 
 #![expect(unsafe_code, reason = "entries of the loader's tables of functions")]
 
-use crate::{backend, config, guard, process, state, thread};
+use crate::{backend, config, guard, process, state};
+use std::ffi::c_int;
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -26,11 +27,39 @@ extern "C" fn load() {
     });
 }
 
+/// Ends the process at once: no destructor runs, so the last times are taken here. Not in a child that shares or copied
+/// the memory of a traced process.
+#[unsafe(no_mangle)]
+pub extern "C" fn _exit(code: c_int) -> ! {
+    guard::wall((), before_exit);
+    leave(code)
+}
+
+/// As `_exit`.
+#[unsafe(no_mangle)]
+pub extern "C" fn _Exit(code: c_int) -> ! {
+    guard::wall((), before_exit);
+    leave(code)
+}
+
+fn before_exit() {
+    if process::get().is_some_and(process::Process::is_this) {
+        backend::hsa::harvest::before_exit();
+    }
+}
+
+fn leave(code: c_int) -> ! {
+    loop {
+        // SAFETY: ends the process; what the C library's function does, and nothing else.
+        unsafe { libc::syscall(libc::SYS_exit_group, code) };
+    }
+}
+
 extern "C" fn unload() {
     guard::wall((), || {
         let _errno = guard::Errno::keep();
         if let Some(process) = process::get() {
-            thread::aside(backend::last_drain);
+            backend::last_drain();
             process.close();
         }
     });

@@ -223,6 +223,11 @@ impl Process {
         grown
     }
 
+    /// Is the caller this process, and not a child that shares its memory?
+    pub(crate) fn is_this(&self) -> bool {
+        self.header.pid == identity::pid()
+    }
+
     /// Adds to a process-wide counter.
     pub(crate) fn count(&self, at: usize, by: u64) {
         if let Some(word) = self.main().and_then(|file| file.counter(at)) {

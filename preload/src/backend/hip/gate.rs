@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
-use crate::backend::roctx;
+use crate::backend::{hsa, roctx};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
 use crate::process;
@@ -249,7 +249,9 @@ extern "C" fn exit(frame: &mut Frame) {
         call.thread.stream.set(0);
         let status = (function.returns == Returns::Status).then_some(frame.result as i32);
         collector::api_exit(call, status, frame.argument);
-        if function.effect != Effect::None && status == Some(0) {
+        if function.effect == Effect::Wait {
+            hsa::harvest::now();
+        } else if function.effect != Effect::None && status == Some(0) {
             take_part(function.effect, frame, call.thread.tid());
         }
     });

@@ -161,12 +161,14 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
         item.proxy.store(0, Ordering::Relaxed);
         if handle != 0 && item.watch.in_place(handle, Kind::Copy) {
             harvest::start_thread();
+            harvest::began(1);
             return Begun::Watched(sequence);
         }
         if let Some(proxy) = hsa().and_then(proxy::get) {
             item.original.store(handle, Ordering::Relaxed);
             item.proxy.store(proxy, Ordering::Relaxed);
             item.watch.own(proxy, Kind::Proxy);
+            harvest::began(1);
             return Begun::Proxied(sequence, proxy);
         }
         item.done.store(sequence + 1, Ordering::Release);
@@ -180,12 +182,14 @@ fn end(begun: &Begun, status: Status) {
             let item = place(sequence);
             item.watch.cancel();
             item.done.store(sequence + 1, Ordering::Release);
+            harvest::ended(1);
             uncount();
         }),
         Begun::Proxied(sequence, proxy) if status != SUCCESS => wall((), || {
             let item = place(sequence);
             item.watch.free();
             item.done.store(sequence + 1, Ordering::Release);
+            harvest::ended(1);
             proxy::give_back(proxy);
             uncount();
         }),
@@ -232,6 +236,7 @@ pub(crate) fn harvest(hsa: &Hsa) -> usize {
             }
         }
         item.done.store(sequence + 1, Ordering::Release);
+        harvest::ended(1);
         done += 1;
         if begin != 0 && end != 0 {
             (record.begin, record.end) = (hsa.nanoseconds(begin), hsa.nanoseconds(end));

@@ -1,6 +1,7 @@
 //! Turns completed work into records: one thread for all queues and copies, and a last time at every end.
 //!
-//! It naps half a millisecond while there is work and up to ten when there is none; nobody waits for it. At the end of a
+//! It naps half a millisecond while there is work and up to ten when there is none; nobody waits for it. A thread of the
+//! program that waited for the GPU takes what is done itself, so that a sudden end loses little. At the end of a
 //! queue, of the run-time, or of the process the thread that ends it drains what is left, for a bounded time.
 
 use super::queue::Queue;
@@ -10,7 +11,7 @@ use crate::state::{self, word};
 use crate::{clock, collector, control, thread};
 use roctop_ring::layout::counter;
 use roctop_ring::record::flag;
-use roctop_ring::sync::Ordering;
+use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -46,6 +47,60 @@ pub(crate) fn end(queue: &'static Queue) -> bool {
     drained
 }
 
+/// The program learned that work is done: so do we, when nobody else is at it.
+#[inline]
+pub(crate) fn now() {
+    if state::is_on(word::HSA) && is_busy() {
+        take_now();
+    }
+}
+
+#[inline(never)]
+fn take_now() {
+    if let (Some(hsa), Ok(all)) = (hsa(), QUEUES.try_lock()) {
+        pass(hsa, &all);
+    }
+}
+
+/// The process ends without destructors: the last times are taken, unless the thread may hold a lock of the run-time.
+pub(crate) fn before_exit() {
+    let is_inside = thread::existing().is_none_or(|thread| thread.hip_frame.get() != 0);
+    let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA) && !is_inside) else {
+        return;
+    };
+    for _ in 0..100 {
+        if let Ok(all) = QUEUES.try_lock() {
+            pass(hsa, &all);
+            return;
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Dispatches and copies that were begun, less those that were recorded.
+static BUSY: AtomicU64 = AtomicU64::new(0);
+/// 1 while the thread takes a long nap.
+static IDLE: AtomicU64 = AtomicU64::new(0);
+
+/// Work begins.
+#[inline]
+pub(crate) fn began(count: u64) {
+    BUSY.fetch_add(count, Ordering::Relaxed);
+    if IDLE.load(Ordering::Relaxed) != 0 && IDLE.swap(0, Ordering::Relaxed) != 0 {
+        wake();
+    }
+}
+
+/// Work was recorded, or will never be.
+#[inline]
+pub(crate) fn ended(count: u64) {
+    BUSY.fetch_sub(count, Ordering::Relaxed);
+}
+
+fn is_busy() -> bool {
+    BUSY.load(Ordering::Relaxed) != 0
+}
+
 /// Which end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
@@ -60,7 +115,16 @@ pub(crate) fn last(which: End) {
     let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else {
         return;
     };
-    let mut all = queues();
+    // Bounded: a signal handler may have ended the process in the middle of a pass.
+    let Some(mut all) = (0..2000).find_map(|_| {
+        let lock = QUEUES.try_lock().ok();
+        if lock.is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        lock
+    }) else {
+        return;
+    };
     drain(
         || pass(hsa, &all),
         || all.iter().all(|queue| in_flight(queue) == 0) && copy::in_flight() == 0,
@@ -125,6 +189,7 @@ fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
         }
         // Release: pairs with the handler's acquire; the slots may be used again.
         queue.tail.store(tail + count as u64, Ordering::Release);
+        ended(count as u64);
         done += count;
     }
 }
@@ -265,11 +330,12 @@ fn run() {
             }
             None => 0,
         };
-        nap = if done > 0 {
+        nap = if done > 0 || is_busy() {
             SHORTEST_NAP
         } else {
             (nap * 2).min(LONGEST_NAP)
         };
+        IDLE.store(u64::from(nap > SHORTEST_NAP), Ordering::Relaxed);
         calibration.step(process);
         let is_recording = control::is_recording();
         if is_recording != was_recording && word(word::PAUSED).load(Ordering::Relaxed) == 0 {

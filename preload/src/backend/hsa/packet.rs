@@ -6,6 +6,7 @@
 
 #![expect(unsafe_code, reason = "the run-time's handler signature")]
 
+use super::harvest;
 use super::queue::{Queue, Side};
 use super::signal::{self, Kind};
 use crate::guard::wall;
@@ -35,11 +36,19 @@ pub(crate) unsafe extern "C" fn handler(
     let is_rewritten = wall(false, || {
         let is_on = state::is_on(word::HSA) && !packets.is_null();
         // SAFETY: the run-time passes `count` packets of 64 bytes.
-        let is_rewritten =
-            is_on && rewrite(queue, unsafe { std::slice::from_raw_parts(packets, count as usize) }, index);
+        let is_rewritten = is_on
+            && rewrite(
+                queue,
+                unsafe { std::slice::from_raw_parts(packets, count as usize) },
+                index,
+            );
         if is_on {
             // SAFETY: `out` is used under the queue's lock alone.
-            let handed = if is_rewritten { unsafe { (*queue.out.get()).len() as u64 } } else { count };
+            let handed = if is_rewritten {
+                unsafe { (*queue.out.get()).len() as u64 }
+            } else {
+                count
+            };
             queue.hand_over(handed);
         }
         is_rewritten
@@ -134,6 +143,7 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
     let behind = watch(queue, side, sequence, &mut copy);
     // Release: the harvester that sees the head sees the slot; and the slot is seen before the packet is.
     queue.head.store(sequence + 1, Ordering::Release);
+    harvest::began(1);
     fence(Ordering::SeqCst);
     out.push(copy);
     out.extend(behind);
