@@ -39,6 +39,7 @@ pub fn demo(options: &cli::Demo) -> Result<u8> {
     }
     let own = std::env::current_exe()?;
     let job = Job {
+        title: Some("demo".into()),
         variables: vec![(ENV_DEMO.into(), options.seconds.to_string().into())],
         ..Job::default()
     };

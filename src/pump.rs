@@ -1,14 +1,18 @@
-//! The one background thread: polls the session, feeds the store and the recorder, and looks again sooner the fuller
-//! the rings were.
+//! The background threads: one empties the rings, one makes something of what was in them.
+//!
+//! Emptying is a copy and no more, so that rings do not fill while the store or the disk is slow; it looks again sooner
+//! the fuller the rings were. What waits between the two is bounded; beyond that the rings overwrite, and it is counted.
 
 use crate::decode::Decoder;
 use crate::item::Exit;
 use crate::model::Store;
-use crate::raw::{Raw, RawSink, Tee};
+use crate::raw::{Batch, Raw, RawSink, Tee};
 use crate::recording::Recorder;
 use crate::session::{Live, boottime};
 use anyhow::{Result, anyhow};
+use roctop_ring::reader::Progress;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -23,6 +27,8 @@ const RECORDING: Duration = Duration::from_millis(4);
 /// The time between looks when nothing has happened for two seconds.
 const IDLE: Duration = Duration::from_millis(100);
 const IDLE_AFTER: Duration = Duration::from_secs(2);
+/// Bytes that may wait between the two threads.
+const WAITING: usize = 128 << 20;
 
 enum Message {
     Exited(u32, Exit),
@@ -30,10 +36,11 @@ enum Message {
     Stop,
 }
 
-/// A running pump.
+/// Running background threads.
 pub struct Pump {
     sender: Sender<Message>,
-    thread: JoinHandle<Result<()>>,
+    reader: JoinHandle<Result<()>>,
+    digester: JoinHandle<Result<()>>,
 }
 
 /// Tells a pump what happens to the program.
@@ -56,17 +63,15 @@ impl PumpSender {
 impl Pump {
     /// Starts to read the session at `path` into `store` and, when there is one, `recorder`.
     pub fn start(path: &Path, store: Option<Arc<Mutex<Store>>>, recorder: Option<Recorder>) -> Result<Self> {
-        let (sender, receiver) = channel();
-        let state = State {
-            live: Live::new(path),
-            decoder: Decoder::default(),
-            recorder,
-            store,
-        };
-        let thread = std::thread::Builder::new()
-            .name("pump".into())
-            .spawn(move || state.run(&receiver))?;
-        Ok(Self { sender, thread })
+        let (sender, messages) = channel();
+        let (batches, received) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let usual = if recorder.is_some() { RECORDING } else { USUAL };
+        let emptying = Emptying { live: Live::new(path), batches, waiting: waiting.clone(), usual };
+        let digesting = Digesting { decoder: Decoder::default(), recorder, store, waiting };
+        let reader = std::thread::Builder::new().name("reader".into()).spawn(move || emptying.run(&messages))?;
+        let digester = std::thread::Builder::new().name("store".into()).spawn(move || digesting.run(&received))?;
+        Ok(Self { sender, reader, digester })
     }
 
     /// A handle for other threads.
@@ -74,32 +79,25 @@ impl Pump {
         PumpSender(self.sender.clone())
     }
 
-    /// Reads what is left, finishes the recording and ends the thread.
+    /// Reads what is left, finishes the recording and ends the threads.
     pub fn stop(self) -> Result<()> {
         let _ = self.sender.send(Message::Stop);
-        self.thread
-            .join()
-            .map_err(|_| anyhow!("the reading thread ended by a fault of roctop's own"))?
+        let fault = || anyhow!("a background thread ended by a fault of roctop's own");
+        let read = self.reader.join().map_err(|_| fault())?;
+        self.digester.join().map_err(|_| fault())?.and(read)
     }
 }
 
-struct State {
+struct Emptying {
     live: Live,
-    decoder: Decoder,
-    recorder: Option<Recorder>,
-    store: Option<Arc<Mutex<Store>>>,
+    batches: Sender<Batch>,
+    waiting: Arc<AtomicUsize>,
+    usual: Duration,
 }
 
-/// Takes everything and keeps nothing, for runs without a store.
-struct Nowhere;
-
-impl RawSink for Nowhere {
-    fn take(&mut self, _: crate::item::ProcessId, _: &Raw<'_>) {}
-}
-
-impl State {
+impl Emptying {
     fn run(mut self, messages: &Receiver<Message>) -> Result<()> {
-        let mut pause = USUAL;
+        let mut pause = self.usual;
         let mut busy_at = Instant::now();
         loop {
             let message = match messages.recv_timeout(pause) {
@@ -108,54 +106,57 @@ impl State {
                 Err(RecvTimeoutError::Disconnected) => Some(Message::Stop),
             };
             let now = boottime();
+            let mut batch = Batch::default();
+            let mut stop = false;
             match message {
-                Some(Message::Exited(pid, exit)) => self.exited(pid, exit, now)?,
-                Some(Message::Output(bytes)) => self.with_sink(|_, sink| {
-                    sink.take(crate::item::ProcessId(0), &Raw::Output(&bytes));
-                    Ok(())
-                })?,
-                Some(Message::Stop) => {
-                    self.poll(now)?;
-                    return self.recorder.map_or(Ok(()), Recorder::finish);
-                }
+                Some(Message::Exited(pid, exit)) => self.live.exited(pid, exit, now, &mut batch)?,
+                Some(Message::Output(bytes)) => batch.take(crate::item::ProcessId(0), &Raw::Output(&bytes)),
+                Some(Message::Stop) => stop = true,
                 None => {}
             }
-            let progress = self.poll(now)?;
+            let is_full = self.waiting.load(Ordering::Relaxed) > WAITING && !stop;
+            let progress = if is_full { Progress::default() } else { self.live.poll(now, &mut batch)? };
+            self.waiting.fetch_add(batch.size(), Ordering::Relaxed);
+            if self.batches.send(batch).is_err() || stop {
+                return Ok(());
+            }
             if progress.records > 0 {
                 busy_at = Instant::now();
             }
-            let usual = if self.recorder.is_some() { RECORDING } else { USUAL };
             pause = match progress.fill {
+                _ if progress.more => Duration::ZERO,
                 0 if busy_at.elapsed() > IDLE_AFTER => IDLE,
-                0..60 => usual,
-                60..200 => usual / 4,
+                0..60 => self.usual,
+                60..200 => self.usual / 4,
                 _ => FASTEST,
             };
         }
     }
+}
 
-    fn poll(&mut self, now: u64) -> Result<roctop_ring::reader::Progress> {
-        self.with_sink(|live, sink| Ok(live.poll(now, sink)?))
-    }
+struct Digesting {
+    decoder: Decoder,
+    recorder: Option<Recorder>,
+    store: Option<Arc<Mutex<Store>>>,
+    waiting: Arc<AtomicUsize>,
+}
 
-    fn exited(&mut self, pid: u32, exit: Exit, now: u64) -> Result<()> {
-        self.with_sink(|live, sink| Ok(live.exited(pid, exit, now, sink)?))
-    }
-
-    fn with_sink<T>(&mut self, act: impl FnOnce(&mut Live, &mut dyn RawSink) -> Result<T>) -> Result<T> {
-        let mut nowhere = Nowhere;
-        let recorder: &mut dyn RawSink = match &mut self.recorder {
-            Some(recorder) => recorder,
-            None => &mut nowhere,
-        };
-        let Some(store) = &self.store else {
-            return act(&mut self.live, recorder);
-        };
-        let answer = act(&mut self.live, &mut Tee(&mut self.decoder, recorder))?;
-        let items = self.decoder.take_items();
-        if !items.is_empty() {
-            store.lock().unwrap_or_else(PoisonError::into_inner).apply_all(&items);
+impl Digesting {
+    fn run(mut self, batches: &Receiver<Batch>) -> Result<()> {
+        for batch in batches {
+            match (&mut self.recorder, &self.store) {
+                (Some(recorder), Some(_)) => batch.deliver(&mut Tee(&mut self.decoder, recorder)),
+                (Some(recorder), None) => batch.deliver(recorder),
+                (None, _) => batch.deliver(&mut self.decoder),
+            }
+            self.waiting.fetch_sub(batch.size(), Ordering::Relaxed);
+            let items = self.decoder.take_items();
+            if let Some(store) = &self.store
+                && !items.is_empty()
+            {
+                store.lock().unwrap_or_else(PoisonError::into_inner).apply_all(&items);
+            }
         }
-        Ok(answer)
+        self.recorder.map_or(Ok(()), Recorder::finish)
     }
 }

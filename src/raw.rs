@@ -6,7 +6,7 @@
 use crate::item::{Exit, Nanos, ProcessId};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{OpenWork, Thread};
-use roctop_ring::record::Slot;
+use roctop_ring::record::{Head, MAX_SLOTS, Slot};
 
 /// One thing that a source delivers about a process.
 #[derive(Debug)]
@@ -49,4 +49,99 @@ impl RawSink for Tee<'_> {
         self.0.take(process, raw);
         self.1.take(process, raw);
     }
+}
+
+/// What one poll delivered, kept to be delivered again by another thread.
+#[derive(Default)]
+pub struct Batch {
+    parts: Vec<(ProcessId, Part)>,
+    slots: Vec<Slot>,
+}
+
+enum Part {
+    Header(Box<Header>),
+    Text(u32, Vec<u8>),
+    Fact(Vec<Slot>),
+    Calibration([u64; clock::WORDS]),
+    /// Records of one thread, one after the other; their slots are the next so many of the batch.
+    Records(Thread, usize),
+    Lost(Thread, u64),
+    Counters(Vec<u64>),
+    Open(Box<OpenWork>),
+    Ended(Exit, Nanos),
+    Output(Vec<u8>),
+    Now(Nanos),
+}
+
+impl Batch {
+    /// Bytes that it takes, about.
+    pub fn size(&self) -> usize {
+        self.slots.len() * size_of::<Slot>() + self.parts.len() * size_of::<(ProcessId, Part)>()
+    }
+
+    /// Delivers it, in the order in which it came.
+    pub fn deliver(&self, sink: &mut dyn RawSink) {
+        let mut rest = &self.slots[..];
+        for (process, part) in &self.parts {
+            match part {
+                Part::Header(header) => sink.take(*process, &Raw::Header(header)),
+                Part::Text(id, text) => sink.take(*process, &Raw::Text(*id, text)),
+                Part::Fact(slots) => sink.take(*process, &Raw::Fact(slots)),
+                Part::Calibration(words) => sink.take(*process, &Raw::Calibration(words)),
+                Part::Records(thread, count) => {
+                    let (these, others) = rest.split_at((*count).min(rest.len()));
+                    rest = others;
+                    for record in records(these) {
+                        sink.take(*process, &Raw::Record(*thread, record));
+                    }
+                }
+                Part::Lost(thread, count) => sink.take(*process, &Raw::Lost(*thread, *count)),
+                Part::Counters(words) => sink.take(*process, &Raw::Counters(words)),
+                Part::Open(work) => sink.take(*process, &Raw::Open(work)),
+                Part::Ended(exit, at) => sink.take(*process, &Raw::Ended(*exit, *at)),
+                Part::Output(bytes) => sink.take(*process, &Raw::Output(bytes)),
+                Part::Now(at) => sink.take(*process, &Raw::Now(*at)),
+            }
+        }
+    }
+}
+
+impl RawSink for Batch {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        let part = match raw {
+            Raw::Record(thread, slots) => {
+                self.slots.extend_from_slice(slots);
+                if let Some((last, Part::Records(owner, count))) = self.parts.last_mut()
+                    && *last == process
+                    && owner == thread
+                {
+                    *count += slots.len();
+                    return;
+                }
+                Part::Records(*thread, slots.len())
+            }
+            Raw::Header(header) => Part::Header(Box::new((*header).clone())),
+            Raw::Text(id, text) => Part::Text(*id, text.to_vec()),
+            Raw::Fact(slots) => Part::Fact(slots.to_vec()),
+            Raw::Calibration(words) => Part::Calibration(**words),
+            Raw::Lost(thread, count) => Part::Lost(*thread, *count),
+            Raw::Counters(words) => Part::Counters(words.to_vec()),
+            Raw::Open(work) => Part::Open(Box::new((*work).clone())),
+            Raw::Ended(exit, at) => Part::Ended(*exit, *at),
+            Raw::Output(bytes) => Part::Output(bytes.to_vec()),
+            Raw::Now(at) => Part::Now(*at),
+        };
+        self.parts.push((process, part));
+    }
+}
+
+/// Cuts a stretch of slots into records, as their heads say. A last record that is not whole is left out.
+pub fn records(slots: &[Slot]) -> impl Iterator<Item = &[Slot]> {
+    let mut rest = slots;
+    std::iter::from_fn(move || {
+        let used = (Head(rest.first()?[0]).slots() as usize).clamp(1, MAX_SLOTS);
+        let (record, others) = rest.split_at_checked(used)?;
+        rest = others;
+        Some(record)
+    })
 }

@@ -22,6 +22,8 @@ pub struct Job {
     pub recording: Option<PathBuf>,
     /// Slots of an application thread's ring.
     pub ring_slots: Option<u64>,
+    /// What is shown as the program's name; its command line when none.
+    pub title: Option<String>,
     /// More variables for the program.
     pub variables: Vec<(OsString, OsString)>,
 }
@@ -64,7 +66,7 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
     let store = recorder.is_none().then(|| {
         let options = Options {
             mode: Mode::Live,
-            title: program.words().join(" "),
+            title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
             ..Options::default()
         };
         Arc::new(Mutex::new(Store::new(options)))
@@ -72,7 +74,7 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
     let pump = Pump::start(session.path(), store.clone(), recorder)?;
     let sender = pump.sender();
     let mut pid = 0;
-    let ended = supervise::run_to_end(launch::command(program, &variables), |started| pid = started);
+    let ended = supervise::run_to_end(launch::command(program, &variables), |started| pid = started, |_| ());
     let exit = ended.as_ref().ok().map(|status| supervise::exit_of(*status));
     if let Some(exit) = exit {
         sender.exited(pid, exit);

@@ -1,18 +1,271 @@
 //! The live screen and the replay: wires the program's terminal, the pump and the screen together.
 
-use crate::cli::Look;
+use crate::cli::{Color, Look};
+use crate::filter::Filter;
 use crate::item::Exit;
-use crate::launch::Program;
+use crate::launch::{self, Program};
+use crate::model::{Mode, Options, Store};
+use crate::pump::{Pump, PumpSender};
 use crate::recording::Recording;
-use crate::run::Job;
-use anyhow::{Result, bail};
+use crate::run::{self, Job, Prepared, tell};
+use crate::ui::screen::{Options as ScreenOptions, Screen};
+use crate::ui::theme::{Depth, Theme};
+use crate::ui::{self, Effect, Flow};
+use crate::{action, export, supervise};
+use anyhow::{Context, Result, anyhow};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes of the program's output that are kept for the terminal after the screen is gone.
+const KEPT_OUTPUT: usize = 4 << 20;
+/// How long a program that was asked to stop may take before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The program as the threads around it see it.
+#[derive(Default)]
+struct Watched {
+    pid: Option<u32>,
+    exit: Option<Result<Exit, String>>,
+    /// roctop itself was told to end.
+    leave: bool,
+    /// The last of what the program wrote, until the screen is gone.
+    output: VecDeque<u8>,
+    /// The screen is gone: output goes to the terminal at once.
+    is_passed_on: bool,
+}
+
+type Shared = Arc<Mutex<Watched>>;
+
+fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Watched> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Runs a program under the live screen; returns how it ended.
-pub fn live(_: &Program, _: &Job, _: &Look) -> Result<Exit> {
-    bail!("no screen yet")
+pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
+    let tty = open_terminal()?;
+    let screen_look = appearance(look)?;
+    let Prepared { session, variables, recorder } = run::prepare(job, &program.words())?;
+    let size = rustix::termios::tcgetwinsize(&tty)?;
+    let (command, terminal) = launch::command_in_terminal(program, &variables, size)?;
+    let options = Options { mode: Mode::Live, title: job.title.clone().unwrap_or_else(|| program.words().join(" ")), ..Options::default() };
+    let store = Arc::new(Mutex::new(Store::new(options)));
+    let pump = Pump::start(session.path(), Some(store.clone()), recorder)?;
+    let shared = Shared::default();
+    let reading = read_output(terminal.master.try_clone()?, shared.clone(), pump.sender());
+    let waiting = wait_for_end(command, shared.clone(), pump.sender());
+    let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
+    let mut wish = Effect::Quit;
+    let mut resized = size;
+    let shown = ui::run::run_with(screen, screen_look.filter, &store, &mut |effect| {
+        act(effect, &shared, &terminal.master, &mut resized, &mut wish)
+    });
+    show_output(&shared);
+    if wish == Effect::StopApp || lock(&shared).leave {
+        stop(&shared);
+    } else if lock(&shared).exit.is_none() {
+        tell("the screen is gone, the program goes on; its output follows");
+    }
+    let _ = waiting.join();
+    // The program's children may still hold its terminal: the reading thread is not waited for beyond a moment, in which
+    // the last bytes arrive.
+    let ended = Instant::now();
+    while !reading.is_finished() && ended.elapsed() < Duration::from_millis(200) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(terminal);
+    if let Err(error) = pump.stop() {
+        tell(&format!("{error:#}"));
+    }
+    session.remove().with_context(|| format!("cannot remove the session {}", session.path().display()))?;
+    shown.context("the terminal failed")?;
+    let exit = lock(&shared).exit.take();
+    exit.unwrap_or(Ok(Exit::Unknown)).map_err(|error| anyhow!(error))
 }
 
 /// Shows recordings.
-pub fn replay(_: &[Recording], _: &Look) -> Result<()> {
-    bail!("no screen yet")
+pub fn replay(recordings: &[Recording], look: &Look) -> Result<()> {
+    let tty = open_terminal()?;
+    let screen_look = appearance(look)?;
+    let title = recordings.iter().map(|recording| recording.path().display().to_string()).collect::<Vec<_>>();
+    let mut store = Store::new(Options { mode: Mode::Replay, title: title.join(" "), ..Options::default() });
+    for recording in recordings {
+        let replay = recording.items(&mut |items| store.apply_all(&items))?;
+        action::warn_of_damage(recording.path(), replay);
+    }
+    let store = Arc::new(Mutex::new(store));
+    let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
+    ui::run::run_with(screen, screen_look.filter, &store, &mut |effect| match effect {
+        Effect::Export { name, bytes } => write_export(&name, &bytes),
+        Effect::Quit | Effect::Detach | Effect::StopApp => Flow::Stop,
+        Effect::Suspend => suspend(),
+        _ => Flow::Go,
+    })
+    .context("the terminal failed")
+}
+
+fn open_terminal() -> Result<File> {
+    let opened = File::options().read(true).write(true).open("/dev/tty");
+    opened.context("cannot open the terminal /dev/tty; use --no-ui for a run without a screen")
+}
+
+struct Appearance {
+    theme: Theme,
+    options: ScreenOptions,
+    filter: Filter,
+}
+
+/// The theme and glyphs that were asked for, on a terminal as the environment describes it.
+fn appearance(look: &Look) -> Result<Appearance> {
+    let depth = match look.color {
+        Color::Never => Depth::None,
+        Color::Auto => Depth::detect(|variable| std::env::var(variable).ok()),
+        Color::Always => Depth::detect(|variable| match variable {
+            "NO_COLOR" => None,
+            "CLICOLOR_FORCE" => Some("1".into()),
+            other => std::env::var(other).ok(),
+        }),
+    };
+    let name = if depth == Depth::None { "mono" } else { look.theme.as_deref().unwrap_or("dark") };
+    let theme = match Theme::named(name, depth) {
+        Some(theme) => theme,
+        None => {
+            let text = std::fs::read_to_string(name)
+                .with_context(|| format!("there is no theme {name}, nor a file of that name"))?;
+            Theme::parse(&text, depth).map_err(|error| anyhow!("{name}: {error}"))?
+        }
+    };
+    let options = ScreenOptions { ascii: ui::run::is_ascii(), ..ScreenOptions::default() };
+    let filter = match &look.filter {
+        Some(text) => Filter::parse(text)
+            .map_err(|error| anyhow!("--filter: {} (column {} of '{text}')", error.message, error.column + 1))?,
+        None => Filter::default(),
+    };
+    Ok(Appearance { theme, options, filter })
+}
+
+fn read_output(mut master: File, shared: Shared, sender: PumpSender) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut buffer = vec![0u8; 64 << 10];
+        // The terminal gives an error when the last program that has it open is gone.
+        while let Ok(count @ 1..) = master.read(&mut buffer) {
+            let bytes = &buffer[..count];
+            sender.output(bytes.to_vec());
+            let mut watched = lock(&shared);
+            if watched.is_passed_on {
+                drop(watched);
+                let _ = std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush());
+                continue;
+            }
+            watched.output.extend(bytes);
+            let excess = watched.output.len().saturating_sub(KEPT_OUTPUT);
+            watched.output.drain(..excess);
+        }
+    })
+}
+
+fn wait_for_end(command: std::process::Command, shared: Shared, sender: PumpSender) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let started = |pid| lock(&shared).pid = Some(pid);
+        let told = |_| lock(&shared).leave = true;
+        let ended = supervise::run_to_end(command, started, told);
+        let exit = ended.map(supervise::exit_of).map_err(|error| format!("{error:#}"));
+        let pid = lock(&shared).pid;
+        if let (Some(pid), Ok(exit)) = (pid, &exit) {
+            sender.exited(pid, *exit);
+        }
+        lock(&shared).exit = Some(exit);
+    })
+}
+
+/// Does what the screen asks for.
+fn act(
+    effect: Effect,
+    shared: &Shared,
+    master: &File,
+    size: &mut rustix::termios::Winsize,
+    wish: &mut Effect,
+) -> Flow {
+    match effect {
+        Effect::Idle => {
+            follow_size(master, size);
+            let watched = lock(shared);
+            let has_failed = matches!(watched.exit, Some(Err(_)));
+            if watched.leave || has_failed { Flow::Stop } else { Flow::Go }
+        }
+        Effect::Interrupt => signal(shared, Signal::INT),
+        Effect::Signal(number) => match Signal::from_named_raw(number) {
+            Some(named) => signal(shared, named),
+            None => Flow::Say(format!("there is no signal {number}")),
+        },
+        Effect::Suspend => suspend(),
+        Effect::Export { name, bytes } => write_export(&name, &bytes),
+        Effect::Detach | Effect::StopApp | Effect::Quit => {
+            *wish = effect;
+            Flow::Stop
+        }
+        Effect::None | Effect::Redraw => Flow::Go,
+    }
+}
+
+/// The program's terminal has the size of ours.
+fn follow_size(master: &File, size: &mut rustix::termios::Winsize) {
+    let Ok(now) = File::open("/dev/tty").and_then(|tty| Ok(rustix::termios::tcgetwinsize(&tty)?)) else { return };
+    if (now.ws_row, now.ws_col) != (size.ws_row, size.ws_col) {
+        *size = now;
+        // A program without a terminal of its own does not mind.
+        let _ = rustix::termios::tcsetwinsize(master, now);
+    }
+}
+
+fn signal(shared: &Shared, signal: Signal) -> Flow {
+    let group = {
+        let watched = lock(shared);
+        if watched.exit.is_some() { None } else { watched.pid.and_then(|pid| Pid::from_raw(pid as i32)) }
+    };
+    match group.map(|group| kill_process_group(group, signal)) {
+        Some(Ok(())) => Flow::Go,
+        Some(Err(error)) => Flow::Say(format!("the signal could not be sent: {error}")),
+        None => Flow::Say("the program has ended".into()),
+    }
+}
+
+fn suspend() -> Flow {
+    // Only the viewer stops; the program has a session of its own and goes on.
+    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+    Flow::Go
+}
+
+fn write_export(name: &str, bytes: &[u8]) -> Flow {
+    match export::write_atomic(Path::new(name), |out| out.write_all(bytes)) {
+        Ok(()) => Flow::Say(format!("wrote {name}")),
+        Err(error) => Flow::Say(format!("{error:#}")),
+    }
+}
+
+/// What the program wrote while the screen was shown.
+fn show_output(shared: &Shared) {
+    let mut watched = lock(shared);
+    let bytes: Vec<u8> = std::mem::take(&mut watched.output).into();
+    watched.is_passed_on = true;
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(&bytes).and_then(|()| out.flush());
+}
+
+/// Asks the program to stop, and kills it when it does not.
+fn stop(shared: &Shared) {
+    signal(shared, Signal::TERM);
+    let asked = Instant::now();
+    while lock(shared).exit.is_none() {
+        if asked.elapsed() > GRACE {
+            tell("the program did not stop when it was asked to; killing it");
+            signal(shared, Signal::KILL);
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }

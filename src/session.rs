@@ -218,7 +218,12 @@ impl Live {
     }
 
     fn finish(&mut self, process: ProcessId, exit: Exit, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
-        let progress = self.poll_process(process, Ended::Yes, sink)?;
+        let mut progress = self.poll_process(process, Ended::Yes, sink)?;
+        // A writer that is gone moves no head, so this ends.
+        while progress.more {
+            progress.more = false;
+            add(&mut progress, self.poll_process(process, Ended::Yes, sink)?);
+        }
         self.state_of(process, sink)?;
         self.processes[process.0 as usize].ended = true;
         sink.take(process, &Raw::Ended(exit, now));
@@ -355,6 +360,7 @@ fn add(sum: &mut Progress, one: Progress) {
     sum.records += one.records;
     sum.lost += one.lost;
     sum.fill = sum.fill.max(one.fill);
+    sum.more |= one.more;
 }
 
 struct Forward<'a> {

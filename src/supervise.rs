@@ -16,11 +16,15 @@ pub fn exit_of(status: ExitStatus) -> Exit {
     }
 }
 
-/// Starts the program and waits until it has ended. `started` is told its process id.
+/// Starts the program and waits until it has ended. `started` is told its process id, `told` of each TERM and HUP.
 ///
 /// Signals that were meant for the program go to it: TERM, HUP, USR1, USR2, WINCH. INT and QUIT come from the terminal,
 /// which sends them to the program as well; they are passed on only when there is no terminal.
-pub fn run_to_end(command: std::process::Command, started: impl FnOnce(u32)) -> Result<ExitStatus> {
+pub fn run_to_end(
+    command: std::process::Command,
+    started: impl FnOnce(u32),
+    told: impl Fn(Signal),
+) -> Result<ExitStatus> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
@@ -45,6 +49,9 @@ pub fn run_to_end(command: std::process::Command, started: impl FnOnce(u32)) -> 
                 _ = interrupt.recv() => (Signal::INT, true),
                 _ = quit.recv() => (Signal::QUIT, true),
             };
+            if signal == Signal::TERM || signal == Signal::HUP {
+                told(signal);
+            }
             if !(from_terminal && has_terminal)
                 && let Some(pid) = Pid::from_raw(pid as i32)
             {

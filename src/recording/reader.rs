@@ -5,12 +5,12 @@ use super::{FORMAT, MANIFEST, SEGMENT, TOPOLOGY};
 use crate::clock::Sample;
 use crate::decode::Decoder;
 use crate::item::{Exit, Item, LossReason, ProcessId};
-use crate::raw::{Raw, RawSink};
+use crate::raw::{Raw, RawSink, records};
 use crate::topology::Node;
 use anyhow::{Context, Result, bail};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
-use roctop_ring::record::{Domain, Head as SlotHead, MAX_SLOTS, SLOT_BYTES, SLOT_WORDS, Slot};
+use roctop_ring::record::{Domain, SLOT_WORDS};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -229,13 +229,19 @@ fn deliver_block(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
             }
         }
         Kind::TEXTS => texts(payload, &mut |id, text| sink.take(process, &Raw::Text(id, text))),
-        Kind::FACTS => runs(&words, &mut |slots| sink.take(process, &Raw::Fact(slots))),
+        Kind::FACTS => {
+            let slots = words.as_chunks::<SLOT_WORDS>().0;
+            records(slots).for_each(|fact| sink.take(process, &Raw::Fact(fact)));
+        }
         Kind::CALIBRATION => {
             let mut sample = [0; clock::WORDS];
             sample.iter_mut().zip(&words).for_each(|(to, word)| *to = *word);
             sink.take(process, &Raw::Calibration(&sample));
         }
-        Kind::RECORDS => runs(&words, &mut |slots| sink.take(process, &Raw::Record(thread, slots))),
+        Kind::RECORDS => {
+            let slots = words.as_chunks::<SLOT_WORDS>().0;
+            records(slots).for_each(|record| sink.take(process, &Raw::Record(thread, record)));
+        }
         Kind::LOST => sink.take(process, &Raw::Lost(thread, word(0))),
         Kind::COUNTERS => sink.take(process, &Raw::Counters(&words)),
         Kind::OPEN => sink.take(process, &Raw::Open(&open(&words))),
@@ -263,19 +269,6 @@ fn texts(payload: &[u8], take: &mut dyn FnMut(u32, &[u8])) {
         take(number(0), text);
         rest = &after[text.len()..];
     }
-}
-
-/// Cuts a stretch of slots into records as their heads say.
-fn runs(words: &[u64], take: &mut dyn FnMut(&[Slot])) {
-    let slots = words.as_chunks::<SLOT_WORDS>().0;
-    let mut at = 0;
-    while let Some(slot) = slots.get(at) {
-        let used = (SlotHead(slot[0]).slots() as usize).clamp(1, MAX_SLOTS);
-        let Some(run) = slots.get(at..at + used) else { return };
-        take(run);
-        at += used;
-    }
-    const { assert!(SLOT_BYTES == SLOT_WORDS * 8) };
 }
 
 fn open(words: &[u64]) -> OpenWork {

@@ -9,6 +9,7 @@ use super::key::Input;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
 use super::{Effect, Msg, Ui, update, view};
+use crate::filter::Filter;
 use crate::model::{Fresh, Snapshot, Store};
 
 /// How often the timeline's head moves.
@@ -35,7 +36,7 @@ pub fn theme(name: &str) -> Option<Theme> {
 }
 
 /// Whether the environment's terminal shows ASCII only.
-fn is_ascii() -> bool {
+pub fn is_ascii() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
@@ -52,17 +53,19 @@ pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect)
         ascii: is_ascii(),
         ..Options::default()
     };
-    run_with(Screen::open(tty, theme, options)?, store, effects)
+    run_with(Screen::open(tty, theme, options)?, Filter::default(), store, effects)
 }
 
-/// Runs the loop on a screen.
+/// Runs the loop on a screen, with a filter to start with.
 pub fn run_with(
     mut screen: Screen,
+    filter: Filter,
     store: &Arc<Mutex<Store>>,
     effects: &mut dyn FnMut(Effect) -> Flow,
 ) -> io::Result<()> {
     let mut latest = snapshot(store, Fresh::All);
     let mut ui = Ui::new(latest.mode);
+    ui.filter = filter;
     let (mut headed, mut valued) = (Instant::now(), Instant::now());
     let mut is_dirty = true;
     loop {

@@ -36,6 +36,7 @@ impl Canvas<'_> {
                 break;
             }
             if let Some(cell) = self.buffer.cell_mut((at, y)) {
+                cell.reset();
                 cell.set_char(c).set_style(style);
             }
             for rest in 1..width {
