@@ -29,8 +29,8 @@ use self::snapshot::{AgentRow, ApiRow, KernelRow, ProcessRow, Said, ThreadRow};
 use self::table::{MarkerStat, Tables, is_untimed};
 use self::union::Union;
 use crate::item::{
-    AgentId, AgentKind, ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, OperationId, Process,
-    ProcessId,
+    AgentId, AgentKind, ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, OperationId,
+    Process, ProcessId, Span,
 };
 
 /// How much is kept, and where it comes from.
@@ -71,6 +71,8 @@ pub enum Fresh {
 
 /// HIP's "not ready" is an answer, not an error.
 const HIP_NOT_READY: i32 = 600;
+/// A time beyond this is no time (36 years after the machine began).
+const LATEST: Nanos = 1 << 60;
 const LETTERS: usize = 26;
 const MOST_SAID: usize = 500;
 
@@ -78,6 +80,17 @@ const MOST_SAID: usize = 500;
 struct AgentState {
     union: Union,
     dispatches: u64,
+}
+
+/// A span that can be drawn: none of a time that cannot be, none backwards.
+fn credible(span: Span) -> Span {
+    match span {
+        Span { begin, end } if begin > LATEST || end > LATEST => Span::default(),
+        Span { begin, end } => Span {
+            begin,
+            end: end.max(begin),
+        },
+    }
 }
 
 /// Everything known.
@@ -122,7 +135,9 @@ impl Store {
     pub fn apply(&mut self, item: &Item) {
         match item {
             Item::Process(process) => self.process(process),
-            Item::Ended { process, exit, at } => self.row(*process, |row| row.exit = Some((*exit, *at))),
+            Item::Ended { process, exit, at } => {
+                self.row(*process, |row| row.exit = Some((*exit, (*at).min(LATEST))));
+            }
             Item::Agent(agent) => Arc::make_mut(&mut self.names).put_agent(agent.clone()),
             Item::Kernel(kernel) => Arc::make_mut(&mut self.names).put_kernel(kernel.clone()),
             Item::Queue(queue) => Arc::make_mut(&mut self.names).put_queue(*queue),
@@ -133,12 +148,37 @@ impl Store {
                 self.tables.text(*id, text);
                 Arc::make_mut(&mut self.names).put_text(*id, text.clone());
             }
-            Item::Api(call) => self.call(call),
-            Item::Dispatch(dispatch) => self.dispatch(dispatch),
-            Item::Copy(copy) => self.copy(copy),
-            Item::Mark(marker) => self.marker(marker, true),
-            Item::Range(marker) => self.marker(marker, false),
-            Item::Open(open) => self.row(open.process, |row| row.open = Arc::new(open.clone())),
+            Item::Api(call) => self.call(&ApiCall {
+                span: credible(call.span),
+                ..*call
+            }),
+            Item::Dispatch(dispatch) => {
+                let submit = if dispatch.submit > LATEST { 0 } else { dispatch.submit };
+                self.dispatch(&Dispatch {
+                    span: credible(dispatch.span),
+                    submit,
+                    ..*dispatch
+                });
+            }
+            Item::Copy(copy) => self.copy(&Copy {
+                span: credible(copy.span),
+                ..*copy
+            }),
+            Item::Mark(marker) => self.marker(
+                &Marker {
+                    span: credible(marker.span),
+                    ..*marker
+                },
+                true,
+            ),
+            Item::Range(marker) => self.marker(
+                &Marker {
+                    span: credible(marker.span),
+                    ..*marker
+                },
+                false,
+            ),
+            Item::Open(open) => self.open(open),
             Item::Lost {
                 process,
                 reason,
@@ -156,14 +196,14 @@ impl Store {
             }
             Item::Switched { process, on, .. } => self.row(*process, |row| row.recording = *on),
             Item::Output(bytes) => self.output.write(bytes),
-            Item::Now(now) => self.tick(*now),
+            Item::Now(now) => self.tick((*now).min(LATEST)),
         }
     }
 
     fn process(&mut self, process: &Process) {
         Arc::make_mut(&mut self.names).put_process(process.clone());
         self.row(process.id, |row| row.process = process.clone());
-        if process.since > 0 {
+        if process.since > 0 && process.since < LATEST {
             self.began(process.since);
         }
     }
@@ -188,12 +228,26 @@ impl Store {
         change(&mut self.processes[at]);
     }
 
+    fn open(&mut self, open: &Open) {
+        let mut open = open.clone();
+        let clamp = |at: &mut Nanos| *at = (*at).min(LATEST);
+        open.calls.iter_mut().for_each(|call| clamp(&mut call.span.begin));
+        open.ranges.iter_mut().for_each(|range| clamp(&mut range.span.begin));
+        open.dispatches
+            .iter_mut()
+            .for_each(|dispatch| clamp(&mut dispatch.submit));
+        self.row(open.process, |row| row.open = Arc::new(open));
+    }
+
     fn lost(&mut self, process: ProcessId, reason: LossReason, records: u64) {
         self.row(process, |row| match row.lost.iter_mut().find(|loss| loss.0 == reason) {
             Some(loss) => loss.1 = records,
             None => row.lost.push((reason, records)),
         });
-        self.totals.lost = self.processes.iter().map(ProcessRow::lost_total).sum();
+        self.totals.lost = self
+            .processes
+            .iter()
+            .fold(0, |sum: u64, row| sum.saturating_add(row.lost_total()));
     }
 
     fn began(&mut self, at: Nanos) {
@@ -227,6 +281,9 @@ impl Store {
     }
 
     fn slice(&mut self, key: LaneKey, slice: Slice) {
+        if slice.span.end == 0 {
+            return;
+        }
         self.lane(key).add(slice);
         self.slices += 1;
         if self.slices > self.options.slices {
@@ -288,7 +345,7 @@ impl Store {
         if is_untimed(dispatch.flags, dispatch.span.end) {
             return;
         }
-        self.totals.kernel_time += dispatch.span.duration();
+        self.totals.kernel_time = self.totals.kernel_time.saturating_add(dispatch.span.duration());
         let slice = Slice {
             span: dispatch.span,
             what: dispatch.kernel.0,

@@ -173,7 +173,8 @@ fn spread(bucket: &Bucket, low: u64, high: u64, from: u64, width: u64, out: &mut
     let first = low.saturating_sub(from) / width;
     let mut counted = low < from;
     for column in first..last {
-        let (left, right) = (from + column * width, from + (column + 1) * width);
+        let left = from.saturating_add(width.saturating_mul(column));
+        let right = left.saturating_add(width);
         if left >= high {
             break;
         }

@@ -90,7 +90,7 @@ pub struct ProcessRow {
 impl ProcessRow {
     /// Records lost for all reasons.
     pub fn lost_total(&self) -> u64 {
-        self.lost.iter().map(|loss| loss.1).sum()
+        self.lost.iter().fold(0, |sum: u64, loss| sum.saturating_add(loss.1))
     }
 }
 

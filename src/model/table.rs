@@ -171,13 +171,13 @@ impl CopyStat {
         self.sizes.add(copy.bytes);
         let class = CLASSES.iter().position(|&end| copy.bytes <= end).unwrap_or(0);
         self.classes[class].0 += 1;
-        self.classes[class].1 += copy.bytes;
+        self.classes[class].1 = self.classes[class].1.saturating_add(copy.bytes);
         if is_untimed(copy.flags, copy.span.end) {
             return self.stat.add_untimed();
         }
         let nanos = copy.span.duration();
         self.stat.add(nanos);
-        self.classes[class].2 += nanos;
+        self.classes[class].2 = self.classes[class].2.saturating_add(nanos);
         self.union.add(copy.span, |_| {});
         if nanos > 0 {
             self.peak = self.peak.max(copy.bytes as f64 * 1e9 / nanos as f64);

@@ -51,13 +51,16 @@ impl Time {
         }
         let page = width.saturating_mul(columns.max(1) as u64);
         let quarter = (page / 4).max(1);
-        let head = snap.elapsed() / quarter * quarter + quarter;
-        snap.origin + head.saturating_sub(page)
+        let head = (snap.elapsed() / quarter)
+            .saturating_mul(quarter)
+            .saturating_add(quarter);
+        snap.origin.saturating_add(head.saturating_sub(page))
     }
 
     /// When the window ends.
     pub fn to(&self, snap: &Snapshot, columns: usize) -> Nanos {
-        self.from(snap, columns) + self.width(snap, columns).saturating_mul(columns as u64)
+        self.from(snap, columns)
+            .saturating_add(self.width(snap, columns).saturating_mul(columns as u64))
     }
 
     /// Stops following and stands where it is.
@@ -78,7 +81,7 @@ impl Time {
             self.width = new;
             return;
         }
-        let middle = from + old.saturating_mul(columns as u64 / 2);
+        let middle = from.saturating_add(old.saturating_mul(columns as u64 / 2));
         let anchor = anchor
             .filter(|at| *at >= from && *at < self.to(snap, columns))
             .unwrap_or(middle);

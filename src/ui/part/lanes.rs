@@ -137,9 +137,13 @@ pub(crate) fn open_work(snap: &Snapshot) -> Vec<OpenWork> {
 pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, snap: &Snapshot, stretch: Stretch) {
     let step = nice(stretch.width.saturating_mul(18));
     let decimals = 9usize.saturating_sub(step.ilog10() as usize);
-    let mut tick = stretch.from.saturating_sub(snap.origin).div_ceil(step) * step;
+    let mut tick = stretch
+        .from
+        .saturating_sub(snap.origin)
+        .div_ceil(step)
+        .saturating_mul(step);
     for _ in 0..area.width {
-        let at = snap.origin + tick;
+        let at = snap.origin.saturating_add(tick);
         if at >= stretch.to(area.width) {
             break;
         }
@@ -147,7 +151,7 @@ pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, snap: &Snapshot, stretch
         let text = format!("╷+{seconds:.decimals$}");
         let x = area.x + stretch.column(at, area.width);
         canvas.say(x, area.y, &text, area.right().saturating_sub(x), Role::Muted);
-        tick += step;
+        tick = tick.saturating_add(step);
     }
 }
 
