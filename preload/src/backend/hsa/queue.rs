@@ -65,6 +65,8 @@ pub(crate) struct Queue {
     /// Packets handed to the hardware, and how many may be before its queue could be full.
     pub(crate) written: AtomicU64,
     room: AtomicU64,
+    /// Slots whose packets were handed over; the newest ones wait for room.
+    handed: AtomicU64,
     /// Packets that the hardware's queue holds.
     size: u64,
     /// What the handler hands to the hardware; only under the queue's own lock.
@@ -167,6 +169,7 @@ impl Queue {
             self.wait_for_room(written + count);
         }
         self.written.store(written + count, Ordering::Relaxed);
+        self.handed.store(self.head.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     #[cold]
@@ -178,13 +181,13 @@ impl Queue {
             let tail = self.tail.load(Ordering::Acquire);
             if let Some(last) = tail.checked_sub(1).and_then(|sequence| self.side(sequence)) {
                 // All packets up to that of a completed dispatch have left the hardware's queue.
-                let room = last.position.load(Ordering::Acquire) + 1 + self.size.saturating_sub(MARGIN);
+                let room = last.position.load(Ordering::Acquire) + 1 + capacity(self.size);
                 self.room.store(room, Ordering::Relaxed);
                 if needed <= room {
                     return;
                 }
             }
-            if tail == self.head.load(Ordering::Relaxed) {
+            if tail >= self.handed.load(Ordering::Relaxed) {
                 // Nothing timed is in flight: what fills the queue is not known, the proxy has to see to it.
                 return;
             }
@@ -242,6 +245,12 @@ const MARGIN: u64 = 64;
 const ROOM_NAP: Duration = Duration::from_micros(50);
 /// A completed dispatch that nobody takes for so long: there is no harvesting thread.
 const HARVESTER_IS_GONE: Duration = Duration::from_secs(1);
+
+/// Packets that a hardware queue of `size` may hold before the program waits.
+fn capacity(size: u64) -> u64 {
+    size - MARGIN.min(size / 4)
+}
+
 const PLACES: usize = 1024;
 /// Queues by handle.
 static QUEUES: [[AtomicU64; 2]; PLACES] = [const { [const { AtomicU64::new(0) }; 2] }; PLACES];
@@ -388,7 +397,8 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
         head: AtomicU64::new(0),
         tail: AtomicU64::new(0),
         written: AtomicU64::new(0),
-        room: AtomicU64::new((size as u64).saturating_sub(MARGIN)),
+        handed: AtomicU64::new(0),
+        room: AtomicU64::new(capacity(size as u64)),
         size: size as u64,
         out: UnsafeCell::new(Vec::with_capacity(64)),
         words: claim_words(process, id),
