@@ -269,13 +269,12 @@ impl Store {
     }
 
     fn lane(&mut self, key: LaneKey) -> &mut Lane {
-        let at = match self.lane_ids.get(&key) {
-            Some(&at) => at as usize,
-            None => {
-                self.lanes.push(Arc::new(Lane::new(key)));
-                self.lane_ids.insert(key, self.lanes.len() as u32 - 1);
-                self.lanes.len() - 1
-            }
+        let at = if let Some(&at) = self.lane_ids.get(&key) {
+            at as usize
+        } else {
+            self.lanes.push(Arc::new(Lane::new(key)));
+            self.lane_ids.insert(key, self.lanes.len() as u32 - 1);
+            self.lanes.len() - 1
         };
         Arc::make_mut(&mut self.lanes[at])
     }

@@ -30,6 +30,8 @@ pub struct Job {
 
 /// Slots of a thread's ring while a recording is made, when the user sets none: 4 MiB.
 const RECORD_SLOTS: u64 = 1 << 16;
+/// The same for a live run: 2 MiB.
+const LIVE_SLOTS: u64 = 1 << 15;
 
 /// A program about to start: its session, and what reads it.
 pub(crate) struct Prepared {
@@ -46,8 +48,9 @@ pub(crate) fn prepare(job: &Job, words: &[String]) -> Result<Prepared> {
     };
     let session = SessionDir::create()?;
     let mut variables = launch::environment(&installed, session.path());
-    let slots = job.ring_slots.or(recorder.is_some().then_some(RECORD_SLOTS));
-    variables.extend(slots.map(|slots| (OsString::from(ENV_RING), OsString::from(slots.to_string()))));
+    let usual = if recorder.is_some() { RECORD_SLOTS } else { LIVE_SLOTS };
+    let slots = job.ring_slots.unwrap_or(usual);
+    variables.push((OsString::from(ENV_RING), OsString::from(slots.to_string())));
     variables.extend(job.variables.iter().cloned());
     Ok(Prepared {
         session,

@@ -267,10 +267,9 @@ impl Parser {
                 c if c.is_whitespace() => break,
                 '\\' => self.at += 1,
                 '(' => depth += 1,
-                ')' if depth == 0 => break,
-                ')' => depth -= 1,
                 '&' => break,
-                '|' if depth == 0 => break,
+                ')' | '|' if depth == 0 => break,
+                ')' => depth -= 1,
                 _ => {}
             }
             self.at += 1;
@@ -316,8 +315,7 @@ fn expected(field: Field) -> &'static str {
 /// One number or range of a comparison, and whether it was in per cent.
 fn range(field: Field, operator: &str, part: &str, column: usize) -> Result<(Bounds, bool), Error> {
     let equal = operator == "=" || operator == "!=";
-    let (low, high, percent) = match part.find("..").filter(|_| equal) {
-        Some(at) => {
+    let (low, high, percent) = if let Some(at) = part.find("..").filter(|_| equal) {
             let (left, right) = (&part[..at], &part[at + 2..]);
             let low = if left.is_empty() {
                 (f64::NEG_INFINITY, false)
@@ -331,16 +329,14 @@ fn range(field: Field, operator: &str, part: &str, column: usize) -> Result<(Bou
                 number(field, right, right_column)?
             };
             (low.0, high.0, low.1 || high.1)
-        }
-        None => {
+        } else {
             let (value, percent) = number(field, part, column)?;
             match operator {
                 ">" | ">=" => (value, f64::INFINITY, percent),
                 "<" | "<=" => (f64::NEG_INFINITY, value, percent),
                 _ => (value, value, percent),
             }
-        }
-    };
+        };
     let strict = operator == "<" || operator == ">";
     Ok((
         Bounds {

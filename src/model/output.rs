@@ -38,6 +38,7 @@ impl Output {
         }
     }
 
+    #[expect(clippy::match_same_arms, reason = "a table, in the order in which it is read")]
     fn byte(&mut self, byte: u8) {
         self.state = match (self.state, byte) {
             (State::Text, 0x1b) => State::Escape,
@@ -55,7 +56,7 @@ impl Output {
 
     fn text(&mut self, byte: u8) {
         match byte {
-            b'\n' => return self.finish(),
+            b'\n' => self.finish(),
             b'\r' => self.returned = true,
             0x08 => {
                 self.line.pop();
@@ -138,7 +139,7 @@ mod tests {
         for _ in 0..30_000 {
             output.write(b"line\n");
         }
-        output.write(&[b'x'; 100_000]);
+        output.write("x".repeat(100_000).as_bytes());
         assert_eq!(output.lines().len(), LINES + 1);
         assert_eq!(output.lines()[LINES].len(), LINE_BYTES);
         assert_eq!(output.total, 30_000);

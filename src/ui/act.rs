@@ -80,10 +80,9 @@ fn in_popup(ui: &mut Ui, latest: &Arc<Snapshot>, popup: Popup, key: Key) -> Effe
         return Effect::None;
     };
     let effect = match (popup, letter) {
-        (_, 'c') => Effect::None,
+        (_, 'c') | (Popup::Interrupted, 'w') => Effect::None,
         (Popup::Quit | Popup::Interrupted | Popup::Signals, 'd') => Effect::Detach,
         (Popup::Quit, 's') => Effect::StopApp,
-        (Popup::Interrupted, 'w') => Effect::None,
         (Popup::Signals, 'i') => Effect::Interrupt,
         (Popup::Signals | Popup::Interrupted, 't') => Effect::Signal(15),
         (Popup::Signals | Popup::Interrupted, 'k') => Effect::Signal(9),

@@ -302,6 +302,7 @@ fn color(color: Color, base: u8) -> String {
 }
 
 /// The nearest ASCII character.
+#[expect(clippy::match_same_arms, reason = "a table, in the order in which it is read")]
 fn plain(c: char) -> char {
     match c {
         ' '..='~' => c,

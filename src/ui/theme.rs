@@ -114,6 +114,7 @@ struct Paint {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "as a theme file spells them")]
 struct Look {
     fg: Option<String>,
     bg: Option<String>,
@@ -169,17 +170,15 @@ impl Theme {
                 .iter()
                 .position(|role| role.1 == name)
                 .ok_or_else(|| format!("no such role: {name}"))?;
-            let mut style = Style::default();
-            style.fg = look.fg.as_deref().map(color).transpose()?.flatten();
-            style.bg = look.bg.as_deref().map(color).transpose()?.flatten();
+            let ink = |name: &Option<String>| Ok::<_, String>(name.as_deref().map(color).transpose()?.flatten());
             let modifiers = [
                 (look.bold, Modifier::BOLD),
                 (look.dim, Modifier::DIM),
                 (look.underline, Modifier::UNDERLINED),
                 (look.reverse, Modifier::REVERSED),
             ];
-            style.add_modifier = modifiers.iter().filter(|m| m.0).map(|m| m.1).collect();
-            styles[at] = style;
+            let add_modifier = modifiers.iter().filter(|m| m.0).map(|m| m.1).collect();
+            styles[at] = Style { fg: ink(&look.fg)?, bg: ink(&look.bg)?, add_modifier, ..Style::default() };
         }
         let kernels: Result<Vec<_>, _> = file.kernels.colors.iter().map(|name| color(name)).collect();
         let kernels: Vec<Color> = kernels?.into_iter().flatten().collect();

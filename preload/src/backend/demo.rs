@@ -143,7 +143,7 @@ pub(crate) fn start() {
 fn facts(process: &'static process::Process) {
     let name = |text: &str| process.intern(text.as_bytes());
     let cpu = Agent {
-        name: name("AMD EPYC 9654 (made up)"),
+        name: name("AMD EPYC 9654"),
         ..Agent::default()
     };
     process.fact(Agent::head(0, Domain::NONE), &cpu.payload());
@@ -155,7 +155,7 @@ fn facts(process: &'static process::Process) {
             node: gpu + 1,
             kind: 1,
             name: name("gfx942"),
-            product: name("AMD Instinct MI300X (made up)"),
+            product: name("AMD Instinct MI300X"),
             compute_units: 304,
             wave_size: 64,
             ..Agent::default()

@@ -100,19 +100,13 @@ fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         return;
     }
     let room = area.width.saturating_sub(2);
-    match &prompt.error {
-        Some(error) => {
-            let text = format!(
-                "column {}: {}   (the last valid filter stays)",
-                error.column + 1,
-                error.message
-            );
-            canvas.say(area.x + 1, area.y + 1, &text, room, Role::Bad);
-        }
-        None => {
-            let text = "word  \"text\"  /re/  ~re !~re  dur>1ms  dev=0  stream=1,3  total>1%  bytes>=1MiB  & | ! ( )";
-            canvas.say(area.x + 1, area.y + 1, text, room, Role::Muted);
-        }
+    if let Some(error) = &prompt.error {
+        let place = error.column + 1;
+        let text = format!("column {place}: {}   (the last valid filter stays)", error.message);
+        canvas.say(area.x + 1, area.y + 1, &text, room, Role::Bad);
+    } else {
+        let text = "word  \"text\"  /re/  ~re !~re  dur>1ms  dev=0  stream=1,3  total>1%  bytes>=1MiB  & | ! ( )";
+        canvas.say(area.x + 1, area.y + 1, text, room, Role::Muted);
     }
     if area.height > 2 {
         canvas.say(

@@ -40,10 +40,8 @@ impl Worth {
             (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
             (Self::Text(a), Self::Text(b)) => a.cmp(b),
             (Self::None, Self::None) => Ordering::Equal,
-            (Self::None, _) => Ordering::Less,
-            (_, Self::None) => Ordering::Greater,
-            (Self::Number(_), Self::Text(_)) => Ordering::Less,
-            (Self::Text(_), Self::Number(_)) => Ordering::Greater,
+            (Self::None, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
+            (_, Self::None) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
         }
     }
 

@@ -268,14 +268,15 @@ fn title(scene: &Scene<'_>, copies: &CopyStat) -> String {
     )
 }
 
+const CLASS_NAMES: [&str; CLASSES.len()] = ["≤ 4 KiB", "≤ 64 KiB", "≤ 1 MiB", "≤ 16 MiB", "> 16 MiB"];
+
 fn sizes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopyStat) {
     let inner = canvas.frame(area, &format!("Sizes of {}", title(scene, copies)), "");
     if !copies.has_bytes {
         canvas.empty(inner, &["a blit kernel does not say how many bytes it moves".into()]);
         return;
     }
-    const NAMES: [&str; 5] = ["≤ 4 KiB", "≤ 64 KiB", "≤ 1 MiB", "≤ 16 MiB", "> 16 MiB"];
-    for (i, name) in NAMES.iter().enumerate().take(CLASSES.len()) {
+    for (i, name) in CLASS_NAMES.iter().enumerate() {
         let (count, bytes, nanos) = copies.classes[i];
         let mean = (nanos > 0).then(|| bytes as f64 * 1e9 / nanos as f64);
         let text = format!(

@@ -230,14 +230,9 @@ pub(crate) fn csv(scene: &Scene<'_>) -> String {
             };
             if scene.ui.filter.accepts(&subject) {
                 let name = what(scene, key, slice).replace('"', "\"\"");
-                out += &format!(
-                    "\"{}\",\"{name}\",{},{},{},{}\n",
-                    lane.trim(),
-                    slice.span.begin,
-                    slice.span.end,
-                    slice.correlation,
-                    slice.value
-                );
+                let (lane, span) = (lane.trim(), slice.span);
+                let numbers = [span.begin, span.end, slice.correlation, slice.value].map(|n| n.to_string());
+                out += &[format!("\"{lane}\",\"{name}\","), numbers.join(","), "\n".into()].concat();
             }
         }
     }
