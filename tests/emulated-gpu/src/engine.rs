@@ -18,7 +18,7 @@ use crate::symbol::Symbols;
 use crate::{clock, guest};
 
 const SHORT_NAP_NS: u64 = 20_000;
-const LONG_NAP_NS: u64 = 400_000;
+const LONG_NAP_NS: u64 = 1_000_000;
 const SLOTS: usize = 1024;
 
 /// What a queue is made from.

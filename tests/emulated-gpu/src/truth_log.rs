@@ -48,8 +48,8 @@ pub(crate) struct Line<'a> {
 pub(crate) struct TruthLog {
     fd: RawFd,
     pid: i32,
-    /// Length of the file, as far as this process knows.
-    position: Mutex<u64>,
+    /// Held from looking at the file's length to the end of the write.
+    turn: Mutex<()>,
 }
 
 impl TruthLog {
@@ -62,16 +62,27 @@ impl TruthLog {
             return None;
         }
         let fd = sys::raise(low);
-        let size = sys::call(libc::SYS_lseek, [fd as usize, 0, libc::SEEK_END as usize, 0, 0, 0]);
         let log = Self {
             fd,
             pid,
-            position: Mutex::new(size.max(0) as u64),
+            turn: Mutex::new(()),
         };
-        if size == 0 {
+        // Processes that share a file agree on who writes the header.
+        log.lock(libc::LOCK_EX);
+        if log.length() == 0 {
             log.write(HEADER);
         }
+        log.lock(libc::LOCK_UN);
         Some(log)
+    }
+
+    fn lock(&self, operation: libc::c_int) {
+        sys::call(libc::SYS_flock, [self.fd as usize, operation as usize, 0, 0, 0, 0]);
+    }
+
+    fn length(&self) -> u64 {
+        let end = libc::SEEK_END as usize;
+        sys::call(libc::SYS_lseek, [self.fd as usize, 0, end, 0, 0, 0]).max(0) as u64
     }
 
     /// Appends the line's text to a batch.
@@ -111,10 +122,11 @@ impl TruthLog {
 
     /// Writes a batch of lines.
     pub(crate) fn write(&self, batch: &[u8]) {
-        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut position = self.length();
         let mut text = Vec::with_capacity(batch.len() + batch.len() / 8 + RESERVE as usize);
         for line in batch.split_inclusive(|byte| *byte == b'\n') {
-            let left = PAGE - (*position + line.len() as u64) % PAGE;
+            let left = PAGE - (position + line.len() as u64) % PAGE;
             let zeros = if left < RESERVE { left } else { 0 };
             let digits = line.windows(2).rposition(|pair| pair == b"0x").map(|at| at + 2);
             match digits {
@@ -122,11 +134,11 @@ impl TruthLog {
                     text.extend_from_slice(&line[..digits]);
                     text.resize(text.len() + zeros as usize, b'0');
                     text.extend_from_slice(&line[digits..]);
-                    *position += zeros;
+                    position += zeros;
                 }
                 _ => text.extend_from_slice(line),
             }
-            *position += line.len() as u64;
+            position += line.len() as u64;
         }
         sys::write_all(self.fd, &text);
     }
@@ -147,7 +159,7 @@ mod tests {
         let log = TruthLog {
             fd,
             pid: 1,
-            position: Mutex::new(0),
+            turn: Mutex::new(()),
         };
         log.write(HEADER);
         for index in 0..500 {
