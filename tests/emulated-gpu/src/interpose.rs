@@ -2,10 +2,11 @@
 //!
 //! A call about somebody else's file goes to the system at once. Variadic functions are declared with their longest
 //! argument list, which the C calling convention of x86-64 allows. The `stat` family is in `interpose_stat`.
-//! `close`, `read`, `munmap` and `fcntl` need nothing, because fake devices are real descriptors.
+//! `_exit` goes on to the next library that shadows it. `close`, `read`, `munmap` and `fcntl` need nothing, because fake devices are real descriptors.
 #![expect(unsafe_code, reason = "defines C functions that take raw pointers")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::kfd::Args;
 use crate::path::{Device, Meaning, meaning};
@@ -233,10 +234,31 @@ unsafe extern "C" fn mmap64(
     map(a, len, prot, flags, fd, at)
 }
 
+/// The next definition of `_exit`, looked up at load: a signal handler may leave by it, and must not look anything up.
+static NEXT_EXIT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+extern "C" fn look_up_exit() {
+    // SAFETY: the name is terminated and the handle is the one for the next object.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"_exit".as_ptr()) };
+    NEXT_EXIT.store(next, Ordering::Relaxed);
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = look_up_exit;
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _exit(status: c_int) -> ! {
+    type Exit = unsafe extern "C" fn(c_int) -> !;
     if let Some(process) = process::current() {
         process.engines.settle();
+    }
+    let next = NEXT_EXIT.load(Ordering::Relaxed);
+    if !next.is_null() {
+        // SAFETY: libc's function of that name, and whatever shadows it, has this type.
+        let next: Exit = unsafe { std::mem::transmute(next) };
+        // SAFETY: it takes any status.
+        unsafe { next(status) }
     }
     loop {
         sys::call(libc::SYS_exit_group, [status as usize, 0, 0, 0, 0, 0]);
