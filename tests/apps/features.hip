@@ -126,6 +126,8 @@ static void managed_memory() {
   OK(hipMalloc, (void**)&d, N);
   auto v = noise(11);
   std::memcpy(m, v.data(), N);
+  OK(hipMemAdvise, m, N, hipMemAdviseSetReadMostly, 0);
+  OK(hipMemPrefetchAsync, m, N, 0, 0);
   OK(hipMemcpy, d, m, N, hipMemcpyDefault);
   OK(hipMemset, m, 0, N);
   OK(hipDeviceSynchronize);
