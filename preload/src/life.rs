@@ -1,7 +1,8 @@
 //! Loading and unloading of the library.
 //!
 //! The constructor only looks at the environment, so that a shell or `cat` under roctop costs nothing. The destructor
-//! takes the last times and marks the file as closed; what still comes after it is recorded all the same.
+//! takes the last times and marks the file as closed; what still comes after it is recorded all the same. `_exit` runs no
+//! destructor, so it is exported here.
 
 #![expect(unsafe_code, reason = "entries of the loader's tables of functions")]
 
@@ -29,6 +30,7 @@ extern "C" fn load() {
 
 /// Ends the process at once: no destructor runs, so the last times are taken here. Not in a child that shares or copied
 /// the memory of a traced process.
+#[expect(unreachable_pub, reason = "exported by its symbol alone")]
 #[unsafe(no_mangle)]
 pub extern "C" fn _exit(code: c_int) -> ! {
     guard::wall((), before_exit);
@@ -36,6 +38,7 @@ pub extern "C" fn _exit(code: c_int) -> ! {
 }
 
 /// As `_exit`.
+#[expect(unreachable_pub, reason = "exported by its symbol alone")]
 #[unsafe(no_mangle)]
 pub extern "C" fn _Exit(code: c_int) -> ! {
     guard::wall((), before_exit);
