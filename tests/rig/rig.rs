@@ -13,12 +13,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// A recorded time may differ from the log's by this much, ns.
-pub const TOLERANCE: u64 = 1000;
+pub(crate) const TOLERANCE: u64 = 1000;
 
 /// What the tests run with.
-pub struct Rig {
+pub(crate) struct Rig {
     emulated_gpu: PathBuf,
     apps: PathBuf,
     /// Another release than the installed one.
@@ -26,7 +27,7 @@ pub struct Rig {
 }
 
 /// The rig, made once for all tests of a file; none, with the reason printed, where ROCm 5.2.3 is not installed.
-pub fn rig() -> Option<&'static Rig> {
+pub(crate) fn rig() -> Option<&'static Rig> {
     static RIG: OnceLock<Option<Rig>> = OnceLock::new();
     RIG.get_or_init(|| match Rig::new() {
         Ok(rig) => Some(rig),
@@ -65,7 +66,7 @@ impl Rig {
     }
 
     /// A new empty directory for one test.
-    pub fn place(&self, name: &str) -> PathBuf {
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
@@ -74,7 +75,7 @@ impl Rig {
 
     /// The command that runs `words` (an app's name and arguments) over the emulated GPU, under roctop's `options` when
     /// there are any.
-    pub fn command(&self, place: &Path, options: &[&str], words: &[&str]) -> Command {
+    pub(crate) fn command(&self, place: &Path, options: &[&str], words: &[&str]) -> Command {
         let mut line: Vec<PathBuf> = Vec::new();
         if !options.is_empty() {
             line.push(env!("CARGO_BIN_EXE_roctop").into());
@@ -100,13 +101,13 @@ impl Rig {
     }
 
     /// Runs an app plainly: the same environment, no roctop.
-    pub fn plain(&self, name: &str, words: &[&str]) -> Output {
+    pub(crate) fn plain(&self, name: &str, words: &[&str]) -> Output {
         let place = self.place(&format!("plain-{name}"));
         self.command(&place, &[], words).output().unwrap()
     }
 
     /// Records an app and loads everything that there is to compare.
-    pub fn record(&self, name: &str, words: &[&str]) -> Recorded {
+    pub(crate) fn record(&self, name: &str, words: &[&str]) -> Recorded {
         let place = self.place(name);
         let recording = place.join("rec");
         let output = self.command(&place, &["record", "-o", recording.to_str().unwrap()], words).output().unwrap();
@@ -116,43 +117,43 @@ impl Rig {
 
 /// A row of the emulated GPU's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Truth {
-    pub kind: String,
-    pub pid: u32,
-    pub queue: u64,
-    pub index: u64,
-    pub grid: [u32; 3],
-    pub workgroup: [u16; 3],
-    pub begin: u64,
-    pub end: u64,
-    pub bytes: u64,
-    pub name: String,
-    pub group: u32,
-    pub private: u32,
+pub(crate) struct Truth {
+    pub(crate) kind: String,
+    pub(crate) pid: u32,
+    pub(crate) queue: u64,
+    pub(crate) index: u64,
+    pub(crate) grid: [u32; 3],
+    pub(crate) workgroup: [u16; 3],
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) bytes: u64,
+    pub(crate) name: String,
+    pub(crate) group: u32,
+    pub(crate) private: u32,
 }
 
 /// A recorded run and its truth.
-pub struct Recorded {
-    pub place: PathBuf,
-    pub output: Output,
-    pub run: Run,
-    pub truth: Vec<Truth>,
+pub(crate) struct Recorded {
+    pub(crate) place: PathBuf,
+    pub(crate) output: Output,
+    pub(crate) run: Run,
+    pub(crate) truth: Vec<Truth>,
 }
 
 impl Recorded {
-    pub fn load(place: &Path, output: Output) -> Self {
+    pub(crate) fn load(place: &Path, output: Output) -> Self {
         let mut run = Run::default();
         let recording = Recording::open(&place.join("rec")).unwrap();
         recording.items(&mut |items| items.into_iter().for_each(|item| run.add(item))).unwrap();
         Self { place: place.to_owned(), output, run, truth: read_truth(place) }
     }
 
-    pub fn kernel(&self, dispatch: &Dispatch) -> &str {
+    pub(crate) fn kernel(&self, dispatch: &Dispatch) -> &str {
         &self.run.kernels[dispatch.kernel.0 as usize].mangled
     }
 
-    /// Every dispatch of the log that the program caused is recorded once, with its name, queue, geometry and times.
-    pub fn check_dispatches(&self) -> usize {
+    /// The dispatches of each queue, as logged and as recorded, in order; queues belong together that began at one time.
+    fn queues(&self) -> Vec<(Vec<&Truth>, Vec<&Dispatch>)> {
         let mut truth: BTreeMap<(u32, u64), Vec<&Truth>> = BTreeMap::new();
         // Nameless kernels are the run-time's own uploads of code, on a queue of its own.
         for row in self.truth.iter().filter(|row| row.kind == "dispatch" && !row.name.is_empty()) {
@@ -165,20 +166,31 @@ impl Recorded {
         }
         recorded.values_mut().for_each(|queue| queue.sort_by_key(|dispatch| dispatch.dispatch_id));
         truth.values_mut().for_each(|queue| queue.sort_by_key(|row| row.index));
-        let sum = |lengths: Vec<usize>| lengths.iter().sum::<usize>();
-        let logged = sum(truth.values().map(Vec::len).collect());
-        assert_eq!(sum(recorded.values().map(Vec::len).collect()), logged, "number of dispatches");
-        for ((pid, _), dispatches) in &recorded {
-            // The queue of the log that did the same first thing, at the same time.
-            let (key, _) = truth
+        let mut queues = Vec::new();
+        for ((pid, _), dispatches) in recorded {
+            let same = |((other, _), rows): &(&(u32, u64), &Vec<&Truth>)| {
+                let names = |at: usize| rows.get(at).map(|row| row.name.as_str());
+                *other == pid && names(0) == dispatches.first().map(|dispatch| self.kernel(dispatch))
+            };
+            let nearest = truth
                 .iter()
-                .filter(|((other, _), rows)| other == pid && rows.len() == dispatches.len())
+                .filter(same)
                 .min_by_key(|(_, rows)| rows[0].begin.abs_diff(dispatches[0].span.begin))
-                .expect("a queue of the log with as many dispatches");
-            let rows = truth.remove(&key.clone()).unwrap();
-            for (row, dispatch) in rows.iter().zip(dispatches) {
-                self.check_dispatch(row, dispatch);
-            }
+                .map(|(key, _)| *key);
+            let key = nearest.unwrap_or_else(|| panic!("no queue of the log began as {:?}", dispatches[0]));
+            queues.push((truth.remove(&key).unwrap(), dispatches));
+        }
+        queues.extend(truth.into_values().map(|rows| (rows, Vec::new())));
+        queues
+    }
+
+    /// Every dispatch of the log that the program caused is recorded once, with its name, queue, geometry and times.
+    pub(crate) fn check_dispatches(&self) -> usize {
+        let mut logged = 0;
+        for (rows, dispatches) in self.queues() {
+            assert_eq!(dispatches.len(), rows.len(), "number of dispatches");
+            rows.iter().zip(&dispatches).for_each(|(row, dispatch)| self.check_dispatch(row, dispatch));
+            logged += rows.len();
         }
         logged
     }
@@ -192,8 +204,25 @@ impl Recorded {
         assert!(dispatch.span.end.abs_diff(row.end) <= TOLERANCE, "end: {context}");
     }
 
+    /// Every dispatch that the log says was complete is recorded with its times, but for those of the last moment before
+    /// the end, which nobody had taken out of the GPU's signals yet. Returns how many those are, and all of the log.
+    pub(crate) fn missing_at_the_end(&self, moment: Duration) -> (usize, usize) {
+        let queues = self.queues();
+        let last = queues.iter().filter_map(|(rows, _)| rows.last()).map(|row| row.end).max().unwrap_or(0);
+        let (mut missing, mut all) = (0, 0);
+        for (rows, dispatches) in &queues {
+            rows.iter().zip(dispatches).for_each(|(row, dispatch)| self.check_dispatch(row, dispatch));
+            for row in rows.iter().skip(dispatches.len()) {
+                assert!(row.end + moment.as_nanos() as u64 > last, "completed long before the end, yet missing: {row:?}");
+                missing += 1;
+            }
+            all += rows.len();
+        }
+        (missing, all)
+    }
+
     /// Every copy of the log that a DMA engine made is recorded once, with its bytes and its own times.
-    pub fn check_copies(&self) -> usize {
+    pub(crate) fn check_copies(&self) -> usize {
         let mut truth: Vec<&Truth> = self.truth.iter().filter(|row| row.kind == "sdma_copy").collect();
         let mut recorded: Vec<&Copy> = self.run.copies.iter().filter(|copy| copy.engine != engine::BLIT).collect();
         truth.sort_by_key(|row| (row.begin, row.end, row.bytes));
@@ -218,7 +247,7 @@ impl Recorded {
     }
 
     /// The calls that the program counted itself are recorded, as many of each name.
-    pub fn check_calls(&self) -> usize {
+    pub(crate) fn check_calls(&self) -> usize {
         let counts = std::fs::read_to_string(self.place.join("counts")).unwrap();
         let mut recorded: BTreeMap<&str, u64> = BTreeMap::new();
         for call in self.run.calls.iter().filter(|call| call.parent == 0) {
@@ -236,7 +265,7 @@ impl Recorded {
     }
 
     /// Calls of a thread lie inside each other or apart.
-    pub fn check_nesting(&self) {
+    pub(crate) fn check_nesting(&self) {
         let mut threads: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
         for call in &self.run.calls {
             assert!(call.span.begin <= call.span.end, "{call:?}");
@@ -256,7 +285,7 @@ impl Recorded {
     }
 
     /// Every dispatch of the program's own kernels leads to a call, made before the dispatch began, on its thread.
-    pub fn check_correlation(&self) {
+    pub(crate) fn check_correlation(&self) {
         let calls: BTreeMap<(u32, u64), _> =
             self.run.calls.iter().map(|call| ((call.process.0, call.correlation), call)).collect();
         for dispatch in &self.run.dispatches {
@@ -274,7 +303,7 @@ impl Recorded {
     }
 
     /// Nothing was lost.
-    pub fn check_lost(&self) {
+    pub(crate) fn check_lost(&self) {
         let lost: Vec<_> = self.run.lost.iter().filter(|(_, records)| **records > 0).collect();
         assert!(lost.is_empty(), "{lost:?}");
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal with a program in it.
-pub struct Terminal {
+pub(crate) struct Terminal {
     master: File,
     screen: Arc<Mutex<vt100::Parser>>,
     written: Arc<Mutex<Vec<u8>>>,
@@ -24,7 +24,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// Starts roctop with `arguments` in a terminal of `columns` x `rows`, in `place`.
-    pub fn start(place: &Path, columns: u16, rows: u16, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(place: &Path, columns: u16, rows: u16, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         rustix::pty::grantpt(&master).unwrap();
         rustix::pty::unlockpt(&master).unwrap();
@@ -58,27 +58,27 @@ impl Terminal {
     }
 
     /// Types.
-    pub fn keys(&mut self, keys: &str) {
+    pub(crate) fn keys(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
     /// What is on the screen.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
 
     /// All bytes written to the terminal so far.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         self.written.lock().unwrap().clone()
     }
 
     /// True while the alternate screen is shown.
-    pub fn is_full_screen(&self) -> bool {
+    pub(crate) fn is_full_screen(&self) -> bool {
         self.screen.lock().unwrap().screen().alternate_screen()
     }
 
     /// Waits until the screen is as `wanted` says.
-    pub fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let started = Instant::now();
         loop {
             let text = self.text();
@@ -91,23 +91,23 @@ impl Terminal {
     }
 
     /// Waits until the screen shows a text.
-    pub fn shows(&self, text: &str) -> String {
+    pub(crate) fn shows(&self, text: &str) -> String {
         self.wait(text, |screen| screen.contains(text))
     }
 
     /// Makes the terminal another size.
-    pub fn resize(&mut self, columns: u16, rows: u16) {
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.screen.lock().unwrap().screen_mut().set_size(cells(rows), cells(columns));
         rustix::termios::tcsetwinsize(&self.master, size(columns, rows)).unwrap();
     }
 
     /// Process id of roctop.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits until roctop has ended.
-    pub fn end(&mut self) -> ExitStatus {
+    pub(crate) fn end(&mut self) -> ExitStatus {
         let started = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
