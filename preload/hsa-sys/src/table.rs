@@ -181,6 +181,8 @@ pub type AsyncCopyRect = unsafe extern "C" fn(
 functions! {
     /// Core functions that the collector calls.
     Core {
+        /// `hsa_shut_down`.
+        shut_down: unsafe extern "C" fn() -> Status,
         /// `hsa_system_get_info`.
         system_get_info: unsafe extern "C" fn(i32, *mut c_void) -> Status,
         /// `hsa_iterate_agents`.
@@ -210,6 +212,8 @@ functions! {
 
 /// Entries of the core table.
 pub mod core_entry {
+    /// `hsa_shut_down`.
+    pub const SHUT_DOWN: usize = 1;
     /// `hsa_queue_create`.
     pub const QUEUE_CREATE: usize = 7;
     /// `hsa_queue_destroy`.
@@ -245,6 +249,7 @@ impl Core {
     /// `table` is the run-time's core table.
     pub unsafe fn load(table: Table) -> Option<Self> {
         Some(Self {
+            shut_down: load!(table, core_entry::SHUT_DOWN),
             system_get_info: load!(table, 2),
             iterate_agents: load!(table, 5),
             agent_get_info: load!(table, 6),

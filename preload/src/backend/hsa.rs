@@ -23,8 +23,8 @@ pub mod symbol;
 use crate::guard::{Errno, wall};
 use crate::state::{self, word};
 use crate::{clock, process, real, thread};
-use hsa_sys::abi::{SUCCESS, info};
-use hsa_sys::table::{Amd, AmdLayout, Core, Root, Table};
+use hsa_sys::abi::{SUCCESS, Status, info};
+use hsa_sys::table::{Amd, AmdLayout, Core, Root, Table, core_entry};
 use roctop_ring::record::status;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{c_char, c_void};
@@ -112,6 +112,20 @@ pub extern "C" fn OnUnload() {
     });
 }
 
+/// One of the program's ends of HSA. At the last one the run-time destroys nothing any more, so ours goes before it.
+unsafe extern "C" fn shut_down() -> Status {
+    let Some(hsa) = hsa() else { return SUCCESS };
+    if state::is_on(word::HSA) {
+        wall((), || {
+            let _errno = Errno::keep();
+            harvest::now();
+            proxy::discard(hsa);
+        });
+    }
+    // SAFETY: a plain call of the original.
+    unsafe { (hsa.core.shut_down)() }
+}
+
 fn install(root: &Root) -> Option<()> {
     let process = process::get()?;
     let (core, amd) = (Table::new(root.core)?, Table::new(root.amd)?);
@@ -145,6 +159,11 @@ fn install(root: &Root) -> Option<()> {
     signal::patch(core);
     queue::patch(core);
     symbol::patch(core);
+    hook(
+        core,
+        core_entry::SHUT_DOWN,
+        shut_down as unsafe extern "C" fn() -> Status as *mut c_void,
+    );
     copy::patch(amd, layout);
     proxy::patch(amd);
     process.calibrate();

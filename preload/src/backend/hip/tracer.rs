@@ -11,7 +11,7 @@ use crate::guard::wall;
 use crate::process::Process;
 use crate::state::{self, word};
 use crate::{process, thread};
-use hip_sys::function::FUNCTIONS;
+use hip_sys::function::{FUNCTIONS, Place};
 use hip_sys::tracer::{ApiName, CORRELATION, DOMAIN_API, DOMAIN_OPS, Register, Tail, tail};
 use roctop_ring::record::{Domain, status};
 use roctop_ring::session::wanted;
@@ -25,6 +25,8 @@ const OWN: u16 = 0x4000;
 /// The collector's operation plus one by the run-time's id; the compiler's ones carry a bit.
 static OPERATIONS: [AtomicU64; IDS] = [const { AtomicU64::new(0) }; IDS];
 const COMPILER: u64 = 1 << 32;
+/// The operation works on the null stream.
+const NULL_STREAM: u64 = 1 << 33;
 /// Offset of the structure's tail; 0 not registered.
 static TAIL: AtomicU64 = AtomicU64::new(0);
 
@@ -79,7 +81,13 @@ fn learn(process: &Process, name_of: ApiName) {
         let Ok(name) = unsafe { CStr::from_ptr(name) }.to_str() else {
             continue;
         };
-        let value = match FUNCTIONS.iter().find(|function| function.name == name) {
+        let function = FUNCTIONS.iter().find(|function| function.name == name);
+        let on_null = if function.is_some_and(|f| f.stream == Place::Null) {
+            NULL_STREAM
+        } else {
+            0
+        };
+        let value = match function {
             Some(f) if hip::domain(f) == Domain::HIP_COMPILER => (u64::from(f.op) + 1) | COMPILER,
             Some(function) => u64::from(function.op) + 1,
             None if name.starts_with("hip") || name.starts_with("__hip") => {
@@ -89,7 +97,7 @@ fn learn(process: &Process, name_of: ApiName) {
             }
             None => 0,
         };
-        place.store(value, Ordering::Relaxed);
+        place.store(value | on_null, Ordering::Relaxed);
     }
 }
 
@@ -126,6 +134,7 @@ fn enter(op: u32, data: *mut c_void) -> i32 {
         return 1;
     };
     call.thread.hip_frame.set(here);
+    call.thread.stream.set(u32::from(known & NULL_STREAM != 0));
     // SAFETY: the structure begins with the correlation id in every release.
     unsafe { data.byte_add(CORRELATION).cast::<u64>().write(call.correlation) };
     let words = Tail {
@@ -154,6 +163,7 @@ unsafe extern "C" fn exit(op: u32, data: *mut c_void) {
         // SAFETY: `enter` wrote it; the run-time keeps it.
         let correlation = unsafe { data.byte_add(CORRELATION).cast::<u64>().read() };
         thread.hip_frame.set(0);
+        thread.stream.set(0);
         let domain = if known & COMPILER == 0 {
             Domain::HIP
         } else {

@@ -71,6 +71,15 @@ pub(crate) fn give_back(proxy: SignalHandle) {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(proxy);
 }
 
+/// The run-time shuts down: nothing of ours stays in it.
+pub(crate) fn discard(hsa: &Hsa) {
+    for handle in SPARE.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        MADE.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: the signal is ours and nobody uses it any more.
+        unsafe { (hsa.core.signal_destroy)(handle) };
+    }
+}
+
 fn place(handle: SignalHandle) -> usize {
     ((handle >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % KEPT
 }
