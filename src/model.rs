@@ -74,7 +74,16 @@ const HIP_NOT_READY: i32 = 600;
 /// A time beyond this is no time (36 years after the machine began).
 const LATEST: Nanos = 1 << 60;
 const LETTERS: usize = 26;
+/// Open dispatches that are looked through for one that ended.
+const OLDEST: usize = 64;
 const MOST_SAID: usize = 500;
+
+/// Open work that ended, by its place.
+enum Closed {
+    Call(usize),
+    Range(usize),
+    Dispatch(usize),
+}
 
 #[derive(Debug, Default)]
 struct AgentState {
@@ -304,8 +313,22 @@ impl Store {
         self.slices -= gone.min(self.slices);
     }
 
+    /// Work that was open when it was last looked at and has ended since is not shown as open.
+    fn close(&mut self, process: ProcessId, close: impl FnOnce(&Open) -> Option<Closed>) {
+        let Some(row) = self.processes.get_mut(process.0 as usize) else { return };
+        match close(&row.open) {
+            Some(Closed::Call(at)) => drop(Arc::make_mut(&mut row.open).calls.remove(at)),
+            Some(Closed::Range(at)) => drop(Arc::make_mut(&mut row.open).ranges.remove(at)),
+            Some(Closed::Dispatch(at)) => drop(Arc::make_mut(&mut row.open).dispatches.remove(at)),
+            None => {}
+        }
+    }
+
     fn call(&mut self, call: &ApiCall) {
         self.totals.calls += 1;
+        self.close(call.process, |open| {
+            open.calls.iter().position(|one| one.correlation == call.correlation).map(Closed::Call)
+        });
         self.seen(call.process, call.span.begin, call.span.end);
         let operation = self.names.operation(call.operation);
         let (domain, blocks) = operation.map_or((0, false), |o| (o.operation.domain, o.blocks));
@@ -327,6 +350,11 @@ impl Store {
 
     fn dispatch(&mut self, dispatch: &Dispatch) {
         self.totals.dispatches += 1;
+        // Dispatches end nearly in order: one that is not among the oldest was submitted after the look.
+        self.close(dispatch.process, |open| {
+            let oldest = open.dispatches.iter().take(OLDEST);
+            oldest.enumerate().find(|(_, one)| one.dispatch_id == dispatch.dispatch_id).map(|(at, _)| Closed::Dispatch(at))
+        });
         self.seen(dispatch.process, dispatch.span.begin, dispatch.span.end);
         self.tables.dispatch(dispatch);
         let shape = self.tables.shape(dispatch);
@@ -410,6 +438,9 @@ impl Store {
 
     fn marker(&mut self, marker: &Marker, is_mark: bool) {
         self.totals.markers += 1;
+        self.close(marker.process, |open| {
+            open.ranges.iter().position(|one| one.correlation == marker.correlation).map(Closed::Range)
+        });
         self.seen(marker.process, marker.span.begin, marker.span.end);
         self.tables.marker(marker, is_mark);
         let slice = Slice {
@@ -545,6 +576,7 @@ impl Store {
             processes: self.processes.clone(),
             said: self.said.iter().cloned().collect(),
             shapes: self.tables.shapes.clone(),
+            places: self.tables.places.clone(),
             totals: self.totals,
             rate: self.rate(),
         }
@@ -606,15 +638,8 @@ impl Store {
     }
 
     fn agent_queues(&self, agent: AgentId) -> usize {
-        let mut queues: Vec<u32> = Vec::new();
-        for row in &self.tables.kernels {
-            for cell in row.cells.iter().filter(|cell| cell.place.agent == agent) {
-                if !queues.contains(&cell.place.queue.0) {
-                    queues.push(cell.place.queue.0);
-                }
-            }
-        }
-        queues.len()
+        let here = self.tables.places.iter().filter(|place| place.agent == agent);
+        here.map(|place| place.queue).collect::<std::collections::HashSet<_>>().len()
     }
 
     /// Gives letters to the kernels that take most time. A letter stays with its kernel unless that has become small

@@ -61,7 +61,7 @@ fn pausing_freezes_the_screen_and_following_goes_on() {
 fn each_view_shows_itself_and_help_is_made_from_the_keys() {
     let mut terminal = demo(120, 36);
     terminal.shows("LIVE");
-    for (key, text) in [("2", "trainer"), ("4", "H2D"), ("5", "hipStreamSynchronize"), ("0", "epoch"), ("1", "Devices")] {
+    for (key, text) in [("2", "trainer"), ("4", "H2D"), ("5", "hipStreamSynchronize"), ("0", "epoch"), ("1", "GPUs")] {
         terminal.keys(key);
         terminal.shows(text);
     }
