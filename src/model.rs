@@ -315,7 +315,9 @@ impl Store {
 
     /// Work that was open when it was last looked at and has ended since is not shown as open.
     fn close(&mut self, process: ProcessId, close: impl FnOnce(&Open) -> Option<Closed>) {
-        let Some(row) = self.processes.get_mut(process.0 as usize) else { return };
+        let Some(row) = self.processes.get_mut(process.0 as usize) else {
+            return;
+        };
         match close(&row.open) {
             Some(Closed::Call(at)) => drop(Arc::make_mut(&mut row.open).calls.remove(at)),
             Some(Closed::Range(at)) => drop(Arc::make_mut(&mut row.open).ranges.remove(at)),
@@ -327,7 +329,10 @@ impl Store {
     fn call(&mut self, call: &ApiCall) {
         self.totals.calls += 1;
         self.close(call.process, |open| {
-            open.calls.iter().position(|one| one.correlation == call.correlation).map(Closed::Call)
+            open.calls
+                .iter()
+                .position(|one| one.correlation == call.correlation)
+                .map(Closed::Call)
         });
         self.seen(call.process, call.span.begin, call.span.end);
         let operation = self.names.operation(call.operation);
@@ -353,7 +358,10 @@ impl Store {
         // Dispatches end nearly in order: one that is not among the oldest was submitted after the look.
         self.close(dispatch.process, |open| {
             let oldest = open.dispatches.iter().take(OLDEST);
-            oldest.enumerate().find(|(_, one)| one.dispatch_id == dispatch.dispatch_id).map(|(at, _)| Closed::Dispatch(at))
+            oldest
+                .enumerate()
+                .find(|(_, one)| one.dispatch_id == dispatch.dispatch_id)
+                .map(|(at, _)| Closed::Dispatch(at))
         });
         self.seen(dispatch.process, dispatch.span.begin, dispatch.span.end);
         self.tables.dispatch(dispatch);
@@ -439,7 +447,10 @@ impl Store {
     fn marker(&mut self, marker: &Marker, is_mark: bool) {
         self.totals.markers += 1;
         self.close(marker.process, |open| {
-            open.ranges.iter().position(|one| one.correlation == marker.correlation).map(Closed::Range)
+            open.ranges
+                .iter()
+                .position(|one| one.correlation == marker.correlation)
+                .map(Closed::Range)
         });
         self.seen(marker.process, marker.span.begin, marker.span.end);
         self.tables.marker(marker, is_mark);
@@ -639,7 +650,9 @@ impl Store {
 
     fn agent_queues(&self, agent: AgentId) -> usize {
         let here = self.tables.places.iter().filter(|place| place.agent == agent);
-        here.map(|place| place.queue).collect::<std::collections::HashSet<_>>().len()
+        here.map(|place| place.queue)
+            .collect::<std::collections::HashSet<_>>()
+            .len()
     }
 
     /// Gives letters to the kernels that take most time. A letter stays with its kernel unless that has become small

@@ -21,8 +21,9 @@ fn tests() -> PathBuf {
 }
 
 fn snapshot(scenario: &str, mode: Mode, milliseconds: u64) -> Arc<Snapshot> {
-    let text = std::fs::read_to_string(tests().join("scenarios").join(format!("{scenario}.toml"))).unwrap();
-    let scenario = Scenario::parse(&text).unwrap();
+    let text = std::fs::read_to_string(tests().join("scenarios").join(format!("{scenario}.toml")))
+        .expect("the test data is there");
+    let scenario = Scenario::parse(&text).expect("the test data is there");
     let options = Options {
         mode,
         title: scenario.title.clone(),
@@ -45,7 +46,7 @@ impl Driven {
         Self {
             ui,
             snap,
-            theme: Theme::named("dark", Depth::C256).unwrap(),
+            theme: Theme::named("dark", Depth::C256).expect("the test data is there"),
         }
     }
 
@@ -80,8 +81,8 @@ impl Driven {
 fn compare(name: &str, text: &str) {
     let path = tests().join("golden/screens").join(format!("{name}.txt"));
     if std::env::var_os("ROCTOP_GOLDEN").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
+        std::fs::create_dir_all(path.parent().expect("the test data is there")).expect("the test data is there");
+        std::fs::write(&path, text).expect("the test data is there");
         return;
     }
     let known = std::fs::read_to_string(&path).unwrap_or_default();
@@ -182,7 +183,10 @@ fn a_selected_row_keeps_its_identity_when_rows_move() {
             .find(|line| line.contains('▸'))
             .unwrap()
             .to_string();
-        line.split_whitespace().nth(2).unwrap().to_string()
+        line.split_whitespace()
+            .nth(2)
+            .expect("the test data is there")
+            .to_string()
     };
     let before = name_of_selected(&driven);
     driven.typed(">>S");
@@ -232,7 +236,7 @@ fn an_export_holds_the_rows_on_screen_in_base_units() {
         panic!("no export")
     };
     assert_eq!(name, "roctop-4242-kernels-20s.csv");
-    let text = String::from_utf8(bytes).unwrap();
+    let text = String::from_utf8(bytes).expect("the test data is there");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
     assert!(

@@ -207,11 +207,10 @@ fn message(dice: &mut Dice) -> Msg {
         6 => Msg::Key(Key::PageDown),
         7 => Msg::Key(Key::Backspace),
         8 => Msg::Say("said".into()),
-        _ => Msg::Key(Key::Char(
-            KEYS.chars()
-                .nth(dice.below(KEYS.chars().count() as u64) as usize)
-                .unwrap(),
-        )),
+        _ => {
+            let at = dice.below(KEYS.len() as u64) as usize;
+            Msg::Key(Key::Char(KEYS.as_bytes()[at] as char))
+        }
     }
 }
 

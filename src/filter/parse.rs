@@ -316,27 +316,27 @@ fn expected(field: Field) -> &'static str {
 fn range(field: Field, operator: &str, part: &str, column: usize) -> Result<(Bounds, bool), Error> {
     let equal = operator == "=" || operator == "!=";
     let (low, high, percent) = if let Some(at) = part.find("..").filter(|_| equal) {
-            let (left, right) = (&part[..at], &part[at + 2..]);
-            let low = if left.is_empty() {
-                (f64::NEG_INFINITY, false)
-            } else {
-                number(field, left, column)?
-            };
-            let right_column = column + left.chars().count() + 2;
-            let high = if right.is_empty() {
-                (f64::INFINITY, false)
-            } else {
-                number(field, right, right_column)?
-            };
-            (low.0, high.0, low.1 || high.1)
+        let (left, right) = (&part[..at], &part[at + 2..]);
+        let low = if left.is_empty() {
+            (f64::NEG_INFINITY, false)
         } else {
-            let (value, percent) = number(field, part, column)?;
-            match operator {
-                ">" | ">=" => (value, f64::INFINITY, percent),
-                "<" | "<=" => (f64::NEG_INFINITY, value, percent),
-                _ => (value, value, percent),
-            }
+            number(field, left, column)?
         };
+        let right_column = column + left.chars().count() + 2;
+        let high = if right.is_empty() {
+            (f64::INFINITY, false)
+        } else {
+            number(field, right, right_column)?
+        };
+        (low.0, high.0, low.1 || high.1)
+    } else {
+        let (value, percent) = number(field, part, column)?;
+        match operator {
+            ">" | ">=" => (value, f64::INFINITY, percent),
+            "<" | "<=" => (f64::NEG_INFINITY, value, percent),
+            _ => (value, value, percent),
+        }
+    };
     let strict = operator == "<" || operator == ">";
     Ok((
         Bounds {

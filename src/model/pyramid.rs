@@ -1,4 +1,4 @@
-//! Time in levels: each level has buckets four times as wide as the one below, and all of them are always exact sums.
+//! Time in levels: each level has buckets eight times as wide as the one below, and all of them are always exact sums.
 //!
 //! A wide view reads a coarse level: nothing is dropped, it is only added up. Old parts of fine levels are forgotten;
 //! the coarser levels still have them.
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use crate::item::{Nanos, Span};
 
 const FINEST: u32 = 16;
-const FACTOR: u32 = 2;
-const LEVELS: usize = 11;
+const FACTOR: u32 = 3;
+const LEVELS: usize = 8;
 const BLOCK: usize = 64;
-const BLOCKS: usize = 16;
+const BLOCKS: usize = 28;
 
 /// What lies in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,7 +159,7 @@ impl Pyramid {
         if width == 0 {
             return 0;
         }
-        self.columns(from, width.div_ceil(16), 16)
+        self.columns(from, width.div_ceil(256), 256)
             .iter()
             .map(|bucket| bucket.busy)
             .sum::<u64>()

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::lane::{Lane, LaneKey};
 use super::names::Names;
-use super::stat::Stat;
-use super::table::{Cell, CopyStat, KernelStat, MarkerStat, Shape, ThreadStat};
+use super::stat::{Stat, Sum};
+use super::table::{Cell, CopyStat, KernelStat, MarkerStat, Place, Shape, ThreadStat};
 use crate::item::{AgentId, Exit, KernelId, LossReason, Nanos, Open, OperationId, Process, ProcessId, ThreadId};
 
 /// Where the items come from.
@@ -156,6 +156,8 @@ pub struct Values {
     pub said: Vec<Said>,
     /// Geometries.
     pub shapes: Vec<Shape>,
+    /// Where kernels ran.
+    pub places: Vec<Place>,
     /// Counts.
     pub totals: Totals,
     /// Records per second of late.
@@ -211,19 +213,15 @@ impl Snapshot {
 
     /// Cells of a row that a test accepts, added up; the row itself when all of them are.
     pub fn within(row: &KernelRow, accept: impl Fn(&Cell) -> bool) -> Option<Stat> {
-        let cells = &row.numbers.cells;
-        let mut sum: Option<Stat> = None;
-        let mut left_out = false;
-        for cell in cells.iter() {
-            if accept(cell) {
-                match &mut sum {
-                    Some(sum) => sum.merge(&cell.stat),
-                    None => sum = Some(cell.stat.clone()),
-                }
-            } else {
-                left_out = true;
-            }
+        let (mut sum, mut taken) = (Sum::default(), 0);
+        for cell in row.numbers.cells.iter().filter(|cell| accept(cell)) {
+            sum.merge(&cell.sum);
+            taken += 1;
         }
-        if left_out { sum } else { Some(row.numbers.stat.clone()) }
+        match taken {
+            0 => None,
+            all if all == row.numbers.cells.len() => Some(row.numbers.stat.clone()),
+            _ => Some(sum.into()),
+        }
     }
 }

@@ -21,6 +21,76 @@ pub struct Quantiles {
     pub p99: Option<u64>,
 }
 
+/// The least that is kept of a number of durations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How often.
+    pub calls: u64,
+    /// How often with a time.
+    pub timed: u64,
+    /// Sum.
+    pub total: u64,
+    /// Smallest; 0 when none.
+    pub min: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+impl Sum {
+    /// Counts one, with its duration when that is known.
+    pub fn add(&mut self, value: Option<u64>) {
+        self.calls += 1;
+        if let Some(value) = value {
+            self.min = if self.timed == 0 { value } else { self.min.min(value) };
+            self.timed += 1;
+            self.total = self.total.saturating_add(value);
+            self.max = self.max.max(value);
+        }
+    }
+
+    /// Adds another.
+    pub fn merge(&mut self, other: &Self) {
+        if other.timed > 0 {
+            self.min = if self.timed == 0 {
+                other.min
+            } else {
+                self.min.min(other.min)
+            };
+        }
+        self.calls += other.calls;
+        self.timed += other.timed;
+        self.total = self.total.saturating_add(other.total);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Mean of the timed ones.
+    pub fn average(&self) -> Option<u64> {
+        self.total.checked_div(self.timed)
+    }
+}
+
+impl From<Sum> for Stat {
+    /// Without percentiles and deviation.
+    fn from(sum: Sum) -> Self {
+        let Sum {
+            calls,
+            timed,
+            total,
+            min,
+            max,
+        } = sum;
+        Self {
+            calls,
+            timed,
+            total,
+            min,
+            max,
+            squares: f64::NAN,
+            ..Self::default()
+        }
+    }
+}
+
 /// Aggregates of a number of durations (or sizes).
 #[derive(Clone, Debug, Default)]
 pub struct Stat {
@@ -76,24 +146,6 @@ impl Stat {
         self.calls += 1;
     }
 
-    /// Adds the numbers of another; percentiles are not to be had for a sum.
-    pub fn merge(&mut self, other: &Self) {
-        if other.timed > 0 {
-            self.min = if self.timed == 0 {
-                other.min
-            } else {
-                self.min.min(other.min)
-            };
-        }
-        self.calls += other.calls;
-        self.timed += other.timed;
-        self.total = self.total.saturating_add(other.total);
-        self.max = self.max.max(other.max);
-        self.squares += other.squares;
-        self.quantiles = Quantiles::default();
-        self.histogram = None;
-    }
-
     /// Mean of the timed ones.
     pub fn average(&self) -> Option<u64> {
         self.total.checked_div(self.timed)
@@ -101,7 +153,7 @@ impl Stat {
 
     /// Standard deviation of the timed ones.
     pub fn deviation(&self) -> Option<u64> {
-        if self.timed < 2 {
+        if self.timed < 2 || self.squares.is_nan() {
             return None;
         }
         let n = self.timed as f64;

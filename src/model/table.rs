@@ -6,7 +6,7 @@ use std::sync::Arc;
 use roctop_ring::record::{engine, flag};
 
 use super::fast::FastMap;
-use super::stat::{HISTOGRAMS, Stat, Trend};
+use super::stat::{HISTOGRAMS, Stat, Sum, Trend};
 use super::union::Union;
 use crate::item::{
     AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId,
@@ -51,12 +51,12 @@ pub struct Place {
 }
 
 /// A kernel's numbers in one place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// The place.
-    pub place: Place,
-    /// The numbers, without percentiles.
-    pub stat: Stat,
+    /// Index of the place; beyond the last, places that share a cell.
+    pub place: u32,
+    /// The numbers.
+    pub sum: Sum,
 }
 
 /// A kernel's numbers.
@@ -79,40 +79,20 @@ pub struct KernelStat {
 }
 
 impl KernelStat {
-    /// Counts a dispatch.
-    pub fn add(&mut self, dispatch: &Dispatch) {
+    /// Counts a dispatch in a place.
+    pub fn add(&mut self, dispatch: &Dispatch, place: u32) {
         let shape = Shape::of(dispatch);
         if self.stat.calls == 0 || self.shape != shape {
             self.shapes = self.shapes.saturating_add(1);
             self.shape = shape;
         }
-        let place = Place {
-            process: dispatch.process,
-            agent: dispatch.agent,
-            queue: dispatch.queue,
-            stream: dispatch.stream,
-        };
-        let cells = Arc::make_mut(&mut self.cells);
-        let at = cells.iter().position(|cell| cell.place == place).unwrap_or_else(|| {
-            // Beyond the bound, places share a cell.
-            if cells.len() < MOST_CELLS {
-                cells.push(Cell {
-                    place,
-                    stat: Stat::default(),
-                });
-            }
-            cells.len() - 1
-        });
-        // What ran last is looked for first.
-        cells.swap(0, at);
-        if is_untimed(dispatch.flags, dispatch.span.end) {
-            self.stat.add_untimed();
-            cells[0].stat.add_untimed();
-            return;
+        let is_timed = !is_untimed(dispatch.flags, dispatch.span.end);
+        self.cell(place).sum.add(is_timed.then(|| dispatch.span.duration()));
+        if !is_timed {
+            return self.stat.add_untimed();
         }
         let nanos = dispatch.span.duration();
         self.stat.add(nanos);
-        cells[0].stat.add(nanos);
         Arc::make_mut(&mut self.trend).add(dispatch.span.end, nanos);
         if dispatch.submit > 0 {
             self.delay = self
@@ -120,6 +100,27 @@ impl KernelStat {
                 .saturating_add(dispatch.span.begin.saturating_sub(dispatch.submit));
             self.delayed += 1;
         }
+    }
+
+    fn cell(&mut self, place: u32) -> &mut Cell {
+        let cells = Arc::make_mut(&mut self.cells);
+        let known = cells.iter().position(|cell| cell.place == place);
+        let at = known.unwrap_or_else(|| {
+            match cells.len() {
+                // The last cell is for all places beyond the bound.
+                MOST_CELLS => {}
+                count if count + 1 == MOST_CELLS => cells.push(Cell {
+                    place: u32::MAX,
+                    sum: Sum::default(),
+                }),
+                _ => cells.push(Cell {
+                    place,
+                    sum: Sum::default(),
+                }),
+            }
+            cells.len() - 1
+        });
+        &mut cells[at]
     }
 }
 
@@ -244,6 +245,9 @@ pub struct Tables {
     patterns: HashMap<Arc<str>, u32>,
     /// Pattern of each text.
     text_patterns: Vec<u32>,
+    /// Distinct places.
+    pub places: Vec<Place>,
+    place_ids: FastMap<Place, u32>,
     /// Distinct geometries.
     pub shapes: Vec<Shape>,
     shape_ids: FastMap<Shape, u32>,
@@ -251,7 +255,8 @@ pub struct Tables {
 
 /// The most patterns that have a row of their own.
 const MOST_MARKERS: usize = 4096;
-const MOST_CELLS: usize = 256;
+const MOST_CELLS: usize = 64;
+const MOST_PLACES: usize = 1 << 16;
 const MOST_SHAPES: usize = 1 << 16;
 const MOST_IDS: usize = 1 << 22;
 
@@ -270,13 +275,40 @@ fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) -> Option<&mu
 impl Tables {
     /// Counts a dispatch.
     pub fn dispatch(&mut self, dispatch: &Dispatch) {
+        let place = self.place(dispatch);
         let make = |n| KernelStat {
             stat: Stat::new(n < HISTOGRAMS),
             ..KernelStat::default()
         };
         if let Some(kernel) = dense(&mut self.kernels, dispatch.kernel.0, make) {
-            kernel.add(dispatch);
+            kernel.add(dispatch, place);
         }
+    }
+
+    fn place(&mut self, dispatch: &Dispatch) -> u32 {
+        let Dispatch {
+            process,
+            agent,
+            queue,
+            stream,
+            ..
+        } = *dispatch;
+        let place = Place {
+            process,
+            agent,
+            queue,
+            stream,
+        };
+        if let Some(&id) = self.place_ids.get(&place) {
+            return id;
+        }
+        if self.places.len() >= MOST_PLACES {
+            return u32::MAX;
+        }
+        self.places.push(place);
+        let id = self.places.len() as u32 - 1;
+        self.place_ids.insert(place, id);
+        id
     }
 
     /// Index of a dispatch's geometry in [`Tables::shapes`].

@@ -5,7 +5,7 @@ use roctop_ring::record::{Domain, direction, engine};
 use crate::filter::{Field, Subject, Value};
 use crate::item::{AgentId, AgentKind, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId};
 use crate::model::snapshot::{ApiRow, ProcessRow};
-use crate::model::stat::Stat;
+use crate::model::stat::{Stat, Sum};
 use crate::model::table::{CopyStat, MarkerStat, Place, Shape};
 use crate::model::{LaneKey, Names, Slice, Snapshot};
 
@@ -80,9 +80,10 @@ fn kernel_value(names: &Names, id: KernelId, field: Field) -> Value<'_> {
 pub(crate) struct KernelSubject<'a> {
     pub(crate) names: &'a Names,
     pub(crate) id: KernelId,
-    pub(crate) place: Place,
+    /// None: several places together.
+    pub(crate) place: Option<Place>,
     /// The durations there.
-    pub(crate) here: &'a Stat,
+    pub(crate) here: &'a Sum,
     /// The row.
     pub(crate) row: &'a Stat,
     pub(crate) shape: &'a Shape,
@@ -96,14 +97,21 @@ impl Subject for KernelSubject<'_> {
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {
-            Field::Dur => stat(self.here, field, 0),
-            Field::Dev => gpu(self.names, self.place.agent),
-            Field::Queue => number(self.names.queue(self.place.queue).map(|queue| queue.number)),
-            Field::Stream => stream(self.names, self.place.stream),
-            Field::Pid | Field::Rank => process(self.names, self.place.process, field),
+            Field::Dur if self.here.timed > 0 => Value::Between(self.here.min as f64, self.here.max as f64),
+            Field::Dev => self.place.map_or(Value::None, |place| gpu(self.names, place.agent)),
+            Field::Queue => number(
+                self.place
+                    .and_then(|place| self.names.queue(place.queue))
+                    .map(|queue| queue.number),
+            ),
+            Field::Stream => stream(self.names, self.place.and_then(|place| place.stream)),
+            Field::Pid | Field::Rank => self
+                .place
+                .map_or(Value::None, |place| process(self.names, place.process, field)),
             Field::Qdly => Value::maybe(self.delay),
             Field::Grid | Field::Wg | Field::Lds | Field::Scratch => shape(self.shape, field),
             Field::Mangled | Field::Vgpr | Field::Sgpr => kernel_value(self.names, self.id, field),
+            Field::Dur => Value::None,
             _ => stat(self.row, field, self.whole),
         }
     }

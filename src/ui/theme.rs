@@ -178,7 +178,12 @@ impl Theme {
                 (look.reverse, Modifier::REVERSED),
             ];
             let add_modifier = modifiers.iter().filter(|m| m.0).map(|m| m.1).collect();
-            styles[at] = Style { fg: ink(&look.fg)?, bg: ink(&look.bg)?, add_modifier, ..Style::default() };
+            styles[at] = Style {
+                fg: ink(&look.fg)?,
+                bg: ink(&look.bg)?,
+                add_modifier,
+                ..Style::default()
+            };
         }
         let kernels: Result<Vec<_>, _> = file.kernels.colors.iter().map(|name| color(name)).collect();
         let kernels: Vec<Color> = kernels?.into_iter().flatten().collect();

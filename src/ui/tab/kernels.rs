@@ -172,8 +172,8 @@ impl Table for KernelTable {
                     filter.accepts(&KernelSubject {
                         names: &snap.names,
                         id: row.id,
-                        place: cell.place,
-                        here: &cell.stat,
+                        place: snap.values.places.get(cell.place as usize).copied(),
+                        here: &cell.sum,
                         row: &row.numbers.stat,
                         shape: &row.numbers.shape,
                         delay: delay(row),
@@ -393,9 +393,19 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     let names = &scene.snap.names;
     canvas.say(area.x + 1, area.y, "where, by total", area.width, Role::Head);
     let mut cells: Vec<_> = source(row, scene).numbers.cells.iter().collect();
-    cells.sort_by_key(|cell| std::cmp::Reverse(cell.stat.total));
+    cells.sort_by_key(|cell| std::cmp::Reverse(cell.sum.total));
     for (i, cell) in cells.iter().take(area.height as usize - 1).enumerate() {
-        let place = cell.place;
+        let Some(place) = scene.snap.values.places.get(cell.place as usize) else {
+            let text = format!("elsewhere {}×", format::count(cell.sum.calls));
+            canvas.say(
+                area.x + 1,
+                area.y + 1 + i as u16,
+                &text,
+                area.width.saturating_sub(2),
+                Role::Muted,
+            );
+            continue;
+        };
         let stream = place
             .stream
             .map_or_else(|| format::MISSING.into(), |stream| names.stream_label(stream));
@@ -403,8 +413,8 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             let text = format!(
                 "{:<5} {stream:<4} {:>7}× {:>8}",
                 names.agent_label(place.agent),
-                format::count(cell.stat.calls),
-                format::maybe(cell.stat.average()),
+                format::count(cell.sum.calls),
+                format::maybe(cell.sum.average()),
             );
             canvas.say(
                 area.x + 1,
@@ -420,9 +430,9 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             names.agent_label(place.agent),
             stream,
             names.queue_label(place.queue),
-            format::count(cell.stat.calls),
-            format::maybe(cell.stat.average()),
-            format::duration(cell.stat.total),
+            format::count(cell.sum.calls),
+            format::maybe(cell.sum.average()),
+            format::duration(cell.sum.total),
         );
         canvas.say(
             area.x + 1,
