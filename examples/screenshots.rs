@@ -5,7 +5,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
-use roctop::model::Fresh;
+use roctop::model::{Fresh, Options};
 use roctop::scenario::Scenario;
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Theme};
@@ -13,6 +13,8 @@ use roctop::ui::{Msg, Ui, update, view};
 use std::fmt::Write;
 use std::path::Path;
 
+/// When the pictures are taken, ns after the beginning.
+const AT: u64 = 20_000_000_000;
 const CELL: (f32, f32) = (8.4, 18.0);
 const PAPER: &str = "#14161a";
 const INK: &str = "#d8dade";
@@ -33,7 +35,9 @@ fn main() -> anyhow::Result<()> {
     std::fs::create_dir_all(root.join("screenshots"))?;
     for (name, scenario, width, height, keys) in shots {
         let text = std::fs::read_to_string(root.join(format!("tests/scenarios/{scenario}.toml")))?;
-        let mut store = Scenario::parse(&text)?.store();
+        let scenario = Scenario::parse(&text)?;
+        let options = Options { title: scenario.title.clone(), ..Options::default() };
+        let mut store = scenario.store(options, AT);
         let snapshot = store.snapshot(Fresh::All);
         let mut ui = Ui::new(snapshot.mode);
         update(&mut ui, &snapshot, Msg::Resize(width, height));
