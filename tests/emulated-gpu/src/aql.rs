@@ -114,6 +114,8 @@ impl AqlQueue {
         if self.seen_end == written || !self.address.is_rung() {
             return;
         }
+        // A producer takes its index before there is room for it: what lies in the place then is the packet of a round ago.
+        let written = written.min(self.next + self.packets);
         let before = self.seen_end;
         while self.seen_end < written {
             // Acquire: pairs with the host's release of the header, which publishes the packet.

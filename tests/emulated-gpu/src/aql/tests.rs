@@ -256,3 +256,25 @@ fn a_packet_whose_header_is_not_written_yet_holds_back_the_ones_behind_it() {
     assert_eq!((value(&first), value(&second)), (0, 0));
     assert_eq!(times(&first).0, 2 * START);
 }
+
+#[test]
+fn an_index_taken_before_there_is_room_is_not_mistaken_for_the_packet_of_a_round_ago() {
+    let (mut rig, word, late) = (rig(), armed(), armed());
+    rig.push(kind::BARRIER_AND.into(), &[(8, handle(&word))]);
+    for _ in 1..PACKETS {
+        rig.push(1 << 16, &[]);
+    }
+    // The ring is full and its first packet waits; a producer has taken the next index and waits for room.
+    guest::write(rig.queue.address.creation.write, PACKETS as u64 + 1);
+    rig.ring();
+    rig.poll(START);
+    guest::write(handle(&word) + signal::VALUE, 0_i64);
+    rig.poll(START + 1);
+    rig.poll(clock::now());
+    assert_eq!(rig.read(), PACKETS as u64);
+    guest::write(rig.queue.address.creation.write, PACKETS as u64);
+    rig.dispatch(BARRIER, &late);
+    rig.poll(clock::now());
+    rig.poll(clock::now() + START);
+    assert_eq!(value(&late), 0);
+}
