@@ -148,7 +148,11 @@ impl AqlQueue {
     /// Starts a packet; false when it has to wait for signals.
     fn start(&mut self, context: &mut Context, packet: u64, header: u16, ready: u64) -> bool {
         match header as u8 {
-            kind::DISPATCH => self.dispatch(context, packet, ready),
+            kind::DISPATCH => {
+                if !self.dispatch(context, packet, ready) {
+                    return false;
+                }
+            }
             other => {
                 let Some((begin, end)) = self.wait(context, packet, other, ready) else {
                     return false;
@@ -192,21 +196,30 @@ impl AqlQueue {
         }
     }
 
-    fn dispatch(&mut self, context: &mut Context, packet: u64, begin: u64) {
+    /// Begins a kernel; false when it is one that waits for a value, which holds back the queue until then.
+    fn dispatch(&mut self, context: &mut Context, packet: u64, ready: u64) -> bool {
         let kernel_object: u64 = guest::read(packet + 32);
         let grid: [u32; 3] = guest::read(packet + 12);
         let workgroup: [u16; 3] = guest::read(packet + 4);
         let name = context.symbols.name(&context.process.memory, kernel_object);
         let blit = Blit::recognise(&context.process.memory, &name, grid[0], guest::read(packet + 40));
+        let begin = *self.waiting_since.get_or_insert(ready);
+        let waited = matches!(blit, Blit::Await { .. });
+        if waited {
+            context.outbox.flush();
+            if !blit.can_end(&context.process.memory) {
+                return false;
+            }
+        }
+        self.waiting_since = None;
         let duration = match blit.bytes() {
-            0 => model().kernel_duration(
-                &name,
-                workgroups(grid, workgroup),
-                (u64::from(self.address.id) << 40) | self.next,
-            ),
+            0 => {
+                let seed = (u64::from(self.address.id) << 40) | self.next;
+                model().kernel_duration(&name, workgroups(grid, workgroup), seed)
+            }
             bytes => model().copy_duration(bytes),
         };
-        let end = begin + duration;
+        let end = if waited { clock::now() } else { begin + duration };
         self.last_begin = begin;
         self.drained = self.drained.max(end);
         self.running.push(Running {
@@ -222,6 +235,7 @@ impl AqlQueue {
             private_bytes: guest::read(packet + 24),
             blit,
         });
+        true
     }
 
     /// Finishes, in the order of their ends, the kernels that are over at a time.

@@ -3,6 +3,8 @@
 //! HIP's are known by name, in the argument layouts of 5.x and 6.x, which share names and sizes; ROCr's have no name and
 //! are known by argument blocks that are consistent with the grid. Absent: images. A user's kernel is never executed.
 
+use std::sync::atomic::Ordering;
+
 use crate::guest;
 use crate::memory::Memory;
 
@@ -29,6 +31,14 @@ pub(crate) enum Blit {
     },
     /// Stores a value for a stream operation.
     Store { target: u64, value: u64, bytes: u64 },
+    /// Runs until a value compares well, for a stream operation.
+    Await {
+        place: u64,
+        bytes: u64,
+        value: u64,
+        compare: u64,
+        mask: u64,
+    },
 }
 
 /// A layout of lines and slices.
@@ -69,6 +79,7 @@ impl Blit {
             "__amd_rocclr_copyBufferRect" => copy_box(block, 1),
             "__amd_rocclr_copyBufferRectAligned" => copy_box(block, if block.long(120) == 16 { 16 } else { 4 }),
             "__amd_rocclr_streamOpsWrite" => store(block),
+            "__amd_rocclr_streamOpsWait" => wait(block),
             _ => Self::None,
         }
     }
@@ -76,7 +87,7 @@ impl Blit {
     /// Bytes that are written.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Self::None | Self::Store { .. } => 0,
+            Self::None | Self::Store { .. } | Self::Await { .. } => 0,
             Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => *bytes,
             Self::Box { size, .. } => size.iter().product(),
             Self::FillLines { width, height, .. } => width * height,
@@ -87,6 +98,7 @@ impl Blit {
     pub(crate) fn ends(&self) -> (u64, u64) {
         match self {
             Self::None => (0, 0),
+            Self::Await { place, .. } => (*place, 0),
             Self::Copy { source, target, .. } => (*source, *target),
             Self::Fill { target, .. } | Self::Store { target, .. } => (0, *target),
             Self::Box { source, target, .. } => (source.address, target.address),
@@ -94,10 +106,38 @@ impl Blit {
         }
     }
 
+    /// Whether it can end: only a waiting kernel cannot, until its value is there.
+    pub(crate) fn can_end(&self, memory: &Memory) -> bool {
+        let Self::Await {
+            place,
+            bytes,
+            value,
+            compare,
+            mask,
+        } = self
+        else {
+            return true;
+        };
+        let place = memory.host(*place);
+        // Acquire: pairs with the release of whoever stores the value.
+        let (found, sign) = if *bytes == 4 {
+            (guest::atomic_u32(place).load(Ordering::Acquire).into(), 31)
+        } else {
+            (guest::atomic_u64(place).load(Ordering::Acquire), 63)
+        };
+        let masked = found & mask;
+        match compare {
+            0 => masked.wrapping_sub(*value) >> sign & 1 == 0,
+            1 => masked == *value,
+            2 => masked & value != 0,
+            _ => !(found | value) & mask != 0,
+        }
+    }
+
     /// Does it.
     pub(crate) fn execute(&self, memory: &Memory) {
         match self {
-            Self::None => {}
+            Self::None | Self::Await { .. } => {}
             Self::Copy { source, target, bytes } => guest::copy(memory.host(*source), memory.host(*target), *bytes),
             Self::Fill { target, pattern, bytes } => repeat(memory.host(*target), pattern, *bytes),
             Self::Box {
@@ -270,6 +310,22 @@ fn copy_box(block: Block, unit: u64) -> Blit {
         source: layout(0, 32),
         target: layout(8, 64),
         size,
+    }
+}
+
+fn wait(block: Block) -> Blit {
+    let (word, long) = (block.long(0), block.long(8));
+    let (place, bytes, width) = if word != 0 {
+        (word, 4, u64::from(u32::MAX))
+    } else {
+        (long, 8, u64::MAX)
+    };
+    Blit::Await {
+        place,
+        bytes,
+        value: block.long(16) & width,
+        compare: block.long(24),
+        mask: block.long(32) & width,
     }
 }
 
