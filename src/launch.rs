@@ -7,6 +7,7 @@
 use crate::embedded::Installed;
 use anyhow::{Context, Result, anyhow};
 use roctop_ring::session::{ENV_DEMO, ENV_SESSION};
+use rustix::process::Signal;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 use std::ffi::{OsStr, OsString};
@@ -259,6 +260,10 @@ fn become_program(arguments: &[OsString]) -> Result<std::convert::Infallible> {
 ///
 /// roctop first becomes itself anew, since its handlers cannot be taken back otherwise.
 pub fn die_by(signal: i32) -> u8 {
+    if signal == Signal::PIPE.as_raw() {
+        // Every program in this language begins by ignoring it; a shell does not.
+        let _ = Command::new("/bin/sh").args(["-c", "kill -PIPE $$"]).exec();
+    }
     if let Ok(own) = std::env::current_exe() {
         let _ = Command::new(own).arg(DIE).arg(signal.to_string()).exec();
     }
@@ -267,7 +272,7 @@ pub fn die_by(signal: i32) -> u8 {
 
 /// Raises the signal in this process; returns the exit code to use when that did not end it.
 pub fn die_here(signal: i32) -> u8 {
-    use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
+    use rustix::process::{Resource, Rlimit, getpid, kill_process, setrlimit};
     // The program left its core dump where the system wants it; roctop must not write a second one.
     let _ = setrlimit(
         Resource::Core,

@@ -12,7 +12,7 @@ fn demo(columns: u16, rows: u16) -> Terminal {
 /// Quits while the demo runs, and looks that the terminal is as it was.
 fn quit(mut terminal: Terminal) {
     terminal.keys("q");
-    terminal.shows("top");
+    terminal.shows("stop it");
     terminal.keys("s");
     terminal.end();
     assert!(!terminal.is_full_screen(), "the alternate screen was left");
@@ -66,10 +66,32 @@ fn each_view_shows_itself_and_help_is_made_from_the_keys() {
         terminal.shows(text);
     }
     terminal.keys("?");
-    terminal.shows("filter");
+    terminal.shows("typed after");
     terminal.keys("\u{1b}");
+    terminal.wait("no help", |text| !text.contains("typed after"));
     terminal.resize(80, 24);
     terminal.keys("3");
     terminal.shows("KERNEL");
     quit(terminal);
+}
+
+#[test]
+fn the_screen_says_how_a_killed_program_ended_and_what_was_running() {
+    let mut terminal = demo(120, 36);
+    terminal.shows("fmha_fwd");
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", terminal.pid())).unwrap();
+    let all = std::fs::read_dir(format!("/proc/{}/task", terminal.pid())).unwrap();
+    let mut workers: Vec<String> = children.split_whitespace().map(str::to_owned).collect();
+    for task in all {
+        let more = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();
+        workers.extend(more.split_whitespace().map(str::to_owned));
+    }
+    let killed = std::process::Command::new("kill").arg("-9").arg(&workers[0]).status().unwrap();
+    assert!(killed.success());
+    terminal.shows("signal 9");
+    terminal.keys("0");
+    terminal.shows("hipStreamSynchronize");
+    terminal.keys("q");
+    let status = terminal.end();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
 }

@@ -1,0 +1,195 @@
+//! The program runs as without roctop: exit codes, signals, input and output, environment; and what goes wrong says so.
+
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn roctop() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run(words: &[&str]) -> Output {
+    roctop().args(words).output().unwrap()
+}
+
+fn place(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("launch-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A path as the command line takes it.
+fn word(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn exit_codes_and_signals_are_the_programs_own() {
+    for code in [0, 1, 3, 42, 255] {
+        let output = run(&["--no-ui", "sh", "-c", &format!("exit {code}")]);
+        assert_eq!(output.status.code(), Some(code));
+    }
+    for signal in [1, 2, 6, 9, 11, 13, 15] {
+        let output = run(&["--no-ui", "sh", "-c", &format!("kill -{signal} $$")]);
+        assert_eq!(output.status.signal(), Some(signal));
+    }
+}
+
+#[test]
+fn standard_input_and_output_are_the_programs_own() {
+    let place = place("pipe");
+    let mut command = roctop();
+    command.args(["record", "-o", word(&place.join("rec")), "--", "cat"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"through and through\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("through and through\n".into(), String::new()));
+}
+
+#[test]
+fn a_signal_to_roctop_goes_to_the_program() {
+    let script = "trap 'echo got it; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut child = roctop().args(["--no-ui", "sh", "-c", script]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    let told = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(told.success());
+    line.clear();
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    assert_eq!((line.as_str(), child.wait().unwrap().code()), ("got it\n", Some(7)));
+}
+
+#[test]
+fn the_users_preload_stays_in_front() {
+    let mut command = roctop();
+    command.args(["--no-ui", "sh", "-c", "echo $LD_PRELOAD"]).env("LD_PRELOAD", "libm.so.6");
+    let shown = text(&command.output().unwrap().stdout);
+    let mut libraries = shown.trim().split(':');
+    assert_eq!(libraries.next(), Some("libm.so.6"));
+    assert!(libraries.next().is_some_and(|library| library.ends_with("libroctop_preload.so")), "{shown}");
+}
+
+#[test]
+fn programs_that_cannot_be_started_are_told_as_env_tells_them() {
+    let missing = run(&["--no-ui", "no-such-program-anywhere"]);
+    assert_eq!(missing.status.code(), Some(127));
+    assert!(text(&missing.stderr).contains("no-such-program-anywhere"));
+    let plain = run(&["--no-ui", "/etc/passwd"]);
+    assert_eq!(plain.status.code(), Some(126));
+    let flag = run(&["--nonsense", "ls"]);
+    assert_eq!(flag.status.code(), Some(2));
+    assert!(text(&flag.stderr).contains("--nonsense"));
+}
+
+#[test]
+fn the_binary_alone_carries_everything() {
+    let place = place("alone");
+    let alone = place.join("roctop");
+    std::fs::copy(env!("CARGO_BIN_EXE_roctop"), &alone).unwrap();
+    let mut command = Command::new(&alone);
+    command.args(["demo", "--no-ui", "--seconds", "1"]).current_dir(&place).env("XDG_CACHE_HOME", place.join("cache"));
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("lost 0") && said.contains("fmha_fwd"), "{said}");
+}
+
+#[test]
+fn a_recording_is_exported_and_summed_up() {
+    let place = place("files");
+    let recording = place.join("rec");
+    let mut command = roctop();
+    command.args(["record", "-o", word(&recording), "--", env!("CARGO_BIN_EXE_roctop"), "__demo"]);
+    let output = command.env("ROCTOP_DEMO_WORKER", "1").output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let files = place.join("out");
+    let exported = run(&["export", word(&recording), "--format", "CSV", "-d", word(&files), "-o", "demo"]);
+    assert_eq!(exported.status.code(), Some(0), "{}", text(&exported.stderr));
+    // Columns of rocprofv3, rocprofiler-sdk 1.0.0.
+    let api = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp";
+    for (name, columns) in [
+        (
+            "kernel_trace",
+            "Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,\
+End_Timestamp,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Workgroup_Size_X,Workgroup_Size_Y,\
+Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z",
+        ),
+        (
+            "memory_copy_trace",
+            "Kind,Direction,Stream_Id,Source_Agent_Id,Destination_Agent_Id,Correlation_Id,Start_Timestamp,End_Timestamp",
+        ),
+        ("hip_api_trace", api),
+        ("marker_api_trace", api),
+    ] {
+        let table = std::fs::read_to_string(files.join(format!("demo_{name}.csv"))).unwrap();
+        let header: Vec<String> = columns.split(',').map(|column| format!("\"{column}\"")).collect();
+        assert_eq!(table.lines().next(), Some(header.join(",").as_str()), "{name}");
+        assert!(table.lines().count() > 10, "{name}");
+    }
+    assert!(files.join("demo_agent_info.csv").exists());
+    let summary = run(&["summary", word(&recording), "--format", "json"]);
+    let summary: serde_json::Value = serde_json::from_slice(&summary.stdout).unwrap();
+    assert!(summary["totals"]["dispatches"].as_u64() > Some(100));
+    assert_eq!(summary["totals"]["lost"], 0);
+    assert_eq!(summary["processes"][0]["exit"]["code"], 0);
+}
+
+#[test]
+fn damaged_and_cut_recordings_open_as_far_as_they_are_whole() {
+    let place = place("damaged");
+    let recording = place.join("rec");
+    let mut command = roctop();
+    command.args(["record", "-o", word(&recording), "--", env!("CARGO_BIN_EXE_roctop"), "__demo"]);
+    command.env("ROCTOP_DEMO_WORKER", "1").output().unwrap();
+    let segment = recording.join("segment-000001.roctop");
+    let whole = std::fs::read(&segment).unwrap();
+    for step in 0..24 {
+        let mut bytes = whole.clone();
+        if step % 2 == 0 {
+            bytes.truncate(whole.len() * step / 24);
+        } else {
+            let at = whole.len() * step / 24;
+            bytes[at] ^= 0x40;
+        }
+        std::fs::write(&segment, &bytes).unwrap();
+        let summary = run(&["summary", word(&recording)]);
+        assert_eq!(summary.status.code(), Some(0), "{}", text(&summary.stderr));
+        assert!(!summary.stderr.is_empty(), "step {step}: the damage is told");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_or_read_is_told_before_the_program_starts() {
+    let place = place("errors");
+    std::fs::write(place.join("file"), "in the way").unwrap();
+    let marker = place.join("started");
+    let touch = format!("touch {}", marker.display());
+    for directory in [place.clone(), place.join("file"), place.join("file/below")] {
+        let output = run(&["record", "-o", word(&directory), "--", "sh", "-c", &touch]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains(word(&directory)), "{}", text(&output.stderr));
+        assert!(!marker.exists(), "the program was not started");
+    }
+    let output = run(&["summary", word(&place)]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("not a recording"));
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let uid = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap());
+    let child = roctop().args(["demo", "--no-ui", "--seconds", "0.5"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut child = child.unwrap();
+    let session = PathBuf::from(format!("/dev/shm/roctop-{uid}/{}", child.id()));
+    child.wait().unwrap();
+    assert!(!session.exists());
+}
