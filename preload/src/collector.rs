@@ -257,7 +257,13 @@ fn put(words: &[AtomicU64], at: usize, value: u64) {
 
 #[inline]
 fn marking() -> Option<&'static Thread> {
-    let thread = thread::current()?;
+    let Some(thread) = thread::current() else {
+        // A signal handler's, while the thread works for the collector.
+        if let Some(process) = process::get().filter(|_| thread::is_helping()) {
+            process.count(counter::REENTRANT, 1);
+        }
+        return None;
+    };
     process::get()?.calibrate_when_due(clock::now());
     Some(thread)
 }

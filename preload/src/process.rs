@@ -235,6 +235,14 @@ impl Process {
         }
     }
 
+    /// Counts what was dropped while a thread was getting its ring.
+    pub(crate) fn count_early(&self) {
+        let early = word(word::EARLY).swap(0, Ordering::Relaxed);
+        if early > 0 {
+            self.count(counter::REENTRANT, early);
+        }
+    }
+
     /// The id of a text; 0 when there is no room.
     pub fn intern(&self, text: &[u8]) -> u32 {
         self.main().map_or(0, |file| self.strings.intern(file, text))

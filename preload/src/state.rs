@@ -40,6 +40,8 @@ pub mod word {
     pub const CALIBRATION_DUE: usize = 10;
     /// 1 when a thread has begun to make the HIP back-end ready.
     pub const HIP_BEGUN: usize = 11;
+    /// Records dropped before there was a place to count them.
+    pub const EARLY: usize = 12;
 }
 
 const WORDS: usize = 512;

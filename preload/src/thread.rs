@@ -18,10 +18,14 @@ use std::ffi::c_void;
 use std::io;
 use std::sync::OnceLock;
 
-/// The thread is in the slow path: whatever it calls is not recorded.
-const BUSY: usize = 1;
+/// The thread is about to get a ring: a signal handler's records are counted as dropped.
+const CLAIMING: usize = 1;
 /// The thread asked and there was no ring.
 const NONE: usize = 2;
+/// The thread works for the collector itself: what it calls is nothing to record.
+const ASIDE: usize = 3;
+/// Values above this are addresses.
+const LAST_MARK: usize = ASIDE;
 
 /// A thread's state. All zero means: nobody has it; a forked child reads its parent's states as such.
 #[repr(C, align(128))]
@@ -78,8 +82,8 @@ impl Slab {
 #[inline(always)]
 pub fn current() -> Option<&'static Thread> {
     let at = tls::get();
-    if at > NONE {
-        // SAFETY: a value above NONE is the address of a state in a slab, which is never unmapped.
+    if at > LAST_MARK {
+        // SAFETY: a value above the marks is the address of a state in a slab, which is never unmapped.
         let thread = unsafe { &*(at as *const Thread) };
         if thread.live.get() == 1 {
             return Some(thread);
@@ -92,7 +96,7 @@ pub fn current() -> Option<&'static Thread> {
 #[inline(always)]
 pub(crate) fn existing() -> Option<&'static Thread> {
     let at = tls::get();
-    if at > NONE {
+    if at > LAST_MARK {
         // SAFETY: as in `current`.
         let thread = unsafe { &*(at as *const Thread) };
         return (thread.live.get() == 1).then_some(thread);
@@ -105,14 +109,18 @@ pub(crate) fn existing() -> Option<&'static Thread> {
 fn claim() -> Option<&'static Thread> {
     let errno = Errno::keep();
     match tls::get() {
-        BUSY => return None,
+        CLAIMING => {
+            word(word::EARLY).fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        ASIDE => return None,
         NONE => {
             process::get()?.count(counter::NO_RING, 1);
             return None;
         }
         _ => {}
     }
-    tls::set(BUSY);
+    tls::set(CLAIMING);
     let thread = process::ensure().and_then(|process| {
         let found = find(process);
         if found.is_none() {
@@ -129,6 +137,9 @@ fn claim() -> Option<&'static Thread> {
         None if state::is_on(word::COLLECTOR) => tls::set(NONE),
         None => tls::set(0),
     }
+    if let Some(process) = process::get() {
+        process.count_early();
+    }
     drop(errno);
     thread
 }
@@ -136,12 +147,22 @@ fn claim() -> Option<&'static Thread> {
 /// Runs `body` with recording off on this thread: what it calls is the collector's own doing.
 pub(crate) fn aside<R>(body: impl FnOnce() -> R) -> R {
     let before = tls::get();
-    tls::set(BUSY);
+    tls::set(ASIDE);
     let result = body();
-    if tls::get() == BUSY {
+    if tls::get() == ASIDE {
         tls::set(before);
     }
     result
+}
+
+/// Does this thread work for the collector itself? Then whoever asks is a signal handler.
+pub(crate) fn is_aside() -> bool {
+    matches!(tls::get(), ASIDE | CLAIMING)
+}
+
+/// Does this thread work for the collector, with a ring or without? Not while it gets one: `claim` counts then.
+pub(crate) fn is_helping() -> bool {
+    tls::get() == ASIDE
 }
 
 /// A free ring, else one whose thread has ended, else one of a new file.
@@ -221,7 +242,7 @@ fn watch_end(thread: &'static Thread) {
 
 unsafe extern "C" fn ended(value: *mut c_void) {
     crate::guard::wall((), || {
-        if tls::get() == value as usize && value as usize > NONE {
+        if tls::get() == value as usize && value as usize > LAST_MARK {
             // SAFETY: the word holds the address of this thread's own state.
             unsafe { &*value.cast::<Thread>() }.give_back();
             tls::set(0);

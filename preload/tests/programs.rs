@@ -2,9 +2,12 @@
 //!
 //! Needs a C compiler and a tmpfs; without them each test says so and passes.
 
-use roctop_ring::layout::{clock, counter};
+#![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
+
+use roctop_ring::layout::{Region, clock, counter, entry};
 use roctop_ring::reader::{Account, Ended, OpenWork, Reader, Sink, Thread};
 use roctop_ring::record::{Body, Domain, Marker, Slot, decode};
+use roctop_ring::session;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt, symlink};
@@ -111,6 +114,8 @@ struct Ring {
     accounts: Vec<(Thread, Account)>,
     open: OpenWork,
     counters: Vec<u64>,
+    /// Runs that a signal handler's record fell into.
+    reentrant: u64,
 }
 
 impl Ring {
@@ -127,6 +132,14 @@ impl Ring {
         ring.accounts = reader.accounts();
         ring.open = reader.open_work().unwrap();
         ring.counters = reader.counters().unwrap().to_vec();
+        ring.reentrant = ring.counter(counter::REENTRANT);
+        let bytes = std::fs::read(path).unwrap();
+        let extent = header.region(Region::Directory);
+        let directory = &bytes[extent.offset as usize..(extent.offset + extent.length) as usize];
+        for words in directory.chunks_exact(entry::WORDS * 8) {
+            let raw = words[entry::REENTRANT * 8..].first_chunk().unwrap();
+            ring.reentrant += u64::from_le_bytes(*raw);
+        }
         ring
     }
 
@@ -348,6 +361,92 @@ fn a_forked_child_and_an_exec_have_files_of_their_own() {
         .collect();
     others.sort_unstable();
     assert_eq!(others, [1, 2], "before exec and after it");
+}
+
+#[test]
+fn a_signal_handler_in_the_middle_of_a_record_costs_at_most_counted_records() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    let mut command = place.traced(&program);
+    let result = command
+        .env("ROCTOP_RING_SLOTS", "131072")
+        .args(["default", "signals"])
+        .output()
+        .unwrap();
+    let handled: u64 = out(&result).trim().parse().unwrap();
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    assert_eq!(ring.lost, 0);
+    let (marks, ranges) = (ring.marks().len() as u64, ring.ranges().len() as u64);
+    let written: u64 = ring.accounts.iter().map(|(_, account)| account.written).sum();
+    assert_eq!(written, marks + ranges + 1);
+    assert!(
+        marks <= handled && handled - marks <= ring.reentrant,
+        "{handled} {marks} {}",
+        ring.reentrant
+    );
+    assert!(ranges <= 20_000 && 20_000 - ranges <= ring.reentrant);
+    assert!(
+        ring.ranges()
+            .iter()
+            .all(|(_, m)| ring.text(m) == "interrupted" && m.start <= m.end)
+    );
+}
+
+#[test]
+fn a_pause_by_the_program_leaves_the_ranges_around_it_whole() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    assert!(
+        place
+            .traced(&program)
+            .args(["default", "pause", "mark"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    assert_eq!(ring.marks(), ["a mark"]);
+    let ranges: Vec<_> = ring.ranges().iter().map(|(_, m)| ring.text(m)).collect();
+    assert_eq!(ranges, ["around"]);
+    let switches = ring
+        .records
+        .iter()
+        .filter(|(_, _, body)| matches!(body, Body::Switch(s) if s.by == 2));
+    assert_eq!(switches.count(), 2);
+}
+
+#[test]
+fn the_control_file_says_what_is_written() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    let mut words = vec![0u8; session::CONTROL_BYTES];
+    words[session::control::WANTED * 8] = session::wanted::MARKER as u8;
+    std::fs::write(place.session().join(session::CONTROL), &words).unwrap();
+    assert!(
+        place
+            .traced(&program)
+            .args(["default", "mark", "levels"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    words[session::control::RECORDING * 8] = 1;
+    std::fs::write(place.session().join(session::CONTROL), &words).unwrap();
+    assert!(
+        place
+            .traced(&program)
+            .args(["default", "mark", "levels"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let rings = place.rings();
+    let mut found: Vec<_> = rings
+        .iter()
+        .map(|ring| (ring.marks().len(), ring.ranges().len()))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, [(0, 0), (1, 2)]);
 }
 
 #[test]

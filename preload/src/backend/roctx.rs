@@ -39,38 +39,65 @@ struct Real {
     name: &'static CStr,
 }
 
-impl Real {
-    const fn new(name: &'static CStr) -> Self {
-        Self {
-            address: AtomicU64::new(0),
-            name,
-        }
-    }
+/// The real functions.
+macro_rules! reals {
+    ($($place:ident $name:literal)*) => {
+        $(static $place: Real = Real { address: AtomicU64::new(0), name: $name };)*
+        static ALL: [&Real; [$($name),*].len()] = [$(&$place),*];
+    };
+}
 
+reals! {
+    MARK c"roctxMarkA"
+    PUSH c"roctxRangePushA"
+    POP c"roctxRangePop"
+    START c"roctxRangeStartA"
+    STOP c"roctxRangeStop"
+    PAUSE c"roctxProfilerPause"
+    RESUME c"roctxProfilerResume"
+    NAME_THREAD c"roctxNameOsThread"
+    NAME_AGENT c"roctxNameHsaAgent"
+    NAME_DEVICE c"roctxNameHipDevice"
+    NAME_STREAM c"roctxNameHipStream"
+    THREAD_ID c"roctxGetThreadId"
+}
+
+impl Real {
     #[inline]
     fn get(&self) -> Option<*mut c_void> {
         match self.address.load(Ordering::Relaxed) {
-            0 => {
-                let _errno = Errno::keep();
-                let found = thread::aside(|| real::next(self.name)).map_or(1, |address| address as u64);
-                self.address.store(found, Ordering::Relaxed);
-                (found > 1).then_some(found as *mut c_void)
-            }
+            0 => self.find(),
             1 => None,
             found => Some(found as *mut c_void),
         }
+    }
+
+    /// Looks for all of them at once, so that a signal handler does not come to look for one in the middle of malloc.
+    #[cold]
+    fn find(&self) -> Option<*mut c_void> {
+        if thread::is_aside() {
+            return None;
+        }
+        let _errno = Errno::keep();
+        thread::aside(|| {
+            for real in ALL {
+                let found = real::next(real.name).map_or(1, |address| address as u64);
+                real.address.store(found, Ordering::Relaxed);
+            }
+        });
+        let found = self.address.load(Ordering::Relaxed);
+        (found > 1).then_some(found as *mut c_void)
     }
 }
 
 /// The real function as a function of the given type.
 macro_rules! real {
-    ($name:literal as $ty:ty) => {{
-        static REAL: Real = Real::new($name);
-        REAL.get().map(|address| {
+    ($place:ident as $ty:ty) => {
+        $place.get().map(|address| {
             // SAFETY: the symbol of this name has this type in every release of the library.
             unsafe { std::mem::transmute::<*mut c_void, $ty>(address) }
         })
-    }};
+    };
 }
 
 /// Major version of the interface.
@@ -96,7 +123,7 @@ pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
             collector::mark(text(message));
         }
     });
-    if let Some(real) = real!(c"roctxMarkA" as unsafe extern "C" fn(*const c_char)) {
+    if let Some(real) = real!(MARK as unsafe extern "C" fn(*const c_char)) {
         // SAFETY: the caller's own argument.
         unsafe { real(message) };
     }
@@ -109,7 +136,7 @@ pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
     let level = wall(0, || if is_on() { collector::push(text(message)) } else { 0 });
-    match real!(c"roctxRangePushA" as unsafe extern "C" fn(*const c_char) -> c_int) {
+    match real!(PUSH as unsafe extern "C" fn(*const c_char) -> c_int) {
         // SAFETY: the caller's own argument.
         Some(real) => unsafe { real(message) },
         None => level,
@@ -120,7 +147,7 @@ pub unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRangePop() -> c_int {
     let level = wall(-1, || if is_on() { collector::pop() } else { -1 });
-    match real!(c"roctxRangePop" as extern "C" fn() -> c_int) {
+    match real!(POP as extern "C" fn() -> c_int) {
         Some(real) => real(),
         None => level,
     }
@@ -133,7 +160,7 @@ pub extern "C" fn roctxRangePop() -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxRangeStartA(message: *const c_char) -> u64 {
     // The id must be known before the range is kept, so the real function goes first.
-    let given = real!(c"roctxRangeStartA" as unsafe extern "C" fn(*const c_char) -> u64)
+    let given = real!(START as unsafe extern "C" fn(*const c_char) -> u64)
         // SAFETY: the caller's own argument.
         .map(|real| unsafe { real(message) });
     wall(given.unwrap_or(0), || {
@@ -154,7 +181,7 @@ pub extern "C" fn roctxRangeStop(id: u64) {
             collector::stop(id);
         }
     });
-    if let Some(real) = real!(c"roctxRangeStop" as extern "C" fn(u64)) {
+    if let Some(real) = real!(STOP as extern "C" fn(u64)) {
         real(id);
     }
 }
@@ -163,14 +190,14 @@ pub extern "C" fn roctxRangeStop(id: u64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxProfilerPause(tid: u64) -> c_int {
     wall((), || pause(true));
-    real!(c"roctxProfilerPause" as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid))
+    real!(PAUSE as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid))
 }
 
 /// Recording goes on.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxProfilerResume(tid: u64) -> c_int {
     wall((), || pause(false));
-    real!(c"roctxProfilerResume" as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid))
+    real!(RESUME as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid))
 }
 
 /// The program asks for recording to pause or go on.
@@ -198,7 +225,7 @@ pub unsafe extern "C" fn roctxNameOsThread(name: *const c_char) -> c_int {
             );
         }
     });
-    real!(c"roctxNameOsThread" as unsafe extern "C" fn(*const c_char) -> c_int)
+    real!(NAME_THREAD as unsafe extern "C" fn(*const c_char) -> c_int)
         // SAFETY: the caller's own argument.
         .map_or(0, |real| unsafe { real(name) })
 }
@@ -209,7 +236,7 @@ pub unsafe extern "C" fn roctxNameOsThread(name: *const c_char) -> c_int {
 /// As the real function's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxNameHsaAgent(name: *const c_char, agent: *const c_void) -> c_int {
-    real!(c"roctxNameHsaAgent" as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
+    real!(NAME_AGENT as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
         // SAFETY: the caller's own arguments.
         .map_or(0, |real| unsafe { real(name, agent) })
 }
@@ -220,7 +247,7 @@ pub unsafe extern "C" fn roctxNameHsaAgent(name: *const c_char, agent: *const c_
 /// As the real function's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxNameHipDevice(name: *const c_char, device: c_int) -> c_int {
-    real!(c"roctxNameHipDevice" as unsafe extern "C" fn(*const c_char, c_int) -> c_int)
+    real!(NAME_DEVICE as unsafe extern "C" fn(*const c_char, c_int) -> c_int)
         // SAFETY: the caller's own arguments.
         .map_or(0, |real| unsafe { real(name, device) })
 }
@@ -238,7 +265,7 @@ pub unsafe extern "C" fn roctxNameHipStream(name: *const c_char, stream: *const 
             process.stream_named(stream as u64, thread.tid(), text(name));
         }
     });
-    real!(c"roctxNameHipStream" as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
+    real!(NAME_STREAM as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
         // SAFETY: the caller's own arguments.
         .map_or(0, |real| unsafe { real(name, stream) })
 }
@@ -249,7 +276,7 @@ pub unsafe extern "C" fn roctxNameHipStream(name: *const c_char, stream: *const 
 /// `tid` is null or points to room for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxGetThreadId(tid: *mut u64) -> c_int {
-    if let Some(real) = real!(c"roctxGetThreadId" as unsafe extern "C" fn(*mut u64) -> c_int) {
+    if let Some(real) = real!(THREAD_ID as unsafe extern "C" fn(*mut u64) -> c_int) {
         // SAFETY: the caller's own argument.
         return unsafe { real(tid) };
     }

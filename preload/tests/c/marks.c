@@ -1,10 +1,12 @@
 // Marks and ranges from the main thread, from threads, from a forked child; the functions may be found three ways.
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +25,14 @@ static int find(const char *how) {
   start = dlsym(handle, "roctxRangeStartA");
   stop = dlsym(handle, "roctxRangeStop");
   return mark && push && pop && start && stop;
+}
+
+static volatile sig_atomic_t handled;
+
+static void in_handler(int signal) {
+  (void)signal;
+  handled++;
+  mark("in a handler");
 }
 
 static void *thread(void *text) {
@@ -74,6 +84,27 @@ int main(int argc, char **argv) {
     } else if (!strcmp(argv[i], "exec")) {
       fflush(stdout);
       execl(argv[0], argv[0], argv[1], "mark", (char *)0);
+    } else if (!strcmp(argv[i], "signals")) {
+      struct sigaction action = {.sa_handler = in_handler};
+      struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+      sigaction(SIGALRM, &action, 0);
+      setitimer(ITIMER_REAL, &often, 0);
+      for (int k = 0; k < 20000; k++) {
+        push("interrupted");
+        pop();
+      }
+      setitimer(ITIMER_REAL, &never, 0);
+      printf("%d\n", (int)handled);
+    } else if (!strcmp(argv[i], "pause")) {
+      int (*pause)(uint64_t) = (int (*)(uint64_t))dlsym(RTLD_DEFAULT, "roctxProfilerPause");
+      int (*resume)(uint64_t) = (int (*)(uint64_t))dlsym(RTLD_DEFAULT, "roctxProfilerResume");
+      push("around");
+      pause(0);
+      mark("while paused");
+      push("while paused");
+      pop();
+      resume(0);
+      pop();
     } else if (!strcmp(argv[i], "abort")) {
       push("open at the end");
       abort();

@@ -17,6 +17,8 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 const SHORTEST_NAP: Duration = Duration::from_micros(500);
+/// Completions of one pass that halve the next nap.
+const MANY: u32 = 16;
 /// The nap while the program waits for a signal that this thread passes on.
 const POLL: Duration = Duration::from_micros(10);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
@@ -331,9 +333,10 @@ fn run() {
             None => 0,
         };
         nap = if done > 0 || is_busy() {
-            SHORTEST_NAP
+            // The faster work completes, the less of it may wait here when the process is killed.
+            (SHORTEST_NAP * MANY / (MANY + done as u32)).max(SHORTEST_NAP / 5)
         } else {
-            (nap * 2).min(LONGEST_NAP)
+            (nap.max(SHORTEST_NAP) * 2).min(LONGEST_NAP)
         };
         IDLE.store(u64::from(nap > SHORTEST_NAP), Ordering::Relaxed);
         calibration.step(process);

@@ -43,8 +43,8 @@ pub(crate) unsafe extern "C" fn handler(
                 index,
             );
         if is_on {
-            // SAFETY: `out` is used under the queue's lock alone.
             let handed = if is_rewritten {
+                // SAFETY: `out` is used under the queue's lock alone.
                 unsafe { (*queue.out.get()).len() as u64 }
             } else {
                 count
