@@ -10,8 +10,12 @@ use std::process::Command;
 
 const ROUNDS: usize = 5;
 const RELEASES: [&str; 4] = ["5.2.3", "5.7.1", "6.4.3", "7.2.4"];
-const SHOWN: [(&str, &str); 4] =
-    [("hipGetDevice", "cheap call"), ("launch", "launch"), ("drained", "launch, drained"), ("copy_to_device", "copy of 64 B")];
+const SHOWN: [(&str, &str); 4] = [
+    ("hipGetDevice", "cheap call"),
+    ("launch", "launch"),
+    ("drained", "launch, drained"),
+    ("copy_to_device", "copy of 64 B"),
+];
 
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
@@ -27,7 +31,12 @@ fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let roctop = PathBuf::from(env!("CARGO_BIN_EXE_roctop"));
     let emulated_gpu = std::env::var_os("EMULATED_GPU_SO").map_or_else(
-        || roctop.parent().map(|dir| dir.join("libemulated_gpu.so")).unwrap_or_default(),
+        || {
+            roctop
+                .parent()
+                .map(|dir| dir.join("libemulated_gpu.so"))
+                .unwrap_or_default()
+        },
         PathBuf::from,
     );
     if !emulated_gpu.exists() {
@@ -39,7 +48,10 @@ fn main() {
     for release in RELEASES {
         let apps = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("apps-{release}"));
         let source = if release == "5.7.1" { "5.2.3" } else { release };
-        let built = Command::new(root.join("tests/apps/build")).arg(source).arg(&apps).output();
+        let built = Command::new(root.join("tests/apps/build"))
+            .arg(source)
+            .arg(&apps)
+            .output();
         if !built.is_ok_and(|output| output.status.success()) {
             println!("| {release} | skipped: its compiler is not here | | | |");
             continue;
@@ -48,13 +60,18 @@ fn main() {
         for round in 0..ROUNDS * 2 {
             let mode = if round % 2 == 0 { Mode::Plain } else { Mode::Traced };
             for (what, least, median) in measure(root, &roctop, &emulated_gpu, release, &apps, mode) {
-                let known = best.entry((what, mode == Mode::Traced)).or_insert((f64::MAX, Vec::new()));
+                let known = best
+                    .entry((what, mode == Mode::Traced))
+                    .or_insert((f64::MAX, Vec::new()));
                 known.0 = known.0.min(least);
                 known.1.push(median);
             }
         }
         for (what, title) in SHOWN {
-            let cell = |traced: bool| best.get(&(what.to_owned(), traced)).map(|(least, medians)| (*least, middle(medians)));
+            let cell = |traced: bool| {
+                best.get(&(what.to_owned(), traced))
+                    .map(|(least, medians)| (*least, middle(medians)))
+            };
             let (Some(plain), Some(traced)) = (cell(false), cell(true)) else {
                 println!("| {release} | {title} | not measured | | |");
                 continue;
@@ -86,7 +103,13 @@ fn measure(
     let _ = std::fs::remove_dir_all(&recording);
     let mut words: Vec<PathBuf> = Vec::new();
     if mode == Mode::Traced {
-        words.extend([roctop.into(), "record".into(), "-o".into(), recording.clone(), "--".into()]);
+        words.extend([
+            roctop.into(),
+            "record".into(),
+            "-o".into(),
+            recording.clone(),
+            "--".into(),
+        ]);
     }
     words.extend([apps.join("launch_loop"), "--csv".into(), "20000".into(), "1000".into()]);
     let mut command = if release == "5.2.3" {
@@ -95,7 +118,12 @@ fn measure(
         command
     } else {
         let mut command = Command::new(root.join("tests/runtimes/run"));
-        command.arg("--chroot").arg(release).arg("--preload").arg(emulated_gpu).args(&words);
+        command
+            .arg("--chroot")
+            .arg(release)
+            .arg("--preload")
+            .arg(emulated_gpu)
+            .args(&words);
         command
     };
     if release == "5.2.3" {
@@ -104,7 +132,9 @@ fn measure(
     command.env("EMULATED_GPU_KERNEL_NS", "500");
     let output = command.output();
     let _ = std::fs::remove_dir_all(&recording);
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let text = output
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
     text.lines()
         .filter_map(|line| {
             let mut cells = line.split(',');

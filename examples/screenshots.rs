@@ -36,7 +36,10 @@ fn main() -> anyhow::Result<()> {
     for (name, scenario, width, height, keys) in shots {
         let text = std::fs::read_to_string(root.join(format!("tests/scenarios/{scenario}.toml")))?;
         let scenario = Scenario::parse(&text)?;
-        let options = Options { title: scenario.title.clone(), ..Options::default() };
+        let options = Options {
+            title: scenario.title.clone(),
+            ..Options::default()
+        };
         let mut store = scenario.store(options, AT);
         let snapshot = store.snapshot(Fresh::All);
         let mut ui = Ui::new(snapshot.mode);
@@ -54,10 +57,19 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn svg(buffer: &Buffer) -> Result<String, std::fmt::Error> {
-    let (width, height) = (f32::from(buffer.area.width) * CELL.0, f32::from(buffer.area.height) * CELL.1);
+    let (width, height) = (
+        f32::from(buffer.area.width) * CELL.0,
+        f32::from(buffer.area.height) * CELL.1,
+    );
     let mut out = String::new();
-    writeln!(out, r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" font-size="14">"#)?;
-    writeln!(out, r#"<style>text{{font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre}}</style>"#)?;
+    writeln!(
+        out,
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" font-size="14">"#
+    )?;
+    writeln!(
+        out,
+        r"<style>text{{font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre}}</style>"
+    )?;
     writeln!(out, r#"<rect width="100%" height="100%" fill="{PAPER}"/>"#)?;
     for y in 0..buffer.area.height {
         let mut x = 0;
@@ -120,7 +132,11 @@ fn run(out: &mut String, (from, to, y): (u16, u16, u16), look: &Look, text: &str
     }
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let bold = if look.is_bold { r#" font-weight="bold""# } else { "" };
-    let line = if look.is_underlined { r#" text-decoration="underline""# } else { "" };
+    let line = if look.is_underlined {
+        r#" text-decoration="underline""#
+    } else {
+        ""
+    };
     let baseline = top + 14.0;
     writeln!(
         out,

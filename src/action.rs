@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// `roctop APP`: live on a terminal, else headless with a summary.
-pub fn run(options: cli::Run) -> Result<u8> {
+pub fn run(options: &cli::Run) -> Result<u8> {
     if options.words.is_empty() {
         bail!("name a program to watch, or see 'roctop --help'; 'roctop demo' shows the screen without one");
     }

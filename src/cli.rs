@@ -215,7 +215,7 @@ pub struct Doctor {
 /// Slots of a ring of so many bytes.
 fn ring_slots(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
-    let (digits, factor) = match lower.trim_end_matches('b').trim_end_matches("i") {
+    let (digits, factor) = match lower.trim_end_matches('b').trim_end_matches('i') {
         number if number.ends_with('k') => (&number[..number.len() - 1], 1u64 << 10),
         number if number.ends_with('m') => (&number[..number.len() - 1], 1 << 20),
         number if number.ends_with('g') => (&number[..number.len() - 1], 1 << 30),

@@ -119,7 +119,7 @@ fn agents(report: &mut Report) {
     let gpus: Vec<String> = nodes
         .iter()
         .filter(|node| node.is_gpu())
-        .map(|node| node.name())
+        .map(topology::Node::name)
         .collect();
     if gpus.is_empty() {
         let text = "no GPU in the driver's topology; 'roctop demo', 'open' and 'export' work all the same";
@@ -142,14 +142,8 @@ fn agents(report: &mut Report) {
 
 /// Directories in which the system's libraries lie.
 fn library_directories() -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = Vec::new();
-    for name in ["LD_LIBRARY_PATH"] {
-        places.extend(
-            std::env::var_os(name)
-                .iter()
-                .flat_map(|path| std::env::split_paths(path).collect::<Vec<_>>()),
-        );
-    }
+    let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
     places.extend(std::env::var_os("ROCM_PATH").map(|path| PathBuf::from(path).join("lib")));
     for place in [
         "/opt/rocm/lib",

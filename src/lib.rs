@@ -30,9 +30,9 @@ pub mod screen;
 
 // The edge: processes, terminals, threads.
 pub mod embedded;
+pub mod filter;
 pub mod launch;
 pub mod pump;
-pub mod supervise;
-pub mod filter;
 pub mod scenario;
+pub mod supervise;
 pub mod ui;

@@ -38,8 +38,8 @@ fn main() -> ExitCode {
 fn act(cli: Cli) -> anyhow::Result<u8> {
     use roctop::action;
     match cli.action {
-        None => action::run(cli.run),
-        Some(Action::Run(options)) => action::run(options),
+        None => action::run(&cli.run),
+        Some(Action::Run(options)) => action::run(&options),
         Some(Action::Demo(options)) => action::demo(&options),
         Some(Action::Record(options)) => action::record(options),
         Some(Action::Open(options)) => action::open(&options),

@@ -64,11 +64,28 @@ impl Pump {
         let (sender, messages) = channel();
         let (batches, received) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let emptying = Emptying { live: Live::new(path), batches, waiting: waiting.clone() };
-        let digesting = Digesting { decoder: Decoder::default(), recorder, store, waiting };
-        let reader = std::thread::Builder::new().name("reader".into()).spawn(move || emptying.run(&messages))?;
-        let digester = std::thread::Builder::new().name("store".into()).spawn(move || digesting.run(&received))?;
-        Ok(Self { sender, reader, digester })
+        let emptying = Emptying {
+            live: Live::new(path),
+            batches,
+            waiting: waiting.clone(),
+        };
+        let digesting = Digesting {
+            decoder: Decoder::default(),
+            recorder,
+            store,
+            waiting,
+        };
+        let reader = std::thread::Builder::new()
+            .name("reader".into())
+            .spawn(move || emptying.run(&messages))?;
+        let digester = std::thread::Builder::new()
+            .name("store".into())
+            .spawn(move || digesting.run(&received))?;
+        Ok(Self {
+            sender,
+            reader,
+            digester,
+        })
     }
 
     /// A handle for other threads.
@@ -114,7 +131,11 @@ impl Emptying {
                 None => {}
             }
             let is_full = self.waiting.load(Ordering::Relaxed) > WAITING && !stop;
-            let progress = if is_full { Progress::default() } else { self.live.poll(now, &mut batch)? };
+            let progress = if is_full {
+                Progress::default()
+            } else {
+                self.live.poll(now, &mut batch)?
+            };
             self.waiting.fetch_add(batch.size(), Ordering::Relaxed);
             if self.batches.send(batch).is_err() || stop {
                 return Ok(());

@@ -49,10 +49,18 @@ fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Watched> {
 pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     let tty = open_terminal()?;
     let screen_look = appearance(look)?;
-    let Prepared { session, variables, recorder } = run::prepare(job, &program.words())?;
+    let Prepared {
+        session,
+        variables,
+        recorder,
+    } = run::prepare(job, &program.words())?;
     let size = rustix::termios::tcgetwinsize(&tty)?;
     let (command, terminal) = launch::command_in_terminal(program, &variables, size)?;
-    let options = Options { mode: Mode::Live, title: job.title.clone().unwrap_or_else(|| program.words().join(" ")), ..Options::default() };
+    let options = Options {
+        mode: Mode::Live,
+        title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
+        ..Options::default()
+    };
     let store = Arc::new(Mutex::new(Store::new(options)));
     let pump = Pump::start(session.path(), Some(store.clone()), recorder)?;
     let shared = Shared::default();
@@ -81,7 +89,9 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     if let Err(error) = pump.stop() {
         tell(&format!("{error:#}"));
     }
-    session.remove().with_context(|| format!("cannot remove the session {}", session.path().display()))?;
+    session
+        .remove()
+        .with_context(|| format!("cannot remove the session {}", session.path().display()))?;
     shown.context("the terminal failed")?;
     let exit = lock(&shared).exit.take();
     exit.unwrap_or(Ok(Exit::Unknown)).map_err(|error| anyhow!(error))
@@ -91,8 +101,15 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
 pub fn replay(recordings: &[Recording], look: &Look) -> Result<()> {
     let tty = open_terminal()?;
     let screen_look = appearance(look)?;
-    let title = recordings.iter().map(|recording| recording.path().display().to_string()).collect::<Vec<_>>();
-    let mut store = Store::new(Options { mode: Mode::Replay, title: title.join(" "), ..Options::default() });
+    let title = recordings
+        .iter()
+        .map(|recording| recording.path().display().to_string())
+        .collect::<Vec<_>>();
+    let mut store = Store::new(Options {
+        mode: Mode::Replay,
+        title: title.join(" "),
+        ..Options::default()
+    });
     for recording in recordings {
         let replay = recording.items(&mut |items| store.apply_all(&items))?;
         action::warn_of_damage(recording.path(), replay);
@@ -130,16 +147,22 @@ fn appearance(look: &Look) -> Result<Appearance> {
             other => std::env::var(other).ok(),
         }),
     };
-    let name = if depth == Depth::None { "mono" } else { look.theme.as_deref().unwrap_or("dark") };
-    let theme = match Theme::named(name, depth) {
-        Some(theme) => theme,
-        None => {
-            let text = std::fs::read_to_string(name)
-                .with_context(|| format!("there is no theme {name}, nor a file of that name"))?;
-            Theme::parse(&text, depth).map_err(|error| anyhow!("{name}: {error}"))?
-        }
+    let name = if depth == Depth::None {
+        "mono"
+    } else {
+        look.theme.as_deref().unwrap_or("dark")
     };
-    let options = ScreenOptions { ascii: ui::run::is_ascii(), ..ScreenOptions::default() };
+    let theme = if let Some(theme) = Theme::named(name, depth) {
+        theme
+    } else {
+        let text = std::fs::read_to_string(name)
+            .with_context(|| format!("there is no theme {name}, nor a file of that name"))?;
+        Theme::parse(&text, depth).map_err(|error| anyhow!("{name}: {error}"))?
+    };
+    let options = ScreenOptions {
+        ascii: ui::run::is_ascii(),
+        ..ScreenOptions::default()
+    };
     let filter = match &look.filter {
         Some(text) => Filter::parse(text)
             .map_err(|error| anyhow!("--filter: {} (column {} of '{text}')", error.message, error.column + 1))?,
@@ -158,7 +181,9 @@ fn read_output(mut master: File, shared: Shared, sender: PumpSender) -> std::thr
             let mut watched = lock(&shared);
             if watched.is_passed_on {
                 drop(watched);
-                let _ = std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush());
+                let _ = std::io::stdout()
+                    .write_all(bytes)
+                    .and_then(|()| std::io::stdout().flush());
                 continue;
             }
             watched.output.extend(bytes);
@@ -183,19 +208,17 @@ fn wait_for_end(command: std::process::Command, shared: Shared, sender: PumpSend
 }
 
 /// Does what the screen asks for.
-fn act(
-    effect: Effect,
-    shared: &Shared,
-    master: &File,
-    size: &mut rustix::termios::Winsize,
-    wish: &mut Effect,
-) -> Flow {
+fn act(effect: Effect, shared: &Shared, master: &File, size: &mut rustix::termios::Winsize, wish: &mut Effect) -> Flow {
     match effect {
         Effect::Idle => {
             follow_size(master, size);
             let watched = lock(shared);
             let has_failed = matches!(watched.exit, Some(Err(_)));
-            if watched.leave || has_failed { Flow::Stop } else { Flow::Go }
+            if watched.leave || has_failed {
+                Flow::Stop
+            } else {
+                Flow::Go
+            }
         }
         Effect::Interrupt => signal(shared, Signal::INT),
         Effect::Signal(number) => match Signal::from_named_raw(number) {
@@ -214,7 +237,9 @@ fn act(
 
 /// The program's terminal has the size of ours.
 fn follow_size(master: &File, size: &mut rustix::termios::Winsize) {
-    let Ok(now) = File::open("/dev/tty").and_then(|tty| Ok(rustix::termios::tcgetwinsize(&tty)?)) else { return };
+    let Ok(now) = File::open("/dev/tty").and_then(|tty| Ok(rustix::termios::tcgetwinsize(&tty)?)) else {
+        return;
+    };
     if (now.ws_row, now.ws_col) != (size.ws_row, size.ws_col) {
         *size = now;
         // A program without a terminal of its own does not mind.
@@ -225,7 +250,11 @@ fn follow_size(master: &File, size: &mut rustix::termios::Winsize) {
 fn signal(shared: &Shared, signal: Signal) -> Flow {
     let group = {
         let watched = lock(shared);
-        if watched.exit.is_some() { None } else { watched.pid.and_then(|pid| Pid::from_raw(pid as i32)) }
+        if watched.exit.is_some() {
+            None
+        } else {
+            watched.pid.and_then(|pid| Pid::from_raw(pid as i32))
+        }
     };
     match group.map(|group| kill_process_group(group, signal)) {
         Some(Ok(())) => Flow::Go,

@@ -1,5 +1,7 @@
 //! The program runs as without roctop: exit codes, signals, input and output, environment; and what goes wrong says so.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -48,16 +50,29 @@ fn standard_input_and_output_are_the_programs_own() {
     let place = place("pipe");
     let mut command = roctop();
     command.args(["record", "-o", word(&place.join("rec")), "--", "cat"]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(b"through and through\n").unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!((text(&output.stdout), text(&output.stderr)), ("through and through\n".into(), String::new()));
+    assert_eq!(
+        (text(&output.stdout), text(&output.stderr)),
+        ("through and through\n".into(), String::new())
+    );
 }
 
 #[test]
 fn a_signal_to_roctop_goes_to_the_program() {
     let script = "trap 'echo got it; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
-    let mut child = roctop().args(["--no-ui", "sh", "-c", script]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = roctop()
+        .args(["--no-ui", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut out, &mut line).unwrap();
@@ -71,11 +86,18 @@ fn a_signal_to_roctop_goes_to_the_program() {
 #[test]
 fn the_users_preload_stays_in_front() {
     let mut command = roctop();
-    command.args(["--no-ui", "sh", "-c", "echo $LD_PRELOAD"]).env("LD_PRELOAD", "libm.so.6");
+    command
+        .args(["--no-ui", "sh", "-c", "echo $LD_PRELOAD"])
+        .env("LD_PRELOAD", "libm.so.6");
     let shown = text(&command.output().unwrap().stdout);
     let mut libraries = shown.trim().split(':');
     assert_eq!(libraries.next(), Some("libm.so.6"));
-    assert!(libraries.next().is_some_and(|library| library.ends_with("libroctop_preload.so")), "{shown}");
+    assert!(
+        libraries
+            .next()
+            .is_some_and(|library| library.ends_with("libroctop_preload.so")),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -96,7 +118,10 @@ fn the_binary_alone_carries_everything() {
     let alone = place.join("roctop");
     std::fs::copy(env!("CARGO_BIN_EXE_roctop"), &alone).unwrap();
     let mut command = Command::new(&alone);
-    command.args(["demo", "--no-ui", "--seconds", "1"]).current_dir(&place).env("XDG_CACHE_HOME", place.join("cache"));
+    command
+        .args(["demo", "--no-ui", "--seconds", "1"])
+        .current_dir(&place)
+        .env("XDG_CACHE_HOME", place.join("cache"));
     let output = command.stdin(Stdio::null()).output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -108,11 +133,27 @@ fn a_recording_is_exported_and_summed_up() {
     let place = place("files");
     let recording = place.join("rec");
     let mut command = roctop();
-    command.args(["record", "-o", word(&recording), "--", env!("CARGO_BIN_EXE_roctop"), "__demo"]);
+    command.args([
+        "record",
+        "-o",
+        word(&recording),
+        "--",
+        env!("CARGO_BIN_EXE_roctop"),
+        "__demo",
+    ]);
     let output = command.env("ROCTOP_DEMO_WORKER", "1").output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let files = place.join("out");
-    let exported = run(&["export", word(&recording), "--format", "CSV", "-d", word(&files), "-o", "demo"]);
+    let exported = run(&[
+        "export",
+        word(&recording),
+        "--format",
+        "CSV",
+        "-d",
+        word(&files),
+        "-o",
+        "demo",
+    ]);
     assert_eq!(exported.status.code(), Some(0), "{}", text(&exported.stderr));
     // Columns of rocprofv3, rocprofiler-sdk 1.0.0.
     let api = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp";
@@ -148,7 +189,14 @@ fn damaged_and_cut_recordings_open_as_far_as_they_are_whole() {
     let place = place("damaged");
     let recording = place.join("rec");
     let mut command = roctop();
-    command.args(["record", "-o", word(&recording), "--", env!("CARGO_BIN_EXE_roctop"), "__demo"]);
+    command.args([
+        "record",
+        "-o",
+        word(&recording),
+        "--",
+        env!("CARGO_BIN_EXE_roctop"),
+        "__demo",
+    ]);
     command.env("ROCTOP_DEMO_WORKER", "1").output().unwrap();
     let segment = recording.join("segment-000001.roctop");
     let whole = std::fs::read(&segment).unwrap();
@@ -176,7 +224,11 @@ fn what_cannot_be_written_or_read_is_told_before_the_program_starts() {
     for directory in [place.clone(), place.join("file"), place.join("file/below")] {
         let output = run(&["record", "-o", word(&directory), "--", "sh", "-c", &touch]);
         assert_eq!(output.status.code(), Some(1));
-        assert!(text(&output.stderr).contains(word(&directory)), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains(word(&directory)),
+            "{}",
+            text(&output.stderr)
+        );
         assert!(!marker.exists(), "the program was not started");
     }
     let output = run(&["summary", word(&place)]);
@@ -187,7 +239,11 @@ fn what_cannot_be_written_or_read_is_told_before_the_program_starts() {
 #[test]
 fn nothing_is_left_behind() {
     let uid = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap());
-    let child = roctop().args(["demo", "--no-ui", "--seconds", "0.5"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let child = roctop()
+        .args(["demo", "--no-ui", "--seconds", "0.5"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
     let mut child = child.unwrap();
     let session = PathBuf::from(format!("/dev/shm/roctop-{uid}/{}", child.id()));
     child.wait().unwrap();

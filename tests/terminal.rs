@@ -1,5 +1,7 @@
 //! The screen as a person meets it: roctop in a pseudo-terminal, keys in, screen out.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 #[path = "rig/terminal.rs"]
 mod terminal;
 
@@ -28,7 +30,9 @@ fn the_demo_is_live_at_80x24_and_at_120x36() {
         terminal.shows("LIVE");
         terminal.shows("fmha_fwd");
         terminal.keys("3");
-        let kernels = terminal.wait("the kernels", |text| text.contains("CALLS") && text.contains("layer_norm"));
+        let kernels = terminal.wait("the kernels", |text| {
+            text.contains("CALLS") && text.contains("layer_norm")
+        });
         assert!(kernels.lines().all(|line| line.chars().count() <= columns as usize));
         quit(terminal);
     }
@@ -38,9 +42,13 @@ fn the_demo_is_live_at_80x24_and_at_120x36() {
 fn a_filter_typed_while_the_program_runs_acts_at_once() {
     let mut terminal = demo(120, 36);
     terminal.keys("3");
-    terminal.wait("all kernels", |text| text.contains("softmax_xentr") && text.contains("adamw_step"));
+    terminal.wait("all kernels", |text| {
+        text.contains("softmax_xentr") && text.contains("adamw_step")
+    });
     terminal.keys("/adam");
-    terminal.wait("one kernel", |text| !text.contains("softmax_xentr") && text.contains("adamw_step"));
+    terminal.wait("one kernel", |text| {
+        !text.contains("softmax_xentr") && text.contains("adamw_step")
+    });
     terminal.keys("\r");
     terminal.wait("the filter in the scope line", |text| text.contains("filter: adam"));
     quit(terminal);
@@ -61,7 +69,13 @@ fn pausing_freezes_the_screen_and_following_goes_on() {
 fn each_view_shows_itself_and_help_is_made_from_the_keys() {
     let mut terminal = demo(120, 36);
     terminal.shows("LIVE");
-    for (key, text) in [("2", "trainer"), ("4", "H2D"), ("5", "hipStreamSynchronize"), ("0", "epoch"), ("1", "GPUs")] {
+    for (key, text) in [
+        ("2", "trainer"),
+        ("4", "H2D"),
+        ("5", "hipStreamSynchronize"),
+        ("0", "epoch"),
+        ("1", "GPUs"),
+    ] {
         terminal.keys(key);
         terminal.shows(text);
     }
@@ -86,7 +100,11 @@ fn the_screen_says_how_a_killed_program_ended_and_what_was_running() {
         let more = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();
         workers.extend(more.split_whitespace().map(str::to_owned));
     }
-    let killed = std::process::Command::new("kill").arg("-9").arg(&workers[0]).status().unwrap();
+    let killed = std::process::Command::new("kill")
+        .arg("-9")
+        .arg(&workers[0])
+        .status()
+        .unwrap();
     assert!(killed.success());
     terminal.shows("signal 9");
     terminal.keys("0");

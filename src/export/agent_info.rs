@@ -26,7 +26,7 @@ pub fn write(nodes: &[Node], products: &dyn Fn(u32) -> String, out: &mut dyn Wri
 fn write_row(node: &Node, logical: usize, products: &dyn Fn(u32) -> String, out: &mut dyn Write) -> io::Result<()> {
     let gpu = node.is_gpu();
     let p = |name: &str| node.property(name);
-    let per = |a: u64, b: u64| if b == 0 { 0 } else { a / b };
+    let per = |a: u64, b: u64| a.checked_div(b).unwrap_or(0);
     let cu_count = if gpu {
         per(p("simd_count"), p("simd_per_cu"))
     } else {

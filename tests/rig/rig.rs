@@ -44,29 +44,50 @@ impl Rig {
     fn new() -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let beside = std::env::current_exe().map_err(|error| error.to_string())?;
-        let target = beside.parent().and_then(Path::parent).ok_or("the test lies nowhere")?.to_owned();
+        let target = beside
+            .parent()
+            .and_then(Path::parent)
+            .ok_or("the test lies nowhere")?
+            .to_owned();
         let built = [
             std::env::var_os("EMULATED_GPU_SO").map(PathBuf::from),
             Some(target.join("libemulated_gpu.so")),
             target.parent().map(|parent| parent.join("release/libemulated_gpu.so")),
         ];
         let emulated_gpu = built.into_iter().flatten().find(|path| path.exists());
-        let emulated_gpu = emulated_gpu.ok_or("the emulated GPU is not built (cargo build -p emulated-gpu --release)")?;
-        let release = std::env::var("ROCTOP_TEST_RELEASE").ok().filter(|release| release != "5.2.3");
+        let emulated_gpu =
+            emulated_gpu.ok_or("the emulated GPU is not built (cargo build -p emulated-gpu --release)")?;
+        let release = std::env::var("ROCTOP_TEST_RELEASE")
+            .ok()
+            .filter(|release| release != "5.2.3");
         // Programs of 5.2.3 run on 5.7.1 as they are.
-        let source = release.as_deref().filter(|release| *release != "5.7.1").unwrap_or("5.2.3");
+        let source = release
+            .as_deref()
+            .filter(|release| *release != "5.7.1")
+            .unwrap_or("5.2.3");
         let apps = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("apps-{source}"));
         let mut build = Command::new(root.join("tests/apps/build"));
-        let built = build.arg(source).arg(&apps).output().map_err(|error| error.to_string())?;
+        let built = build
+            .arg(source)
+            .arg(&apps)
+            .output()
+            .map_err(|error| error.to_string())?;
         match built.status.code() {
-            Some(0) => Ok(Self { emulated_gpu, apps, release }),
+            Some(0) => Ok(Self {
+                emulated_gpu,
+                apps,
+                release,
+            }),
             Some(77) => Err(format!("no hipcc of ROCm {source} (see tests/runtimes)")),
-            _ => Err(format!("tests/apps/build failed: {}", String::from_utf8_lossy(&built.stderr))),
+            _ => Err(format!(
+                "tests/apps/build failed: {}",
+                String::from_utf8_lossy(&built.stderr)
+            )),
         }
     }
 
     /// A new empty directory for one test.
-    pub(crate) fn place(&self, name: &str) -> PathBuf {
+    pub(crate) fn place(name: &str) -> PathBuf {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
@@ -87,7 +108,10 @@ impl Rig {
         let mut command = if let Some(release) = &self.release {
             let root = Path::new(env!("CARGO_MANIFEST_DIR"));
             let mut command = Command::new(root.join("tests/runtimes/run"));
-            command.args(["--chroot", release, "--preload"]).arg(&self.emulated_gpu).args(&line);
+            command
+                .args(["--chroot", release, "--preload"])
+                .arg(&self.emulated_gpu)
+                .args(&line);
             command
         } else {
             let mut command = Command::new(&line[0]);
@@ -96,21 +120,26 @@ impl Rig {
         };
         command.current_dir(place).stdin(Stdio::null());
         command.env("EMULATED_GPU_LOG", place.join("truth.%p.csv"));
-        command.env("APP_CALL_COUNTS", place.join("counts")).env("APP_MARKER_COUNTS", place.join("markers"));
+        command
+            .env("APP_CALL_COUNTS", place.join("counts"))
+            .env("APP_MARKER_COUNTS", place.join("markers"));
         command
     }
 
     /// Runs an app plainly: the same environment, no roctop.
     pub(crate) fn plain(&self, name: &str, words: &[&str]) -> Output {
-        let place = self.place(&format!("plain-{name}"));
+        let place = Self::place(&format!("plain-{name}"));
         self.command(&place, &[], words).output().unwrap()
     }
 
     /// Records an app and loads everything that there is to compare.
     pub(crate) fn record(&self, name: &str, words: &[&str]) -> Recorded {
-        let place = self.place(name);
+        let place = Self::place(name);
         let recording = place.join("rec");
-        let output = self.command(&place, &["record", "-o", recording.to_str().unwrap()], words).output().unwrap();
+        let output = self
+            .command(&place, &["record", "-o", recording.to_str().unwrap()], words)
+            .output()
+            .unwrap();
         Recorded::load(&place, output)
     }
 }
@@ -144,8 +173,15 @@ impl Recorded {
     pub(crate) fn load(place: &Path, output: Output) -> Self {
         let mut run = Run::default();
         let recording = Recording::open(&place.join("rec")).unwrap();
-        recording.items(&mut |items| items.into_iter().for_each(|item| run.add(item))).unwrap();
-        Self { place: place.to_owned(), output, run, truth: read_truth(place) }
+        recording
+            .items(&mut |items| items.into_iter().for_each(|item| run.add(item)))
+            .unwrap();
+        Self {
+            place: place.to_owned(),
+            output,
+            run,
+            truth: read_truth(place),
+        }
     }
 
     pub(crate) fn kernel(&self, dispatch: &Dispatch) -> &str {
@@ -156,16 +192,29 @@ impl Recorded {
     fn queues(&self) -> Vec<(Vec<&Truth>, Vec<&Dispatch>)> {
         let mut truth: BTreeMap<(u32, u64), Vec<&Truth>> = BTreeMap::new();
         // Nameless kernels are the run-time's own uploads of code, on a queue of its own.
-        for row in self.truth.iter().filter(|row| row.kind == "dispatch" && !row.name.is_empty()) {
+        for row in self
+            .truth
+            .iter()
+            .filter(|row| row.kind == "dispatch" && !row.name.is_empty())
+        {
             truth.entry((row.pid, row.queue)).or_default().push(row);
         }
         let mut recorded: BTreeMap<(u32, u32), Vec<&Dispatch>> = BTreeMap::new();
-        for dispatch in self.run.dispatches.iter().filter(|d| !self.kernel(d).starts_with("(unnamed")) {
+        for dispatch in self
+            .run
+            .dispatches
+            .iter()
+            .filter(|d| !self.kernel(d).starts_with("(unnamed"))
+        {
             let pid = self.run.processes[dispatch.process.0 as usize].pid;
             recorded.entry((pid, dispatch.queue.0)).or_default().push(dispatch);
         }
-        recorded.values_mut().for_each(|queue| queue.sort_by_key(|dispatch| dispatch.dispatch_id));
-        truth.values_mut().for_each(|queue| queue.sort_by_key(|row| row.index));
+        for queue in recorded.values_mut() {
+            queue.sort_by_key(|dispatch| dispatch.dispatch_id);
+        }
+        for queue in truth.values_mut() {
+            queue.sort_by_key(|row| row.index);
+        }
         let mut queues = Vec::new();
         for ((pid, _), dispatches) in recorded {
             let same = |((other, _), rows): &(&(u32, u64), &Vec<&Truth>)| {
@@ -189,7 +238,9 @@ impl Recorded {
         let mut logged = 0;
         for (rows, dispatches) in self.queues() {
             assert_eq!(dispatches.len(), rows.len(), "number of dispatches");
-            rows.iter().zip(&dispatches).for_each(|(row, dispatch)| self.check_dispatch(row, dispatch));
+            for (row, dispatch) in rows.iter().zip(&dispatches) {
+                self.check_dispatch(row, dispatch);
+            }
             logged += rows.len();
         }
         logged
@@ -198,8 +249,16 @@ impl Recorded {
     fn check_dispatch(&self, row: &Truth, dispatch: &Dispatch) {
         let context = format!("{row:?}\n{dispatch:?}");
         assert_eq!(self.kernel(dispatch), row.name, "{context}");
-        assert_eq!((dispatch.grid, dispatch.workgroup), (row.grid, row.workgroup), "{context}");
-        assert_eq!((dispatch.group_size, dispatch.private_size), (row.group, row.private), "{context}");
+        assert_eq!(
+            (dispatch.grid, dispatch.workgroup),
+            (row.grid, row.workgroup),
+            "{context}"
+        );
+        assert_eq!(
+            (dispatch.group_size, dispatch.private_size),
+            (row.group, row.private),
+            "{context}"
+        );
         assert!(dispatch.span.begin.abs_diff(row.begin) <= TOLERANCE, "begin: {context}");
         assert!(dispatch.span.end.abs_diff(row.end) <= TOLERANCE, "end: {context}");
     }
@@ -208,12 +267,22 @@ impl Recorded {
     /// the end, which nobody had taken out of the GPU's signals yet. Returns how many those are, and all of the log.
     pub(crate) fn missing_at_the_end(&self, moment: Duration) -> (usize, usize) {
         let queues = self.queues();
-        let last = queues.iter().filter_map(|(rows, _)| rows.last()).map(|row| row.end).max().unwrap_or(0);
+        let last = queues
+            .iter()
+            .filter_map(|(rows, _)| rows.last())
+            .map(|row| row.end)
+            .max()
+            .unwrap_or(0);
         let (mut missing, mut all) = (0, 0);
         for (rows, dispatches) in &queues {
-            rows.iter().zip(dispatches).for_each(|(row, dispatch)| self.check_dispatch(row, dispatch));
+            for (row, dispatch) in rows.iter().zip(dispatches) {
+                self.check_dispatch(row, dispatch);
+            }
             for row in rows.iter().skip(dispatches.len()) {
-                assert!(row.end + moment.as_nanos() as u64 > last, "completed long before the end, yet missing: {row:?}");
+                assert!(
+                    row.end + moment.as_nanos() as u64 > last,
+                    "completed long before the end, yet missing: {row:?}"
+                );
                 missing += 1;
             }
             all += rows.len();
@@ -224,7 +293,12 @@ impl Recorded {
     /// Every copy of the log that a DMA engine made is recorded once, with its bytes and its own times.
     pub(crate) fn check_copies(&self) -> usize {
         let mut truth: Vec<&Truth> = self.truth.iter().filter(|row| row.kind == "sdma_copy").collect();
-        let mut recorded: Vec<&Copy> = self.run.copies.iter().filter(|copy| copy.engine != engine::BLIT).collect();
+        let mut recorded: Vec<&Copy> = self
+            .run
+            .copies
+            .iter()
+            .filter(|copy| copy.engine != engine::BLIT)
+            .collect();
         truth.sort_by_key(|row| (row.begin, row.end, row.bytes));
         recorded.sort_by_key(|copy| (copy.span.begin, copy.span.end, copy.bytes));
         assert_eq!(recorded.len(), truth.len(), "number of copies");
@@ -251,7 +325,9 @@ impl Recorded {
         let counts = std::fs::read_to_string(self.place.join("counts")).unwrap();
         let mut recorded: BTreeMap<&str, u64> = BTreeMap::new();
         for call in self.run.calls.iter().filter(|call| call.parent == 0) {
-            *recorded.entry(&self.run.operations[call.operation.0 as usize].name).or_default() += 1;
+            *recorded
+                .entry(&self.run.operations[call.operation.0 as usize].name)
+                .or_default() += 1;
         }
         let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
         for line in counts.lines() {
@@ -269,7 +345,10 @@ impl Recorded {
         let mut threads: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
         for call in &self.run.calls {
             assert!(call.span.begin <= call.span.end, "{call:?}");
-            threads.entry(call.thread.0).or_default().push((call.span.begin, call.span.end));
+            threads
+                .entry(call.thread.0)
+                .or_default()
+                .push((call.span.begin, call.span.end));
         }
         for spans in threads.values_mut() {
             spans.sort_by_key(|&(begin, end)| (begin, std::cmp::Reverse(end)));
@@ -278,7 +357,10 @@ impl Recorded {
                 while open.last().is_some_and(|&outer| outer <= begin) {
                     open.pop();
                 }
-                assert!(open.last().is_none_or(|&outer| end <= outer), "calls of one thread cross");
+                assert!(
+                    open.last().is_none_or(|&outer| end <= outer),
+                    "calls of one thread cross"
+                );
                 open.push(end);
             }
         }
@@ -286,8 +368,12 @@ impl Recorded {
 
     /// Every dispatch of the program's own kernels leads to a call, made before the dispatch began, on its thread.
     pub(crate) fn check_correlation(&self) {
-        let calls: BTreeMap<(u32, u64), _> =
-            self.run.calls.iter().map(|call| ((call.process.0, call.correlation), call)).collect();
+        let calls: BTreeMap<(u32, u64), _> = self
+            .run
+            .calls
+            .iter()
+            .map(|call| ((call.process.0, call.correlation), call))
+            .collect();
         for dispatch in &self.run.dispatches {
             let kernel = &self.run.kernels[dispatch.kernel.0 as usize];
             if kernel.internal {
@@ -298,7 +384,10 @@ impl Recorded {
             let name = &self.run.operations[call.operation.0 as usize].name;
             assert!(name.contains("Launch"), "{name} launched {}", kernel.name);
             assert_eq!(Some(call.thread), dispatch.thread, "{name}");
-            assert!(call.span.begin <= dispatch.span.begin + TOLERANCE, "{call:?} {dispatch:?}");
+            assert!(
+                call.span.begin <= dispatch.span.begin + TOLERANCE,
+                "{call:?} {dispatch:?}"
+            );
         }
     }
 
@@ -324,10 +413,17 @@ fn read_log(text: &str) -> Vec<Truth> {
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     // The last line may have been cut by a kill.
-    let whole = lines.map(|line| line.split(',').collect::<Vec<_>>()).filter(|cells| cells.len() == columns.len());
+    let whole = lines
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .filter(|cells| cells.len() == columns.len());
     whole
         .map(|cells| {
-            let cell = |name: &str| columns.iter().position(|column| *column == name).map_or("", |at| cells[at]);
+            let cell = |name: &str| {
+                columns
+                    .iter()
+                    .position(|column| *column == name)
+                    .map_or("", |at| cells[at])
+            };
             let number = |name: &str| cell(name).parse::<u64>().unwrap_or(0);
             Truth {
                 kind: cell("kind").to_owned(),

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long something may take before the test gives up: a watchdog, not a measure.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A terminal with a program in it.
 pub(crate) struct Terminal {
@@ -35,8 +35,14 @@ impl Terminal {
         let roctop = env!("CARGO_BIN_EXE_roctop");
         // roctop's own trampoline makes the session with this terminal.
         let mut command = Command::new(roctop);
-        command.args(["__launch", roctop, "0", "roctop"]).args(arguments).current_dir(place);
-        command.env("TERM", "xterm-256color").env_remove("COLORTERM").env_remove("NO_COLOR");
+        command
+            .args(["__launch", roctop, "0", "roctop"])
+            .args(arguments)
+            .current_dir(place);
+        command
+            .env("TERM", "xterm-256color")
+            .env_remove("COLORTERM")
+            .env_remove("NO_COLOR");
         command.envs(variables.iter().copied());
         command.stdin(Stdio::from(slave.try_clone().unwrap()));
         command.stdout(Stdio::from(slave.try_clone().unwrap()));
@@ -48,13 +54,18 @@ impl Terminal {
         let mut reader = File::from(rustix::io::dup(&master).unwrap());
         let (seen, bytes) = (screen.clone(), written.clone());
         std::thread::spawn(move || {
-            let mut buffer = [0u8; 65536];
+            let mut buffer = vec![0u8; 65536];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
                 seen.lock().unwrap().process(&buffer[..count]);
                 bytes.lock().unwrap().extend_from_slice(&buffer[..count]);
             }
         });
-        Self { master: File::from(master), screen, written, child }
+        Self {
+            master: File::from(master),
+            screen,
+            written,
+            child,
+        }
     }
 
     /// Types.
@@ -97,7 +108,11 @@ impl Terminal {
 
     /// Makes the terminal another size.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
-        self.screen.lock().unwrap().screen_mut().set_size(cells(rows), cells(columns));
+        self.screen
+            .lock()
+            .unwrap()
+            .screen_mut()
+            .set_size(cells(rows), cells(columns));
         rustix::termios::tcsetwinsize(&self.master, size(columns, rows)).unwrap();
     }
 
@@ -129,7 +144,12 @@ impl Drop for Terminal {
 }
 
 fn size(columns: u16, rows: u16) -> Winsize {
-    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+    Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    }
 }
 
 fn cells(number: u16) -> NonZeroU16 {
