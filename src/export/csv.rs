@@ -264,9 +264,7 @@ End_Timestamp"
         let operation = |call: &crate::item::ApiCall| self.run.operations.get(call.operation.0 as usize);
         let mut rows: Vec<_> = self
             .run
-            .calls
-            .iter()
-            .filter(|call| call.process == self.process)
+            .own_calls(self.process)
             .filter(|call| operation(call).is_some_and(|o| domains.contains(&Domain(o.domain))))
             .collect();
         rows.sort_by_key(|call| (call.span.end, call.span.begin));

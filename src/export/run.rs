@@ -4,6 +4,7 @@ use crate::item::{
     Agent, ApiCall, Copy, Dispatch, Exit, Item, Kernel, LossReason, Marker, Operation, Process, ProcessId, Queue,
     Stream, Thread,
 };
+use roctop_ring::record::Domain;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -73,9 +74,22 @@ impl Run {
         }
     }
 
-    /// Dense correlation ids of a process, from 1 by start time over all its calls and markers.
+    /// Calls that the program made: those which a run-time makes of itself inside a HIP call are left out, as rocprofv3
+    /// leaves them out.
+    pub fn own_calls(&self, process: ProcessId) -> impl Iterator<Item = &ApiCall> {
+        let own = self.calls.iter().filter(move |call| call.process == process);
+        own.filter(|call| call.parent == 0 || !self.is_hip(call))
+    }
+
+    fn is_hip(&self, call: &ApiCall) -> bool {
+        let operation = self.operations.get(call.operation.0 as usize);
+        operation.is_some_and(|known| [Domain::HIP, Domain::HIP_COMPILER].contains(&Domain(known.domain)))
+    }
+
+    /// Dense correlation ids of a process, from 1 by start time over all its own calls and markers. A call that the
+    /// run-time made inside another has the other's id.
     pub fn correlations(&self, process: ProcessId) -> HashMap<u64, u64> {
-        let calls = self.calls.iter().filter(|call| call.process == process);
+        let calls = self.own_calls(process);
         let markers = self.markers.iter().filter(|marker| marker.process == process);
         let mut starts: Vec<(u64, u64)> = calls
             .map(|call| (call.span.begin, call.correlation))
@@ -87,6 +101,14 @@ impl Run {
         for (_, correlation) in starts {
             let next = dense.len() as u64 + 1;
             dense.entry(correlation).or_insert(next);
+        }
+        let all = self.calls.iter();
+        let nested = all.filter(|call| call.process == process && call.parent != 0 && self.is_hip(call));
+        // Outer calls return later than inner ones: from the outside in, each finds the id of the one around it.
+        for call in nested.rev() {
+            if let Some(outer) = dense.get(&call.parent).copied() {
+                dense.insert(call.correlation, outer);
+            }
         }
         dense
     }
