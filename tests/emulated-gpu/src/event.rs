@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// A wait for ever looks again this often.
 const A_WHILE: Duration = Duration::from_secs(30);
 
+/// Events of a process: the page of mailboxes has no more.
+const MOST: u32 = 4095;
+
 struct Event {
     auto_reset: bool,
     pending: bool,
@@ -78,27 +81,26 @@ impl Events {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes an event; ids start at one and are used again.
-    pub(crate) fn create(&self, auto_reset: bool) -> u32 {
+    /// Makes an event, none when there are too many: the run-time then does with a signal that is polled. Ids start at
+    /// one and are used again.
+    pub(crate) fn create(&self, auto_reset: bool) -> Option<u32> {
         let mut table = self.table();
-        let mut id = table.last_id;
-        loop {
-            id = id % 4095 + 1;
-            if !table.events.contains_key(&id) || table.events.len() >= 4095 {
-                break;
-            }
+        if table.events.len() >= MOST as usize {
+            return None;
+        }
+        let mut id = table.last_id % MOST + 1;
+        while table.events.contains_key(&id) {
+            id = id % MOST + 1;
         }
         table.last_id = id;
-        table.events.insert(
-            id,
-            Event {
-                auto_reset,
-                pending: false,
-                age: 1,
-                waiters: 0,
-            },
-        );
-        id
+        let event = Event {
+            auto_reset,
+            pending: false,
+            age: 1,
+            waiters: 0,
+        };
+        table.events.insert(id, event);
+        Some(id)
     }
 
     /// Ends an event; whoever waits for it comes back.
@@ -212,7 +214,7 @@ mod tests {
     #[test]
     fn a_set_without_waiters_is_kept_for_the_next_one_only() {
         let events = Events::default();
-        let id = events.create(true);
+        let id = events.create(true).unwrap();
         events.set(id);
         assert_eq!(
             events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON),
@@ -227,7 +229,7 @@ mod tests {
     #[test]
     fn a_set_wakes_every_waiter_and_is_not_kept() {
         let events = Events::default();
-        let id = events.create(true);
+        let id = events.create(true).unwrap();
         std::thread::scope(|scope| {
             let waiters: Vec<_> = (0..4)
                 .map(|_| scope.spawn(|| events.wait(&mut [Awaited::new(id, 0)], Need::Any, None)))
@@ -249,7 +251,7 @@ mod tests {
     #[test]
     fn an_age_that_the_caller_has_not_seen_counts_as_set() {
         let events = Events::default();
-        let id = events.create(true);
+        let id = events.create(true).unwrap();
         events.set(id);
         events.reset(id);
         let mut awaited = [Awaited::new(id, 1)];
@@ -261,7 +263,7 @@ mod tests {
     #[test]
     fn waiting_for_all_needs_all_and_an_unknown_id_is_told() {
         let events = Events::default();
-        let (one, two) = (events.create(true), events.create(false));
+        let (one, two) = (events.create(true).unwrap(), events.create(false).unwrap());
         events.set(one);
         let mut both = [Awaited::new(one, 0), Awaited::new(two, 0)];
         assert_eq!(events.wait(&mut both, Need::All, SOON), Outcome::Timeout);
@@ -273,5 +275,14 @@ mod tests {
             events.wait(&mut [Awaited::new(99, 0)], Need::Any, SOON),
             Outcome::Unknown
         );
+    }
+
+    #[test]
+    fn the_last_event_is_refused_and_a_freed_id_is_used_again() {
+        let events = Events::default();
+        let ids: Vec<_> = (0..MOST).map(|_| events.create(true).unwrap()).collect();
+        assert_eq!((ids[0], ids[4094], events.create(true)), (1, 4095, None));
+        events.destroy(77);
+        assert_eq!(events.create(true), Some(77));
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn ioctl(process: &'static Process, number: u32, args: Args) -> Answe
         0x02 => create_queue(process, args)?,
         0x03 => return process.engines.destroy(args.word(0)).then_some(()).ok_or(libc::EINVAL),
         0x05 => clock_counters(args),
-        0x08 => create_event(process, args),
+        0x08 => create_event(process, args)?,
         0x09 => return process.events.destroy(args.word(0)).then_some(()).ok_or(libc::EINVAL),
         0x0a => return process.events.set(args.word(0)).then_some(()).ok_or(libc::EINVAL),
         0x0b => return process.events.reset(args.word(0)).then_some(()).ok_or(libc::EINVAL),
@@ -108,12 +108,13 @@ fn clock_counters(args: Args) {
     args.set_long(24, 1_000_000_000);
 }
 
-fn create_event(process: &Process, args: Args) {
-    let id = process.events.create(args.word(16) != 0);
+fn create_event(process: &Process, args: Args) -> Answer {
+    let id = process.events.create(args.word(16) != 0).ok_or(libc::ENOSPC)?;
     args.set_long(0, 2 << 62);
     args.set_word(8, id);
     args.set_word(24, id);
     args.set_word(28, id);
+    Ok(())
 }
 
 /// Bytes of a `kfd_event_data`, and where its id is.
