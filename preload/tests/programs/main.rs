@@ -1,0 +1,11 @@
+//! The collector in real programs: the library preloaded, what it wrote read back.
+//!
+//! Needs a C compiler and a tmpfs; without them each test says so and passes.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
+
+mod calls;
+mod marks;
+mod place;
+mod raw_hsa;
+mod ring;

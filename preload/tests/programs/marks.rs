@@ -1,0 +1,255 @@
+//! ROC-TX, threads, forks, signal handlers, the control file.
+
+use crate::place::{Place, library, out};
+use crate::ring::Ring;
+use roctop_ring::layout::counter;
+use roctop_ring::record::Body;
+use roctop_ring::session;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+#[test]
+fn without_a_session_nothing_happens() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    let mut command = place.traced(&program);
+    let result = command
+        .env_remove("ROCTOP_SESSION")
+        .args(["default", "mark", "levels", "threads"])
+        .output()
+        .unwrap();
+    assert!(result.status.success());
+    assert!(place.rings().is_empty());
+}
+
+#[test]
+fn a_program_that_uses_no_gpu_leaves_no_file() {
+    let Some(place) = Place::new() else { return };
+    let result = place
+        .traced(Path::new("/bin/sh"))
+        .args(["-c", "echo $((1 + 1)); cat /dev/null"])
+        .output()
+        .unwrap();
+    assert_eq!(out(&result), "2\n");
+    assert!(place.rings().is_empty());
+}
+
+#[test]
+fn marks_and_ranges_are_recorded_with_their_levels() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    let result = place
+        .traced(&program)
+        .args(["default", "mark", "levels", "start", "long", "deep"])
+        .output()
+        .unwrap();
+    assert_eq!(out(&result), "0 1 1 0 -1\n");
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    assert_eq!(ring.marks(), ["a mark".to_owned(), "x".repeat(999)]);
+    let ranges = ring.ranges();
+    let found: Vec<_> = ranges
+        .iter()
+        .map(|(_, m)| (ring.text(m), m.level, m.range_id))
+        .collect();
+    assert_eq!(found[0], ("inner".into(), 1, 0));
+    assert_eq!(found[1], ("outer".into(), 0, 0));
+    assert_eq!(found[2], ("started".into(), 0, 1));
+    // Deeper than the stack keeps: counted, never guessed.
+    assert_eq!(found.len() - 3, 24);
+    assert_eq!(ring.counter(counter::RANGES_LOST), 16);
+    assert!(ranges.iter().all(|(_, m)| m.start <= m.end && m.correlation != 0));
+    assert_eq!(ring.open.ranges.len(), 1);
+    assert_eq!(ring.open.ranges[0].text, b"left open");
+    assert_eq!((ring.counter(counter::STATE), ring.lost), (3, 0));
+    assert!(ring.calibrations >= 2);
+}
+
+#[test]
+fn a_library_opened_by_name_is_this_one_when_a_link_says_so() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    let links = place.dir.join("links");
+    std::fs::create_dir(&links).unwrap();
+    for name in ["libroctx64.so.4", "librocprofiler-sdk-roctx.so.1"] {
+        symlink(library(), links.join(name)).unwrap();
+        let mut command = place.traced(&program);
+        let result = command
+            .env("LD_LIBRARY_PATH", &links)
+            .args([name, "levels"])
+            .output()
+            .unwrap();
+        assert_eq!(out(&result), "0 1 1 0 -1\n");
+    }
+    let rings = place.rings();
+    assert_eq!(rings.len(), 2);
+    assert!(rings.iter().all(|ring| ring.ranges().len() == 2));
+}
+
+#[test]
+fn every_thread_has_its_ring_and_ended_threads_give_theirs_back() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    assert!(
+        place
+            .traced(&program)
+            .env("ROCTOP_RING_SLOTS", "131072")
+            .args(["default", "threads"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let rings = place.rings();
+    assert!(rings.len() <= 2, "36 threads, 12 at a time, need 19 rings at most");
+    assert!(rings.iter().all(|ring| ring.pid == rings[0].pid && ring.lost == 0));
+    let mut by_thread = BTreeMap::new();
+    for (tid, _) in rings.iter().flat_map(Ring::ranges) {
+        *by_thread.entry(tid).or_insert(0) += 1;
+    }
+    assert_eq!(by_thread.len(), 36);
+    assert!(by_thread.values().all(|count| *count == 1000));
+    for (_, account) in rings.iter().flat_map(|ring| &ring.accounts) {
+        assert_eq!(account.seen + account.lost, account.written);
+    }
+    let correlations: BTreeSet<u64> = rings
+        .iter()
+        .flat_map(Ring::ranges)
+        .map(|(_, m)| m.correlation)
+        .collect();
+    assert_eq!(correlations.len(), 36_000);
+}
+
+#[test]
+fn a_forked_child_and_an_exec_have_files_of_their_own() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    assert!(
+        place
+            .traced(&program)
+            .args(["default", "mark", "fork", "mark", "exec"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let rings = place.rings();
+    assert_eq!(rings.len(), 3);
+    assert!(rings.iter().all(|ring| ring.ordinal == 0));
+    let child = rings
+        .iter()
+        .find(|ring| rings.iter().any(|other| ring.ppid == other.pid))
+        .expect("a child");
+    assert_eq!(child.marks(), ["in the child"]);
+    assert_eq!(child.open.ranges.len(), 1);
+    let mut others: Vec<usize> = rings
+        .iter()
+        .filter(|ring| ring.pid != child.pid)
+        .map(|ring| ring.marks().len())
+        .collect();
+    others.sort_unstable();
+    assert_eq!(others, [1, 2], "before exec and after it");
+}
+
+#[test]
+fn a_signal_handler_in_the_middle_of_a_record_costs_at_most_counted_records() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    let mut command = place.traced(&program);
+    let result = command
+        .env("ROCTOP_RING_SLOTS", "131072")
+        .args(["default", "signals"])
+        .output()
+        .unwrap();
+    let handled: u64 = out(&result).trim().parse().unwrap();
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    assert_eq!(ring.lost, 0);
+    let (marks, ranges) = (ring.marks().len() as u64, ring.ranges().len() as u64);
+    let written: u64 = ring.accounts.iter().map(|(_, account)| account.written).sum();
+    assert_eq!(written, marks + ranges + 1);
+    assert!(
+        marks <= handled && handled - marks <= ring.reentrant,
+        "{handled} {marks} {}",
+        ring.reentrant
+    );
+    assert!(ranges <= 20_000 && 20_000 - ranges <= ring.reentrant);
+    assert!(
+        ring.ranges()
+            .iter()
+            .all(|(_, m)| ring.text(m) == "interrupted" && m.start <= m.end)
+    );
+}
+
+#[test]
+fn a_pause_by_the_program_leaves_the_ranges_around_it_whole() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    assert!(
+        place
+            .traced(&program)
+            .args(["default", "pause", "mark"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    assert_eq!(ring.marks(), ["a mark"]);
+    let ranges: Vec<_> = ring.ranges().iter().map(|(_, m)| ring.text(m)).collect();
+    assert_eq!(ranges, ["around"]);
+    let switches = ring
+        .records
+        .iter()
+        .filter(|(_, _, body)| matches!(body, Body::Switch(s) if s.by == 2));
+    assert_eq!(switches.count(), 2);
+}
+
+#[test]
+fn the_control_file_says_what_is_written() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    let mut words = vec![0u8; session::CONTROL_BYTES];
+    words[session::control::WANTED * 8] = session::wanted::MARKER as u8;
+    std::fs::write(place.session().join(session::CONTROL), &words).unwrap();
+    assert!(
+        place
+            .traced(&program)
+            .args(["default", "mark", "levels"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    words[session::control::RECORDING * 8] = 1;
+    std::fs::write(place.session().join(session::CONTROL), &words).unwrap();
+    assert!(
+        place
+            .traced(&program)
+            .args(["default", "mark", "levels"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let rings = place.rings();
+    let mut found: Vec<_> = rings
+        .iter()
+        .map(|ring| (ring.marks().len(), ring.ranges().len()))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, [(0, 0), (1, 2)]);
+}
+
+#[test]
+fn what_was_open_at_an_abort_is_there() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    let result = place
+        .traced(&program)
+        .args(["default", "mark", "abort"])
+        .output()
+        .unwrap();
+    assert!(
+        result.status.code().is_none(),
+        "ended by a signal, as without the collector"
+    );
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    assert_eq!(ring.marks(), ["a mark"]);
+    assert_eq!(ring.open.ranges.len(), 1);
+    assert_eq!(ring.counter(counter::STATE), 1);
+}

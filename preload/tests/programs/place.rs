@@ -1,0 +1,97 @@
+//! Where a test runs: a folder on tmpfs with session, programs and links, and the library under test.
+
+use crate::ring::Ring;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A folder on tmpfs that goes with the test: session, programs, links.
+pub(crate) struct Place {
+    pub(crate) dir: PathBuf,
+}
+
+impl Place {
+    /// None when this machine lacks what the tests need.
+    pub(crate) fn new() -> Option<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let dir = PathBuf::from(format!("/dev/shm/roctop-test-{}-{number}", std::process::id()));
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&dir);
+        let compiler = Command::new("cc").arg("--version").output();
+        if made.is_err() || compiler.is_err() {
+            eprintln!("skipped: needs /dev/shm and a C compiler");
+            let _ = std::fs::remove_dir(&dir);
+            return None;
+        }
+        std::fs::create_dir(dir.join("session")).unwrap();
+        Some(Self { dir })
+    }
+
+    pub(crate) fn session(&self) -> PathBuf {
+        self.dir.join("session")
+    }
+
+    /// Compiles `tests/c/NAME.c`.
+    pub(crate) fn compile(&self, name: &str, result: &str, arguments: &[&str]) -> PathBuf {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/c")
+            .join(format!("{name}.c"));
+        let result = self.dir.join(result);
+        let status = Command::new("cc")
+            .args(["-O1", "-o"])
+            .arg(&result)
+            .arg(source)
+            .args(arguments)
+            .status()
+            .unwrap();
+        assert!(status.success(), "{name} does not compile");
+        result
+    }
+
+    /// The program with the collector preloaded.
+    pub(crate) fn traced(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env("LD_PRELOAD", library())
+            .env("ROCTOP_SESSION", self.session())
+            .env("ROCTOP_RING_SLOTS", "16384");
+        command
+    }
+
+    /// All ring files of the session, in the order of their names.
+    pub(crate) fn rings(&self) -> Vec<Ring> {
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(self.session())
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect();
+        paths.retain(|path| path.extension().is_some_and(|end| end == "ring"));
+        paths.sort();
+        paths.iter().map(|path| Ring::read(path)).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// The collector as cargo built it for these tests.
+pub(crate) fn library() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let deps = own.parent().unwrap();
+    let found = [
+        deps.join("libroctop_preload.so"),
+        deps.parent().unwrap().join("libroctop_preload.so"),
+    ];
+    found
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("the collector's library beside the test")
+}
+
+/// What a program printed.
+pub(crate) fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

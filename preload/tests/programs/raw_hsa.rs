@@ -1,0 +1,114 @@
+//! Programs that use HSA without HIP, on the real run-time and the emulated GPU: every dispatch and copy of the truth log
+//! is recorded once, with its times, and the program reads from its own signals what it would read alone.
+//!
+//! Needs libhsa-runtime64 with its headers and the emulated GPU's library (`cargo build -p emulated-gpu`).
+
+use crate::place::{Place, library, out};
+use roctop_ring::record::{Body, flag};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// A microsecond: what a time may differ from the log.
+const NEAR: u64 = 1000;
+
+fn emulated_gpu() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    own.ancestors()
+        .skip(1)
+        .take(2)
+        .map(|dir| dir.join("libemulated_gpu.so"))
+        .find(|path| path.exists())
+}
+
+/// Runs the program's `mode` and compares what was recorded with the truth log.
+fn agrees_with_the_log(mode: &str) {
+    let Some(place) = Place::new() else { return };
+    let (Some(gpu), true) = (
+        emulated_gpu(),
+        std::path::Path::new("/usr/include/hsa/hsa_ext_amd.h").exists(),
+    ) else {
+        eprintln!("skipped: needs HSA's headers and the emulated GPU");
+        return;
+    };
+    let program = place.compile("raw_hsa", "raw_hsa", &["-w", "-lhsa-runtime64"]);
+    let log = place.dir.join("truth.csv");
+    let preload = format!("{} {}", gpu.display(), library().display());
+    let mut command = place.traced(&program);
+    let command = command
+        .env("LD_PRELOAD", preload)
+        .env("HSA_TOOLS_LIB", library())
+        .env("EMULATED_GPU_LOG", &log);
+    let result = command.arg(mode).output().unwrap();
+    assert_eq!(
+        out(&result),
+        "wrong times 0\n",
+        "{}",
+        String::from_utf8_lossy(&result.stderr)
+    );
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    assert_eq!(ring.lost, 0);
+
+    let text = std::fs::read_to_string(log).unwrap();
+    let mut lines = text.lines();
+    let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let rows: Vec<HashMap<&str, &str>> = lines
+        .map(|line| columns.iter().copied().zip(line.split(',')).collect())
+        .collect();
+    let number = |row: &HashMap<&str, &str>, column: &str| row[column].parse::<u64>().unwrap();
+    let logged = |kind: &str, size: &str| {
+        let rows = rows
+            .iter()
+            .filter(|row| row["kind"].starts_with(kind) && row["queue"] != "0");
+        let mut spans: Vec<_> = rows
+            .map(|row| (number(row, size), number(row, "begin_ns"), number(row, "end_ns")))
+            .collect();
+        spans.sort_unstable();
+        spans
+    };
+    let mut dispatches = Vec::new();
+    let mut copies = Vec::new();
+    for (_, _, body) in &ring.records {
+        match body {
+            Body::Dispatch(d) => dispatches.push((u64::from(d.grid_x), d.begin, d.end)),
+            Body::Copy(c) => copies.push((c.bytes, c.begin, c.end)),
+            _ => {}
+        }
+    }
+    assert!(ring.flags.iter().all(|flags| flags & flag::UNTIMED == 0));
+    for (mut found, wanted, what) in [
+        (dispatches, logged("dispatch", "grid_x"), "dispatches"),
+        (copies, logged("sdma", "bytes"), "copies"),
+    ] {
+        found.sort_unstable();
+        assert_eq!(found.len(), wanted.len(), "{what}");
+        for (found, wanted) in found.iter().zip(&wanted) {
+            let is_near = found.1.abs_diff(wanted.1) < NEAR && found.2.abs_diff(wanted.2) < NEAR;
+            assert!(found.0 == wanted.0 && is_near, "{what}: {found:?} {wanted:?}");
+        }
+    }
+}
+
+#[test]
+fn signals_of_the_program_are_read_in_place() {
+    agrees_with_the_log("in-place");
+}
+
+#[test]
+fn a_signal_that_counts_many_dispatches_still_counts() {
+    agrees_with_the_log("counting");
+}
+
+#[test]
+fn more_dispatches_than_the_queue_holds_all_have_times() {
+    agrees_with_the_log("none");
+}
+
+#[test]
+fn copies_keep_their_times_for_the_program_too() {
+    agrees_with_the_log("copies");
+}
+
+#[test]
+fn the_run_time_may_be_started_again() {
+    agrees_with_the_log("again");
+}
