@@ -45,6 +45,23 @@ fn graphs_events_managed_and_mapped_memory_work_on_every_release() {
 }
 
 #[test]
+fn copies_by_kernels_alone_and_queues_of_threads_work_on_every_release() {
+    for release in releases() {
+        for variable in ["HSA_ENABLE_SDMA", "AMD_DIRECT_DISPATCH", "HSA_ENABLE_INTERRUPT"] {
+            for name in ["features", "memcpy_storm"] {
+                let Some(program) = release.program(name) else { continue };
+                let place = scratch(&format!("{variable}-{name}-{}", release.0));
+                let mut command = release.command(&program);
+                command.env(variable, "0").env("EMULATED_GPU_LOG", place.join("log"));
+                succeed(command, &place);
+                let rows = truth::read(&place.join("log"));
+                assert!(variable != "HSA_ENABLE_SDMA" || rows.iter().all(|row| row.kind == "dispatch"));
+            }
+        }
+    }
+}
+
+#[test]
 fn other_kinds_of_gpu_copy_as_well() {
     for target in ["gfx90a", "gfx1030"] {
         let Some(program) = INSTALLED.compile("features", target) else {
