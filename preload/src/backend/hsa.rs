@@ -118,7 +118,7 @@ unsafe extern "C" fn shut_down() -> Status {
     if state::is_on(word::HSA) {
         wall((), || {
             let _errno = Errno::keep();
-            harvest::now();
+            harvest::take_now();
             proxy::discard(hsa);
         });
     }

@@ -211,6 +211,9 @@ fn record_enter(frame: &mut Frame, function: &Function) {
             Place::None => 0,
             place => process::get().map_or(0, |process| process.stream(fetch(frame, place), call.thread.tid())),
         });
+        if function.effect == Effect::Wait {
+            hsa::harvest::wait_begins();
+        }
         frame.call.write(call);
         frame.traced = if function.stack_words == 0 {
             TRACED
@@ -250,7 +253,7 @@ extern "C" fn exit(frame: &mut Frame) {
         let status = (function.returns == Returns::Status).then_some(frame.result as i32);
         collector::api_exit(call, status, frame.argument);
         if function.effect == Effect::Wait {
-            hsa::harvest::now();
+            hsa::harvest::wait_ends();
         } else if function.effect != Effect::None && status == Some(0) {
             take_part(function.effect, frame, call.thread.tid());
         }

@@ -51,14 +51,14 @@ pub(crate) fn end(queue: &'static Queue) -> bool {
 
 /// The program learned that work is done: so do we, when nobody else is at it.
 #[inline]
-pub(crate) fn now() {
+fn now() {
     if state::is_on(word::HSA) && is_busy() {
         take_now();
     }
 }
 
 #[inline(never)]
-fn take_now() {
+pub(crate) fn take_now() {
     if let (Some(hsa), Ok(all)) = (hsa(), QUEUES.try_lock()) {
         pass(hsa, &all);
     }
@@ -83,6 +83,22 @@ pub(crate) fn before_exit() {
 static BUSY: AtomicU64 = AtomicU64::new(0);
 /// 1 while the thread takes a long nap.
 static IDLE: AtomicU64 = AtomicU64::new(0);
+
+/// Threads of the program in a call that waits for the GPU.
+static WAITING: AtomicU64 = AtomicU64::new(0);
+
+/// A thread begins to wait: it needs no processor, so the harvest may be more eager.
+#[inline]
+pub(crate) fn wait_begins() {
+    WAITING.fetch_add(1, Ordering::Relaxed);
+}
+
+/// It waits no more; what it waited for is taken.
+#[inline]
+pub(crate) fn wait_ends() {
+    WAITING.fetch_sub(1, Ordering::Relaxed);
+    now();
+}
 
 /// Work begins.
 #[inline]
@@ -332,7 +348,9 @@ fn run() {
             }
             None => 0,
         };
-        nap = if done > 0 || is_busy() {
+        nap = if is_busy() && WAITING.load(Ordering::Relaxed) != 0 {
+            SHORTEST_NAP / 5
+        } else if done > 0 || is_busy() {
             // The faster work completes, the less of it may wait here when the process is killed.
             (SHORTEST_NAP * MANY / (MANY + done as u32)).max(SHORTEST_NAP / 5)
         } else {
