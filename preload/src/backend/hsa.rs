@@ -2,7 +2,7 @@
 //!
 //! The run-time hands its tables to `OnLoad`, because `HSA_TOOLS_LIB` names this library (5.2) or because it exports
 //! `HSA_AMD_TOOL_PRIORITY` (5.3 and later). Entries are patched in place; the originals are kept and called exactly once.
-//! [`queue`] and [`packet`] time dispatches by signals of our own, [`copy`] times copies on their own signals,
+//! [`interception`], [`queue`] and [`packet`] time dispatches by signals of our own, [`copy`] times copies on their own signals,
 //! [`harvest`] turns both into records, [`signal`] knows the program's signals that are being watched, [`index`] joins a
 //! packet to the call that made it.
 //!
@@ -14,10 +14,12 @@ pub mod agent;
 pub mod copy;
 pub mod harvest;
 pub mod index;
+pub mod interception;
 pub mod packet;
 pub mod proxy;
 pub mod queue;
 pub mod signal;
+pub mod slots;
 pub mod symbol;
 
 use crate::guard::{Errno, wall};
@@ -157,7 +159,7 @@ fn install(root: &Root) -> Option<()> {
     hsa.agents.discover(hsa, process);
     index::patch(core);
     signal::patch(core);
-    queue::patch(core);
+    interception::patch(core);
     symbol::patch(core);
     hook(
         core,

@@ -192,7 +192,7 @@ fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
         let mut spans = [[0u64; 2]; BATCH];
         let mut count = 0;
         for (span, sequence) in spans.iter_mut().zip(tail..head) {
-            let Some(found) = queue.side(sequence).and_then(|side| side.watch.look()) else {
+            let Some(found) = queue.slots.side(sequence).and_then(|side| side.watch.look()) else {
                 break;
             };
             *span = found;
@@ -214,7 +214,7 @@ fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
 
 #[expect(unsafe_code, reason = "reads a record that the handler published")]
 fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) {
-    let Some(side) = queue.side(sequence) else { return };
+    let Some(side) = queue.slots.side(sequence) else { return };
     // SAFETY: the head was read with acquire; the handler does not touch the slot before the tail moves.
     let mut record = unsafe { *side.record.get() };
     side.watch.free();

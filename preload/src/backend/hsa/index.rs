@@ -64,8 +64,8 @@ fn note(handle: *const HsaQueue, first: u64, count: u64) {
 fn note_in(queue: &Queue, first: u64, count: u64) {
     let Some(thread) = thread::current() else { return };
     let who = u64::from(thread.tid()) | u64::from(thread.stream.get()) << 32;
-    for index in first..first.saturating_add(count.min(queue.launches())) {
-        queue.note(index, thread.current.get(), who);
+    for index in first..first.saturating_add(count.min(queue.slots.launches())) {
+        queue.slots.note(index, thread.current.get(), who);
     }
 }
 

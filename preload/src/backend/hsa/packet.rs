@@ -7,8 +7,9 @@
 #![expect(unsafe_code, reason = "the run-time's handler signature")]
 
 use super::harvest;
-use super::queue::{Queue, Side};
+use super::queue::Queue;
 use super::signal::{self, Kind};
+use super::slots::Side;
 use crate::guard::wall;
 use crate::state::{self, word};
 use crate::{clock, collector, control, process};
@@ -99,7 +100,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
 }
 
 fn describe(queue: &Queue, packet: &Packet, index: u64, id: u64, now: u64) -> Dispatch {
-    let [correlation, who] = queue.noted(index);
+    let [correlation, who] = queue.slots.noted(index);
     let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (packet.grid, packet.workgroup);
     Dispatch {
         begin: 0,
@@ -128,8 +129,8 @@ fn describe(queue: &Queue, packet: &Packet, index: u64, id: u64, now: u64) -> Di
 fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Packet>) {
     let sequence = queue.head.load(Ordering::Relaxed);
     // Acquire: pairs with the harvester's release of the tail; it has done with the slot.
-    let is_full = sequence.wrapping_sub(queue.tail.load(Ordering::Acquire)) >= queue.slots();
-    let Some(side) = queue.side(sequence).filter(|_| !is_full) else {
+    let is_full = sequence.wrapping_sub(queue.tail.load(Ordering::Acquire)) >= queue.slots.len();
+    let Some(side) = queue.slots.side(sequence).filter(|_| !is_full) else {
         untimed(queue, record);
         out.push(*packet);
         return;
@@ -155,7 +156,7 @@ fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet)
     if own != 0 && side.watch.in_place(own, Kind::Dispatch) {
         return None;
     }
-    packet.completion = queue.arm(sequence);
+    packet.completion = queue.slots.arm(sequence);
     side.watch.own(packet.completion, Kind::Own);
     (own != 0).then(|| Packet {
         header: packet::BARRIER_AND | packet::BARRIER | packet.header & packet::RELEASE,

@@ -1,63 +1,25 @@
-//! Intercepted queues: their creation and end, their signals, what they have in flight.
+//! An intercepted queue: what it has in flight, how much room the hardware has, and the table by handle.
 
-#![expect(
-    unsafe_code,
-    reason = "hooks with the run-time's signatures, memory of the run-time's pools"
-)]
+#![expect(unsafe_code, reason = "queues reached through their handles")]
 
-use super::agent::{self, Agent};
-use super::signal::Watch;
-use super::{Hsa, harvest, hook, hsa, packet};
-use crate::guard::{Errno, wall};
-use crate::process::{self, Process};
-use crate::state::{self, word};
-use crate::{clock, thread};
+use super::agent::Agent;
+use super::slots::Slots;
+use crate::clock;
+use crate::guard::Errno;
+use crate::process::Process;
 use core::cell::UnsafeCell;
-use hsa_sys::abi::{
-    Agent as AgentHandle, Packet, QUEUE_COOPERATIVE, Queue as HsaQueue, SIGNAL_USER, SUCCESS, Signal, Status, info,
-};
-use hsa_sys::table::{QueueCallback, QueueCreate, Table, core_entry};
-use roctop_ring::layout::{counter, queue as place};
-use roctop_ring::record::{Dispatch, Domain, Queue as Fact, status};
+use hsa_sys::abi::{Packet, Queue as HsaQueue};
+use roctop_ring::layout::queue as place;
+use roctop_ring::record::{Dispatch, Domain, Queue as Fact};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
-use std::ffi::c_void;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicI64;
 use std::time::{Duration, Instant};
-
-/// What a packet's maker noted: correlation id, and thread | stream << 32.
-struct Launch([AtomicU64; 2]);
-
-/// A dispatch in flight.
-pub(crate) struct Side {
-    pub(crate) watch: Watch,
-    pub(crate) record: UnsafeCell<Dispatch>,
-    /// Index of its packet in the hardware's queue.
-    pub(crate) position: AtomicU64,
-}
-
-// SAFETY: the handler writes a record before it publishes the slot, under the queue's lock; the harvester reads it
-// after, under its own lock, and gives the slot back by the tail.
-unsafe impl Sync for Side {}
-
-/// The memory of a queue: used again by a later one, never given back.
-#[derive(Clone, Copy)]
-struct Memory {
-    agent: AgentHandle,
-    signals: *mut Signal,
-    sides: &'static [Side],
-    launches: &'static [Launch],
-}
-
-// SAFETY: the signals are plain memory of the run-time's pool, reached through atomics alone once a queue has them.
-unsafe impl Send for Memory {}
 
 /// A queue whose dispatches are timed.
 pub(crate) struct Queue {
     pub(crate) id: u32,
     pub(crate) agent: Agent,
-    memory: Memory,
+    pub(crate) slots: Slots,
     /// Slots ever taken.
     pub(crate) head: AtomicU64,
     /// Slots ever harvested.
@@ -71,7 +33,7 @@ pub(crate) struct Queue {
     size: u64,
     /// What the handler hands to the hardware; only under the queue's own lock.
     pub(crate) out: UnsafeCell<Vec<Packet>>,
-    words: Option<Words<'static>>,
+    pub(crate) words: Option<Words<'static>>,
 }
 
 // SAFETY: `out` is used by the handler alone, which the run-time calls under the queue's lock.
@@ -80,52 +42,21 @@ unsafe impl Sync for Queue {}
 unsafe impl Send for Queue {}
 
 impl Queue {
-    /// Dispatches that can be in flight.
-    #[inline]
-    pub(crate) fn slots(&self) -> u64 {
-        self.memory.sides.len() as u64
-    }
-
-    /// Notes that can be kept.
-    pub(crate) fn launches(&self) -> u64 {
-        self.memory.launches.len() as u64
-    }
-
-    /// The side slot of a sequence number.
-    #[inline]
-    pub(crate) fn side(&self, sequence: u64) -> Option<&'static Side> {
-        self.memory.sides.get(sequence as usize & (self.memory.sides.len() - 1))
-    }
-
-    /// Makes the own signal of a slot ready and gives its handle.
-    #[inline]
-    pub(crate) fn arm(&self, sequence: u64) -> u64 {
-        let index = sequence as usize & (self.memory.sides.len() - 1);
-        // SAFETY: there are as many signals as sides; the slot is free, so the processor has done with it.
-        let signal = unsafe { &*self.memory.signals.add(index) };
-        signal.start.store(0, Ordering::Relaxed);
-        signal.end.store(0, Ordering::Relaxed);
-        signal.value.store(1, Ordering::Release);
-        std::ptr::from_ref(signal) as u64
-    }
-
-    /// Notes which call reserved a packet.
-    #[inline]
-    pub(crate) fn note(&self, index: u64, correlation: u64, who: u64) {
-        let at = index as usize & (self.memory.launches.len() - 1);
-        if let Some(Launch([first, second])) = self.memory.launches.get(at) {
-            second.store(who, Ordering::Relaxed);
-            first.store(correlation, Ordering::Release);
+    /// A queue of `size` packets; `words` is its place in the file.
+    pub(crate) fn new(id: u32, agent: Agent, slots: Slots, size: u64, words: Option<Words<'static>>) -> Self {
+        Self {
+            id,
+            agent,
+            slots,
+            head: AtomicU64::new(0),
+            tail: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            handed: AtomicU64::new(0),
+            room: AtomicU64::new(capacity(size)),
+            size,
+            out: UnsafeCell::new(Vec::with_capacity(64)),
+            words,
         }
-    }
-
-    /// Takes the note of a packet: correlation id, thread | stream << 32.
-    #[inline]
-    pub(crate) fn noted(&self, index: u64) -> [u64; 2] {
-        let at = index as usize & (self.memory.launches.len() - 1);
-        self.memory.launches.get(at).map_or([0, 0], |Launch([first, second])| {
-            [first.swap(0, Ordering::AcqRel), second.swap(0, Ordering::Relaxed)]
-        })
     }
 
     /// A dispatch goes to the hardware: shown as in flight.
@@ -179,7 +110,7 @@ impl Queue {
         let mut since = Instant::now();
         loop {
             let tail = self.tail.load(Ordering::Acquire);
-            if let Some(last) = tail.checked_sub(1).and_then(|sequence| self.side(sequence)) {
+            if let Some(last) = tail.checked_sub(1).and_then(|sequence| self.slots.side(sequence)) {
                 // All packets up to that of a completed dispatch have left the hardware's queue.
                 let room = last.position.load(Ordering::Acquire) + 1 + capacity(self.size);
                 self.room.store(room, Ordering::Relaxed);
@@ -194,7 +125,7 @@ impl Queue {
             if tail != seen {
                 (seen, since) = (tail, Instant::now());
             }
-            let oldest_is_done = self.side(tail).is_some_and(|side| side.watch.look().is_some());
+            let oldest_is_done = self.slots.side(tail).is_some_and(|side| side.watch.look().is_some());
             if oldest_is_done && since.elapsed() > HARVESTER_IS_GONE {
                 return;
             }
@@ -202,7 +133,7 @@ impl Queue {
         }
     }
 
-    fn tell(&self, process: &Process, handle: *const HsaQueue, event: u32) {
+    pub(crate) fn tell(&self, process: &Process, handle: *const HsaQueue, event: u32) {
         // SAFETY: the queue exists: it was just created, or its destruction has not begun.
         let queue = unsafe { &*handle };
         let fact = Fact {
@@ -256,9 +187,6 @@ const PLACES: usize = 1024;
 /// Queues by handle.
 static QUEUES: [[AtomicU64; 2]; PLACES] = [const { [const { AtomicU64::new(0) }; 2] }; PLACES];
 const GONE: u64 = 1;
-/// Numbers given to queues.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
-static SPARE: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
 
 fn start(handle: u64) -> usize {
     ((handle >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
@@ -282,7 +210,7 @@ pub(crate) fn find(handle: u64) -> Option<&'static Queue> {
     None
 }
 
-fn enter(handle: u64, queue: &'static Queue) {
+pub(crate) fn enter(handle: u64, queue: &'static Queue) {
     for step in 0..PLACES {
         let Some([key, value]) = QUEUES.get(start(handle).wrapping_add(step) % PLACES) else {
             return;
@@ -300,7 +228,7 @@ fn enter(handle: u64, queue: &'static Queue) {
     }
 }
 
-fn leave(handle: u64) {
+pub(crate) fn leave(handle: u64) {
     for step in 0..PLACES {
         let Some([key, value]) = QUEUES.get(start(handle).wrapping_add(step) % PLACES) else {
             return;
@@ -315,236 +243,4 @@ fn leave(handle: u64) {
             _ => {}
         }
     }
-}
-
-pub(crate) fn patch(table: Table) {
-    hook(table, core_entry::QUEUE_CREATE, create as QueueCreate as *mut c_void);
-    hook(
-        table,
-        core_entry::QUEUE_DESTROY,
-        destroy as unsafe extern "C" fn(*mut HsaQueue) -> Status as *mut c_void,
-    );
-}
-
-unsafe extern "C" fn create(
-    agent: AgentHandle,
-    size: u32,
-    queue_type: u32,
-    callback: QueueCallback,
-    data: *mut c_void,
-    private: u32,
-    group: u32,
-    out: *mut *mut HsaQueue,
-) -> Status {
-    let Some(hsa) = hsa() else { return 0x1000 };
-    let made = wall(None, || {
-        let _errno = Errno::keep();
-        thread::current()?;
-        thread::aside(|| {
-            let gpu = wanted(hsa, agent, queue_type)?;
-            // SAFETY: the caller's own arguments; the signature is that of the plain function.
-            let status =
-                unsafe { (hsa.amd.intercept_create)(agent, size, queue_type, callback, data, private, group, out) };
-            if status != SUCCESS {
-                return None;
-            }
-            // SAFETY: the call succeeded, so the queue was written.
-            intercept(hsa, gpu, unsafe { *out });
-            Some(status)
-        })
-    });
-    // SAFETY: the caller's own arguments.
-    made.unwrap_or_else(|| unsafe {
-        (hsa.core.queue_create)(agent, size, queue_type, callback, data, private, group, out)
-    })
-}
-
-/// Is this a queue to intercept?
-fn wanted(hsa: &'static Hsa, handle: AgentHandle, queue_type: u32) -> Option<Agent> {
-    if !state::is_on(word::HSA) {
-        return None;
-    }
-    let process = process::get()?;
-    hsa.agents.discover(hsa, process);
-    let agent = hsa.agents.by_handle(handle).filter(|agent| agent.kind == agent::GPU)?;
-    if queue_type == QUEUE_COOPERATIVE && hsa.layout.shares_cooperative_queue() {
-        process.say(
-            status::UNAVAILABLE,
-            u64::from(agent.index),
-            "cooperative launches: this run-time's shared queue cannot be intercepted, their kernels have no times",
-        );
-        return None;
-    }
-    Some(*agent)
-}
-
-fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()> {
-    let process = process::get()?;
-    // SAFETY: the run-time just made it.
-    let size = unsafe { (*handle).size } as usize;
-    let id = NUMBER.fetch_add(1, Ordering::Relaxed) as u32 + 1;
-    let Some(memory) = memory(hsa, agent, size) else {
-        process.say(
-            status::UNAVAILABLE,
-            u64::from(id),
-            "a queue is not timed: no memory for its signals",
-        );
-        return None;
-    };
-    let queue: &'static Queue = Box::leak(Box::new(Queue {
-        id,
-        agent,
-        memory,
-        head: AtomicU64::new(0),
-        tail: AtomicU64::new(0),
-        written: AtomicU64::new(0),
-        handed: AtomicU64::new(0),
-        room: AtomicU64::new(capacity(size as u64)),
-        size: size as u64,
-        out: UnsafeCell::new(Vec::with_capacity(64)),
-        words: claim_words(process, id),
-    }));
-    if queue.words.is_none() {
-        process.count(counter::QUEUES_FULL, 1);
-    }
-    enter(handle as u64, queue);
-    // SAFETY: the queue is intercepted; the bit only makes the processor write times.
-    unsafe { (hsa.amd.set_profiler_enabled)(handle, 1) };
-    let context = std::ptr::from_ref(queue).cast_mut().cast();
-    // SAFETY: the queue was made by `intercept_create`; the context lives for ever.
-    if unsafe { (hsa.amd.intercept_register)(handle, packet::handler, context) } != SUCCESS {
-        leave(handle as u64);
-        process.say(
-            status::UNAVAILABLE,
-            u64::from(id),
-            "a queue is not timed: the run-time refused the handler",
-        );
-        return None;
-    }
-    queue.tell(process, handle, 1);
-    harvest::begin(queue);
-    Some(())
-}
-
-/// A place in the file's table of queues.
-fn claim_words(process: &'static Process, id: u32) -> Option<Words<'static>> {
-    let file = process.main()?;
-    (0..place::QUEUES).find_map(|index| {
-        let words = file.queue(index)?;
-        let free = words
-            .first()?
-            .compare_exchange(0, u64::from(id), Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok();
-        if free {
-            for word in words.get(1..)? {
-                word.store(0, Ordering::Relaxed);
-            }
-        }
-        free.then_some(words)
-    })
-}
-
-/// Signals and sides for a queue of `size` packets.
-fn memory(hsa: &Hsa, agent: Agent, size: usize) -> Option<Memory> {
-    let slots = 2 * size.next_power_of_two().max(64);
-    let mut spare = SPARE.lock().ok()?;
-    if let Some(at) = spare
-        .iter()
-        .position(|memory| memory.agent == agent.handle && memory.sides.len() == slots)
-    {
-        return Some(spare.swap_remove(at));
-    }
-    drop(spare);
-    let signals = allocate(hsa, slots)?;
-    let sides: Vec<Side> = (0..slots)
-        .map(|_| Side {
-            watch: Watch::new(),
-            record: UnsafeCell::default(),
-            position: AtomicU64::new(0),
-        })
-        .collect();
-    let launches: Vec<Launch> = (0..slots).map(|_| Launch([const { AtomicU64::new(0) }; 2])).collect();
-    Some(Memory {
-        agent: agent.handle,
-        signals,
-        sides: sides.leak(),
-        launches: launches.leak(),
-    })
-}
-
-/// Memory that the host and all GPUs see at once, formatted as signals.
-fn allocate(hsa: &Hsa, count: usize) -> Option<*mut Signal> {
-    let host = hsa.agents.all().iter().find(|agent| agent.kind == agent::CPU)?;
-    let pool = agent::pools(hsa, host.handle)
-        .into_iter()
-        .find(|pool| pool.flags & info::POOL_FINE != 0)?;
-    let mut address = std::ptr::null_mut();
-    // SAFETY: the pool is the run-time's; `address` has room for the answer.
-    if unsafe { (hsa.amd.pool_allocate)(pool.handle, count * size_of::<Signal>(), 0, &raw mut address) } != SUCCESS {
-        return None;
-    }
-    let gpus: Vec<AgentHandle> = hsa
-        .agents
-        .all()
-        .iter()
-        .filter(|agent| agent.kind == agent::GPU)
-        .map(|agent| agent.handle)
-        .collect();
-    // SAFETY: the memory was just allocated; the list has as many handles as it says.
-    if unsafe { (hsa.amd.allow_access)(gpus.len() as u32, gpus.as_ptr(), std::ptr::null(), address) } != SUCCESS {
-        return None;
-    }
-    let signals = address.cast::<Signal>();
-    for index in 0..count {
-        let signal = Signal {
-            kind: SIGNAL_USER,
-            value: AtomicI64::new(0),
-            mailbox: 0,
-            event: 0,
-            reserved0: 0,
-            start: AtomicU64::new(0),
-            end: AtomicU64::new(0),
-            reserved1: [0; 2],
-        };
-        // SAFETY: inside the allocation, which is aligned to a page.
-        unsafe { signals.add(index).write(signal) };
-    }
-    Some(signals)
-}
-
-unsafe extern "C" fn destroy(handle: *mut HsaQueue) -> Status {
-    let Some(hsa) = hsa() else { return 0x1000 };
-    let queue = if state::is_on(word::HSA) {
-        find(handle as u64)
-    } else {
-        None
-    };
-    let mut is_empty = false;
-    if let Some(queue) = queue {
-        is_empty = wall(false, || {
-            let _errno = Errno::keep();
-            let drained = harvest::end(queue);
-            leave(handle as u64);
-            if let Some(process) = process::get() {
-                queue.tell(process, handle, 2);
-            }
-            drained
-        });
-    }
-    // SAFETY: the caller's own argument.
-    let status = unsafe { (hsa.core.queue_destroy)(handle) };
-    if let Some(queue) = queue {
-        wall((), || {
-            if let Some(words) = queue.words {
-                for word in words {
-                    word.store(0, Ordering::Relaxed);
-                }
-            }
-            // The processor may still write to signals of dispatches that did not complete.
-            if is_empty && let Ok(mut spare) = SPARE.lock() {
-                spare.push(queue.memory);
-            }
-        });
-    }
-    status
 }

@@ -1,0 +1,180 @@
+//! Creation and end of queues: those of GPUs are made as intercepted ones.
+
+#![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
+
+use super::agent::{self, Agent};
+use super::queue::{Queue, enter, find, leave};
+use super::slots::Slots;
+use super::{Hsa, harvest, hook, hsa, packet};
+use crate::guard::{Errno, wall};
+use crate::process::{self, Process};
+use crate::state::{self, word};
+use crate::thread;
+use hsa_sys::abi::{Agent as AgentHandle, QUEUE_COOPERATIVE, Queue as HsaQueue, SUCCESS, Status};
+use hsa_sys::table::{QueueCallback, QueueCreate, Table, core_entry};
+use roctop_ring::layout::{counter, queue as place};
+use roctop_ring::record::status;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use roctop_ring::writer::Words;
+use std::ffi::c_void;
+
+/// Numbers given to queues.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn patch(table: Table) {
+    hook(table, core_entry::QUEUE_CREATE, create as QueueCreate as *mut c_void);
+    hook(
+        table,
+        core_entry::QUEUE_DESTROY,
+        destroy as unsafe extern "C" fn(*mut HsaQueue) -> Status as *mut c_void,
+    );
+}
+
+unsafe extern "C" fn create(
+    agent: AgentHandle,
+    size: u32,
+    queue_type: u32,
+    callback: QueueCallback,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    out: *mut *mut HsaQueue,
+) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let made = wall(None, || {
+        let _errno = Errno::keep();
+        thread::current()?;
+        thread::aside(|| {
+            let gpu = wanted(hsa, agent, queue_type)?;
+            // SAFETY: the caller's own arguments; the signature is that of the plain function.
+            let status =
+                unsafe { (hsa.amd.intercept_create)(agent, size, queue_type, callback, data, private, group, out) };
+            if status != SUCCESS {
+                return None;
+            }
+            // SAFETY: the call succeeded, so the queue was written.
+            intercept(hsa, gpu, unsafe { *out });
+            Some(status)
+        })
+    });
+    // SAFETY: the caller's own arguments.
+    made.unwrap_or_else(|| unsafe {
+        (hsa.core.queue_create)(agent, size, queue_type, callback, data, private, group, out)
+    })
+}
+
+/// Is this a queue to intercept?
+fn wanted(hsa: &'static Hsa, handle: AgentHandle, queue_type: u32) -> Option<Agent> {
+    if !state::is_on(word::HSA) {
+        return None;
+    }
+    let process = process::get()?;
+    hsa.agents.discover(hsa, process);
+    let agent = hsa.agents.by_handle(handle).filter(|agent| agent.kind == agent::GPU)?;
+    if queue_type == QUEUE_COOPERATIVE && hsa.layout.shares_cooperative_queue() {
+        process.say(
+            status::UNAVAILABLE,
+            u64::from(agent.index),
+            "cooperative launches: this run-time's shared queue cannot be intercepted, their kernels have no times",
+        );
+        return None;
+    }
+    Some(*agent)
+}
+
+fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()> {
+    let process = process::get()?;
+    // SAFETY: the run-time just made it.
+    let size = unsafe { (*handle).size } as usize;
+    let id = NUMBER.fetch_add(1, Ordering::Relaxed) as u32 + 1;
+    let Some(slots) = Slots::get(hsa, agent, size) else {
+        process.say(
+            status::UNAVAILABLE,
+            u64::from(id),
+            "a queue is not timed: no memory for its signals",
+        );
+        return None;
+    };
+    let queue: &'static Queue = Box::leak(Box::new(Queue::new(
+        id,
+        agent,
+        slots,
+        size as u64,
+        claim_words(process, id),
+    )));
+    if queue.words.is_none() {
+        process.count(counter::QUEUES_FULL, 1);
+    }
+    enter(handle as u64, queue);
+    // SAFETY: the queue is intercepted; the bit only makes the processor write times.
+    unsafe { (hsa.amd.set_profiler_enabled)(handle, 1) };
+    let context = std::ptr::from_ref(queue).cast_mut().cast();
+    // SAFETY: the queue was made by `intercept_create`; the context lives for ever.
+    if unsafe { (hsa.amd.intercept_register)(handle, packet::handler, context) } != SUCCESS {
+        leave(handle as u64);
+        process.say(
+            status::UNAVAILABLE,
+            u64::from(id),
+            "a queue is not timed: the run-time refused the handler",
+        );
+        return None;
+    }
+    queue.tell(process, handle, 1);
+    harvest::begin(queue);
+    Some(())
+}
+
+/// A place in the file's table of queues.
+fn claim_words(process: &'static Process, id: u32) -> Option<Words<'static>> {
+    let file = process.main()?;
+    (0..place::QUEUES).find_map(|index| {
+        let words = file.queue(index)?;
+        let free = words
+            .first()?
+            .compare_exchange(0, u64::from(id), Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok();
+        if free {
+            for word in words.get(1..)? {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
+        free.then_some(words)
+    })
+}
+
+unsafe extern "C" fn destroy(handle: *mut HsaQueue) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let queue = if state::is_on(word::HSA) {
+        find(handle as u64)
+    } else {
+        None
+    };
+    let mut is_empty = false;
+    if let Some(queue) = queue {
+        is_empty = wall(false, || {
+            let _errno = Errno::keep();
+            let drained = harvest::end(queue);
+            leave(handle as u64);
+            if let Some(process) = process::get() {
+                queue.tell(process, handle, 2);
+            }
+            drained
+        });
+    }
+    // SAFETY: the caller's own argument.
+    let status = unsafe { (hsa.core.queue_destroy)(handle) };
+    if let Some(queue) = queue {
+        wall((), || {
+            if let Some(words) = queue.words {
+                for word in words {
+                    word.store(0, Ordering::Relaxed);
+                }
+            }
+            // The processor may still write to signals of dispatches that did not complete.
+            if is_empty {
+                queue.slots.give_back();
+            }
+        });
+    }
+    status
+}
