@@ -471,7 +471,11 @@ impl Store {
         self.slice(key, slice);
     }
 
+    /// The clock goes on; it stands once all processes have ended, so that the last moments stay on screen.
     fn tick(&mut self, now: Nanos) {
+        if self.ended().is_some() {
+            return;
+        }
         self.now = self.now.max(now);
         if self.samples.back().is_none_or(|last| now >= last.0 + 250_000_000) {
             self.samples.push_back((now, self.totals.records()));
@@ -660,7 +664,7 @@ impl Store {
     fn assign_letters(&mut self) {
         let total = |id: KernelId| self.tables.kernels.get(id.0 as usize).map_or(0, |row| row.stat.total);
         let mut greatest: Vec<KernelId> = (0..self.tables.kernels.len() as u32).map(KernelId).collect();
-        greatest.retain(|&id| total(id) > 0);
+        greatest.retain(|&id| total(id) > 0 && !self.names.is_internal(id));
         greatest.sort_by_key(|&id| std::cmp::Reverse(total(id)));
         let mut letters = (*self.letters).clone();
         for (rank, &id) in greatest.iter().take(LETTERS).enumerate() {

@@ -33,6 +33,7 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
 }
 
 fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
+    ui.toast = None;
     if let Some(popup) = ui.popup {
         return in_popup(ui, latest, popup, key);
     }

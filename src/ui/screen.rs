@@ -139,9 +139,12 @@ impl Screen {
         if bytes.is_empty() {
             return Ok(());
         }
-        let framed = [b"\x1b[?2026h".as_slice(), &bytes, b"\x1b[?2026l"].concat();
-        self.written += framed.len() as u64;
-        self.tty.write_all(&framed)
+        // Terminals that know it show a large frame at once.
+        if bytes.len() > 64 {
+            bytes = [b"\x1b[?2026h".as_slice(), &bytes, b"\x1b[?2026l"].concat();
+        }
+        self.written += bytes.len() as u64;
+        self.tty.write_all(&bytes)
     }
 
     /// The next input, waited for at most so many milliseconds. An error means that the terminal is gone.
@@ -247,13 +250,16 @@ fn encode(shown: &Buffer, next: &Buffer, ascii: bool, out: &mut Vec<u8>) {
         at = Some((x + crate::format::width(symbol).max(1) as u16, y));
     }
     if painted && (pen.fg, pen.bg, pen.modifier) != (Color::Reset, Color::Reset, Modifier::empty()) {
-        out.extend_from_slice(b"\x1b[0m");
+        out.extend_from_slice(b"\x1b[m");
     }
 }
 
 /// Changes the pen to a cell's style.
 fn style(pen: &mut Cell, cell: &Cell, out: &mut Vec<u8>) {
-    if pen.modifier == cell.modifier && pen.fg == cell.fg && pen.bg == cell.bg {
+    // What is blank has no colour of letters.
+    let shows = Modifier::UNDERLINED | Modifier::REVERSED;
+    let is_blank = cell.symbol() == " " && !pen.modifier.union(cell.modifier).intersects(shows);
+    if pen.bg == cell.bg && (is_blank || (pen.modifier == cell.modifier && pen.fg == cell.fg)) {
         return;
     }
     let mut codes = String::new();
@@ -263,12 +269,21 @@ fn style(pen: &mut Cell, cell: &Cell, out: &mut Vec<u8>) {
         }
         codes.push_str(code);
     };
-    // A modifier can only be taken away by taking all away.
-    let taken = pen.modifier.difference(cell.modifier);
     let (mut fg, mut bg, mut modifier) = (pen.fg, pen.bg, pen.modifier);
-    if !taken.is_empty() {
-        add(&mut codes, "0");
+    if (cell.fg, cell.bg) == (Color::Reset, Color::Reset) && cell.modifier.is_empty() {
+        add(&mut codes, "");
         (fg, bg, modifier) = (Color::Reset, Color::Reset, Modifier::empty());
+    }
+    let taken = modifier.difference(cell.modifier);
+    let weights = Modifier::BOLD | Modifier::DIM;
+    if taken.intersects(weights) {
+        add(&mut codes, "22");
+        modifier.remove(weights);
+    }
+    for (flag, code) in [(Modifier::UNDERLINED, "24"), (Modifier::REVERSED, "27")] {
+        if taken.contains(flag) {
+            add(&mut codes, code);
+        }
     }
     let given = cell.modifier.difference(modifier);
     for (flag, code) in [
@@ -358,7 +373,7 @@ mod tests {
             "c",
             Style::default().fg(Color::Indexed(9)).add_modifier(Modifier::BOLD),
         );
-        assert_eq!(bytes(&shown, &next, false), "\x1b[2;4Hab\x1b[1C\x1b[1;91mc\x1b[0m");
+        assert_eq!(bytes(&shown, &next, false), "\x1b[2;4Hab\x1b[1C\x1b[1;91mc\x1b[m");
         next.set_string(0, 0, "µ→", Style::default().bg(Color::Rgb(1, 2, 3)));
         assert!(bytes(&shown, &next, true).starts_with("\x1b[1;1H\x1b[48;2;1;2;3mu>"));
     }

@@ -125,8 +125,9 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
         ];
     }
     let mut lines = Vec::new();
-    if snap.values.processes.is_empty() {
+    if snap.values.processes.iter().all(|row| row.process.pid == 0) {
         lines.push(match snap.mode {
+            Mode::Live if snap.ended.is_some() => "no collector came up: the program did not use HIP or HSA".into(),
             Mode::Live => "no collector has come up yet: the program has not used HIP or HSA".into(),
             Mode::Replay => "the recording has no process".into(),
         });

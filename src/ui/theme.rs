@@ -128,8 +128,6 @@ struct Look {
 #[serde(deny_unknown_fields)]
 struct Kernels {
     colors: Vec<String>,
-    /// Colour of letters upon a kernel's colour.
-    ink: String,
 }
 
 /// A theme at one depth.
@@ -139,7 +137,6 @@ pub struct Theme {
     pub name: String,
     styles: Vec<Style>,
     kernels: Vec<Color>,
-    ink: Color,
     /// Whether slices have a background colour; else letters fill them.
     pub is_coloured: bool,
 }
@@ -187,13 +184,11 @@ impl Theme {
         }
         let kernels: Result<Vec<_>, _> = file.kernels.colors.iter().map(|name| color(name)).collect();
         let kernels: Vec<Color> = kernels?.into_iter().flatten().collect();
-        let ink = color(&file.kernels.ink)?.unwrap_or(Color::Reset);
         let is_coloured = !kernels.is_empty();
         Ok(Self {
             name: file.name,
             styles,
             kernels,
-            ink,
             is_coloured,
         })
     }
@@ -213,10 +208,10 @@ impl Theme {
         }
     }
 
-    /// Letters upon a colour.
+    /// Letters upon a colour: reversed, so that the letters have the terminal's own background.
     pub fn filled(&self, number: usize) -> Style {
         match self.hue(number) {
-            Some(color) => Style::default().fg(self.ink).bg(color),
+            Some(color) => Style::default().fg(color).add_modifier(Modifier::REVERSED),
             None => Style::default().add_modifier(Modifier::REVERSED),
         }
     }
@@ -230,7 +225,7 @@ impl Theme {
     /// A role's colour as a background with letters upon it.
     pub fn filled_role(&self, role: Role) -> Style {
         match self.style(role).fg {
-            Some(color) if self.is_coloured => Style::default().fg(self.ink).bg(color),
+            Some(color) if self.is_coloured => Style::default().fg(color).add_modifier(Modifier::REVERSED),
             _ => Style::default().add_modifier(Modifier::REVERSED),
         }
     }
@@ -290,13 +285,7 @@ mod tests {
                 assert!(file.roles.contains_key(*role), "{name} does not say {role}");
             }
         }
-        assert!(
-            Theme::parse(
-                "name='x'\n[roles]\nnonsense={}\n[kernels]\ncolors=[]\nink='black'",
-                Depth::C16
-            )
-            .is_err()
-        );
+        assert!(Theme::parse("name='x'\n[roles]\nnonsense={}\n[kernels]\ncolors=[]", Depth::C16).is_err());
     }
 
     #[test]

@@ -5,6 +5,8 @@ use crate::model::Snapshot;
 
 /// The finest zoom, ns per column.
 const FINEST: u64 = 10;
+/// A live window does not turn over more often: nobody could read it, and a slow line could not carry it.
+const TURN: u64 = 400_000_000;
 
 /// The window on time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub struct Time {
 impl Default for Time {
     fn default() -> Self {
         Self {
-            width: 2_000_000,
+            width: 20_000_000,
             follows: true,
             fits: false,
             from: 0,
@@ -40,7 +42,8 @@ impl Time {
         }
     }
 
-    /// When the window begins. A live window turns over by a quarter page, so that most frames change few cells.
+    /// When the window begins. A live window turns over by three quarters of a page, so that most frames change few cells; a
+    /// short one shows the last page before a moment that comes a few times a second.
     pub fn from(&self, snap: &Snapshot, columns: usize) -> Nanos {
         let width = self.width(snap, columns);
         if self.fits {
@@ -50,10 +53,14 @@ impl Time {
             return self.from;
         }
         let page = width.saturating_mul(columns.max(1) as u64);
-        let quarter = (page / 4).max(1);
-        let head = (snap.elapsed() / quarter)
-            .saturating_mul(quarter)
-            .saturating_add(quarter);
+        let part = (page / 4 * 3).max(1);
+        let head = if part >= TURN {
+            (snap.elapsed() / part).saturating_mul(part).saturating_add(part)
+        } else if snap.is_running() {
+            snap.elapsed() / TURN * TURN
+        } else {
+            snap.elapsed()
+        };
         snap.origin.saturating_add(head.saturating_sub(page))
     }
 
@@ -190,7 +197,7 @@ mod tests {
         let snap = snap(10_000_000_000);
         let mut time = Time::default();
         for _ in 0..30 {
-            assert!(time.from(&snap, 100) <= snap.now && time.to(&snap, 100) >= snap.now);
+            assert!(time.from(&snap, 100) <= snap.now && time.to(&snap, 100).saturating_add(TURN) >= snap.now);
             time.zoom(&snap, 100, false, None);
         }
         let mut time = Time {

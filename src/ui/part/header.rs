@@ -77,6 +77,7 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
 fn pids(snap: &Snapshot) -> String {
     match &snap.values.processes[..] {
         [] => String::new(),
+        [only] if only.process.pid == 0 => String::new(),
         [only] => format!("pid {}", only.process.pid),
         [first, rest @ ..] => format!("pid {} +{}", first.process.pid, rest.len()),
     }

@@ -134,7 +134,8 @@ pub(crate) fn open_work(snap: &Snapshot) -> Vec<OpenWork> {
 }
 
 /// Draws the axis: ticks at round times, each with its label.
-pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, snap: &Snapshot, stretch: Stretch) {
+pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stretch: Stretch) {
+    let snap = scene.snap;
     let step = nice(stretch.width.saturating_mul(18));
     let decimals = 9usize.saturating_sub(step.ilog10() as usize);
     let mut tick = stretch
@@ -152,6 +153,14 @@ pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, snap: &Snapshot, stretch
         let x = area.x + stretch.column(at, area.width);
         canvas.say(x, area.y, &text, area.right().saturating_sub(x), Role::Muted);
         tick = tick.saturating_add(step);
+    }
+    // Where the selected slice begins.
+    if let Some((_, begin)) = scene.ui.slice
+        && begin >= stretch.from
+        && begin < stretch.to(area.width)
+    {
+        let x = area.x + stretch.column(begin, area.width);
+        canvas.say(x, area.y, "▼", 1, Role::Accent);
     }
 }
 
@@ -286,8 +295,13 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, key: 
     if !is_agent {
         // A column in which one slice ends and the next begins shows the end of the first.
         let mut ended = u16::MAX;
-        for slice in slices.iter().flatten() {
+        let is_selected = |slice: &&Slice| scene.ui.slice == Some((key, slice.span.begin));
+        for slice in slices.iter().flatten().filter(|slice| !is_selected(slice)) {
             ended = wide(canvas, area, scene, (key, slice), stretch, ended);
+        }
+        // The selected one is above all others.
+        for slice in slices.iter().flatten().filter(is_selected) {
+            wide(canvas, area, scene, (key, slice), stretch, u16::MAX);
         }
     }
     for open in open_work(snap).iter().filter(|open| open.key == key && open.begin < to) {
@@ -380,7 +394,11 @@ fn wide(
         canvas.say(x, y, &"░".repeat(cells as usize), cells, Role::Idle);
         return last;
     }
-    let look = look(canvas, scene.snap, key, slice.what);
+    let mut look = look(canvas, scene.snap, key, slice.what);
+    if is_selected {
+        look.filled = canvas.style(Role::Selected);
+        look.line = look.filled;
+    }
     let mut text = look.text.clone();
     if let LaneKey::Copies(_) = key {
         text = format!("{text} {}", format::bytes(slice.value));
@@ -391,15 +409,15 @@ fn wide(
     if matches!(key, LaneKey::Markers(..) | LaneKey::Ranges(_)) {
         let head = if cut { "─" } else { "├" };
         let tail = if ends { "┤" } else { "─" };
-        let name = if room > 4 {
-            format!(" {} ", format::fit(&text, (room - 4).min(format::width(&text))))
+        let name = if room >= 9 || room >= format::width(&text) + 4 {
+            format!(" {} ", format::elide(&text, room - 4))
         } else {
             String::new()
         };
         let rule = "─".repeat(room.saturating_sub(2 + format::width(&name)));
         canvas.put(x, y, &format!("{head}{name}{rule}{tail}"), cells, look.line);
     } else {
-        let inner = if ends { room - 1 } else { room };
+        let inner = if ends && room > 1 { room - 1 } else { room };
         let name = if room >= 7 {
             format!("{} {text}", look.letter)
         } else {
@@ -411,7 +429,7 @@ fn wide(
             format::fit(&name, inner)
         };
         canvas.put(x, y, &name, inner as u16, look.filled);
-        if ends {
+        if inner < room {
             canvas.put(x + inner as u16, y, "▌", 1, look.line);
         }
     }

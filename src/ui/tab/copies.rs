@@ -304,7 +304,7 @@ fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &Copy
     let rows = inner.height;
     for row in 0..rows {
         // The lowest row is the last one; each shows its part of the height in eighths.
-        let low = most * u64::from(rows - 1 - row) / u64::from(rows);
+        let low = (most / u64::from(rows)).saturating_mul(u64::from(rows - 1 - row));
         let part = (most / u64::from(rows)).max(1);
         let line: String = values
             .iter()

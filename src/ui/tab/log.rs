@@ -118,9 +118,13 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     }
 }
 
-/// Work that is open now, oldest first: what hangs, if anything.
+/// Work that is open for less is nothing to be told of.
+const LONG: u64 = 200_000_000;
+
+/// Work that is open for long, oldest first: what hangs, if anything.
 pub(crate) fn open_now(snap: &Snapshot) -> Vec<String> {
     let mut open = lanes::open_work(snap);
+    open.retain(|work| snap.now.saturating_sub(work.begin) > LONG);
     open.sort_by_key(|work| work.begin);
     let label = |work: &lanes::OpenWork| lanes::label(snap, work.key).trim().to_string();
     open.iter()

@@ -63,7 +63,7 @@ pub(crate) fn panel(
     let label = super::label_columns(size);
     let (head, body) = top(area, 1);
     let (_, axis) = left(head, label);
-    lanes::axis(canvas, axis, scene.snap, stretch);
+    lanes::axis(canvas, axis, scene, stretch);
     let rows = body.height as usize;
     let at = scene
         .ui
@@ -189,7 +189,10 @@ fn what(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> String {
     match key {
         LaneKey::Stream(..) | LaneKey::Queue(..) => {
             let id = KernelId(slice.what);
-            let letter = scene.snap.letter(id).unwrap_or('~');
+            let letter = scene
+                .snap
+                .letter(id)
+                .unwrap_or(if names.is_internal(id) { '~' } else { '*' });
             let form = if scene.ui.names == NameForm::Short {
                 NameForm::Full
             } else {
