@@ -7,6 +7,7 @@ use crate::launch::{NotStarted, Program};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::recording::{Recording, Replay};
 use crate::run::{Job, headless, pass_on, tell};
+use crate::session::sessions;
 use crate::{doctor, screen, summary as tables, topology};
 use anyhow::{Result, bail};
 use roctop_ring::session::ENV_DEMO;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 /// `roctop APP`: live on a terminal, else headless with a summary.
 pub fn run(options: &cli::Run) -> Result<u8> {
     if options.words.is_empty() {
-        bail!("name a program to watch, or see 'roctop --help'; 'roctop demo' shows the screen without one");
+        return overview();
     }
     let job = Job {
         ring_slots: options.ring.ring,
@@ -30,6 +31,65 @@ pub fn run(options: &cli::Run) -> Result<u8> {
         !options.no_ui && std::io::stdout().is_terminal(),
         &options.look,
     )
+}
+
+/// `roctop` alone: what is here to be watched.
+fn overview() -> Result<u8> {
+    let mut out = std::io::stdout().lock();
+    let nodes = topology::read(Path::new("/"));
+    let gpus: Vec<_> = nodes.iter().filter(|node| node.is_gpu()).collect();
+    if gpus.is_empty() {
+        writeln!(out, "no GPU in the driver's topology")?;
+    }
+    for (number, gpu) in gpus.iter().enumerate() {
+        let memory = gpu.memory as f64 / f64::from(1 << 30);
+        writeln!(out, "GPU{number}  {}  {}  {memory:.1} GiB", gpu.name(), gpu.model)?;
+    }
+    let found = sessions();
+    if found.is_empty() {
+        writeln!(
+            out,
+            "no running session; 'roctop ./app' starts one, 'roctop demo' shows the screen, 'roctop --help' the rest"
+        )?;
+    }
+    for session in found {
+        let name = session
+            .path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        writeln!(out, "session {name}: roctop attach {name}")?;
+        for (pid, command) in session.processes {
+            writeln!(out, "  {pid}  {command}")?;
+        }
+    }
+    Ok(0)
+}
+
+/// `roctop attach`: the screen on a session that runs already.
+pub fn attach(options: &cli::Attach) -> Result<u8> {
+    let mut found = sessions();
+    if let Some(which) = &options.which {
+        found.retain(|session| {
+            let is_named = session
+                .path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy() == *which);
+            is_named || session.processes.iter().any(|(pid, _)| pid.to_string() == *which)
+        });
+    }
+    match (&found[..], &options.which) {
+        ([one], _) => screen::attach(&one.path, &options.look).map(|()| 0),
+        ([], Some(which)) => {
+            bail!("there is no session {which}, and no program with that process id in one; 'roctop' lists them")
+        }
+        ([], None) => bail!("no session is running; 'roctop ./app' starts one"),
+        (many, _) => bail!(
+            "{} sessions are running; name one of those that 'roctop' lists",
+            many.len()
+        ),
+    }
 }
 
 /// `roctop demo`: the built-in workload.

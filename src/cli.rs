@@ -16,6 +16,7 @@ use std::path::PathBuf;
 )]
 #[command(after_help = "Examples:
   roctop ./app -n 100                    watch a program
+  roctop                                 GPUs and running sessions
   roctop demo                            see the screen without ROCm and without a GPU
   roctop record -o run -- ./app          record without a screen (also under mpirun and srun)
   roctop open run                        look at a recording
@@ -41,6 +42,8 @@ pub enum Action {
     Demo(Demo),
     /// Run a program without a screen and write a recording.
     Record(Record),
+    /// Watch a program that another roctop started.
+    Attach(Attach),
     /// Look at recordings.
     Open(Open),
     /// Write a recording's records to files that other tools read.
@@ -133,6 +136,17 @@ pub struct Demo {
     /// No screen: print a summary on standard error when it ends.
     #[arg(long)]
     pub no_ui: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub look: Look,
+}
+
+/// Options of watching a running session.
+#[derive(Debug, Args)]
+pub struct Attach {
+    /// The session's name, or the process id of a program in it; may be left out when there is only one.
+    #[arg(value_name = "SESSION or PID")]
+    pub which: Option<String>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub look: Look,

@@ -42,6 +42,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Some(Action::Run(options)) => action::run(&options),
         Some(Action::Demo(options)) => action::demo(&options),
         Some(Action::Record(options)) => action::record(options),
+        Some(Action::Attach(options)) => action::attach(&options),
         Some(Action::Open(options)) => action::open(&options),
         Some(Action::Export(options)) => action::export(&options),
         Some(Action::Summary(options)) => action::summary(&options),

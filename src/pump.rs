@@ -11,7 +11,6 @@ use crate::recording::Recorder;
 use crate::session::{Live, boottime};
 use anyhow::{Result, anyhow};
 use roctop_ring::reader::Progress;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,13 +58,13 @@ impl PumpSender {
 }
 
 impl Pump {
-    /// Starts to read the session at `path` into `store` and, when there is one, `recorder`.
-    pub fn start(path: &Path, store: Option<Arc<Mutex<Store>>>, recorder: Option<Recorder>) -> Result<Self> {
+    /// Starts to read a session into `store` and, when there is one, `recorder`.
+    pub fn start(live: Live, store: Option<Arc<Mutex<Store>>>, recorder: Option<Recorder>) -> Result<Self> {
         let (sender, messages) = channel();
         let (batches, received) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let emptying = Emptying {
-            live: Live::new(path),
+            live,
             batches,
             waiting: waiting.clone(),
         };

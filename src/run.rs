@@ -6,7 +6,7 @@ use crate::launch::{self, Program};
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::pump::Pump;
 use crate::recording::Recorder;
-use crate::session::SessionDir;
+use crate::session::{Live, SessionDir};
 use crate::{summary, supervise, topology};
 use anyhow::{Context, Result};
 use roctop_ring::session::ENV_RING;
@@ -74,7 +74,7 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
         };
         Arc::new(Mutex::new(Store::new(options)))
     });
-    let pump = Pump::start(session.path(), store.clone(), recorder)?;
+    let pump = Pump::start(Live::new(session.path()), store.clone(), recorder)?;
     let sender = pump.sender();
     let mut pid = 0;
     let ended = supervise::run_to_end(launch::command(program, &variables), |started| pid = started, |_| ());

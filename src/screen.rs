@@ -8,6 +8,7 @@ use crate::model::{Mode, Options, Store};
 use crate::pump::{Pump, PumpSender};
 use crate::recording::Recording;
 use crate::run::{self, Job, Prepared, tell};
+use crate::session::Live;
 use crate::ui::screen::{Options as ScreenOptions, Screen};
 use crate::ui::theme::{Depth, Theme};
 use crate::ui::{self, Effect, Flow};
@@ -62,7 +63,7 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
         ..Options::default()
     };
     let store = Arc::new(Mutex::new(Store::new(options)));
-    let pump = Pump::start(session.path(), Some(store.clone()), recorder)?;
+    let pump = Pump::start(Live::new(session.path()), Some(store.clone()), recorder)?;
     let shared = Shared::default();
     let reading = read_output(terminal.master.try_clone()?, shared.clone(), pump.sender());
     let waiting = wait_for_end(command, shared.clone(), pump.sender());
@@ -95,6 +96,32 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     shown.context("the terminal failed")?;
     let exit = lock(&shared).exit.take();
     exit.unwrap_or(Ok(Exit::Unknown)).map_err(|error| anyhow!(error))
+}
+
+/// Shows a session that another roctop runs. Its program and its rings are left alone.
+pub fn attach(session: &Path, look: &Look) -> Result<()> {
+    let tty = open_terminal()?;
+    let screen_look = appearance(look)?;
+    let store = Arc::new(Mutex::new(Store::new(Options {
+        mode: Mode::Live,
+        ..Options::default()
+    })));
+    let pump = Pump::start(Live::late(session), Some(store.clone()), None)?;
+    let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
+    let shown = ui::run::run_with(screen, screen_look.filter, &store, &mut |effect| match effect {
+        Effect::Export { name, bytes } => write_export(&name, &bytes),
+        Effect::Quit | Effect::Detach => Flow::Stop,
+        Effect::Suspend => suspend(),
+        Effect::StopApp | Effect::Interrupt | Effect::Signal(_) => {
+            Flow::Say("attached: the program belongs to the roctop that started it".into())
+        }
+        Effect::Idle if !session.exists() => Flow::Stop,
+        _ => Flow::Go,
+    });
+    // The session may have gone with its roctop: that is an end like any other.
+    let read = pump.stop();
+    shown.context("the terminal failed")?;
+    if session.exists() { read } else { Ok(()) }
 }
 
 /// Shows recordings.

@@ -46,6 +46,7 @@ impl SessionDir {
 
     fn create_under(base: &Path, uid: u32) -> io::Result<Self> {
         private_dir(base, uid)?;
+        remove_stale(base);
         let own = std::process::id();
         for attempt in 0..100u32 {
             let name = if attempt == 0 {
@@ -65,6 +66,8 @@ impl SessionDir {
                 .mode(0o600)
                 .open(path.join(CONTROL))?;
             control.set_len(CONTROL_BYTES as u64)?;
+            // Held while this roctop lives: that is how others know.
+            control.lock_shared()?;
             let made = Self { path, control };
             made.set(control::RECORDING, 1)?;
             made.set(control::WANTED, u64::MAX)?;
@@ -103,6 +106,80 @@ impl SessionDir {
     }
 }
 
+/// A session that is there, as found from outside.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Processes in it: id and command line.
+    pub processes: Vec<(u32, String)>,
+}
+
+/// Sessions left behind by a roctop that was killed are kept for a look afterwards, so many and so long.
+const KEPT: usize = 4;
+const KEPT_FOR: Duration = Duration::from_hours(24);
+
+/// True when neither the roctop of a session lives nor any program in it.
+fn is_over(session: &Path) -> bool {
+    let is_free = |path: &Path| open_ring(path).is_ok_and(|file| file.try_lock().is_ok());
+    let Ok(entries) = std::fs::read_dir(session) else {
+        return false;
+    };
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .all(|path| is_free(&path))
+}
+
+fn remove_stale(base: &Path) {
+    let Ok(entries) = std::fs::read_dir(base) else { return };
+    let sessions = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut over: Vec<(std::time::SystemTime, PathBuf)> = sessions
+        .filter(|path| path.join(CONTROL).exists() && is_over(path))
+        .filter_map(|path| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path)))
+        .collect();
+    over.sort();
+    let excess = over.len().saturating_sub(KEPT);
+    for (number, (modified, path)) in over.iter().enumerate() {
+        if number < excess || modified.elapsed().is_ok_and(|age| age > KEPT_FOR) {
+            // Another roctop may be at the same: then it is gone already.
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
+}
+
+/// All sessions of this user that are not over.
+pub fn sessions() -> Vec<Found> {
+    let uid = rustix::process::getuid().as_raw();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let mut found = Vec::new();
+    for base in base(uid, runtime.as_deref()) {
+        let Ok(entries) = std::fs::read_dir(&base) else {
+            continue;
+        };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        for path in paths.filter(|path| path.join(CONTROL).exists() && !is_over(path)) {
+            let processes = processes_of(&path);
+            found.push(Found { path, processes });
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn processes_of(session: &Path) -> Vec<(u32, String)> {
+    let Ok(entries) = std::fs::read_dir(session) else {
+        return Vec::new();
+    };
+    let rings = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == RING));
+    let readers = rings.filter_map(|path| Reader::open(open_ring(&path).ok()?).ok());
+    let firsts = readers.filter(|reader| reader.header().ordinal == 0);
+    firsts
+        .map(|reader| (reader.header().pid, reader.header().command.clone()))
+        .collect()
+}
+
 /// Reads all rings of a session.
 pub struct Live {
     path: PathBuf,
@@ -111,6 +188,7 @@ pub struct Live {
     processes: Vec<Known>,
     slow_at: Option<Instant>,
     probe_at: Option<Instant>,
+    is_late: bool,
 }
 
 struct Known {
@@ -122,6 +200,8 @@ struct Known {
 struct Source {
     process: ProcessId,
     ordinal: u32,
+    /// What was overwritten before this reader came is not lost to it.
+    is_late: bool,
     reader: Reader<File>,
     probe: File,
 }
@@ -136,6 +216,15 @@ impl Live {
             processes: Vec::new(),
             slow_at: None,
             probe_at: None,
+            is_late: false,
+        }
+    }
+
+    /// The same for a session that runs already: what was overwritten before is not counted as lost.
+    pub fn late(path: &Path) -> Self {
+        Self {
+            is_late: true,
+            ..Self::new(path)
         }
     }
 
@@ -152,6 +241,8 @@ impl Live {
     /// Delivers everything new. `now` is CLOCK_BOOTTIME.
     pub fn poll(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
         self.discover(sink)?;
+        // Files that appear from now on are read from their beginning.
+        self.is_late = false;
         let mut progress = Progress::default();
         for process in 0..self.processes.len() {
             if !self.processes[process].ended {
@@ -271,6 +362,7 @@ impl Live {
             self.files.push(Source {
                 process,
                 ordinal,
+                is_late: self.is_late,
                 reader,
                 probe,
             });
@@ -288,6 +380,7 @@ impl Live {
             .filter(|file| file.process == process && file.ordinal > 0)
         {
             held.ordinal = file.ordinal;
+            held.is_late = std::mem::take(&mut file.is_late);
             add(&mut progress, file.reader.poll(ended, &mut held)?);
         }
         for file in self
@@ -295,7 +388,11 @@ impl Live {
             .iter_mut()
             .filter(|file| file.process == process && file.ordinal == 0)
         {
-            let mut forward = Forward { process, sink };
+            let mut forward = Forward {
+                process,
+                is_late: std::mem::take(&mut file.is_late),
+                sink,
+            };
             add(&mut progress, file.reader.poll(ended, &mut forward)?);
         }
         for (thread, slots) in held.records {
@@ -365,6 +462,7 @@ fn add(sum: &mut Progress, one: Progress) {
 
 struct Forward<'a> {
     process: ProcessId,
+    is_late: bool,
     sink: &'a mut dyn RawSink,
 }
 
@@ -382,13 +480,16 @@ impl Sink for Forward<'_> {
         self.sink.take(self.process, &Raw::Record(thread, slots));
     }
     fn lost(&mut self, thread: Thread, records: u64) {
-        self.sink.take(self.process, &Raw::Lost(thread, records));
+        if !self.is_late {
+            self.sink.take(self.process, &Raw::Lost(thread, records));
+        }
     }
 }
 
 #[derive(Default)]
 struct Held {
     ordinal: u32,
+    is_late: bool,
     records: Vec<(Thread, Vec<Slot>)>,
     lost: Vec<(Thread, u64)>,
 }
@@ -410,7 +511,9 @@ impl Sink for Held {
         self.records.push((self.thread(thread), slots.to_vec()));
     }
     fn lost(&mut self, thread: Thread, records: u64) {
-        self.lost.push((self.thread(thread), records));
+        if !self.is_late {
+            self.lost.push((self.thread(thread), records));
+        }
     }
 }
 

@@ -1,0 +1,201 @@
+//! What is exported and how it is named: domains, layout, names of kernels and agents, which rows.
+
+use crate::filter::Filter;
+use crate::item::Nanos;
+use regex::Regex;
+use roctop_ring::record::Domain;
+
+/// Which release's columns and names the files have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// rocprofiler-sdk 1.0.0 and later.
+    #[default]
+    New,
+    /// rocprofv3 of ROCm 6.2 and 6.3.
+    Seed,
+}
+
+/// How kernels are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KernelNames {
+    /// Demangled, with arguments.
+    #[default]
+    Demangled,
+    /// As the symbol is called, `.kd` included.
+    Mangled,
+    /// The bare function.
+    Truncated,
+}
+
+/// How agents are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentIndex {
+    /// `Agent 1`, by order of the nodes that may be used.
+    #[default]
+    Relative,
+    /// `Agent 1`, by the driver's node.
+    Absolute,
+    /// `GPU 0`.
+    TypeRelative,
+}
+
+/// A kind of record that can be wanted by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the domain of its name")]
+pub enum Kind {
+    HipRuntime,
+    HipCompiler,
+    HsaCore,
+    HsaAmd,
+    HsaImage,
+    HsaFinalizer,
+    Marker,
+    Kernel,
+    MemoryCopy,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::HipRuntime,
+        Self::HipCompiler,
+        Self::HsaCore,
+        Self::HsaAmd,
+        Self::HsaImage,
+        Self::HsaFinalizer,
+        Self::Marker,
+        Self::Kernel,
+        Self::MemoryCopy,
+    ];
+
+    /// The kind of an API call's domain.
+    pub const fn of(domain: Domain) -> Option<Self> {
+        Some(match domain {
+            Domain::HIP => Self::HipRuntime,
+            Domain::HIP_COMPILER => Self::HipCompiler,
+            Domain::HSA_CORE => Self::HsaCore,
+            Domain::HSA_AMD => Self::HsaAmd,
+            Domain::HSA_IMAGE => Self::HsaImage,
+            Domain::HSA_FINALIZER => Self::HsaFinalizer,
+            _ => return None,
+        })
+    }
+}
+
+/// A set of kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(u16);
+
+impl Kinds {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// All.
+    pub const ALL: Self = Self((1 << Kind::ALL.len()) - 1);
+
+    /// Whether a kind is in the set.
+    pub const fn has(self, kind: Kind) -> bool {
+        self.0 & (1 << kind as u16) != 0
+    }
+
+    /// Puts a kind in, or takes it out.
+    pub const fn set(&mut self, kind: Kind, wanted: bool) {
+        if wanted {
+            self.0 |= 1 << kind as u16;
+        } else {
+            self.0 &= !(1 << kind as u16);
+        }
+    }
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+/// Which dispatches are wanted, as `--kernel-include-regex` and its relatives say it.
+#[derive(Clone, Debug, Default)]
+pub struct KernelFilter {
+    /// Only kernels whose name matches.
+    pub include: Option<Regex>,
+    /// Not those whose name matches.
+    pub exclude: Option<Regex>,
+    /// Only these iterations of each kernel, from 1; empty for all.
+    pub iterations: Vec<(u64, u64)>,
+}
+
+/// All choices.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Which kinds of records.
+    pub kinds: Kinds,
+    /// Whose columns and names.
+    pub layout: Layout,
+    /// Names of kernels.
+    pub kernel_names: KernelNames,
+    /// A kernel is called by the innermost push/pop range around its launch.
+    pub rename: bool,
+    /// Names of agents.
+    pub agents: AgentIndex,
+    /// Tables of statistics as well.
+    pub stats: bool,
+    /// Queues, not streams, are the tracks of a trace.
+    pub by_queue: bool,
+    /// Only records that pass.
+    pub filter: Filter,
+    /// Only records that touch this stretch of time, after the beginning of the recording.
+    pub range: Option<(Nanos, Nanos)>,
+    /// Only these dispatches.
+    pub kernels: KernelFilter,
+}
+
+/// Reads `A..B`: times after the beginning, each with a unit, either may be left out.
+pub fn parse_range(text: &str) -> Result<(Nanos, Nanos), String> {
+    let wrong = || format!("'{text}' is no range of time; expected A..B as in 1.5s..2s, 200ms.. or ..3s");
+    let (from, to) = text.split_once("..").ok_or_else(wrong)?;
+    let time = |part: &str, usual: Nanos| {
+        if part.trim().is_empty() {
+            return Some(usual);
+        }
+        let part = part.trim();
+        let digits = part.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(part.len());
+        let factor = match &part[digits..] {
+            "ns" => 1.0,
+            "us" | "µs" => 1e3,
+            "ms" => 1e6,
+            "s" | "" => 1e9,
+            "min" | "m" => 60e9,
+            "h" => 3600e9,
+            _ => return None,
+        };
+        Some((part[..digits].parse::<f64>().ok()? * factor).round() as Nanos)
+    };
+    let from = time(from, 0).ok_or_else(wrong)?;
+    let to = time(to, Nanos::MAX).ok_or_else(wrong)?;
+    if from > to { Err(wrong()) } else { Ok((from, to)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_units_and_open_ends() {
+        assert_eq!(parse_range("1.5s..2s"), Ok((1_500_000_000, 2_000_000_000)));
+        assert_eq!(parse_range("200ms.."), Ok((200_000_000, Nanos::MAX)));
+        assert_eq!(parse_range("..3"), Ok((0, 3_000_000_000)));
+        for wrong in ["", "3", "2s..1s", "-1s..", "1parsec..", "a..b", "1..2..3"] {
+            assert!(parse_range(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn kinds_are_put_in_and_taken_out() {
+        let mut kinds = Kinds::NONE;
+        kinds.set(Kind::MemoryCopy, true);
+        assert!(kinds.has(Kind::MemoryCopy) && !kinds.has(Kind::Kernel));
+        kinds.set(Kind::MemoryCopy, false);
+        assert_eq!(kinds, Kinds::NONE);
+        assert!(Kind::ALL.iter().all(|kind| Kinds::ALL.has(*kind)));
+    }
+}

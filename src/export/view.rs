@@ -1,0 +1,265 @@
+//! The rows of one process with everything that the formats call by a name. All formats read this, so that they hold the
+//! same records.
+
+use super::choice::{AgentIndex, Choice, Kind, KernelFilter, KernelNames, Layout};
+use super::nesting::{self, Row, Rows};
+use super::run::Run;
+use super::subject::{CallSubject, CopySubject, DispatchSubject, MarkerSubject};
+use crate::item::{AgentId, ApiCall, Copy, Dispatch, Marker, Process, ProcessId, Span, StreamId, ThreadId};
+use crate::kernel_name;
+use crate::topology::Node;
+use roctop_ring::record::{Domain, direction};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// One process of a run, as chosen.
+pub struct View<'a> {
+    /// The whole run.
+    pub run: &'a Run,
+    /// The driver's topology.
+    pub nodes: &'a [Node],
+    /// What was chosen.
+    pub choice: &'a Choice,
+    /// The process.
+    pub process: &'a Process,
+    /// Its rows.
+    pub rows: Rows<'a>,
+}
+
+impl<'a> View<'a> {
+    /// The view of a process.
+    pub fn new(run: &'a Run, nodes: &'a [Node], choice: &'a Choice, process: &'a Process) -> Self {
+        let mut view = Self {
+            run,
+            nodes,
+            choice,
+            process,
+            rows: nesting::rows(run, process.id, choice.kinds, choice.layout == Layout::New),
+        };
+        let mut rows = std::mem::take(&mut view.rows);
+        view.choose_dispatches(&mut rows.dispatches);
+        let range = choice.range.map(|(from, to)| {
+            let first = run.first_time();
+            (first.saturating_add(from), first.saturating_add(to))
+        });
+        let within = |span: Span| range.is_none_or(|(from, to)| span.end >= from && span.begin <= to);
+        let filter = &choice.filter;
+        let subject = |row: &Row<'_, ApiCall>| filter.accepts(&CallSubject(&view, row));
+        rows.hip.retain(|row| within(row.record.span) && subject(row));
+        rows.hsa.retain(|row| within(row.record.span) && subject(row));
+        rows.markers
+            .retain(|row| within(row.record.span) && filter.accepts(&MarkerSubject(&view, row)));
+        rows.dispatches
+            .retain(|row| within(row.record.span) && filter.accepts(&DispatchSubject(&view, row)));
+        rows.copies
+            .retain(|row| within(row.record.span) && filter.accepts(&CopySubject(&view, row)));
+        view.rows = rows;
+        view
+    }
+
+    /// Keeps the dispatches that the kernel filter wants; iterations are counted by kernel in order of submission.
+    fn choose_dispatches(&self, dispatches: &mut Vec<Row<'a, Dispatch>>) {
+        let KernelFilter {
+            include,
+            exclude,
+            iterations,
+        } = &self.choice.kernels;
+        if include.is_none() && exclude.is_none() && iterations.is_empty() {
+            return;
+        }
+        let mut counts: HashMap<u32, u64> = HashMap::new();
+        let mut order: Vec<(u64, u32)> = dispatches
+            .iter()
+            .map(|row| (row.record.dispatch_id, row.record.kernel.0))
+            .collect();
+        order.sort_unstable();
+        let iteration: HashMap<u64, u64> = order
+            .into_iter()
+            .map(|(dispatch, kernel)| {
+                let count = counts.entry(kernel).or_default();
+                *count += 1;
+                (dispatch, *count)
+            })
+            .collect();
+        dispatches.retain(|row| {
+            let Some(kernel) = self.run.kernels.get(row.record.kernel.0 as usize) else {
+                return false;
+            };
+            let at = iteration.get(&row.record.dispatch_id).copied().unwrap_or(0);
+            include.as_ref().is_none_or(|regex| regex.is_match(&kernel.name))
+                && !exclude.as_ref().is_some_and(|regex| regex.is_match(&kernel.name))
+                && (iterations.is_empty() || iterations.iter().any(|(from, to)| (*from..=*to).contains(&at)))
+        });
+    }
+
+    /// True when there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        let rows = &self.rows;
+        rows.hip.is_empty()
+            && rows.hsa.is_empty()
+            && rows.markers.is_empty()
+            && rows.dispatches.is_empty()
+            && rows.copies.is_empty()
+    }
+
+    /// True for the seed's layout.
+    pub fn is_seed(&self) -> bool {
+        self.choice.layout == Layout::Seed
+    }
+
+    /// The driver's node of an agent; the first when it is not known.
+    pub fn node(&self, agent: Option<AgentId>) -> u32 {
+        let known = agent.and_then(|id| self.run.agents.get(id.0 as usize));
+        known.map_or(0, |agent| agent.node)
+    }
+
+    /// Place of a node among those that are there.
+    pub fn logical(&self, node: u32) -> usize {
+        let place = self.nodes.iter().position(|known| known.id == node);
+        place.unwrap_or(node as usize)
+    }
+
+    /// Place of a node among those of its kind, and whether it is a GPU.
+    pub fn type_index(&self, node: u32) -> (usize, bool) {
+        let gpu = self.nodes.iter().find(|known| known.id == node).map_or(node > 0, Node::is_gpu);
+        let before = self.nodes.iter().take_while(|known| known.id != node);
+        (before.filter(|known| known.is_gpu() == gpu).count(), gpu)
+    }
+
+    /// The word for an agent, as `Agent 1`.
+    pub fn agent(&self, agent: Option<AgentId>) -> String {
+        self.node_label(self.node(agent))
+    }
+
+    /// The word for a node, as `Agent 1`.
+    pub fn node_label(&self, node: u32) -> String {
+        match self.choice.agents {
+            AgentIndex::Relative => format!("Agent {}", self.logical(node)),
+            AgentIndex::Absolute => format!("Agent {node}"),
+            AgentIndex::TypeRelative => {
+                let (index, gpu) = self.type_index(node);
+                format!("{} {index}", if gpu { "GPU" } else { "CPU" })
+            }
+        }
+    }
+
+    /// Product name of a GPU, by its node.
+    pub fn product(&self, node: u32) -> String {
+        let mut agents = self.run.agents.iter().filter(|agent| agent.process == self.process.id);
+        let found = agents.find(|agent| agent.node == node);
+        found.map(|agent| agent.product.to_string()).unwrap_or_default()
+    }
+
+    /// A thread's kernel id; the process's when it is not known.
+    pub fn tid(&self, thread: Option<ThreadId>) -> u32 {
+        let known = thread.and_then(|id| self.run.threads.get(id.0 as usize));
+        known.map_or(self.process.pid, |thread| thread.tid)
+    }
+
+    /// A stream's number, 0 for the default one and for an unknown one.
+    pub fn stream(&self, stream: Option<StreamId>) -> u32 {
+        let known = stream.and_then(|id| self.run.streams.get(id.0 as usize));
+        known.map_or(0, |stream| stream.number)
+    }
+
+    /// A queue's number, from 1.
+    pub fn queue(&self, dispatch: &Dispatch) -> u32 {
+        let known = self.run.queues.get(dispatch.queue.0 as usize);
+        known.map_or(0, |queue| queue.number)
+    }
+
+    /// The kernel of a dispatch by the chosen kind of name.
+    pub fn kernel_name(&self, row: &Row<'_, Dispatch>) -> Cow<'a, str> {
+        if let Some(region) = row.region.filter(|_| self.choice.rename)
+            && let Some(text) = self.run.texts.get(region.text.0 as usize)
+        {
+            return Cow::Borrowed(text);
+        }
+        let Some(kernel) = self.run.kernels.get(row.record.kernel.0 as usize) else {
+            return Cow::Borrowed("");
+        };
+        match self.choice.kernel_names {
+            KernelNames::Demangled => Cow::Borrowed(&kernel.name),
+            KernelNames::Mangled => Cow::Owned(with_kd(&kernel.mangled)),
+            KernelNames::Truncated => Cow::Owned(kernel_name::truncate(&kernel.name)),
+        }
+    }
+
+    /// What was called.
+    pub fn function(&self, call: &ApiCall) -> &'a str {
+        let known = self.run.operations.get(call.operation.0 as usize);
+        known.map_or("", |operation| &operation.name)
+    }
+
+    /// Kind of a call.
+    pub fn kind(&self, call: &ApiCall) -> Kind {
+        let known = self.run.operations.get(call.operation.0 as usize);
+        let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
+        kind.unwrap_or(Kind::HipRuntime)
+    }
+
+    /// Domain of a call as the files call it.
+    pub fn domain(&self, call: &ApiCall) -> &'static str {
+        match (self.kind(call), self.is_seed()) {
+            (Kind::HipRuntime, true) => "HIP_RUNTIME_API",
+            (Kind::HipRuntime, false) => "HIP_RUNTIME_API_EXT",
+            (Kind::HipCompiler, true) => "HIP_COMPILER_API",
+            (Kind::HipCompiler, false) => "HIP_COMPILER_API_EXT",
+            (Kind::HsaAmd, _) => "HSA_AMD_EXT_API",
+            (Kind::HsaImage, _) => "HSA_IMAGE_EXT_API",
+            (Kind::HsaFinalizer, _) => "HSA_FINALIZE_EXT_API",
+            _ => "HSA_CORE_API",
+        }
+    }
+
+    /// A marker's text.
+    pub fn message(&self, marker: &Marker) -> &'a str {
+        self.run.texts.get(marker.text.0 as usize).map_or("", |text| text)
+    }
+
+    /// Direction of a copy as the files call it.
+    pub fn direction(&self, copy: &Copy) -> &'static str {
+        let whole = DIRECTIONS[direction_number(copy)];
+        if self.is_seed() {
+            whole.strip_prefix("MEMORY_COPY_").unwrap_or(whole)
+        } else {
+            whole
+        }
+    }
+}
+
+/// Directions of copies, by rocprofiler-sdk's operation number.
+pub const DIRECTIONS: [&str; 5] = [
+    "MEMORY_COPY_NONE",
+    "MEMORY_COPY_HOST_TO_HOST",
+    "MEMORY_COPY_HOST_TO_DEVICE",
+    "MEMORY_COPY_DEVICE_TO_HOST",
+    "MEMORY_COPY_DEVICE_TO_DEVICE",
+];
+
+/// Place of a copy's direction in [`DIRECTIONS`].
+pub const fn direction_number(copy: &Copy) -> usize {
+    match copy.direction {
+        direction::H2H => 1,
+        direction::H2D => 2,
+        direction::D2H => 3,
+        direction::D2D | direction::FILL => 4,
+        _ => 0,
+    }
+}
+
+/// A kernel's name as its symbol is called.
+pub fn with_kd(mangled: &str) -> String {
+    format!("{mangled}.kd")
+}
+
+/// The views of all processes that have anything to write.
+pub fn views<'a>(run: &'a Run, nodes: &'a [Node], choice: &'a Choice) -> Vec<View<'a>> {
+    let known = run.processes.iter().enumerate();
+    // An id that was never named is a hole in the table.
+    let known = known.filter(|(index, process)| process.id == ProcessId(*index as u32));
+    known
+        .map(|(_, process)| View::new(run, nodes, choice, process))
+        .filter(|view| !view.is_empty())
+        .collect()
+}
