@@ -516,9 +516,17 @@ impl Store {
             values,
             lanes: Arc::new(self.lanes.clone()),
             output: self.output.lines(),
+            open: self.open_now(),
             ended: self.ended(),
             letters: self.letters.clone(),
         })
+    }
+
+    fn open_now(&self) -> Vec<Arc<Open>> {
+        let rows = self.processes.iter().map(|row| &row.open);
+        rows.filter(|open| !(open.calls.is_empty() && open.ranges.is_empty() && open.dispatches.is_empty()))
+            .cloned()
+            .collect()
     }
 
     /// How the first process ended, when all have.

@@ -183,6 +183,8 @@ pub struct Snapshot {
     pub lanes: Arc<Vec<Arc<Lane>>>,
     /// What the program printed.
     pub output: Arc<[Arc<str>]>,
+    /// What is open now, or was at the end, by process; those with nothing open are left out.
+    pub open: Vec<Arc<Open>>,
     /// How the program ended, once it has.
     pub ended: Option<Exit>,
     /// Letters of the timeline, by kernel.

@@ -1,5 +1,7 @@
 //! A lane of the timeline as one row of cells, and the axis above.
 
+use std::collections::HashMap;
+
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use roctop_ring::record::direction;
@@ -8,7 +10,7 @@ use super::canvas::Canvas;
 use super::chart::{LEVELS, level};
 use super::table::Scene;
 use crate::format;
-use crate::item::{AgentKind, KernelId, Nanos, OperationId, TextId};
+use crate::item::{AgentKind, KernelId, Nanos, OperationId, QueueId, StreamId, TextId};
 use crate::model::{Bucket, Class, LaneKey, Slice, Snapshot};
 use crate::ui::subject::SliceSubject;
 use crate::ui::theme::Role;
@@ -80,55 +82,63 @@ pub(crate) fn label(snap: &Snapshot, key: LaneKey) -> String {
     }
 }
 
-/// Work that has not ended.
+/// Work of one lane that has not ended.
 pub(crate) struct OpenWork {
     pub(crate) key: LaneKey,
     pub(crate) begin: Nanos,
     pub(crate) text: String,
+    /// How much more of this lane is open, and younger.
+    pub(crate) more: usize,
 }
 
-/// All work that is open, or was when its process ended.
+/// The oldest work of each lane that is open, or was when its process ended.
 pub(crate) fn open_work(snap: &Snapshot) -> Vec<OpenWork> {
     let names = &snap.names;
-    let mut out = Vec::new();
-    for row in &snap.values.processes {
-        for call in &row.open.calls {
-            let text = names
-                .operation(call.operation)
-                .map_or_else(|| "?".into(), |name| name.operation.name.to_string());
-            let key = LaneKey::Api(call.thread, u8::from(call.parent != 0));
-            out.push(OpenWork {
+    let places = snap.values.places.iter();
+    let streams: HashMap<QueueId, StreamId> = places.filter_map(|place| Some((place.queue, place.stream?))).collect();
+    let mut out: Vec<OpenWork> = Vec::new();
+    let mut add =
+        |key: LaneKey, begin: Nanos, text: &dyn Fn() -> String| match out.iter_mut().find(|open| open.key == key) {
+            Some(open) if open.begin <= begin => open.more += 1,
+            Some(open) => (open.begin, open.text, open.more) = (begin, text(), open.more + 1),
+            None => out.push(OpenWork {
                 key,
-                begin: call.span.begin,
-                text,
-            });
+                begin,
+                text: text(),
+                more: 0,
+            }),
+        };
+    for open in &snap.open {
+        for call in &open.calls {
+            let name = names.operation(call.operation);
+            add(
+                LaneKey::Api(call.thread, u8::from(call.parent != 0)),
+                call.span.begin,
+                &|| name.map_or_else(|| "?".into(), |name| name.operation.name.to_string()),
+            );
         }
-        for dispatch in &row.open.dispatches {
-            let key = match dispatch.stream {
+        for dispatch in &open.dispatches {
+            // The stream is known once a dispatch of the same queue has ended.
+            let key = match dispatch.stream.or_else(|| streams.get(&dispatch.queue).copied()) {
                 Some(stream) => LaneKey::Stream(dispatch.agent, stream),
                 None => LaneKey::Queue(dispatch.agent, dispatch.queue),
             };
-            let text = names
-                .kernel(dispatch.kernel)
-                .map_or_else(|| "?".into(), |name| name.short.to_string());
-            let busy_until = snap.lane(key).map_or(0, |lane| lane.last);
-            out.push(OpenWork {
-                key,
-                begin: dispatch.submit.max(busy_until),
-                text,
+            let name = names.kernel(dispatch.kernel);
+            add(key, dispatch.submit, &|| {
+                name.map_or_else(|| "?".into(), |name| name.short.to_string())
             });
         }
-        for range in &row.open.ranges {
+        for range in &open.ranges {
             let key = match range.range_id {
                 0 => LaneKey::Markers(range.thread, range.level),
                 _ => LaneKey::Ranges(range.thread),
             };
-            out.push(OpenWork {
-                key,
-                begin: range.span.begin,
-                text: names.text(range.text).into(),
-            });
+            add(key, range.span.begin, &|| names.text(range.text).into());
         }
+    }
+    // What ran before it in the same lane is not covered.
+    for open in &mut out {
+        open.begin = open.begin.max(snap.lane(open.key).map_or(0, |lane| lane.last));
     }
     out
 }
@@ -263,7 +273,14 @@ fn gather(slices: &[Slice], stretch: Stretch, columns: u16) -> Vec<Bucket> {
 }
 
 /// Draws one lane in a row.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, key: LaneKey, stretch: Stretch) {
+pub(crate) fn draw(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    scene: &Scene<'_>,
+    key: LaneKey,
+    stretch: Stretch,
+    open: &[OpenWork],
+) {
     if area.width == 0 {
         return;
     }
@@ -304,7 +321,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, key: 
             wide(canvas, area, scene, (key, slice), stretch, u16::MAX);
         }
     }
-    for open in open_work(snap).iter().filter(|open| open.key == key && open.begin < to) {
+    for open in open.iter().filter(|open| open.key == key && open.begin < to) {
         let begin = stretch.column(open.begin, area.width);
         let end = (now + u16::from(snap.is_running())).clamp(begin + 1, area.width.max(begin + 1));
         let text = format::fit(&format!("▒ {}… ", open.text), (end - begin) as usize).replace(' ', "▒");

@@ -247,8 +247,8 @@ fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let inner = canvas.frame(area, "Recent", "open calls first");
     let snap = scene.snap;
     let mut lines: Vec<(String, Role)> = Vec::new();
-    for row in &snap.values.processes {
-        for call in &row.open.calls {
+    for open in &snap.open {
+        for call in &open.calls {
             let age = snap.now.saturating_sub(call.span.begin);
             let text = format!(
                 "{:<17}{}{:<34}{:>9}  open",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use crate::format;
+use crate::item::Dispatch;
 use crate::model::Snapshot;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::lanes;
@@ -27,6 +28,9 @@ pub(crate) fn text(scene: &Scene<'_>) -> String {
     lines(scene).iter().fold(String::new(), |out, line| out + line + "\n")
 }
 
+/// Of each process so many open calls and kernels are told one by one.
+const MOST_OPEN: usize = 8;
+
 /// How the program ended, and what was running then; empty while it runs.
 pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
     let Some(exit) = snap.ended else { return Vec::new() };
@@ -42,27 +46,33 @@ pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
         format!("■ {} after {after}", format::exit(exit)),
         if bad { Role::Bad } else { Role::Ended },
     )];
-    for row in &snap.values.processes {
-        for call in &row.open.calls {
+    if !bad {
+        return lines;
+    }
+    for open in &snap.open {
+        for call in open.calls.iter().take(MOST_OPEN) {
             let name = snap
                 .names
                 .operation(call.operation)
                 .map_or("?", |name| &name.operation.name);
             let age = format::duration(at.saturating_sub(call.span.begin));
-            lines.push((
-                format!("▒ {age} in {name} ({})", snap.names.thread_label(call.thread)),
-                Role::Open,
-            ));
+            let thread = snap.names.thread_label(call.thread);
+            lines.push((format!("▒ {age} in {name} ({thread})"), Role::Open));
         }
-        for dispatch in &row.open.dispatches {
+        let mut oldest: Vec<&Dispatch> = open.dispatches.iter().collect();
+        oldest.sort_by_key(|dispatch| dispatch.submit);
+        for dispatch in oldest.iter().take(MOST_OPEN) {
             let name = snap.names.kernel(dispatch.kernel).map_or("?", |name| &name.short);
             let age = format::duration(at.saturating_sub(dispatch.submit));
             let place = snap.names.agent_label(dispatch.agent);
             let queue = snap.names.queue_label(dispatch.queue);
             lines.push((format!("▒ {age} {name} on {place} {queue}"), Role::Open));
         }
+        if let Some(more) = oldest.len().checked_sub(MOST_OPEN).filter(|&more| more > 0) {
+            lines.push((format!("▒ and {more} kernels more"), Role::Open));
+        }
     }
-    if lines.len() == 1 && bad {
+    if lines.len() == 1 {
         lines.push(("  nothing was open: no call, no kernel".into(), Role::Muted));
     }
     lines
@@ -127,14 +137,18 @@ pub(crate) fn open_now(snap: &Snapshot) -> Vec<String> {
     open.retain(|work| snap.now.saturating_sub(work.begin) > LONG);
     open.sort_by_key(|work| work.begin);
     let label = |work: &lanes::OpenWork| lanes::label(snap, work.key).trim().to_string();
-    open.iter()
-        .map(|work| {
-            format!(
-                "{} {} {}",
-                format::duration(snap.now.saturating_sub(work.begin)),
-                label(work),
-                work.text
-            )
-        })
-        .collect()
+    let line = |work: &lanes::OpenWork| {
+        let more = if work.more > 0 {
+            format!(" +{}", work.more)
+        } else {
+            String::new()
+        };
+        format!(
+            "{} {} {}{more}",
+            format::duration(snap.now.saturating_sub(work.begin)),
+            label(work),
+            work.text
+        )
+    };
+    open.iter().map(line).collect()
 }

@@ -77,6 +77,7 @@ pub(crate) fn panel(
         first = at + 1 - rows;
     }
     scene.ui.lane_offset.set(first);
+    let open = lanes::open_work(scene.snap);
     for (i, &key) in keys.iter().skip(first).take(rows).enumerate() {
         let row = Rect {
             y: body.y + i as u16,
@@ -92,7 +93,7 @@ pub(crate) fn panel(
         let text = lanes::label(scene.snap, key);
         let role = if is_selected { Role::Selected } else { role };
         canvas.say(name.x, name.y, &format::fit(&text, label as usize - 1), label - 1, role);
-        lanes::draw(canvas, lane, scene, key, stretch);
+        lanes::draw(canvas, lane, scene, key, stretch, &open);
     }
     let hidden = keys.len().saturating_sub(first + rows);
     if hidden > 0 && rows > 0 {
