@@ -154,6 +154,8 @@ pub struct TableState {
     pub sort: Sort,
     /// Identity of the selected row.
     pub selected: Option<u64>,
+    /// Rows stay in this order until then, since the user moves about in them.
+    pub held: Option<(Nanos, Arc<[u64]>)>,
     offset: Cell<usize>,
 }
 

@@ -14,6 +14,8 @@ use crate::model::{LaneKey, Slice, Snapshot};
 
 /// Two interrupts within this time bring the menu.
 const TWICE: u64 = 2_000_000_000;
+/// Rows do not change places for so long after the selection was moved.
+const HOLD: u64 = 2_000_000_000;
 const MOST_HISTORY: usize = 100;
 
 /// Changes the state.
@@ -133,7 +135,10 @@ fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect {
         Action::Filter => ui.prompt = Some(Prompt::new(ui.filter.clone())),
         Action::SortNext | Action::SortRight => sort(ui, 1),
         Action::SortLeft => sort(ui, -1),
-        Action::Reverse => ui.table_mut().sort.ascending ^= true,
+        Action::Reverse => {
+            ui.table_mut().sort.ascending ^= true;
+            ui.table_mut().held = None;
+        }
         Action::NameForm => {
             ui.names = match ui.names {
                 NameForm::Short => NameForm::Full,
@@ -221,7 +226,9 @@ fn step(ui: &mut Ui, snap: &Snapshot, by: isize) {
             let keys = tab::keys(&Scene { ui, snap });
             let selected = ui.table().selected;
             let at = selected.and_then(|key| keys.iter().position(|&known| known == key));
-            ui.table_mut().selected = keys.get(to(at, keys.len())).copied();
+            let state = ui.table_mut();
+            state.selected = keys.get(to(at, keys.len())).copied();
+            state.held = Some((snap.now.saturating_add(HOLD), keys.into()));
         }
     }
 }
@@ -230,6 +237,7 @@ fn sort(ui: &mut Ui, by: isize) {
     let Some((count, own)) = tab::sortable(ui.tab) else {
         return;
     };
+    ui.table_mut().held = None;
     let sort = &mut ui.table_mut().sort;
     let at = sort.column.unwrap_or(own) as isize;
     sort.column = Some((at + by).rem_euclid(count.max(1) as isize) as usize);

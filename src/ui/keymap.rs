@@ -79,6 +79,8 @@ pub enum Scope {
     All,
     /// In the timeline and the overview.
     Time,
+    /// In the timeline.
+    Lane,
     /// In tables.
     Table,
     /// Where something can be opened.
@@ -291,14 +293,14 @@ pub const KEYMAP: &[Binding] = &[
     row(
         &[Char('[')],
         Action::Previous,
-        Scope::Time,
+        Scope::Lane,
         Group::Time,
         ["previous slice", "slice"],
     ),
     row(
         &[Char(']')],
         Action::Next,
-        Scope::Time,
+        Scope::Lane,
         Group::Time,
         ["next slice", "slice"],
     ),
@@ -402,6 +404,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
     match scope {
         Scope::All => true,
         Scope::Time => matches!(tab, Tab::Timeline | Tab::Overview),
+        Scope::Lane => tab == Tab::Timeline,
         Scope::Open => matches!(tab, Tab::Overview | Tab::Timeline | Tab::Kernels),
         Scope::Table => !matches!(tab, Tab::Timeline | Tab::Log),
     }

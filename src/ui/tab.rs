@@ -75,7 +75,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 
 /// Identities of the rows in the order of the screen.
 pub(crate) fn keys(scene: &Scene<'_>) -> Vec<u64> {
-    with_table!(scene.ui.tab, T => table::keys::<T>(scene, scene.ui.table().sort), Vec::new())
+    with_table!(scene.ui.tab, T => table::keys::<T>(scene, scene.ui.table()), Vec::new())
 }
 
 /// How many columns can be sorted by, and which does so at first.
@@ -88,7 +88,7 @@ pub(crate) fn csv(scene: &Scene<'_>) -> String {
     match scene.ui.tab {
         Tab::Timeline => timeline::csv(scene),
         Tab::Log => log::text(scene),
-        _ => with_table!(scene.ui.tab, T => table::csv::<T>(scene, scene.ui.table().sort), String::new()),
+        _ => with_table!(scene.ui.tab, T => table::csv::<T>(scene, scene.ui.table()), String::new()),
     }
 }
 

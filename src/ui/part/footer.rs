@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::table::Scene;
 use crate::format;
-use crate::ui::keymap::{KEYMAP, is_valid};
+use crate::ui::keymap::{Binding, KEYMAP, is_valid};
 use crate::ui::theme::Role;
 use crate::ui::{Size, Ui, tab};
 
@@ -38,30 +38,33 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     hints(canvas, area, scene, size);
 }
 
+/// Hints in the order of the keymap, as many as there is room for; help and quit always.
 fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
-    let mut x = area.x + 1;
     let gap = if size == Size::Large { 2 } else { 1 };
-    let valid: Vec<_> = KEYMAP
-        .iter()
-        .filter(|binding| !binding.hint.is_empty() && is_valid(binding.scope, scene.ui.tab))
-        .collect();
-    let mut at = 0;
-    while at < valid.len() {
-        let hint = valid[at].hint;
-        // Keys with one hint stand together: `+ -  zoom`.
-        let same = valid[at..].iter().take_while(|binding| binding.hint == hint).count();
-        let keys: Vec<String> = valid[at..at + same]
-            .iter()
-            .map(|binding| binding.keys[0].to_string())
-            .collect();
-        at += same;
-        let keys = keys.join(if same > 1 { " " } else { "" });
-        let width = format::width(&keys) + 1 + hint.len();
-        if x as usize + width >= area.right() as usize {
-            continue;
+    let shown = |binding: &&Binding| !binding.hint.is_empty() && is_valid(binding.scope, scene.ui.tab);
+    let mut hints: Vec<(String, &str)> = Vec::new();
+    for binding in KEYMAP.iter().filter(shown) {
+        let key = binding.keys[0].to_string();
+        match hints.last_mut() {
+            // Keys with one hint stand together: `+ - zoom`.
+            Some((keys, hint)) if *hint == binding.hint => *keys = format!("{keys} {key}"),
+            _ => hints.push((key, binding.hint)),
         }
-        x = canvas.say(x, area.y, &keys, 20, Role::Key);
-        x = canvas.say(x + 1, area.y, hint, 20, Role::Muted) + gap;
+    }
+    let width = |hint: &(String, &str)| format::width(&hint.0) + 1 + hint.1.len() + gap as usize;
+    let always = |hint: &(String, &str)| matches!(hint.1, "help" | "quit");
+    let kept: usize = hints.iter().filter(|hint| always(hint)).map(width).sum();
+    let mut room = (area.width as usize).saturating_sub(kept + 1);
+    let mut x = area.x + 1;
+    for hint in &hints {
+        if !always(hint) {
+            if width(hint) > room {
+                continue;
+            }
+            room -= width(hint);
+        }
+        x = canvas.say(x, area.y, &hint.0, 20, Role::Key);
+        x = canvas.say(x + 1, area.y, hint.1, 20, Role::Muted) + gap;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::Cell as Shared;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use ratatui::layout::Rect;
 
@@ -9,7 +10,7 @@ use super::canvas::Canvas;
 use crate::format;
 use crate::model::Snapshot;
 use crate::ui::theme::Role;
-use crate::ui::{Sort, Ui};
+use crate::ui::{Sort, TableState, Ui};
 
 /// What a table is drawn from.
 #[derive(Clone, Copy)]
@@ -91,26 +92,34 @@ pub(crate) trait Table {
     }
 }
 
-/// The rows that pass the filter, sorted as the user wants; equal ones by identity, so that they keep their places.
-pub(crate) fn sorted<T: Table>(scene: &Scene<'_>, sort: Sort) -> Vec<T::Row> {
+/// The rows that pass the filter, sorted as the user wants; equal ones by identity, so that they keep their places. While
+/// the user moves about, the order is held.
+pub(crate) fn sorted<T: Table>(scene: &Scene<'_>, state: &TableState) -> Vec<T::Row> {
     let rows = T::rows(scene);
+    let sort = state.sort;
     let column = &T::COLUMNS[sort.column.unwrap_or(T::SORT).min(T::COLUMNS.len() - 1)];
-    let mut keyed: Vec<(Worth, T::Row)> = rows.into_iter().map(|row| ((column.worth)(&row, scene), row)).collect();
+    let held: HashMap<u64, usize> = match &state.held {
+        Some((until, keys)) if scene.snap.now < *until => keys.iter().enumerate().map(|(at, &key)| (key, at)).collect(),
+        _ => HashMap::new(),
+    };
+    let place = |row: &T::Row| held.get(&T::key(row)).copied().unwrap_or(usize::MAX);
+    let worth = |row: T::Row| (place(&row), (column.worth)(&row, scene), row);
+    let mut keyed: Vec<(usize, Worth, T::Row)> = rows.into_iter().map(worth).collect();
     keyed.sort_by(|a, b| {
-        let order = a.0.compare(&b.0);
+        let order = a.1.compare(&b.1);
         let order = if sort.ascending { order } else { order.reverse() };
-        order.then_with(|| T::key(&a.1).cmp(&T::key(&b.1)))
+        a.0.cmp(&b.0).then(order).then_with(|| T::key(&a.2).cmp(&T::key(&b.2)))
     });
-    keyed.into_iter().map(|pair| pair.1).collect()
+    keyed.into_iter().map(|row| row.2).collect()
 }
 
 /// Identities in order.
-pub(crate) fn keys<T: Table>(scene: &Scene<'_>, sort: Sort) -> Vec<u64> {
-    sorted::<T>(scene, sort).iter().map(T::key).collect()
+pub(crate) fn keys<T: Table>(scene: &Scene<'_>, state: &TableState) -> Vec<u64> {
+    sorted::<T>(scene, state).iter().map(T::key).collect()
 }
 
 /// All rows as comma-separated values in base units.
-pub(crate) fn csv<T: Table>(scene: &Scene<'_>, sort: Sort) -> String {
+pub(crate) fn csv<T: Table>(scene: &Scene<'_>, state: &TableState) -> String {
     let quote = |text: String| {
         if text.contains([',', '"', '\n']) {
             format!("\"{}\"", text.replace('"', "\"\""))
@@ -120,7 +129,7 @@ pub(crate) fn csv<T: Table>(scene: &Scene<'_>, sort: Sort) -> String {
     };
     let heads: Vec<String> = T::COLUMNS.iter().map(|column| quote(column.name.to_string())).collect();
     let mut out = heads.join(",") + "\n";
-    for row in sorted::<T>(scene, sort) {
+    for row in sorted::<T>(scene, state) {
         let cells: Vec<String> = T::COLUMNS
             .iter()
             .map(|column| quote((column.worth)(&row, scene).raw()))

@@ -156,7 +156,7 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alon
     } else {
         crate::ui::TableState::default()
     };
-    let rows = table::sorted::<ApiTable>(scene, state.sort);
+    let rows = table::sorted::<ApiTable>(scene, &state);
     let all = scene.snap.values.api.len();
     let inner = canvas.frame(area, "API", &format!("{} operations", rows.len()));
     if rows.is_empty() {

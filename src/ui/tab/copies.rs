@@ -215,7 +215,7 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alon
     } else {
         crate::ui::TableState::default()
     };
-    let rows = table::sorted::<CopyTable>(scene, state.sort);
+    let rows = table::sorted::<CopyTable>(scene, &state);
     let inner = canvas.frame(area, "Copies", "GB/s = 10⁹ B/s");
     if rows.is_empty() {
         canvas.empty(inner, &why_empty(scene, "copy", scene.snap.values.copies.len()));

@@ -203,7 +203,7 @@ impl Table for KernelTable {
 /// Draws the table of kernels in a box, with at most the columns of `rank`.
 pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank: u8) -> Option<Row> {
     let state = scene.ui.table();
-    let rows = table::sorted::<KernelTable>(scene, state.sort);
+    let rows = table::sorted::<KernelTable>(scene, state);
     let all = scene.snap.values.kernels.len();
     let count = if rows.len() == all {
         format!("{all} kernels")

@@ -104,7 +104,7 @@ impl Table for MarkerTable {
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
     let state = scene.ui.table();
-    let rows = table::sorted::<MarkerTable>(scene, state.sort);
+    let rows = table::sorted::<MarkerTable>(scene, state);
     let all = scene.snap.values.markers.len();
     let inner = canvas.frame(area, "ROC-TX ranges and marks", "# stands for digits that differ");
     if rows.is_empty() {

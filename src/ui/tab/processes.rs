@@ -151,7 +151,7 @@ fn open(row: &ProcessRow) -> u64 {
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let state = scene.ui.table();
-    let rows = table::sorted::<ProcessTable>(scene, state.sort);
+    let rows = table::sorted::<ProcessTable>(scene, state);
     let all = scene.snap.values.processes.len();
     let share = if size < Size::Medium {
         area.height
