@@ -15,20 +15,15 @@ pub fn demangle(mangled: &str) -> String {
 
 /// The bare function of a demangled name: no return type, template arguments, arguments or name space.
 pub fn truncate(name: &str) -> String {
+    let name = &name.replace("(anonymous namespace)::", "");
     let mut depth = 0usize;
     let mut plain = String::new();
     for c in name.chars() {
         match c {
             '<' => depth += 1,
             '>' => depth = depth.saturating_sub(1),
-            '(' if depth == 0 => {
-                if plain.is_empty() || plain.ends_with(':') {
-                    depth += 1;
-                    continue;
-                }
-                break;
-            }
-            ')' if depth > 0 => depth -= 1,
+            // The arguments begin, unless it is the operator of that name.
+            '(' if depth == 0 && !plain.ends_with("operator") => break,
             _ if depth == 0 => plain.push(c),
             _ => {}
         }
