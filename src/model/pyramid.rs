@@ -27,7 +27,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    fn add(&mut self, what: u32, nanos: u64, begins: bool) {
+    /// Adds work of so many nanoseconds.
+    pub(crate) fn add(&mut self, what: u32, nanos: u64, begins: bool) {
         self.busy += nanos;
         self.count += u32::from(begins);
         let vote = nanos.max(1);

@@ -36,7 +36,7 @@ impl Time {
     /// Nanoseconds per column, for so many columns.
     pub fn width(&self, snap: &Snapshot, columns: usize) -> u64 {
         if self.fits {
-            nice(snap.elapsed().div_ceil(columns.max(1) as u64))
+            fitting(snap.elapsed().div_ceil(columns.max(1) as u64))
         } else {
             self.width.max(FINEST)
         }
@@ -124,6 +124,12 @@ impl Time {
             self.from = at.saturating_sub(self.width.saturating_mul(columns as u64) / 2);
         }
     }
+}
+
+/// A width that is not below, in steps of at most an eighth, so that a growing run seldom changes it.
+fn fitting(width: u64) -> u64 {
+    let step = 1u64 << width.max(1).ilog2().saturating_sub(3);
+    width.div_ceil(step).saturating_mul(step).max(FINEST)
 }
 
 /// The least of 1, 2, 5 × 10ⁿ that is not below.

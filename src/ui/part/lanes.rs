@@ -244,32 +244,24 @@ fn copy_letter(way: u16) -> char {
 
 /// Adds slices up by column, exactly.
 fn gather(slices: &[Slice], stretch: Stretch, columns: u16) -> Vec<Bucket> {
-    let mut out = vec![(Bucket::default(), 0u64); columns as usize];
+    let mut out = vec![Bucket::default(); columns as usize];
     for slice in slices {
         let first = stretch.column(slice.span.begin, columns);
-        let last = stretch.column(
-            slice.span.end.saturating_sub(1).max(slice.span.begin),
-            columns.saturating_sub(1),
-        );
+        let end = slice.span.end.saturating_sub(1).max(slice.span.begin);
+        let last = stretch.column(end, columns.saturating_sub(1));
         for column in first..=last.max(first) {
-            let Some((bucket, most)) = out.get_mut(column as usize) else {
+            let Some(bucket) = out.get_mut(column as usize) else {
                 break;
             };
-            let left = stretch.from + u64::from(column) * stretch.width;
-            let part = slice
-                .span
-                .end
-                .min(left + stretch.width)
-                .saturating_sub(slice.span.begin.max(left));
-            bucket.busy += part;
-            bucket.count += u32::from(column == first);
-            if part >= *most {
-                *most = part;
-                bucket.what = slice.what;
-            }
+            let left = stretch
+                .from
+                .saturating_add(stretch.width.saturating_mul(u64::from(column)));
+            let right = left.saturating_add(stretch.width);
+            let part = slice.span.end.min(right).saturating_sub(slice.span.begin.max(left));
+            bucket.add(slice.what, part, column == first);
         }
     }
-    out.into_iter().map(|pair| pair.0).collect()
+    out
 }
 
 /// Draws one lane in a row.
@@ -404,7 +396,9 @@ fn wide(
         slice,
     };
     let is_out = !scene.ui.filter.accepts(&subject);
-    if (cells < 2 && !is_selected && !is_out) || first >= area.width {
+    // A short slice upon the edge of two columns is none that is wide.
+    let is_short = cells < 2 || slice.span.duration() < stretch.width;
+    if (is_short && !is_selected && !is_out) || first >= area.width {
         return ended;
     }
     if is_out {
