@@ -36,6 +36,8 @@ pub struct Thread {
     pub(crate) hip_frame: Cell<usize>,
     /// Correlation id of the call that this thread is in, 0 for none.
     pub current: Cell<u64>,
+    /// Correlation id of the cooperative launch that this thread is in, when HIP's records are needed for it; else 0.
+    pub(crate) cooperative: Cell<u64>,
     /// Dense stream id plus one of the call that this thread is in, 0 unknown.
     pub stream: Cell<u32>,
     tid: Cell<u32>,
@@ -203,6 +205,7 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     thread.hip_frame.set(0);
     thread.current.set(0);
     thread.stream.set(0);
+    thread.cooperative.set(0);
     thread.tid.set(tid);
     thread.base.set((chunk.base as u64 + index as u64 + 1) << 40);
     thread.index.set(index);

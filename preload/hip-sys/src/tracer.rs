@@ -47,5 +47,41 @@ pub struct Tail {
 
 const _: () = assert!(size_of::<Tail>() == 32 && std::mem::offset_of!(Tail, phase_exit) == 24);
 
+/// Activity operation: a dispatch.
+pub const OP_DISPATCH: u32 = 0;
+/// Kind of a kernel's activity record.
+pub const ACTIVITY_KERNEL: u32 = 0x11f0;
+
+/// An activity record (`activity_record_t`), as a dispatch has it since 5.3.1.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Activity {
+    /// Domain.
+    pub domain: u32,
+    /// Kind of command.
+    pub kind: u32,
+    /// Operation.
+    pub op: u32,
+    /// Reserved.
+    pub reserved: u32,
+    /// Correlation id of the API call.
+    pub correlation: u64,
+    /// Begin, ns of the HSA system domain.
+    pub begin: u64,
+    /// End, ns.
+    pub end: u64,
+    /// Node of the driver.
+    pub device: i32,
+    /// Reserved.
+    pub reserved1: u32,
+    /// Queue.
+    pub queue: u64,
+    /// The kernel's name, valid during the call.
+    pub kernel_name: *const std::ffi::c_char,
+}
+
+const _: () = assert!(size_of::<Activity>() == 64 && std::mem::offset_of!(Activity, kernel_name) == 56);
+const _: () = assert!(std::mem::offset_of!(Activity, begin) == 24 && std::mem::offset_of!(Activity, device) == 40);
+
 /// Pointers below this are marks, not records (2026 releases).
 pub const SMALLEST_POINTER: usize = 4096;

@@ -5,9 +5,12 @@
 //! calls that did not come through the gate (`dlsym` on a handle, `hipGetProcAddress`), and leaves all others alone, so
 //! nothing is recorded twice. Calls that HIP makes to itself inside a call are not recorded.
 //!
+//! [`cooperative`] takes HIP's own records where a queue cannot be intercepted (6.2 and later).
+//!
 //! Absent on purpose: 5.2's per-operation callbacks, which make every launch dearer by 0.5 µs and an interrupt. There a
 //! call bound by `dlsym` on a handle is not seen.
 
+pub mod cooperative;
 pub mod gate;
 #[cfg(target_arch = "x86_64")]
 mod stub;
@@ -29,10 +32,19 @@ pub(crate) const fn domain(function: &function::Function) -> Domain {
     }
 }
 
+/// Who saw HIP first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The gate: the program's calls are bound by symbol.
+    Gate,
+    /// HSA's start: the calls before it did not come through the gate.
+    Hsa,
+}
+
 /// The first HIP call of this process, or HSA's start under HIP. Slow path.
 #[cold]
 #[inline(never)]
-pub(crate) fn begin() {
+pub(crate) fn begin(by: By) {
     let _errno = Errno::keep();
     if thread::current().is_none() {
         if !state::is_on(word::COLLECTOR) && process::get().is_none() && crate::config::config().is_none() {
@@ -50,7 +62,7 @@ pub(crate) fn begin() {
     }
     thread::aside(|| {
         name_operations(process);
-        tracer::register(process);
+        tracer::register(process, by);
     });
     state::switch_on(word::HIP);
 }
@@ -70,6 +82,11 @@ pub(crate) fn name(process: &Process, domain: Domain, op: u16, name: &[u8]) {
         reserved: 0,
     };
     process.fact(OperationName::head(0, Domain::NONE), &fact.payload());
+}
+
+/// At the end of the process: what HIP still has to deliver.
+pub(crate) fn settle() {
+    cooperative::settle();
 }
 
 /// The loaded HIP run-time.

@@ -94,7 +94,7 @@ pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _
             thread::aside(|| install(unsafe { &*table }));
         }
         if word(word::HIP).load(Ordering::Acquire) == state::COLD && super::hip::library().is_some() {
-            super::hip::begin();
+            super::hip::begin(super::hip::By::Hsa);
         }
     });
     true

@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "writes into the run-time's structure by offsets")]
 
+use super::{By, cooperative};
 use crate::backend::hip;
 use crate::collector::{self, Call};
 use crate::guard::wall;
@@ -12,7 +13,9 @@ use crate::process::Process;
 use crate::state::{self, word};
 use crate::{process, thread};
 use hip_sys::function::{FUNCTIONS, Place};
-use hip_sys::tracer::{ApiName, CORRELATION, DOMAIN_API, DOMAIN_OPS, Register, Tail, tail};
+use hip_sys::tracer::{
+    ApiName, CORRELATION, Callback, DOMAIN_API, DOMAIN_OPS, OP_DISPATCH, Register, SMALLEST_POINTER, Tail, tail,
+};
 use roctop_ring::record::{Domain, status};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -31,7 +34,7 @@ const NULL_STREAM: u64 = 1 << 33;
 static TAIL: AtomicU64 = AtomicU64::new(0);
 
 /// Registers the callback where the run-time has one and its layout is known.
-pub(crate) fn register(process: &Process) {
+pub(crate) fn register(process: &Process, by: By) {
     let Some((library, path)) = hip::library() else { return };
     let Some(address) = library.symbol(c"hipRegisterTracerCallback") else {
         process.say(
@@ -53,15 +56,52 @@ pub(crate) fn register(process: &Process) {
     // SAFETY: the symbol of this name has this type in every release.
     learn(process, unsafe { std::mem::transmute::<*mut c_void, ApiName>(names) });
     TAIL.store(offset as u64, Ordering::Release);
+    REGISTER.store(address as u64, Ordering::Release);
+    let major = major.unwrap_or(0);
+    let is_kept = major < ONLY_WHERE_NEEDED || by == By::Hsa;
+    KEPT.store(u64::from(is_kept), Ordering::Relaxed);
+    if is_kept {
+        set(Some(traced));
+    }
+    let what = if is_kept {
+        "wrapped functions and the tracer callback"
+    } else {
+        "wrapped functions"
+    };
+    process.say(status::BACKEND, u64::from(major), &format!("HIP calls: {what}"));
+}
+
+/// From this release on a registered callback makes HIP report markers whose stream may be gone (a crash inside HIP was
+/// seen on 7.2.4), so it is registered only where nothing else serves.
+const ONLY_WHERE_NEEDED: u32 = 7;
+/// `hipRegisterTracerCallback`, 0 when there is none.
+static REGISTER: AtomicU64 = AtomicU64::new(0);
+/// 1 when the callback stays registered.
+static KEPT: AtomicU64 = AtomicU64::new(0);
+
+fn set(callback: Option<Callback>) {
+    let address = REGISTER.load(Ordering::Acquire) as usize as *mut c_void;
+    if address.is_null() {
+        return;
+    }
     // SAFETY: the symbol of this name has this type in every release.
     let register = unsafe { std::mem::transmute::<*mut c_void, Register>(address) };
     // SAFETY: a store of a pointer inside the run-time; the callback is never unloaded.
-    unsafe { register(Some(traced)) };
-    process.say(
-        status::BACKEND,
-        u64::from(major.unwrap_or(0)),
-        "HIP calls: wrapped functions and the tracer callback",
-    );
+    unsafe { register(callback) };
+}
+
+/// HIP's records are needed for a while.
+pub(crate) fn arm() {
+    if KEPT.load(Ordering::Relaxed) == 0 {
+        set(Some(traced));
+    }
+}
+
+/// They are not needed any more.
+pub(crate) fn disarm() {
+    if KEPT.load(Ordering::Relaxed) == 0 {
+        set(None);
+    }
 }
 
 /// The number behind `.so.` in the library's file name, following links.
@@ -104,10 +144,41 @@ fn learn(process: &Process, name_of: ApiName) {
 unsafe extern "C" fn traced(domain: u32, op: u32, data: *mut c_void) -> i32 {
     match domain {
         DOMAIN_API if !data.is_null() => wall(1, || enter(op, data)),
-        // Activity records are not asked for; one that comes all the same is passed over.
-        DOMAIN_OPS if !data.is_null() => 0,
+        DOMAIN_OPS => wall(1, || activity(op, data)),
         _ => 1,
     }
+}
+
+/// A question about an operation, or its record.
+fn activity(op: u32, data: *mut c_void) -> i32 {
+    if data.is_null() {
+        let is_asked = op == OP_DISPATCH && cooperative::is_waiting();
+        return i32::from(!is_asked);
+    }
+    // Smaller values are marks of newer releases.
+    if data as usize >= SMALLEST_POINTER && op == OP_DISPATCH && state::is_on(word::HIP) {
+        cooperative::record(data);
+    }
+    0
+}
+
+/// A cooperative launch that the gate records: HIP only has to know the correlation id.
+fn correlate(data: *mut c_void, correlation: u64) -> i32 {
+    let offset = TAIL.load(Ordering::Acquire) as usize;
+    if offset == 0 {
+        return 1;
+    }
+    // SAFETY: the structure begins with the correlation id in every release.
+    unsafe { data.byte_add(CORRELATION).cast::<u64>().write(correlation) };
+    let words = Tail {
+        enter_timestamp: 0,
+        phase_data: 0,
+        phase_enter: None,
+        phase_exit: None,
+    };
+    // SAFETY: `offset` is the size of the arguments in this release, behind which the structure has these words.
+    unsafe { data.byte_add(offset).cast::<Tail>().write(words) };
+    0
 }
 
 fn enter(op: u32, data: *mut c_void) -> i32 {
@@ -115,8 +186,13 @@ fn enter(op: u32, data: *mut c_void) -> i32 {
         return 1;
     }
     let here = data as usize;
-    if thread::existing().is_some_and(|thread| thread.hip_frame.get() > here) {
-        return 1;
+    if let Some(thread) = thread::existing()
+        && thread.hip_frame.get() > here
+    {
+        return match thread.cooperative.get() {
+            0 => 1,
+            correlation => correlate(data, correlation),
+        };
     }
     let known = OPERATIONS
         .get(op as usize)

@@ -22,6 +22,7 @@ pub(crate) struct Agent {
     pub(crate) handle: Handle,
     pub(crate) index: u32,
     pub(crate) kind: u32,
+    node: u32,
 }
 
 /// All agents, in the run-time's order.
@@ -49,6 +50,12 @@ impl Agents {
         self.by_handle(handle).map_or(UNKNOWN, |agent| agent.index)
     }
 
+    /// The dense index of the agent on a node of the driver, or [`UNKNOWN`].
+    pub(crate) fn by_node(&self, node: u32) -> u32 {
+        let found = self.all().iter().find(|agent| agent.node == node && agent.kind == GPU);
+        found.map_or(UNKNOWN, |agent| agent.index)
+    }
+
     /// Asks the run-time, once it answers. Slow path.
     pub(crate) fn discover(&self, hsa: &Hsa, process: &Process) {
         if self.found.get().is_some() {
@@ -62,10 +69,12 @@ impl Agents {
         }
         let agents = handles.iter().enumerate().map(|(index, handle)| {
             let kind = number::<u32>(hsa, *handle, info::DEVICE).unwrap_or(2).min(2);
+            let node = number::<u32>(hsa, *handle, info::DRIVER_NODE).unwrap_or(0);
             let agent = Agent {
                 handle: *handle,
                 index: index as u32,
                 kind,
+                node,
             };
             tell(hsa, process, &agent);
             agent
@@ -102,7 +111,7 @@ fn tell(hsa: &Hsa, process: &Process, agent: &Agent) {
         handle: agent.handle,
         memory: pools(hsa, agent.handle).iter().map(|pool| pool.size).max().unwrap_or(0),
         index: agent.index,
-        node: number(info::DRIVER_NODE),
+        node: agent.node,
         kind: agent.kind,
         name: process.intern(&text(hsa, agent.handle, info::AGENT_NAME)),
         product: process.intern(&text(hsa, agent.handle, info::PRODUCT_NAME)),

@@ -75,7 +75,7 @@ fn wanted(hsa: &'static Hsa, handle: AgentHandle, queue_type: u32) -> Option<Age
         process.say(
             status::UNAVAILABLE,
             u64::from(agent.index),
-            "cooperative launches: this run-time's shared queue cannot be intercepted, their kernels have no times",
+            "cooperative launches: their queue cannot be intercepted here; HIP's own records give their kernels' times",
         );
         return None;
     }
