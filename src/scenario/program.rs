@@ -3,7 +3,8 @@
 use roctop_ring::record::{direction, engine, flag};
 use serde::Deserialize;
 
-use super::{Maker, WorkText};
+use super::WorkText;
+use super::maker::Maker;
 use crate::item::{AgentId, Copy, Dispatch, Item, KernelId, Nanos, QueueId, Span, StreamId, ThreadId};
 
 /// One thing that a stream does.

@@ -1,0 +1,170 @@
+//! The values of a snapshot: rows made from the tables, shares of the window, letters of the timeline.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Store;
+use super::lane::LaneKey;
+use super::snapshot::{AgentRow, ApiRow, KernelRow, Mode, ThreadRow, Values};
+use super::table::MarkerStat;
+use crate::item::{AgentId, AgentKind, KernelId, OperationId, ThreadId};
+
+/// Kernels that have a letter.
+const LETTERS: usize = 26;
+
+impl Store {
+    pub(super) fn make_values(&mut self) -> Values {
+        self.assign_letters();
+        let letters = self.letters.clone();
+        let kernels = self
+            .tables
+            .kernels
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, numbers)| numbers.stat.calls > 0);
+        let kernels = kernels.map(|(id, numbers)| {
+            numbers.stat.refresh();
+            let id = KernelId(id as u32);
+            let letter = letters.iter().position(|&lettered| lettered == id);
+            let letter = letter.and_then(|at| char::from_u32('a' as u32 + at as u32));
+            KernelRow {
+                id,
+                letter,
+                numbers: numbers.clone(),
+            }
+        });
+        let kernels = kernels.collect();
+        let api = self
+            .tables
+            .api
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, row)| row.stat.calls > 0);
+        let api = api.map(|(id, row)| {
+            row.stat.refresh();
+            let (stat, errors, last_error) = (row.stat.clone(), row.errors, row.last_error);
+            ApiRow {
+                id: OperationId(id as u32),
+                stat,
+                errors,
+                last_error,
+            }
+        });
+        let api = api.collect();
+        for copies in &mut self.tables.copies {
+            copies.stat.refresh();
+            copies.sizes.refresh();
+        }
+        let threads = self
+            .tables
+            .threads
+            .iter()
+            .enumerate()
+            .filter(|(_, numbers)| numbers.calls > 0);
+        let threads = threads.map(|(id, &numbers)| ThreadRow {
+            id: ThreadId(id as u32),
+            numbers,
+        });
+        Values {
+            at: self.now,
+            window: self.window(),
+            kernels,
+            copies: self.tables.copies.clone(),
+            api,
+            threads: threads.collect(),
+            markers: self.marker_rows(),
+            agents: self.agent_rows(),
+            processes: self.processes.clone(),
+            said: self.said.iter().cloned().collect(),
+            shapes: self.tables.shapes.clone(),
+            places: self.tables.places.clone(),
+            totals: self.totals,
+            rate: self.rate(),
+        }
+    }
+
+    /// The window that shares are of; a recording's is the whole of it.
+    fn window(&self) -> u64 {
+        let elapsed = self.now.saturating_sub(self.origin.unwrap_or(self.now));
+        if self.options.mode == Mode::Replay {
+            elapsed
+        } else {
+            self.options.window.min(elapsed)
+        }
+    }
+
+    fn marker_rows(&mut self) -> Vec<MarkerStat> {
+        let used = self.tables.markers.iter_mut().filter(|row| row.stat.calls > 0);
+        let rows = used.map(|row| {
+            row.stat.refresh();
+            row.clone()
+        });
+        rows.collect()
+    }
+
+    fn agent_rows(&self) -> Vec<AgentRow> {
+        let (now, window) = (self.now, self.window());
+        let gpus = self
+            .names
+            .agents()
+            .iter()
+            .filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty());
+        let rows = gpus.map(|agent| {
+            let state = self.agents.get(agent.id.0 as usize);
+            let lane = self
+                .lane_ids
+                .get(&LaneKey::Agent(agent.id))
+                .map(|&at| &self.lanes[at as usize]);
+            let busy = |from, to| lane.map_or(0, |lane| lane.busy(from, to));
+            let second = 1_000_000_000;
+            let until = now / second * second;
+            let part = |back: u64| {
+                busy(
+                    until.saturating_sub((back + 1) * second),
+                    until.saturating_sub(back * second),
+                )
+            };
+            let streams = |key: &&LaneKey| matches!(key, LaneKey::Stream(id, _) if *id == agent.id);
+            AgentRow {
+                id: agent.id,
+                dispatches: state.map_or(0, |state| state.dispatches),
+                busy: state.map_or(0, |state| state.union.total),
+                share: busy(now.saturating_sub(window), now) as f64 / window.max(1) as f64,
+                trend: (0..30).rev().map(|back| part(back) / 1_000_000).collect(),
+                streams: self.lane_ids.keys().filter(streams).count(),
+                queues: self.agent_queues(agent.id),
+            }
+        });
+        rows.collect()
+    }
+
+    fn agent_queues(&self, agent: AgentId) -> usize {
+        let here = self.tables.places.iter().filter(|place| place.agent == agent);
+        here.map(|place| place.queue).collect::<HashSet<_>>().len()
+    }
+
+    /// Gives letters to the kernels that take most time. A letter stays with its kernel unless that has become small
+    /// and one of the greatest has none.
+    fn assign_letters(&mut self) {
+        let total = |id: KernelId| self.tables.kernels.get(id.0 as usize).map_or(0, |row| row.stat.total);
+        let mut greatest: Vec<KernelId> = (0..self.tables.kernels.len() as u32).map(KernelId).collect();
+        greatest.retain(|&id| total(id) > 0 && !self.names.is_internal(id));
+        greatest.sort_by_key(|&id| std::cmp::Reverse(total(id)));
+        let mut letters = (*self.letters).clone();
+        for (rank, &id) in greatest.iter().take(LETTERS).enumerate() {
+            if letters.contains(&id) {
+                continue;
+            }
+            if letters.len() < LETTERS {
+                letters.push(id);
+            } else if rank < LETTERS / 2
+                && let Some(least) = letters.iter_mut().min_by_key(|held| total(**held))
+            {
+                *least = id;
+            }
+        }
+        if letters != *self.letters {
+            self.letters = Arc::new(letters);
+        }
+    }
+}
