@@ -30,6 +30,8 @@ const FACTS: u64 = 32 * 1024;
 const STRINGS: u64 = 64 * 1024;
 const STRING_BYTES: u64 = 4 << 20;
 const SMALLEST_RING: u64 = 64;
+/// Facts and strings that even the smallest file has: the names of all operations and then some.
+const SMALLEST_TABLE: u64 = 4096;
 const CALIBRATION_TICKS: u64 = 1 << 35;
 /// The second sample comes early, so that a reader has a slope soon; then the distances double.
 const FIRST_CALIBRATION_TICKS: u64 = 1 << 22;
@@ -164,8 +166,9 @@ impl Process {
     /// Makes file `ordinal`, with smaller rings when there is no room for large ones.
     fn make(&self, ordinal: u32) -> io::Result<Box<Chunk>> {
         let mut slots = self.ring_slots.load(Ordering::Relaxed);
+        let mut halved = 0;
         loop {
-            let spec = spec(ordinal, slots);
+            let spec = spec(ordinal, slots, halved);
             let (_, size) = spec.regions();
             let made = if size > self.budget.load(Ordering::Relaxed) {
                 Err(io::Error::from_raw_os_error(libc::ENOSPC))
@@ -188,7 +191,10 @@ impl Process {
                     };
                     return Ok(Box::new(Chunk { file, slab, base }));
                 }
-                Err(error) if error.raw_os_error() == Some(libc::ENOSPC) && slots > SMALLEST_RING => slots /= 2,
+                Err(error) if error.raw_os_error() == Some(libc::ENOSPC) && slots > SMALLEST_RING => {
+                    slots /= 2;
+                    halved += 1;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -313,16 +319,17 @@ pub(crate) fn say_off(reason: &str) {
     }
 }
 
-fn spec(ordinal: u32, slots: u64) -> Spec {
+/// The sizes of file `ordinal`; rings and tables shrink together when there is little room.
+fn spec(ordinal: u32, slots: u64, halved: u32) -> Spec {
     if ordinal == 0 {
         let mut rings = vec![slots * 4];
         rings.resize(1 + FIRST_RINGS, slots);
         Spec {
             ordinal,
             rings,
-            facts: FACTS,
-            strings: STRINGS,
-            string_bytes: STRING_BYTES,
+            facts: (FACTS >> halved).max(SMALLEST_TABLE),
+            strings: (STRINGS >> halved).max(SMALLEST_TABLE),
+            string_bytes: (STRING_BYTES >> halved).max(64 * SMALLEST_TABLE),
         }
     } else {
         Spec {
@@ -355,4 +362,17 @@ fn budget(session: &Path) -> u64 {
 /// The ring of the thread that delivers completions: entry 0.
 pub(crate) fn claim_completion() -> Option<&'static thread::Thread> {
     thread::claim_entry(ensure()?, 0, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_shrinks_with_its_rings() {
+        let size = |slots, halved| spec(0, slots, halved).regions().1;
+        assert!(size(16 * 1024, 0) < 20 << 20);
+        assert!(size(SMALLEST_RING, 8) < 3 << 20);
+        assert!(size(8 * 1024, 1) < size(16 * 1024, 0));
+    }
 }
