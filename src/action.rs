@@ -1,15 +1,17 @@
 //! What each subcommand does: options in, exit code out.
 
 use crate::cli;
-use crate::export::csv::{Output, export as export_csv};
+use crate::export::choice::{Choice, KernelNames, Layout};
 use crate::export::run::Run;
+use crate::filter::Filter;
+use crate::item::Process;
 use crate::launch::{NotStarted, Program};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::recording::{Recording, Replay};
 use crate::run::{Job, headless, pass_on, tell};
 use crate::session::sessions;
-use crate::{doctor, screen, summary as tables, topology};
-use anyhow::{Result, bail};
+use crate::{doctor, export, screen, summary as tables, topology};
+use anyhow::{Result, anyhow, bail};
 use roctop_ring::session::ENV_DEMO;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -158,29 +160,53 @@ pub fn open(options: &cli::Open) -> Result<u8> {
 }
 
 /// `roctop export`: files.
-pub fn export(options: &cli::Export) -> Result<u8> {
+pub fn export_files(options: &cli::Export) -> Result<u8> {
     let recording = Recording::open(&options.recording)?;
     let mut whole = Run::default();
     let replay = recording.items(&mut |items| items.into_iter().for_each(|item| whole.add(item)))?;
     warn_of_damage(recording.path(), replay);
-    let output = Output {
-        directory: options.directory.clone(),
-        name: options.output.clone(),
+    let choice = choice(options)?;
+    let stem = |process: &Process| {
+        let usual = || process.pid.to_string();
+        options.directory.join(options.output.clone().unwrap_or_else(usual))
     };
-    for format in &options.format {
-        match format {
-            cli::Format::Csv => {
-                let made = export_csv(&whole, &recording.nodes(), &output)?;
-                for path in &made {
-                    writeln!(std::io::stdout(), "{}", path.display())?;
-                }
-                if made.is_empty() {
-                    tell("the recording holds no records, so no file was written");
-                }
-            }
-        }
+    let formats: Vec<export::Format> = options.format.iter().map(|format| (*format).into()).collect();
+    let job = export::Job {
+        run: &whole,
+        nodes: &recording.nodes(),
+        choice: &choice,
+        formats: &formats,
+        stem: &stem,
+    };
+    let made = export::write(&job)?;
+    for path in &made {
+        writeln!(std::io::stdout(), "{}", path.display())?;
+    }
+    if made.is_empty() {
+        tell("the recording holds no such records, so no file was written");
     }
     Ok(0)
+}
+
+fn choice(options: &cli::Export) -> Result<Choice> {
+    let filter = options.filter.as_deref().unwrap_or("");
+    Ok(Choice {
+        layout: match options.layout {
+            cli::Layout::New => Layout::New,
+            cli::Layout::Seed => Layout::Seed,
+        },
+        kernel_names: match (options.mangled_kernels, options.truncate_kernels) {
+            (true, _) => KernelNames::Mangled,
+            (_, true) => KernelNames::Truncated,
+            _ => KernelNames::Demangled,
+        },
+        rename: options.kernel_rename,
+        stats: options.stats,
+        filter: Filter::parse(filter)
+            .map_err(|error| anyhow!("--filter: {} (column {})", error.message, error.column + 1))?,
+        range: options.range,
+        ..Choice::default()
+    })
 }
 
 /// `roctop summary`: tables.

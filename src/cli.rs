@@ -165,6 +165,7 @@ pub struct Open {
 
 /// Options of an export.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 pub struct Export {
     /// Directory of the recording.
     #[arg(value_name = "REC")]
@@ -178,6 +179,36 @@ pub struct Export {
     /// Beginning of each file's name; the process id when not given.
     #[arg(short, long, value_name = "NAME")]
     pub output: Option<String>,
+    /// Columns and names of which release: new (rocprofiler-sdk 1.0) or seed (rocprofv3 of ROCm 6.2).
+    #[arg(long, value_enum, default_value = "new", ignore_case = true)]
+    pub layout: Layout,
+    /// Also tables of statistics, by name and by domain.
+    #[arg(long)]
+    pub stats: bool,
+    /// Kernels by their mangled names.
+    #[arg(short = 'M', long, conflicts_with_all = ["truncate_kernels"])]
+    pub mangled_kernels: bool,
+    /// Kernels without arguments, template arguments and name spaces.
+    #[arg(short = 'T', long)]
+    pub truncate_kernels: bool,
+    /// Kernels by the ROC-TX range around their launch.
+    #[arg(long)]
+    pub kernel_rename: bool,
+    /// Only records that pass, in the language of `/`.
+    #[arg(long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// Only records of this time, as 1.5s..2s after the beginning.
+    #[arg(long, value_name = "A..B", value_parser = crate::export::choice::parse_range)]
+    pub range: Option<(u64, u64)>,
+}
+
+/// Whose columns and names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Layout {
+    /// rocprofiler-sdk 1.0 and later.
+    New,
+    /// rocprofv3 of ROCm 6.2 and 6.3.
+    Seed,
 }
 
 /// File formats.

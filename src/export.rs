@@ -2,13 +2,96 @@
 //! names, and renames them when they are whole.
 
 pub mod agent_info;
+pub mod choice;
 pub mod csv;
+pub mod nesting;
 pub mod run;
+pub mod stats;
+mod subject;
+pub mod view;
 
+use crate::item::Process;
+use crate::topology::Node;
 use anyhow::{Context, Result};
+use choice::Choice;
+use run::Run;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Tables, one file each.
+    Csv,
+}
+
+impl From<crate::cli::Format> for Format {
+    fn from(format: crate::cli::Format) -> Self {
+        match format {
+            crate::cli::Format::Csv => Self::Csv,
+        }
+    }
+}
+
+/// What is written, and where.
+pub struct Job<'a> {
+    /// The records.
+    pub run: &'a Run,
+    /// The driver's topology.
+    pub nodes: &'a [Node],
+    /// What was chosen.
+    pub choice: &'a Choice,
+    /// Formats.
+    pub formats: &'a [Format],
+    /// Beginning of the files' names by process, directory included.
+    pub stem: &'a dyn Fn(&Process) -> PathBuf,
+}
+
+/// The files of one process.
+pub(crate) struct Files<'a> {
+    stem: PathBuf,
+    made: &'a mut Vec<PathBuf>,
+}
+
+impl Files<'_> {
+    /// Writes a file, named by the process and `ending`.
+    fn write(&mut self, ending: &str, fill: &dyn Fn(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+        let mut path = self.stem.clone().into_os_string();
+        path.push("_");
+        path.push(ending);
+        let path = PathBuf::from(path);
+        write_atomic(&path, fill)?;
+        self.made.push(path);
+        Ok(())
+    }
+}
+
+/// Writes all files of a run; returns their paths.
+pub fn write(job: &Job<'_>) -> Result<Vec<PathBuf>> {
+    let mut made = Vec::new();
+    let mut taken = HashSet::new();
+    for view in view::views(job.run, job.nodes, job.choice) {
+        let mut stem = (job.stem)(view.process);
+        if !taken.insert(stem.clone()) {
+            // A name without the process id cannot hold the files of two.
+            let mut other = stem.into_os_string();
+            other.push(format!("_{}", view.process.pid));
+            stem = other.into();
+        }
+        if let Some(directory) = stem.parent() {
+            prepare_directory(directory)?;
+        }
+        let mut files = Files { stem, made: &mut made };
+        for format in job.formats {
+            match format {
+                Format::Csv => csv::export(&view, &mut files)?,
+            }
+        }
+    }
+    Ok(made)
+}
 
 /// Writes a file atomically: beside its name, then renamed. Nothing is left when `fill` fails.
 pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
@@ -31,6 +114,11 @@ pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::R
 
 /// Makes the output directory, and finds out now rather than later whether it can be written to.
 pub fn prepare_directory(path: &Path) -> Result<()> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
     std::fs::create_dir_all(path).with_context(|| format!("cannot make the directory {}", path.display()))?;
     let probe = path.join(format!(".roctop-{}.tmp", std::process::id()));
     File::create(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))?;

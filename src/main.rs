@@ -44,7 +44,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Some(Action::Record(options)) => action::record(options),
         Some(Action::Attach(options)) => action::attach(&options),
         Some(Action::Open(options)) => action::open(&options),
-        Some(Action::Export(options)) => action::export(&options),
+        Some(Action::Export(options)) => action::export_files(&options),
         Some(Action::Summary(options)) => action::summary(&options),
         Some(Action::Devices(options)) => action::devices(&options),
         Some(Action::Doctor(options)) => action::doctor(&options),

@@ -158,7 +158,9 @@ pub fn parse_range(text: &str) -> Result<(Nanos, Nanos), String> {
             return Some(usual);
         }
         let part = part.trim();
-        let digits = part.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(part.len());
+        let digits = part
+            .find(|c: char| c != '.' && !c.is_ascii_digit())
+            .unwrap_or(part.len());
         let factor = match &part[digits..] {
             "ns" => 1.0,
             "us" | "µs" => 1e3,

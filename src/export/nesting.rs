@@ -109,7 +109,10 @@ pub fn rows(run: &Run, process: ProcessId, kinds: Kinds, orphans: bool) -> Rows<
     let timed = |flags: u8| flags & flag::UNTIMED == 0;
     let dispatches = run.dispatches.iter();
     let dispatches = dispatches.filter(|d| kernels && d.process == process && timed(d.flags));
-    let copies = run.copies.iter().filter(|c| copies && c.process == process && timed(c.flags));
+    let copies = run
+        .copies
+        .iter()
+        .filter(|c| copies && c.process == process && timed(c.flags));
     let mut work: Vec<Work<'_>> = dispatches.map(Work::dispatch).chain(copies.map(Work::copy)).collect();
     for work in &mut work {
         work.cause = by_sparse.get(&work.correlation).copied();
@@ -158,7 +161,13 @@ fn nest(nodes: &mut [Node<'_>]) {
         }
         let around = stack.last().copied();
         let above = around.and_then(|top| nodes[top].owner);
-        let region = around.and_then(|top| if nodes[top].is_region() { Some(top) } else { nodes[top].region });
+        let region = around.and_then(|top| {
+            if nodes[top].is_region() {
+                Some(top)
+            } else {
+                nodes[top].region
+            }
+        });
         let node = &mut nodes[index];
         node.above = above;
         node.region = region;
@@ -181,7 +190,11 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     const fn dispatch(record: &'a Dispatch) -> Self {
-        let start = if record.submit == 0 { record.span.begin } else { record.submit };
+        let start = if record.submit == 0 {
+            record.span.begin
+        } else {
+            record.submit
+        };
         Self {
             record: Ok(record),
             correlation: record.correlation,
@@ -192,7 +205,11 @@ impl<'a> Work<'a> {
     }
 
     const fn copy(record: &'a Copy) -> Self {
-        let start = if record.submit == 0 { record.span.begin } else { record.submit };
+        let start = if record.submit == 0 {
+            record.span.begin
+        } else {
+            record.submit
+        };
         Self {
             record: Err(record),
             correlation: record.correlation,
@@ -267,11 +284,16 @@ fn collect<'a>(nodes: &[Node<'a>], work: Vec<Work<'a>>) -> Rows<'a> {
             Err(record) => rows.copies.push(row(record, work.id, ancestor, region)),
         }
     }
-    rows.hip.sort_by_key(|row| (row.record.span.end, Reverse(row.record.span.begin)));
-    rows.hsa.sort_by_key(|row| (row.record.span.end, Reverse(row.record.span.begin)));
-    rows.markers.sort_by_key(|row| (row.record.span.end, Reverse(row.record.span.begin)));
-    rows.dispatches.sort_by_key(|row| (row.record.span.end, row.record.dispatch_id));
-    rows.copies.sort_by_key(|row| (row.record.span.end, row.record.span.begin));
+    rows.hip
+        .sort_by_key(|row| (row.record.span.end, Reverse(row.record.span.begin)));
+    rows.hsa
+        .sort_by_key(|row| (row.record.span.end, Reverse(row.record.span.begin)));
+    rows.markers
+        .sort_by_key(|row| (row.record.span.end, Reverse(row.record.span.begin)));
+    rows.dispatches
+        .sort_by_key(|row| (row.record.span.end, row.record.dispatch_id));
+    rows.copies
+        .sort_by_key(|row| (row.record.span.end, row.record.span.begin));
     rows
 }
 

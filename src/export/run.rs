@@ -1,11 +1,10 @@
 //! A whole run in memory, as the file formats need it: every record, and the tables that its ids point into.
 
 use crate::item::{
-    Agent, ApiCall, Copy, Dispatch, Exit, Item, Kernel, LossReason, Marker, Operation, Process, ProcessId, Queue,
-    Stream, Thread,
+    Agent, ApiCall, Copy, Dispatch, Exit, Item, Kernel, LossReason, Marker, Nanos, Operation, Process, ProcessId,
+    Queue, Stream, Thread,
 };
-use roctop_ring::record::Domain;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Everything that was recorded.
@@ -74,43 +73,14 @@ impl Run {
         }
     }
 
-    /// Calls that the program made: those which a run-time makes of itself inside a HIP call are left out, as rocprofv3
-    /// leaves them out.
-    pub fn own_calls(&self, process: ProcessId) -> impl Iterator<Item = &ApiCall> {
-        let own = self.calls.iter().filter(move |call| call.process == process);
-        own.filter(|call| call.parent == 0 || !self.is_hip(call))
-    }
-
-    fn is_hip(&self, call: &ApiCall) -> bool {
-        let operation = self.operations.get(call.operation.0 as usize);
-        operation.is_some_and(|known| [Domain::HIP, Domain::HIP_COMPILER].contains(&Domain(known.domain)))
-    }
-
-    /// Dense correlation ids of a process, from 1 by start time over all its own calls and markers. A call that the
-    /// run-time made inside another has the other's id.
-    pub fn correlations(&self, process: ProcessId) -> HashMap<u64, u64> {
-        let calls = self.own_calls(process);
-        let markers = self.markers.iter().filter(|marker| marker.process == process);
-        let mut starts: Vec<(u64, u64)> = calls
-            .map(|call| (call.span.begin, call.correlation))
-            .chain(markers.map(|marker| (marker.span.begin, marker.correlation)))
-            .filter(|(_, correlation)| *correlation != 0)
-            .collect();
-        starts.sort_unstable();
-        let mut dense = HashMap::with_capacity(starts.len());
-        for (_, correlation) in starts {
-            let next = dense.len() as u64 + 1;
-            dense.entry(correlation).or_insert(next);
-        }
-        let all = self.calls.iter();
-        let nested = all.filter(|call| call.process == process && call.parent != 0 && self.is_hip(call));
-        // Outer calls return later than inner ones: from the outside in, each finds the id of the one around it.
-        for call in nested.rev() {
-            if let Some(outer) = dense.get(&call.parent).copied() {
-                dense.insert(call.correlation, outer);
-            }
-        }
-        dense
+    /// When the first record began.
+    pub fn first_time(&self) -> Nanos {
+        let calls = self.calls.iter().map(|call| call.span.begin);
+        let markers = self.markers.iter().map(|marker| marker.span.begin);
+        let dispatches = self.dispatches.iter().map(|dispatch| dispatch.span.begin);
+        let copies = self.copies.iter().map(|copy| copy.span.begin);
+        let all = calls.chain(markers).chain(dispatches).chain(copies);
+        all.filter(|time| *time > 0).min().unwrap_or(0)
     }
 }
 

@@ -98,14 +98,7 @@ impl Subject for CopySubject<'_> {
     fn value(&self, field: Field) -> Value<'_> {
         let (view, c) = (self.0, self.1.record);
         match field {
-            Field::Dir => Value::Text(match c.direction {
-                direction::H2H => "h2h",
-                direction::H2D => "h2d",
-                direction::D2H => "d2h",
-                direction::D2D => "d2d",
-                direction::FILL => "fill",
-                _ => "?",
-            }),
+            Field::Dir => Value::Text(direction::name(c.direction)),
             Field::Engine => match c.engine {
                 engine::SDMA => Value::Text("sdma"),
                 engine::BLIT => Value::Text("blit"),

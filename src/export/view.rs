@@ -1,7 +1,7 @@
 //! The rows of one process with everything that the formats call by a name. All formats read this, so that they hold the
 //! same records.
 
-use super::choice::{AgentIndex, Choice, Kind, KernelFilter, KernelNames, Layout};
+use super::choice::{AgentIndex, Choice, KernelFilter, KernelNames, Kind, Layout};
 use super::nesting::{self, Row, Rows};
 use super::run::Run;
 use super::subject::{CallSubject, CopySubject, DispatchSubject, MarkerSubject};
@@ -121,7 +121,11 @@ impl<'a> View<'a> {
 
     /// Place of a node among those of its kind, and whether it is a GPU.
     pub fn type_index(&self, node: u32) -> (usize, bool) {
-        let gpu = self.nodes.iter().find(|known| known.id == node).map_or(node > 0, Node::is_gpu);
+        let gpu = self
+            .nodes
+            .iter()
+            .find(|known| known.id == node)
+            .map_or(node > 0, Node::is_gpu);
         let before = self.nodes.iter().take_while(|known| known.id != node);
         (before.filter(|known| known.is_gpu() == gpu).count(), gpu)
     }

@@ -1,0 +1,233 @@
+//! Statistics as `--stats` writes them: by name in each domain, and over the domains.
+
+use super::Files;
+use super::csv::{header, quoted};
+use super::view::View;
+use crate::item::Span;
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Calls, sums and extremes of durations.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Total {
+    /// How many.
+    pub count: u64,
+    /// Sum of the durations, ns.
+    pub sum: u64,
+    /// Sum of their squares.
+    pub squares: f64,
+    /// Shortest.
+    pub min: u64,
+    /// Longest.
+    pub max: u64,
+}
+
+impl Total {
+    /// Adds a duration.
+    pub fn add(&mut self, duration: u64) {
+        self.min = if self.count == 0 {
+            duration
+        } else {
+            self.min.min(duration)
+        };
+        self.max = self.max.max(duration);
+        self.count += 1;
+        self.sum += duration;
+        self.squares += duration as f64 * duration as f64;
+    }
+
+    /// Adds another's durations.
+    pub fn join(&mut self, other: &Self) {
+        if other.count > 0 {
+            self.min = if self.count == 0 {
+                other.min
+            } else {
+                self.min.min(other.min)
+            };
+            self.max = self.max.max(other.max);
+            self.count += other.count;
+            self.sum += other.sum;
+            self.squares += other.squares;
+        }
+    }
+
+    /// Mean duration.
+    pub fn mean(&self) -> f64 {
+        self.sum as f64 / self.count.max(1) as f64
+    }
+
+    /// Sample variance; 0 for fewer than two.
+    pub fn variance(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        let (n, sum) = (self.count as f64, self.sum as f64);
+        ((self.squares - sum * sum / n) / (n - 1.0)).abs()
+    }
+
+    /// Sample deviation; 0 for fewer than two.
+    pub fn deviation(&self) -> f64 {
+        self.variance().sqrt()
+    }
+}
+
+/// Totals by name.
+#[derive(Clone, Debug, Default)]
+pub struct Domain {
+    /// The domain's word, as `HIP_API`.
+    pub name: &'static str,
+    /// Its file, without ending.
+    pub file: &'static str,
+    /// Names with totals, the greatest sum first.
+    pub rows: Vec<(String, Total)>,
+}
+
+impl Domain {
+    fn new(name: &'static str, file: &'static str, records: impl Iterator<Item = (String, Span)>) -> Self {
+        let mut totals: BTreeMap<String, Total> = BTreeMap::new();
+        for (name, span) in records {
+            totals.entry(name).or_default().add(span.duration());
+        }
+        let mut rows: Vec<(String, Total)> = totals.into_iter().collect();
+        // Equal sums stay in order of their names.
+        rows.sort_by_key(|row| std::cmp::Reverse(row.1.sum));
+        Self { name, file, rows }
+    }
+
+    /// Over all names.
+    pub fn total(&self) -> Total {
+        let mut total = Total::default();
+        self.rows.iter().for_each(|row| total.join(&row.1));
+        total
+    }
+}
+
+/// The totals of all domains that have any, in rocprofv3's order.
+pub fn domains(view: &View<'_>) -> Vec<Domain> {
+    let rows = &view.rows;
+    let calls = |calls: &[super::nesting::Row<'_, crate::item::ApiCall>]| {
+        let named = calls
+            .iter()
+            .map(|row| (view.function(row.record).to_owned(), row.record.span));
+        named.collect::<Vec<_>>().into_iter()
+    };
+    let markers = rows.markers.iter();
+    let markers = markers.map(|row| (view.message(row.record).to_owned(), row.record.span));
+    let dispatches = rows.dispatches.iter();
+    let dispatches = dispatches.map(|row| (view.kernel_name(row).into_owned(), row.record.span));
+    let copies = rows.copies.iter();
+    let copies = copies.map(|row| (view.direction(row.record).to_owned(), row.record.span));
+    let seed = view.is_seed();
+    let file = |new, old| if seed { old } else { new };
+    let mut all = vec![
+        Domain::new("HSA_API", file("hsa_api_stats", "hsa_stats"), calls(&rows.hsa)),
+        Domain::new("HIP_API", file("hip_api_stats", "hip_stats"), calls(&rows.hip)),
+        Domain::new("MARKER_API", file("marker_api_stats", "marker_stats"), markers),
+        Domain::new("KERNEL_DISPATCH", "kernel_stats", dispatches),
+        Domain::new("MEMORY_COPY", "memory_copy_stats", copies),
+    ];
+    all.retain(|domain| !domain.rows.is_empty());
+    all
+}
+
+/// Writes the tables of a process. The seed's release had none for markers and none over the domains.
+pub(super) fn export(view: &View<'_>, files: &mut Files<'_>) -> Result<()> {
+    let domains = domains(view);
+    for domain in &domains {
+        if view.is_seed() && domain.name == "MARKER_API" {
+            continue;
+        }
+        let name = format!("{}.csv", domain.file);
+        files.write(&name, &|out| table(&domain.rows, out))?;
+    }
+    if !view.is_seed() {
+        let mut rows: Vec<(String, Total)> = domains
+            .iter()
+            .map(|domain| (domain.name.to_owned(), domain.total()))
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.1.sum));
+        files.write("domain_stats.csv", &|out| table(&rows, out))?;
+    }
+    Ok(())
+}
+
+fn table(rows: &[(String, Total)], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}",
+        header("Name,Calls,TotalDurationNs,AverageNs,Percentage,MinNs,MaxNs,StdDev")
+    )?;
+    let whole: u64 = rows.iter().map(|row| row.1.sum).sum();
+    for (name, total) in rows {
+        let share = total.sum as f64 * 100.0 / whole.max(1) as f64;
+        write!(out, "{},{},{},", quoted(name), total.count, total.sum)?;
+        write!(out, "{},{},", number(total.mean()), percentage(share))?;
+        writeln!(out, "{},{},{}", total.min, total.max, number(total.deviation()))?;
+    }
+    Ok(())
+}
+
+/// A number with six decimals; a small one in scientific notation.
+pub fn number(value: f64) -> String {
+    if value > 0.01 {
+        format!("{value:.6}")
+    } else {
+        scientific(value, 8)
+    }
+}
+
+/// A percentage: fewer decimals the greater it is.
+pub fn percentage(value: f64) -> String {
+    if value >= 1.0 {
+        format!("{value:.2}")
+    } else if value > 0.01 {
+        format!("{value:.4}")
+    } else {
+        scientific(value, 3)
+    }
+}
+
+/// Scientific notation as C prints it: `2.920e-03`.
+pub fn scientific(value: f64, decimals: usize) -> String {
+    let plain = format!("{value:.decimals$e}");
+    let (digits, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{digits}e{sign}{exponent:0>2}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_formats_of_rocprofv3() {
+        assert_eq!(number(7_008_127.5), "7008127.500000");
+        assert_eq!(number(0.0), "0.00000000e+00");
+        assert_eq!(number(0.01), "1.00000000e-02");
+        assert_eq!(percentage(45.336), "45.34");
+        assert_eq!(percentage(12.001), "12.00");
+        assert_eq!(percentage(0.213_02), "0.2130");
+        assert_eq!(percentage(0.00292), "2.920e-03");
+        assert_eq!(percentage(0.0), "0.000e+00");
+        assert_eq!(scientific(1.457e6, 3), "1.457e+06");
+        assert_eq!(scientific(3e120, 1), "3.0e+120");
+    }
+
+    #[test]
+    fn the_deviation_is_that_of_a_sample() {
+        let mut total = Total::default();
+        total.add(12_927_653);
+        assert_eq!((total.deviation(), total.min, total.max), (0.0, 12_927_653, 12_927_653));
+        total.add(1_088_602);
+        assert_eq!(number(total.mean()), "7008127.500000");
+        assert_eq!(number(total.deviation()), "8371473.244913");
+        let mut joined = Total::default();
+        joined.join(&Total::default());
+        joined.join(&total);
+        assert_eq!(joined, total);
+    }
+}
