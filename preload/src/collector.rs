@@ -8,7 +8,7 @@ use crate::process;
 use crate::thread::{self, Thread};
 use crate::{clock, control};
 use roctop_ring::layout::{counter, entry, open_range};
-use roctop_ring::record::{ApiCall, Copy, Dispatch, Domain, Head, Marker, Switch, flag};
+use roctop_ring::record::{ApiCall, Copy, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS, Switch, flag};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::ClosedRange;
@@ -39,7 +39,7 @@ pub fn api_enter(domain: Domain, op: u16, wanted: u64) -> Option<Call> {
     let thread = thread::current()?;
     let correlation = thread.correlate();
     let start = clock::now();
-    let parent = thread.alone(|_, entry| entry.open_call(start, domain, op, correlation))?;
+    let parent = thread.hold()?.entry.open_call(start, domain, op, correlation);
     thread.current.set(correlation);
     Some(Call {
         thread,
@@ -56,20 +56,20 @@ pub fn api_enter(domain: Domain, op: u16, wanted: u64) -> Option<Call> {
 pub fn api_exit(call: &Call, status: Option<i32>, arg: u64) {
     let end = clock::now();
     call.thread.current.set(call.parent);
-    let record = ApiCall {
-        start: call.start,
-        end,
-        correlation: call.correlation,
-        parent: call.parent,
-        op: call.op,
-        has_status: u16::from(status.is_some()),
-        status: status.unwrap_or(0),
-        arg,
-    };
-    call.thread.alone(|ring, entry| {
-        entry.close_call(call.domain, call.op, end.wrapping_sub(call.start));
-        ring.push(ApiCall::head(0, call.domain), &record.payload());
-    });
+    if let Some(held) = call.thread.hold() {
+        held.entry
+            .close_call(call.domain, call.op, end.wrapping_sub(call.start));
+        held.ring
+            .push(ApiCall::head(0, call.domain), &[words(call, end, status, arg)]);
+    }
+}
+
+/// The payload of an API call, put together in registers: what `ApiCall::payload` gives.
+#[inline(always)]
+fn words(call: &Call, end: u64, status: Option<i32>, arg: u64) -> [u64; PAYLOAD_WORDS] {
+    let code = u64::from(status.unwrap_or(0).cast_unsigned());
+    let kind = u64::from(call.op) | u64::from(status.is_some()) << 16 | code << 32;
+    [call.start, end, call.correlation, call.parent, kind, arg]
 }
 
 /// A kernel ran.
@@ -124,9 +124,9 @@ pub fn push(text: &[u8]) -> i32 {
     let (id, inline) = long(text);
     let correlation = thread.correlate();
     let start = clock::now();
-    let level = thread.alone(|_, entry| {
-        let level = entry.word(entry::RANGE_DEPTH).load(Ordering::Relaxed);
-        (level, entry.open_range(start, correlation, id, inline))
+    let level = thread.hold().map(|held| {
+        let level = held.entry.word(entry::RANGE_DEPTH).load(Ordering::Relaxed);
+        (level, held.entry.open_range(start, correlation, id, inline))
     });
     match level {
         Some((level, true)) => level as i32,
@@ -141,7 +141,8 @@ pub fn push(text: &[u8]) -> i32 {
 /// The innermost pushed range ends. Returns the level after it, -1 when none was open.
 pub fn pop() -> i32 {
     let Some(thread) = marking() else { return -1 };
-    match thread.alone(|_, entry| entry.close_range()) {
+    let closed = thread.hold().map(|held| held.entry.close_range());
+    match closed {
         Some(ClosedRange::Range {
             start,
             correlation,

@@ -253,6 +253,21 @@ unsafe extern "C" fn ended(value: *mut c_void) {
     });
 }
 
+/// A thread's ring and entry, while no signal handler may use them.
+pub(crate) struct Held<'t> {
+    thread: &'t Thread,
+    pub(crate) ring: &'t RingWriter<'static>,
+    pub(crate) entry: &'t EntryWriter<'static>,
+}
+
+impl Drop for Held<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.thread.busy.set(false);
+    }
+}
+
 impl Thread {
     #[inline(always)]
     fn claim(&self) -> &Claim<'static> {
@@ -280,27 +295,31 @@ impl Thread {
         self.base.get() | next & 0xff_ffff_ffff
     }
 
-    /// Runs `body` unless a signal handler came in the middle of another run: then the record is counted as dropped.
+    /// Keeps signal handlers out while a record is written: none when this is such a handler, and then the record is
+    /// counted as dropped.
     #[inline(always)]
-    pub(crate) fn alone<R>(&self, body: impl FnOnce(&RingWriter<'static>, &EntryWriter<'static>) -> R) -> Option<R> {
+    pub(crate) fn hold(&self) -> Option<Held<'_>> {
         let claim = self.claim();
         if self.busy.get() {
             claim.entry.bump(entry::REENTRANT);
             return None;
         }
         self.busy.set(true);
-        // The fences keep the compiler from moving stores over the mark that a signal handler tests.
+        // Keeps the compiler from moving stores over the mark that a signal handler tests.
         compiler_fence(Ordering::SeqCst);
-        let result = body(&claim.ring, &claim.entry);
-        compiler_fence(Ordering::SeqCst);
-        self.busy.set(false);
-        Some(result)
+        Some(Held {
+            thread: self,
+            ring: &claim.ring,
+            entry: &claim.entry,
+        })
     }
 
     /// Writes one record.
     #[inline(always)]
     pub fn push(&self, head: Head, payload: &[[u64; PAYLOAD_WORDS]]) {
-        self.alone(|ring, _| ring.push(head, payload));
+        if let Some(held) = self.hold() {
+            held.ring.push(head, payload);
+        }
     }
 
     fn announce(&self) {

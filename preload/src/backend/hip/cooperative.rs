@@ -67,6 +67,8 @@ pub(crate) fn begin(call: &Call, grid: [u32; 3], workgroup: [u32; 3]) {
 }
 
 /// The launch failed: there will be no record.
+#[cold]
+#[inline(never)]
 pub(crate) fn cancel(correlation: u64) {
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
     waiting.retain(|launch| launch.correlation != correlation);
