@@ -76,7 +76,10 @@ fn a_signal_to_roctop_goes_to_the_program() {
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut out, &mut line).unwrap();
-    let told = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    let told = Command::new("sh")
+        .args(["-c", &format!("kill {}", child.id())])
+        .status()
+        .unwrap();
     assert!(told.success());
     line.clear();
     std::io::BufRead::read_line(&mut out, &mut line).unwrap();

@@ -69,7 +69,10 @@ fn crash(name: &str, mode: &str) -> Option<Recorded> {
     let child = command.spawn().unwrap();
     let app = wait_for_log(&place);
     std::thread::sleep(Duration::from_millis(300));
-    let killed = Command::new("kill").arg("-9").arg(app.to_string()).status().unwrap();
+    let killed = Command::new("sh")
+        .args(["-c", &format!("kill -9 {app}")])
+        .status()
+        .unwrap();
     assert!(killed.success());
     Some(Recorded::load(&place, child.wait_with_output().unwrap()))
 }

@@ -100,9 +100,8 @@ fn the_screen_says_how_a_killed_program_ended_and_what_was_running() {
         let more = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();
         workers.extend(more.split_whitespace().map(str::to_owned));
     }
-    let killed = std::process::Command::new("kill")
-        .arg("-9")
-        .arg(&workers[0])
+    let killed = std::process::Command::new("sh")
+        .args(["-c", &format!("kill -9 {}", workers[0])])
         .status()
         .unwrap();
     assert!(killed.success());
