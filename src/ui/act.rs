@@ -280,7 +280,10 @@ fn enter(ui: &mut Ui, snap: &Snapshot) {
             select(ui, snap, key, &slice);
         }
     } else if matches!(ui.tab, Tab::Kernels | Tab::Overview)
-        && let Some(kernel) = ui.table().selected
+        && let Some(kernel) = ui
+            .table()
+            .selected
+            .or_else(|| tab::keys(&Scene { ui, snap }).first().copied())
     {
         let lanes = snap
             .lanes

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::{api, copies, kernels, log, timeline, wall};
 use crate::format;
+use crate::model::LaneKey;
 use crate::model::snapshot::AgentRow;
 use crate::ui::Size;
 use crate::ui::part::canvas::{Canvas, left, top};
@@ -57,6 +58,12 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         "Timeline",
         &format!("{}/col", format::duration(stretch.width)),
     );
+    let mut principal = principal;
+    let is_gpu = |key: &LaneKey| matches!(key, LaneKey::Agent(_));
+    // Many GPUs and few rows: a row for each GPU before any stream.
+    if principal.iter().filter(|key| is_gpu(key)).count() > inner.height as usize / 2 {
+        principal.sort_by_key(|key| !is_gpu(key));
+    }
     timeline::panel(canvas, inner, scene, stretch, size, &principal);
     let (middle, lower) = top(rest, rest.height.saturating_sub(bottom));
     kernels::panel(canvas, middle, scene, if large { u8::MAX } else { 4 });
@@ -103,6 +110,36 @@ fn one_line(canvas: &mut Canvas<'_>, area: Rect, gpus: &[&AgentRow], scene: &Sce
     );
 }
 
+fn gauge(share: f64) -> Role {
+    match share {
+        share if share >= 0.8 => Role::GaugeHigh,
+        share if share >= 0.4 => Role::GaugeMid,
+        _ => Role::GaugeLow,
+    }
+}
+
+/// More GPUs than rows: several to a row, name, bar and share only.
+fn many(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&AgentRow]) {
+    let in_row = gpus.len().div_ceil(area.height.max(1) as usize) as u16;
+    let width = (area.width / in_row.max(1)).max(14);
+    for (i, row) in gpus.iter().enumerate() {
+        let (x, y) = (area.x + 1 + (i as u16 % in_row) * width, area.y + i as u16 / in_row);
+        if x + width > area.right() + 1 {
+            continue;
+        }
+        let name = format::fit(&scene.snap.names.agent_label(row.id), 6);
+        let at = canvas.say(x, y, &name, 6, Role::Title);
+        let room = width.saturating_sub(14);
+        canvas.say(at, y, &chart::bar(row.share, room as usize), room, gauge(row.share));
+        canvas.right(
+            at + room + 6,
+            y,
+            &format!("{}%", format::percent(row.share)),
+            Role::Text,
+        );
+    }
+}
+
 fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&AgentRow]) {
     let window = format::duration(scene.snap.values.window);
     let inner = canvas.frame(
@@ -113,6 +150,9 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
     if gpus.is_empty() {
         return canvas.empty(inner, &super::why_empty(scene, "GPU", 0));
     }
+    if gpus.len() > inner.height as usize {
+        return many(canvas, inner, scene, gpus);
+    }
     let bar_room = (inner.width / 4).clamp(10, 40);
     let trend_room = (inner.width / 4).min(30) as usize;
     for (i, row) in gpus.iter().take(inner.height as usize).enumerate() {
@@ -120,11 +160,7 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
         let agent = scene.snap.names.agent(row.id);
         let name = scene.snap.names.agent_label(row.id);
         let mut x = canvas.say(inner.x + 1, y, &format::fit(&name, 6), 6, Role::Title);
-        let role = match row.share {
-            share if share >= 0.8 => Role::GaugeHigh,
-            share if share >= 0.4 => Role::GaugeMid,
-            _ => Role::GaugeLow,
-        };
+        let role = gauge(row.share);
         let bar = chart::bar(row.share, bar_room as usize);
         canvas.say(x, y, &"─".repeat(bar_room as usize), bar_room, Role::GaugeRest);
         canvas.say(x, y, &bar, bar_room, role);
