@@ -133,7 +133,7 @@ impl Table for ApiTable {
     }
 
     fn least(width: u16) -> u16 {
-        (width / 2).clamp(14, 40)
+        if width < 60 { width / 2 } else { (width * 2 / 5).min(40) }
     }
 
     fn key(row: &Row) -> u64 {
@@ -220,15 +220,16 @@ fn threads(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     if inner.height == 0 {
         return;
     }
-    let head = format!("{:<22}{:>9}{:>9}{:>10}", "THREAD", "IN API", "WAITING", "CALLS");
+    let label = if inner.width < 50 { 12 } else { 22 };
+    let head = format!("{:<label$}{:>7}{:>8}{:>9}", "THREAD", "IN API", "WAITING", "CALLS");
     canvas.say(inner.x + 1, inner.y, &head, inner.width.saturating_sub(1), Role::Head);
     let mut rows: Vec<_> = scene.snap.values.threads.iter().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.numbers.total));
     let of_wall = |nanos: u64| format::percent(nanos as f64 / wall(scene.snap) as f64);
     for (i, row) in rows.iter().take(inner.height as usize - 1).enumerate() {
         let text = format!(
-            "{}{:>9}{:>9}{:>10}",
-            format::fit(&scene.snap.names.thread_label(row.id), 22),
+            "{}{:>7}{:>8}{:>9}",
+            format::fit(&scene.snap.names.thread_label(row.id), label),
             of_wall(row.numbers.total),
             of_wall(row.numbers.blocked),
             format::count(row.numbers.calls),
@@ -250,14 +251,13 @@ fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     for open in &snap.open {
         for call in &open.calls {
             let age = snap.now.saturating_sub(call.span.begin);
-            let text = format!(
-                "{:<17}{}{:<34}{:>9}  open",
-                format::timestamp_short(call.span.begin.saturating_sub(snap.origin)),
-                format::fit(&snap.names.thread_label(call.thread), 18),
-                format::elide(name(scene, call.operation), 33),
-                format::duration(age),
-            );
-            lines.push((text, Role::Open));
+            let begin = call.span.begin.saturating_sub(snap.origin);
+            let thread = snap.names.thread_label(call.thread);
+            let name = name(scene, call.operation);
+            lines.push((
+                line(inner.width, begin, [&thread, name, &format::duration(age), "open"]),
+                Role::Open,
+            ));
         }
     }
     let lanes = snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Api(..)));
@@ -270,7 +270,7 @@ fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     lines.extend(
         last.iter()
             .take(room)
-            .map(|(key, slice)| recent_line(scene, *key, slice)),
+            .map(|(key, slice)| recent_line(scene, inner.width, *key, slice)),
     );
     for (i, (text, role)) in lines.iter().take(inner.height as usize).enumerate() {
         canvas.say(
@@ -283,7 +283,21 @@ fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     }
 }
 
-fn recent_line(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> (String, Role) {
+/// Begin, thread, name, duration and result of a call in so many columns.
+fn line(width: u16, begin: u64, [thread, name, duration, result]: [&str; 4]) -> String {
+    let thread_room = if width < 100 { 14 } else { 18 };
+    let room = (width as usize).saturating_sub(thread_room + 36).clamp(10, 48);
+    let (thread, name) = (
+        format::fit(thread, thread_room),
+        format::fit(&format::elide(name, room), room),
+    );
+    format!(
+        "{:<14} {thread} {name} {duration:>8}  {result}",
+        format::timestamp_short(begin)
+    )
+}
+
+fn recent_line(scene: &Scene<'_>, width: u16, key: LaneKey, slice: &Slice) -> (String, Role) {
     let (snap, names) = (scene.snap, &scene.snap.names);
     let thread = crate::ui::subject::thread_of(key)
         .map(|thread| names.thread_label(thread))
@@ -294,12 +308,12 @@ fn recent_line(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> (String, Role)
     } else {
         "ok".into()
     };
-    let text = format!(
-        "{:<17}{}{:<34}{:>9}  {result}",
-        format::timestamp_short(slice.span.begin.saturating_sub(snap.origin)),
-        format::fit(&thread, 18),
-        format::elide(name(scene, OperationId(slice.what)), 33),
-        format::duration(slice.span.duration()),
+    let name = name(scene, OperationId(slice.what));
+    let begin = slice.span.begin.saturating_sub(snap.origin);
+    let text = line(
+        width,
+        begin,
+        [&thread, name, &format::duration(slice.span.duration()), &result],
     );
     (text, if failed { Role::Bad } else { Role::Text })
 }

@@ -343,14 +343,14 @@ fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         .collect();
     last.sort_by_key(|(_, slice)| std::cmp::Reverse(slice.span.end));
     if inner.height > 0 {
-        let head = format!(
-            "{:<17}{:<7}{:<16}{:>10}{:>10}{:>11}  {:<9}CALL",
-            "WHEN", "DIR", "ROUTE", "BYTES", "TIME", "BANDWIDTH", "STREAM"
+        let head = line(
+            inner.width,
+            ["WHEN", "DIR", "ROUTE", "BYTES", "TIME", "SPEED", "STREAM", "CALL"],
         );
         canvas.say(inner.x + 1, inner.y, &head, inner.width.saturating_sub(1), Role::Head);
     }
     for (i, (key, slice)) in last.iter().take(inner.height.saturating_sub(1) as usize).enumerate() {
-        let text = recent_line(scene, *key, slice);
+        let text = recent_line(scene, inner.width, *key, slice);
         canvas.say(
             inner.x + 1,
             inner.y + 1 + i as u16,
@@ -361,7 +361,16 @@ fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     }
 }
 
-fn recent_line(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> String {
+/// The words of a line, in columns that fit the width.
+fn line(width: u16, words: [&str; 8]) -> String {
+    let [when, way, route, bytes, time, speed, stream, call] = words;
+    let (a, b) = if width < 100 { (14, 11) } else { (17, 18) };
+    let stream = format::fit(stream, if width < 100 { 7 } else { 12 });
+    let route = format::fit(route, b);
+    format!("{when:<a$}{way:<5}{route}{bytes:>9} {time:>8} {speed:>9}  {stream} {call}")
+}
+
+fn recent_line(scene: &Scene<'_>, width: u16, key: LaneKey, slice: &Slice) -> String {
     let (snap, names) = (scene.snap, &scene.snap.names);
     let route = snap
         .values
@@ -373,15 +382,18 @@ fn recent_line(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> String {
     let call = crate::ui::act::related(snap, key, slice.span.begin);
     let call = call.and_then(|(_, call)| names.operation(crate::item::OperationId(call.what)));
     let stream = (slice.queue != u32::MAX).then(|| names.stream_label(crate::item::StreamId(slice.queue)));
-    format!(
-        "{:<17}{:<7}{:<16}{:>10}{:>10}{:>11}  {:<9}{}",
-        format::timestamp_short(slice.span.begin.saturating_sub(snap.origin)),
-        direction::name(route.direction),
-        names.route_label(route.source, route.destination),
-        format::bytes(slice.value),
-        format::duration(nanos),
-        speed((nanos > 0).then(|| slice.value as f64 * 1e9 / nanos as f64)),
-        stream.unwrap_or_else(|| format::MISSING.into()),
-        call.map_or("", |name| &name.operation.name),
+    let speed = speed((nanos > 0).then(|| slice.value as f64 * 1e9 / nanos as f64));
+    line(
+        width,
+        [
+            &format::timestamp_short(slice.span.begin.saturating_sub(snap.origin)),
+            direction::name(route.direction),
+            &names.route_label(route.source, route.destination),
+            &format::bytes(slice.value),
+            &format::duration(nanos),
+            &speed,
+            &stream.unwrap_or_else(|| format::MISSING.into()),
+            call.map_or("", |name| &name.operation.name),
+        ],
     )
 }

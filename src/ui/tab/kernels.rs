@@ -411,8 +411,9 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             .map_or_else(|| format::MISSING.into(), |stream| names.stream_label(stream));
         if area.width < 60 {
             let text = format!(
-                "{:<5} {stream:<4} {:>7}× {:>8}",
+                "{:<5} {} {:>7}× {:>8}",
                 names.agent_label(place.agent),
+                format::fit(&stream, 6),
                 format::count(cell.sum.calls),
                 format::maybe(cell.sum.average()),
             );
