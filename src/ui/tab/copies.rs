@@ -280,7 +280,7 @@ fn sizes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopySt
         let (count, bytes, nanos) = copies.classes[i];
         let mean = (nanos > 0).then(|| bytes as f64 * 1e9 / nanos as f64);
         let text = format!(
-            "{name:<9}{:>9}  {:>9}  {:>9}",
+            "{name:<9}{:>8} {:>9} {:>9}",
             format::count(count),
             format::bytes(bytes),
             speed(mean)
