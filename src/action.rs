@@ -2,6 +2,7 @@
 
 use crate::cli;
 use crate::export::choice::{Choice, KernelNames, Layout};
+use crate::export::facts::Facts;
 use crate::export::run::Run;
 use crate::filter::Filter;
 use crate::item::Process;
@@ -25,6 +26,7 @@ pub fn run(options: &cli::Run) -> Result<u8> {
     }
     let job = Job {
         ring_slots: options.ring.ring,
+        hsa_api: options.domains.hsa_trace,
         ..Job::default()
     };
     start(
@@ -135,6 +137,7 @@ pub fn record(options: cli::Record) -> Result<u8> {
     let job = Job {
         recording: Some(options.output),
         ring_slots: options.ring.ring,
+        hsa_api: options.domains.hsa_trace,
         ..Job::default()
     };
     let look = cli::Look {
@@ -174,6 +177,8 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     let job = export::Job {
         run: &whole,
         nodes: &recording.nodes(),
+        facts: &Facts::read(&recording)?,
+        command: recording.command(),
         choice: &choice,
         formats: &formats,
         stem: &stem,

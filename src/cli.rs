@@ -75,6 +75,9 @@ pub struct Run {
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub ring: Ring,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub domains: Domains,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, value_name = "APP ARGS", required = false)]
     pub words: Vec<OsString>,
@@ -113,6 +116,14 @@ pub struct Ring {
     pub ring: Option<u64>,
 }
 
+/// What is recorded.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Domains {
+    /// Record HSA calls as well: every entry of the run-time's tables.
+    #[arg(long)]
+    pub hsa_trace: bool,
+}
+
 /// Options of a recording.
 #[derive(Debug, Args)]
 pub struct Record {
@@ -122,6 +133,9 @@ pub struct Record {
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub ring: Ring,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub domains: Domains,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, value_name = "APP ARGS", required = true)]
     pub words: Vec<OsString>,
@@ -216,6 +230,8 @@ pub enum Layout {
 pub enum Format {
     /// CSV files with rocprofv3's columns.
     Csv,
+    /// JSON as rocprofv3 writes it.
+    Json,
 }
 
 /// Options of a summary.

@@ -9,7 +9,7 @@ use crate::recording::Recorder;
 use crate::session::{Live, SessionDir};
 use crate::{summary, supervise, topology};
 use anyhow::{Context, Result};
-use roctop_ring::session::ENV_RING;
+use roctop_ring::session::{ENV_RING, control, wanted};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,8 @@ pub struct Job {
     pub recording: Option<PathBuf>,
     /// Slots of an application thread's ring.
     pub ring_slots: Option<u64>,
+    /// Record HSA calls.
+    pub hsa_api: bool,
     /// What is shown as the program's name; its command line when none.
     pub title: Option<String>,
     /// More variables for the program.
@@ -47,6 +49,9 @@ pub(crate) fn prepare(job: &Job, words: &[String]) -> Result<Prepared> {
         None => None,
     };
     let session = SessionDir::create()?;
+    if job.hsa_api {
+        session.set(control::WANTED, wanted::USUAL | wanted::HSA_API)?;
+    }
     let mut variables = launch::environment(&installed, session.path());
     let usual = if recorder.is_some() { RECORD_SLOTS } else { LIVE_SLOTS };
     let slots = job.ring_slots.unwrap_or(usual);

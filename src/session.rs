@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{Ended, Progress, Reader, Sink, Thread};
 use roctop_ring::record::Slot;
-use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir};
+use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir, wanted};
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -70,7 +70,7 @@ impl SessionDir {
             control.lock_shared()?;
             let made = Self { path, control };
             made.set(control::RECORDING, 1)?;
-            made.set(control::WANTED, u64::MAX)?;
+            made.set(control::WANTED, wanted::USUAL)?;
             return Ok(made);
         }
         Err(io::Error::from(io::ErrorKind::AlreadyExists))
