@@ -3,7 +3,7 @@
 use crate::item::{Exit, Nanos, ProcessId};
 use crate::raw::{Raw, RawSink};
 use anyhow::{Context, Result, bail};
-use roctop_ring::layout::{Header, clock};
+use roctop_ring::layout::{Header, clock, counter, entry};
 use roctop_ring::reader::{Ended, Progress, Reader, Sink, Thread};
 use roctop_ring::record::Slot;
 use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir, wanted};
@@ -407,7 +407,12 @@ impl Live {
     fn state_of(&mut self, process: ProcessId, sink: &mut dyn RawSink) -> io::Result<()> {
         for file in self.files.iter().filter(|file| file.process == process) {
             if file.ordinal == 0 {
-                sink.take(process, &Raw::Counters(&file.reader.counters()?));
+                let mut counters = file.reader.counters()?;
+                // Threads count what signal handlers made them drop; the process counts what happened before they could.
+                for other in self.files.iter().filter(|other| other.process == process) {
+                    counters[counter::REENTRANT] += other.reader.entry_sum(entry::REENTRANT)?;
+                }
+                sink.take(process, &Raw::Counters(&counters));
                 let mut work = file.reader.open_work()?;
                 for chained in self
                     .files

@@ -387,6 +387,16 @@ impl<B: Bytes> Reader<B> {
         Ok(words)
     }
 
+    /// Sum over all threads of a word of their directory entries, such as [`entry::REENTRANT`].
+    pub fn entry_sum(&self, at: usize) -> io::Result<u64> {
+        let mut sum = 0u64;
+        for index in 0..self.threads.len() {
+            let word = self.region_words(Region::Directory, index * entry::WORDS + at, 1)?;
+            sum = sum.wrapping_add(word.first().copied().unwrap_or(0));
+        }
+        Ok(sum)
+    }
+
     /// What runs now.
     pub fn open_work(&self) -> io::Result<OpenWork> {
         let mut work = OpenWork::default();
