@@ -410,7 +410,8 @@ impl Live {
                 let mut counters = file.reader.counters()?;
                 // Threads count what signal handlers made them drop; the process counts what happened before they could.
                 for other in self.files.iter().filter(|other| other.process == process) {
-                    counters[counter::REENTRANT] += other.reader.entry_sum(entry::REENTRANT)?;
+                    let dropped = other.reader.entry_sum(entry::REENTRANT)?;
+                    counters[counter::REENTRANT] = counters[counter::REENTRANT].saturating_add(dropped);
                 }
                 sink.take(process, &Raw::Counters(&counters));
                 let mut work = file.reader.open_work()?;
