@@ -41,7 +41,7 @@ pub mod wanted {
     /// ROC-TX.
     pub const MARKER: u64 = 16;
     /// What is recorded when nothing else is asked: HSA calls are many, cheap and of interest to few.
-    pub const USUAL: u64 = u64::MAX & !HSA_API;
+    pub const USUAL: u64 = !HSA_API;
 }
 
 /// The directory under which this user's sessions lie: `/dev/shm/roctop-<uid>`, else under `XDG_RUNTIME_DIR`.
