@@ -4,6 +4,8 @@
 pub mod agent_info;
 pub mod choice;
 pub mod csv;
+pub mod facts;
+mod json;
 pub mod nesting;
 pub mod run;
 pub mod stats;
@@ -14,6 +16,7 @@ use crate::item::Process;
 use crate::topology::Node;
 use anyhow::{Context, Result};
 use choice::Choice;
+use facts::Facts;
 use run::Run;
 use std::collections::HashSet;
 use std::fs::File;
@@ -25,12 +28,15 @@ use std::path::{Path, PathBuf};
 pub enum Format {
     /// Tables, one file each.
     Csv,
+    /// One document of the schema `rocprofiler-sdk-tool`.
+    Json,
 }
 
 impl From<crate::cli::Format> for Format {
     fn from(format: crate::cli::Format) -> Self {
         match format {
             crate::cli::Format::Csv => Self::Csv,
+            crate::cli::Format::Json => Self::Json,
         }
     }
 }
@@ -41,6 +47,10 @@ pub struct Job<'a> {
     pub run: &'a Run,
     /// The driver's topology.
     pub nodes: &'a [Node],
+    /// Facts that only files tell.
+    pub facts: &'a Facts,
+    /// The command line that was recorded.
+    pub command: &'a [String],
     /// What was chosen.
     pub choice: &'a Choice,
     /// Formats.
@@ -72,7 +82,13 @@ impl Files<'_> {
 pub fn write(job: &Job<'_>) -> Result<Vec<PathBuf>> {
     let mut made = Vec::new();
     let mut taken = HashSet::new();
-    for view in view::views(job.run, job.nodes, job.choice) {
+    let nodes = all_nodes(job.run, job.nodes);
+    let source = view::Source {
+        run: job.run,
+        nodes: &nodes,
+        facts: job.facts,
+    };
+    for view in view::views(&source, job.choice) {
         let mut stem = (job.stem)(view.process);
         if !taken.insert(stem.clone()) {
             // A name without the process id cannot hold the files of two.
@@ -83,14 +99,35 @@ pub fn write(job: &Job<'_>) -> Result<Vec<PathBuf>> {
         if let Some(directory) = stem.parent() {
             prepare_directory(directory)?;
         }
-        let mut files = Files { stem, made: &mut made };
+        let mut files = Files {
+            stem: stem.clone(),
+            made: &mut made,
+        };
+        let head = json::Head {
+            stem: &stem,
+            command: job.command,
+            formats: job.formats,
+        };
         for format in job.formats {
             match format {
                 Format::Csv => csv::export(&view, &mut files)?,
+                Format::Json => files.write("results.json", &|out| json::write(&view, &head, out))?,
             }
         }
     }
     Ok(made)
+}
+
+/// The topology with those agents of the run that it does not tell of.
+fn all_nodes(run: &Run, nodes: &[Node]) -> Vec<Node> {
+    let mut all = nodes.to_vec();
+    for agent in &run.agents {
+        if !all.iter().any(|node| node.id == agent.node) {
+            all.push(Node::of_agent(agent));
+        }
+    }
+    all.sort_by_key(|node| node.id);
+    all
 }
 
 /// Writes a file atomically: beside its name, then renamed. Nothing is left when `fill` fails.

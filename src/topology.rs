@@ -3,6 +3,7 @@
 //! Read by plain open and read below a root that fixtures can set, so that an emulated driver (a preloaded library) or
 //! a saved tree can stand in. Column meanings: rocprofiler-sdk 1.0.0, `agent_info.csv`.
 
+use crate::item::{Agent, AgentKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,9 +28,50 @@ pub struct Node {
     pub cpu_family: u64,
     /// Bytes of memory banks of the GPU itself.
     pub memory: u64,
+    /// Properties of its memory banks.
+    #[serde(default)]
+    pub banks: Vec<BTreeMap<String, u64>>,
+    /// Properties of its caches.
+    #[serde(default)]
+    pub caches: Vec<BTreeMap<String, u64>>,
+    /// Properties of its links to other nodes.
+    #[serde(default)]
+    pub links: Vec<BTreeMap<String, u64>>,
 }
 
 impl Node {
+    /// What a node would say of an agent, where the driver's own words are missing.
+    pub fn of_agent(agent: &Agent) -> Self {
+        let mut node = Self {
+            id: agent.node,
+            memory: agent.memory,
+            ..Self::default()
+        };
+        let units = u64::from(agent.compute_units.max(1));
+        let mut put = |name: &str, value: u64| {
+            node.properties.insert(name.to_owned(), value);
+        };
+        if agent.kind == AgentKind::Gpu {
+            // `gfx90a`: major version, then a digit each of minor version and stepping.
+            let digits = agent.name.strip_prefix("gfx").filter(|digits| digits.len() > 2);
+            let (major, rest) = digits
+                .and_then(|digits| digits.split_at_checked(digits.len() - 2))
+                .unwrap_or(("0", "00"));
+            let rest = u64::from_str_radix(rest, 16).unwrap_or(0);
+            put(
+                "gfx_target_version",
+                major.parse().unwrap_or(0) * 10000 + (rest >> 4) * 100 + (rest & 15),
+            );
+            put("simd_per_cu", 4);
+            put("simd_count", units * 4);
+            put("wave_front_size", agent.wave_size.into());
+        } else {
+            put("cpu_cores_count", units);
+            node.cpu_model = agent.name.to_string();
+        }
+        node
+    }
+
     /// A property; 0 when the driver does not publish it.
     pub fn property(&self, name: &str) -> u64 {
         self.properties.get(name).copied().unwrap_or(0)
@@ -92,10 +134,17 @@ fn read_node(path: &Path, id: u32, cpus: &BTreeMap<u64, (String, u64)>) -> Optio
             .unwrap_or_default();
         (node.cpu_model, node.cpu_family) = found;
     }
-    for bank in 0..node.property("mem_banks_count").min(64) {
-        let facts = pairs(&path.join("mem_banks").join(bank.to_string()).join("properties")).unwrap_or_default();
-        node.memory += facts.get("size_in_bytes").copied().unwrap_or(0);
-    }
+    let parts = |kind: &str, count: u64| {
+        let numbers = (0..count.min(1024)).map(|number| path.join(kind).join(number.to_string()));
+        numbers
+            .map_while(|part| pairs(&part.join("properties")))
+            .collect::<Vec<_>>()
+    };
+    node.banks = parts("mem_banks", node.property("mem_banks_count"));
+    node.caches = parts("caches", node.property("caches_count"));
+    node.links = parts("io_links", node.property("io_links_count"));
+    let sizes = node.banks.iter().filter_map(|bank| bank.get("size_in_bytes"));
+    node.memory = sizes.sum();
     Some(node)
 }
 

@@ -25,70 +25,9 @@ pub fn write(nodes: &[Node], products: &dyn Fn(u32) -> String, out: &mut dyn Wri
 
 fn write_row(node: &Node, logical: usize, products: &dyn Fn(u32) -> String, out: &mut dyn Write) -> io::Result<()> {
     let gpu = node.is_gpu();
-    let p = |name: &str| node.property(name);
-    let per = |a: u64, b: u64| a.checked_div(b).unwrap_or(0);
-    let cu_count = if gpu {
-        per(p("simd_count"), p("simd_per_cu"))
-    } else {
-        p("cpu_cores_count")
-    };
-    let banks = per(p("array_count"), p("simd_arrays_per_engine"));
-    let only_gpu = |value: u64| if gpu { value } else { 0 };
-    let numbers = [
-        p("cpu_cores_count"),
-        p("simd_count"),
-        p("cpu_core_id_base"),
-        p("simd_id_base"),
-        p("max_waves_per_simd"),
-        p("lds_size_in_kb"),
-        p("gds_size_in_kb"),
-        p("num_gws"),
-        p("wave_front_size"),
-        p("num_xcc").max(1),
-        cu_count,
-        p("array_count"),
-        banks,
-        p("simd_arrays_per_engine"),
-        p("cu_per_simd_array"),
-        p("simd_per_cu"),
-        p("max_slots_scratch_cu"),
-        p("gfx_target_version"),
-        p("vendor_id"),
-        p("device_id"),
-        p("location_id"),
-        p("domain"),
-        p("drm_render_minor"),
-        p("num_sdma_engines"),
-        p("num_sdma_xgmi_engines"),
-        p("num_sdma_queues_per_engine"),
-        p("num_cp_queues"),
-        p("max_engine_clk_ccompute"),
-        p("max_engine_clk_fcompute"),
-        p("sdma_fw_version") & FIRMWARE,
-        p("fw_version") & FIRMWARE,
-        p("capability"),
-        only_gpu(per(cu_count, banks)),
-        p("simd_per_cu") * p("max_waves_per_simd"),
-        if gpu {
-            gpu_family(p("gfx_target_version"))
-        } else {
-            node.cpu_family
-        },
-        only_gpu(1024),
-        only_gpu(u64::from(u32::MAX)),
-        p("local_mem_size"),
-        p("hive_id"),
-        node.gpu_id,
-        only_gpu(1024),
-        only_gpu(1024),
-        only_gpu(1024),
-        only_gpu(i32::MAX as u64),
-        only_gpu(65535),
-        only_gpu(65535),
-    ];
     let kind = if gpu { "GPU" } else { "CPU" };
     write!(out, "{},{logical},\"{kind}\"", node.id)?;
-    for number in numbers {
+    for (_, number) in facts(node) {
         write!(out, ",{number}")?;
     }
     let (vendor, product) = if gpu {
@@ -102,6 +41,75 @@ fn write_row(node: &Node, logical: usize, products: &dyn Fn(u32) -> String, out:
         node.name(),
         node.model
     )
+}
+
+/// Numbers of an agent by their lower-case names, in rocprofv3's order.
+pub(super) fn facts(node: &Node) -> [(&'static str, u64); 46] {
+    let gpu = node.is_gpu();
+    let p = |name: &str| node.property(name);
+    let per = |a: u64, b: u64| a.checked_div(b).unwrap_or(0);
+    let cu_count = if gpu {
+        per(p("simd_count"), p("simd_per_cu"))
+    } else {
+        p("cpu_cores_count")
+    };
+    let banks = per(p("array_count"), p("simd_arrays_per_engine"));
+    let only_gpu = |value: u64| if gpu { value } else { 0 };
+    [
+        ("cpu_cores_count", p("cpu_cores_count")),
+        ("simd_count", p("simd_count")),
+        ("cpu_core_id_base", p("cpu_core_id_base")),
+        ("simd_id_base", p("simd_id_base")),
+        ("max_waves_per_simd", p("max_waves_per_simd")),
+        ("lds_size_in_kb", p("lds_size_in_kb")),
+        ("gds_size_in_kb", p("gds_size_in_kb")),
+        ("num_gws", p("num_gws")),
+        ("wave_front_size", p("wave_front_size")),
+        ("num_xcc", p("num_xcc").max(1)),
+        ("cu_count", cu_count),
+        ("array_count", p("array_count")),
+        ("num_shader_banks", banks),
+        ("simd_arrays_per_engine", p("simd_arrays_per_engine")),
+        ("cu_per_simd_array", p("cu_per_simd_array")),
+        ("simd_per_cu", p("simd_per_cu")),
+        ("max_slots_scratch_cu", p("max_slots_scratch_cu")),
+        ("gfx_target_version", p("gfx_target_version")),
+        ("vendor_id", p("vendor_id")),
+        ("device_id", p("device_id")),
+        ("location_id", p("location_id")),
+        ("domain", p("domain")),
+        ("drm_render_minor", p("drm_render_minor")),
+        ("num_sdma_engines", p("num_sdma_engines")),
+        ("num_sdma_xgmi_engines", p("num_sdma_xgmi_engines")),
+        ("num_sdma_queues_per_engine", p("num_sdma_queues_per_engine")),
+        ("num_cp_queues", p("num_cp_queues")),
+        ("max_engine_clk_ccompute", p("max_engine_clk_ccompute")),
+        ("max_engine_clk_fcompute", p("max_engine_clk_fcompute")),
+        ("sdma_fw_version", p("sdma_fw_version") & FIRMWARE),
+        ("fw_version", p("fw_version") & FIRMWARE),
+        ("capability", p("capability")),
+        ("cu_per_engine", only_gpu(per(cu_count, banks))),
+        ("max_waves_per_cu", p("simd_per_cu") * p("max_waves_per_simd")),
+        (
+            "family_id",
+            if gpu {
+                gpu_family(p("gfx_target_version"))
+            } else {
+                node.cpu_family
+            },
+        ),
+        ("workgroup_max_size", only_gpu(1024)),
+        ("grid_max_size", only_gpu(u64::from(u32::MAX))),
+        ("local_mem_size", p("local_mem_size")),
+        ("hive_id", p("hive_id")),
+        ("gpu_id", node.gpu_id),
+        ("workgroup_max_dim_x", only_gpu(1024)),
+        ("workgroup_max_dim_y", only_gpu(1024)),
+        ("workgroup_max_dim_z", only_gpu(1024)),
+        ("grid_max_dim_x", only_gpu(i32::MAX as u64)),
+        ("grid_max_dim_y", only_gpu(65535)),
+        ("grid_max_dim_z", only_gpu(65535)),
+    ]
 }
 
 /// The kernel driver's family number of a GPU (`amdgpu_drm.h`, AMDGPU_FAMILY_*), by its instruction set.

@@ -40,7 +40,7 @@ pub enum AgentIndex {
 }
 
 /// A kind of record that can be wanted by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the domain of its name")]
 pub enum Kind {
     HipRuntime,

@@ -73,7 +73,12 @@ fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", header(if seed { SEED_KERNELS } else { KERNELS }))?;
     for row in &view.rows.dispatches {
         let d = row.record;
-        let (queue, agent) = (view.queue(d), agent(view, Some(d.agent)));
+        let agent = agent(view, Some(d.agent));
+        let queue = if seed {
+            view.queue_handle(d)
+        } else {
+            view.queue(d).into()
+        };
         write!(out, "\"KERNEL_DISPATCH\",{agent},{queue},")?;
         if !seed {
             let (stream, tid) = (view.stream(d.stream), view.tid(d.thread));

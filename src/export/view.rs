@@ -2,15 +2,27 @@
 //! same records.
 
 use super::choice::{AgentIndex, Choice, KernelFilter, KernelNames, Kind, Layout};
+use super::facts::{Facts, ProcessFacts};
 use super::nesting::{self, Row, Rows};
 use super::run::Run;
 use super::subject::{CallSubject, CopySubject, DispatchSubject, MarkerSubject};
-use crate::item::{AgentId, ApiCall, Copy, Dispatch, Marker, Process, ProcessId, Span, StreamId, ThreadId};
+use crate::item::{AgentId, ApiCall, Copy, Dispatch, Kernel, Marker, Process, ProcessId, Span, StreamId, ThreadId};
 use crate::kernel_name;
 use crate::topology::Node;
 use roctop_ring::record::{Domain, direction};
 use std::borrow::Cow;
 use std::collections::HashMap;
+
+/// Where records come from.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The whole run.
+    pub run: &'a Run,
+    /// The driver's topology.
+    pub nodes: &'a [Node],
+    /// Facts that only files tell.
+    pub facts: &'a Facts,
+}
 
 /// One process of a run, as chosen.
 pub struct View<'a> {
@@ -20,6 +32,8 @@ pub struct View<'a> {
     pub nodes: &'a [Node],
     /// What was chosen.
     pub choice: &'a Choice,
+    /// Facts of the process.
+    pub facts: &'a ProcessFacts,
     /// The process.
     pub process: &'a Process,
     /// Its rows.
@@ -28,11 +42,13 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// The view of a process.
-    pub fn new(run: &'a Run, nodes: &'a [Node], choice: &'a Choice, process: &'a Process) -> Self {
+    pub fn new(source: &Source<'a>, choice: &'a Choice, process: &'a Process) -> Self {
+        let Source { run, nodes, facts } = *source;
         let mut view = Self {
             run,
             nodes,
             choice,
+            facts: facts.of(process.id),
             process,
             rows: nesting::rows(run, process.id, choice.kinds, choice.layout == Layout::New),
         };
@@ -166,6 +182,26 @@ impl<'a> View<'a> {
         known.map_or(0, |stream| stream.number)
     }
 
+    /// When the first of the process's rows began and the last one ended.
+    pub fn times(&self) -> (u64, u64) {
+        let rows = &self.rows;
+        let calls = rows.hip.iter().chain(&rows.hsa).map(|row| row.record.span);
+        let markers = rows.markers.iter().map(|row| row.record.span);
+        let dispatches = rows.dispatches.iter().map(|row| row.record.span);
+        let copies = rows.copies.iter().map(|row| row.record.span);
+        let spans = calls.chain(markers).chain(dispatches).chain(copies);
+        let (first, last) = spans.fold((u64::MAX, 0), |(first, last), span| {
+            (span.begin.min(first), span.end.max(last))
+        });
+        (first.min(last), last)
+    }
+
+    /// A queue's handle, or its number when there is none.
+    pub fn queue_handle(&self, dispatch: &Dispatch) -> u64 {
+        let number = self.queue(dispatch);
+        self.facts.queues.get(&number).copied().unwrap_or(number.into())
+    }
+
     /// A queue's number, from 1.
     pub fn queue(&self, dispatch: &Dispatch) -> u32 {
         let known = self.run.queues.get(dispatch.queue.0 as usize);
@@ -179,9 +215,12 @@ impl<'a> View<'a> {
         {
             return Cow::Borrowed(text);
         }
-        let Some(kernel) = self.run.kernels.get(row.record.kernel.0 as usize) else {
-            return Cow::Borrowed("");
-        };
+        let kernel = self.run.kernels.get(row.record.kernel.0 as usize);
+        kernel.map_or(Cow::Borrowed(""), |kernel| self.symbol_name(kernel))
+    }
+
+    /// A kernel by the chosen kind of name.
+    pub fn symbol_name(&self, kernel: &'a Kernel) -> Cow<'a, str> {
         match self.choice.kernel_names {
             KernelNames::Demangled => Cow::Borrowed(&kernel.name),
             KernelNames::Mangled => Cow::Owned(with_kd(&kernel.mangled)),
@@ -258,12 +297,12 @@ pub fn with_kd(mangled: &str) -> String {
 }
 
 /// The views of all processes that have anything to write.
-pub fn views<'a>(run: &'a Run, nodes: &'a [Node], choice: &'a Choice) -> Vec<View<'a>> {
-    let known = run.processes.iter().enumerate();
+pub fn views<'a>(source: &Source<'a>, choice: &'a Choice) -> Vec<View<'a>> {
+    let known = source.run.processes.iter().enumerate();
     // An id that was never named is a hole in the table.
     let known = known.filter(|(index, process)| process.id == ProcessId(*index as u32));
     known
-        .map(|(_, process)| View::new(run, nodes, choice, process))
+        .map(|(_, process)| View::new(source, choice, process))
         .filter(|view| !view.is_empty())
         .collect()
 }

@@ -1,0 +1,207 @@
+//! `results.json`: the schema `rocprofiler-sdk-tool` of rocprofiler-sdk 1.0.0, whole.
+//!
+//! Written record by record; numbers of kinds and operations agree with the tables under `strings`, through which
+//! readers look names up.
+
+mod agent;
+mod object;
+mod record;
+mod strings;
+
+use super::stats::{self, Total};
+use super::view::View;
+use crate::item::Process;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes the document of one process.
+pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{{\"rocprofiler-sdk-tool\":[\n{{\"metadata\":")?;
+    metadata(view, head, out)?;
+    write!(out, ",\n\"agents\":")?;
+    list(out, view.nodes.iter().enumerate(), |out, (logical, node)| {
+        agent::write(view, logical, node, out)
+    })?;
+    write!(out, ",\n\"counters\":[],\n\"strings\":")?;
+    let tables = strings::Tables::new(view);
+    strings::write(view, &tables, out)?;
+    write!(out, ",\n\"code_objects\":")?;
+    object::code_objects(view, out)?;
+    write!(out, ",\n\"kernel_symbols\":")?;
+    object::kernel_symbols(view, out)?;
+    write!(out, ",\n\"host_functions\":")?;
+    object::host_functions(out)?;
+    write!(out, ",\n\"summary\":")?;
+    summary(view, out)?;
+    write!(
+        out,
+        ",\n\"callback_records\":{{\"counter_collection\":[]}},\n\"buffer_records\":"
+    )?;
+    record::write(view, &tables, out)?;
+    writeln!(out, "}}\n]}}")
+}
+
+/// What the document says of the run besides its records.
+pub(super) struct Head<'a> {
+    /// Where the files go, and what their names begin with.
+    pub(super) stem: &'a Path,
+    /// The command line that was recorded.
+    pub(super) command: &'a [String],
+    /// Formats that are written.
+    pub(super) formats: &'a [super::Format],
+}
+
+/// A list, one line an item.
+fn list<T>(
+    out: &mut dyn Write,
+    items: impl IntoIterator<Item = T>,
+    mut item: impl FnMut(&mut dyn Write, T) -> io::Result<()>,
+) -> io::Result<()> {
+    write!(out, "[")?;
+    for (number, found) in items.into_iter().enumerate() {
+        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
+        item(out, found)?;
+    }
+    write!(out, "]")
+}
+
+/// A text with its quotes.
+fn text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn metadata(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let system = System::of(view.process);
+    write!(out, "{{\"node\":{{\"id\":0,\"hash\":0")?;
+    for (key, value) in [
+        ("machine_id", &system.machine),
+        ("system_name", &system.name),
+        ("hostname", &view.process.host.to_string()),
+        ("release", &system.release),
+        ("version", &system.version),
+        ("hardware_name", &system.hardware),
+        ("domain_name", &system.domain),
+    ] {
+        write!(out, ",\"{key}\":{}", text(value))?;
+    }
+    let (first, last) = view.times();
+    let own = [view.process.command.to_string()];
+    let command = if view.process.id.0 == 0 && !head.command.is_empty() {
+        head.command
+    } else {
+        &own
+    };
+    write!(
+        out,
+        "}},\"pid\":{},\"init_time\":{first},\"fini_time\":{last}",
+        view.process.pid
+    )?;
+    write!(out, ",\"command\":{}", serde_json::Value::from(command.to_vec()))?;
+    config(view, head, out)?;
+    write!(out, "}}")
+}
+
+fn config(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let directory = head
+        .stem
+        .parent()
+        .map_or(String::new(), |path| path.display().to_string());
+    let name = head
+        .stem
+        .file_name()
+        .map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    let (directory, name) = (text(&directory), text(&name));
+    write!(
+        out,
+        ",\"config\":{{\"output_path\":{directory},\"output_file\":{name},\"tmp_directory\":{directory},\
+\"raw_output_path\":{directory},\"raw_output_file\":{name},\"raw_tmp_directory\":{directory},\
+\"perfetto_shmem_size_hint\":64,\"perfetto_buffer_size\":1048576,\"perfetto_buffer_fill_policy\":\"discard\",\
+\"perfetto_backend\":\"inprocess\",\"summary\":false,\"summary_per_domain\":false,\"summary_groups\":[],\
+\"summary_unit\":\"nsec\",\"summary_file\":\"stderr\""
+    )?;
+    let written = |format| head.formats.contains(&format);
+    for (key, yes) in [
+        ("csv_output", written(super::Format::Csv)),
+        ("json_output", true),
+        ("pftrace_output", written(super::Format::Csv)),
+        ("otf2_output", false),
+        ("summary_output", false),
+        ("rocpd_output", false),
+        ("kernel_rename", view.choice.rename),
+        ("group_by_queue", view.choice.by_queue),
+    ] {
+        write!(out, ",\"{key}\":{yes}")?;
+    }
+    write!(out, "}}")
+}
+
+/// The machine, as far as it is known: a recording that was made elsewhere says its host's name alone.
+#[derive(Default)]
+struct System {
+    machine: String,
+    name: String,
+    release: String,
+    version: String,
+    hardware: String,
+    domain: String,
+}
+
+impl System {
+    fn of(process: &Process) -> Self {
+        let here = rustix::system::uname();
+        let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+        if word(here.nodename()) != *process.host {
+            return Self {
+                name: "Linux".to_owned(),
+                ..Self::default()
+            };
+        }
+        let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        Self {
+            machine: machine.trim().to_owned(),
+            name: word(here.sysname()),
+            release: word(here.release()),
+            version: word(here.version()),
+            hardware: word(here.machine()),
+            domain: std::fs::read_to_string("/proc/sys/kernel/domainname")
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+        }
+    }
+}
+
+fn summary(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let domains = if view.choice.stats {
+        stats::domains(view)
+    } else {
+        Vec::new()
+    };
+    list(out, &domains, |out, domain| {
+        write!(out, "{{\"domain\":\"{}\",\"stats\":{{", domain.name)?;
+        total(&domain.total(), out)?;
+        write!(out, ",\"operations\":")?;
+        list(out, &domain.rows, |out, (name, found)| {
+            write!(out, "{{\"key\":{},\"value\":{{", text(name))?;
+            total(found, out)?;
+            write!(out, "}}}}")
+        })?;
+        write!(out, "}}}}")
+    })
+}
+
+fn total(total: &Total, out: &mut dyn Write) -> io::Result<()> {
+    let Total {
+        count,
+        sum,
+        squares,
+        min,
+        max,
+    } = total;
+    let (mean, deviation, variance) = (total.mean(), total.deviation(), total.variance());
+    write!(
+        out,
+        "\"count\":{count},\"sum\":{sum},\"sqr\":{squares:?},\"min\":{min},\"max\":{max},\"mean\":{mean:?},\
+\"stddev\":{deviation:?},\"variance\":{variance:?}"
+    )
+}

@@ -1,0 +1,115 @@
+//! The records of `results.json`.
+
+use super::agent::handle;
+use super::list;
+use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_COPY, Tables};
+use crate::export::nesting::Row;
+use crate::export::view::{View, direction_number};
+use crate::item::{ApiCall, Dispatch};
+use std::io::{self, Write};
+
+/// Writes all lists; those that hold nothing as well.
+pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let rows = &view.rows;
+    write!(out, "{{\"kernel_dispatch\":")?;
+    list(out, &rows.dispatches, |out, row| dispatch(view, row, out))?;
+    write!(out, ",\n\"hip_api\":")?;
+    list(out, &rows.hip, |out, row| {
+        call(view, tables, row, 176, out)?;
+        let result = row
+            .record
+            .status
+            .map_or(String::new(), |status| format!("\"hipError_t_retval\":\"{status}\""));
+        write!(
+            out,
+            ",\"args\":[],\"retval\":{{{result}}},\"stream_id\":{{\"handle\":0}}}}"
+        )
+    })?;
+    write!(out, ",\n\"hsa_api\":")?;
+    list(out, &rows.hsa, |out, row| {
+        call(view, tables, row, 64, out)?;
+        write!(out, "}}")
+    })?;
+    write!(out, ",\n\"marker_api\":")?;
+    list(out, &rows.markers, |out, row| {
+        let (marker, (kind, operation)) = (row.record, tables.of_marker(row.record));
+        let (begin, end) = (marker.span.begin, marker.span.end);
+        let (id, ancestor, tid) = (row.id, row.ancestor, view.tid(Some(marker.thread)));
+        write!(
+            out,
+            "{{\"size\":64,\"kind\":{kind},\"operation\":{operation},\"correlation_id\":{{\"internal\":{id},\
+\"external\":0,\"ancestor\":{ancestor}}},\"start_timestamp\":{begin},\"end_timestamp\":{end},\"thread_id\":{tid}}}"
+        )
+    })?;
+    write!(out, ",\n\"rccl_api\":[],\n\"memory_copy\":")?;
+    list(out, &rows.copies, |out, row| {
+        let copy = row.record;
+        let (begin, end, bytes) = (copy.span.begin, copy.span.end, copy.bytes);
+        let (tid, id, stream) = (view.tid(copy.thread), row.id, view.stream(copy.stream));
+        let (to, from) = (handle(view.node(copy.destination)), handle(view.node(copy.source)));
+        let (operation, external) = (direction_number(copy), external(view, row));
+        write!(
+            out,
+            "{{\"size\":96,\"kind\":{MEMORY_COPY},\"operation\":{operation},\"thread_id\":{tid},\
+\"correlation_id\":{{\"internal\":{id},\"external\":{external}}},\"start_timestamp\":{begin},\"end_timestamp\":{end},\
+\"dst_agent_id\":{{\"handle\":{to}}},\"src_agent_id\":{{\"handle\":{from}}},\"bytes\":{bytes},\
+\"stream_id\":{{\"handle\":{stream}}}}}"
+        )
+    })?;
+    write!(
+        out,
+        ",\n\"memory_allocation\":[],\"scratch_memory\":[],\"rocdecode_api\":[],\"rocjpeg_api\":[],\
+\"pc_sample_host_trap\":[],\"pc_sample_stochastic\":[]}}"
+    )
+}
+
+/// Id of the range around the launch, when kernels are called by it.
+fn external<T>(view: &View<'_>, row: &Row<'_, T>) -> u64 {
+    let region = row.region.filter(|_| view.choice.rename);
+    region.map_or(0, |region| region.id)
+}
+
+fn call(
+    view: &View<'_>,
+    tables: &Tables<'_>,
+    row: &Row<'_, ApiCall>,
+    size: u32,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (call, (kind, operation)) = (row.record, tables.of_call(row.record));
+    let (begin, end) = (call.span.begin, call.span.end);
+    let (id, ancestor, tid) = (row.id, row.ancestor, view.tid(Some(call.thread)));
+    write!(
+        out,
+        "{{\"size\":{size},\"kind\":{kind},\"operation\":{operation},\"correlation_id\":{{\"internal\":{id},\
+\"external\":0,\"ancestor\":{ancestor}}},\"start_timestamp\":{begin},\"end_timestamp\":{end},\"thread_id\":{tid}"
+    )
+}
+
+fn dispatch(view: &View<'_>, row: &Row<'_, Dispatch>, out: &mut dyn Write) -> io::Result<()> {
+    let d = row.record;
+    let (tid, id, external) = (view.tid(d.thread), row.id, external(view, row));
+    let (begin, end) = (d.span.begin, d.span.end);
+    write!(
+        out,
+        "{{\"size\":184,\"kind\":{KERNEL_DISPATCH},\"operation\":{COMPLETE},\"thread_id\":{tid},\
+\"correlation_id\":{{\"internal\":{id},\"external\":{external}}},\"start_timestamp\":{begin},\"end_timestamp\":{end}"
+    )?;
+    let (agent, queue) = (handle(view.node(Some(d.agent))), view.queue(d));
+    let ([wx, wy, wz], [gx, gy, gz]) = (d.workgroup, d.grid);
+    write!(
+        out,
+        ",\"dispatch_info\":{{\"size\":72,\"agent_id\":{{\"handle\":{agent}}},\"queue_id\":{{\"handle\":{queue}}},\
+\"kernel_id\":{},\"dispatch_id\":{},\"private_segment_size\":{},\"group_segment_size\":{}",
+        d.kernel.0 + 1,
+        d.dispatch_id,
+        d.private_size,
+        d.group_size
+    )?;
+    write!(
+        out,
+        ",\"workgroup_size\":{{\"x\":{wx},\"y\":{wy},\"z\":{wz}}},\"grid_size\":{{\"x\":{gx},\"y\":{gy},\"z\":{gz}}}}},\
+\"stream_id\":{{\"handle\":{}}}}}",
+        view.stream(d.stream)
+    )
+}

@@ -1,0 +1,230 @@
+//! The tables of `results.json` that numbers of kinds and operations point into, and the texts of markers.
+
+use super::{list, text};
+use crate::export::choice::Kind;
+use crate::export::view::{DIRECTIONS, View};
+use crate::item::{ApiCall, Marker, OperationId};
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// Kinds of buffer records by number.
+const BUFFER: [&str; 33] = [
+    "NONE",
+    "HSA_CORE_API",
+    "HSA_AMD_EXT_API",
+    "HSA_IMAGE_EXT_API",
+    "HSA_FINALIZE_EXT_API",
+    "HIP_RUNTIME_API",
+    "HIP_COMPILER_API",
+    "MARKER_CORE_API",
+    "MARKER_CONTROL_API",
+    "MARKER_NAME_API",
+    "MEMORY_COPY",
+    "KERNEL_DISPATCH",
+    "SCRATCH_MEMORY",
+    "CORRELATION_ID_RETIREMENT",
+    "RCCL_API",
+    "OMPT",
+    "MEMORY_ALLOCATION",
+    "RUNTIME_INITIALIZATION",
+    "ROCDECODE_API",
+    "ROCJPEG_API",
+    "HIP_STREAM",
+    "HIP_RUNTIME_API_EXT",
+    "HIP_COMPILER_API_EXT",
+    "ROCDECODE_API_EXT",
+    "KFD_EVENT_PAGE_MIGRATE",
+    "KFD_EVENT_PAGE_FAULT",
+    "KFD_EVENT_QUEUE",
+    "KFD_EVENT_UNMAP_FROM_GPU",
+    "KFD_EVENT_DROPPED_EVENTS",
+    "KFD_PAGE_MIGRATE",
+    "KFD_PAGE_FAULT",
+    "KFD_QUEUE",
+    "MARKER_CORE_RANGE_API",
+];
+
+/// Kinds of callback records by number.
+const CALLBACK: [&str; 22] = [
+    "NONE",
+    "HSA_CORE_API",
+    "HSA_AMD_EXT_API",
+    "HSA_IMAGE_EXT_API",
+    "HSA_FINALIZE_EXT_API",
+    "HIP_RUNTIME_API",
+    "HIP_COMPILER_API",
+    "MARKER_CORE_API",
+    "MARKER_CONTROL_API",
+    "MARKER_NAME_API",
+    "CODE_OBJECT",
+    "SCRATCH_MEMORY",
+    "KERNEL_DISPATCH",
+    "MEMORY_COPY",
+    "RCCL_API",
+    "OMPT",
+    "MEMORY_ALLOCATION",
+    "RUNTIME_INITIALIZATION",
+    "ROCDECODE_API",
+    "ROCJPEG_API",
+    "HIP_STREAM",
+    "MARKER_CORE_RANGE_API",
+];
+
+/// Numbers of the kinds that records have.
+pub(super) const MEMORY_COPY: usize = 10;
+pub(super) const KERNEL_DISPATCH: usize = 11;
+/// Operation of a dispatch that completed.
+pub(super) const COMPLETE: usize = 2;
+
+const MARKERS: [&str; 6] = [
+    "roctxMarkA",
+    "roctxRangePushA",
+    "roctxRangePop",
+    "roctxRangeStartA",
+    "roctxRangeStop",
+    "roctxGetThreadId",
+];
+const RANGES: [&str; 4] = [
+    "roctxMarkA",
+    "roctxThreadRangeA",
+    "roctxProcessRangeA",
+    "roctxGetThreadId",
+];
+
+/// Numbers of operations: the tables and the records use the same.
+pub(super) struct Tables<'a> {
+    view: &'a View<'a>,
+    numbers: HashMap<OperationId, usize>,
+    names: HashMap<Kind, Vec<&'a str>>,
+}
+
+impl<'a> Tables<'a> {
+    pub(super) fn new(view: &'a View<'a>) -> Self {
+        let mut tables = Self {
+            view,
+            numbers: HashMap::new(),
+            names: HashMap::new(),
+        };
+        for row in view.rows.hip.iter().chain(&view.rows.hsa) {
+            let call = row.record;
+            if !tables.numbers.contains_key(&call.operation) {
+                let names = tables.names.entry(view.kind(call)).or_default();
+                tables.numbers.insert(call.operation, names.len());
+                names.push(view.function(call));
+            }
+        }
+        tables
+    }
+
+    /// Numbers of a call's kind and operation.
+    pub(super) fn of_call(&self, call: &ApiCall) -> (usize, usize) {
+        let kind = match (self.view.kind(call), self.view.is_seed()) {
+            (Kind::HsaAmd, _) => 2,
+            (Kind::HsaImage, _) => 3,
+            (Kind::HsaFinalizer, _) => 4,
+            (Kind::HipRuntime, true) => 5,
+            (Kind::HipCompiler, true) => 6,
+            (Kind::HipRuntime, false) => 21,
+            (Kind::HipCompiler, false) => 22,
+            _ => 1,
+        };
+        (kind, self.numbers.get(&call.operation).copied().unwrap_or(0))
+    }
+
+    /// Numbers of a marker's kind and operation.
+    pub(super) fn of_marker(&self, marker: &Marker) -> (usize, usize) {
+        let operation = match (
+            marker.span.begin == marker.span.end,
+            marker.range_id,
+            self.view.is_seed(),
+        ) {
+            (true, 0, _) => 0,
+            (false, 0, _) => 1,
+            (_, _, true) => 3,
+            (_, _, false) => 2,
+        };
+        (if self.view.is_seed() { 7 } else { 32 }, operation)
+    }
+
+    fn operations(&self, kind: &str) -> Vec<&str> {
+        let seed = self.view.is_seed();
+        let calls = |kind| self.names.get(&kind).cloned().unwrap_or_default();
+        match kind {
+            "HSA_CORE_API" => calls(Kind::HsaCore),
+            "HSA_AMD_EXT_API" => calls(Kind::HsaAmd),
+            "HSA_IMAGE_EXT_API" => calls(Kind::HsaImage),
+            "HSA_FINALIZE_EXT_API" => calls(Kind::HsaFinalizer),
+            "HIP_RUNTIME_API" | "HIP_RUNTIME_API_EXT" => calls(Kind::HipRuntime),
+            "HIP_COMPILER_API" | "HIP_COMPILER_API_EXT" => calls(Kind::HipCompiler),
+            "MARKER_CORE_API" => MARKERS.to_vec(),
+            "MARKER_CORE_RANGE_API" if !seed => RANGES.to_vec(),
+            "MARKER_CONTROL_API" => vec!["roctxProfilerPause", "roctxProfilerResume"],
+            "MARKER_NAME_API" => vec![
+                "roctxNameOsThread",
+                "roctxNameHsaAgent",
+                "roctxNameHipDevice",
+                "roctxNameHipStream",
+            ],
+            "MEMORY_COPY" => DIRECTIONS.to_vec(),
+            "KERNEL_DISPATCH" => vec![
+                "KERNEL_DISPATCH_NONE",
+                "KERNEL_DISPATCH_ENQUEUE",
+                "KERNEL_DISPATCH_COMPLETE",
+            ],
+            "MEMORY_ALLOCATION" => vec![
+                "MEMORY_ALLOCATION_NONE",
+                "MEMORY_ALLOCATION_ALLOCATE",
+                "MEMORY_ALLOCATION_VMEM_ALLOCATE",
+                "MEMORY_ALLOCATION_FREE",
+                "MEMORY_ALLOCATION_VMEM_FREE",
+            ],
+            "SCRATCH_MEMORY" => vec![
+                "SCRATCH_MEMORY_NONE",
+                "SCRATCH_MEMORY_ALLOC",
+                "SCRATCH_MEMORY_FREE",
+                "SCRATCH_MEMORY_ASYNC_RECLAIM",
+            ],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Writes the tables.
+pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{{\"callback_records\":")?;
+    kinds(&CALLBACK, tables, out)?;
+    write!(out, ",\n\"buffer_records\":")?;
+    kinds(&BUFFER, tables, out)?;
+    write!(out, ",\n\"marker_api\":")?;
+    list(out, &view.rows.markers, |out, row| {
+        write!(
+            out,
+            "{{\"key\":{},\"value\":{}}}",
+            row.id,
+            text(view.message(row.record))
+        )
+    })?;
+    write!(out, ",\n\"correlation_id\":{{\"external\":")?;
+    let markers = view.rows.markers.iter();
+    let pushed = markers.filter(|row| view.choice.rename && row.record.range_id == 0);
+    list(out, pushed, |out, row| {
+        write!(
+            out,
+            "{{\"key\":{},\"value\":{}}}",
+            row.id,
+            text(view.message(row.record))
+        )
+    })?;
+    write!(
+        out,
+        "}},\n\"counters\":{{\"dimension_ids\":[]}},\"pc_sample_instructions\":[],\"pc_sample_comments\":[],\
+\"att_filenames\":[],\"code_object_snapshot_filenames\":[]}}"
+    )
+}
+
+fn kinds(kinds: &[&str], tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
+    list(out, kinds, |out, kind| {
+        let operations = serde_json::Value::from(tables.operations(kind));
+        write!(out, "{{\"kind\":\"{kind}\",\"operations\":{operations}}}")
+    })
+}
