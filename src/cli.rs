@@ -232,6 +232,8 @@ pub enum Format {
     Csv,
     /// JSON as rocprofv3 writes it.
     Json,
+    /// A trace for Perfetto.
+    Pftrace,
 }
 
 /// Options of a summary.

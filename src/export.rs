@@ -7,6 +7,7 @@ pub mod csv;
 pub mod facts;
 mod json;
 pub mod nesting;
+mod perfetto;
 pub mod run;
 pub mod stats;
 mod subject;
@@ -30,6 +31,8 @@ pub enum Format {
     Csv,
     /// One document of the schema `rocprofiler-sdk-tool`.
     Json,
+    /// A trace for Perfetto.
+    Pftrace,
 }
 
 impl From<crate::cli::Format> for Format {
@@ -37,6 +40,7 @@ impl From<crate::cli::Format> for Format {
         match format {
             crate::cli::Format::Csv => Self::Csv,
             crate::cli::Format::Json => Self::Json,
+            crate::cli::Format::Pftrace => Self::Pftrace,
         }
     }
 }
@@ -111,6 +115,7 @@ pub fn write(job: &Job<'_>) -> Result<Vec<PathBuf>> {
         for format in job.formats {
             match format {
                 Format::Csv => csv::export(&view, &mut files)?,
+                Format::Pftrace => files.write("results.pftrace", &|out| perfetto::write(&view, out))?,
                 Format::Json => files.write("results.json", &|out| json::write(&view, &head, out))?,
             }
         }

@@ -6,7 +6,7 @@
 mod agent;
 mod object;
 mod record;
-mod strings;
+pub(super) mod strings;
 
 use super::stats::{self, Total};
 use super::view::View;
@@ -123,7 +123,7 @@ fn config(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<(
     for (key, yes) in [
         ("csv_output", written(super::Format::Csv)),
         ("json_output", true),
-        ("pftrace_output", written(super::Format::Csv)),
+        ("pftrace_output", written(super::Format::Pftrace)),
         ("otf2_output", false),
         ("summary_output", false),
         ("rocpd_output", false),

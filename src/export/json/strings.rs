@@ -71,8 +71,8 @@ const CALLBACK: [&str; 22] = [
 ];
 
 /// Numbers of the kinds that records have.
-pub(super) const MEMORY_COPY: usize = 10;
-pub(super) const KERNEL_DISPATCH: usize = 11;
+pub(in crate::export) const MEMORY_COPY: usize = 10;
+pub(in crate::export) const KERNEL_DISPATCH: usize = 11;
 /// Operation of a dispatch that completed.
 pub(super) const COMPLETE: usize = 2;
 
@@ -92,14 +92,14 @@ const RANGES: [&str; 4] = [
 ];
 
 /// Numbers of operations: the tables and the records use the same.
-pub(super) struct Tables<'a> {
+pub(in crate::export) struct Tables<'a> {
     view: &'a View<'a>,
     numbers: HashMap<OperationId, usize>,
     names: HashMap<Kind, Vec<&'a str>>,
 }
 
 impl<'a> Tables<'a> {
-    pub(super) fn new(view: &'a View<'a>) -> Self {
+    pub(in crate::export) fn new(view: &'a View<'a>) -> Self {
         let mut tables = Self {
             view,
             numbers: HashMap::new(),
@@ -117,7 +117,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Numbers of a call's kind and operation.
-    pub(super) fn of_call(&self, call: &ApiCall) -> (usize, usize) {
+    pub(in crate::export) fn of_call(&self, call: &ApiCall) -> (usize, usize) {
         let kind = match (self.view.kind(call), self.view.is_seed()) {
             (Kind::HsaAmd, _) => 2,
             (Kind::HsaImage, _) => 3,
@@ -132,7 +132,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Numbers of a marker's kind and operation.
-    pub(super) fn of_marker(&self, marker: &Marker) -> (usize, usize) {
+    pub(in crate::export) fn of_marker(&self, marker: &Marker) -> (usize, usize) {
         let operation = match (
             marker.span.begin == marker.span.end,
             marker.range_id,

@@ -1,0 +1,238 @@
+//! The few messages of Perfetto's trace format that are needed, encoded by hand.
+//!
+//! Source: `protos/perfetto/trace` (trace_packet, track_event, track_descriptor, interned_data, debug_annotation).
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// A protobuf message being built.
+#[derive(Default)]
+pub(super) struct Message(Vec<u8>);
+
+impl Message {
+    fn raw(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    pub(super) fn number(&mut self, field: u32, value: u64) -> &mut Self {
+        self.raw(u64::from(field) << 3);
+        self.raw(value);
+        self
+    }
+
+    pub(super) fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
+        self.raw(u64::from(field) << 3 | 1);
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+
+    pub(super) fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
+        self.raw(u64::from(field) << 3 | 2);
+        self.raw(value.len() as u64);
+        self.0.extend(value);
+        self
+    }
+
+    pub(super) fn text(&mut self, field: u32, value: &str) -> &mut Self {
+        self.bytes(field, value.as_bytes())
+    }
+
+    pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Self)) -> &mut Self {
+        let mut inner = Self::default();
+        fill(&mut inner);
+        self.bytes(field, &inner.0)
+    }
+}
+
+/// Value of an annotation.
+pub(super) enum Value<'a> {
+    Number(u64),
+    Text(&'a str),
+}
+
+/// What a slice says of itself.
+pub(super) struct Event<'a> {
+    pub(super) category: &'static str,
+    pub(super) name: &'a str,
+    /// Joins the slices that have the same.
+    pub(super) flow: u64,
+    pub(super) annotations: &'a [(&'static str, Value<'a>)],
+}
+
+/// Kinds of track events.
+const BEGIN: u64 = 1;
+const END: u64 = 2;
+const COUNTER: u64 = 4;
+/// The one sequence of packets.
+const SEQUENCE: u64 = 1;
+
+/// A trace being written. Names are written once and then called by number.
+pub(super) struct Trace<'w> {
+    out: &'w mut dyn Write,
+    started: bool,
+    /// By field of the interned data: categories, names of events, names of annotations.
+    interned: [HashMap<String, u64>; 3],
+}
+
+impl<'w> Trace<'w> {
+    pub(super) fn new(out: &'w mut dyn Write) -> Self {
+        Self {
+            out,
+            started: false,
+            interned: Default::default(),
+        }
+    }
+
+    fn packet(&mut self, time: Option<u64>, fill: impl FnOnce(&mut Message)) -> io::Result<()> {
+        let mut packet = Message::default();
+        if let Some(time) = time {
+            packet.number(8, time);
+        }
+        packet.number(10, SEQUENCE);
+        // The first packet says that nothing was interned before, all say that they rely on what was.
+        packet.number(
+            13,
+            if std::mem::replace(&mut self.started, true) {
+                2
+            } else {
+                3
+            },
+        );
+        fill(&mut packet);
+        let mut whole = Message::default();
+        whole.bytes(1, &packet.0);
+        self.out.write_all(&whole.0)
+    }
+
+    fn intern(&mut self, table: usize, name: &str, new: &mut Message) -> u64 {
+        if let Some(known) = self.interned[table].get(name) {
+            return *known;
+        }
+        let id = self.interned[table].len() as u64 + 1;
+        self.interned[table].insert(name.to_owned(), id);
+        new.message(table as u32 + 1, |entry| {
+            entry.number(1, id).text(2, name);
+        });
+        id
+    }
+
+    /// Describes the process, the parent of all tracks.
+    pub(super) fn process(&mut self, uuid: u64, pid: u32, name: &str) -> io::Result<()> {
+        self.packet(None, |packet| {
+            packet.message(60, |track| {
+                track.number(1, uuid).message(3, |process| {
+                    process.number(1, pid.into()).text(6, name);
+                });
+            });
+        })
+    }
+
+    /// Describes the main thread's track.
+    pub(super) fn thread(&mut self, uuid: u64, parent: u64, pid: u32, name: &str) -> io::Result<()> {
+        self.packet(None, |packet| {
+            packet.message(60, |track| {
+                track.number(1, uuid).number(5, parent).message(4, |thread| {
+                    thread.number(1, pid.into()).number(2, pid.into()).text(5, name);
+                });
+            });
+        })
+    }
+
+    /// Describes a track with a name of its own.
+    pub(super) fn track(&mut self, uuid: u64, parent: u64, name: &str) -> io::Result<()> {
+        self.packet(None, |packet| {
+            packet.message(60, |track| {
+                track.number(1, uuid).number(5, parent).text(2, name);
+            });
+        })
+    }
+
+    /// Describes a track of sizes in KiB.
+    pub(super) fn sizes(&mut self, uuid: u64, parent: u64, name: &str) -> io::Result<()> {
+        self.packet(None, |packet| {
+            packet.message(60, |track| {
+                track
+                    .number(1, uuid)
+                    .number(5, parent)
+                    .text(2, name)
+                    .message(8, |counter| {
+                        counter.number(3, 3).number(4, 1024);
+                    });
+            });
+        })
+    }
+
+    /// A slice begins.
+    pub(super) fn begin(&mut self, track: u64, time: u64, event: &Event<'_>) -> io::Result<()> {
+        let mut new = Message::default();
+        let category = self.intern(0, event.category, &mut new);
+        let name = self.intern(1, event.name, &mut new);
+        let names: Vec<u64> = event
+            .annotations
+            .iter()
+            .map(|(key, _)| self.intern(2, key, &mut new))
+            .collect();
+        self.packet(Some(time), |packet| {
+            packet.message(11, |body| {
+                body.number(9, BEGIN)
+                    .number(3, category)
+                    .number(10, name)
+                    .number(11, track);
+                if event.flow != 0 {
+                    body.fixed(47, event.flow);
+                }
+                for (key, (_, value)) in names.iter().zip(event.annotations) {
+                    body.message(4, |annotation| {
+                        annotation.number(1, *key);
+                        match value {
+                            Value::Number(number) => annotation.number(3, *number),
+                            Value::Text(text) => annotation.text(6, text),
+                        };
+                    });
+                }
+            });
+            if !new.0.is_empty() {
+                packet.bytes(12, &new.0);
+            }
+        })
+    }
+
+    /// The innermost slice of a track ends.
+    pub(super) fn end(&mut self, track: u64, time: u64) -> io::Result<()> {
+        self.packet(Some(time), |packet| {
+            packet.message(11, |body| {
+                body.number(9, END).number(11, track);
+            });
+        })
+    }
+
+    /// A counter has this value from now on.
+    pub(super) fn counter(&mut self, track: u64, time: u64, value: u64) -> io::Result<()> {
+        self.packet(Some(time), |packet| {
+            packet.message(11, |body| {
+                body.number(9, COUNTER).number(11, track).number(30, value);
+            });
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_encoded_as_protobuf_says() {
+        let mut message = Message::default();
+        message.number(1, 150).text(2, "testing").fixed(47, 1);
+        let expected = [
+            &[0x08, 0x96, 0x01, 0x12, 0x07][..],
+            b"testing",
+            &[0xf9, 0x02, 1, 0, 0, 0, 0, 0, 0, 0],
+        ];
+        assert_eq!(message.0, expected.concat());
+    }
+}
