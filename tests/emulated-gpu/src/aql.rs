@@ -85,8 +85,14 @@ impl AqlQueue {
     }
 
     /// Looks at the queue: starts and finishes what is due.
-    pub(crate) fn poll(&mut self, context: &mut Context, now: u64) -> Step {
-        self.look(now);
+    pub(crate) fn poll(&mut self, context: &mut Context) -> Step {
+        self.poll_by(context, clock::now)
+    }
+
+    /// The same by another clock.
+    fn poll_by(&mut self, context: &mut Context, clock: impl Fn() -> u64) -> Step {
+        self.look(&clock);
+        let now = clock();
         let mut step = Step::IDLE;
         while self.next < self.seen_end {
             let packet = self.place(self.next);
@@ -108,8 +114,9 @@ impl AqlQueue {
         step
     }
 
-    /// Remembers when new packets were first seen.
-    fn look(&mut self, now: u64) {
+    /// Remembers when new packets were first seen: the clock is read after them, since this thread may have waited for a
+    /// core before it looked, and no packet begins before it was written.
+    fn look(&mut self, clock: impl Fn() -> u64) {
         let written = self.address.written();
         if self.seen_end == written || !self.address.is_rung() {
             return;
@@ -126,7 +133,7 @@ impl AqlQueue {
             self.seen_end += 1;
         }
         if self.seen_end > before {
-            self.seen.push_back((self.seen_end, now));
+            self.seen.push_back((self.seen_end, clock()));
         }
     }
 

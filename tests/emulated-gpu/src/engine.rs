@@ -255,7 +255,7 @@ impl Engine {
                 queues.clone_from(&lock(&self.queues));
             }
             let now = clock::now();
-            let step = round(&queues, &mut context, now);
+            let step = round(&queues, &mut context);
             context.outbox.flush();
             self.rounds.fetch_add(1, Ordering::Release);
             if step.progress {
@@ -268,12 +268,12 @@ impl Engine {
     }
 }
 
-fn round(queues: &[Arc<Slot>], context: &mut Context, now: u64) -> Step {
+fn round(queues: &[Arc<Slot>], context: &mut Context) -> Step {
     let mut sum = Step::IDLE;
     for slot in queues {
         let step = match &mut *lock(&slot.work) {
-            Some(Work::Aql(queue)) => queue.poll(context, now),
-            Some(Work::Sdma(queue)) => queue.poll(context, now),
+            Some(Work::Aql(queue)) => queue.poll(context),
+            Some(Work::Sdma(queue)) => queue.poll(context),
             None => Step::IDLE,
         };
         sum.progress |= step.progress;

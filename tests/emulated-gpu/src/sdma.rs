@@ -106,11 +106,12 @@ impl SdmaQueue {
     }
 
     /// Looks at the queue: executes what is due.
-    pub(crate) fn poll(&mut self, context: &mut Context, now: u64) -> Step {
+    pub(crate) fn poll(&mut self, context: &mut Context) -> Step {
         let written = self.address.written();
         if written != self.seen && self.address.is_rung() {
             self.seen = written;
-            self.seen_at = now;
+            // Read after the packets: none begins before it was written.
+            self.seen_at = clock::now();
         }
         let mut step = Step::IDLE;
         while self.next < self.seen {

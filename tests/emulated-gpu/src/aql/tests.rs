@@ -97,7 +97,7 @@ impl Rig {
     }
 
     fn poll(&mut self, now: u64) -> Step {
-        let step = self.queue.poll(&mut self.context, now);
+        let step = self.queue.poll_by(&mut self.context, || now);
         self.context.outbox.flush();
         step
     }

@@ -56,7 +56,7 @@ impl Rig {
     /// Polls until the queue is empty or waits.
     fn drain(&mut self) -> u64 {
         for _ in 0..1000 {
-            let step = self.queue.poll(&mut self.context, clock::now());
+            let step = self.queue.poll(&mut self.context);
             if !step.progress && step.wake == u64::MAX {
                 break;
             }
