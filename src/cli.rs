@@ -48,6 +48,17 @@ pub enum Action {
     Open(Open),
     /// Write a recording's records to files that other tools read.
     Export(Export),
+    /// rocprofv3's own command line and files; what follows is read as rocprofv3 reads it.
+    #[command(disable_help_flag = true)]
+    Rocprofv3 {
+        /// Options, then `--` and the program.
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "OPTIONS -- APP ARGS"
+        )]
+        words: Vec<OsString>,
+    },
     /// Print tables of a recording.
     Summary(Summary),
     /// List the agents of this machine.

@@ -11,6 +11,7 @@ mod perfetto;
 pub mod run;
 pub mod stats;
 mod subject;
+pub mod summary;
 pub mod view;
 
 use crate::item::Process;

@@ -25,6 +25,7 @@ pub mod topology;
 pub mod action;
 pub mod cli;
 pub mod doctor;
+pub mod rocprofv3;
 pub mod run;
 pub mod screen;
 

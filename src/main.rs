@@ -3,7 +3,7 @@
 
 use clap::{CommandFactory, Parser};
 use roctop::cli::{Action, Cli};
-use roctop::{launch, run};
+use roctop::{launch, rocprofv3, run};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -16,6 +16,16 @@ fn main() -> ExitCode {
     if launch::is_demo() {
         return launch::demo_worker().into();
     }
+    // Its command line is its own: nothing of it is for clap.
+    let mut words = std::env::args_os();
+    let name = words.next();
+    let words: Vec<_> = words.collect();
+    if rocprofv3::is_called(name.as_deref()) {
+        return finish(rocprofv3::act(&words));
+    }
+    if words.first().is_some_and(|word| word == rocprofv3::NAME) {
+        return finish(rocprofv3::act(&words[1..]));
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -25,7 +35,11 @@ fn main() -> ExitCode {
             return code.into();
         }
     };
-    match act(cli) {
+    finish(act(cli))
+}
+
+fn finish(code: anyhow::Result<u8>) -> ExitCode {
+    match code {
         Ok(code) => code.into(),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -45,6 +59,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Some(Action::Attach(options)) => action::attach(&options),
         Some(Action::Open(options)) => action::open(&options),
         Some(Action::Export(options)) => action::export_files(&options),
+        Some(Action::Rocprofv3 { words }) => rocprofv3::act(&words),
         Some(Action::Summary(options)) => action::summary(&options),
         Some(Action::Devices(options)) => action::devices(&options),
         Some(Action::Doctor(options)) => action::doctor(&options),

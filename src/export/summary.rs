@@ -1,0 +1,194 @@
+//! Summary tables as `--summary` prints them.
+
+use super::stats::{Domain, Total, scientific};
+use regex::Regex;
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+/// Units of the durations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    #[default]
+    Nsec,
+    /// Microseconds.
+    Usec,
+    /// Milliseconds.
+    Msec,
+    /// Seconds.
+    Sec,
+}
+
+impl Unit {
+    /// The unit of a word.
+    pub fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "nsec" => Self::Nsec,
+            "usec" => Self::Usec,
+            "msec" => Self::Msec,
+            "sec" => Self::Sec,
+            _ => return None,
+        })
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Nsec => "nsec",
+            Self::Usec => "usec",
+            Self::Msec => "msec",
+            Self::Sec => "sec",
+        }
+    }
+
+    const fn nanoseconds(self) -> f64 {
+        match self {
+            Self::Nsec => 1.0,
+            Self::Usec => 1e3,
+            Self::Msec => 1e6,
+            Self::Sec => 1e9,
+        }
+    }
+
+    /// A duration: whole nanoseconds, or the shortest decimal of another unit.
+    fn duration(self, nanoseconds: u64) -> String {
+        if self == Self::Nsec {
+            nanoseconds.to_string()
+        } else {
+            (nanoseconds as f64 / self.nanoseconds()).to_string()
+        }
+    }
+}
+
+/// Which tables are printed.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// One over all domains.
+    pub whole: bool,
+    /// One for each domain.
+    pub by_domain: bool,
+    /// One for each of these: over the domains whose whole name matches.
+    pub groups: Vec<Regex>,
+    /// Unit of the durations.
+    pub unit: Unit,
+    /// Blanks before each line.
+    pub indent: usize,
+}
+
+/// Writes the tables.
+pub fn write(domains: &[Domain], tables: &Tables, out: &mut dyn Write) -> io::Result<()> {
+    if tables.by_domain {
+        for domain in domains {
+            table(&format!("{} SUMMARY", domain.name), &[domain], tables, out)?;
+        }
+    }
+    for group in &tables.groups {
+        let whole = |domain: &&Domain| {
+            group
+                .find(domain.name)
+                .is_some_and(|found| found.as_str() == domain.name)
+        };
+        let members: Vec<&Domain> = domains.iter().filter(whole).collect();
+        if !members.is_empty() {
+            let names: Vec<&str> = members.iter().map(|domain| domain.name).collect();
+            table(&format!("{} SUMMARY", names.join(" + ")), &members, tables, out)?;
+        }
+    }
+    if tables.whole && !domains.is_empty() {
+        table("SUMMARY", &domains.iter().collect::<Vec<_>>(), tables, out)?;
+    }
+    Ok(())
+}
+
+fn table(title: &str, domains: &[&Domain], tables: &Tables, out: &mut dyn Write) -> io::Result<()> {
+    let rows = domains
+        .iter()
+        .flat_map(|domain| domain.rows.iter().map(|row| (domain.name, row)));
+    let mut rows: Vec<(&str, &(String, Total))> = rows.collect();
+    rows.sort_by_key(|row| Reverse(row.1.1.sum));
+    let longest = rows
+        .iter()
+        .map(|row| row.1.0.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max(40);
+    let domain = rows.iter().map(|row| row.0.len()).max().unwrap_or(0).max(12);
+    let unit = tables.unit.word();
+    let cells = [
+        ("NAME".to_owned(), longest),
+        ("DOMAIN".to_owned(), domain),
+        ("CALLS".to_owned(), 15),
+        (format!("DURATION ({unit})"), 15),
+        (format!("AVERAGE ({unit})"), 15),
+        ("PERCENT (INC)".to_owned(), 13),
+        (format!("MIN ({unit})"), 15),
+        (format!("MAX ({unit})"), 15),
+        ("STDDEV".to_owned(), 15),
+    ];
+    let indent = " ".repeat(tables.indent);
+    let header: Vec<String> = cells.iter().map(|(cell, width)| format!(" {cell:^width$} ")).collect();
+    let divider: Vec<String> = cells.iter().map(|(_, width)| "-".repeat(width + 2)).collect();
+    writeln!(out, "\n{indent}ROCPROFV3 {title}:\n")?;
+    writeln!(out, "{indent}|{}|", header.join("|"))?;
+    writeln!(out, "{indent}|{}|", divider.join("|"))?;
+    let whole: u64 = rows.iter().map(|row| row.1.1.sum).sum();
+    for (name, (key, total)) in rows {
+        let one = tables.unit.nanoseconds();
+        let share = total.sum as f64 * 100.0 / whole.max(1) as f64;
+        let (sum, min, max) = (
+            tables.unit.duration(total.sum),
+            tables.unit.duration(total.min),
+            tables.unit.duration(total.max),
+        );
+        let (mean, deviation) = (
+            scientific(total.mean() / one, 3),
+            scientific(total.deviation() / one, 3),
+        );
+        writeln!(
+            out,
+            "{indent}| {key:longest$} | {name:domain$} | {:>15} | {sum:>15} | {mean:>15} | {share:>13.6} | {min:>15} | \
+{max:>15} | {deviation:>15} |",
+            total.count
+        )?;
+    }
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_the_shape_of_rocprofv3() {
+        let mut total = Total::default();
+        total.add(1_088_602);
+        total.add(12_927_653);
+        let domain = Domain {
+            name: "HIP_API",
+            file: "hip_api_stats",
+            rows: vec![("hipStreamCreate".to_owned(), total)],
+        };
+        let tables = Tables {
+            by_domain: true,
+            indent: 4,
+            ..Tables::default()
+        };
+        let mut out = Vec::new();
+        write(&[domain], &tables, &mut out).unwrap();
+        let expected = "
+    ROCPROFV3 HIP_API SUMMARY:
+
+    |                   NAME                   |    DOMAIN    |      CALLS      | DURATION (nsec) | AVERAGE (nsec)  | PERCENT (INC) |   MIN (nsec)    |   MAX (nsec)    |     STDDEV      |
+    |------------------------------------------|--------------|-----------------|-----------------|-----------------|---------------|-----------------|-----------------|-----------------|
+    | hipStreamCreate                          | HIP_API      |               2 |        14016255 |       7.008e+06 |    100.000000 |         1088602 |        12927653 |       8.371e+06 |
+
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn other_units_are_shortest_decimals() {
+        assert_eq!(Unit::Msec.duration(1_500_000), "1.5");
+        assert_eq!(Unit::of("sec").unwrap().duration(2_000_000_000), "2");
+        assert_eq!(Unit::of("hour"), None);
+    }
+}

@@ -1,0 +1,251 @@
+//! rocprofv3's own command line: a program is run without a screen, the wanted domains are written to files.
+//!
+//! `roctop rocprofv3 [options] -- app`, or roctop called by the name `rocprofv3`. The run is recorded beside the output
+//! and exported when the program has ended; the recording is removed then.
+
+mod input;
+mod naming;
+mod plan;
+mod settings;
+mod table;
+
+use crate::export::facts::Facts;
+use crate::export::run::Run;
+use crate::export::{self, stats, summary, view};
+use crate::item::Exit;
+use crate::launch::{NotStarted, Program};
+use crate::recording::Recording;
+use crate::run::{Job, headless, pass_on, tell};
+use crate::{action, item};
+use anyhow::{Context, Result};
+use naming::Keys;
+use plan::Plan;
+use settings::Settings;
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+/// The name that roctop may be called by.
+pub const NAME: &str = "rocprofv3";
+
+const HELP: &str = "Usage: roctop rocprofv3 [options] -- <application> [application options]
+
+rocprofv3's command line and files, without the rocprofiler SDK. Formats: csv (default), json, pftrace.
+--layout seed gives the columns and names of ROCm 6.2.
+";
+
+/// Whether roctop was called by the name `rocprofv3`.
+pub fn is_called(name: Option<&std::ffi::OsStr>) -> bool {
+    name.is_some_and(|name| Path::new(name).file_name().is_some_and(|name| name == NAME))
+}
+
+/// Does what a command line says; returns the exit code.
+pub fn act(words: &[OsString]) -> Result<u8> {
+    let (typed, program) = Settings::parse(words)?;
+    if typed.on("help") {
+        return help().map(|()| 0);
+    }
+    if typed.on("version") {
+        return version().map(|()| 0);
+    }
+    let jobs = match typed.value("input") {
+        Some(path) => {
+            let jobs = input::read(Path::new(path))?;
+            jobs.iter().map(|job| typed.join(job)).collect::<Result<Vec<_>>>()?
+        }
+        None => vec![typed],
+    };
+    let mut plans = Vec::new();
+    for (number, job) in (1..).zip(&jobs) {
+        let pass = (jobs.len() > 1).then(|| format!("pass_{number}"));
+        plans.push(Plan::new(job, pass.as_deref())?);
+    }
+    if program.is_empty() {
+        tell("Fatal error: No application provided");
+        return Ok(1);
+    }
+    let program = match Program::find(&program) {
+        Ok(program) => program,
+        Err(NotStarted { code, reason }) => {
+            tell(&reason);
+            return Ok(code);
+        }
+    };
+    let mut worst = 0;
+    let last = plans.len() - 1;
+    for (number, plan) in plans.iter().enumerate() {
+        for (option, why) in plan.moot.iter().chain(&plan.missing) {
+            tell(&format!("{option}: {why}"));
+        }
+        if plan.is_idle() {
+            tell("Warning: No tracing options were enabled.");
+            if number == last && worst == 0 {
+                // Nothing is left to do but to be the program.
+                let error = std::process::Command::new(&program.path)
+                    .arg0(&program.name)
+                    .args(&program.arguments)
+                    .exec();
+                return Err(error).context(format!("cannot start {}", program.path.display()));
+            }
+        }
+        let exit = pass(plan, &program)?;
+        if number == last && worst == 0 {
+            return Ok(pass_on(exit));
+        }
+        worst = match exit {
+            Exit::Code(0) => worst,
+            Exit::Code(code) => code as u8,
+            Exit::Signal(signal) => 128 + signal as u8,
+            Exit::Unknown => 1,
+        };
+    }
+    Ok(worst)
+}
+
+/// Runs the program once and writes its files.
+fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
+    let here = Keys::of(
+        &item::Process {
+            pid: std::process::id(),
+            host: rustix::system::uname().nodename().to_string_lossy().as_ref().into(),
+            ..item::Process::default()
+        },
+        &program.words(),
+        1,
+    );
+    let directory = PathBuf::from(here.expand(&plan.directory));
+    export::prepare_directory(&directory)?;
+    let recording = Scratch(directory.join(format!(".roctop-{}.rec", std::process::id())));
+    let job = Job {
+        recording: Some(recording.0.clone()),
+        hsa_api: plan.wants_hsa(),
+        ..Job::default()
+    };
+    let exit = headless(program, &job)?;
+    write(plan, program, &recording.0)?;
+    Ok(exit)
+}
+
+/// A recording that is removed when it is no longer needed.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It may never have been made.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn write(plan: &Plan, program: &Program, path: &Path) -> Result<()> {
+    let recording = Recording::open(path)?;
+    let mut run = Run::default();
+    let replay = recording.items(&mut |items| items.into_iter().for_each(|item| run.add(item)))?;
+    action::warn_of_damage(path, replay);
+    let (words, nodes, facts) = (program.words(), recording.nodes(), Facts::read(&recording)?);
+    let stem = |process: &item::Process| {
+        let siblings = run.processes.iter().filter(|other| other.parent == process.parent);
+        let keys = Keys::of(process, &words, siblings.count());
+        PathBuf::from(keys.expand(&plan.directory)).join(keys.expand(&plan.file))
+    };
+    let job = export::Job {
+        run: &run,
+        nodes: &nodes,
+        facts: &facts,
+        command: &words,
+        choice: &plan.choice,
+        formats: &plan.formats,
+        stem: &stem,
+    };
+    let made = export::write(&job)?;
+    let bytes = made
+        .iter()
+        .filter_map(|path| Some(path.metadata().ok()?.len()))
+        .sum::<u64>();
+    if bytes < plan.least_bytes {
+        for path in &made {
+            std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+        tell(&format!(
+            "{bytes} bytes of output are less than --minimum-output-data: no file was written"
+        ));
+    } else {
+        for path in &made {
+            tell(&format!("Opened result file: {}", path.display()));
+        }
+    }
+    if plan.wants_summary() {
+        let source = view::Source {
+            run: &run,
+            nodes: &nodes,
+            facts: &facts,
+        };
+        for view in view::views(&source, &plan.choice) {
+            print(plan, &stats::domains(&view), &stem(view.process))?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints the summary tables where they are wanted.
+fn print(plan: &Plan, domains: &[stats::Domain], stem: &Path) -> Result<()> {
+    let mut tables = plan.tables.clone();
+    match plan.summary_file.as_str() {
+        "stderr" => summary::write(domains, &tables, &mut std::io::stderr().lock())?,
+        "stdout" => summary::write(domains, &tables, &mut std::io::stdout().lock())?,
+        name => {
+            tables.indent = 0;
+            let mut path = stem.as_os_str().to_owned();
+            path.push(format!("_{name}.txt"));
+            let path = PathBuf::from(path);
+            export::write_atomic(&path, |out| summary::write(domains, &tables, out))?;
+            tell(&format!("Opened result file: {}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+fn help() -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    write!(out, "{HELP}\nOptions:\n")?;
+    for row in table::TABLE {
+        let letter = if row.letter == ' ' {
+            String::new()
+        } else {
+            format!("-{}, ", row.letter)
+        };
+        let value = match row.takes {
+            table::Takes::Flag => "",
+            table::Takes::One => " VALUE",
+            table::Takes::Many => " VALUE…",
+        };
+        let note = match row.here {
+            table::Here::Works => String::new(),
+            table::Here::Moot(why) => format!("  (no effect: {why})"),
+            table::Here::Refused(why) => format!("  (not here: {why})"),
+        };
+        writeln!(out, "  {letter:>4}{}{value}{note}", table::typed(row.name))?;
+    }
+    Ok(())
+}
+
+fn version() -> Result<()> {
+    let system = rustix::system::uname();
+    let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    let facts = [
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("git_revision", String::new()),
+        ("library_arch", format!("{}-linux-gnu", std::env::consts::ARCH)),
+        ("system_name", word(system.sysname())),
+        ("system_processor", word(system.machine())),
+        ("system_version", word(system.release())),
+        ("compiler_id", "rustc".to_owned()),
+        ("compiler_version", env!("CARGO_PKG_RUST_VERSION").to_owned()),
+        ("rocm_version", String::new()),
+    ];
+    let mut out = std::io::stdout().lock();
+    for (key, value) in facts {
+        writeln!(out, "{key:>20}: {value}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! What one job does: settings turned into choices, with everything wrong found before the program starts.
+
+use super::settings::Settings;
+use super::table::{RUNTIME, SYSTEM, typed};
+use crate::export::Format;
+use crate::export::choice::{AgentIndex, Choice, KernelFilter, KernelNames, Kind, Kinds, Layout};
+use crate::export::summary::{Tables, Unit};
+use anyhow::{Context, Result, bail};
+use regex::Regex;
+
+/// A job.
+pub(super) struct Plan {
+    pub(super) choice: Choice,
+    pub(super) formats: Vec<Format>,
+    /// With keys.
+    pub(super) directory: String,
+    /// With keys.
+    pub(super) file: String,
+    pub(super) tables: Tables,
+    pub(super) summary_file: String,
+    pub(super) least_bytes: u64,
+    /// Options without effect, and why.
+    pub(super) moot: Vec<(String, &'static str)>,
+    /// Options of which a part cannot be had, and which.
+    pub(super) missing: Vec<(String, &'static str)>,
+}
+
+/// Options by the kinds that they want.
+const KINDS: [(&str, &str, Kind); 9] = [
+    ("hip_runtime_trace", "hip_trace", Kind::HipRuntime),
+    ("hip_compiler_trace", "hip_trace", Kind::HipCompiler),
+    ("hsa_core_trace", "hsa_trace", Kind::HsaCore),
+    ("hsa_amd_trace", "hsa_trace", Kind::HsaAmd),
+    ("hsa_image_trace", "hsa_trace", Kind::HsaImage),
+    ("hsa_finalizer_trace", "hsa_trace", Kind::HsaFinalizer),
+    ("marker_trace", "", Kind::Marker),
+    ("kernel_trace", "", Kind::Kernel),
+    ("memory_copy_trace", "", Kind::MemoryCopy),
+];
+
+const NOT_YET: &str =
+    "memory allocations, scratch memory, RCCL, rocDecode and rocJPEG are not recorded yet and have no files";
+
+impl Plan {
+    /// Understands a job's settings; `pass` is the directory of one job among several.
+    pub(super) fn new(settings: &Settings, pass: Option<&str>) -> Result<Self> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let set = |name: &str| settings.value(name).map(str::to_owned);
+        let directory = set("output_directory").or_else(|| variable("ROCPROF_OUTPUT_PATH"));
+        let mut directory = directory.unwrap_or_else(|| ".".to_owned());
+        if let Some(pass) = pass {
+            directory = format!("{directory}/{pass}");
+        }
+        let file = set("output_file").or_else(|| variable("ROCPROF_OUTPUT_FILE_NAME"));
+        let mut formats = Vec::new();
+        for word in settings
+            .values("output_format")
+            .iter()
+            .flat_map(|words| words.split([',', ' ']))
+        {
+            let format = format(word)?;
+            if !formats.contains(&format) {
+                formats.push(format);
+            }
+        }
+        if formats.is_empty() {
+            formats.push(Format::Csv);
+        }
+        if settings
+            .value("perfetto_backend")
+            .is_some_and(|backend| backend != "inprocess")
+        {
+            bail!("--perfetto-backend: only 'inprocess' can be had, roctop talks to no tracing daemon");
+        }
+        let groups = settings
+            .values("summary_groups")
+            .iter()
+            .map(|group| pattern("summary_groups", group));
+        let tables = Tables {
+            whole: settings.on("summary"),
+            by_domain: settings.on("summary_per_domain"),
+            groups: groups.collect::<Result<_>>()?,
+            unit: match settings.value("summary_units") {
+                None => Unit::default(),
+                Some(word) => Unit::of(word)
+                    .with_context(|| format!("--summary-units takes sec, msec, usec or nsec, not '{word}'"))?,
+            },
+            indent: 4,
+        };
+        let least = settings.value("minimum_output_data").unwrap_or("0");
+        let least: u64 = least
+            .parse()
+            .with_context(|| format!("--minimum-output-data takes a number of KB, not '{least}'"))?;
+        let plan = Self {
+            choice: choice(settings)?,
+            formats,
+            directory,
+            file: file.unwrap_or_else(|| "%hostname%/%pid%".to_owned()),
+            tables,
+            summary_file: set("summary_output_file").unwrap_or_else(|| "stderr".to_owned()),
+            least_bytes: least.saturating_mul(1024),
+            moot: settings.moot().collect(),
+            missing: ["runtime_trace", "sys_trace"]
+                .into_iter()
+                .filter(|name| settings.on(name))
+                .map(|name| (typed(name), NOT_YET))
+                .collect(),
+        };
+        if plan.is_idle() && (plan.choice.stats || plan.wants_summary()) {
+            bail!("--stats and --summary need a domain to sum up, as --kernel-trace or --sys-trace");
+        }
+        Ok(plan)
+    }
+
+    /// True when no domain is wanted.
+    pub(super) fn is_idle(&self) -> bool {
+        self.choice.kinds == Kinds::NONE
+    }
+
+    pub(super) fn wants_hsa(&self) -> bool {
+        let hsa = [Kind::HsaCore, Kind::HsaAmd, Kind::HsaImage, Kind::HsaFinalizer];
+        hsa.iter().any(|kind| self.choice.kinds.has(*kind))
+    }
+
+    pub(super) const fn wants_summary(&self) -> bool {
+        self.tables.whole || self.tables.by_domain || !self.tables.groups.is_empty()
+    }
+}
+
+fn format(word: &str) -> Result<Format> {
+    Ok(match word.to_ascii_lowercase().as_str() {
+        "csv" => Format::Csv,
+        "json" => Format::Json,
+        "pftrace" => Format::Pftrace,
+        "otf2" => bail!("--output-format otf2 cannot be had: use pftrace, or json"),
+        "rocpd" => bail!("--output-format rocpd is not there yet: use csv, json or pftrace"),
+        _ => bail!("--output-format takes csv, json or pftrace, not '{word}'"),
+    })
+}
+
+fn pattern(name: &str, text: &str) -> Result<Regex> {
+    Regex::new(text).with_context(|| format!("{}: '{text}' is no regular expression", typed(name)))
+}
+
+fn choice(settings: &Settings) -> Result<Choice> {
+    let mut kinds = Kinds::NONE;
+    for (name, group, kind) in KINDS {
+        // The nearest that was set counts: the domain itself, its group, then the aggregates.
+        let system = (SYSTEM.contains(&name) || RUNTIME.contains(&name)).then(|| settings.switch("sys_trace"));
+        let runtime = RUNTIME.contains(&name).then(|| settings.switch("runtime_trace"));
+        let own = settings.switch(name).or_else(|| settings.switch(group));
+        let aggregate = system.flatten() == Some(true) || runtime.flatten() == Some(true);
+        kinds.set(kind, own.unwrap_or(aggregate));
+    }
+    let mangled = settings.on("mangled_kernels");
+    Ok(Choice {
+        kinds,
+        layout: match settings.value("layout") {
+            None | Some("new") => Layout::New,
+            Some("seed") => Layout::Seed,
+            Some(word) => bail!("--layout takes new or seed, not '{word}'"),
+        },
+        kernel_names: match (mangled, settings.on("truncate_kernels")) {
+            (true, true) => bail!("--mangled-kernels and --truncate-kernels exclude each other"),
+            (true, false) => KernelNames::Mangled,
+            (false, true) => KernelNames::Truncated,
+            (false, false) => KernelNames::Demangled,
+        },
+        rename: settings.on("kernel_rename"),
+        agents: match settings.value("agent_index") {
+            None | Some("relative") => AgentIndex::Relative,
+            Some("absolute") => AgentIndex::Absolute,
+            Some("type-relative") => AgentIndex::TypeRelative,
+            Some(word) => bail!("--agent-index takes absolute, relative or type-relative, not '{word}'"),
+        },
+        stats: settings.on("stats"),
+        by_queue: settings.on("group_by_queue"),
+        kernels: kernels(settings)?,
+        ..Choice::default()
+    })
+}
+
+fn kernels(settings: &Settings) -> Result<KernelFilter> {
+    let one = |name: &str| settings.value(name).map(|text| pattern(name, text)).transpose();
+    let mut include = one("kernel_include_regex")?;
+    let names = settings.values("kernel_names");
+    if !names.is_empty() {
+        if include.is_some() {
+            bail!("--kernel-names and --kernel-include-regex exclude each other");
+        }
+        let names: Vec<String> = names.iter().map(|name| regex::escape(name)).collect();
+        include = Some(pattern("kernel_names", &names.join("|"))?);
+    }
+    let mut iterations = Vec::new();
+    for text in settings.values("kernel_iteration_range") {
+        let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
+        for part in inner.split([',', ' ']).filter(|part| !part.is_empty()) {
+            let (from, to) = part.split_once('-').unwrap_or((part, part));
+            let number = |word: &str| word.trim().parse::<u64>().ok();
+            let (Some(from), Some(to)) = (number(from), number(to)) else {
+                bail!("--kernel-iteration-range takes ranges as [1-3,7], not '{text}'");
+            };
+            if from > to {
+                bail!("--kernel-iteration-range: {from} comes after {to} in '{text}'");
+            }
+            iterations.push((from, to));
+        }
+    }
+    Ok(KernelFilter {
+        include,
+        exclude: one("kernel_exclude_regex")?,
+        iterations,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Kind::{HipCompiler, HipRuntime, HsaAmd, HsaCore, HsaFinalizer, HsaImage, Kernel, Marker, MemoryCopy};
+
+    fn plan(line: &str) -> Result<Plan> {
+        let words: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
+        Plan::new(&Settings::parse(&words)?.0, None)
+    }
+
+    #[test]
+    fn options_want_their_domains() {
+        let wanted = |line: &str| {
+            let kinds = plan(line).unwrap().choice.kinds;
+            Kind::ALL
+                .into_iter()
+                .filter(|kind| kinds.has(*kind))
+                .collect::<Vec<Kind>>()
+        };
+        assert_eq!(wanted("--sys-trace"), Kind::ALL);
+        assert_eq!(wanted("-r"), [HipRuntime, Marker, Kernel, MemoryCopy]);
+        assert_eq!(wanted("--hip-trace"), [HipRuntime, HipCompiler]);
+        assert_eq!(wanted("--hip-trace --hip-compiler-trace=0"), [HipRuntime]);
+        assert_eq!(wanted("--hsa-trace"), [HsaCore, HsaAmd, HsaImage, HsaFinalizer]);
+        assert_eq!(
+            wanted("-s --hsa-trace=no"),
+            [HipRuntime, HipCompiler, Marker, Kernel, MemoryCopy]
+        );
+        assert_eq!(wanted("--kernel-trace --hsa-amd-trace"), [HsaAmd, Kernel]);
+        assert_eq!(wanted("-M"), []);
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_told() {
+        for (line, word) in [
+            ("-f otf2", "otf2"),
+            ("-f rocpd", "rocpd"),
+            ("-f xml", "xml"),
+            ("-s -M -T", "exclude"),
+            ("-s --kernel-include-regex [", "--kernel-include-regex"),
+            ("-s --kernel-iteration-range 3-1", "3 comes after 1"),
+            ("-s --kernel-iteration-range x", "'x'"),
+            ("-s --minimum-output-data -1", "-1"),
+            ("-s -u hours", "hours"),
+            ("-s --agent-index best", "best"),
+            ("--stats", "--kernel-trace"),
+            ("-S", "--kernel-trace"),
+            ("-s --perfetto-backend system", "inprocess"),
+        ] {
+            let told = plan(line).map(|_| ()).unwrap_err().to_string();
+            assert!(told.contains(word), "{line}: {told}");
+        }
+        let iterations = plan("-s --kernel-iteration-range [1-3,7] 9")
+            .unwrap()
+            .choice
+            .kernels
+            .iterations;
+        assert_eq!(iterations, [(1, 3), (7, 7), (9, 9)]);
+    }
+}

@@ -1,0 +1,222 @@
+//! What was set, on the command line or by an input file.
+
+use super::table::{self, Here, Row, TABLE, Takes, truth, typed};
+use anyhow::{Context, Result, anyhow, bail};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// Options with their values, by long name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings(BTreeMap<&'static str, Vec<String>>);
+
+impl Settings {
+    /// Reads a command line; what follows `--` is the program and its arguments.
+    pub(super) fn parse(words: &[OsString]) -> Result<(Self, Vec<OsString>)> {
+        let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+        let program = words.get(end + 1..).unwrap_or_default().to_vec();
+        let mut options = Vec::new();
+        for word in &words[..end] {
+            let word = word.to_str().ok_or_else(|| anyhow!("{} is no UTF-8", word.display()))?;
+            options.push(word);
+        }
+        let mut settings = Self::default();
+        let mut rest = &options[..];
+        while let Some((word, after)) = rest.split_first() {
+            rest = after;
+            if let Some(long) = word.strip_prefix("--") {
+                let (name, value) = match long.split_once('=') {
+                    Some((name, value)) => (name, Some(value)),
+                    None => (long, None),
+                };
+                let row = table::find(name).ok_or_else(|| unknown(word))?;
+                settings.take(row, value, &mut rest)?;
+            } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+                settings.letters(word, letters, &mut rest)?;
+            } else {
+                bail!("'{word}' is no option; the program follows '--': rocprofv3 [options] -- {word} …");
+            }
+        }
+        Ok((settings, program))
+    }
+
+    fn letters(&mut self, word: &str, letters: &str, rest: &mut &[&str]) -> Result<()> {
+        let mut letters = letters.chars();
+        while let Some(letter) = letters.next() {
+            let row = TABLE.iter().find(|row| row.letter == letter && letter != ' ');
+            let row = row.ok_or_else(|| unknown(word))?;
+            let attached = letters.as_str();
+            if row.takes == Takes::Flag && !attached.starts_with('=') {
+                // A truth value may follow the last of several letters.
+                let mut none: &[&str] = &[];
+                self.take(row, None, if attached.is_empty() { rest } else { &mut none })?;
+                continue;
+            }
+            let value = attached.strip_prefix('=').unwrap_or(attached);
+            return self.take(row, Some(value).filter(|value| !value.is_empty()), rest);
+        }
+        Ok(())
+    }
+
+    /// Takes an option's values from where it was named, and from the words that follow.
+    fn take(&mut self, row: &'static Row, value: Option<&str>, rest: &mut &[&str]) -> Result<()> {
+        let mut values: Vec<String> = value.map(str::to_owned).into_iter().collect();
+        let is_value = |word: &str| !word.starts_with('-') || word.parse::<f64>().is_ok();
+        let most = match row.takes {
+            Takes::Flag | Takes::One => 1,
+            Takes::Many => usize::MAX,
+        };
+        while values.len() < most
+            && let Some((next, after)) = rest.split_first()
+            && is_value(next)
+            && (row.takes != Takes::Flag || truth(next).is_some())
+        {
+            values.push((*next).to_owned());
+            *rest = after;
+        }
+        self.set(row, values)
+    }
+
+    /// Sets an option.
+    pub(super) fn set(&mut self, row: &'static Row, mut values: Vec<String>) -> Result<()> {
+        let name = typed(row.name);
+        if row.takes == Takes::Flag {
+            let value = values.pop().unwrap_or_else(|| "true".to_owned());
+            let value = truth(&value).with_context(|| format!("{name} takes yes or no, not '{value}'"))?;
+            values = vec![value.to_string()];
+        }
+        if values.is_empty() {
+            bail!("{name} needs a value");
+        }
+        if let Here::Refused(why) = row.here
+            && values != ["false"]
+        {
+            bail!("{name} cannot be had: {why}");
+        }
+        self.0.insert(row.name, values);
+        Ok(())
+    }
+
+    /// Adds what an input file sets; the same option with another value is an error.
+    pub(super) fn join(&self, file: &Self) -> Result<Self> {
+        let mut all = self.clone();
+        for (name, values) in &file.0 {
+            match all.0.get(name) {
+                Some(typed_values) if typed_values != values => bail!(
+                    "{} is '{}' on the command line and '{}' in the input file",
+                    typed(name),
+                    typed_values.join(" "),
+                    values.join(" ")
+                ),
+                _ => all.0.insert(name, values.clone()),
+            };
+        }
+        Ok(all)
+    }
+
+    /// A switch, if it was set.
+    pub(super) fn switch(&self, name: &str) -> Option<bool> {
+        self.0.get(name).map(|values| values == &["true"])
+    }
+
+    /// Whether a switch is on.
+    pub(super) fn on(&self, name: &str) -> bool {
+        self.switch(name) == Some(true)
+    }
+
+    /// An option's one value.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(|values| values.last()).map(String::as_str)
+    }
+
+    /// All values of an option.
+    pub(super) fn values(&self, name: &str) -> &[String] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Options that change nothing here, with the reason.
+    pub(super) fn moot(&self) -> impl Iterator<Item = (String, &'static str)> {
+        self.0.keys().filter_map(|name| match table::find(name)?.here {
+            Here::Moot(why) => Some((typed(name), why)),
+            _ => None,
+        })
+    }
+}
+
+fn unknown(word: &str) -> anyhow::Error {
+    let bare = word.trim_start_matches('-').replace('-', "_");
+    let bare = bare.split('=').next().unwrap_or(&bare);
+    let near = TABLE
+        .iter()
+        .map(|row| row.name)
+        .find(|name| bare.len() > 2 && name.starts_with(bare));
+    match near {
+        Some(near) => anyhow!("there is no option '{word}'; {} is one", typed(near)),
+        None => anyhow!("there is no option '{word}'; 'roctop rocprofv3 --help' lists them"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<(Settings, Vec<OsString>)> {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        Settings::parse(&words)
+    }
+
+    #[test]
+    fn every_option_is_taken_or_refused_with_a_reason() {
+        for row in TABLE {
+            let value = if row.takes == Takes::Flag { "" } else { " 1" };
+            let long = parse(&format!("{}{value} -- app", typed(row.name)));
+            match row.here {
+                Here::Refused(why) => assert!(long.unwrap_err().to_string().contains(why)),
+                _ => assert_eq!(long.unwrap().1, ["app"], "{}", row.name),
+            }
+            if row.letter != ' ' && !matches!(row.here, Here::Refused(_)) {
+                let (long, short) = (typed(row.name), format!("-{}", row.letter));
+                let parsed = |name: &str| parse(&format!("{name}{value} -- app")).unwrap();
+                assert_eq!(parsed(&long), parsed(&short));
+            }
+        }
+        let mut letters: Vec<char> = TABLE
+            .iter()
+            .map(|row| row.letter)
+            .filter(|letter| *letter != ' ')
+            .collect();
+        let count = letters.len();
+        letters.sort_unstable();
+        letters.dedup();
+        assert_eq!(letters.len(), count, "a letter means one thing");
+    }
+
+    #[test]
+    fn values_may_be_attached_or_follow() {
+        let (settings, program) =
+            parse("-d out -oname --output-format csv JSON --hip-trace=no -MS -- ./app -d x").unwrap();
+        assert_eq!(settings.value("output_directory"), Some("out"));
+        assert_eq!(settings.value("output_file"), Some("name"));
+        assert_eq!(settings.values("output_format"), ["csv", "JSON"]);
+        assert_eq!(settings.switch("hip_trace"), Some(false));
+        assert!(settings.on("mangled_kernels") && settings.on("summary"));
+        assert_eq!(program, ["./app", "-d", "x"]);
+        assert!(parse("--kernel-trace off -- a").unwrap().0.switch("kernel_trace") == Some(false));
+        assert!(parse("--memory-allocation-trace=no -- a").is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (line, word) in [
+            ("--kernel-tr -- a", "--kernel-trace"),
+            ("--nonsense -- a", "--nonsense"),
+            ("-q -- a", "-q"),
+            ("./app", "./app"),
+            ("-d", "--output-directory"),
+            ("--hip-trace=maybe -- a", "maybe"),
+            ("--pmc SQ_WAVES -- a", "counters"),
+        ] {
+            let told = parse(line).unwrap_err().to_string();
+            assert!(told.contains(word), "{line}: {told}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The options of rocprofv3: those of the seed's manual and those of rocprofiler-sdk 1.0.0 and later.
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// A truth value, which may be left out.
+    Flag,
+    /// One value.
+    One,
+    /// One value or more.
+    Many,
+}
+
+/// What becomes of it here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Here {
+    /// It does what it does upstream.
+    Works,
+    /// It is taken and changes nothing, for this reason.
+    Moot(&'static str),
+    /// It cannot be had, for this reason.
+    Refused(&'static str),
+}
+
+/// An option.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    /// Long name, as an input file spells it.
+    pub(super) name: &'static str,
+    /// Letter, or a blank.
+    pub(super) letter: char,
+    /// What it takes.
+    pub(super) takes: Takes,
+    /// What becomes of it.
+    pub(super) here: Here,
+}
+
+const fn row(name: &'static str, letter: char, takes: Takes, here: Here) -> Row {
+    Row {
+        name,
+        letter,
+        takes,
+        here,
+    }
+}
+
+use Here::{Moot, Refused, Works};
+use Takes::{Flag, Many, One};
+
+const COUNTERS: &str = "counters are not there yet";
+const NOT_RECORDED: &str = "roctop does not record these yet";
+const SAMPLING: &str = "PC sampling is not there yet";
+const THREAD_TRACE: &str = "thread traces are not there yet";
+const NO_BUFFER: &str = "traces are written to files, with no buffer that could be too small";
+const NO_SDK: &str = "roctop does not load the rocprofiler SDK";
+const NO_ATTACH: &str = "attaching is not there yet; start the program under roctop";
+
+/// All options.
+pub(super) const TABLE: &[Row] = &[
+    row("help", 'h', Flag, Works),
+    row("version", 'v', Flag, Works),
+    // Input and output.
+    row("input", 'i', One, Works),
+    row("output_file", 'o', One, Works),
+    row("output_directory", 'd', One, Works),
+    row("output_format", 'f', Many, Works),
+    row("layout", ' ', One, Works),
+    row(
+        "output_config",
+        ' ',
+        Flag,
+        Refused("the configuration is in results.json, under metadata"),
+    ),
+    row("log_level", ' ', One, Moot("what matters is told, in one line each")),
+    row("extra_counters", 'E', One, Refused(COUNTERS)),
+    // Groups of domains.
+    row("runtime_trace", 'r', Flag, Works),
+    row("sys_trace", 's', Flag, Works),
+    // Domains.
+    row("hip_trace", ' ', Flag, Works),
+    row("hip_runtime_trace", ' ', Flag, Works),
+    row("hip_compiler_trace", ' ', Flag, Works),
+    row("hsa_trace", ' ', Flag, Works),
+    row("hsa_core_trace", ' ', Flag, Works),
+    row("hsa_amd_trace", ' ', Flag, Works),
+    row("hsa_image_trace", ' ', Flag, Works),
+    row("hsa_finalizer_trace", ' ', Flag, Works),
+    row("marker_trace", ' ', Flag, Works),
+    row("kernel_trace", ' ', Flag, Works),
+    row("memory_copy_trace", ' ', Flag, Works),
+    row("memory_allocation_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("scratch_memory_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("rccl_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("kokkos_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("rocdecode_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("rocjpeg_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("kfd_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("kfd_page_migration_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("kfd_page_mapping_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("kfd_queue_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("kfd_dropped_events_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("hipfile_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("ompt_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    // Counters and samples.
+    row("pmc", ' ', Many, Refused(COUNTERS)),
+    row("pmc_groups", ' ', Many, Refused(COUNTERS)),
+    row("pmc_group_interval", ' ', One, Refused(COUNTERS)),
+    row("list_metrics", ' ', Flag, Refused(COUNTERS)),
+    row("list_avail", 'L', Flag, Refused(COUNTERS)),
+    row("pc_sampling_beta_enabled", ' ', Flag, Refused(SAMPLING)),
+    row("pc_sampling_unit", ' ', One, Refused(SAMPLING)),
+    row("pc_sampling_method", ' ', One, Refused(SAMPLING)),
+    row("pc_sampling_interval", ' ', One, Refused(SAMPLING)),
+    // Afterwards.
+    row("stats", ' ', Flag, Works),
+    row("summary", 'S', Flag, Works),
+    row("summary_per_domain", 'D', Flag, Works),
+    row("summary_groups", ' ', Many, Works),
+    row("summary_output_file", ' ', One, Works),
+    row("summary_units", 'u', One, Works),
+    // Names.
+    row("mangled_kernels", 'M', Flag, Works),
+    row("truncate_kernels", 'T', Flag, Works),
+    row("kernel_rename", ' ', Flag, Works),
+    row("agent_index", 'A', One, Works),
+    row("group_by_queue", ' ', Flag, Works),
+    // Which records.
+    row("kernel_names", ' ', Many, Works),
+    row("kernel_include_regex", ' ', One, Works),
+    row("kernel_exclude_regex", ' ', One, Works),
+    row("kernel_iteration_range", ' ', Many, Works),
+    row(
+        "collection_period",
+        'P',
+        Many,
+        Refused("'roctop record' and 'roctop export --range' cut a run by time"),
+    ),
+    row("collection_period_unit", ' ', One, Refused("see --collection-period")),
+    row(
+        "selected_regions",
+        ' ',
+        Flag,
+        Refused("'roctop export --filter' chooses records"),
+    ),
+    row(
+        "selected_regions_ref_count",
+        ' ',
+        Flag,
+        Refused("see --selected-regions"),
+    ),
+    row(
+        "profile_mpi_ranks",
+        ' ',
+        Many,
+        Refused("start roctop on the wanted ranks alone"),
+    ),
+    row(
+        "mpi_world_rank_variable",
+        ' ',
+        One,
+        Refused("ranks are read from the usual variables"),
+    ),
+    row(
+        "mpi_world_size_variable",
+        ' ',
+        One,
+        Refused("sizes are read from the usual variables"),
+    ),
+    row("minimum_output_data", ' ', One, Works),
+    // Perfetto.
+    row("perfetto_backend", ' ', One, Works),
+    row("perfetto_buffer_size", ' ', One, Moot(NO_BUFFER)),
+    row("perfetto_buffer_fill_policy", ' ', One, Moot(NO_BUFFER)),
+    row("perfetto_shmem_size_hint", ' ', One, Moot(NO_BUFFER)),
+    // The rest.
+    row(
+        "preload",
+        ' ',
+        Many,
+        Refused("set LD_PRELOAD for roctop itself: what it names stays in front"),
+    ),
+    row("rocm_root", ' ', One, Moot(NO_SDK)),
+    row("sdk_soversion", ' ', One, Moot(NO_SDK)),
+    row("sdk_version", ' ', One, Moot(NO_SDK)),
+    row(
+        "disable_signal_handlers",
+        ' ',
+        Flag,
+        Moot("roctop installs no signal handlers in the program"),
+    ),
+    row("process_sync", ' ', Flag, Refused("processes write files of their own")),
+    row("attach", 'p', One, Refused(NO_ATTACH)),
+    row("pid", ' ', One, Refused(NO_ATTACH)),
+    row("attach_duration_msec", ' ', One, Refused(NO_ATTACH)),
+    // Thread traces.
+    row("att", ' ', Flag, Refused(THREAD_TRACE)),
+    row("advanced_thread_trace", ' ', Flag, Refused(THREAD_TRACE)),
+    row("att_library_path", ' ', One, Refused(THREAD_TRACE)),
+    row("att_target_cu", ' ', One, Refused(THREAD_TRACE)),
+    row("att_simd_select", ' ', One, Refused(THREAD_TRACE)),
+    row("att_buffer_size", ' ', One, Refused(THREAD_TRACE)),
+    row("att_shader_engine_mask", ' ', One, Refused(THREAD_TRACE)),
+    row("att_gpu_index", ' ', Many, Refused(THREAD_TRACE)),
+    row("att_perfcounters", ' ', Many, Refused(THREAD_TRACE)),
+    row("att_perfcounter_ctrl", ' ', One, Refused(THREAD_TRACE)),
+    row("att_activity", ' ', One, Refused(THREAD_TRACE)),
+    row("att_serialize_all", ' ', Flag, Refused(THREAD_TRACE)),
+];
+
+/// Members of `--runtime-trace`.
+pub(super) const RUNTIME: &[&str] = &["hip_runtime_trace", "marker_trace", "kernel_trace", "memory_copy_trace"];
+/// What else `--sys-trace` holds.
+pub(super) const SYSTEM: &[&str] = &[
+    "hip_compiler_trace",
+    "hsa_core_trace",
+    "hsa_amd_trace",
+    "hsa_image_trace",
+    "hsa_finalizer_trace",
+];
+
+/// The option of a name, with dashes or underscores.
+pub(super) fn find(name: &str) -> Option<&'static Row> {
+    let name = name.replace('-', "_");
+    TABLE.iter().find(|row| row.name == name)
+}
+
+/// As it is typed.
+pub(super) fn typed(name: &str) -> String {
+    format!("--{}", name.replace('_', "-"))
+}
+
+/// A truth value as it is typed.
+pub(super) fn truth(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "t" | "true" | "on" | "1" => Some(true),
+        "n" | "no" | "f" | "false" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,307 @@
+//! The command line and the files of rocprofv3, from roctop.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const OWN: &str = env!("CARGO_BIN_EXE_roctop");
+
+fn place(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("rocprofv3-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn command(place: &Path, options: &[&str], app: &[&str]) -> Command {
+    let mut command = Command::new(OWN);
+    command.arg("rocprofv3").args(options).arg("--").args(app);
+    command.current_dir(place).stdin(Stdio::null());
+    if app.contains(&"__demo") {
+        command.env("ROCTOP_DEMO_WORKER", "1");
+    }
+    for name in ["ROCPROF_OUTPUT_PATH", "ROCPROF_OUTPUT_FILE_NAME"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs the built-in workload with these options.
+fn run(place: &Path, options: &[&str]) -> Output {
+    command(place, options, &[OWN, "__demo"]).output().unwrap()
+}
+
+/// All files below a directory, by their paths from there.
+fn files(place: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut left = vec![place.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                left.push(path);
+            } else {
+                found.insert(path.strip_prefix(place).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn names(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn the_wanted_domains_have_files_and_no_others() {
+    for (options, expected) in [
+        (&["--kernel-trace"][..], &["n_agent_info.csv", "n_kernel_trace.csv"][..]),
+        (
+            &["--marker-trace", "--memory-copy-trace"],
+            &["n_agent_info.csv", "n_marker_api_trace.csv", "n_memory_copy_trace.csv"],
+        ),
+        (&["--hip-trace", "-f", "JSON"], &["n_results.json"]),
+        (
+            &["-r", "--hip-trace=no", "--output-format", "csv", "pftrace"],
+            &[
+                "n_agent_info.csv",
+                "n_kernel_trace.csv",
+                "n_marker_api_trace.csv",
+                "n_memory_copy_trace.csv",
+                "n_results.pftrace",
+            ],
+        ),
+        (
+            &["--kernel-trace", "--stats", "--layout=seed"],
+            &["n_agent_info.csv", "n_kernel_stats.csv", "n_kernel_trace.csv"],
+        ),
+    ] {
+        let place = place("domains");
+        let output = run(&place, &[options, &["-o", "n"]].concat());
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(files(&place), names(expected), "{options:?}");
+        for name in expected {
+            assert!(
+                told(&output).contains(&format!("Opened result file: ./{name}")),
+                "{}",
+                told(&output)
+            );
+        }
+    }
+}
+
+#[test]
+fn work_that_no_traced_call_caused_has_ids_of_its_own() {
+    let place = place("orphans");
+    assert!(run(&place, &["--kernel-trace", "-o", "n"]).status.success());
+    let text = std::fs::read_to_string(place.join("n_kernel_trace.csv")).unwrap();
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    let after_name = rows
+        .iter()
+        .map(|row| row.rsplit(',').nth(13).unwrap().parse::<usize>().unwrap());
+    let ids: BTreeSet<usize> = after_name.collect();
+    assert_eq!(ids, (1..=rows.len()).collect());
+}
+
+#[test]
+fn files_are_named_and_placed_as_asked() {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let one = place("usual");
+    assert!(run(&one, &["--marker-trace", "-d", "out"]).status.success());
+    let found = files(&one);
+    assert_eq!(found.len(), 2, "{found:?}");
+    for name in &found {
+        let name = name.strip_prefix(&format!("out/{host}/")).unwrap();
+        let (pid, _) = name.split_once('_').unwrap();
+        assert!(pid.parse::<u32>().is_ok(), "{name}");
+    }
+    let other = place("keys");
+    let output = run(
+        &other,
+        &["--marker-trace", "-d", "%tag%/r%rank%", "-o", "a/%h-%env{KEY}%"],
+    );
+    assert!(output.status.success());
+    let stem = format!("roctop/r0/a/{host}-");
+    assert_eq!(
+        files(&other),
+        names(&[
+            &format!("{stem}_agent_info.csv"),
+            &format!("{stem}_marker_api_trace.csv")
+        ])
+    );
+}
+
+#[test]
+fn an_input_file_holds_several_jobs() {
+    let place = place("input");
+    let jobs = "jobs:\n  - kernel_trace: true\n    output_file: k\n  - hip_trace: true\n    output_file: h\n    output_format: [json]\n";
+    std::fs::write(place.join("jobs.yaml"), jobs).unwrap();
+    let output = run(&place, &["-i", "jobs.yaml", "-d", "out"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(
+        files(&place),
+        names(&[
+            "jobs.yaml",
+            "out/pass_1/k_agent_info.csv",
+            "out/pass_1/k_kernel_trace.csv",
+            "out/pass_2/h_results.json"
+        ])
+    );
+    let clash = run(&place, &["-i", "jobs.yaml", "--kernel-trace=no"]);
+    assert!(
+        !clash.status.success() && told(&clash).contains("--kernel-trace"),
+        "{clash:?}"
+    );
+    for (name, text, word) in [
+        ("pmc.txt", "# first\npmc: SQ_WAVES\n", "line 2"),
+        ("bad.yaml", "jobs: [", "bad.yaml"),
+        ("bad.json", "{", "bad.json"),
+        (
+            "unknown.json",
+            r#"{"jobs":[{"kernel_tracing":true}]}"#,
+            "kernel_tracing",
+        ),
+        ("jobs.xml", "", ".yaml"),
+    ] {
+        std::fs::write(place.join(name), text).unwrap();
+        let output = run(&place, &["-i", name]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            told(&output).contains(word) && told(&output).lines().count() == 1,
+            "{}",
+            told(&output)
+        );
+    }
+    assert!(told(&run(&place, &["-i", "no-such.json"])).contains("no-such.json"));
+}
+
+#[test]
+fn the_programs_end_is_passed_on() {
+    let place = place("exit");
+    let shell = |options: &[&str], script: &str| command(&place, options, &["sh", "-c", script]).output().unwrap();
+    assert_eq!(shell(&["--sys-trace"], "exit 7").status.code(), Some(7));
+    assert_eq!(shell(&["--sys-trace"], "kill -9 $$").status.signal(), Some(9));
+    let idle = shell(&["-o", "n"], "echo out; exit 5");
+    assert_eq!((idle.status.code(), &idle.stdout[..]), (Some(5), &b"out\n"[..]));
+    assert!(told(&idle).contains("No tracing options were enabled"));
+    let output = command(&place, &["--sys-trace"], &["no-such-program-anywhere"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(127));
+    let none = command(&place, &["--sys-trace"], &[]).output().unwrap();
+    assert_eq!(none.status.code(), Some(1));
+    assert!(told(&none).contains("No application provided"));
+    assert!(files(&place).is_empty(), "{:?}", files(&place));
+}
+
+#[test]
+fn what_cannot_be_done_is_told_before_the_program_starts() {
+    let place = place("refused");
+    for (options, word) in [
+        (&["--pmc", "SQ_WAVES"][..], "counters"),
+        (&["-L"], "counters"),
+        (&["--list-metrics"], "counters"),
+        (&["--memory-allocation-trace"], "--memory-allocation-trace"),
+        (&["--kernel-trace", "-f", "otf2"], "otf2"),
+        (&["--stats"], "--kernel-trace"),
+        (&["--kernel-tracee"], "--kernel-tracee"),
+        (&["--kernel-trace", "-d", "/proc/nowhere"], "/proc/nowhere"),
+        (&["--kernel-trace", "--kernel-include-regex", "["], "regular expression"),
+    ] {
+        let output = command(&place, options, &["touch", "started"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{options:?}");
+        let told = told(&output);
+        assert!(told.contains(word), "{told}");
+        assert!(files(&place).is_empty(), "{options:?} started the program");
+    }
+}
+
+#[test]
+fn summaries_go_where_they_are_wanted() {
+    let place = place("summary");
+    let output = run(
+        &place,
+        &[
+            "-r",
+            "-S",
+            "-D",
+            "--summary-groups",
+            "KERNEL.*|MEMORY.*",
+            "-u",
+            "msec",
+            "-o",
+            "n",
+        ],
+    );
+    let text = told(&output);
+    for title in [
+        "    ROCPROFV3 HIP_API SUMMARY:",
+        "    ROCPROFV3 KERNEL_DISPATCH + MEMORY_COPY SUMMARY:",
+        "    ROCPROFV3 SUMMARY:",
+        "DURATION (msec)",
+    ] {
+        assert!(text.contains(title), "{title}");
+    }
+    let output = run(&place, &["-r", "-S", "--summary-output-file", "sums", "-o", "n"]);
+    assert!(!told(&output).contains("ROCPROFV3"));
+    let text = std::fs::read_to_string(place.join("n_sums.txt")).unwrap();
+    assert!(text.starts_with("\nROCPROFV3 SUMMARY:\n\n|"));
+    let widths: BTreeSet<usize> = text
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .map(|line| line.chars().count())
+        .collect();
+    assert_eq!(widths.len(), 1);
+}
+
+#[test]
+fn kernels_are_chosen_by_name_and_iteration() {
+    let place = place("choose");
+    let rows = |options: &[&str]| {
+        let options = [&["--kernel-trace", "-o", "n"], options].concat();
+        assert!(run(&place, &options).status.success());
+        let text = std::fs::read_to_string(place.join("n_kernel_trace.csv")).unwrap();
+        text.lines().skip(1).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let norms = rows(&["--kernel-include-regex", "norm", "--kernel-exclude-regex", "bwd"]);
+    assert!(!norms.is_empty());
+    assert!(norms.iter().all(|row| row.contains("norm") && !row.contains("bwd")));
+    let first = rows(&[
+        "--kernel-iteration-range",
+        "[1-2]",
+        "--kernel-include-regex",
+        "layer_norm_fwd",
+    ]);
+    assert_eq!(first.len(), 2);
+}
+
+#[test]
+fn the_name_rocprofv3_is_enough() {
+    let place = place("name");
+    let link = place.join("rocprofv3");
+    std::os::unix::fs::symlink(OWN, &link).unwrap();
+    let mut command = Command::new(&link);
+    command.args(["--marker-trace", "-o", "n", "--", OWN, "__demo"]);
+    let output = command
+        .current_dir(&place)
+        .env("ROCTOP_DEMO_WORKER", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(
+        files(&place),
+        names(&["n_agent_info.csv", "n_marker_api_trace.csv", "rocprofv3"])
+    );
+    let help = Command::new(&link).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    assert!(help.contains("-d, --output-directory") && help.contains("counters are not there yet"));
+    let version = Command::new(&link).arg("-v").output().unwrap();
+    assert_eq!(String::from_utf8(version.stdout).unwrap().lines().count(), 9);
+}
