@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "mapping of a file that others write")]
 
 use crate::state::word;
-use roctop_ring::session::{CONTROL, CONTROL_BYTES, control};
+use roctop_ring::session::{CONTROL, CONTROL_BYTES, control, wanted};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -13,11 +13,11 @@ const WORDS: usize = CONTROL_BYTES / 8;
 #[repr(C, align(64))]
 struct Words([AtomicU64; 8]);
 
-/// What counts when the session has no control file: recording, everything wanted.
+/// What counts when the session has no control file: recording, the usual wanted.
 static DEFAULT: Words = {
     let mut words = [const { AtomicU64::new(0) }; 8];
     words[control::RECORDING] = AtomicU64::new(1);
-    words[control::WANTED] = AtomicU64::new(u64::MAX);
+    words[control::WANTED] = AtomicU64::new(wanted::USUAL);
     Words(words)
 };
 
@@ -61,6 +61,11 @@ fn load(at: usize) -> u64 {
 #[inline(always)]
 pub fn is_wanted(bit: u64) -> bool {
     load(control::RECORDING) != 0 && load(control::WANTED) & bit != 0 && word(word::PAUSED).load(Ordering::Relaxed) == 0
+}
+
+/// Is this kind of record asked for, even if recording is off now?
+pub(crate) fn is_asked(bit: u64) -> bool {
+    load(control::WANTED) & bit != 0
 }
 
 /// Is recording on, whoever switched it?

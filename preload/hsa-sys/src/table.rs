@@ -80,6 +80,15 @@ impl Table {
         Some(unsafe { self.base.byte_add(offset) }.cast())
     }
 
+    /// The number of its entries.
+    ///
+    /// # Safety
+    /// The table is the run-time's and in memory.
+    pub unsafe fn entries(self) -> usize {
+        // SAFETY: by the contract.
+        unsafe { self.size() }.saturating_sub(HEAD) / 8
+    }
+
     /// The function in an entry; none when it is null or the table is too short.
     ///
     /// # Safety
@@ -314,14 +323,19 @@ impl AmdLayout {
     /// The first table after that of 6.1, whose cooperative queues are still ordinary (seen: 560 is, 592 is not).
     const SHARED_COOPERATIVE: usize = 576;
 
+    /// The first table with three functions that stream performance monitors, also in its middle.
+    const WITH_MONITORS: usize = 424;
+
     /// An entry's number now, from its number in the tables of 5.6 and later.
     pub const fn entry(self, newest: usize) -> Option<usize> {
-        if self.size >= Self::WITH_ENGINES || newest < 16 {
-            Some(newest)
-        } else if newest < 18 {
-            None
-        } else {
-            Some(newest - 2)
+        match newest {
+            _ if self.size >= Self::WITH_ENGINES => Some(newest),
+            0..16 => Some(newest),
+            16..18 => None,
+            18..49 => Some(newest - 2),
+            _ if self.size >= Self::WITH_MONITORS => Some(newest - 2),
+            49..52 => None,
+            _ => Some(newest - 5),
         }
     }
 
@@ -384,6 +398,7 @@ impl Amd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::function::amd;
 
     #[test]
     fn entries_move_with_the_size_of_the_table() {
@@ -394,6 +409,13 @@ mod tests {
         assert_eq!(AmdLayout { size: 424 }.entry(amd_entry::INTERCEPT_REGISTER), Some(36));
         assert_eq!(old.entry(amd_entry::ASYNC_COPY_ON_ENGINE), None);
         assert_eq!(old.entry(amd_entry::ASYNC_COPY), Some(15));
+        let name = |size, entry| amd(AmdLayout { size }, entry).map(|function| function.name);
+        assert_eq!(name(400, 47), Some("hsa_amd_queue_cu_get_mask"));
+        assert_eq!(name(424, 47), Some("hsa_amd_spm_acquire"));
+        assert_eq!(name(456, 47), Some("hsa_amd_svm_attributes_get"));
+        assert_eq!(name(400, 16), Some("hsa_amd_agent_memory_pool_get_info"));
+        assert_eq!(name(624, 75), Some("hsa_amd_ais_file_read"));
+        assert_eq!(name(632, 76), None);
         assert!(!AmdLayout { size: 560 }.shares_cooperative_queue());
         assert!(new.shares_cooperative_queue());
     }

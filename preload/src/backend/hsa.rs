@@ -4,13 +4,15 @@
 //! `HSA_AMD_TOOL_PRIORITY` (5.3 and later). Entries are patched in place; the originals are kept and called exactly once.
 //! [`interception`], [`queue`] and [`packet`] time dispatches by signals of our own, [`copy`] times copies on their own signals,
 //! [`harvest`] turns both into records, [`signal`] knows the program's signals that are being watched, [`index`] joins a
-//! packet to the call that made it.
+//! packet to the call that made it. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
 //!
-//! Absent on purpose: records of HSA API calls (not yet), barrier and proxy signals where they can be avoided.
+//! Absent on purpose: barrier and proxy signals where they can be avoided.
 
 #![expect(unsafe_code, reason = "the run-time's tables and entry points")]
 
 pub mod agent;
+#[cfg(target_arch = "x86_64")]
+pub mod api;
 pub mod copy;
 pub mod harvest;
 pub mod index;
@@ -24,10 +26,11 @@ pub mod symbol;
 
 use crate::guard::{Errno, wall};
 use crate::state::{self, word};
-use crate::{clock, process, real, thread};
+use crate::{clock, control, process, real, thread};
 use hsa_sys::abi::{SUCCESS, Status, info};
 use hsa_sys::table::{Amd, AmdLayout, Core, Root, Table, core_entry};
 use roctop_ring::record::status;
+use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{c_char, c_void};
 
@@ -168,6 +171,11 @@ fn install(root: &Root) -> Option<()> {
     );
     copy::patch(amd, layout);
     proxy::patch(amd);
+    // Last: in front of the hooks above.
+    #[cfg(target_arch = "x86_64")]
+    if control::is_asked(wanted::HSA_API) {
+        api::patch(process, root, layout);
+    }
     process.calibrate();
     process.say(
         status::BACKEND,

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
 
 mod calls;
+mod hsa_calls;
 mod marks;
 mod place;
 mod raw_hsa;

@@ -1,6 +1,7 @@
 //! Where a test runs: a folder on tmpfs with session, programs and links, and the library under test.
 
 use crate::ring::Ring;
+use roctop_ring::session::{CONTROL, CONTROL_BYTES, control};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -30,6 +31,14 @@ impl Place {
 
     pub(crate) fn session(&self) -> PathBuf {
         self.dir.join("session")
+    }
+
+    /// Writes the session's control file: recording, and these kinds of records.
+    pub(crate) fn want(&self, wanted: u64) {
+        let mut bytes = vec![0u8; CONTROL_BYTES];
+        bytes[control::RECORDING * 8] = 1;
+        bytes[control::WANTED * 8..][..8].copy_from_slice(&wanted.to_le_bytes());
+        std::fs::write(self.session().join(CONTROL), bytes).unwrap();
     }
 
     /// Compiles `tests/c/NAME.c`.

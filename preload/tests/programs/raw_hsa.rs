@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// A microsecond: what a time may differ from the log.
 const NEAR: u64 = 1000;
 
-fn emulated_gpu() -> Option<PathBuf> {
+pub(crate) fn emulated_gpu() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     own.ancestors()
         .skip(1)

@@ -85,14 +85,20 @@ impl Ring {
             .collect()
     }
 
-    /// Calls by name with their return codes.
-    pub(crate) fn calls(&self) -> Vec<(String, Option<i32>)> {
+    /// Names of operations by domain and number.
+    pub(crate) fn operations(&self) -> HashMap<(u32, u32), String> {
         let mut names = HashMap::new();
         for fact in &self.facts {
             if let Body::OperationName(name) = fact {
                 names.insert((name.domain, name.op), self.strings[&name.name].clone());
             }
         }
+        names
+    }
+
+    /// Calls by name with their return codes.
+    pub(crate) fn calls(&self) -> Vec<(String, Option<i32>)> {
+        let names = self.operations();
         self.records
             .iter()
             .filter_map(|(_, domain, body)| {

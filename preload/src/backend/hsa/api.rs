@@ -1,0 +1,277 @@
+//! Records of HSA calls: every entry of the run-time's tables gets a stub of ours in front of what it held.
+//!
+//! The exported functions jump through the tables, so calls of the program and of HIP come here, those inside the
+//! run-time and those of the collector, which uses the functions behind the stubs, do not. A stub loads the number of
+//! its place and goes to the gate, which is that of HIP's functions in small: an ordinary frame with unwind tables, six
+//! integer and four vector registers kept, the stack arguments of a function that has any copied.
+//!
+//! GPU work keeps the correlation id of the HIP call around it; only where there is none it has that of the HSA call.
+//!
+//! Not seen: `hsa_init` itself, in which the tables come to us.
+
+#![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
+
+use super::hook;
+use crate::backend::hip;
+use crate::collector::{self, Call};
+use crate::guard::wall;
+use crate::process::Process;
+use crate::state::{self, word};
+use crate::thread;
+use core::mem::{MaybeUninit, offset_of};
+use hsa_sys::function::{self, Function};
+use hsa_sys::table::{AmdLayout, Root, Table};
+use roctop_ring::record::{Domain, status};
+use roctop_ring::session::wanted;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::c_void;
+
+/// The tables' first places, and how many entries of each are taken: as many as there are totals of.
+const CORE: (usize, usize) = (0, 160);
+const AMD: (usize, usize) = (160, 128);
+const IMAGE: (usize, usize) = (288, 32);
+const FINALIZER: (usize, usize) = (320, 16);
+const COUNT: usize = 336;
+/// Bytes of a stub.
+const STUB: usize = 16;
+/// Words of stack that are copied for a function whose arguments are not known.
+const UNKNOWN_WORDS: u64 = 16;
+
+/// What was in an entry, and what it is.
+struct Place {
+    /// The function; 0 when the entry is not patched.
+    previous: AtomicU64,
+    /// Operation number, domain, words of arguments on the stack and whether it returns a status, 16 bits each.
+    what: AtomicU64,
+}
+
+static PLACES: [Place; COUNT] = [const {
+    Place {
+        previous: AtomicU64::new(0),
+        what: AtomicU64::new(0),
+    }
+}; COUNT];
+
+/// The process that the names were told for: a run-time that is started again brings fresh tables of the same functions.
+static NAMED: AtomicU64 = AtomicU64::new(0);
+
+/// What the assembly keeps of a call. Its size is a multiple of 16.
+#[repr(C, align(16))]
+struct Frame {
+    registers: [u64; 6],
+    index: u64,
+    /// Is the call recorded?
+    traced: u64,
+    vectors: [[u64; 2]; 4],
+    /// Words of the stack to copy, an even number.
+    words: u64,
+    result: u64,
+    call: MaybeUninit<Call>,
+    /// The correlation id that counted before the call.
+    current: u64,
+}
+
+const _: () = {
+    assert!(size_of::<Frame>() == 192);
+    assert!(offset_of!(Frame, index) == 48 && offset_of!(Frame, traced) == 56 && offset_of!(Frame, vectors) == 64);
+    assert!(offset_of!(Frame, words) == 128 && offset_of!(Frame, result) == 136);
+};
+
+/// The stubs, one a place; the first begins at the next multiple of their size.
+#[unsafe(naked)]
+unsafe extern "C" fn stubs() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        ".set roctop_hsa_place, 0",
+        ".rept {count}",
+        ".p2align 4",
+        // mov r11d, place
+        ".byte 0x41, 0xbb",
+        ".long roctop_hsa_place",
+        "jmp {gate}",
+        ".set roctop_hsa_place, roctop_hsa_place + 1",
+        ".endr",
+        ".p2align 4",
+        ".cfi_endproc",
+        count = const COUNT,
+        gate = sym gate,
+    )
+}
+
+/// Comes from a stub with the place's number in r11.
+#[unsafe(naked)]
+unsafe extern "C" fn gate() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "sub rsp, 192",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], rcx",
+        "mov [rsp + 32], r8",
+        "mov [rsp + 40], r9",
+        "mov [rsp + 48], r11",
+        "movaps [rsp + 64], xmm0",
+        "movaps [rsp + 80], xmm1",
+        "movaps [rsp + 96], xmm2",
+        "movaps [rsp + 112], xmm3",
+        "mov rdi, rsp",
+        "call {enter}",
+        "mov r11, rax",
+        "mov rdi, [rsp]",
+        "mov rsi, [rsp + 8]",
+        "mov rdx, [rsp + 16]",
+        "mov rcx, [rsp + 24]",
+        "mov r8, [rsp + 32]",
+        "mov r9, [rsp + 40]",
+        "movaps xmm0, [rsp + 64]",
+        "movaps xmm1, [rsp + 80]",
+        "movaps xmm2, [rsp + 96]",
+        "movaps xmm3, [rsp + 112]",
+        "cmp qword ptr [rsp + 56], 0",
+        "je 2f",
+        "mov r10, [rsp + 128]",
+        "test r10, r10",
+        "jz 3f",
+        // The last word first; the first one lies behind the return address.
+        "4:",
+        "push qword ptr [rbp + 8 + 8 * r10]",
+        "dec r10",
+        "jnz 4b",
+        "3:",
+        "call r11",
+        "lea rsp, [rbp - 192]",
+        "mov [rsp + 136], rax",
+        "mov [rsp + 16], rdx",
+        "movaps [rsp + 64], xmm0",
+        "movaps [rsp + 80], xmm1",
+        "mov rdi, rsp",
+        "call {exit}",
+        "mov rax, [rsp + 136]",
+        "mov rdx, [rsp + 16]",
+        "movaps xmm0, [rsp + 64]",
+        "movaps xmm1, [rsp + 80]",
+        ".cfi_remember_state",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        "2:",
+        ".cfi_restore_state",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        "jmp r11",
+        ".cfi_endproc",
+        enter = sym enter,
+        exit = sym exit,
+    )
+}
+
+/// Stands for a place without a function; no stub of such a place is in a table.
+extern "C" fn nothing() -> u32 {
+    0x1000
+}
+
+/// Before the function; returns its address.
+extern "C" fn enter(frame: &mut Frame) -> *const c_void {
+    frame.traced = 0;
+    let Some(place) = PLACES.get(frame.index as usize) else {
+        return nothing as extern "C" fn() -> u32 as *const c_void;
+    };
+    if state::is_on(word::HSA) {
+        wall((), || record_enter(frame, place));
+    }
+    place.previous.load(Ordering::Acquire) as *const c_void
+}
+
+#[inline(always)]
+fn record_enter(frame: &mut Frame, place: &Place) {
+    let what = place.what.load(Ordering::Relaxed);
+    let before = thread::existing().map_or(0, |thread| thread.current.get());
+    let Some(call) = collector::api_enter(Domain((what >> 16) as u8), what as u16, wanted::HSA_API) else {
+        return;
+    };
+    // The frame of a HIP call that this one is part of lies above.
+    if call.thread.hip_frame.get() > std::ptr::from_ref(frame) as usize {
+        call.thread.current.set(before);
+    }
+    frame.current = before;
+    frame.words = what >> 32 & 0xffff;
+    frame.call.write(call);
+    frame.traced = 1;
+}
+
+/// After the function.
+extern "C" fn exit(frame: &mut Frame) {
+    wall((), || {
+        // SAFETY: the assembly comes here only when `enter` set `traced`, and then it wrote the call.
+        let call = unsafe { frame.call.assume_init_ref() };
+        let Some(place) = PLACES.get(frame.index as usize) else {
+            return;
+        };
+        // A forked child returning from its parent's call has no ring of that call.
+        if thread::existing().is_none_or(|thread| !std::ptr::eq(thread, call.thread)) {
+            return;
+        }
+        let has_status = place.what.load(Ordering::Relaxed) >> 48 != 0;
+        collector::api_exit(call, has_status.then_some(frame.result as i32), 0);
+        call.thread.current.set(frame.current);
+    });
+}
+
+/// Puts the stubs into the tables and tells their functions' names.
+pub(crate) fn patch(process: &Process, root: &Root, layout: AmdLayout) {
+    let tables = [
+        (root.core, Domain::HSA_CORE, CORE, "hsa_core"),
+        (root.amd, Domain::HSA_AMD, AMD, "hsa_amd"),
+        (root.image, Domain::HSA_IMAGE, IMAGE, "hsa_image"),
+        (root.finalizer, Domain::HSA_FINALIZER, FINALIZER, "hsa_finalizer"),
+    ];
+    let is_named =
+        NAMED.swap(std::ptr::from_ref(process) as u64, Ordering::Relaxed) == std::ptr::from_ref(process) as u64;
+    let mut patched = 0;
+    for (base, domain, range, title) in tables {
+        let Some(table) = Table::new(base) else { continue };
+        let known = |entry: usize| match domain {
+            Domain::HSA_CORE => function::CORE.get(entry),
+            Domain::HSA_AMD => function::amd(layout, entry),
+            Domain::HSA_IMAGE => function::IMAGE.get(entry),
+            _ => function::FINALIZER.get(entry),
+        };
+        // SAFETY: the table is the run-time's.
+        for entry in 0..unsafe { table.entries() }.min(range.1) {
+            let function = known(entry);
+            if patch_entry(table, entry, domain, range.0, function).is_none() {
+                continue;
+            }
+            patched += 1;
+            match function {
+                _ if is_named => {}
+                Some(function) => hip::name(process, domain, entry as u16, function.name.as_bytes()),
+                None => hip::name(process, domain, entry as u16, format!("{title}#{entry}").as_bytes()),
+            }
+        }
+    }
+    process.say(status::BACKEND, patched, "HSA calls: wrapped functions");
+}
+
+fn patch_entry(table: Table, entry: usize, domain: Domain, first: usize, function: Option<&Function>) -> Option<()> {
+    // SAFETY: the table is the run-time's.
+    let previous = unsafe { table.function(entry) }?;
+    let place = PLACES.get(first + entry)?;
+    let words = function.map_or(UNKNOWN_WORDS, |function| {
+        u64::from(function.stack_words).next_multiple_of(2)
+    });
+    let has_status = function.is_some_and(|function| function.has_status);
+    let what = entry as u64 | u64::from(domain.0) << 16 | words << 32 | u64::from(has_status) << 48;
+    place.what.store(what, Ordering::Relaxed);
+    // Release: whoever comes through the stub finds the function.
+    place.previous.store(previous as u64, Ordering::Release);
+    let stubs = (stubs as unsafe extern "C" fn() as usize).next_multiple_of(STUB);
+    hook(table, entry, (stubs + (first + entry) * STUB) as *mut c_void);
+    Some(())
+}
