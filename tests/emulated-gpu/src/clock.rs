@@ -58,14 +58,14 @@ pub(crate) fn host(raw: u64) -> u64 {
 /// Takes a new sample of the offset when the last one is old; called before a batch of log lines.
 pub(crate) fn refresh(now: u64) {
     let sampled = SAMPLED.load(Ordering::Relaxed);
-    if sampled != 0 && now.saturating_sub(sampled) < SAMPLE_NS {
+    let is_known = OFFSET.load(Ordering::Relaxed) != 0;
+    if is_known && sampled != 0 && now.saturating_sub(sampled) < SAMPLE_NS {
         return;
     }
-    // Relaxed: both words are hints of one another's age; a mix of two samples differs by nanoseconds.
-    if SAMPLED
-        .compare_exchange(sampled, now, Ordering::Relaxed, Ordering::Relaxed)
-        .is_ok()
-    {
+    // Relaxed: both words are hints of one another's age; a mix of two samples differs by nanoseconds. The first sample is
+    // taken by whoever needs it, since there is no offset to go on with while another takes it.
+    let taken = SAMPLED.compare_exchange(sampled, now, Ordering::Relaxed, Ordering::Relaxed);
+    if taken.is_ok() || OFFSET.load(Ordering::Relaxed) == 0 {
         let (raw, boot) = pair();
         let sample = boot.wrapping_sub(raw);
         // Within the noise of a sample the old offset stays, so that neighbours in the log do not overlap.
