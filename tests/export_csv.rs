@@ -4,9 +4,12 @@
 
 #[path = "export/demo.rs"]
 mod demo;
+#[path = "export/table.rs"]
+mod table;
 
-use demo::{Table, export, place, recording, roctop};
+use demo::{export, place, recording, roctop};
 use std::collections::{BTreeMap, BTreeSet};
+use table::Table;
 
 const CALLS: &str = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp";
 const KERNELS: &str = "Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z";

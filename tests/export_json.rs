@@ -5,10 +5,13 @@
 
 #[path = "export/demo.rs"]
 mod demo;
+#[path = "export/table.rs"]
+mod table;
 
-use demo::{Table, export};
+use demo::export;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use table::Table;
 
 fn document(place: &str, options: &[&str]) -> (Value, std::collections::BTreeMap<String, std::path::PathBuf>) {
     let files = export(place, &[&["--format", "json,csv"], options].concat());

@@ -5,9 +5,12 @@
 
 #[path = "export/demo.rs"]
 mod demo;
+#[path = "export/table.rs"]
+mod table;
 
-use demo::{Table, export};
+use demo::export;
 use std::collections::{BTreeMap, BTreeSet};
+use table::Table;
 
 /// A field of a message.
 #[derive(Clone, Debug)]

@@ -2,7 +2,6 @@
 
 use crate::filter::Filter;
 use crate::item::Nanos;
-use regex::Regex;
 use roctop_ring::record::Domain;
 
 /// Which release's columns and names the files have.
@@ -113,17 +112,6 @@ impl Default for Kinds {
     }
 }
 
-/// Which dispatches are wanted, as `--kernel-include-regex` and its relatives say it.
-#[derive(Clone, Debug, Default)]
-pub struct KernelFilter {
-    /// Only kernels whose name matches.
-    pub include: Option<Regex>,
-    /// Not those whose name matches.
-    pub exclude: Option<Regex>,
-    /// Only these iterations of each kernel, from 1; empty for all.
-    pub iterations: Vec<(u64, u64)>,
-}
-
 /// All choices.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
@@ -145,8 +133,6 @@ pub struct Choice {
     pub filter: Filter,
     /// Only records that touch this stretch of time, after the beginning of the recording.
     pub range: Option<(Nanos, Nanos)>,
-    /// Only these dispatches.
-    pub kernels: KernelFilter,
 }
 
 /// Reads `A..B`: times after the beginning, each with a unit, either may be left out.

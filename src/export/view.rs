@@ -1,7 +1,7 @@
 //! The rows of one process with everything that the formats call by a name. All formats read this, so that they hold the
 //! same records.
 
-use super::choice::{AgentIndex, Choice, KernelFilter, KernelNames, Kind, Layout};
+use super::choice::{AgentIndex, Choice, KernelNames, Kind, Layout};
 use super::facts::{Facts, ProcessFacts};
 use super::nesting::{self, Row, Rows};
 use super::run::Run;
@@ -11,7 +11,6 @@ use crate::kernel_name;
 use crate::topology::Node;
 use roctop_ring::record::{Domain, direction};
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 /// Where records come from.
 #[derive(Clone, Copy)]
@@ -53,7 +52,6 @@ impl<'a> View<'a> {
             rows: nesting::rows(run, process.id, choice.kinds, choice.layout == Layout::New),
         };
         let mut rows = std::mem::take(&mut view.rows);
-        view.choose_dispatches(&mut rows.dispatches);
         let range = choice.range.map(|(from, to)| {
             let first = run.first_time();
             (first.saturating_add(from), first.saturating_add(to))
@@ -71,41 +69,6 @@ impl<'a> View<'a> {
             .retain(|row| within(row.record.span) && filter.accepts(&CopySubject(&view, row)));
         view.rows = rows;
         view
-    }
-
-    /// Keeps the dispatches that the kernel filter wants; iterations are counted by kernel in order of submission.
-    fn choose_dispatches(&self, dispatches: &mut Vec<Row<'a, Dispatch>>) {
-        let KernelFilter {
-            include,
-            exclude,
-            iterations,
-        } = &self.choice.kernels;
-        if include.is_none() && exclude.is_none() && iterations.is_empty() {
-            return;
-        }
-        let mut counts: HashMap<u32, u64> = HashMap::new();
-        let mut order: Vec<(u64, u32)> = dispatches
-            .iter()
-            .map(|row| (row.record.dispatch_id, row.record.kernel.0))
-            .collect();
-        order.sort_unstable();
-        let iteration: HashMap<u64, u64> = order
-            .into_iter()
-            .map(|(dispatch, kernel)| {
-                let count = counts.entry(kernel).or_default();
-                *count += 1;
-                (dispatch, *count)
-            })
-            .collect();
-        dispatches.retain(|row| {
-            let Some(kernel) = self.run.kernels.get(row.record.kernel.0 as usize) else {
-                return false;
-            };
-            let at = iteration.get(&row.record.dispatch_id).copied().unwrap_or(0);
-            include.as_ref().is_none_or(|regex| regex.is_match(&kernel.name))
-                && !exclude.as_ref().is_some_and(|regex| regex.is_match(&kernel.name))
-                && (iterations.is_empty() || iterations.iter().any(|(from, to)| (*from..=*to).contains(&at)))
-        });
     }
 
     /// True when there is nothing to write.

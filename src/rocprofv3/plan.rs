@@ -3,7 +3,7 @@
 use super::settings::Settings;
 use super::table::{RUNTIME, SYSTEM, typed};
 use crate::export::Format;
-use crate::export::choice::{AgentIndex, Choice, KernelFilter, KernelNames, Kind, Kinds, Layout};
+use crate::export::choice::{AgentIndex, Choice, KernelNames, Kind, Kinds, Layout};
 use crate::export::summary::{Tables, Unit};
 use anyhow::{Context, Result, bail};
 use regex::Regex;
@@ -91,6 +91,7 @@ impl Plan {
         let least: u64 = least
             .parse()
             .with_context(|| format!("--minimum-output-data takes a number of KB, not '{least}'"))?;
+        check_kernels(settings)?;
         let plan = Self {
             choice: choice(settings)?,
             formats,
@@ -175,23 +176,15 @@ fn choice(settings: &Settings) -> Result<Choice> {
         },
         stats: settings.on("stats"),
         by_queue: settings.on("group_by_queue"),
-        kernels: kernels(settings)?,
         ..Choice::default()
     })
 }
 
-fn kernels(settings: &Settings) -> Result<KernelFilter> {
-    let one = |name: &str| settings.value(name).map(|text| pattern(name, text)).transpose();
-    let mut include = one("kernel_include_regex")?;
-    let names = settings.values("kernel_names");
-    if !names.is_empty() {
-        if include.is_some() {
-            bail!("--kernel-names and --kernel-include-regex exclude each other");
-        }
-        let names: Vec<String> = names.iter().map(|name| regex::escape(name)).collect();
-        include = Some(pattern("kernel_names", &names.join("|"))?);
+/// Kernels are chosen for counters alone, as upstream does it; what is wrong is told all the same.
+fn check_kernels(settings: &Settings) -> Result<()> {
+    for name in ["kernel_include_regex", "kernel_exclude_regex"] {
+        settings.value(name).map(|text| pattern(name, text)).transpose()?;
     }
-    let mut iterations = Vec::new();
     for text in settings.values("kernel_iteration_range") {
         let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
         for part in inner.split([',', ' ']).filter(|part| !part.is_empty()) {
@@ -203,14 +196,9 @@ fn kernels(settings: &Settings) -> Result<KernelFilter> {
             if from > to {
                 bail!("--kernel-iteration-range: {from} comes after {to} in '{text}'");
             }
-            iterations.push((from, to));
         }
     }
-    Ok(KernelFilter {
-        include,
-        exclude: one("kernel_exclude_regex")?,
-        iterations,
-    })
+    Ok(())
 }
 
 #[cfg(test)]
@@ -265,11 +253,6 @@ mod tests {
             let told = plan(line).map(|_| ()).unwrap_err().to_string();
             assert!(told.contains(word), "{line}: {told}");
         }
-        let iterations = plan("-s --kernel-iteration-range [1-3,7] 9")
-            .unwrap()
-            .choice
-            .kernels
-            .iterations;
-        assert_eq!(iterations, [(1, 3), (7, 7), (9, 9)]);
+        assert!(plan("-s --kernel-iteration-range [1-3,7] 9").is_ok());
     }
 }
