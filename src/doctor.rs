@@ -181,9 +181,9 @@ fn run_times(report: &mut Report) {
         Some(path) => {
             let symbols = std::fs::read(&path).unwrap_or_default();
             let way = if contains(&symbols, b"hipRegisterTracerCallback") {
-                "HIP API calls by its tracer callback (ROCm 5.3.1 and later)"
+                "HIP calls by wrapped functions, and by the tracer callback where a program looks functions up by itself"
             } else {
-                "HIP API calls by wrapped functions (ROCm 5.2)"
+                "HIP calls by wrapped functions; calls of functions that a program looks up by itself are not seen"
             };
             report.add(Verdict::Well, "HIP", format!("{}: {way}", path.display()));
         }
