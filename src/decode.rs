@@ -3,7 +3,9 @@
 //! Decoding is total: what names something unknown gets a name that says so, and what cannot be converted yet (no two
 //! calibration samples) waits, bounded.
 
+mod memory;
 mod names;
+mod queue;
 
 use crate::clock::{Clock, Sample};
 use crate::item::{
@@ -46,7 +48,9 @@ struct State {
     agents: Vec<Option<(AgentId, AgentKind, Arc<str>)>>,
     symbols: HashMap<u64, Vec<Symbol>>,
     symbol_count: u32,
-    queues: HashMap<u32, QueueId>,
+    queues: HashMap<u32, Queue>,
+    /// Facts of queues whose times cannot be converted yet.
+    queue_facts: Vec<record::Queue>,
     streams: HashMap<u32, StreamId>,
     threads: HashMap<u32, ThreadId>,
     operations: HashMap<(u8, u16), OperationId>,
@@ -107,10 +111,7 @@ impl Decoder {
         match record::decode(slots) {
             Body::Agent(fact) => self.agent(process, &fact),
             Body::KernelSymbol(fact) => self.symbol(process, &fact),
-            Body::Queue(fact) if fact.state == 1 => {
-                let agent = self.agent_id(process, fact.agent);
-                self.queue_id(process, fact.id, agent);
-            }
+            Body::Queue(fact) => self.queue(process, &fact),
             Body::Stream(fact) => self.stream(process, &fact),
             Body::OperationName(fact) => {
                 let state = self.state(process);
@@ -238,17 +239,19 @@ impl Decoder {
 
     fn queue_id(&mut self, process: ProcessId, number: u32, agent: AgentId) -> QueueId {
         if let Some(known) = self.processes[process.0 as usize].queues.get(&number) {
-            return *known;
+            return known.id;
         }
         let id = QueueId(self.names.next_queue());
-        self.processes[process.0 as usize].queues.insert(number, id);
-        self.names.set_agent_of_queue(id, agent);
-        self.items.push(Item::Queue(Queue {
+        let queue = Queue {
             id,
             process,
             number,
             agent,
-        }));
+            ..Queue::default()
+        };
+        self.processes[process.0 as usize].queues.insert(number, queue);
+        self.names.set_agent_of_queue(id, agent);
+        self.items.push(Item::Queue(queue));
         id
     }
 
@@ -329,6 +332,10 @@ impl Decoder {
             }
             return;
         }
+        if !state.queue_facts.is_empty() {
+            self.queue_times(process);
+        }
+        let state = self.state(process);
         if !state.waiting.is_empty() {
             for (thread, slots) in std::mem::take(&mut state.waiting) {
                 self.convert(process, thread, &slots);
@@ -357,6 +364,14 @@ impl Decoder {
             Body::Copy(copy) => {
                 let item = self.copy(process, head.flags(), &copy);
                 self.items.push(Item::Copy(item));
+            }
+            Body::Allocation(allocation) => {
+                let item = self.allocation(process, thread.tid, &allocation);
+                self.items.push(Item::Allocation(item));
+            }
+            Body::Scratch(scratch) => {
+                let item = self.scratch(process, thread.tid, &scratch);
+                self.items.push(Item::Scratch(item));
             }
             Body::Mark(marker) => {
                 let item = self.marker(process, thread.tid, &marker);
@@ -435,8 +450,8 @@ impl Decoder {
         };
         let submit = clock.ticks(found.submit);
         let suspect = if span.end < span.begin { flag::SUSPECT_TIME } else { 0 };
-        let mut agent = |index: u32| (index != u32::MAX).then(|| self.agent_id(process, index));
-        let (source, destination) = (agent(found.src_agent), agent(found.dst_agent));
+        let source = self.known_agent(process, found.src_agent);
+        let destination = self.known_agent(process, found.dst_agent);
         Copy {
             process,
             source,
@@ -454,6 +469,10 @@ impl Decoder {
             engine: found.engine,
             flags: flags | suspect,
         }
+    }
+
+    fn known_agent(&mut self, process: ProcessId, index: u32) -> Option<AgentId> {
+        (index != u32::MAX).then(|| self.agent_id(process, index))
     }
 
     fn marker(&mut self, process: ProcessId, tid: u32, found: &record::Marker) -> Marker {
@@ -519,7 +538,11 @@ impl Decoder {
             open.ranges.push(self.marker(process, range.thread.tid, &found));
         }
         for queue in &work.queues {
-            let Some(id) = self.processes[process.0 as usize].queues.get(&queue.id).copied() else {
+            let Some(id) = self.processes[process.0 as usize]
+                .queues
+                .get(&queue.id)
+                .map(|known| known.id)
+            else {
                 continue;
             };
             open.queues.push((id, queue.submitted, queue.completed));
@@ -572,6 +595,7 @@ impl Decoder {
         for (thread, slots) in waiting {
             self.convert(process, thread, &slots);
         }
+        self.queue_times(process);
         self.items.push(Item::Ended { process, exit, at });
     }
 }

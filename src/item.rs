@@ -164,6 +164,14 @@ pub struct Queue {
     pub number: u32,
     /// Its agent.
     pub agent: AgentId,
+    /// Packets that it holds, 0 unknown.
+    pub size: u32,
+    /// Whether its dispatches are intercepted, and so timed.
+    pub intercepted: bool,
+    /// When it was created, 0 unknown.
+    pub created: Nanos,
+    /// When it was destroyed, 0 while it is there.
+    pub destroyed: Nanos,
 }
 
 /// A stream.
@@ -286,6 +294,52 @@ pub struct Copy {
     pub flags: u8,
 }
 
+/// Memory that was allocated, mapped or freed through HSA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocation {
+    /// Whose memory.
+    pub process: ProcessId,
+    /// Thread that asked for it.
+    pub thread: ThreadId,
+    /// Whose memory it is, also of what is freed; none when unknown.
+    pub agent: Option<AgentId>,
+    /// One of [`roctop_ring::record::memory`].
+    pub operation: u16,
+    /// Enter to exit of the HSA call.
+    pub span: Span,
+    /// The innermost recorded call around it, 0 unknown.
+    pub correlation: u64,
+    /// Address, or the handle of virtual memory.
+    pub address: u64,
+    /// Bytes, also of what is freed; 0 unknown.
+    pub bytes: u64,
+    /// Bytes of the agent that the process holds after it.
+    pub total: u64,
+}
+
+/// Scratch memory that was given to a queue or taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scratch {
+    /// Whose queue.
+    pub process: ProcessId,
+    /// Thread of the run-time that did it.
+    pub thread: ThreadId,
+    /// The queue's agent; none when unknown.
+    pub agent: Option<AgentId>,
+    /// The queue, when known.
+    pub queue: Option<QueueId>,
+    /// One of [`roctop_ring::record::scratch`].
+    pub operation: u16,
+    /// The run-time's flags: 1 for one use, 2 from the alternative pool.
+    pub flags: u16,
+    /// Begin to end.
+    pub span: Span,
+    /// The call in which it happened, 0 unknown.
+    pub correlation: u64,
+    /// Bytes; 0 where the run-time does not say.
+    pub bytes: u64,
+}
+
 /// A ROC-TX mark or range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marker {
@@ -357,7 +411,7 @@ pub enum Item {
     Agent(Agent),
     /// A kernel, before its first dispatch.
     Kernel(Kernel),
-    /// A queue.
+    /// A queue; once more, with its end, when it was destroyed.
     Queue(Queue),
     /// A stream.
     Stream(Stream),
@@ -373,6 +427,10 @@ pub enum Item {
     Dispatch(Dispatch),
     /// A copy was made.
     Copy(Copy),
+    /// Memory was allocated, mapped or freed.
+    Allocation(Allocation),
+    /// Scratch memory was given to a queue or taken back.
+    Scratch(Scratch),
     /// A mark was set.
     Mark(Marker),
     /// A range was closed.

@@ -172,6 +172,8 @@ impl Store {
                 span: credible(copy.span),
                 ..*copy
             }),
+            // Drawn nowhere yet; exports have them.
+            Item::Allocation(_) | Item::Scratch(_) => {}
             Item::Mark(marker) => self.marker(
                 &Marker {
                     span: credible(marker.span),

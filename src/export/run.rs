@@ -1,8 +1,8 @@
 //! A whole run in memory, as the file formats need it: every record, and the tables that its ids point into.
 
 use crate::item::{
-    Agent, ApiCall, Copy, Dispatch, Exit, Item, Kernel, LossReason, Marker, Nanos, Operation, Process, ProcessId,
-    Queue, Stream, Thread,
+    Agent, Allocation, ApiCall, Copy, Dispatch, Exit, Item, Kernel, LossReason, Marker, Nanos, Operation, Process,
+    ProcessId, Queue, Scratch, Stream, Thread,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +34,10 @@ pub struct Run {
     pub dispatches: Vec<Dispatch>,
     /// Copies.
     pub copies: Vec<Copy>,
+    /// Allocations and frees.
+    pub allocations: Vec<Allocation>,
+    /// Scratch memory of queues.
+    pub scratches: Vec<Scratch>,
     /// Marks and closed ranges.
     pub markers: Vec<Marker>,
     /// Records lost, by process and reason.
@@ -61,6 +65,8 @@ impl Run {
             Item::Api(call) => self.calls.push(call),
             Item::Dispatch(dispatch) => self.dispatches.push(dispatch),
             Item::Copy(copy) => self.copies.push(copy),
+            Item::Allocation(allocation) => self.allocations.push(allocation),
+            Item::Scratch(scratch) => self.scratches.push(scratch),
             Item::Mark(marker) | Item::Range(marker) => self.markers.push(marker),
             Item::Lost {
                 process,

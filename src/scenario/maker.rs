@@ -103,6 +103,7 @@ impl<'a> Maker<'a> {
                 process,
                 number: id as u32 + 1,
                 agent,
+                ..Queue::default()
             }));
             let (id, name) = (StreamId(id as u32), "".into());
             self.facts.push(Item::Stream(Stream {

@@ -464,6 +464,99 @@ records! {
         /// Who: 1 viewer, 2 roctx or HIP profiler call.
         by: u32,
     }
+    /// Memory of an agent was allocated, mapped or freed through HSA, written when the call returned.
+    22 Allocation ("allocation", 2) {
+        /// Enter, ticks.
+        start: u64,
+        /// Exit, ticks.
+        end: u64,
+        /// The API call that it is part of; 0 unknown.
+        correlation: u64,
+        /// Where; the handle for memory without an address (operations of virtual memory).
+        address: u64,
+        /// Bytes, also of what is freed; 0 unknown.
+        bytes: u64,
+        /// Bytes of the agent that the process holds after it.
+        total: u64,
+        /// Dense agent index.
+        agent: u32,
+        /// One of [`memory`].
+        operation: u16,
+        /// Reserved.
+        reserved: u16,
+    }
+    /// The run-time gave scratch memory to a queue or took it back. Source: the tools table of HSA 6.1 and later.
+    23 Scratch ("scratch", 2) {
+        /// When it began, ticks.
+        start: u64,
+        /// When it ended, ticks.
+        end: u64,
+        /// The API call in which it happened; 0 unknown.
+        correlation: u64,
+        /// Bytes; 0 where the run-time does not say.
+        bytes: u64,
+        /// Index of the packet that asked for it.
+        packet: u64,
+        /// Dense agent index.
+        agent: u32,
+        /// Dense queue id, 0 unknown.
+        queue: u32,
+        /// One of [`scratch`].
+        operation: u16,
+        /// The run-time's flags: 1 for one use, 2 from the alternative pool.
+        flags: u16,
+        /// Places for waves in it.
+        slots: u32,
+    }
+}
+
+/// Operations of an [`Allocation`]: the first four as rocprofv3 numbers them.
+pub mod memory {
+    /// `hsa_amd_memory_pool_allocate`, `hsa_memory_allocate`.
+    pub const ALLOCATE: u16 = 1;
+    /// `hsa_amd_vmem_handle_create`: memory without an address.
+    pub const VMEM_ALLOCATE: u16 = 2;
+    /// `hsa_amd_memory_pool_free`, `hsa_memory_free`.
+    pub const FREE: u16 = 3;
+    /// `hsa_amd_vmem_handle_release`.
+    pub const VMEM_FREE: u16 = 4;
+    /// `hsa_amd_vmem_map`.
+    pub const VMEM_MAP: u16 = 5;
+    /// `hsa_amd_vmem_unmap`.
+    pub const VMEM_UNMAP: u16 = 6;
+
+    /// The field's word.
+    pub const fn name(operation: u16) -> &'static str {
+        match operation {
+            ALLOCATE => "ALLOCATE",
+            VMEM_ALLOCATE => "VMEM_ALLOCATE",
+            FREE => "FREE",
+            VMEM_FREE => "VMEM_FREE",
+            VMEM_MAP => "VMEM_MAP",
+            VMEM_UNMAP => "VMEM_UNMAP",
+            _ => "?",
+        }
+    }
+}
+
+/// Operations of a [`Scratch`], as rocprofv3 numbers them.
+pub mod scratch {
+    /// Given to a queue.
+    pub const ALLOC: u16 = 1;
+    /// Taken back.
+    pub const FREE: u16 = 2;
+    /// Taken back from a queue that did not need it.
+    pub const ASYNC_RECLAIM: u16 = 3;
+
+    /// The field's word.
+    pub const fn name(operation: u16) -> &'static str {
+        match operation {
+            ALLOC => "ALLOC",
+            FREE => "FREE",
+            ASYNC_RECLAIM => "ASYNC_RECLAIM",
+            _ => "?",
+        }
+    }
 }
 
 /// Directions of a copy.

@@ -40,6 +40,10 @@ pub mod wanted {
     pub const COPY: u64 = 8;
     /// ROC-TX.
     pub const MARKER: u64 = 16;
+    /// Allocations and frees.
+    pub const MEMORY: u64 = 32;
+    /// Scratch memory of queues.
+    pub const SCRATCH: u64 = 64;
     /// What is recorded when nothing else is asked: HSA calls are many, cheap and of interest to few.
     pub const USUAL: u64 = !HSA_API;
 }

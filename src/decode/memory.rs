@@ -1,0 +1,45 @@
+//! Allocations and scratch memory.
+
+use super::Decoder;
+use crate::item::{Allocation, ProcessId, Scratch, Span};
+use roctop_ring::record;
+
+impl Decoder {
+    fn host_span(&self, process: ProcessId, start: u64, end: u64) -> Span {
+        let clock = &self.processes[process.0 as usize].clock;
+        Span {
+            begin: clock.ticks(start),
+            end: clock.ticks(end),
+        }
+    }
+
+    pub(super) fn allocation(&mut self, process: ProcessId, tid: u32, found: &record::Allocation) -> Allocation {
+        Allocation {
+            process,
+            thread: self.thread_id(process, tid, ""),
+            agent: self.known_agent(process, found.agent),
+            operation: found.operation,
+            span: self.host_span(process, found.start, found.end),
+            correlation: found.correlation,
+            address: found.address,
+            bytes: found.bytes,
+            total: found.total,
+        }
+    }
+
+    pub(super) fn scratch(&mut self, process: ProcessId, tid: u32, found: &record::Scratch) -> Scratch {
+        let agent = self.known_agent(process, found.agent);
+        let queue = (found.queue != 0).then(|| self.queue_id(process, found.queue, agent.unwrap_or_default()));
+        Scratch {
+            process,
+            thread: self.thread_id(process, tid, ""),
+            agent,
+            queue,
+            operation: found.operation,
+            flags: found.flags,
+            span: self.host_span(process, found.start, found.end),
+            correlation: found.correlation,
+            bytes: found.bytes,
+        }
+    }
+}
