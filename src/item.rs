@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use crate::gauge::{Count, Counter, Device};
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $Name:ident)*) => {
         $(
@@ -394,7 +396,7 @@ pub enum LossReason {
 }
 
 /// One thing that the store is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A process appeared.
     Process(Process),
@@ -464,6 +466,12 @@ pub enum Item {
         /// When.
         at: Nanos,
     },
+    /// What a device says of itself now.
+    Device(Arc<Device>),
+    /// A counter was added, or its state changed.
+    Counter(Arc<Counter>),
+    /// A counter has a value.
+    Count(Count),
     /// Bytes that the program wrote to its terminal.
     Output(Vec<u8>),
     /// It is this late now (drives the live clock; sent with every poll).

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod decode;
 pub mod export;
 pub mod format;
+pub mod gauge;
 pub mod item;
 pub mod kernel_name;
 pub mod model;

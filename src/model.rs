@@ -4,6 +4,7 @@
 //! There is no clock, file or colour here: time comes with the items.
 
 mod fast;
+pub mod gauges;
 pub mod lane;
 pub mod names;
 pub mod output;
@@ -25,6 +26,7 @@ pub use self::pyramid::Bucket;
 pub use self::snapshot::{Mode, Snapshot, Totals, Values};
 
 use self::fast::FastMap;
+use self::gauges::Gauges;
 use self::output::Output;
 use self::snapshot::{ProcessRow, Said};
 use self::table::{Tables, is_untimed};
@@ -112,6 +114,7 @@ pub struct Store {
     agents: Vec<AgentState>,
     processes: Vec<ProcessRow>,
     said: VecDeque<Said>,
+    gauges: Gauges,
     output: Output,
     letters: Arc<Vec<KernelId>>,
     totals: Totals,
@@ -205,6 +208,9 @@ impl Store {
                 }
             }
             Item::Switched { process, on, .. } => self.row(*process, |row| row.recording = *on),
+            Item::Device(device) => self.gauges.device(device),
+            Item::Counter(counter) => self.gauges.counter(counter),
+            Item::Count(count) => self.gauges.count(count),
             Item::Output(bytes) => self.output.write(bytes),
             Item::Now(now) => self.tick((*now).min(LATEST)),
         }

@@ -49,6 +49,10 @@ pub enum Tab {
     Copies,
     /// API calls.
     Api,
+    /// Counters.
+    Counters,
+    /// Devices.
+    Devices,
     /// Markers.
     Markers,
     /// Processes.
@@ -59,12 +63,14 @@ pub enum Tab {
 
 impl Tab {
     /// All views in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Overview,
         Self::Timeline,
         Self::Kernels,
         Self::Copies,
         Self::Api,
+        Self::Counters,
+        Self::Devices,
         Self::Markers,
         Self::Processes,
         Self::Log,
@@ -78,6 +84,8 @@ impl Tab {
             Self::Kernels => ('3', "Kernels"),
             Self::Copies => ('4', "Copies"),
             Self::Api => ('5', "API"),
+            Self::Counters => ('6', "Counters"),
+            Self::Devices => ('7', "Devices"),
             Self::Markers => ('8', "Markers"),
             Self::Processes => ('9', "Processes"),
             Self::Log => ('0', "Log"),

@@ -95,12 +95,14 @@ fn every_view_looks_as_it_did() {
     let killed = snapshot("killed", Mode::Live, 2_000);
     for size in SIZES {
         let at = format!("{}x{}", size.0, size.1);
-        for (key, view) in "12345890".chars().zip([
+        for (key, view) in "1234567890".chars().zip([
             "overview",
             "timeline",
             "kernels",
             "copies",
             "api",
+            "counters",
+            "devices",
             "markers",
             "processes",
             "log",

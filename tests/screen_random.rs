@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use roctop::gauge::{Count, Counter, Device, Scope};
 use roctop::item::*;
 use roctop::model::{Fresh, Mode, Options, Store};
 use roctop::ui::key::{Key, Mouse, MouseKind};
@@ -105,8 +106,44 @@ fn marker(dice: &mut Dice) -> Marker {
     }
 }
 
+fn gauge(dice: &mut Dice) -> Item {
+    match dice.below(3) {
+        0 => Item::Device(Arc::new(Device {
+            node: dice.id(),
+            number: dice.id(),
+            name: dice.text(),
+            product: dice.text(),
+            at: dice.time(),
+            busy: Ok(f64::from_bits(dice.next())),
+            memory_used: Ok(dice.next()),
+            power: Err(dice.text()),
+            junction: Ok(dice.next() as f64),
+            ..Device::default()
+        })),
+        1 => Item::Counter(Arc::new(Counter {
+            id: dice.id(),
+            name: dice.text(),
+            node: (dice.below(2) == 0).then(|| dice.id()),
+            scope: if dice.below(2) == 0 {
+                Scope::Device
+            } else {
+                Scope::Dispatch
+            },
+            state: if dice.below(2) == 0 { Ok(()) } else { Err(dice.text()) },
+            perturbs: dice.text(),
+            ..Counter::default()
+        })),
+        _ => Item::Count(Count {
+            counter: dice.id(),
+            at: dice.time(),
+            value: f64::from_bits(dice.next()),
+            kernel: (dice.below(2) == 0).then(|| KernelId(dice.id())),
+        }),
+    }
+}
+
 fn item(dice: &mut Dice) -> Item {
-    match dice.below(24) {
+    match dice.below(27) {
         0 => Item::Process(Process {
             id: ProcessId(dice.id()),
             command: dice.text(),
@@ -174,6 +211,7 @@ fn item(dice: &mut Dice) -> Item {
         }),
         16..=18 => Item::Api(call(dice)),
         19..=21 => Item::Dispatch(dispatch(dice)),
+        22..=24 => gauge(dice),
         _ => Item::Copy(Copy {
             process: ProcessId(dice.id()),
             source: (dice.below(2) == 0).then(|| AgentId(dice.id())),
@@ -189,7 +227,7 @@ fn item(dice: &mut Dice) -> Item {
 }
 
 fn message(dice: &mut Dice) -> Msg {
-    const KEYS: &str = "1234589 0jkgG/ f+-hlw[]sS<>tHe?qxcdz dur>1ms&|()!~\"5";
+    const KEYS: &str = "1234567890 jkgG/ f+-hlw[]sS<>tHe?qxcdz dur>1ms&|()!~\"5";
     match dice.below(30) {
         0 => Msg::Resize(dice.below(210) as u16, dice.below(60) as u16),
         1 => Msg::Mouse(Mouse {

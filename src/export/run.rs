@@ -75,7 +75,14 @@ impl Run {
             } => {
                 self.lost.insert((process, reason), records);
             }
-            Item::Open(_) | Item::Status { .. } | Item::Switched { .. } | Item::Output(_) | Item::Now(_) => {}
+            Item::Open(_)
+            | Item::Status { .. }
+            | Item::Switched { .. }
+            | Item::Device(_)
+            | Item::Counter(_)
+            | Item::Count(_)
+            | Item::Output(_)
+            | Item::Now(_) => {}
         }
     }
 

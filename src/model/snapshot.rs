@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::gauges::Gauges;
 use super::lane::{Lane, LaneKey};
 use super::names::Names;
 use super::stat::{Stat, Sum};
@@ -154,6 +155,8 @@ pub struct Values {
     pub processes: Vec<ProcessRow>,
     /// What collectors said.
     pub said: Vec<Said>,
+    /// Devices and counters.
+    pub gauges: Gauges,
     /// Geometries.
     pub shapes: Vec<Shape>,
     /// Where kernels ran.

@@ -76,6 +76,7 @@ impl Store {
             agents: self.agent_rows(),
             processes: self.processes.clone(),
             said: self.said.iter().cloned().collect(),
+            gauges: self.gauges.clone(),
             shapes: self.tables.shapes.clone(),
             places: self.tables.places.clone(),
             totals: self.totals,

@@ -178,6 +178,20 @@ pub const KEYMAP: &[Binding] = &[
         ["API calls", ""],
     ),
     row(
+        &[Char('6')],
+        Action::Show(Tab::Counters),
+        Scope::All,
+        Group::Move,
+        ["counters", ""],
+    ),
+    row(
+        &[Char('7')],
+        Action::Show(Tab::Devices),
+        Scope::All,
+        Group::Move,
+        ["devices", ""],
+    ),
+    row(
         &[Char('8')],
         Action::Show(Tab::Markers),
         Scope::All,

@@ -2,6 +2,8 @@
 
 pub(crate) mod api;
 pub(crate) mod copies;
+pub(crate) mod counters;
+pub(crate) mod devices;
 pub(crate) mod kernels;
 pub(crate) mod log;
 pub(crate) mod markers;
@@ -13,6 +15,8 @@ use ratatui::layout::Rect;
 
 use self::api::ApiTable;
 use self::copies::CopyTable;
+use self::counters::CounterTable;
+use self::devices::DeviceTable;
 use self::kernels::KernelTable;
 use self::markers::MarkerTable;
 use self::processes::ProcessTable;
@@ -36,6 +40,14 @@ macro_rules! with_table {
             }
             Tab::Api => {
                 type $T = ApiTable;
+                $body
+            }
+            Tab::Counters => {
+                type $T = CounterTable;
+                $body
+            }
+            Tab::Devices => {
+                type $T = DeviceTable;
                 $body
             }
             Tab::Markers => {
@@ -67,6 +79,8 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         Tab::Kernels => kernels::draw(canvas, area, scene, size),
         Tab::Copies => copies::draw(canvas, area, scene, size),
         Tab::Api => api::draw(canvas, area, scene, size),
+        Tab::Counters => counters::draw(canvas, area, scene, size),
+        Tab::Devices => devices::draw(canvas, area, scene, size),
         Tab::Markers => markers::draw(canvas, area, scene, size),
         Tab::Processes => processes::draw(canvas, area, scene, size),
         Tab::Log => log::draw(canvas, area, scene),
@@ -108,6 +122,8 @@ pub(crate) fn matches(scene: &Scene<'_>) -> String {
         }
         Tab::Copies => format!("{rows} of {} routes", values.copies.len()),
         Tab::Api => format!("{rows} of {} operations", values.api.len()),
+        Tab::Counters => format!("{rows} of {} counters", values.gauges.counters.len()),
+        Tab::Devices => format!("{rows} devices"),
         Tab::Markers => format!("{rows} of {} markers", values.markers.len()),
         Tab::Processes => format!("{rows} of {} processes", values.processes.len()),
         Tab::Log => format!("{} of {} lines", log::lines(scene).len(), scene.snap.output.len()),

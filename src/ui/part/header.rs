@@ -92,13 +92,16 @@ fn gpus(snap: &Snapshot) -> Option<String> {
         .filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty())
         .collect();
     let first = gpus.first()?;
-    let name = first
-        .product
-        .rsplit(' ')
-        .next()
-        .filter(|name| !name.is_empty())
-        .unwrap_or(&first.name);
+    let name = model(&first.product).unwrap_or(&first.name);
     Some(format!("{}×{name}", gpus.len()))
+}
+
+/// What tells a product from others (`MI300X` of `AMD Instinct MI300X`); none when nothing does, as in
+/// `AMD Radeon Graphics`.
+pub(crate) fn model(product: &str) -> Option<&str> {
+    let digit = product.rfind(|c: char| c.is_ascii_digit())?;
+    let from = product[..digit].rfind(' ').map_or(0, |space| space + 1);
+    Some(&product[from..])
 }
 
 fn label(tab: Tab, active: bool, size: Size) -> String {
@@ -166,5 +169,18 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     let text = right.join("   ");
     if x + (format::width(&text) as u16) < area.right() {
         canvas.right(area.right().saturating_sub(1), area.y, &text, Role::Muted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_without_a_number_says_nothing() {
+        assert_eq!(model("AMD Instinct MI300X"), Some("MI300X"));
+        assert_eq!(model("AMD Radeon RX 7900 XTX"), Some("7900 XTX"));
+        assert_eq!(model("AMD Radeon Graphics"), None);
+        assert_eq!(model(""), None);
     }
 }

@@ -9,7 +9,7 @@ use crate::model::snapshot::AgentRow;
 use crate::ui::Size;
 use crate::ui::part::canvas::{Canvas, left, top};
 use crate::ui::part::table::Scene;
-use crate::ui::part::{chart, lanes};
+use crate::ui::part::{chart, header, lanes};
 use crate::ui::theme::Role;
 
 /// GPUs worth a row: those that work; all, when none does.
@@ -168,10 +168,11 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
         canvas.right(x + 5, y, &format::percent(row.share), Role::Text);
         x = canvas.say(x + 5, y, "% ", 2, Role::Text);
         x = canvas.say(x, y, &chart::trailing(&row.trend, trend_room), trend_room as u16, role) + 2;
-        let product = agent.map_or("", |agent| agent.product.rsplit(' ').next().unwrap_or(""));
+        let product = agent.and_then(|agent| header::model(&agent.product)).unwrap_or("");
         let arch = agent.map_or("", |agent| &agent.name);
         let text = format!(
-            "{product} {arch}  {} kernels  {} streams  {} queues",
+            "{} {} kernels  {} streams  {} queues",
+            format!("{product} {arch} ").trim_start(),
             format::count(row.dispatches),
             row.streams,
             row.queues

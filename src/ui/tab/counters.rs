@@ -1,0 +1,316 @@
+//! Counters: a table of them and a chart of the selected one, or the kernels that it counted.
+
+use ratatui::layout::Rect;
+
+use super::why_empty;
+use crate::filter::{Field, Subject, Value};
+use crate::format;
+use crate::gauge::Scope;
+use crate::model::gauges::{CounterRow, SECONDS};
+use crate::ui::part::canvas::{Canvas, top};
+use crate::ui::part::chart;
+use crate::ui::part::table::{self, Column, Look, Scene, Table, Worth};
+use crate::ui::theme::Role;
+use crate::ui::{NameForm, Size};
+
+/// A counter: its place in the snapshot.
+pub(crate) struct Row(usize);
+
+pub(crate) struct CounterTable;
+
+fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a CounterRow {
+    &scene.snap.values.gauges.counters[row.0]
+}
+
+/// A value in at most 8 columns.
+fn amount(value: Option<f64>) -> String {
+    match value {
+        None => format::MISSING.into(),
+        Some(value) if value.fract() == 0.0 && value.abs() < 1e6 => format!("{value:.0}"),
+        Some(value) if (0.01..1e6).contains(&value.abs()) => format!("{value:.2}"),
+        Some(value) => format!("{value:.1e}"),
+    }
+}
+
+/// Name of the device that it counts on.
+fn device(row: &CounterRow, scene: &Scene<'_>) -> String {
+    let Some(node) = row.counter.node else {
+        return "all".into();
+    };
+    let agents = scene.snap.names.agents();
+    let agent = agents.iter().find(|agent| agent.node == node && !agent.name.is_empty());
+    agent.map_or_else(
+        || format!("node {node}"),
+        |agent| scene.snap.names.agent_label(agent.id),
+    )
+}
+
+const fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Device => "device",
+        Scope::Dispatch => "dispatch",
+    }
+}
+
+fn state(row: &CounterRow) -> String {
+    match &row.counter.state {
+        Ok(()) if row.counter.perturbs.is_empty() => "on".into(),
+        Ok(()) => format!("on ▲ {}", row.counter.perturbs),
+        Err(why) => format!("off: {why}"),
+    }
+}
+
+macro_rules! amounts {
+    ($title:literal, $name:literal, $rank:literal, $value:expr) => {
+        Column {
+            title: $title,
+            name: $name,
+            width: 8,
+            rank: $rank,
+            worth: |row, scene| ($value)(source(row, scene)).map_or(Worth::None, Worth::Number),
+            text: |row, scene, _| amount(($value)(source(row, scene))),
+        }
+    };
+}
+
+impl Table for CounterTable {
+    type Row = Row;
+    const SORT: usize = 0;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "COUNTER",
+            name: "Counter_Name",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| Worth::Text(source(row, scene).counter.name.to_string()),
+            text: |row, scene, _| source(row, scene).counter.name.to_string(),
+        },
+        Column {
+            title: "WHERE",
+            name: "Device",
+            width: 6,
+            rank: 1,
+            worth: |row, scene| Worth::Text(device(source(row, scene), scene)),
+            text: |row, scene, _| device(source(row, scene), scene),
+        },
+        Column {
+            title: "OVER",
+            name: "Scope",
+            width: 8,
+            rank: 3,
+            worth: |row, scene| Worth::Text(scope(source(row, scene).counter.scope).into()),
+            text: |row, scene, _| scope(source(row, scene).counter.scope).into(),
+        },
+        amounts!("NOW", "Value", 0, |row: &CounterRow| row.now.map(|now| now.1)),
+        amounts!("AVG", "Average", 0, |row: &CounterRow| row.range.average()),
+        amounts!("MIN", "Min", 4, |row: &CounterRow| (row.range.count > 0)
+            .then_some(row.range.min)),
+        amounts!("MAX", "Max", 2, |row: &CounterRow| (row.range.count > 0)
+            .then_some(row.range.max)),
+        Column {
+            title: "UNIT",
+            name: "Unit",
+            width: 6,
+            rank: 2,
+            worth: |row, scene| Worth::Text(source(row, scene).counter.unit.to_string()),
+            text: |row, scene, _| source(row, scene).counter.unit.to_string(),
+        },
+        Column {
+            title: "VALUES",
+            name: "Values",
+            width: 8,
+            rank: 6,
+            worth: |row, scene| Worth::whole(source(row, scene).range.count),
+            text: |row, scene, _| format::count(source(row, scene).range.count),
+        },
+        Column {
+            title: "STATE",
+            name: "State",
+            width: 22,
+            rank: 1,
+            worth: |row, scene| Worth::Text(state(source(row, scene))),
+            text: |row, scene, width| format::fit(&state(source(row, scene)), width),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let all = scene.snap.values.gauges.counters.iter().enumerate();
+        all.filter(|(_, row)| scene.ui.filter.accepts(&CounterSubject { row }))
+            .map(|(at, _)| Row(at))
+            .collect()
+    }
+
+    fn least(_: u16) -> u16 {
+        16
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.0 as u64
+    }
+
+    fn role(row: &Row, scene: &Scene<'_>) -> Role {
+        let row = source(row, scene);
+        match row.counter.state {
+            Ok(()) if row.counter.perturbs.is_empty() => Role::Text,
+            Ok(()) => Role::Warn,
+            Err(_) => Role::Muted,
+        }
+    }
+}
+
+struct CounterSubject<'a> {
+    row: &'a CounterRow,
+}
+
+impl Subject for CounterSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(&self.row.counter.name)
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Calls => Value::whole(self.row.range.count),
+            Field::Avg => self.row.range.average().map_or(Value::None, Value::Number),
+            _ => Value::None,
+        }
+    }
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let state = scene.ui.table();
+    let rows = table::sorted::<CounterTable>(scene, state);
+    let all = scene.snap.values.gauges.counters.len();
+    let chart_rows = if size < Size::Medium || rows.is_empty() {
+        0
+    } else {
+        area.height / 2
+    };
+    let (upper, lower) = top(area, chart_rows);
+    let at = rows
+        .iter()
+        .position(|row| state.selected == Some(CounterTable::key(row)));
+    if let Some(row) = rows.get(at.unwrap_or(0)).filter(|_| chart_rows > 0) {
+        let row = source(row, scene);
+        match row.counter.scope {
+            Scope::Device => history(canvas, upper, scene, row),
+            Scope::Dispatch => kernels(canvas, upper, scene, row),
+        }
+    }
+    let perturbed = scene
+        .snap
+        .values
+        .gauges
+        .counters
+        .iter()
+        .find(|row| row.counter.state.is_ok() && !row.counter.perturbs.is_empty());
+    let right = perturbed.map_or_else(
+        || format!("{all} counters"),
+        |row| format!("▲ {}", row.counter.perturbs),
+    );
+    let inner = canvas.frame(lower, "Counters", &right);
+    if rows.is_empty() {
+        let mut lines = why_empty(scene, "counter", all);
+        if all == 0 {
+            lines.push("counters are collected when asked for: --pmc NAME, see roctop counters".into());
+        }
+        return canvas.empty(inner, &lines);
+    }
+    let look = Look {
+        sort: state.sort,
+        selected: state.selected,
+        offset: Some(&state.offset),
+        rank: u8::MAX,
+    };
+    table::draw::<CounterTable>(canvas, inner, scene, &rows, &look);
+}
+
+fn title(row: &CounterRow, scene: &Scene<'_>) -> String {
+    format!("{} {} {}", row.counter.name, row.counter.unit, device(row, scene))
+}
+
+/// A minute of a device's counter.
+fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &CounterRow) {
+    let values = row.history.last(scene.snap.now, SECONDS);
+    let right = format!(
+        "now {}  avg {}  min {}  max {}",
+        amount(row.now.map(|now| now.1)),
+        amount(row.range.average()),
+        amount((row.range.count > 0).then_some(row.range.min)),
+        amount((row.range.count > 0).then_some(row.range.max)),
+    );
+    let inner = canvas.frame(area, &title(row, scene), &right);
+    if inner.height == 0 || inner.width < 20 {
+        return;
+    }
+    if row.range.count == 0 {
+        return canvas.empty(inner, &[format!("no value yet; {}", state(row))]);
+    }
+    let most = values
+        .iter()
+        .flatten()
+        .copied()
+        .fold(0.0f64, f64::max)
+        .max(f64::MIN_POSITIVE);
+    let columns = (inner.width - 12) as usize;
+    let wide = (columns / values.len()).max(1);
+    for line in 0..inner.height {
+        let low = f64::from(inner.height - 1 - line) / f64::from(inner.height);
+        let text: String = values[values.len().saturating_sub(columns)..]
+            .iter()
+            .flat_map(|value| {
+                let part = value.map_or(0.0, |value| value / most - low) * f64::from(inner.height);
+                let mark = match value {
+                    None => ' ',
+                    Some(_) if part <= 0.0 && line + 1 < inner.height => ' ',
+                    Some(_) => chart::level(((part * 8.0).round().clamp(1.0, 8.0)) as u64, 8),
+                };
+                std::iter::repeat_n(mark, wide)
+            })
+            .collect();
+        let scale = match line {
+            0 => amount(Some(most)),
+            _ if line + 1 == inner.height => "0".into(),
+            _ => String::new(),
+        };
+        canvas.right(inner.x + 9, inner.y + line, &scale, Role::Muted);
+        canvas.say(inner.x + 10, inner.y + line, "┤", 1, Role::Border);
+        canvas.say(inner.x + 11, inner.y + line, &text, inner.width - 12, Role::GaugeMid);
+    }
+}
+
+/// Kernels by what a counter of dispatches counted in them.
+fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &CounterRow) {
+    let inner = canvas.frame(area, &title(row, scene), "kernels, by average");
+    if row.kernels.is_empty() {
+        return canvas.empty(inner, &[format!("no value yet; {}", state(row))]);
+    }
+    let mut ranked: Vec<_> = row.kernels.iter().collect();
+    let average = |known: &crate::model::gauges::Range| known.average().unwrap_or(0.0);
+    ranked.sort_by(|a, b| average(&b.1).total_cmp(&average(&a.1)));
+    let most = ranked
+        .first()
+        .map_or(0.0, |known| average(&known.1))
+        .max(f64::MIN_POSITIVE);
+    let name_room = (inner.width / 2).saturating_sub(4) as usize;
+    for (i, (kernel, range)) in ranked.iter().take(inner.height as usize).enumerate() {
+        let y = inner.y + i as u16;
+        let name = super::kernels::name(scene.snap, *kernel, NameForm::Short);
+        let x = canvas.say(
+            inner.x + 1,
+            y,
+            &format::fit(&name, name_room),
+            name_room as u16,
+            Role::Text,
+        );
+        canvas.right(x + 10, y, &amount(range.average()), Role::Text);
+        canvas.right(x + 19, y, &format!("{}×", format::count(range.count)), Role::Muted);
+        let room = inner.right().saturating_sub(x + 22);
+        canvas.say(
+            x + 20,
+            y,
+            &chart::bar(average(range) / most, room as usize),
+            room,
+            Role::GaugeMid,
+        );
+    }
+}
