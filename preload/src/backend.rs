@@ -9,7 +9,6 @@ pub mod stream;
 /// Takes what the GPU completed and nobody recorded yet; at the end of the process.
 pub(crate) fn last_drain() {
     hsa::harvest::last(hsa::harvest::End::Exit);
-    hip::settle();
 }
 
 /// Starts what a variable of the environment asks for; called when the library is loaded.

@@ -196,13 +196,11 @@ impl Recorded {
     /// The dispatches of each queue, as logged and as recorded, in order; queues belong together that began at one time.
     fn queues(&self) -> Vec<(Vec<&Truth>, Vec<&Dispatch>)> {
         let mut truth: BTreeMap<(u32, u64), Vec<&Truth>> = BTreeMap::new();
-        // From 6.x on cooperative queues cannot be intercepted, and HIP's own records leave this kernel of its own out.
-        let is_left_out = |row: &Truth| row.name == "__amd_rocclr_gwsInit" && release().is_some_and(|r| r != "5.7.1");
         // Nameless kernels are the run-time's own uploads of code, on a queue of its own.
         for row in self
             .truth
             .iter()
-            .filter(|row| row.kind == "dispatch" && !row.name.is_empty() && !is_left_out(row))
+            .filter(|row| row.kind == "dispatch" && !row.name.is_empty())
         {
             truth.entry((row.pid, row.queue)).or_default().push(row);
         }

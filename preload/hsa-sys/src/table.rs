@@ -202,6 +202,8 @@ functions! {
         queue_create: QueueCreate,
         /// `hsa_queue_destroy`.
         queue_destroy: unsafe extern "C" fn(*mut Queue) -> Status,
+        /// `hsa_queue_load_read_index_relaxed`.
+        load_read_index: unsafe extern "C" fn(*const Queue) -> u64,
         /// `hsa_queue_load_write_index_relaxed`.
         load_write_index: unsafe extern "C" fn(*const Queue) -> u64,
         /// `hsa_signal_destroy`.
@@ -264,6 +266,7 @@ impl Core {
             agent_get_info: load!(table, 6),
             queue_create: load!(table, core_entry::QUEUE_CREATE),
             queue_destroy: load!(table, core_entry::QUEUE_DESTROY),
+            load_read_index: load!(table, 12),
             load_write_index: load!(table, 14),
             signal_destroy: load!(table, core_entry::SIGNAL_DESTROY),
             executable_freeze: load!(table, core_entry::EXECUTABLE_FREEZE),

@@ -5,7 +5,7 @@
 //! calls that did not come through the gate (`dlsym` on a handle, `hipGetProcAddress`), and leaves all others alone, so
 //! nothing is recorded twice. Calls that HIP makes to itself inside a call are not recorded.
 //!
-//! [`cooperative`] takes HIP's own records where a queue cannot be intercepted (6.2 and later).
+//! [`cooperative`] makes HIP give signals to packets of queues that cannot be intercepted (6.2 and later).
 //!
 //! Absent on purpose: 5.2's per-operation callbacks, which make every launch dearer by 0.5 µs and an interrupt. There a
 //! call bound by `dlsym` on a handle is not seen.
@@ -82,11 +82,6 @@ pub(crate) fn name(process: &Process, domain: Domain, op: u16, name: &[u8]) {
         reserved: 0,
     };
     process.fact(OperationName::head(0, Domain::NONE), &fact.payload());
-}
-
-/// At the end of the process: what HIP still has to deliver.
-pub(crate) fn settle() {
-    cooperative::settle();
 }
 
 /// The loaded HIP run-time.

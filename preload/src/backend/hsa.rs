@@ -2,7 +2,8 @@
 //!
 //! The run-time hands its tables to `OnLoad`, because `HSA_TOOLS_LIB` names this library (5.2) or because it exports
 //! `HSA_AMD_TOOL_PRIORITY` (5.3 and later). Entries are patched in place; the originals are kept and called exactly once.
-//! [`interception`], [`queue`] and [`packet`] time dispatches by signals of our own, [`copy`] times copies on their own signals,
+//! [`interception`], [`queue`] and [`packet`] time dispatches by signals of our own, [`observed`] those of queues that
+//! cannot be intercepted and [`copy`] copies on the signals that they have,
 //! [`harvest`] turns both into records, [`signal`] knows the program's signals that are being watched, [`index`] joins a
 //! packet to the call that made it. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
 //!
@@ -17,6 +18,7 @@ pub mod copy;
 pub mod harvest;
 pub mod index;
 pub mod interception;
+pub mod observed;
 pub mod packet;
 pub mod proxy;
 pub mod queue;

@@ -216,7 +216,7 @@ fn record_enter(frame: &mut Frame, function: &Function) {
             hsa::harvest::wait_begins();
         }
         if function.effect == Effect::Cooperative && cooperative::is_needed() {
-            cooperate(frame, &call);
+            cooperative::begin(&call);
         }
         frame.call.write(call);
         frame.traced = if function.stack_words == 0 {
@@ -227,30 +227,6 @@ fn record_enter(frame: &mut Frame, function: &Function) {
     } else if function.effect == Effect::Start {
         roctx::pause(false);
     }
-}
-
-/// Tells what is known of a cooperative launch, before it.
-#[cold]
-fn cooperate(frame: &Frame, call: &Call) {
-    let name = FUNCTIONS.get(frame.index as usize).map_or("", |function| function.name);
-    let [_, one, two, three, four, five] = frame.registers;
-    let (grid, workgroup) = match name {
-        "hipLaunchCooperativeKernel" | "hipLaunchCooperativeKernel_spt" => (
-            [one as u32, (one >> 32) as u32, two as u32],
-            [three as u32, (three >> 32) as u32, four as u32],
-        ),
-        "hipModuleLaunchCooperativeKernel" => {
-            let depth = fetch(frame, Place::Stack(0)) as u32;
-            (
-                [one as u32, two as u32, three as u32],
-                [four as u32, five as u32, depth],
-            )
-        }
-        _ => ([0; 3], [0; 3]),
-    };
-    call.thread.cooperative.set(call.correlation);
-    cooperative::begin(call, grid, workgroup);
-    super::tracer::arm();
 }
 
 #[inline(always)]
@@ -277,12 +253,11 @@ extern "C" fn exit(frame: &mut Frame) {
             return;
         }
         call.thread.hip_frame.set(0);
-        let cooperative = call.thread.cooperative.replace(0);
+        if call.thread.cooperative.replace(0) != 0 {
+            cooperative::end();
+        }
         call.thread.stream.set(0);
         let status = (function.returns == Returns::Status).then_some(frame.result as i32);
-        if cooperative != 0 && status != Some(0) {
-            cooperative::cancel(cooperative);
-        }
         collector::api_exit(call, status, frame.argument);
         if function.effect == Effect::Wait {
             hsa::harvest::wait_ends();

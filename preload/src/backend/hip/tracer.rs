@@ -13,9 +13,7 @@ use crate::process::Process;
 use crate::state::{self, word};
 use crate::{process, thread};
 use hip_sys::function::{FUNCTIONS, Place};
-use hip_sys::tracer::{
-    ApiName, CORRELATION, Callback, DOMAIN_API, DOMAIN_OPS, OP_DISPATCH, Register, SMALLEST_POINTER, Tail, tail,
-};
+use hip_sys::tracer::{ApiName, CORRELATION, Callback, DOMAIN_API, DOMAIN_OPS, OP_DISPATCH, Register, Tail, tail};
 use roctop_ring::record::{Domain, status};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -149,15 +147,11 @@ unsafe extern "C" fn traced(domain: u32, op: u32, data: *mut c_void) -> i32 {
     }
 }
 
-/// A question about an operation, or its record.
+/// A question about an operation, or its record, which is not used.
 fn activity(op: u32, data: *mut c_void) -> i32 {
     if data.is_null() {
-        let is_asked = op == OP_DISPATCH && cooperative::is_waiting();
+        let is_asked = op == OP_DISPATCH && cooperative::is_launching();
         return i32::from(!is_asked);
-    }
-    // Smaller values are marks of newer releases.
-    if data as usize >= SMALLEST_POINTER && op == OP_DISPATCH && state::is_on(word::HIP) {
-        cooperative::record(data);
     }
     0
 }

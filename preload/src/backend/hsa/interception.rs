@@ -1,11 +1,11 @@
-//! Creation and end of queues: those of GPUs are made as intercepted ones.
+//! Creation and end of queues: those of GPUs are made as intercepted ones, where that is possible.
 
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
 
 use super::agent::{self, Agent};
 use super::queue::{Queue, enter, find, leave};
 use super::slots::Slots;
-use super::{Hsa, harvest, hook, hsa, packet};
+use super::{Hsa, harvest, hook, hsa, observed, packet};
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::state::{self, word};
@@ -45,15 +45,26 @@ unsafe extern "C" fn create(
         let _errno = Errno::keep();
         thread::current()?;
         thread::aside(|| {
-            let gpu = wanted(hsa, agent, queue_type)?;
-            // SAFETY: the caller's own arguments; the signature is that of the plain function.
-            let status =
-                unsafe { (hsa.amd.intercept_create)(agent, size, queue_type, callback, data, private, group, out) };
+            let gpu = wanted(hsa, agent)?;
+            let is_observed = queue_type == QUEUE_COOPERATIVE && hsa.layout.shares_cooperative_queue();
+            let make = if is_observed {
+                hsa.core.queue_create
+            } else {
+                hsa.amd.intercept_create
+            };
+            // SAFETY: the caller's own arguments; both functions have this signature.
+            let status = unsafe { make(agent, size, queue_type, callback, data, private, group, out) };
             if status != SUCCESS {
-                return None;
+                // An intercepted queue may be refused where a plain one is not.
+                return is_observed.then_some(status);
             }
             // SAFETY: the call succeeded, so the queue was written.
-            intercept(hsa, gpu, unsafe { *out });
+            let handle = unsafe { *out };
+            if is_observed {
+                observe(hsa, gpu, handle);
+            } else {
+                intercept(hsa, gpu, handle);
+            }
             Some(status)
         })
     });
@@ -63,27 +74,20 @@ unsafe extern "C" fn create(
     })
 }
 
-/// Is this a queue to intercept?
-fn wanted(hsa: &'static Hsa, handle: AgentHandle, queue_type: u32) -> Option<Agent> {
+/// The agent of a queue to time; none for a CPU's.
+fn wanted(hsa: &'static Hsa, handle: AgentHandle) -> Option<Agent> {
     if !state::is_on(word::HSA) {
         return None;
     }
-    let process = process::get()?;
-    hsa.agents.discover(hsa, process);
-    let agent = hsa.agents.by_handle(handle).filter(|agent| agent.kind == agent::GPU)?;
-    if queue_type == QUEUE_COOPERATIVE && hsa.layout.shares_cooperative_queue() {
-        process.say(
-            status::UNAVAILABLE,
-            u64::from(agent.index),
-            "cooperative launches: their queue cannot be intercepted here; HIP's own records give their kernels' times",
-        );
-        return None;
-    }
-    Some(*agent)
+    hsa.agents.discover(hsa, process::get()?);
+    hsa.agents
+        .by_handle(handle)
+        .filter(|agent| agent.kind == agent::GPU)
+        .copied()
 }
 
-fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()> {
-    let process = process::get()?;
+/// What is kept of a new queue, entered by its handle.
+fn new(hsa: &'static Hsa, process: &'static Process, agent: Agent, handle: *mut HsaQueue) -> Option<&'static Queue> {
     // SAFETY: the run-time just made it.
     let size = unsafe { (*handle).size } as usize;
     let id = NUMBER.fetch_add(1, Ordering::Relaxed) as u32 + 1;
@@ -106,21 +110,44 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
         process.count(counter::QUEUES_FULL, 1);
     }
     enter(handle as u64, queue);
-    // SAFETY: the queue is intercepted; the bit only makes the processor write times.
+    // SAFETY: the bit only makes the processor write times.
     unsafe { (hsa.amd.set_profiler_enabled)(handle, 1) };
+    Some(queue)
+}
+
+fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()> {
+    let process = process::get()?;
+    let queue = new(hsa, process, agent, handle)?;
     let context = std::ptr::from_ref(queue).cast_mut().cast();
     // SAFETY: the queue was made by `intercept_create`; the context lives for ever.
     if unsafe { (hsa.amd.intercept_register)(handle, packet::handler, context) } != SUCCESS {
         leave(handle as u64);
         process.say(
             status::UNAVAILABLE,
-            u64::from(id),
+            u64::from(queue.id),
             "a queue is not timed: the run-time refused the handler",
         );
         return None;
     }
     queue.tell(process, handle, 1);
     harvest::begin(queue);
+    Some(())
+}
+
+fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()> {
+    if observed::is_shared(handle) {
+        return Some(());
+    }
+    let process = process::get()?;
+    let queue = new(hsa, process, agent, handle)?;
+    queue.tell(process, handle, 1);
+    harvest::begin(queue);
+    observed::begin(hsa, handle, queue);
+    process.say(
+        status::NOTE,
+        u64::from(agent.index),
+        "cooperative launches: their queue cannot be intercepted here; their kernels are timed on their own signals",
+    );
     Some(())
 }
 
@@ -145,7 +172,7 @@ fn claim_words(process: &'static Process, id: u32) -> Option<Words<'static>> {
 unsafe extern "C" fn destroy(handle: *mut HsaQueue) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
     let queue = if state::is_on(word::HSA) {
-        find(handle as u64)
+        find(handle as u64).filter(|_| wall(true, || observed::end(handle)))
     } else {
         None
     };

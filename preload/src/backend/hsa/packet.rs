@@ -99,7 +99,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     true
 }
 
-fn describe(queue: &Queue, packet: &Packet, index: u64, id: u64, now: u64) -> Dispatch {
+pub(crate) fn describe(queue: &Queue, packet: &Packet, index: u64, id: u64, now: u64) -> Dispatch {
     let [correlation, who] = queue.slots.noted(index);
     let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (packet.grid, packet.workgroup);
     Dispatch {
@@ -150,6 +150,29 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
     out.extend(behind);
 }
 
+/// A dispatch of a queue that is only observed: timed when its own signal can be watched.
+pub(crate) fn observe(queue: &'static Queue, packet: &Packet, record: Dispatch) {
+    let sequence = queue.head.load(Ordering::Relaxed);
+    // Acquire: as in `dispatch`.
+    let is_full = sequence.wrapping_sub(queue.tail.load(Ordering::Acquire)) >= queue.slots.len();
+    let side = queue
+        .slots
+        .side(sequence)
+        .filter(|_| !is_full && packet.completion != 0);
+    if let Some(side) = side {
+        // SAFETY: the slot is free, and the caller holds the lock of observed queues.
+        unsafe { side.record.get().write(record) };
+        if side.watch.in_place(packet.completion, Kind::Dispatch) {
+            queue.submitted(Some(sequence), &record);
+            // Release: as in `dispatch`.
+            queue.head.store(sequence + 1, Ordering::Release);
+            harvest::began(1);
+            return;
+        }
+    }
+    untimed(queue, record);
+}
+
 /// Chooses the signal; returns the barrier packet that serves the program's own one, where it needs that.
 fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet) -> Option<Packet> {
     let own = packet.completion;
@@ -165,9 +188,9 @@ fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet)
     })
 }
 
-/// No slot is free: the dispatch runs without a time.
+/// No slot is free, or no signal can be watched: the dispatch runs without a time.
 #[cold]
-fn untimed(queue: &Queue, record: Dispatch) {
+pub(crate) fn untimed(queue: &Queue, record: Dispatch) {
     queue.submitted(None, &record);
     queue.completed(None, &record, false);
     if let Some(process) = process::get() {

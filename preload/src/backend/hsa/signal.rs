@@ -6,7 +6,7 @@
 
 #![expect(unsafe_code, reason = "reads signals in memory by their handles")]
 
-use super::{hook, hsa};
+use super::{hook, hsa, observed};
 use crate::clock;
 use crate::guard::wall;
 use crate::state::{self, word};
@@ -347,6 +347,9 @@ fn change(handle: SignalHandle) {
 
 unsafe extern "C" fn store<const N: usize>(handle: SignalHandle, value: i64) {
     change(handle);
+    if state::is_on(word::HSA) {
+        wall((), || observed::before_store(handle, value));
+    }
     if let Some(original) = hsa().and_then(|hsa| hsa.signal.store.get(N)) {
         // SAFETY: the caller's own arguments.
         unsafe { original(handle, value) };
