@@ -2,8 +2,8 @@
 
 use crate::cli;
 use crate::export::choice::{Choice, KernelNames, Layout};
+use crate::export::collect::Collector;
 use crate::export::facts::Facts;
-use crate::export::run::Run;
 use crate::filter::Filter;
 use crate::item::Process;
 use crate::launch::{NotStarted, Program};
@@ -165,25 +165,28 @@ pub fn open(options: &cli::Open) -> Result<u8> {
 /// `roctop export`: files.
 pub fn export_files(options: &cli::Export) -> Result<u8> {
     let recording = Recording::open(&options.recording)?;
-    let mut whole = Run::default();
-    let replay = recording.items(&mut |items| items.into_iter().for_each(|item| whole.add(item)))?;
-    warn_of_damage(recording.path(), replay);
     let choice = choice(options)?;
+    export::prepare_directory(&options.directory)?;
+    let mut collector = Collector::new(&options.directory);
+    let replay = recording.items(&mut |items| collector.take(items))?;
+    warn_of_damage(recording.path(), replay);
     let stem = |process: &Process| {
         let usual = || process.pid.to_string();
         options.directory.join(options.output.clone().unwrap_or_else(usual))
     };
     let formats: Vec<export::Format> = options.format.iter().map(|format| (*format).into()).collect();
     let job = export::Job {
-        run: &whole,
+        collected: &collector.finish()?,
+        place: &options.directory,
         nodes: &recording.nodes(),
         facts: &Facts::read(&recording)?,
         command: recording.command(),
         choice: &choice,
         formats: &formats,
+        sums: false,
         stem: &stem,
     };
-    let made = export::write(&job)?;
+    let made = export::write(&job)?.files;
     for path in &made {
         writeln!(std::io::stdout(), "{}", path.display())?;
     }

@@ -3,12 +3,14 @@
 
 pub mod agent_info;
 pub mod choice;
+pub mod collect;
 pub mod csv;
 pub mod facts;
 mod json;
 pub mod nesting;
 mod perfetto;
 pub mod run;
+mod sort;
 pub mod stats;
 mod subject;
 pub mod summary;
@@ -18,12 +20,15 @@ use crate::item::Process;
 use crate::topology::Node;
 use anyhow::{Context, Result};
 use choice::Choice;
+use collect::Collected;
 use facts::Facts;
 use run::Run;
+use stats::Domain;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use view::View;
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +54,9 @@ impl From<crate::cli::Format> for Format {
 /// What is written, and where.
 pub struct Job<'a> {
     /// The records.
-    pub run: &'a Run,
+    pub collected: &'a Collected,
+    /// Directory for what does not fit in memory.
+    pub place: &'a Path,
     /// The driver's topology.
     pub nodes: &'a [Node],
     /// Facts that only files tell.
@@ -60,8 +67,19 @@ pub struct Job<'a> {
     pub choice: &'a Choice,
     /// Formats.
     pub formats: &'a [Format],
+    /// Statistics are wanted even when no file holds them.
+    pub sums: bool,
     /// Beginning of the files' names by process, directory included.
     pub stem: &'a dyn Fn(&Process) -> PathBuf,
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// Paths of the files.
+    pub files: Vec<PathBuf>,
+    /// Statistics of each process with the beginning of its files' names, if they were wanted.
+    pub sums: Vec<(PathBuf, Vec<Domain>)>,
 }
 
 /// The files of one process.
@@ -83,45 +101,66 @@ impl Files<'_> {
     }
 }
 
-/// Writes all files of a run; returns their paths.
-pub fn write(job: &Job<'_>) -> Result<Vec<PathBuf>> {
-    let mut made = Vec::new();
+/// Writes all files of a run, process by process; at most one process's rows are held, and most of them on disk.
+pub fn write(job: &Job<'_>) -> Result<Written> {
+    let mut written = Written::default();
     let mut taken = HashSet::new();
-    let nodes = all_nodes(job.run, job.nodes);
+    let nodes = all_nodes(&job.collected.run, job.nodes);
     let source = view::Source {
-        run: job.run,
+        collected: job.collected,
         nodes: &nodes,
         facts: job.facts,
+        place: job.place,
     };
-    for view in view::views(&source, job.choice) {
+    view::each(&source, job.choice, &mut |view| {
         let mut stem = (job.stem)(view.process);
         if !taken.insert(stem.clone()) {
             // A name without the process id cannot hold the files of two.
             let mut other = stem.into_os_string();
             other.push(format!("_{}", view.process.pid));
             stem = other.into();
+            taken.insert(stem.clone());
         }
-        if let Some(directory) = stem.parent() {
-            prepare_directory(directory)?;
-        }
-        let mut files = Files {
-            stem: stem.clone(),
-            made: &mut made,
+        let sums = if job.sums || job.choice.stats {
+            stats::domains(view)?
+        } else {
+            Vec::new()
         };
-        let head = json::Head {
-            stem: &stem,
-            command: job.command,
-            formats: job.formats,
-        };
-        for format in job.formats {
-            match format {
-                Format::Csv => csv::export(&view, &mut files)?,
-                Format::Pftrace => files.write("results.pftrace", &|out| perfetto::write(&view, out))?,
-                Format::Json => files.write("results.json", &|out| json::write(&view, &head, out))?,
-            }
+        write_process(job, view, &stem, &sums, &mut written.files)?;
+        written.sums.push((stem, sums));
+        Ok(())
+    })?;
+    Ok(written)
+}
+
+fn write_process(
+    job: &Job<'_>,
+    view: &View<'_>,
+    stem: &Path,
+    domains: &[Domain],
+    made: &mut Vec<PathBuf>,
+) -> Result<()> {
+    if let Some(directory) = stem.parent() {
+        prepare_directory(directory)?;
+    }
+    let mut files = Files {
+        stem: stem.to_owned(),
+        made,
+    };
+    let head = json::Head {
+        stem,
+        command: job.command,
+        formats: job.formats,
+        domains,
+    };
+    for format in job.formats {
+        match format {
+            Format::Csv => csv::export(view, domains, &mut files)?,
+            Format::Pftrace => files.write("results.pftrace", &|out| perfetto::write(view, out))?,
+            Format::Json => files.write("results.json", &|out| json::write(view, &head, out))?,
         }
     }
-    Ok(made)
+    Ok(())
 }
 
 /// The topology with those agents of the run that it does not tell of.

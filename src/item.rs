@@ -4,6 +4,7 @@
 //! interned for the whole session, every time is CLOCK_BOOTTIME in nanoseconds. Live sessions, recordings and scenarios
 //! all end in this one type, so that screen and exports cannot tell them apart.
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use crate::gauge::{Count, Counter, Device};
@@ -12,7 +13,7 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $Name:ident)*) => {
         $(
             $(#[$doc])*
-            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
             pub struct $Name(pub u32);
         )*
     };
@@ -41,7 +42,7 @@ ids! {
 pub type Nanos = u64;
 
 /// A span of time; `end` is not before `begin` unless the record was flagged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// When it began.
     pub begin: Nanos,
@@ -214,7 +215,7 @@ pub struct Operation {
 }
 
 /// An API call that returned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiCall {
     /// Whose call.
     pub process: ProcessId,
@@ -233,7 +234,7 @@ pub struct ApiCall {
 }
 
 /// A kernel that ran.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispatch {
     /// Whose dispatch.
     pub process: ProcessId,
@@ -268,7 +269,7 @@ pub struct Dispatch {
 }
 
 /// A copy or fill made by the GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copy {
     /// Whose copy.
     pub process: ProcessId,
@@ -343,7 +344,7 @@ pub struct Scratch {
 }
 
 /// A ROC-TX mark or range.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
     /// Whose marker.
     pub process: ProcessId,

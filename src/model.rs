@@ -25,7 +25,7 @@ pub use self::names::{Class, Names};
 pub use self::pyramid::Bucket;
 pub use self::snapshot::{Mode, Snapshot, Totals, Values};
 
-use self::fast::FastMap;
+pub(crate) use self::fast::FastMap;
 use self::gauges::Gauges;
 use self::output::Output;
 use self::snapshot::{ProcessRow, Said};

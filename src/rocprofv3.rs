@@ -9,9 +9,9 @@ mod plan;
 mod settings;
 mod table;
 
+use crate::export::collect::Collector;
 use crate::export::facts::Facts;
-use crate::export::run::Run;
-use crate::export::{self, stats, summary, view};
+use crate::export::{self, stats, summary};
 use crate::item::Exit;
 use crate::launch::{NotStarted, Program};
 use crate::recording::Recording;
@@ -139,25 +139,30 @@ impl Drop for Scratch {
 
 fn write(plan: &Plan, program: &Program, path: &Path) -> Result<()> {
     let recording = Recording::open(path)?;
-    let mut run = Run::default();
-    let replay = recording.items(&mut |items| items.into_iter().for_each(|item| run.add(item)))?;
+    // Beside the recording: there is room, and it is removed with it.
+    let mut collector = Collector::new(path);
+    let replay = recording.items(&mut |items| collector.take(items))?;
     action::warn_of_damage(path, replay);
+    let collected = collector.finish()?;
     let (words, nodes, facts) = (program.words(), recording.nodes(), Facts::read(&recording)?);
+    let processes = &collected.run.processes;
     let stem = |process: &item::Process| {
-        let siblings = run.processes.iter().filter(|other| other.parent == process.parent);
+        let siblings = processes.iter().filter(|other| other.parent == process.parent);
         let keys = Keys::of(process, &words, siblings.count());
         PathBuf::from(keys.expand(&plan.directory)).join(keys.expand(&plan.file))
     };
     let job = export::Job {
-        run: &run,
+        collected: &collected,
+        place: path,
         nodes: &nodes,
         facts: &facts,
         command: &words,
         choice: &plan.choice,
         formats: &plan.formats,
+        sums: plan.wants_summary(),
         stem: &stem,
     };
-    let made = export::write(&job)?;
+    let export::Written { files: made, sums } = export::write(&job)?;
     let bytes = made
         .iter()
         .filter_map(|path| Some(path.metadata().ok()?.len()))
@@ -175,13 +180,8 @@ fn write(plan: &Plan, program: &Program, path: &Path) -> Result<()> {
         }
     }
     if plan.wants_summary() {
-        let source = view::Source {
-            run: &run,
-            nodes: &nodes,
-            facts: &facts,
-        };
-        for view in view::views(&source, &plan.choice) {
-            print(plan, &stats::domains(&view), &stem(view.process))?;
+        for (stem, domains) in &sums {
+            print(plan, domains, stem)?;
         }
     }
     Ok(())

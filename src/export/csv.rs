@@ -4,10 +4,13 @@
 //! to the byte.
 
 use super::nesting::Row;
+use super::sort::Sorted;
+use super::stats::Domain;
 use super::view::View;
 use super::{Files, agent_info, stats};
-use crate::item::ApiCall;
+use crate::item::{AgentId, ApiCall};
 use anyhow::Result;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 const CALLS: &str = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp";
@@ -33,8 +36,65 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
+/// Rows, put together cell by cell.
+pub(super) struct Lines<'w> {
+    out: &'w mut dyn Write,
+    line: Vec<u8>,
+    digits: itoa::Buffer,
+}
+
+impl<'w> Lines<'w> {
+    /// Writes the header.
+    pub(super) fn new(out: &'w mut dyn Write, columns: &str) -> io::Result<Self> {
+        writeln!(out, "{}", header(columns))?;
+        Ok(Self {
+            out,
+            line: Vec::with_capacity(256),
+            digits: itoa::Buffer::new(),
+        })
+    }
+
+    /// A cell as it is.
+    pub(super) fn raw(&mut self, cell: &str) -> &mut Self {
+        self.line.extend_from_slice(cell.as_bytes());
+        self.line.push(b',');
+        self
+    }
+
+    /// A text in quotes; quotes in it are doubled.
+    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+        self.line.push(b'"');
+        for (number, part) in text.split('"').enumerate() {
+            if number > 0 {
+                self.line.extend_from_slice(b"\"\"");
+            }
+            self.line.extend_from_slice(part.as_bytes());
+        }
+        self.line.extend_from_slice(b"\",");
+        self
+    }
+
+    /// A number.
+    pub(super) fn number(&mut self, number: impl Into<u64>) -> &mut Self {
+        self.line
+            .extend_from_slice(self.digits.format(number.into()).as_bytes());
+        self.line.push(b',');
+        self
+    }
+
+    /// Ends the row.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        if let Some(last) = self.line.last_mut() {
+            *last = b'\n';
+        }
+        let written = self.out.write_all(&self.line);
+        self.line.clear();
+        written
+    }
+}
+
 /// Writes all tables of a process. A file is made only when there is a row for it.
-pub(super) fn export(view: &View<'_>, files: &mut Files<'_>) -> Result<()> {
+pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>) -> Result<()> {
     let rows = &view.rows;
     if !rows.dispatches.is_empty() {
         files.write("kernel_trace.csv", &|out| kernels(view, out))?;
@@ -54,91 +114,125 @@ pub(super) fn export(view: &View<'_>, files: &mut Files<'_>) -> Result<()> {
     let product = |node: u32| view.product(node);
     files.write("agent_info.csv", &|out| agent_info::write(view.nodes, &product, out))?;
     if view.choice.stats {
-        stats::export(view, files)?;
+        stats::export(view, domains, files)?;
     }
     Ok(())
 }
 
-/// An agent's cell: a number in the seed's layout, a word in the new one.
-fn agent(view: &View<'_>, id: Option<crate::item::AgentId>) -> String {
-    if view.is_seed() {
-        view.node(id).to_string()
-    } else {
-        format!("\"{}\"", view.agent(id))
+/// Agents' cells: numbers in the seed's layout, words in the new one.
+struct Agents<'a> {
+    view: &'a View<'a>,
+    cells: HashMap<Option<AgentId>, String>,
+}
+
+impl<'a> Agents<'a> {
+    fn new(view: &'a View<'a>) -> Self {
+        Self {
+            view,
+            cells: HashMap::new(),
+        }
+    }
+
+    fn cell(&mut self, id: Option<AgentId>) -> &str {
+        self.cells.entry(id).or_insert_with(|| {
+            if self.view.is_seed() {
+                self.view.node(id).to_string()
+            } else {
+                format!("\"{}\"", self.view.agent(id))
+            }
+        })
     }
 }
 
 fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let seed = view.is_seed();
-    writeln!(out, "{}", header(if seed { SEED_KERNELS } else { KERNELS }))?;
-    for row in &view.rows.dispatches {
-        let d = row.record;
-        let agent = agent(view, Some(d.agent));
-        let queue = if seed {
-            view.queue_handle(d)
-        } else {
-            view.queue(d).into()
-        };
-        write!(out, "\"KERNEL_DISPATCH\",{agent},{queue},")?;
-        if !seed {
-            let (stream, tid) = (view.stream(d.stream), view.tid(d.thread));
-            write!(out, "{stream},{tid},{},", d.dispatch_id)?;
-        }
-        write!(out, "{},{},", d.kernel.0 + 1, quoted(&view.kernel_name(row)))?;
-        write!(out, "{},{},{},", row.id, d.span.begin, d.span.end)?;
+    let mut agents = Agents::new(view);
+    let mut lines = Lines::new(out, if seed { SEED_KERNELS } else { KERNELS })?;
+    for row in view.rows.dispatches.iter() {
+        let row = row?;
+        let d = &row.record;
+        lines.raw("\"KERNEL_DISPATCH\"").raw(agents.cell(Some(d.agent)));
         if seed {
-            write!(out, "{},{},", d.private_size, d.group_size)?;
+            lines.number(view.queue_handle(d));
+        } else {
+            lines.number(view.queue(d)).number(view.stream(d.stream));
+            lines.number(view.tid(d.thread)).number(d.dispatch_id);
+        }
+        lines.number(d.kernel.0 + 1).text(view.kernel_name(&row));
+        lines.number(row.id).number(d.span.begin).number(d.span.end);
+        if seed {
+            lines.number(d.private_size).number(d.group_size);
         } else {
             let kernel = view.run.kernels.get(d.kernel.0 as usize);
             let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
-            write!(out, "{},{},", d.group_size.next_multiple_of(512), d.private_size)?;
-            write!(out, "{},{},{},", registers.vgpr, registers.agpr, registers.sgpr)?;
+            lines.number(lds_block(d.group_size)).number(d.private_size);
+            lines
+                .number(registers.vgpr)
+                .number(registers.agpr)
+                .number(registers.sgpr);
         }
-        let ([wx, wy, wz], [gx, gy, gz]) = (d.workgroup, d.grid);
-        writeln!(out, "{wx},{wy},{wz},{gx},{gy},{gz}")?;
+        for size in d.workgroup {
+            lines.number(size);
+        }
+        for size in d.grid {
+            lines.number(size);
+        }
+        lines.end()?;
     }
     Ok(())
+}
+
+/// LDS as it is given out, in blocks of 512 bytes.
+pub(super) fn lds_block(bytes: u32) -> u64 {
+    u64::from(bytes).next_multiple_of(512)
 }
 
 fn copies(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let seed = view.is_seed();
-    writeln!(out, "{}", header(if seed { SEED_COPIES } else { COPIES }))?;
-    for row in &view.rows.copies {
-        let c = row.record;
-        write!(out, "\"MEMORY_COPY\",\"{}\",", view.direction(c))?;
+    let mut agents = Agents::new(view);
+    let mut lines = Lines::new(out, if seed { SEED_COPIES } else { COPIES })?;
+    for row in view.rows.copies.iter() {
+        let row = row?;
+        let c = &row.record;
+        lines.raw("\"MEMORY_COPY\"").text(view.direction(c));
         if !seed {
-            write!(out, "{},", view.stream(c.stream))?;
+            lines.number(view.stream(c.stream));
         }
-        let (source, destination) = (agent(view, c.source), agent(view, c.destination));
-        writeln!(out, "{source},{destination},{},{},{}", row.id, c.span.begin, c.span.end)?;
+        lines.raw(agents.cell(c.source)).raw(agents.cell(c.destination));
+        lines.number(row.id).number(c.span.begin).number(c.span.end).end()?;
     }
     Ok(())
 }
 
-fn calls(view: &View<'_>, rows: &[Row<'_, ApiCall>], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", header(CALLS))?;
-    for row in rows {
-        let call = row.record;
-        let (domain, function) = (view.domain(call), quoted(view.function(call)));
-        let (pid, tid) = (view.process.pid, view.tid(Some(call.thread)));
-        write!(out, "\"{domain}\",{function},{pid},{tid},")?;
-        writeln!(out, "{},{},{}", row.id, call.span.begin, call.span.end)?;
+fn calls(view: &View<'_>, rows: &Sorted<Row<ApiCall>>, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = Lines::new(out, CALLS)?;
+    for row in rows.iter() {
+        let row = row?;
+        let call = &row.record;
+        lines.text(view.domain(call)).text(view.function(call));
+        lines.number(view.process.pid).number(view.tid(Some(call.thread)));
+        lines
+            .number(row.id)
+            .number(call.span.begin)
+            .number(call.span.end)
+            .end()?;
     }
     Ok(())
 }
 
 fn markers(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", header(CALLS))?;
     let domain = if view.is_seed() {
         "MARKER_CORE_API"
     } else {
         "MARKER_CORE_RANGE_API"
     };
-    for row in &view.rows.markers {
-        let m = row.record;
-        let (pid, tid) = (view.process.pid, view.tid(Some(m.thread)));
-        write!(out, "\"{domain}\",{},{pid},{tid},", quoted(view.message(m)))?;
-        writeln!(out, "{},{},{}", row.id, m.span.begin, m.span.end)?;
+    let mut lines = Lines::new(out, CALLS)?;
+    for row in view.rows.markers.iter() {
+        let row = row?;
+        let m = &row.record;
+        lines.text(domain).text(view.message(m));
+        lines.number(view.process.pid).number(view.tid(Some(m.thread)));
+        lines.number(row.id).number(m.span.begin).number(m.span.end).end()?;
     }
     Ok(())
 }

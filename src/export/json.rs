@@ -8,7 +8,9 @@ mod object;
 mod record;
 pub(super) mod strings;
 
-use super::stats::{self, Total};
+use super::nesting::Row;
+use super::sort::{Entry, Sorted};
+use super::stats::{Domain, Total};
 use super::view::View;
 use crate::item::Process;
 use std::io::{self, Write};
@@ -32,7 +34,7 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     write!(out, ",\n\"host_functions\":")?;
     object::host_functions(out)?;
     write!(out, ",\n\"summary\":")?;
-    summary(view, out)?;
+    summary(view, head.domains, out)?;
     write!(
         out,
         ",\n\"callback_records\":{{\"counter_collection\":[]}},\n\"buffer_records\":"
@@ -49,6 +51,8 @@ pub(super) struct Head<'a> {
     pub(super) command: &'a [String],
     /// Formats that are written.
     pub(super) formats: &'a [super::Format],
+    /// Statistics.
+    pub(super) domains: &'a [Domain],
 }
 
 /// A list, one line an item.
@@ -63,6 +67,18 @@ fn list<T>(
         item(out, found)?;
     }
     write!(out, "]")
+}
+
+/// A list of rows, one line each.
+fn rows_of<T: Clone>(
+    out: &mut dyn Write,
+    rows: &Sorted<Row<T>>,
+    item: impl Fn(&mut dyn Write, &Row<T>) -> io::Result<()>,
+) -> io::Result<()>
+where
+    Row<T>: Entry,
+{
+    list(out, rows.iter(), |out, row| item(out, &row?))
 }
 
 /// A text with its quotes.
@@ -171,13 +187,10 @@ impl System {
     }
 }
 
-fn summary(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let domains = if view.choice.stats {
-        stats::domains(view)
-    } else {
-        Vec::new()
-    };
-    list(out, &domains, |out, domain| {
+fn summary(view: &View<'_>, domains: &[Domain], out: &mut dyn Write) -> io::Result<()> {
+    let none: &[Domain] = &[];
+    let domains = if view.choice.stats { domains } else { none };
+    list(out, domains, |out, domain| {
         write!(out, "{{\"domain\":\"{}\",\"stats\":{{", domain.name)?;
         total(&domain.total(), out)?;
         write!(out, ",\"operations\":")?;

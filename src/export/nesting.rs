@@ -1,18 +1,33 @@
 //! Correlation ids as rocprofv3 gives them: dense from 1 by start time over the wanted API calls and markers of a
 //! process, with the enclosing one as ancestor; work belongs to the innermost wanted one that enqueued it.
+//!
+//! One sweep over the records by their beginning, with a stack of what is open on each thread. What work belongs to is
+//! looked up among the calls of late; the few that are not found there get a second sweep.
 
 use super::choice::{Kind, Kinds};
+use super::collect::{Collected, Event};
 use super::run::Run;
-use crate::item::{ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, Span, TextId, ThreadId};
+use super::sort::{Entry, Sorted, Sorter};
+use crate::item::{ApiCall, Copy, Dispatch, Marker, Nanos, OperationId, ProcessId, Span, TextId, ThreadId};
+use crate::model::FastMap;
 use roctop_ring::record::{Domain, flag};
-use std::cmp::Reverse;
-use std::collections::HashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+use std::path::Path;
+
+/// Bytes of rows of one kind that are held while they are sorted.
+const HELD: usize = 32 << 20;
+/// Calls of late that work is looked for among.
+const RECENT: usize = 1 << 18;
+/// Records of work whose call is looked for in one further sweep.
+const LATE: usize = 1 << 19;
 
 /// A record with its place among the others.
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'a, T> {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row<T> {
     /// The record.
-    pub record: &'a T,
+    pub record: T,
     /// Its correlation id, dense; of the call that caused it, for work.
     pub id: u64,
     /// Id of the enclosing call or range, 0 for none.
@@ -22,7 +37,7 @@ pub struct Row<'a, T> {
 }
 
 /// A push/pop range around something.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Region {
     /// Its text.
     pub text: TextId,
@@ -30,278 +45,400 @@ pub struct Region {
     pub id: u64,
 }
 
+macro_rules! by_end {
+    ($($Record:ident by $order:ident)*) => {
+        $(impl Entry for Row<$Record> {
+            type Key = (Nanos, u64);
+            fn key(&self) -> Self::Key {
+                (self.record.span.end, $order(&self.record))
+            }
+        })*
+    };
+}
+
+const fn outer_last(span: Span) -> u64 {
+    u64::MAX - span.begin
+}
+const fn call_order(call: &ApiCall) -> u64 {
+    outer_last(call.span)
+}
+const fn marker_order(marker: &Marker) -> u64 {
+    outer_last(marker.span)
+}
+const fn dispatch_order(dispatch: &Dispatch) -> u64 {
+    dispatch.dispatch_id
+}
+const fn copy_order(copy: &Copy) -> u64 {
+    copy.span.begin
+}
+
+by_end! { ApiCall by call_order Marker by marker_order Dispatch by dispatch_order Copy by copy_order }
+
 /// All rows of a process, by end.
-#[derive(Debug, Default)]
-pub struct Rows<'a> {
+#[derive(Default)]
+pub struct Rows {
     /// Calls of HIP.
-    pub hip: Vec<Row<'a, ApiCall>>,
+    pub(crate) hip: Sorted<Row<ApiCall>>,
     /// Calls of HSA.
-    pub hsa: Vec<Row<'a, ApiCall>>,
+    pub(crate) hsa: Sorted<Row<ApiCall>>,
     /// Marks and ranges.
-    pub markers: Vec<Row<'a, Marker>>,
+    pub(crate) markers: Sorted<Row<Marker>>,
     /// Dispatches.
-    pub dispatches: Vec<Row<'a, Dispatch>>,
+    pub(crate) dispatches: Sorted<Row<Dispatch>>,
     /// Copies.
-    pub copies: Vec<Row<'a, Copy>>,
+    pub(crate) copies: Sorted<Row<Copy>>,
+    /// What was called.
+    pub(crate) operations: BTreeSet<OperationId>,
+    /// When the first of them began and the last one ended; none when there are none.
+    pub(crate) times: Option<(Nanos, Nanos)>,
 }
 
-/// A call or marker.
+/// Which rows are wanted besides their kinds.
+pub(crate) struct Tests<'a> {
+    pub(crate) call: &'a dyn Fn(&Row<ApiCall>) -> bool,
+    pub(crate) marker: &'a dyn Fn(&Row<Marker>) -> bool,
+    pub(crate) dispatch: &'a dyn Fn(&Row<Dispatch>) -> bool,
+    pub(crate) copy: &'a dyn Fn(&Row<Copy>) -> bool,
+}
+
+/// What is wanted of a process, and how it is numbered.
 #[derive(Clone, Copy)]
-enum Source<'a> {
-    Call(&'a ApiCall, Option<Kind>),
-    Marker(&'a Marker),
+pub(crate) struct Wanted {
+    pub(crate) process: ProcessId,
+    pub(crate) kinds: Kinds,
+    /// Whether work that no wanted call caused gets an id of its own (as rocprofiler-sdk 1.0.0 does) or 0.
+    pub(crate) orphans: bool,
 }
 
-struct Node<'a> {
-    source: Source<'a>,
-    wanted: bool,
-    /// Nearest wanted node, itself included.
-    owner: Option<usize>,
-    /// Nearest wanted node around it.
-    above: Option<usize>,
-    /// Innermost push/pop range around it, wanted or not.
-    region: Option<usize>,
-    id: u64,
-}
-
-impl Node<'_> {
-    fn span(&self) -> Span {
-        match self.source {
-            Source::Call(call, _) => call.span,
-            Source::Marker(marker) => marker.span,
+/// Numbers the wanted records of the process that is next among `events`, a pass over all of `collected`.
+pub(crate) fn rows(
+    collected: &Collected,
+    events: &mut dyn Iterator<Item = io::Result<Event>>,
+    wanted: Wanted,
+    tests: &Tests<'_>,
+    place: &Path,
+) -> io::Result<Rows> {
+    let mut sink = Sink::new(&collected.run, tests, place);
+    let mut sweep = Sweep::new(&collected.run, wanted);
+    let mut late = Sorter::new(place, HELD);
+    for event in events {
+        let event = event?;
+        match sweep.take(&event) {
+            Some(place) => sink.put(event, place)?,
+            None if sweep.is_late => late.put(event)?,
+            None => {}
         }
     }
-
-    fn thread(&self) -> ThreadId {
-        match self.source {
-            Source::Call(call, _) => call.thread,
-            Source::Marker(marker) => marker.thread,
+    let late = late.finish()?;
+    let mut next = sweep.next;
+    let mut work = late.iter();
+    loop {
+        let these: Vec<Event> = work.by_ref().take(LATE).collect::<io::Result<_>>()?;
+        if these.is_empty() {
+            break;
         }
-    }
-
-    fn correlation(&self) -> u64 {
-        match self.source {
-            Source::Call(call, _) => call.correlation,
-            Source::Marker(marker) => marker.correlation,
-        }
-    }
-
-    /// A push/pop range: what follows on its thread lies inside.
-    fn is_region(&self) -> bool {
-        matches!(self.source, Source::Marker(marker) if marker.range_id == 0 && marker.span.end > marker.span.begin)
-    }
-}
-
-/// Numbers the wanted records of a process. `orphans` says whether work that no wanted call caused gets ids of its own
-/// (as rocprofiler-sdk 1.0.0 does) or 0.
-pub fn rows(run: &Run, process: ProcessId, kinds: Kinds, orphans: bool) -> Rows<'_> {
-    let mut nodes = nodes(run, process, kinds);
-    nest(&mut nodes);
-    let by_sparse: HashMap<u64, usize> = nodes
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| node.correlation() != 0)
-        .map(|(index, node)| (node.correlation(), index))
-        .collect();
-    let kernels = kinds.has(Kind::Kernel);
-    let copies = kinds.has(Kind::MemoryCopy);
-    // What has no time has no row; it is counted as lost.
-    let timed = |flags: u8| flags & flag::UNTIMED == 0;
-    let dispatches = run.dispatches.iter();
-    let dispatches = dispatches.filter(|d| kernels && d.process == process && timed(d.flags));
-    let copies = run
-        .copies
-        .iter()
-        .filter(|c| copies && c.process == process && timed(c.flags));
-    let mut work: Vec<Work<'_>> = dispatches.map(Work::dispatch).chain(copies.map(Work::copy)).collect();
-    for work in &mut work {
-        work.cause = by_sparse.get(&work.correlation).copied();
-    }
-    number(&mut nodes, &mut work, orphans);
-    collect(&nodes, work)
-}
-
-fn nodes(run: &Run, process: ProcessId, kinds: Kinds) -> Vec<Node<'_>> {
-    let node = |source, wanted| Node {
-        source,
-        wanted,
-        owner: None,
-        above: None,
-        region: None,
-        id: 0,
-    };
-    let calls = run.calls.iter().filter(|call| call.process == process).map(|call| {
-        let known = run.operations.get(call.operation.0 as usize);
-        let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
-        // Calls that HIP makes of itself are left out, as rocprofv3 leaves them out.
-        let inner = call.parent != 0 && matches!(kind, Some(Kind::HipRuntime | Kind::HipCompiler));
-        let wanted = !inner && kind.is_some_and(|kind| kinds.has(kind));
-        node(Source::Call(call, kind), wanted)
-    });
-    let markers = run.markers.iter().filter(|marker| marker.process == process);
-    calls
-        .chain(markers.map(|marker| node(Source::Marker(marker), kinds.has(Kind::Marker))))
-        .collect()
-}
-
-/// Finds what lies inside what, thread by thread.
-fn nest(nodes: &mut [Node<'_>]) {
-    let mut order: Vec<usize> = (0..nodes.len()).collect();
-    order.sort_unstable_by_key(|index| {
-        let node = &nodes[*index];
-        let span = node.span();
-        (node.thread(), span.begin, Reverse(span.end), node.correlation())
-    });
-    let mut stack: Vec<usize> = Vec::new();
-    for index in order {
-        let (thread, end) = (nodes[index].thread(), nodes[index].span().end);
-        let outside = |top: &usize| nodes[*top].thread() != thread || nodes[*top].span().end < end;
-        while stack.last().is_some_and(outside) {
-            stack.pop();
-        }
-        let around = stack.last().copied();
-        let above = around.and_then(|top| nodes[top].owner);
-        let region = around.and_then(|top| {
-            if nodes[top].is_region() {
-                Some(top)
-            } else {
-                nodes[top].region
+        let causes = causes(collected, wanted, &these)?;
+        for event in these {
+            let cause = correlation(&event)
+                .and_then(|id| causes.get(&id).copied())
+                .unwrap_or_default();
+            let mut place = Place::of_work(cause);
+            if place.id == 0 && wanted.orphans {
+                place.id = next;
+                next += 1;
             }
-        });
-        let node = &mut nodes[index];
-        node.above = above;
-        node.region = region;
-        node.owner = if node.wanted { Some(index) } else { above };
-        let holds_others = matches!(node.source, Source::Call(..)) || node.is_region();
+            sink.put(event, place)?;
+        }
+    }
+    sink.finish()
+}
+
+/// What caused work whose call was long ago: a sweep for these alone.
+fn causes(collected: &Collected, wanted: Wanted, work: &[Event]) -> io::Result<FastMap<u64, Cause>> {
+    let mut causes: FastMap<u64, Option<Cause>> = work.iter().filter_map(correlation).map(|id| (id, None)).collect();
+    let mut sweep = Sweep::new(&collected.run, wanted);
+    for event in collected.events.iter() {
+        let event = event?;
+        if event.process() != wanted.process {
+            continue;
+        }
+        sweep.take(&event);
+        let id = match &event {
+            Event::Call(call) => call.correlation,
+            Event::Marker(marker) => marker.correlation,
+            _ => continue,
+        };
+        if let Some(found) = causes.get_mut(&id) {
+            *found = sweep.recent.get(&id).copied();
+        }
+    }
+    Ok(causes
+        .into_iter()
+        .filter_map(|(id, cause)| Some((id, cause?)))
+        .collect())
+}
+
+fn correlation(work: &Event) -> Option<u64> {
+    let id = match work {
+        Event::Dispatch(dispatch) => dispatch.correlation,
+        Event::Copy(copy) => copy.correlation,
+        _ => 0,
+    };
+    (id != 0).then_some(id)
+}
+
+/// A record's numbers.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    id: u64,
+    ancestor: u64,
+    region: Option<Region>,
+}
+
+impl Place {
+    fn of_work(cause: Cause) -> Self {
+        Self {
+            id: cause.owner,
+            ancestor: cause.above,
+            region: cause.region,
+        }
+    }
+}
+
+/// What work needs to know of the call that caused it.
+#[derive(Clone, Copy, Default)]
+struct Cause {
+    /// Id of the nearest wanted node, itself included; 0 for none.
+    owner: u64,
+    /// Id of the nearest wanted node around that.
+    above: u64,
+    /// Push/pop range around it, wanted or not.
+    region: Option<Region>,
+}
+
+/// A call or range that may hold others.
+struct Open {
+    end: Nanos,
+    cause: Cause,
+    /// Of a push/pop range: itself.
+    region: Option<Region>,
+}
+
+struct Sweep<'a> {
+    run: &'a Run,
+    wanted: Wanted,
+    /// The next id.
+    next: u64,
+    open: FastMap<ThreadId, Vec<Open>>,
+    recent: FastMap<u64, Cause>,
+    order: VecDeque<u64>,
+    /// The work that was just taken names a call that is not among those of late.
+    is_late: bool,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(run: &'a Run, wanted: Wanted) -> Self {
+        Self {
+            run,
+            wanted,
+            next: 1,
+            open: FastMap::default(),
+            recent: FastMap::default(),
+            order: VecDeque::new(),
+            is_late: false,
+        }
+    }
+
+    /// Takes the next record; its numbers if it is wanted.
+    fn take(&mut self, event: &Event) -> Option<Place> {
+        self.is_late = false;
+        match event {
+            Event::Call(call) => {
+                let known = self.run.operations.get(call.operation.0 as usize);
+                let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
+                // Calls that HIP makes of itself are left out, as rocprofv3 leaves them out.
+                let inner = call.parent != 0 && matches!(kind, Some(Kind::HipRuntime | Kind::HipCompiler));
+                let wanted = !inner && kind.is_some_and(|kind| self.wanted.kinds.has(kind));
+                self.node(call.thread, call.span, call.correlation, wanted, true, None)
+            }
+            Event::Marker(marker) => {
+                let wanted = self.wanted.kinds.has(Kind::Marker);
+                // What follows a push/pop range on its thread lies inside.
+                let is_region = marker.range_id == 0 && marker.span.end > marker.span.begin;
+                let text = is_region.then_some(marker.text);
+                self.node(marker.thread, marker.span, marker.correlation, wanted, is_region, text)
+            }
+            // What has no time has no row; it is counted as lost.
+            Event::Dispatch(d) if d.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::Kernel) => {
+                self.work(d.correlation)
+            }
+            Event::Copy(c) if c.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::MemoryCopy) => {
+                self.work(c.correlation)
+            }
+            Event::Dispatch(_) | Event::Copy(_) => None,
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn node(
+        &mut self,
+        thread: ThreadId,
+        span: Span,
+        correlation: u64,
+        is_wanted: bool,
+        holds_others: bool,
+        text: Option<TextId>,
+    ) -> Option<Place> {
+        let id = if is_wanted { self.number() } else { 0 };
+        let stack = self.open.entry(thread).or_default();
+        while stack.pop_if(|top| top.end < span.end).is_some() {}
+        let around = stack.last();
+        let (above, region) = around.map_or((0, None), |top| (top.cause.owner, top.region));
+        let above_that = around.map_or(0, |top| top.cause.above);
+        let cause = Cause {
+            owner: if is_wanted { id } else { above },
+            above: if is_wanted { above } else { above_that },
+            region,
+        };
         if holds_others {
-            stack.push(index);
+            let region = text.map_or(region, |text| Some(Region { text, id }));
+            stack.push(Open {
+                end: span.end,
+                cause,
+                region,
+            });
         }
-    }
-}
-
-/// A dispatch or copy.
-struct Work<'a> {
-    record: Result<&'a Dispatch, &'a Copy>,
-    correlation: u64,
-    start: Nanos,
-    cause: Option<usize>,
-    id: u64,
-}
-
-impl<'a> Work<'a> {
-    const fn dispatch(record: &'a Dispatch) -> Self {
-        let start = if record.submit == 0 {
-            record.span.begin
-        } else {
-            record.submit
-        };
-        Self {
-            record: Ok(record),
-            correlation: record.correlation,
-            start,
-            cause: None,
-            id: 0,
-        }
-    }
-
-    const fn copy(record: &'a Copy) -> Self {
-        let start = if record.submit == 0 {
-            record.span.begin
-        } else {
-            record.submit
-        };
-        Self {
-            record: Err(record),
-            correlation: record.correlation,
-            start,
-            cause: None,
-            id: 0,
-        }
-    }
-}
-
-fn number(nodes: &mut [Node<'_>], work: &mut [Work<'_>], orphans: bool) {
-    enum Of {
-        Node(usize),
-        Work(usize),
-    }
-    let mut starts: Vec<(Nanos, u64, Of)> = nodes
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| node.wanted)
-        .map(|(index, node)| (node.span().begin, node.correlation(), Of::Node(index)))
-        .collect();
-    let owner = |nodes: &[Node<'_>], work: &Work<'_>| work.cause.and_then(|cause| nodes[cause].owner);
-    if orphans {
-        let without = work.iter().enumerate().filter(|(_, work)| owner(nodes, work).is_none());
-        starts.extend(without.map(|(index, work)| {
-            let order = work.record.map_or(0, |dispatch| dispatch.dispatch_id);
-            (work.start, order, Of::Work(index))
-        }));
-    }
-    starts.sort_by_key(|start| (start.0, start.1));
-    for (id, (_, _, of)) in (1..).zip(starts) {
-        match of {
-            Of::Node(index) => nodes[index].id = id,
-            Of::Work(index) => work[index].id = id,
-        }
-    }
-    for work in work {
-        if let Some(owner) = owner(nodes, work) {
-            work.id = nodes[owner].id;
-        }
-    }
-}
-
-fn collect<'a>(nodes: &[Node<'a>], work: Vec<Work<'a>>) -> Rows<'a> {
-    let id = |node: Option<usize>| node.map_or(0, |index| nodes[index].id);
-    let region_of = |node: usize| {
-        nodes[node].region.and_then(|region| match nodes[region].source {
-            Source::Marker(marker) => Some(Region {
-                text: marker.text,
-                id: nodes[region].id,
-            }),
-            Source::Call(..) => None,
-        })
-    };
-    let mut rows = Rows::default();
-    for (index, node) in nodes.iter().enumerate().filter(|(_, node)| node.wanted) {
-        let (ancestor, region) = (id(node.above), region_of(index));
-        match node.source {
-            Source::Marker(record) => rows.markers.push(row(record, node.id, ancestor, region)),
-            Source::Call(record, Some(Kind::HipRuntime | Kind::HipCompiler)) => {
-                rows.hip.push(row(record, node.id, ancestor, region));
+        if correlation != 0 {
+            if self.order.len() >= RECENT
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.recent.remove(&oldest);
             }
-            Source::Call(record, _) => rows.hsa.push(row(record, node.id, ancestor, region)),
+            self.order.push_back(correlation);
+            self.recent.insert(correlation, cause);
         }
+        is_wanted.then_some(Place {
+            id,
+            ancestor: above,
+            region,
+        })
     }
-    for work in work {
-        let owner = work.cause.and_then(|cause| nodes[cause].owner);
-        let ancestor = id(owner.and_then(|owner| nodes[owner].above));
-        let region = work.cause.and_then(region_of);
-        match work.record {
-            Ok(record) => rows.dispatches.push(row(record, work.id, ancestor, region)),
-            Err(record) => rows.copies.push(row(record, work.id, ancestor, region)),
+
+    fn work(&mut self, correlation: u64) -> Option<Place> {
+        let cause = if correlation == 0 {
+            Cause::default()
+        } else if let Some(known) = self.recent.get(&correlation) {
+            *known
+        } else {
+            self.is_late = true;
+            return None;
+        };
+        let mut place = Place::of_work(cause);
+        if place.id == 0 && self.wanted.orphans {
+            place.id = self.number();
         }
+        Some(place)
     }
-    rows.hip
-        .sort_by_key(|row| (row.record.span.end, Reverse(row.record.span.begin)));
-    rows.hsa
-        .sort_by_key(|row| (row.record.span.end, Reverse(row.record.span.begin)));
-    rows.markers
-        .sort_by_key(|row| (row.record.span.end, Reverse(row.record.span.begin)));
-    rows.dispatches
-        .sort_by_key(|row| (row.record.span.end, row.record.dispatch_id));
-    rows.copies
-        .sort_by_key(|row| (row.record.span.end, row.record.span.begin));
-    rows
 }
 
-const fn row<T>(record: &T, id: u64, ancestor: u64, region: Option<Region>) -> Row<'_, T> {
+/// Puts rows where they belong.
+struct Sink<'a> {
+    run: &'a Run,
+    tests: &'a Tests<'a>,
+    hip: Sorter<Row<ApiCall>>,
+    hsa: Sorter<Row<ApiCall>>,
+    markers: Sorter<Row<Marker>>,
+    dispatches: Sorter<Row<Dispatch>>,
+    copies: Sorter<Row<Copy>>,
+    operations: BTreeSet<OperationId>,
+    times: Option<(Nanos, Nanos)>,
+}
+
+impl<'a> Sink<'a> {
+    fn new(run: &'a Run, tests: &'a Tests<'a>, place: &Path) -> Self {
+        Self {
+            run,
+            tests,
+            hip: Sorter::new(place, HELD),
+            hsa: Sorter::new(place, HELD),
+            markers: Sorter::new(place, HELD),
+            dispatches: Sorter::new(place, HELD),
+            copies: Sorter::new(place, HELD),
+            operations: BTreeSet::new(),
+            times: None,
+        }
+    }
+
+    fn put(&mut self, event: Event, place: Place) -> io::Result<()> {
+        match event {
+            Event::Call(call) => {
+                let row = row(call, place);
+                if (self.tests.call)(&row) {
+                    self.seen(call.span);
+                    self.operations.insert(call.operation);
+                    let known = self.run.operations.get(call.operation.0 as usize);
+                    let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
+                    match kind {
+                        Some(Kind::HipRuntime | Kind::HipCompiler) => self.hip.put(row)?,
+                        _ => self.hsa.put(row)?,
+                    }
+                }
+            }
+            Event::Marker(marker) => {
+                let row = row(marker, place);
+                if (self.tests.marker)(&row) {
+                    self.seen(marker.span);
+                    self.markers.put(row)?;
+                }
+            }
+            Event::Dispatch(dispatch) => {
+                let row = row(dispatch, place);
+                if (self.tests.dispatch)(&row) {
+                    self.seen(dispatch.span);
+                    self.dispatches.put(row)?;
+                }
+            }
+            Event::Copy(copy) => {
+                let row = row(copy, place);
+                if (self.tests.copy)(&row) {
+                    self.seen(copy.span);
+                    self.copies.put(row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn seen(&mut self, span: Span) {
+        let (first, last) = self.times.unwrap_or((span.begin, span.end));
+        self.times = Some((first.min(span.begin), last.max(span.end)));
+    }
+
+    fn finish(self) -> io::Result<Rows> {
+        Ok(Rows {
+            hip: self.hip.finish()?,
+            hsa: self.hsa.finish()?,
+            markers: self.markers.finish()?,
+            dispatches: self.dispatches.finish()?,
+            copies: self.copies.finish()?,
+            operations: self.operations,
+            times: self.times,
+        })
+    }
+}
+
+const fn row<T>(record: T, place: Place) -> Row<T>
+where
+    T: std::marker::Copy,
+{
     Row {
         record,
-        id,
-        ancestor,
-        region,
+        id: place.id,
+        ancestor: place.ancestor,
+        region: place.region,
     }
 }

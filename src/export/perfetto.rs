@@ -6,37 +6,44 @@
 
 mod proto;
 
+use super::csv::lds_block;
 use super::json::strings::{self, Tables};
 use super::nesting::Row;
+use super::sort::{Entry, Sorted, Sorter};
 use super::view::{View, direction_number};
 use crate::item::{AgentId, ApiCall, Copy, Dispatch, Marker, Span};
 use proto::{Event, Trace, Value};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
+/// Bytes of slices that are held while they are sorted.
+const HELD: usize = 64 << 20;
+
 /// A record with its category.
-#[derive(Clone, Copy)]
-enum Slice<'a> {
-    Call(&'static str, &'a Row<'a, ApiCall>),
-    Marker(&'a Row<'a, Marker>),
-    Dispatch(&'a Row<'a, Dispatch>),
-    Copy(&'a Row<'a, Copy>),
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Slice {
+    Hip(Row<ApiCall>),
+    Hsa(Row<ApiCall>),
+    Marker(Row<Marker>),
+    Dispatch(Row<Dispatch>),
+    Copy(Row<Copy>),
 }
 
-impl Slice<'_> {
-    fn span(&self) -> Span {
+impl Slice {
+    const fn span(&self) -> Span {
         match self {
-            Self::Call(_, row) => row.record.span,
+            Self::Hip(row) | Self::Hsa(row) => row.record.span,
             Self::Marker(row) => row.record.span,
             Self::Dispatch(row) => row.record.span,
             Self::Copy(row) => row.record.span,
         }
     }
 
-    fn id(&self) -> u64 {
+    const fn id(&self) -> u64 {
         match self {
-            Self::Call(_, row) => row.id,
+            Self::Hip(row) | Self::Hsa(row) => row.id,
             Self::Marker(row) => row.id,
             Self::Dispatch(row) => row.id,
             Self::Copy(row) => row.id,
@@ -44,11 +51,52 @@ impl Slice<'_> {
     }
 }
 
+/// A slice on its track.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Placed(Track, Slice);
+
+impl Entry for Placed {
+    type Key = (Track, u64, Reverse<u64>, u64);
+
+    fn key(&self) -> Self::Key {
+        let span = self.1.span();
+        (self.0, span.begin, Reverse(span.end), self.1.id())
+    }
+}
+
+/// A range that may overlap others, by its beginning.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Started(Row<Marker>);
+
+impl Entry for Started {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.0.record.span.begin
+    }
+}
+
+/// Bytes that begin or end to be on their way to an agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Change {
+    agent: usize,
+    time: u64,
+    bytes: i64,
+}
+
+impl Entry for Change {
+    type Key = (usize, u64, i64);
+
+    fn key(&self) -> Self::Key {
+        (self.agent, self.time, self.bytes)
+    }
+}
+
 /// Annotations that are numbers.
 type Numbers = [(&'static str, u64)];
 
 /// Where a slice lies.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, std::marker::Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 enum Track {
     Thread(u32),
     /// Ranges that are started and stopped may overlap: each takes the first track that is free.
@@ -63,23 +111,20 @@ pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut trace = Trace::new(out);
     let process = uuid(view.process.pid, "process");
     trace.process(process, view.process.pid, &view.process.exe)?;
-    let mut tracks = tracks(view);
+    let (tracks, slices) = tracks(view)?;
     let threads = threads(&tracks, view.process.pid);
-    let mut named = Vec::new();
-    for track in tracks.keys() {
+    let mut named = BTreeMap::new();
+    for track in tracks {
         let name = name(view, track, &threads);
         let own = uuid(view.process.pid, &name);
-        if *track == Track::Thread(view.process.pid) {
+        if track == Track::Thread(view.process.pid) {
             trace.thread(own, process, view.process.pid, &view.process.exe)?;
         } else {
             trace.track(own, process, &name)?;
         }
-        named.push(own);
+        named.insert(track, own);
     }
-    let tables = Tables::new(view);
-    for (slices, own) in tracks.values_mut().zip(named) {
-        emit(view, &tables, own, slices, &mut trace)?;
-    }
+    emit(view, &named, &slices, &mut trace)?;
     copied_bytes(view, process, &mut trace)
 }
 
@@ -92,61 +137,70 @@ fn uuid(pid: u32, name: &str) -> u64 {
     hash | 1
 }
 
-fn tracks<'a>(view: &'a View<'a>) -> BTreeMap<Track, Vec<Slice<'a>>> {
-    let mut tracks: BTreeMap<Track, Vec<Slice<'a>>> = BTreeMap::new();
-    let mut put = |track: Track, slice: Slice<'a>| tracks.entry(track).or_default().push(slice);
+/// The tracks, and the slices by track and beginning.
+fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Placed>)> {
+    let mut tracks = BTreeSet::new();
+    let mut slices = Sorter::new(view.place, HELD);
+    let mut put = |track: Track, slice: Slice| {
+        tracks.insert(track);
+        slices.put(Placed(track, slice))
+    };
+    let thread = |thread| Track::Thread(view.tid(Some(thread)));
     let rows = &view.rows;
-    for (category, calls) in [("hip_api", &rows.hip), ("hsa_api", &rows.hsa)] {
-        for row in calls {
-            put(
-                Track::Thread(view.tid(Some(row.record.thread))),
-                Slice::Call(category, row),
-            );
+    for row in rows.hip.iter() {
+        let row = row?;
+        put(thread(row.record.thread), Slice::Hip(row))?;
+    }
+    for row in rows.hsa.iter() {
+        let row = row?;
+        put(thread(row.record.thread), Slice::Hsa(row))?;
+    }
+    let mut started = Sorter::new(view.place, HELD);
+    for row in rows.markers.iter() {
+        let row = row?;
+        if row.record.range_id == 0 {
+            put(thread(row.record.thread), Slice::Marker(row))?;
+        } else {
+            started.put(Started(row))?;
         }
     }
     let mut free: Vec<u64> = Vec::new();
-    let mut started: Vec<&Row<'_, Marker>> = Vec::new();
-    for row in &rows.markers {
-        if row.record.range_id == 0 {
-            put(Track::Thread(view.tid(Some(row.record.thread))), Slice::Marker(row));
-        } else {
-            started.push(row);
-        }
-    }
-    started.sort_by_key(|row| row.record.span.begin);
-    for row in started {
+    for row in started.finish()?.iter() {
+        let row = row?.0;
         let span = row.record.span;
         let lane = free.iter().position(|end| *end <= span.begin).unwrap_or(free.len());
         free.resize(free.len().max(lane + 1), 0);
         free[lane] = span.end;
-        put(Track::Ranges(lane), Slice::Marker(row));
+        put(Track::Ranges(lane), Slice::Marker(row))?;
     }
     let by_stream = !view.choice.by_queue && view.run.streams.iter().any(|stream| stream.process == view.process.id);
-    for row in &rows.dispatches {
-        let d = row.record;
+    for row in rows.dispatches.iter() {
+        let row = row?;
+        let d = &row.record;
         let track = if by_stream {
             Track::Stream(view.stream(d.stream))
         } else {
             Track::Queue(view.logical(view.node(Some(d.agent))), view.queue(d))
         };
-        put(track, Slice::Dispatch(row));
+        put(track, Slice::Dispatch(row))?;
     }
-    for row in &rows.copies {
-        let c = row.record;
+    for row in rows.copies.iter() {
+        let row = row?;
+        let c = &row.record;
         let track = if by_stream {
             Track::Stream(view.stream(c.stream))
         } else {
             Track::Copies(view.logical(view.node(c.destination)), view.tid(c.thread))
         };
-        put(track, Slice::Copy(row));
+        put(track, Slice::Copy(row))?;
     }
-    tracks
+    Ok((tracks, slices.finish()?))
 }
 
 /// Numbers of the threads: the main one has 0, the others count from 1 by their ids.
-fn threads(tracks: &BTreeMap<Track, Vec<Slice<'_>>>, main: u32) -> HashMap<u32, usize> {
+fn threads(tracks: &BTreeSet<Track>, main: u32) -> HashMap<u32, usize> {
     let mut tids: Vec<u32> = tracks
-        .keys()
+        .iter()
         .filter_map(|track| match track {
             Track::Thread(tid) | Track::Copies(_, tid) if *tid != main => Some(*tid),
             _ => None,
@@ -158,15 +212,15 @@ fn threads(tracks: &BTreeMap<Track, Vec<Slice<'_>>>, main: u32) -> HashMap<u32, 
     others.chain([(main, 0)]).collect()
 }
 
-fn name(view: &View<'_>, track: &Track, threads: &HashMap<u32, usize>) -> String {
-    let number = |tid: &u32| threads.get(tid).copied().unwrap_or(0);
+fn name(view: &View<'_>, track: Track, threads: &HashMap<u32, usize>) -> String {
+    let number = |tid: u32| threads.get(&tid).copied().unwrap_or(0);
     match track {
         Track::Thread(tid) => format!("THREAD {} ({tid})", number(tid)),
         Track::Ranges(lane) => format!("RANGES {}", lane + 1),
         Track::Stream(stream) => format!("STREAM [\" {stream} \"] "),
         Track::Queue(agent, queue) => format!("COMPUTE Agent [{agent}] QUEUE [{queue}] GPU"),
         Track::Copies(agent, tid) => {
-            let kind = if view.nodes.get(*agent).is_some_and(crate::topology::Node::is_gpu) {
+            let kind = if view.nodes.get(agent).is_some_and(crate::topology::Node::is_gpu) {
                 "GPU"
             } else {
                 "CPU"
@@ -176,42 +230,49 @@ fn name(view: &View<'_>, track: &Track, threads: &HashMap<u32, usize>) -> String
     }
 }
 
-/// Writes the slices of a track, properly nested.
+/// Writes the slices, those of each track properly nested.
 fn emit(
     view: &View<'_>,
-    tables: &Tables<'_>,
-    track: u64,
-    slices: &mut [Slice<'_>],
+    named: &BTreeMap<Track, u64>,
+    slices: &Sorted<Placed>,
     trace: &mut Trace<'_>,
 ) -> io::Result<()> {
-    slices.sort_by_key(|slice| (slice.span().begin, Reverse(slice.span().end), slice.id()));
-    let mut spans: Vec<Span> = slices.iter().map(Slice::span).collect();
-    for span in &mut spans {
-        span.end = span.end.max(span.begin);
-    }
-    for at in 1..spans.len() {
-        let (before, span) = (spans[at - 1], spans[at]);
-        if span.begin < before.end && before.end < span.end {
-            let middle = span.begin.midpoint(before.end);
-            spans[at - 1].end = middle;
-            spans[at].begin = middle;
-        }
-    }
+    let tables = Tables::new(view);
+    let mut slices = slices.iter().peekable();
     let mut open: Vec<u64> = Vec::new();
-    for (slice, span) in slices.iter().zip(spans) {
+    let mut cut = None;
+    while let Some(placed) = slices.next() {
+        let Placed(track, slice) = placed?;
+        let own = named.get(&track).copied().unwrap_or_default();
+        let mut span = slice.span();
+        span.end = span.end.max(span.begin);
+        span.begin = cut.take().unwrap_or(span.begin);
+        let next = slices
+            .peek()
+            .and_then(|next| next.as_ref().ok())
+            .filter(|next| next.0 == track);
+        if let Some(next) = next.map(|next| next.1.span())
+            && next.begin < span.end
+            && span.end < next.end
+        {
+            let middle = next.begin.max(span.begin).midpoint(span.end);
+            span.end = middle;
+            cut = Some(middle);
+        }
+        let is_last = next.is_none();
         while let Some(end) = open.pop_if(|end| *end <= span.begin) {
-            trace.end(track, end)?;
+            trace.end(own, end)?;
         }
         let end = open.last().map_or(span.end, |outer| span.end.min(*outer));
-        begin(view, tables, track, span.begin, slice, trace)?;
+        begin(view, &tables, own, span.begin, &slice, trace)?;
         if end <= span.begin {
-            trace.end(track, span.begin)?;
+            trace.end(own, span.begin)?;
         } else {
             open.push(end);
         }
-    }
-    while let Some(end) = open.pop() {
-        trace.end(track, end)?;
+        while is_last && let Some(end) = open.pop() {
+            trace.end(own, end)?;
+        }
     }
     Ok(())
 }
@@ -221,7 +282,7 @@ fn begin(
     tables: &Tables<'_>,
     track: u64,
     time: u64,
-    slice: &Slice<'_>,
+    slice: &Slice,
     trace: &mut Trace<'_>,
 ) -> io::Result<()> {
     let (span, id) = (slice.span(), slice.id());
@@ -238,8 +299,8 @@ fn begin(
     let (first, second);
     let name;
     let category = match slice {
-        Slice::Call(category, row) => {
-            let (kind, operation) = tables.of_call(row.record);
+        Slice::Hip(row) | Slice::Hsa(row) => {
+            let (kind, operation) = tables.of_call(&row.record);
             api(
                 &mut add,
                 view.tid(Some(row.record.thread)),
@@ -247,14 +308,16 @@ fn begin(
                 row.id,
                 row.ancestor,
             );
-            if *category == "hip_api" {
+            name = view.function(&row.record);
+            if matches!(slice, Slice::Hip(_)) {
                 add(&[("stream_ID", 0)]);
+                "hip_api"
+            } else {
+                "hsa_api"
             }
-            name = view.function(row.record).into();
-            category
         }
         Slice::Marker(row) => {
-            let numbers = tables.of_marker(row.record);
+            let numbers = tables.of_marker(&row.record);
             api(
                 &mut add,
                 view.tid(Some(row.record.thread)),
@@ -262,11 +325,11 @@ fn begin(
                 row.id,
                 row.ancestor,
             );
-            name = view.message(row.record).into();
+            name = view.message(&row.record);
             "marker_api"
         }
         Slice::Dispatch(row) => {
-            let d = row.record;
+            let d = &row.record;
             let kernel = view.run.kernels.get(d.kernel.0 as usize);
             let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
             let product = |sizes: [u32; 3]| sizes.iter().map(|size| u64::from(*size)).product::<u64>();
@@ -277,7 +340,7 @@ fn begin(
                 ("tid", view.tid(d.thread).into()),
                 ("kernel_id", u64::from(d.kernel.0) + 1),
                 ("Scratch_Size", d.private_size.into()),
-                ("LDS_Block_Size", d.group_size.next_multiple_of(512).into()),
+                ("LDS_Block_Size", lds_block(d.group_size)),
                 ("VGPR_Count", registers.vgpr.into()),
                 ("Accum_VGPR_Count", registers.agpr.into()),
                 ("SGPR_Count", registers.sgpr.into()),
@@ -292,7 +355,7 @@ fn begin(
             "kernel_dispatch"
         }
         Slice::Copy(row) => {
-            let c = row.record;
+            let c = &row.record;
             add(&[
                 ("kind", strings::MEMORY_COPY as u64),
                 ("operation", direction_number(c) as u64),
@@ -304,13 +367,13 @@ fn begin(
             (first, second) = (agent(c.source), agent(c.destination));
             annotations.push(("src_agent", Value::Text(&first)));
             annotations.push(("dst_agent", Value::Text(&second)));
-            name = view.direction(c).into();
+            name = view.direction(c);
             "memory_copy"
         }
     };
     let event = Event {
         category,
-        name: &name,
+        name,
         flow: if id == 0 {
             0
         } else {
@@ -333,32 +396,38 @@ fn api(add: &mut dyn FnMut(&Numbers), tid: u32, (kind, operation): (usize, usize
 
 /// Bytes in flight to each agent, KiB.
 fn copied_bytes(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
-    let mut changes: BTreeMap<usize, Vec<(u64, i64)>> = BTreeMap::new();
-    for row in &view.rows.copies {
-        let (span, bytes) = (row.record.span, row.record.bytes as i64);
-        let agent = view.logical(view.node(row.record.destination));
-        changes
-            .entry(agent)
-            .or_default()
-            .extend([(span.begin, bytes), (span.end, -bytes)]);
+    let mut changes = Sorter::new(view.place, HELD);
+    for row in view.rows.copies.iter() {
+        let copy = row?.record;
+        let (span, bytes) = (copy.span, copy.bytes as i64);
+        let agent = view.logical(view.node(copy.destination));
+        for (time, bytes) in [(span.begin, bytes), (span.end, bytes.saturating_neg())] {
+            changes.put(Change { agent, time, bytes })?;
+        }
     }
-    for (agent, mut changes) in changes {
-        let kind = if view.nodes.get(agent).is_some_and(crate::topology::Node::is_gpu) {
-            "GPU"
-        } else {
-            "CPU"
-        };
-        let name = format!("COPY BYTES to Agent [{agent}] ({kind})");
-        let track = uuid(view.process.pid, &name);
-        trace.sizes(track, process, &name)?;
-        changes.sort_unstable();
-        let mut bytes = 0i64;
-        for (at, change) in changes.iter().enumerate() {
-            bytes = bytes.saturating_add(change.1);
-            // Of several changes at one time the last counts.
-            if changes.get(at + 1).is_none_or(|next| next.0 != change.0) {
-                trace.counter(track, change.0, bytes.max(0) as u64 / 1024)?;
-            }
+    let changes = changes.finish()?;
+    let mut changes = changes.iter().peekable();
+    let mut track = (usize::MAX, 0);
+    let mut bytes = 0i64;
+    while let Some(change) = changes.next() {
+        let change = change?;
+        if track.0 != change.agent {
+            let agent = change.agent;
+            let kind = if view.nodes.get(agent).is_some_and(crate::topology::Node::is_gpu) {
+                "GPU"
+            } else {
+                "CPU"
+            };
+            let name = format!("COPY BYTES to Agent [{agent}] ({kind})");
+            track = (agent, uuid(view.process.pid, &name));
+            bytes = 0;
+            trace.sizes(track.1, process, &name)?;
+        }
+        bytes = bytes.saturating_add(change.bytes);
+        // Of several changes at one time the last counts.
+        let next = changes.peek().and_then(|next| next.as_ref().ok());
+        if next.is_none_or(|next| (next.agent, next.time) != (change.agent, change.time)) {
+            trace.counter(track.1, change.time, bytes.max(0) as u64 / 1024)?;
         }
     }
     Ok(())

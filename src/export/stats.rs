@@ -2,10 +2,12 @@
 
 use super::Files;
 use super::csv::{header, quoted};
+use super::nesting::Row;
+use super::sort::Sorted;
 use super::view::View;
-use crate::item::Span;
+use crate::item::{ApiCall, Span};
 use anyhow::Result;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// Calls, sums and extremes of durations.
@@ -72,6 +74,9 @@ impl Total {
     }
 }
 
+/// Takes a name and a time.
+type Adding<'a> = dyn FnMut(&str, Span) + 'a;
+
 /// Totals by name.
 #[derive(Clone, Debug, Default)]
 pub struct Domain {
@@ -84,15 +89,20 @@ pub struct Domain {
 }
 
 impl Domain {
-    fn new(name: &'static str, file: &'static str, records: impl Iterator<Item = (String, Span)>) -> Self {
-        let mut totals: BTreeMap<String, Total> = BTreeMap::new();
-        for (name, span) in records {
-            totals.entry(name).or_default().add(span.duration());
-        }
+    fn new(
+        name: &'static str,
+        file: &'static str,
+        records: impl FnOnce(&mut Adding<'_>) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let mut totals: HashMap<String, Total> = HashMap::new();
+        records(&mut |name, span| match totals.get_mut(name) {
+            Some(total) => total.add(span.duration()),
+            None => totals.entry(name.to_owned()).or_default().add(span.duration()),
+        })?;
         let mut rows: Vec<(String, Total)> = totals.into_iter().collect();
         // Equal sums stay in order of their names.
-        rows.sort_by_key(|row| std::cmp::Reverse(row.1.sum));
-        Self { name, file, rows }
+        rows.sort_by(|a, b| b.1.sum.cmp(&a.1.sum).then_with(|| a.0.cmp(&b.0)));
+        Ok(Self { name, file, rows })
     }
 
     /// Over all names.
@@ -104,37 +114,53 @@ impl Domain {
 }
 
 /// The totals of all domains that have any, in rocprofv3's order.
-pub fn domains(view: &View<'_>) -> Vec<Domain> {
+pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
     let rows = &view.rows;
-    let calls = |calls: &[super::nesting::Row<'_, crate::item::ApiCall>]| {
-        let named = calls
-            .iter()
-            .map(|row| (view.function(row.record).to_owned(), row.record.span));
-        named.collect::<Vec<_>>().into_iter()
+    let calls = |calls: &Sorted<Row<ApiCall>>, add: &mut Adding<'_>| {
+        calls.iter().try_for_each(|row| {
+            let call = row?.record;
+            add(view.function(&call), call.span);
+            Ok(())
+        })
     };
-    let markers = rows.markers.iter();
-    let markers = markers.map(|row| (view.message(row.record).to_owned(), row.record.span));
-    let dispatches = rows.dispatches.iter();
-    let dispatches = dispatches.map(|row| (view.kernel_name(row).into_owned(), row.record.span));
-    let copies = rows.copies.iter();
-    let copies = copies.map(|row| (view.direction(row.record).to_owned(), row.record.span));
     let seed = view.is_seed();
     let file = |new, old| if seed { old } else { new };
     let mut all = vec![
-        Domain::new("HSA_API", file("hsa_api_stats", "hsa_stats"), calls(&rows.hsa)),
-        Domain::new("HIP_API", file("hip_api_stats", "hip_stats"), calls(&rows.hip)),
-        Domain::new("MARKER_API", file("marker_api_stats", "marker_stats"), markers),
-        Domain::new("KERNEL_DISPATCH", "kernel_stats", dispatches),
-        Domain::new("MEMORY_COPY", "memory_copy_stats", copies),
+        Domain::new("HSA_API", file("hsa_api_stats", "hsa_stats"), |add| {
+            calls(&rows.hsa, add)
+        })?,
+        Domain::new("HIP_API", file("hip_api_stats", "hip_stats"), |add| {
+            calls(&rows.hip, add)
+        })?,
+        Domain::new("MARKER_API", file("marker_api_stats", "marker_stats"), |add| {
+            rows.markers.iter().try_for_each(|row| {
+                let marker = row?.record;
+                add(view.message(&marker), marker.span);
+                Ok(())
+            })
+        })?,
+        Domain::new("KERNEL_DISPATCH", "kernel_stats", |add| {
+            rows.dispatches.iter().try_for_each(|row| {
+                let row = row?;
+                add(view.kernel_name(&row), row.record.span);
+                Ok(())
+            })
+        })?,
+        Domain::new("MEMORY_COPY", "memory_copy_stats", |add| {
+            rows.copies.iter().try_for_each(|row| {
+                let copy = row?.record;
+                add(view.direction(&copy), copy.span);
+                Ok(())
+            })
+        })?,
     ];
     all.retain(|domain| !domain.rows.is_empty());
-    all
+    Ok(all)
 }
 
 /// Writes the tables of a process. The seed's release had none for markers and none over the domains.
-pub(super) fn export(view: &View<'_>, files: &mut Files<'_>) -> Result<()> {
-    let domains = domains(view);
-    for domain in &domains {
+pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>) -> Result<()> {
+    for domain in domains {
         if view.is_seed() && domain.name == "MARKER_API" {
             continue;
         }

@@ -7,13 +7,13 @@ use crate::item::{ApiCall, Copy, Dispatch, Marker, Span, ThreadId};
 use roctop_ring::record::{Domain, direction, engine};
 
 /// A call.
-pub(super) struct CallSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<'a, ApiCall>);
+pub(super) struct CallSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<ApiCall>);
 /// A mark or range.
-pub(super) struct MarkerSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<'a, Marker>);
+pub(super) struct MarkerSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Marker>);
 /// A dispatch.
-pub(super) struct DispatchSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<'a, Dispatch>);
+pub(super) struct DispatchSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Dispatch>);
 /// A copy.
-pub(super) struct CopySubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<'a, Copy>);
+pub(super) struct CopySubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Copy>);
 
 /// Fields that every record has.
 fn common<'a>(view: &View<'a>, span: Span, thread: Option<ThreadId>, field: Field) -> Value<'a> {
@@ -32,11 +32,11 @@ fn common<'a>(view: &View<'a>, span: Span, thread: Option<ThreadId>, field: Fiel
 
 impl Subject for CallSubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        test(self.0.function(self.1.record))
+        test(self.0.function(&self.1.record))
     }
 
     fn value(&self, field: Field) -> Value<'_> {
-        let call = self.1.record;
+        let call = &self.1.record;
         match field {
             Field::Domain => {
                 let known = self.0.run.operations.get(call.operation.0 as usize);
@@ -51,7 +51,7 @@ impl Subject for CallSubject<'_> {
 
 impl Subject for MarkerSubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        test(self.0.message(self.1.record))
+        test(self.0.message(&self.1.record))
     }
 
     fn value(&self, field: Field) -> Value<'_> {
@@ -69,7 +69,7 @@ impl Subject for DispatchSubject<'_> {
     }
 
     fn value(&self, field: Field) -> Value<'_> {
-        let (view, d) = (self.0, self.1.record);
+        let (view, d) = (self.0, &self.1.record);
         let kernel = view.run.kernels.get(d.kernel.0 as usize);
         let registers = kernel.and_then(|kernel| kernel.registers);
         let items = |sizes: [u32; 3]| sizes.iter().map(|size| u64::from(*size)).product();
@@ -92,11 +92,11 @@ impl Subject for DispatchSubject<'_> {
 
 impl Subject for CopySubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        test(self.0.direction(self.1.record))
+        test(self.0.direction(&self.1.record))
     }
 
     fn value(&self, field: Field) -> Value<'_> {
-        let (view, c) = (self.0, self.1.record);
+        let (view, c) = (self.0, &self.1.record);
         match field {
             Field::Dir => Value::Text(direction::name(c.direction)),
             Field::Engine => match c.engine {

@@ -2,30 +2,36 @@
 //! same records.
 
 use super::choice::{AgentIndex, Choice, KernelNames, Kind, Layout};
+use super::collect::{Collected, Event};
 use super::facts::{Facts, ProcessFacts};
 use super::nesting::{self, Row, Rows};
 use super::run::Run;
 use super::subject::{CallSubject, CopySubject, DispatchSubject, MarkerSubject};
-use crate::item::{AgentId, ApiCall, Copy, Dispatch, Kernel, Marker, Process, ProcessId, Span, StreamId, ThreadId};
+use crate::item::{AgentId, ApiCall, Copy, Dispatch, Kernel, Marker, OperationId, Process, Span, StreamId, ThreadId};
 use crate::kernel_name;
 use crate::topology::Node;
+use anyhow::Result;
 use roctop_ring::record::{Domain, direction};
 use std::borrow::Cow;
+use std::io;
+use std::path::Path;
 
 /// Where records come from.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     /// The whole run.
-    pub run: &'a Run,
+    pub collected: &'a Collected,
     /// The driver's topology.
     pub nodes: &'a [Node],
     /// Facts that only files tell.
     pub facts: &'a Facts,
+    /// Directory for what does not fit in memory.
+    pub place: &'a Path,
 }
 
 /// One process of a run, as chosen.
 pub struct View<'a> {
-    /// The whole run.
+    /// What names things in the whole run.
     pub run: &'a Run,
     /// The driver's topology.
     pub nodes: &'a [Node],
@@ -35,50 +41,64 @@ pub struct View<'a> {
     pub facts: &'a ProcessFacts,
     /// The process.
     pub process: &'a Process,
+    /// Directory for what does not fit in memory.
+    pub(crate) place: &'a Path,
+    /// Names of kernels by their ids.
+    names: Vec<Cow<'a, str>>,
     /// Its rows.
-    pub rows: Rows<'a>,
+    pub rows: Rows,
 }
 
 impl<'a> View<'a> {
-    /// The view of a process.
-    pub fn new(source: &Source<'a>, choice: &'a Choice, process: &'a Process) -> Self {
-        let Source { run, nodes, facts } = *source;
+    /// The view of a process; `events` are its records.
+    fn new(
+        source: &Source<'a>,
+        choice: &'a Choice,
+        process: &'a Process,
+        events: &mut dyn Iterator<Item = io::Result<Event>>,
+    ) -> io::Result<Self> {
+        let Source {
+            collected,
+            nodes,
+            facts,
+            place,
+        } = *source;
         let mut view = Self {
-            run,
+            run: &collected.run,
             nodes,
             choice,
             facts: facts.of(process.id),
             process,
-            rows: nesting::rows(run, process.id, choice.kinds, choice.layout == Layout::New),
+            place,
+            names: Vec::new(),
+            rows: Rows::default(),
         };
-        let mut rows = std::mem::take(&mut view.rows);
+        view.names = view.run.kernels.iter().map(|kernel| view.symbol_name(kernel)).collect();
         let range = choice.range.map(|(from, to)| {
-            let first = run.first_time();
+            let first = collected.first;
             (first.saturating_add(from), first.saturating_add(to))
         });
         let within = |span: Span| range.is_none_or(|(from, to)| span.end >= from && span.begin <= to);
         let filter = &choice.filter;
-        let subject = |row: &Row<'_, ApiCall>| filter.accepts(&CallSubject(&view, row));
-        rows.hip.retain(|row| within(row.record.span) && subject(row));
-        rows.hsa.retain(|row| within(row.record.span) && subject(row));
-        rows.markers
-            .retain(|row| within(row.record.span) && filter.accepts(&MarkerSubject(&view, row)));
-        rows.dispatches
-            .retain(|row| within(row.record.span) && filter.accepts(&DispatchSubject(&view, row)));
-        rows.copies
-            .retain(|row| within(row.record.span) && filter.accepts(&CopySubject(&view, row)));
+        let tests = nesting::Tests {
+            call: &|row| within(row.record.span) && filter.accepts(&CallSubject(&view, row)),
+            marker: &|row| within(row.record.span) && filter.accepts(&MarkerSubject(&view, row)),
+            dispatch: &|row| within(row.record.span) && filter.accepts(&DispatchSubject(&view, row)),
+            copy: &|row| within(row.record.span) && filter.accepts(&CopySubject(&view, row)),
+        };
+        let wanted = nesting::Wanted {
+            process: process.id,
+            kinds: choice.kinds,
+            orphans: choice.layout == Layout::New,
+        };
+        let rows = nesting::rows(collected, events, wanted, &tests, place)?;
         view.rows = rows;
-        view
+        Ok(view)
     }
 
     /// True when there is nothing to write.
-    pub fn is_empty(&self) -> bool {
-        let rows = &self.rows;
-        rows.hip.is_empty()
-            && rows.hsa.is_empty()
-            && rows.markers.is_empty()
-            && rows.dispatches.is_empty()
-            && rows.copies.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.rows.times.is_none()
     }
 
     /// True for the seed's layout.
@@ -147,16 +167,7 @@ impl<'a> View<'a> {
 
     /// When the first of the process's rows began and the last one ended.
     pub fn times(&self) -> (u64, u64) {
-        let rows = &self.rows;
-        let calls = rows.hip.iter().chain(&rows.hsa).map(|row| row.record.span);
-        let markers = rows.markers.iter().map(|row| row.record.span);
-        let dispatches = rows.dispatches.iter().map(|row| row.record.span);
-        let copies = rows.copies.iter().map(|row| row.record.span);
-        let spans = calls.chain(markers).chain(dispatches).chain(copies);
-        let (first, last) = spans.fold((u64::MAX, 0), |(first, last), span| {
-            (span.begin.min(first), span.end.max(last))
-        });
-        (first.min(last), last)
+        self.rows.times.unwrap_or_default()
     }
 
     /// A queue's handle, or its number when there is none.
@@ -172,14 +183,13 @@ impl<'a> View<'a> {
     }
 
     /// The kernel of a dispatch by the chosen kind of name.
-    pub fn kernel_name(&self, row: &Row<'_, Dispatch>) -> Cow<'a, str> {
+    pub fn kernel_name(&self, row: &Row<Dispatch>) -> &str {
         if let Some(region) = row.region.filter(|_| self.choice.rename)
             && let Some(text) = self.run.texts.get(region.text.0 as usize)
         {
-            return Cow::Borrowed(text);
+            return text;
         }
-        let kernel = self.run.kernels.get(row.record.kernel.0 as usize);
-        kernel.map_or(Cow::Borrowed(""), |kernel| self.symbol_name(kernel))
+        self.names.get(row.record.kernel.0 as usize).map_or("", |name| name)
     }
 
     /// A kernel by the chosen kind of name.
@@ -199,7 +209,12 @@ impl<'a> View<'a> {
 
     /// Kind of a call.
     pub fn kind(&self, call: &ApiCall) -> Kind {
-        let known = self.run.operations.get(call.operation.0 as usize);
+        self.kind_of(call.operation)
+    }
+
+    /// Kind of an operation.
+    pub fn kind_of(&self, operation: OperationId) -> Kind {
+        let known = self.run.operations.get(operation.0 as usize);
         let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
         kind.unwrap_or(Kind::HipRuntime)
     }
@@ -259,13 +274,26 @@ pub fn with_kd(mangled: &str) -> String {
     format!("{mangled}.kd")
 }
 
-/// The views of all processes that have anything to write.
-pub fn views<'a>(source: &Source<'a>, choice: &'a Choice) -> Vec<View<'a>> {
-    let known = source.run.processes.iter().enumerate();
-    // An id that was never named is a hole in the table.
-    let known = known.filter(|(index, process)| process.id == ProcessId(*index as u32));
-    known
-        .map(|(_, process)| View::new(source, choice, process))
-        .filter(|view| !view.is_empty())
-        .collect()
+/// Shows `act` the views of all processes that have anything to write, one after the other.
+pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
+    let mut events = source.collected.events.iter().peekable();
+    loop {
+        let process = match events.peek() {
+            None => return Ok(()),
+            Some(Ok(event)) => event.process(),
+            Some(Err(_)) => return events.next().transpose().map(|_| ()).map_err(Into::into),
+        };
+        let is_own = |event: &io::Result<Event>| event.as_ref().map_or(true, |event| event.process() == process);
+        let mut own = std::iter::from_fn(|| events.next_if(is_own));
+        let known = source.collected.run.processes.get(process.0 as usize);
+        // An id that was never named is a hole in the table.
+        let Some(known) = known.filter(|known| known.id == process && known.pid != 0) else {
+            own.try_for_each(|event| event.map(|_| ()))?;
+            continue;
+        };
+        let view = View::new(source, choice, known, &mut own)?;
+        if !view.is_empty() {
+            act(&view)?;
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The records of `results.json`.
 
 use super::agent::handle;
-use super::list;
+use super::rows_of;
 use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_COPY, Tables};
 use crate::export::nesting::Row;
 use crate::export::view::{View, direction_number};
@@ -12,9 +12,9 @@ use std::io::{self, Write};
 pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = &view.rows;
     write!(out, "{{\"kernel_dispatch\":")?;
-    list(out, &rows.dispatches, |out, row| dispatch(view, row, out))?;
+    rows_of(out, &rows.dispatches, |out, row| dispatch(view, row, out))?;
     write!(out, ",\n\"hip_api\":")?;
-    list(out, &rows.hip, |out, row| {
+    rows_of(out, &rows.hip, |out, row| {
         call(view, tables, row, 176, out)?;
         let result = row
             .record
@@ -26,13 +26,13 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
         )
     })?;
     write!(out, ",\n\"hsa_api\":")?;
-    list(out, &rows.hsa, |out, row| {
+    rows_of(out, &rows.hsa, |out, row| {
         call(view, tables, row, 64, out)?;
         write!(out, "}}")
     })?;
     write!(out, ",\n\"marker_api\":")?;
-    list(out, &rows.markers, |out, row| {
-        let (marker, (kind, operation)) = (row.record, tables.of_marker(row.record));
+    rows_of(out, &rows.markers, |out, row| {
+        let (marker, (kind, operation)) = (&row.record, tables.of_marker(&row.record));
         let (begin, end) = (marker.span.begin, marker.span.end);
         let (id, ancestor, tid) = (row.id, row.ancestor, view.tid(Some(marker.thread)));
         write!(
@@ -42,8 +42,8 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
         )
     })?;
     write!(out, ",\n\"rccl_api\":[],\n\"memory_copy\":")?;
-    list(out, &rows.copies, |out, row| {
-        let copy = row.record;
+    rows_of(out, &rows.copies, |out, row| {
+        let copy = &row.record;
         let (begin, end, bytes) = (copy.span.begin, copy.span.end, copy.bytes);
         let (tid, id, stream) = (view.tid(copy.thread), row.id, view.stream(copy.stream));
         let (to, from) = (handle(view.node(copy.destination)), handle(view.node(copy.source)));
@@ -64,19 +64,13 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
 }
 
 /// Id of the range around the launch, when kernels are called by it.
-fn external<T>(view: &View<'_>, row: &Row<'_, T>) -> u64 {
+fn external<T>(view: &View<'_>, row: &Row<T>) -> u64 {
     let region = row.region.filter(|_| view.choice.rename);
     region.map_or(0, |region| region.id)
 }
 
-fn call(
-    view: &View<'_>,
-    tables: &Tables<'_>,
-    row: &Row<'_, ApiCall>,
-    size: u32,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let (call, (kind, operation)) = (row.record, tables.of_call(row.record));
+fn call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, size: u32, out: &mut dyn Write) -> io::Result<()> {
+    let (call, (kind, operation)) = (&row.record, tables.of_call(&row.record));
     let (begin, end) = (call.span.begin, call.span.end);
     let (id, ancestor, tid) = (row.id, row.ancestor, view.tid(Some(call.thread)));
     write!(
@@ -86,8 +80,8 @@ fn call(
     )
 }
 
-fn dispatch(view: &View<'_>, row: &Row<'_, Dispatch>, out: &mut dyn Write) -> io::Result<()> {
-    let d = row.record;
+fn dispatch(view: &View<'_>, row: &Row<Dispatch>, out: &mut dyn Write) -> io::Result<()> {
+    let d = &row.record;
     let (tid, id, external) = (view.tid(d.thread), row.id, external(view, row));
     let (begin, end) = (d.span.begin, d.span.end);
     write!(

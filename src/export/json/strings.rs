@@ -1,7 +1,8 @@
 //! The tables of `results.json` that numbers of kinds and operations point into, and the texts of markers.
 
-use super::{list, text};
+use super::{list, rows_of, text};
 use crate::export::choice::Kind;
+use crate::export::nesting::Row;
 use crate::export::view::{DIRECTIONS, View};
 use crate::item::{ApiCall, Marker, OperationId};
 use std::collections::HashMap;
@@ -105,13 +106,11 @@ impl<'a> Tables<'a> {
             numbers: HashMap::new(),
             names: HashMap::new(),
         };
-        for row in view.rows.hip.iter().chain(&view.rows.hsa) {
-            let call = row.record;
-            if !tables.numbers.contains_key(&call.operation) {
-                let names = tables.names.entry(view.kind(call)).or_default();
-                tables.numbers.insert(call.operation, names.len());
-                names.push(view.function(call));
-            }
+        for operation in &view.rows.operations {
+            let known = view.run.operations.get(operation.0 as usize);
+            let names = tables.names.entry(view.kind_of(*operation)).or_default();
+            tables.numbers.insert(*operation, names.len());
+            names.push(known.map_or("", |known| &known.name));
         }
         tables
     }
@@ -196,25 +195,16 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     write!(out, ",\n\"buffer_records\":")?;
     kinds(&BUFFER, tables, out)?;
     write!(out, ",\n\"marker_api\":")?;
-    list(out, &view.rows.markers, |out, row| {
-        write!(
-            out,
-            "{{\"key\":{},\"value\":{}}}",
-            row.id,
-            text(view.message(row.record))
-        )
-    })?;
+    let entry = |out: &mut dyn Write, row: &Row<Marker>| {
+        let message = text(view.message(&row.record));
+        write!(out, "{{\"key\":{},\"value\":{message}}}", row.id)
+    };
+    rows_of(out, &view.rows.markers, entry)?;
     write!(out, ",\n\"correlation_id\":{{\"external\":")?;
-    let markers = view.rows.markers.iter();
-    let pushed = markers.filter(|row| view.choice.rename && row.record.range_id == 0);
-    list(out, pushed, |out, row| {
-        write!(
-            out,
-            "{{\"key\":{},\"value\":{}}}",
-            row.id,
-            text(view.message(row.record))
-        )
-    })?;
+    let is_pushed = |row: &Row<Marker>| view.choice.rename && row.record.range_id == 0;
+    let pushed = view.rows.markers.iter();
+    let pushed = pushed.filter(|row| row.as_ref().map_or(true, is_pushed));
+    list(out, pushed, |out, row| entry(out, &row?))?;
     write!(
         out,
         "}},\n\"counters\":{{\"dimension_ids\":[]}},\"pc_sample_instructions\":[],\"pc_sample_comments\":[],\

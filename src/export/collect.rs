@@ -1,0 +1,123 @@
+//! Takes a recording's items apart: what names things is kept in memory, records are sorted by process and beginning.
+
+use super::run::Run;
+use super::sort::{Entry, Sorted, Sorter};
+use crate::item::{ApiCall, Copy, Dispatch, Item, Marker, Nanos, ProcessId};
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::io;
+use std::path::Path;
+
+/// Bytes of records that are held while they are taken in.
+const HELD: usize = 128 << 20;
+
+/// A record.
+#[derive(Clone, std::marker::Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Event {
+    Call(ApiCall),
+    Marker(Marker),
+    Dispatch(Dispatch),
+    Copy(Copy),
+}
+
+impl Event {
+    pub(crate) const fn process(&self) -> ProcessId {
+        match self {
+            Self::Call(call) => call.process,
+            Self::Marker(marker) => marker.process,
+            Self::Dispatch(dispatch) => dispatch.process,
+            Self::Copy(copy) => copy.process,
+        }
+    }
+
+    /// When it began; for work, when it was submitted, if that is known.
+    const fn start(&self) -> Nanos {
+        match self {
+            Self::Call(call) => call.span.begin,
+            Self::Marker(marker) => marker.span.begin,
+            Self::Dispatch(Dispatch { submit: 0, span, .. }) | Self::Copy(Copy { submit: 0, span, .. }) => span.begin,
+            Self::Dispatch(Dispatch { submit, .. }) | Self::Copy(Copy { submit, .. }) => *submit,
+        }
+    }
+}
+
+impl Entry for Event {
+    /// What encloses others comes before them, calls before the work that they cause.
+    type Key = (ProcessId, Nanos, u8, Reverse<Nanos>, u64);
+
+    fn key(&self) -> Self::Key {
+        let (class, end, order) = match self {
+            Self::Call(call) => (0, call.span.end, call.correlation),
+            Self::Marker(marker) => (0, marker.span.end, marker.correlation),
+            Self::Dispatch(dispatch) => (1, Nanos::MAX, dispatch.dispatch_id),
+            Self::Copy(copy) => (1, Nanos::MAX, copy.correlation),
+        };
+        (self.process(), self.start(), class, Reverse(end), order)
+    }
+}
+
+/// Everything of one or several recordings.
+pub struct Collected {
+    /// What names things; it holds no records.
+    pub run: Run,
+    /// Records, by process and beginning.
+    pub(crate) events: Sorted<Event>,
+    /// When the first record began.
+    pub first: Nanos,
+}
+
+/// Takes items in.
+pub struct Collector {
+    run: Run,
+    events: Sorter<Event>,
+    first: Nanos,
+    failed: Option<io::Error>,
+}
+
+impl Collector {
+    /// A collector that sorts in the directory `place` what does not fit in memory.
+    pub fn new(place: &Path) -> Self {
+        Self {
+            run: Run::default(),
+            events: Sorter::new(place, HELD),
+            first: Nanos::MAX,
+            failed: None,
+        }
+    }
+
+    /// Takes items.
+    pub fn take(&mut self, items: Vec<Item>) {
+        for item in items {
+            let (event, begin) = match item {
+                Item::Api(call) => (Event::Call(call), call.span.begin),
+                Item::Mark(marker) | Item::Range(marker) => (Event::Marker(marker), marker.span.begin),
+                Item::Dispatch(dispatch) => (Event::Dispatch(dispatch), dispatch.span.begin),
+                Item::Copy(copy) => (Event::Copy(copy), copy.span.begin),
+                other => {
+                    self.run.add(other);
+                    continue;
+                }
+            };
+            if begin > 0 {
+                self.first = self.first.min(begin);
+            }
+            if self.failed.is_none() {
+                self.failed = self.events.put(event).err();
+            }
+        }
+    }
+
+    /// Everything that was taken.
+    ///
+    /// Errors: what did not fit in memory could not be written.
+    pub fn finish(self) -> io::Result<Collected> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        Ok(Collected {
+            run: self.run,
+            events: self.events.finish()?,
+            first: if self.first == Nanos::MAX { 0 } else { self.first },
+        })
+    }
+}

@@ -1,0 +1,315 @@
+//! Sorting more than fits in memory: sorted runs in a nameless file, merged while they are read.
+//!
+//! What is held at once: the entries of one run while they are put in, one block of each run while they are taken out. A
+//! hundred million records make some hundred runs.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a block before compression.
+const BLOCK: usize = 64 << 10;
+
+/// Something with a place in an order.
+pub(crate) trait Entry: Serialize + DeserializeOwned + Clone {
+    /// What decides its place; equal ones keep no order among them.
+    type Key: Ord;
+
+    /// Its key.
+    fn key(&self) -> Self::Key;
+}
+
+/// Takes entries in any order.
+pub(crate) struct Sorter<T> {
+    held: Vec<T>,
+    most: usize,
+    place: PathBuf,
+    spill: Option<Spill>,
+    count: u64,
+}
+
+impl<T: Entry> Sorter<T> {
+    /// A sorter that holds entries of so many bytes at most; more go to a nameless file in the directory `place`.
+    pub(crate) fn new(place: &Path, bytes: usize) -> Self {
+        Self {
+            held: Vec::new(),
+            most: (bytes / size_of::<T>().max(1)).max(16),
+            place: place.to_owned(),
+            spill: None,
+            count: 0,
+        }
+    }
+
+    /// Puts an entry in.
+    pub(crate) fn put(&mut self, entry: T) -> io::Result<()> {
+        self.count += 1;
+        self.held.push(entry);
+        if self.held.len() >= self.most {
+            self.write_run()?;
+        }
+        Ok(())
+    }
+
+    fn write_run(&mut self) -> io::Result<()> {
+        self.held.sort_unstable_by_key(T::key);
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            none => none.insert(Spill::create(&self.place)?),
+        };
+        spill.write(&self.held).map_err(|error| {
+            let place = self.place.display();
+            io::Error::new(error.kind(), format!("sorting needs room in {place}: {error}"))
+        })?;
+        self.held.clear();
+        Ok(())
+    }
+
+    /// Everything that was put in, in order.
+    pub(crate) fn finish(mut self) -> io::Result<Sorted<T>> {
+        if self.spill.is_some() && !self.held.is_empty() {
+            self.write_run()?;
+            self.held = Vec::new();
+        }
+        self.held.sort_unstable_by_key(T::key);
+        Ok(Sorted {
+            held: self.held,
+            spill: self.spill,
+            count: self.count,
+        })
+    }
+}
+
+/// Entries in order; can be gone through as often as wanted.
+pub(crate) struct Sorted<T> {
+    held: Vec<T>,
+    spill: Option<Spill>,
+    count: u64,
+}
+
+impl<T> Default for Sorted<T> {
+    fn default() -> Self {
+        Self {
+            held: Vec::new(),
+            spill: None,
+            count: 0,
+        }
+    }
+}
+
+impl<T> Sorted<T> {
+    /// True when there are none.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) const fn len(&self) -> u64 {
+        self.count
+    }
+}
+
+impl<T: Entry> Sorted<T> {
+    /// Goes through them. After an error it ends.
+    pub(crate) fn iter(&self) -> Iter<'_, T> {
+        let mut iter = Iter {
+            held: self.held.iter(),
+            runs: Vec::new(),
+            heap: BinaryHeap::new(),
+            failed: None,
+        };
+        let Some(spill) = &self.spill else { return iter };
+        for (number, range) in spill.runs.iter().enumerate() {
+            let mut run = Run {
+                file: &spill.file,
+                at: range.start,
+                end: range.end,
+                block: Vec::new(),
+                used: 0,
+                next: None,
+            };
+            match run.advance() {
+                Ok(()) => iter
+                    .heap
+                    .extend(run.next.as_ref().map(|next: &T| Reverse((next.key(), number)))),
+                Err(error) => iter.failed = Some(error),
+            }
+            iter.runs.push(run);
+        }
+        iter
+    }
+}
+
+/// Entries in order, one after the other.
+pub(crate) struct Iter<'a, T: Entry> {
+    held: std::slice::Iter<'a, T>,
+    runs: Vec<Run<'a, T>>,
+    heap: BinaryHeap<Reverse<(T::Key, usize)>>,
+    failed: Option<io::Error>,
+}
+
+impl<T: Entry> Iterator for Iter<'_, T> {
+    type Item = io::Result<T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(error) = self.failed.take() {
+            self.heap.clear();
+            return Some(Err(error));
+        }
+        if self.runs.is_empty() {
+            return self.held.next().cloned().map(Ok);
+        }
+        let mut top = self.heap.peek_mut()?;
+        let number = top.0.1;
+        let run = &mut self.runs[number];
+        let entry = run.next.take()?;
+        match run.advance() {
+            Ok(()) => match &run.next {
+                Some(next) => *top = Reverse((next.key(), number)),
+                None => drop(std::collections::binary_heap::PeekMut::pop(top)),
+            },
+            Err(error) => {
+                drop(top);
+                self.failed = Some(error);
+            }
+        }
+        Some(Ok(entry))
+    }
+}
+
+/// A nameless file of sorted runs.
+struct Spill {
+    file: File,
+    end: u64,
+    runs: Vec<Range<u64>>,
+}
+
+impl Spill {
+    fn create(place: &Path) -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = place.join(format!(".roctop-sort-{}-{number}.tmp", std::process::id()));
+        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        // Nameless from now on: nothing is left however this process ends.
+        std::fs::remove_file(&path)?;
+        Ok(Self {
+            file,
+            end: 0,
+            runs: Vec::new(),
+        })
+    }
+
+    fn write<T: Entry>(&mut self, entries: &[T]) -> io::Result<()> {
+        let start = self.end;
+        let mut block = Vec::with_capacity(BLOCK + 4096);
+        for entry in entries {
+            block = postcard::to_extend(entry, block).map_err(io::Error::other)?;
+            if block.len() >= BLOCK {
+                self.flush(&block)?;
+                block.clear();
+            }
+        }
+        if !block.is_empty() {
+            self.flush(&block)?;
+        }
+        self.runs.push(start..self.end);
+        Ok(())
+    }
+
+    fn flush(&mut self, block: &[u8]) -> io::Result<()> {
+        let packed = lz4_flex::block::compress(block);
+        let mut head = Vec::with_capacity(8 + packed.len());
+        head.extend_from_slice(&(block.len() as u32).to_le_bytes());
+        head.extend_from_slice(&(packed.len() as u32).to_le_bytes());
+        head.extend_from_slice(&packed);
+        (&self.file).write_all(&head)?;
+        self.end += head.len() as u64;
+        Ok(())
+    }
+}
+
+/// One run being read.
+struct Run<'a, T> {
+    file: &'a File,
+    at: u64,
+    end: u64,
+    block: Vec<u8>,
+    used: usize,
+    next: Option<T>,
+}
+
+impl<T: Entry> Run<'_, T> {
+    fn advance(&mut self) -> io::Result<()> {
+        if self.used == self.block.len() {
+            if self.at >= self.end {
+                self.next = None;
+                return Ok(());
+            }
+            let mut head = [0u8; 8];
+            self.file.read_exact_at(&mut head, self.at)?;
+            let size = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
+            let mut packed = vec![0u8; size(4)];
+            self.file.read_exact_at(&mut packed, self.at + 8)?;
+            self.block = lz4_flex::block::decompress(&packed, size(0)).map_err(io::Error::other)?;
+            self.used = 0;
+            self.at += 8 + packed.len() as u64;
+        }
+        let (entry, rest) = postcard::take_from_bytes(&self.block[self.used..]).map_err(io::Error::other)?;
+        self.used = self.block.len() - rest.len();
+        self.next = Some(entry);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    struct Pair(u64, String);
+
+    impl Entry for Pair {
+        type Key = u64;
+        fn key(&self) -> u64 {
+            self.0
+        }
+    }
+
+    fn mixed(count: u64) -> impl Iterator<Item = Pair> {
+        (0..count)
+            .map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .map(|key| Pair(key, key.to_string()))
+    }
+
+    #[test]
+    fn what_does_not_fit_comes_back_in_order_as_often_as_wanted() {
+        let place = std::env::temp_dir();
+        for (count, bytes) in [(0, 1 << 20), (10, 1 << 20), (16, 1), (50_000, 64 << 10)] {
+            let mut sorter = Sorter::new(&place, bytes);
+            mixed(count).for_each(|pair| sorter.put(pair).unwrap());
+            let sorted = sorter.finish().unwrap();
+            let mut expected: Vec<Pair> = mixed(count).collect();
+            expected.sort_by_key(Pair::key);
+            assert_eq!((sorted.len(), sorted.is_empty()), (count, count == 0));
+            for _ in 0..2 {
+                let found: Vec<Pair> = sorted.iter().map(Result::unwrap).collect();
+                assert!(found == expected, "{count} entries");
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_to_is_told() {
+        let mut sorter = Sorter::new(Path::new("/proc/nowhere"), 16);
+        let failed = mixed(100).try_for_each(|pair| sorter.put(pair));
+        assert!(failed.is_err());
+    }
+}
