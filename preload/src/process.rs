@@ -7,10 +7,11 @@ use crate::state::{self, word};
 use crate::strings::Table;
 use crate::thread::{self, Slab};
 use crate::{clock, control, identity};
+use roctop_ring::flight::{FLIGHT, FlightFile};
 use roctop_ring::layout::{Header, Spec, counter};
 use roctop_ring::map::RingFile;
 use roctop_ring::record::{Domain, Status, status};
-use roctop_ring::session::ring_name;
+use roctop_ring::session::{RING, ring_name};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::CString;
 use std::io;
@@ -56,6 +57,8 @@ pub struct Process {
     budget: AtomicU64,
     ring_slots: AtomicU64,
     strings: Table,
+    /// Files for dispatches in flight made.
+    flights: AtomicU64,
     /// Dispatches submitted.
     pub(crate) dispatches: AtomicU64,
     /// Start/stop ranges begun.
@@ -135,6 +138,7 @@ impl Process {
             budget: AtomicU64::new(budget),
             ring_slots: AtomicU64::new(config.ring_slots),
             strings: Table::new(),
+            flights: AtomicU64::new(0),
             dispatches: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
             streams: crate::backend::stream::Streams::new(),
@@ -227,6 +231,22 @@ impl Process {
         });
         self.growing.store(0, Ordering::Release);
         grown
+    }
+
+    /// A file for dispatches in flight with so many slots, as far as the budget goes. Slow path.
+    pub(crate) fn flight(&self, slots: usize) -> Option<FlightFile> {
+        let size = FlightFile::bytes(slots);
+        let take = |left: u64| left.checked_sub(size);
+        self.budget
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .ok()?;
+        let number = self.flights.fetch_add(1, Ordering::Relaxed);
+        let name = self.name.replacen(RING, &format!("{number}.{FLIGHT}"), 1);
+        let made = FlightFile::create(&self.config.session, &name, &self.header, slots);
+        if made.is_err() {
+            self.budget.fetch_add(size, Ordering::Relaxed);
+        }
+        made.ok()
     }
 
     /// Is the caller this process, and not a child that shares its memory?

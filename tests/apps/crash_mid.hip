@@ -1,13 +1,15 @@
 // Stresses an end in the middle of the work: launches and copies in two streams for ever, to be killed from outside,
 // or an end of its own after N launches.
 //
-//   crash_mid [forever|abort|segv|exit|_exit|return [LAUNCHES=5000]]
+//   crash_mid [forever|abort|segv|exit|_exit|return|kill [LAUNCHES=5000]]
 //
+// kill: asks until both streams have done all, then ends itself by SIGKILL at once.
 // Prints "ready" after the first 1000 launches have completed. exit ends with 3, _exit with 4, return with 5; the streams
 // still have work then. The counts are written before the program ends itself (not in `forever`).
 #include "count.hpp"
 
 #include <csignal>
+#include <unistd.h>
 
 __global__ void crunch(int* p, int n) {
   for (int i = 0; i < n; i++) p[threadIdx.x] += i;
@@ -46,6 +48,12 @@ int main(int argc, char** argv) {
     if (i % 200 == 199) OK(hipStreamSynchronize, stream[s]);
   }
 
+  if (!std::strcmp(how, "kill")) {
+    for (hipStream_t s : stream)
+      while (hipStreamQuery(s) == hipErrorNotReady) {
+      }
+    ::kill(::getpid(), SIGKILL);
+  }
   app::finish();
   if (!std::strcmp(how, "abort")) std::abort();
   if (!std::strcmp(how, "segv")) std::raise(SIGSEGV);

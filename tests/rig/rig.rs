@@ -269,7 +269,7 @@ impl Recorded {
     }
 
     /// Every dispatch that the log says was complete is recorded with its times, but for those of the last moment before
-    /// the end, which nobody had taken out of the GPU's signals yet. Returns how many those are, and all of the log.
+    /// the end: the emulated GPU writes its log before it tells the host. Returns how many those are, and all of the log.
     pub(crate) fn missing_at_the_end(&self, moment: Duration) -> (usize, usize) {
         let queues = self.queues();
         let last = queues

@@ -9,6 +9,7 @@
 //! Absent on purpose: any knowledge of ROCm, logging, threads, allocation on the write path.
 
 pub mod directory;
+pub mod flight;
 pub mod layout;
 #[cfg(not(loom))]
 pub mod map;

@@ -1,4 +1,4 @@
-//! The only mapping: makes a ring file on tmpfs, allocates all of it, and hands out its words to the writers.
+//! The mapping: makes a ring file on tmpfs, allocates all of it, and hands out its words to the writers.
 //!
 //! The file is allocated before it is mapped, so that a full tmpfs is an error here and never a SIGBUS in the traced
 //! program. It gets its name when its header is complete. The mapping is kept out of forked children. A lock taken on
@@ -200,7 +200,7 @@ pub struct Claim<'m> {
 }
 
 #[expect(unsafe_code, reason = "open with O_NOFOLLOW and a mode needs the C library's call")]
-fn open_new(path: &Path) -> io::Result<File> {
+pub(crate) fn open_new(path: &Path) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: `name` is a terminated string that lives during the call. A raw system call, because an emulated driver
@@ -213,8 +213,11 @@ fn open_new(path: &Path) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
+/// Gives all of a new file's bytes a place, so that none of them can fail to be there later.
+///
+/// Errors: the file is not on tmpfs, no room.
 #[expect(unsafe_code, reason = "fallocate and fstatfs have no safe form in std")]
-fn fill(mut file: &File, header: &Header, spec: &Spec) -> io::Result<()> {
+pub(crate) fn allocate(file: &File, size: u64) -> io::Result<()> {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
     let mut facts = std::mem::MaybeUninit::<libc::statfs>::zeroed();
@@ -229,9 +232,14 @@ fn fill(mut file: &File, header: &Header, spec: &Spec) -> io::Result<()> {
         ));
     }
     // SAFETY: the descriptor is open; the call touches no memory of ours.
-    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, header.size as i64) } != 0 {
+    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size as i64) } != 0 {
         return Err(io::Error::last_os_error());
     }
+    Ok(())
+}
+
+fn fill(mut file: &File, header: &Header, spec: &Spec) -> io::Result<()> {
+    allocate(file, header.size)?;
     file.write_all(&header.encode())?;
     let directory = header.region(Region::Directory);
     let mut at = header.region(Region::Rings).offset;
@@ -245,7 +253,7 @@ fn fill(mut file: &File, header: &Header, spec: &Spec) -> io::Result<()> {
 }
 
 #[expect(unsafe_code, reason = "renameat2 has no safe form in std")]
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let from_name = CString::new(from.as_os_str().as_bytes())?;
     let to_name = CString::new(to.as_os_str().as_bytes())?;
     let (cwd, flags) = (libc::AT_FDCWD, libc::RENAME_NOREPLACE);

@@ -15,7 +15,8 @@
 
 use crate::layout::{Header, LayoutError, PAGE, Region, clock, counter, entry, open_range, queue};
 use crate::record::{
-    CONTINUATION, Domain, Head, MAX_SLOTS, SLOT_BYTES, SLOT_WORDS, Slot, TOTALS, ThreadStart, totals_operation,
+    self, Body, CONTINUATION, Dispatch, Domain, Head, MAX_SLOTS, SLOT_BYTES, SLOT_WORDS, Slot, TOTALS, ThreadStart,
+    totals_operation,
 };
 use crate::sync::{Ordering, fence};
 use crate::writer::MAX_TEXT;
@@ -424,6 +425,24 @@ impl<B: Bytes> Reader<B> {
             }
         }
         Ok(work)
+    }
+
+    /// Numbers of the dispatches whose records are the newest of their rings: what a writer that was killed wrote last.
+    pub fn newest_dispatches(&self) -> io::Result<Vec<u64>> {
+        let mut found = Vec::new();
+        let mut copied = Vec::new();
+        for (index, cursor) in self.threads.iter().enumerate() {
+            const SLOTS: u64 = Dispatch::SLOTS as u64;
+            let Some(from) = cursor.next.checked_sub(SLOTS).filter(|_| cursor.ring_slots >= SLOTS) else {
+                continue;
+            };
+            let got = self.read_slots(index, from, SLOTS, &mut copied)? / SLOT_BYTES;
+            let slots: Vec<Slot> = (0..got as u64).map(|at| slot_at(&copied, at)).collect();
+            if let Body::Dispatch(dispatch) = record::decode(&slots) {
+                found.push(dispatch.dispatch_id);
+            }
+        }
+        Ok(found)
     }
 
     /// Exact totals of all operations over all threads, kept by the writer: right even when records were lost.

@@ -202,6 +202,7 @@ fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
             return done;
         };
         let line = Line::through(hsa, queue, spans);
+        line.keep(hsa, queue);
         for (span, sequence) in spans.iter().zip(tail..) {
             record(hsa, queue, sequence, *span, &line);
         }
@@ -212,11 +213,12 @@ fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
     }
 }
 
-#[expect(unsafe_code, reason = "reads a record that the handler published")]
 fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) {
-    let Some(side) = queue.slots.side(sequence) else { return };
-    // SAFETY: the head was read with acquire; the handler does not touch the slot before the tail moves.
-    let mut record = unsafe { *side.record.get() };
+    // The head was read with acquire; the handler does not touch the slot before the tail moves.
+    let (Some(side), Some(kept)) = (queue.slots.side(sequence), queue.slots.record(sequence)) else {
+        return;
+    };
+    let mut record = kept.kept();
     side.watch.free();
     let [begin, end] = span;
     let is_timed = begin != 0 && end != 0;
@@ -229,7 +231,9 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
     if symbol::is_internal(record.kernel_object) {
         flags |= flag::INTERNAL;
     }
+    kept.take();
     collector::dispatch(&record, flags);
+    kept.free();
     queue.completed(Some(sequence), &record, is_timed);
     if let Some(process) = process::get() {
         process.count(if is_timed { counter::TIMED } else { counter::UNTIMED }, 1);
@@ -261,6 +265,15 @@ impl Line {
         Self {
             from,
             to: [first, last],
+        }
+    }
+
+    /// Leaves both ends for whoever finds the queue's slots after a kill.
+    fn keep(&self, hsa: &Hsa, queue: &Queue) {
+        for (ticks, system) in self.from.into_iter().zip(self.to) {
+            if ticks != 0 {
+                queue.slots.keep_point(ticks, hsa.nanoseconds(system));
+            }
         }
     }
 

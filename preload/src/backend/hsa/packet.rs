@@ -15,6 +15,7 @@ use crate::state::{self, word};
 use crate::{clock, collector, control, process};
 use hsa_sys::abi::{Packet, packet};
 use hsa_sys::table::Writer;
+use roctop_ring::flight::State;
 use roctop_ring::layout::counter;
 use roctop_ring::record::{Dispatch, flag};
 use roctop_ring::session::wanted;
@@ -130,18 +131,22 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
     let sequence = queue.head.load(Ordering::Relaxed);
     // Acquire: pairs with the harvester's release of the tail; it has done with the slot.
     let is_full = sequence.wrapping_sub(queue.tail.load(Ordering::Acquire)) >= queue.slots.len();
-    let Some(side) = queue.slots.side(sequence).filter(|_| !is_full) else {
+    let (Some(side), Some(kept)) = (
+        queue.slots.side(sequence).filter(|_| !is_full),
+        queue.slots.record(sequence),
+    ) else {
         untimed(queue, record);
         out.push(*packet);
         return;
     };
-    // SAFETY: the slot is free, so only this handler uses its record.
-    unsafe { side.record.get().write(record) };
+    kept.keep(&record);
     queue.submitted(Some(sequence), &record);
     let position = queue.written.load(Ordering::Relaxed) + out.len() as u64;
     side.position.store(position, Ordering::Relaxed);
     let mut copy = *packet;
     let behind = watch(queue, side, sequence, &mut copy);
+    let is_own = copy.completion != packet.completion;
+    kept.publish(sequence, if is_own { State::Own } else { State::Foreign });
     // Release: the harvester that sees the head sees the slot; and the slot is seen before the packet is.
     queue.head.store(sequence + 1, Ordering::Release);
     harvest::began(1);

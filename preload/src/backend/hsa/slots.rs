@@ -8,33 +8,32 @@
 use super::Hsa;
 use super::agent::{self, Agent};
 use super::signal::Watch;
-use core::cell::UnsafeCell;
+use crate::process;
 use hsa_sys::abi::{Agent as AgentHandle, SIGNAL_USER, SUCCESS, Signal, info};
-use roctop_ring::record::Dispatch;
+use roctop_ring::flight::{FlightFile, PAGE, SLOT_WORDS, SlotWriter, keep_point};
 use roctop_ring::sync::{AtomicU64, Ordering};
+use roctop_ring::writer::Words;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Mutex, PoisonError};
 
 /// What a packet's maker noted: correlation id, and thread | stream << 32.
 struct Launch([AtomicU64; 2]);
 
-/// A dispatch in flight.
+/// A dispatch in flight: how its times are found. What is known of it lies in the slot's record.
 pub(crate) struct Side {
     pub(crate) watch: Watch,
-    pub(crate) record: UnsafeCell<Dispatch>,
     /// Index of its packet in the hardware's queue.
     pub(crate) position: AtomicU64,
 }
-
-// SAFETY: the handler writes a record before it publishes the slot, under the queue's lock; the harvester reads it
-// after, under its own lock, and gives the slot back by the tail.
-unsafe impl Sync for Side {}
 
 /// The memory of a queue's dispatches in flight: used again by a later one, never given back.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots {
     agent: AgentHandle,
     signals: *mut Signal,
+    /// Points of the agent's clock, for whoever finds the slots after a kill.
+    points: Words<'static>,
+    records: Words<'static>,
     sides: &'static [Side],
     launches: &'static [Launch],
 }
@@ -58,10 +57,11 @@ impl Slots {
         }
         drop(spare);
         let signals = allocate(hsa, slots)?;
+        let (points, records) = keep(signals, slots);
+        format(signals, slots);
         let sides: Vec<Side> = (0..slots)
             .map(|_| Side {
                 watch: Watch::new(),
-                record: UnsafeCell::default(),
                 position: AtomicU64::new(0),
             })
             .collect();
@@ -69,6 +69,8 @@ impl Slots {
         Some(Self {
             agent: agent.handle,
             signals,
+            points,
+            records,
             sides: sides.leak(),
             launches: launches.leak(),
         })
@@ -94,6 +96,17 @@ impl Slots {
     #[inline]
     pub(crate) fn side(&self, sequence: u64) -> Option<&'static Side> {
         self.sides.get(sequence as usize & (self.sides.len() - 1))
+    }
+
+    /// What is known of the dispatch with a sequence number.
+    #[inline]
+    pub(crate) fn record(&self, sequence: u64) -> Option<SlotWriter<'static>> {
+        SlotWriter::new(self.records, sequence as usize & (self.sides.len() - 1))
+    }
+
+    /// Keeps a point of the agent's clock: agent ticks and HSA ns. Under the harvester's lock.
+    pub(crate) fn keep_point(&self, ticks: u64, nanoseconds: u64) {
+        keep_point(self.points, ticks, nanoseconds);
     }
 
     /// Makes the own signal of a slot ready and gives its handle.
@@ -128,7 +141,7 @@ impl Slots {
     }
 }
 
-/// Memory that the host and all GPUs see at once, formatted as signals.
+/// Memory that the host and all GPUs see at once, with room for `count` signals.
 fn allocate(hsa: &Hsa, count: usize) -> Option<*mut Signal> {
     let host = hsa.agents.all().iter().find(|agent| agent.kind == agent::CPU)?;
     let pool = agent::pools(hsa, host.handle)
@@ -150,7 +163,11 @@ fn allocate(hsa: &Hsa, count: usize) -> Option<*mut Signal> {
     if unsafe { (hsa.amd.allow_access)(gpus.len() as u32, gpus.as_ptr(), std::ptr::null(), address) } != SUCCESS {
         return None;
     }
-    let signals = address.cast::<Signal>();
+    Some(address.cast())
+}
+
+/// Makes signals of fresh memory.
+fn format(signals: *mut Signal, count: usize) {
     for index in 0..count {
         let signal = Signal {
             kind: SIGNAL_USER,
@@ -165,5 +182,54 @@ fn allocate(hsa: &Hsa, count: usize) -> Option<*mut Signal> {
         // SAFETY: inside the allocation, which is aligned to a page.
         unsafe { signals.add(index).write(signal) };
     }
-    Some(signals)
+}
+
+/// Where records and points of the clock are kept: in a file that outlives the process, with the signals themselves put
+/// over fresh pool memory, or in plain memory where that cannot be.
+///
+/// The pool's memory is anonymous memory that the driver knows by its address (`hsaKmtAllocMemory` of host memory, thunk of
+/// ROCm 5.2 to 7.2). Pages of tmpfs at the same address are to the driver what an application's registered shared memory
+/// is; where the pool lies in a mapping of the driver's own, nothing is done.
+fn keep(signals: *mut Signal, count: usize) -> (Words<'static>, Words<'static>) {
+    let address = signals as usize;
+    let file = (is_anonymous(address, count * size_of::<Signal>()) && address.is_multiple_of(PAGE))
+        .then(|| process::get()?.flight(count))
+        .flatten();
+    if let Some(file) = file {
+        let file: &'static FlightFile = Box::leak(Box::new(file));
+        // SAFETY: the memory was just allocated for these signals; nothing was written to it and nobody else knows it.
+        if unsafe { file.put_signals_at(signals.cast()) }.is_ok() {
+            return (file.header(), file.records());
+        }
+    }
+    let words = (0..count * SLOT_WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+    (&[], words.leak())
+}
+
+/// Does the range lie in private memory without a file behind it?
+fn is_anonymous(address: usize, length: usize) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut at = address;
+    for line in maps.lines() {
+        // start-end permissions offset device inode [path]
+        let mut words = line.split_ascii_whitespace();
+        let range = words.next().and_then(|range| range.split_once('-'));
+        let Some((Ok(start), Ok(end))) =
+            range.map(|(from, to)| (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16)))
+        else {
+            return false;
+        };
+        if end <= at {
+            continue;
+        }
+        let is_plain = words.next() == Some("rw-p") && words.nth(2) == Some("0");
+        if start > at || !is_plain {
+            return false;
+        }
+        at = end;
+        if at >= address + length {
+            return true;
+        }
+    }
+    false
 }

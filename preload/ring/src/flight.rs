@@ -1,0 +1,269 @@
+//! Dispatches in flight, kept where they outlive the process: what the GPU completed just before a kill is found there.
+//!
+//! One file for the slots of one queue, `<pid>-<start ticks>.<number>.flight` beside the ring files: a header page, a record
+//! of [`SLOT_WORDS`] words a slot, then the 64-byte completion signals themselves, which the packet processor writes begin
+//! and end into. Nobody reads the file while its process lives. Afterwards [`read`] gives what was submitted and never
+//! recorded.
+//!
+//! Absent on purpose: where the memory lies in the process (that is the collector's affair), any trust in the file.
+
+#[cfg(not(loom))]
+mod file;
+#[cfg(not(loom))]
+pub use file::FlightFile;
+
+use crate::reader::Bytes;
+use crate::record::{CONTINUATION, Dispatch, Domain, Head, PAYLOAD_WORDS, Slot, flag};
+use crate::sync::{AtomicU64, Ordering};
+use crate::writer::Words;
+use std::io;
+
+/// First bytes of a flight file.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ROCTOPF1");
+/// Ending of flight files.
+pub const FLIGHT: &str = "flight";
+/// Words of a slot: its [`State`], three reserved, the payload of its [`Dispatch`].
+pub const SLOT_WORDS: usize = 16;
+/// Words of a completion signal (`amd_signal_t`, amd_hsa_signal.h of HSA 5.2 to 7.2).
+pub const SIGNAL_WORDS: usize = 8;
+/// Bytes of the header page.
+pub const PAGE: usize = 4096;
+/// The most slots that a reader accepts.
+pub const MAX_SLOTS: u64 = 1 << 20;
+const PAYLOAD: usize = SLOT_WORDS - 2 * PAYLOAD_WORDS;
+
+/// Word offsets in the header page.
+pub mod header {
+    /// [`super::MAGIC`].
+    pub const MAGIC: usize = 0;
+    /// Slots of the file.
+    pub const SLOTS: usize = 1;
+    /// Process id.
+    pub const PID: usize = 2;
+    /// Start time of the process, clock ticks since boot.
+    pub const START: usize = 3;
+    /// Which of the two points is the newest, plus one; 0: none yet.
+    pub const NEWEST: usize = 8;
+    /// The first point of the agent's clock: ticks, HSA ns.
+    pub const FIRST: usize = 10;
+    /// Two more points, written in turn.
+    pub const POINTS: usize = 12;
+    /// Words in use.
+    pub const WORDS: usize = 16;
+}
+
+/// Word offsets in a signal.
+mod signal {
+    pub(super) const VALUE: usize = 1;
+    pub(super) const START: usize = 4;
+    pub(super) const END: usize = 5;
+}
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum State {
+    /// A dispatch whose times will be in the slot's own signal.
+    Own = 1,
+    /// A dispatch whose times will be in a signal of the program.
+    Foreign = 2,
+    /// A dispatch that is being recorded.
+    Taking = 3,
+}
+
+impl State {
+    fn of(word: u64) -> Option<Self> {
+        match word & 3 {
+            1 => Some(Self::Own),
+            2 => Some(Self::Foreign),
+            3 => Some(Self::Taking),
+            _ => None,
+        }
+    }
+}
+
+/// A slot's words, as its writer sees them.
+#[derive(Clone, Copy)]
+pub struct SlotWriter<'m>(&'m [AtomicU64; SLOT_WORDS]);
+
+impl<'m> SlotWriter<'m> {
+    /// Slot `index` of `words`.
+    #[inline]
+    pub fn new(words: Words<'m>, index: usize) -> Option<Self> {
+        words.get(index * SLOT_WORDS..)?.first_chunk().map(Self)
+    }
+
+    /// Keeps what is known of a dispatch; it counts from [`publish`](Self::publish) on.
+    #[inline]
+    pub fn keep(&self, record: &Dispatch) {
+        for (to, word) in self.0[PAYLOAD..].iter().zip(record.payload().as_flattened()) {
+            to.store(*word, Ordering::Relaxed);
+        }
+    }
+
+    /// The dispatch is about to be seen by the packet processor.
+    #[inline]
+    pub fn publish(&self, sequence: u64, state: State) {
+        // Release: who sees the state sees the record.
+        self.0[0].store((sequence + 1) << 2 | state as u64, Ordering::Release);
+    }
+
+    /// What was kept.
+    #[inline]
+    pub fn kept(&self) -> Dispatch {
+        let mut slots = [[0u64; 8]; 2];
+        for (slot, words) in slots.iter_mut().zip(self.0[PAYLOAD..].chunks_exact(PAYLOAD_WORDS)) {
+            for (to, word) in slot[1..].iter_mut().zip(words) {
+                *to = word.load(Ordering::Relaxed);
+            }
+        }
+        Dispatch::decode(&slots)
+    }
+
+    /// The dispatch is about to be recorded in a ring; a reader looks there first.
+    #[inline]
+    pub fn take(&self) {
+        let word = self.0[0].load(Ordering::Relaxed);
+        self.0[0].store(word | State::Taking as u64, Ordering::Release);
+    }
+
+    /// It is recorded: the slot is free.
+    #[inline]
+    pub fn free(&self) {
+        // Release: the record's head is stored before.
+        self.0[0].store(0, Ordering::Release);
+    }
+}
+
+/// Keeps points of the agent's clock in the header's words: agent ticks and HSA ns. One writer at a time.
+pub fn keep_point(words: Words<'_>, ticks: u64, nanoseconds: u64) {
+    let Some(words) = words.first_chunk::<{ header::WORDS }>() else {
+        return;
+    };
+    let newest = words[header::NEWEST].load(Ordering::Relaxed);
+    if newest == 0 {
+        words[header::FIRST].store(ticks, Ordering::Relaxed);
+        words[header::FIRST + 1].store(nanoseconds, Ordering::Relaxed);
+    }
+    let place = (newest & 1) as usize;
+    let at = header::POINTS + 2 * place;
+    words[at].store(ticks, Ordering::Relaxed);
+    words[at + 1].store(nanoseconds, Ordering::Relaxed);
+    // Release: a reader that finds this point named finds it whole.
+    words[header::NEWEST].store(place as u64 + 1, Ordering::Release);
+}
+
+/// The agent's clock by two points.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    first: [u64; 2],
+    last: [u64; 2],
+}
+
+impl Line {
+    /// HSA ns of an agent tick; 0 when the points are too near to say.
+    fn at(self, tick: u64) -> u64 {
+        let run = i128::from(self.last[0]) - i128::from(self.first[0]);
+        let rise = i128::from(self.last[1]) - i128::from(self.first[1]);
+        if run <= 0 || rise <= 0 || tick == 0 {
+            return 0;
+        }
+        let offset = i128::from(tick) - i128::from(self.last[0]);
+        u64::try_from(i128::from(self.last[1]) + offset * rise / run).unwrap_or(0)
+    }
+}
+
+/// A dispatch that was submitted and perhaps never recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its number among the queue's dispatches, from 0.
+    pub sequence: u64,
+    /// What its slot held.
+    pub state: State,
+    /// The GPU completed it.
+    pub is_complete: bool,
+    /// What is known of it; begin and end in HSA ns, zeros when they are not known.
+    pub record: Dispatch,
+}
+
+impl Left {
+    /// The record as it would have stood in a ring.
+    pub fn slots(&self) -> [Slot; 2] {
+        let untimed = if self.record.end == 0 { flag::UNTIMED } else { 0 };
+        let [first, second] = self.record.payload();
+        let slot = |head: Head, words: [u64; PAYLOAD_WORDS]| {
+            let [a, b, c, d, e, f] = words;
+            [head.0, a, b, c, d, e, f, 0]
+        };
+        [
+            slot(Dispatch::head(untimed, Domain::NONE), first),
+            slot(Head::new(CONTINUATION, 0, 1, 0), second),
+        ]
+    }
+}
+
+/// What a process that has ended left in flight, oldest first.
+///
+/// Errors: the file cannot be read, or is none of ours.
+pub fn read(bytes: &impl Bytes) -> io::Result<Vec<Left>> {
+    let head = words(bytes, 0, header::WORDS)?;
+    let slots = head.get(header::SLOTS).copied().unwrap_or(0);
+    if head.first() != Some(&MAGIC) || slots > MAX_SLOTS || head.len() < header::WORDS {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a flight file"));
+    }
+    let newest = match head[header::NEWEST] {
+        2 => header::POINTS + 2,
+        _ => header::POINTS,
+    };
+    let point = |at: usize| [head[at], head[at + 1]];
+    let line = Line {
+        first: point(header::FIRST),
+        last: point(newest),
+    };
+    let records = words(bytes, PAGE as u64, slots as usize * SLOT_WORDS)?;
+    let signals_at = PAGE as u64 + slots * (SLOT_WORDS * 8) as u64;
+    let signals = words(bytes, signals_at, slots as usize * SIGNAL_WORDS)?;
+    let pairs = records.chunks_exact(SLOT_WORDS).zip(signals.chunks_exact(SIGNAL_WORDS));
+    let mut left: Vec<Left> = pairs.filter_map(|(slot, signal)| one(slot, signal, line)).collect();
+    left.sort_by_key(|left| left.sequence);
+    Ok(left)
+}
+
+fn one(slot: &[u64], signal: &[u64], line: Line) -> Option<Left> {
+    let state = State::of(slot[0])?;
+    let sequence = (slot[0] >> 2).checked_sub(1)?;
+    let mut halves = [[0u64; 8]; 2];
+    for (half, words) in halves.iter_mut().zip(slot[PAYLOAD..].chunks_exact(PAYLOAD_WORDS)) {
+        half[1..7].copy_from_slice(words);
+    }
+    let mut record = Dispatch::decode(&halves);
+    let is_own = state != State::Foreign && signal[signal::END] != 0;
+    let is_complete = state == State::Taking || (is_own && signal[signal::VALUE].cast_signed() < 1);
+    if is_complete && is_own {
+        (record.begin, record.end) = (line.at(signal[signal::START]), line.at(signal[signal::END]));
+    }
+    Some(Left {
+        sequence,
+        state,
+        is_complete,
+        record,
+    })
+}
+
+fn words(bytes: &impl Bytes, offset: u64, count: usize) -> io::Result<Vec<u64>> {
+    let room = bytes.size()?.saturating_sub(offset) / 8;
+    let mut raw = vec![0u8; 8 * count.min(usize::try_from(room).unwrap_or(usize::MAX))];
+    let mut got = 0;
+    while got < raw.len() {
+        match bytes.read_at(offset + got as u64, &mut raw[got..])? {
+            0 => break,
+            more => got += more,
+        }
+    }
+    Ok(raw[..got]
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect())
+}

@@ -1,0 +1,135 @@
+//! What a process leaves in flight is found afterwards, with its times; files from elsewhere give wrong numbers at worst.
+#![cfg(not(loom))]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use proptest::prelude::*;
+use roctop_ring::flight::{self, Left, MAGIC, PAGE, SIGNAL_WORDS, SLOT_WORDS, SlotWriter, State, header, keep_point};
+use roctop_ring::record::{Dispatch, Head, flag};
+use roctop_ring::sync::{AtomicU64, Ordering};
+
+const SLOTS: usize = 64;
+/// Agent ticks of 10 ns, from an origin of their own.
+const ORIGIN: u64 = 5_000_000;
+
+/// A flight file in memory.
+struct Kept {
+    header: Vec<AtomicU64>,
+    records: Vec<AtomicU64>,
+    signals: Vec<[u64; SIGNAL_WORDS]>,
+}
+
+impl Kept {
+    fn new() -> Self {
+        let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+        let made = Self {
+            header: zeros(PAGE / 8),
+            records: zeros(SLOTS * SLOT_WORDS),
+            signals: vec![[0; SIGNAL_WORDS]; SLOTS],
+        };
+        made.header[header::MAGIC].store(MAGIC, Ordering::Relaxed);
+        made.header[header::SLOTS].store(SLOTS as u64, Ordering::Relaxed);
+        made
+    }
+
+    fn submit(&mut self, sequence: u64, state: State) -> SlotWriter<'_> {
+        let at = sequence as usize % SLOTS;
+        self.signals[at] = [1, 1, 0, 0, 0, 0, 0, 0];
+        let slot = SlotWriter::new(&self.records, at).unwrap();
+        slot.keep(&Dispatch {
+            dispatch_id: sequence + 1,
+            correlation: 7 * sequence,
+            kernel_object: 0x1000,
+            grid_x: 256,
+            ..Dispatch::default()
+        });
+        slot.publish(sequence, state);
+        slot
+    }
+
+    /// As the packet processor does.
+    fn complete(&mut self, sequence: u64, begin: u64, end: u64) {
+        let signal = &mut self.signals[sequence as usize % SLOTS];
+        (signal[1], signal[4], signal[5]) = (0, begin, end);
+    }
+
+    fn read(&self) -> Vec<Left> {
+        let words = self
+            .header
+            .iter()
+            .chain(&self.records)
+            .map(|word| word.load(Ordering::Relaxed));
+        let bytes: Vec<u8> = words
+            .chain(self.signals.as_flattened().iter().copied())
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        flight::read(&bytes).unwrap()
+    }
+}
+
+#[test]
+fn a_completed_dispatch_is_found_with_its_times_and_a_running_one_is_known_as_such() {
+    let mut kept = Kept::new();
+    keep_point(&kept.header, ORIGIN, 1_000_000);
+    keep_point(&kept.header, ORIGIN + 100_000, 2_000_000);
+    kept.submit(5, State::Own);
+    kept.submit(4, State::Own);
+    kept.submit(6, State::Foreign);
+    kept.complete(4, ORIGIN + 100_010, ORIGIN + 100_030);
+    let left = kept.read();
+    let order: Vec<(u64, bool)> = left.iter().map(|left| (left.sequence, left.is_complete)).collect();
+    assert_eq!(order, [(4, true), (5, false), (6, false)]);
+    let record = &left[0].record;
+    assert_eq!((record.begin, record.end), (2_000_100, 2_000_300));
+    assert_eq!((record.dispatch_id, record.correlation, record.grid_x), (5, 28, 256));
+    assert_eq!(Dispatch::decode(&left[0].slots()), *record);
+}
+
+#[test]
+fn without_a_clock_a_completed_dispatch_is_found_untimed() {
+    let mut kept = Kept::new();
+    kept.submit(0, State::Own);
+    kept.complete(0, ORIGIN, ORIGIN + 1);
+    let left = kept.read();
+    assert_eq!((left[0].record.begin, left[0].record.end), (0, 0));
+    assert_ne!(Head(left[0].slots()[0][0]).flags() & flag::UNTIMED, 0);
+}
+
+#[test]
+fn a_dispatch_that_is_recorded_is_left_no_more_and_one_being_recorded_still_is() {
+    let mut kept = Kept::new();
+    keep_point(&kept.header, ORIGIN, 1_000_000);
+    keep_point(&kept.header, ORIGIN + 100_000, 2_000_000);
+    kept.submit(0, State::Own).free();
+    kept.submit(1, State::Own).take();
+    kept.complete(1, ORIGIN + 1, ORIGIN + 2);
+    let left = kept.read();
+    assert_eq!(left.len(), 1);
+    assert_eq!((left[0].state, left[0].is_complete), (State::Taking, true));
+    assert_eq!(left[0].record.end, 1_000_020);
+}
+
+#[test]
+fn a_point_of_the_clock_that_was_being_written_is_not_used() {
+    let mut kept = Kept::new();
+    keep_point(&kept.header, ORIGIN, 1_000_000);
+    keep_point(&kept.header, ORIGIN + 100_000, 2_000_000);
+    kept.submit(0, State::Own);
+    kept.complete(0, ORIGIN + 100_000, ORIGIN + 100_100);
+    // The third point goes where the first of the two was; killed before it is named.
+    kept.header[header::POINTS].store(u64::MAX, Ordering::Relaxed);
+    assert_eq!(kept.read()[0].record.end, 2_001_000);
+}
+
+proptest! {
+    #[test]
+    fn no_file_from_elsewhere_does_harm(mut bytes in proptest::collection::vec(any::<u8>(), 0..20_000), slots in any::<u64>()) {
+        for (at, word) in [(header::MAGIC, MAGIC), (header::SLOTS, slots)] {
+            if let Some(place) = bytes.get_mut(at * 8..at * 8 + 8) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+        }
+        if let Ok(left) = flight::read(&bytes) {
+            prop_assert!(left.len() <= bytes.len() / (SLOT_WORDS * 8));
+        }
+    }
+}

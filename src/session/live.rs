@@ -1,0 +1,380 @@
+//! The rings of a session: the files that appear in it, one poll over all of them, and what a process left behind.
+
+use super::{left, open_ring};
+use crate::item::{Exit, Nanos, ProcessId};
+use crate::raw::{Raw, RawSink};
+use roctop_ring::layout::{Header, clock, counter, entry};
+use roctop_ring::reader::{Ended, Progress, Reader, Sink, Thread};
+use roctop_ring::record::Slot;
+use roctop_ring::session::RING;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often counters and open work are read.
+const SLOW: Duration = Duration::from_millis(400);
+/// How often it is looked whether a writer is still there.
+const PROBE: Duration = Duration::from_millis(100);
+
+/// Reads all rings of a session.
+pub struct Live {
+    path: PathBuf,
+    files: Vec<Source>,
+    known: HashSet<String>,
+    processes: Vec<Known>,
+    slow_at: Option<Instant>,
+    probe_at: Option<Instant>,
+    is_late: bool,
+}
+
+struct Known {
+    pid: u32,
+    start_ticks: u64,
+    /// What the names of all its files begin with.
+    stem: String,
+    /// Dispatches that were found complete after its end.
+    left: HashSet<u64>,
+    ended: bool,
+}
+
+struct Source {
+    process: ProcessId,
+    ordinal: u32,
+    /// What was overwritten before this reader came is not lost to it.
+    is_late: bool,
+    reader: Reader<File>,
+    probe: File,
+}
+
+impl Live {
+    /// A reader of the session at `path`.
+    pub fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            files: Vec::new(),
+            known: HashSet::new(),
+            processes: Vec::new(),
+            slow_at: None,
+            probe_at: None,
+            is_late: false,
+        }
+    }
+
+    /// The same for a session that runs already: what was overwritten before is not counted as lost.
+    pub fn late(path: &Path) -> Self {
+        Self {
+            is_late: true,
+            ..Self::new(path)
+        }
+    }
+
+    /// Process ids seen so far.
+    pub fn pids(&self) -> Vec<u32> {
+        self.processes.iter().map(|process| process.pid).collect()
+    }
+
+    /// Processes that have not ended.
+    pub fn alive(&self) -> usize {
+        self.processes.iter().filter(|process| !process.ended).count()
+    }
+
+    /// Delivers everything new. `now` is CLOCK_BOOTTIME.
+    pub fn poll(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
+        self.discover(sink)?;
+        // Files that appear from now on are read from their beginning.
+        self.is_late = false;
+        let mut progress = Progress::default();
+        for process in 0..self.processes.len() {
+            if !self.processes[process].ended {
+                add(
+                    &mut progress,
+                    self.poll_process(ProcessId(process as u32), Ended::No, sink)?,
+                );
+            }
+        }
+        let moment = Instant::now();
+        if self.slow_at.is_none_or(|at| moment >= at) {
+            self.slow_at = Some(moment + SLOW);
+            for process in 0..self.processes.len() {
+                if !self.processes[process].ended {
+                    self.state_of(ProcessId(process as u32), sink)?;
+                }
+            }
+        }
+        if self.probe_at.is_none_or(|at| moment >= at) {
+            self.probe_at = Some(moment + PROBE);
+            for process in 0..self.processes.len() {
+                if !self.processes[process].ended && self.is_gone(ProcessId(process as u32)) {
+                    add(
+                        &mut progress,
+                        self.finish(ProcessId(process as u32), Exit::Unknown, now, sink)?,
+                    );
+                }
+            }
+        }
+        sink.take(ProcessId(0), &Raw::Now(now));
+        Ok(progress)
+    }
+
+    /// Says how the process with this id ended; delivers the rest of it. One that never made a ring appears now, with
+    /// nothing but its end.
+    pub fn exited(&mut self, pid: u32, exit: Exit, now: Nanos, sink: &mut dyn RawSink) -> io::Result<()> {
+        self.discover(sink)?;
+        let found = self.processes.iter().rposition(|process| process.pid == pid);
+        if let Some(process) = found {
+            let process = ProcessId(process as u32);
+            if self.processes[process.0 as usize].ended {
+                sink.take(process, &Raw::Ended(exit, now));
+            } else {
+                self.finish(process, exit, now, sink)?;
+            }
+        } else {
+            let process = ProcessId(self.processes.len() as u32);
+            self.processes.push(Known {
+                pid,
+                start_ticks: 0,
+                stem: String::new(),
+                left: HashSet::new(),
+                ended: true,
+            });
+            sink.take(
+                process,
+                &Raw::Header(&Header {
+                    pid,
+                    rank: -1,
+                    ..Header::default()
+                }),
+            );
+            sink.take(process, &Raw::Ended(exit, now));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, process: ProcessId, exit: Exit, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
+        let mut progress = self.poll_process(process, Ended::Yes, sink)?;
+        // A writer that is gone moves no head, so this ends.
+        while progress.more {
+            progress.more = false;
+            add(&mut progress, self.poll_process(process, Ended::Yes, sink)?);
+        }
+        self.deliver_left(process, sink)?;
+        self.state_of(process, sink)?;
+        self.processes[process.0 as usize].ended = true;
+        sink.take(process, &Raw::Ended(exit, now));
+        Ok(progress)
+    }
+
+    /// Delivers the dispatches that the GPU completed and nobody recorded any more.
+    fn deliver_left(&mut self, process: ProcessId, sink: &mut dyn RawSink) -> io::Result<()> {
+        let mut newest = HashSet::new();
+        for file in self.files.iter().filter(|file| file.process == process) {
+            newest.extend(file.reader.newest_dispatches()?);
+        }
+        let known = &mut self.processes[process.0 as usize];
+        for left in left::completed(&self.path, &known.stem) {
+            if !newest.contains(&left.record.dispatch_id) {
+                sink.take(process, &Raw::Record(left::THREAD, &left.slots()));
+                known.left.insert(left.record.dispatch_id);
+            }
+        }
+        Ok(())
+    }
+
+    fn discover(&mut self, sink: &mut dyn RawSink) -> io::Result<()> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&self.path)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let is_ring = Path::new(&name).extension().is_some_and(|ending| ending == RING);
+            if is_ring && !name.starts_with('.') && !self.known.contains(&name) {
+                found.push(name);
+            }
+        }
+        let mut opened = Vec::new();
+        for name in found {
+            let path = self.path.join(&name);
+            let stem = name.trim_end_matches(RING).to_owned();
+            self.known.insert(name);
+            let (Ok(file), Ok(probe)) = (open_ring(&path), open_ring(&path)) else {
+                continue;
+            };
+            if let Ok(reader) = Reader::open(file) {
+                opened.push((reader, probe, stem));
+            }
+        }
+        opened.sort_by_key(|(reader, ..)| (reader.header().created, reader.header().ordinal));
+        for (reader, probe, stem) in opened {
+            let header = reader.header();
+            let (pid, start_ticks, ordinal) = (header.pid, header.start_ticks, header.ordinal);
+            let same = |known: &Known| known.pid == pid && known.start_ticks == start_ticks;
+            let process = match self.processes.iter().rposition(same) {
+                Some(process) if ordinal > 0 => ProcessId(process as u32),
+                _ => {
+                    self.processes.push(Known {
+                        pid,
+                        start_ticks,
+                        stem,
+                        left: HashSet::new(),
+                        ended: false,
+                    });
+                    let process = ProcessId(self.processes.len() as u32 - 1);
+                    sink.take(process, &Raw::Header(header));
+                    process
+                }
+            };
+            self.files.push(Source {
+                process,
+                ordinal,
+                is_late: self.is_late,
+                reader,
+                probe,
+            });
+        }
+        Ok(())
+    }
+
+    fn poll_process(&mut self, process: ProcessId, ended: Ended, sink: &mut dyn RawSink) -> io::Result<Progress> {
+        let mut progress = Progress::default();
+        // Records of chained files may name strings of the first file: they wait until that was read.
+        let mut held = Held::default();
+        for file in self
+            .files
+            .iter_mut()
+            .filter(|file| file.process == process && file.ordinal > 0)
+        {
+            held.ordinal = file.ordinal;
+            held.is_late = std::mem::take(&mut file.is_late);
+            add(&mut progress, file.reader.poll(ended, &mut held)?);
+        }
+        for file in self
+            .files
+            .iter_mut()
+            .filter(|file| file.process == process && file.ordinal == 0)
+        {
+            let mut forward = Forward {
+                process,
+                is_late: std::mem::take(&mut file.is_late),
+                sink,
+            };
+            add(&mut progress, file.reader.poll(ended, &mut forward)?);
+        }
+        for (thread, slots) in held.records {
+            sink.take(process, &Raw::Record(thread, &slots));
+        }
+        for (thread, records) in held.lost {
+            sink.take(process, &Raw::Lost(thread, records));
+        }
+        Ok(progress)
+    }
+
+    fn state_of(&mut self, process: ProcessId, sink: &mut dyn RawSink) -> io::Result<()> {
+        for file in self.files.iter().filter(|file| file.process == process) {
+            if file.ordinal == 0 {
+                let mut counters = file.reader.counters()?;
+                // Threads count what signal handlers made them drop; the process counts what happened before they could.
+                for other in self.files.iter().filter(|other| other.process == process) {
+                    let dropped = other.reader.entry_sum(entry::REENTRANT)?;
+                    counters[counter::REENTRANT] = counters[counter::REENTRANT].saturating_add(dropped);
+                }
+                let left = &self.processes[process.0 as usize].left;
+                counters[counter::TIMED] = counters[counter::TIMED].saturating_add(left.len() as u64);
+                let mut work = file.reader.open_work()?;
+                for queue in &mut work.queues {
+                    queue.in_flight.retain(|dispatch| !left.contains(&dispatch.dispatch_id));
+                }
+                sink.take(process, &Raw::Counters(&counters));
+                for chained in self
+                    .files
+                    .iter()
+                    .filter(|other| other.process == process && other.ordinal > 0)
+                {
+                    let more = chained.reader.open_work()?;
+                    work.calls.extend(more.calls);
+                    work.ranges.extend(more.ranges);
+                }
+                sink.take(process, &Raw::Open(&work));
+            }
+        }
+        Ok(())
+    }
+
+    /// True when no mapping of the process's files is left: their lock can be had.
+    fn is_gone(&self, process: ProcessId) -> bool {
+        let mut first = self
+            .files
+            .iter()
+            .filter(|file| file.process == process && file.ordinal == 0);
+        first.all(|file| {
+            let free = file.probe.try_lock_shared().is_ok();
+            if free {
+                let _ = file.probe.unlock();
+            }
+            free
+        })
+    }
+}
+
+fn add(sum: &mut Progress, one: Progress) {
+    sum.records += one.records;
+    sum.lost += one.lost;
+    sum.fill = sum.fill.max(one.fill);
+    sum.more |= one.more;
+}
+
+struct Forward<'a> {
+    process: ProcessId,
+    is_late: bool,
+    sink: &'a mut dyn RawSink,
+}
+
+impl Sink for Forward<'_> {
+    fn string(&mut self, id: u32, text: &[u8]) {
+        self.sink.take(self.process, &Raw::Text(id, text));
+    }
+    fn fact(&mut self, slots: &[Slot]) {
+        self.sink.take(self.process, &Raw::Fact(slots));
+    }
+    fn calibration(&mut self, sample: &[u64; clock::WORDS]) {
+        self.sink.take(self.process, &Raw::Calibration(sample));
+    }
+    fn record(&mut self, thread: Thread, slots: &[Slot]) {
+        self.sink.take(self.process, &Raw::Record(thread, slots));
+    }
+    fn lost(&mut self, thread: Thread, records: u64) {
+        if !self.is_late {
+            self.sink.take(self.process, &Raw::Lost(thread, records));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Held {
+    ordinal: u32,
+    is_late: bool,
+    records: Vec<(Thread, Vec<Slot>)>,
+    lost: Vec<(Thread, u64)>,
+}
+
+impl Held {
+    fn thread(&self, thread: Thread) -> Thread {
+        Thread {
+            index: self.ordinal << 16 | thread.index,
+            ..thread
+        }
+    }
+}
+
+impl Sink for Held {
+    fn string(&mut self, _: u32, _: &[u8]) {}
+    fn fact(&mut self, _: &[Slot]) {}
+    fn calibration(&mut self, _: &[u64; clock::WORDS]) {}
+    fn record(&mut self, thread: Thread, slots: &[Slot]) {
+        self.records.push((self.thread(thread), slots.to_vec()));
+    }
+    fn lost(&mut self, thread: Thread, records: u64) {
+        if !self.is_late {
+            self.lost.push((self.thread(thread), records));
+        }
+    }
+}
