@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "rig/memory.rs"]
+mod memory;
 #[path = "rig/rig.rs"]
 mod rig;
 
@@ -53,6 +55,20 @@ fn a_copy_storm_is_recorded_as_it_happened() {
 #[test]
 fn a_tour_of_the_api_is_recorded_as_it_happened() {
     check("tour", &["api_tour"]);
+}
+
+#[test]
+fn graphs_peers_events_and_all_kinds_of_memory_are_recorded_as_they_happened() {
+    check("features", &["features", "2"]);
+}
+
+#[test]
+fn the_memory_of_a_program_is_what_the_program_counts() {
+    let Some(recorded) = check("memory", &["memory"]) else {
+        return;
+    };
+    let allocations = recorded.check_memory();
+    println!("memory: {allocations} allocations and frees, each and the total as the program counts");
 }
 
 /// Runs an app that is killed, or ends itself, in the middle of its work.

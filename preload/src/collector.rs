@@ -8,7 +8,9 @@ use crate::process;
 use crate::thread::{self, Thread};
 use crate::{clock, control};
 use roctop_ring::layout::{counter, entry, open_range};
-use roctop_ring::record::{ApiCall, Copy, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS, Switch, flag};
+use roctop_ring::record::{
+    Allocation, ApiCall, Copy, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS, Scratch, Switch, flag,
+};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::ClosedRange;
@@ -89,6 +91,20 @@ pub fn copy(record: &Copy, flags: u8) {
             Copy::head(flags | suspect(record.begin, record.end), Domain::NONE),
             &record.payload(),
         );
+    }
+}
+
+/// Memory was allocated, mapped or freed.
+pub fn allocation(record: &Allocation) {
+    if let Some(thread) = thread::current() {
+        thread.push(Allocation::head(0, Domain::NONE), &record.payload());
+    }
+}
+
+/// Scratch memory was given to a queue or taken back.
+pub fn scratch(record: &Scratch) {
+    if let Some(thread) = thread::current() {
+        thread.push(Scratch::head(0, Domain::NONE), &record.payload());
     }
 }
 

@@ -250,7 +250,7 @@ static void between_gpus() {
 static bool virtual_memory() {
 #if HIP_VERSION_MAJOR >= 6
   int supported = 0;
-  if (hipDeviceGetAttribute(&supported, hipDeviceAttributeVirtualMemoryManagementSupported, 0) != hipSuccess || !supported)
+  if (CALL(hipDeviceGetAttribute, &supported, hipDeviceAttributeVirtualMemoryManagementSupported, 0) != hipSuccess || !supported)
     return false;
   hipMemAllocationProp prop = {};
   prop.type = hipMemAllocationTypePinned;

@@ -127,7 +127,8 @@ impl Rig {
         command.env("EMULATED_GPU_LOG", place.join("truth.%p.csv"));
         command
             .env("APP_CALL_COUNTS", place.join("counts"))
-            .env("APP_MARKER_COUNTS", place.join("markers"));
+            .env("APP_MARKER_COUNTS", place.join("markers"))
+            .env("APP_MEMORY", place.join("memory"));
         command
     }
 

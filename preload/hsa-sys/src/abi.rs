@@ -14,6 +14,8 @@ pub type Agent = u64;
 pub type SignalHandle = u64;
 /// A memory pool's handle.
 pub type Pool = u64;
+/// A handle of virtual memory (`hsa_amd_vmem_alloc_handle_t`, a structure of one 64-bit word).
+pub type VmemHandle = u64;
 /// An executable's handle.
 pub type Executable = u64;
 /// An executable symbol's handle.

@@ -10,7 +10,9 @@
     reason = "the field that is filled says the type, once"
 )]
 
-use crate::abi::{Agent, Dim3, Executable, Packet, Pitched, Pool, Queue, SignalHandle, Span, Status, Symbol};
+use crate::abi::{
+    Agent, Dim3, Executable, Packet, Pitched, Pool, Queue, SignalHandle, Span, Status, Symbol, VmemHandle,
+};
 use std::ffi::c_void;
 
 /// `ApiTableVersion`.
@@ -186,6 +188,22 @@ pub type AsyncCopyRect = unsafe extern "C" fn(
     *const SignalHandle,
     SignalHandle,
 ) -> Status;
+/// `hsa_memory_allocate`; a region's handle is that of its pool.
+pub type MemoryAllocate = unsafe extern "C" fn(Pool, usize, *mut *mut c_void) -> Status;
+/// `hsa_memory_free`, `hsa_amd_memory_pool_free`.
+pub type MemoryFree = unsafe extern "C" fn(*mut c_void) -> Status;
+/// `hsa_amd_memory_pool_allocate`.
+pub type PoolAllocate = unsafe extern "C" fn(Pool, usize, u32, *mut *mut c_void) -> Status;
+/// `hsa_amd_vmem_handle_create`.
+pub type VmemCreate = unsafe extern "C" fn(Pool, usize, i32, u64, *mut VmemHandle) -> Status;
+/// `hsa_amd_vmem_handle_release`.
+pub type VmemRelease = unsafe extern "C" fn(VmemHandle) -> Status;
+/// `hsa_amd_vmem_map`.
+pub type VmemMap = unsafe extern "C" fn(*mut c_void, usize, usize, VmemHandle, u64) -> Status;
+/// `hsa_amd_vmem_unmap`.
+pub type VmemUnmap = unsafe extern "C" fn(*mut c_void, usize) -> Status;
+/// `hsa_amd_vmem_retain_alloc_handle`.
+pub type VmemRetain = unsafe extern "C" fn(*mut VmemHandle, *mut c_void) -> Status;
 
 functions! {
     /// Core functions that the collector calls.
@@ -237,6 +255,10 @@ pub mod core_entry {
     pub const CAS_WRITE_INDEX: [usize; 4] = [17, 18, 19, 20];
     /// `hsa_queue_add_write_index_*`: scacq_screl, scacquire, relaxed, screlease.
     pub const ADD_WRITE_INDEX: [usize; 4] = [21, 22, 23, 24];
+    /// `hsa_memory_allocate`.
+    pub const MEMORY_ALLOCATE: usize = 33;
+    /// `hsa_memory_free`.
+    pub const MEMORY_FREE: usize = 34;
     /// `hsa_signal_destroy`.
     pub const SIGNAL_DESTROY: usize = 38;
     /// `hsa_signal_store_relaxed`, `…_screlease`, `hsa_signal_silent_store_relaxed`, `…_screlease`.
@@ -294,7 +316,7 @@ functions! {
         /// `hsa_amd_agent_iterate_memory_pools`.
         iterate_pools: unsafe extern "C" fn(Agent, PoolCallback, *mut c_void) -> Status,
         /// `hsa_amd_memory_pool_allocate`.
-        pool_allocate: unsafe extern "C" fn(Pool, usize, u32, *mut *mut c_void) -> Status,
+        pool_allocate: PoolAllocate,
         /// `hsa_amd_agents_allow_access`.
         allow_access: unsafe extern "C" fn(u32, *const Agent, *const u32, *const c_void) -> Status,
         /// `hsa_amd_signal_create`.
@@ -354,6 +376,10 @@ pub mod amd_entry {
     pub const ASYNC_COPY_ENABLE: usize = 3;
     /// `hsa_amd_profiling_get_async_copy_time`.
     pub const GET_ASYNC_COPY_TIME: usize = 5;
+    /// `hsa_amd_memory_pool_allocate`.
+    pub const POOL_ALLOCATE: usize = 13;
+    /// `hsa_amd_memory_pool_free`.
+    pub const POOL_FREE: usize = 14;
     /// `hsa_amd_memory_async_copy`.
     pub const ASYNC_COPY: usize = 15;
     /// `hsa_amd_memory_async_copy_on_engine`.
@@ -364,6 +390,16 @@ pub mod amd_entry {
     pub const INTERCEPT_REGISTER: usize = 38;
     /// `hsa_amd_memory_async_copy_rect`.
     pub const ASYNC_COPY_RECT: usize = 40;
+    /// `hsa_amd_vmem_handle_create`; with the following ones from 6.0 on.
+    pub const VMEM_HANDLE_CREATE: usize = 57;
+    /// `hsa_amd_vmem_handle_release`.
+    pub const VMEM_HANDLE_RELEASE: usize = 58;
+    /// `hsa_amd_vmem_map`.
+    pub const VMEM_MAP: usize = 59;
+    /// `hsa_amd_vmem_unmap`.
+    pub const VMEM_UNMAP: usize = 60;
+    /// `hsa_amd_vmem_retain_alloc_handle`.
+    pub const VMEM_RETAIN: usize = 65;
 }
 
 impl Amd {
@@ -386,7 +422,7 @@ impl Amd {
             convert_tick: load!(table, 6),
             pool_get_info: load!(table, 11),
             iterate_pools: load!(table, 12),
-            pool_allocate: load!(table, 13),
+            pool_allocate: load!(table, amd_entry::POOL_ALLOCATE),
             async_copy: load!(table, amd_entry::ASYNC_COPY),
             async_copy_on_engine: on_engine,
             allow_access: load!(table, layout.entry(19)?),

@@ -5,7 +5,7 @@
 //! [`interception`], [`queue`] and [`packet`] time dispatches by signals of our own, [`observed`] those of queues that
 //! cannot be intercepted and [`copy`] copies on the signals that they have,
 //! [`harvest`] turns both into records, [`signal`] knows the program's signals that are being watched, [`index`] joins a
-//! packet to the call that made it. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
+//! packet to the call that made it, [`memory`] records allocations. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
 //!
 //! Absent on purpose: barrier and proxy signals where they can be avoided.
 
@@ -18,6 +18,7 @@ pub mod copy;
 pub mod harvest;
 pub mod index;
 pub mod interception;
+pub mod memory;
 pub mod observed;
 pub mod packet;
 pub mod proxy;
@@ -48,6 +49,7 @@ pub(crate) struct Hsa {
     pub(crate) agents: agent::Agents,
     pub(crate) index: index::Originals,
     pub(crate) signal: signal::Originals,
+    pub(crate) memory: memory::Ledger,
     frequency: u64,
 }
 
@@ -154,6 +156,7 @@ fn install(root: &Root) -> Option<()> {
         agents: agent::Agents::new(),
         index: index::Originals::load(core)?,
         signal: signal::Originals::load(core),
+        memory: memory::Ledger::load(core, amd, layout)?,
         frequency: frequency(&core_functions),
     }));
     HSA.store(std::ptr::from_ref(hsa) as u64, Ordering::Release);
@@ -173,6 +176,7 @@ fn install(root: &Root) -> Option<()> {
     );
     copy::patch(amd, layout);
     proxy::patch(amd);
+    memory::patch(core, amd, hsa);
     // Last: in front of the hooks above.
     #[cfg(target_arch = "x86_64")]
     if control::is_asked(wanted::HSA_API) {

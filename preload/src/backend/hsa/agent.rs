@@ -28,11 +28,32 @@ pub(crate) struct Agent {
 /// All agents, in the run-time's order.
 pub(crate) struct Agents {
     found: OnceLock<Vec<Agent>>,
+    /// Global memory pools and the indices of their agents.
+    pools: OnceLock<Vec<(Pool, u32)>>,
 }
 
 impl Agents {
     pub(crate) fn new() -> Self {
-        Self { found: OnceLock::new() }
+        Self {
+            found: OnceLock::new(),
+            pools: OnceLock::new(),
+        }
+    }
+
+    /// The index of the agent that a global memory pool belongs to, or [`UNKNOWN`].
+    pub(crate) fn of_pool(&self, hsa: &Hsa, pool: Pool) -> u32 {
+        let Some(agents) = self.found.get() else { return UNKNOWN };
+        let known = self.pools.get_or_init(|| {
+            let of = |agent: &Agent| {
+                let index = agent.index;
+                pools(hsa, agent.handle)
+                    .into_iter()
+                    .map(move |pool| (pool.handle, index))
+            };
+            agents.iter().flat_map(of).collect()
+        });
+        let found = known.iter().find(|(handle, _)| *handle == pool);
+        found.map_or(UNKNOWN, |(_, index)| *index)
     }
 
     /// The agents; empty before they were found.

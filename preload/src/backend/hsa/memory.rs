@@ -1,0 +1,453 @@
+//! Memory that is allocated, mapped and freed through HSA: HIP's own allocations come this way too.
+//!
+//! A ledger knows what each address or handle holds, so that a free says how much it was, and how much of each agent the
+//! process holds. Virtual memory is held until its handle is released *and* nothing maps it any more.
+//!
+//! Absent on purpose: what the run-time allocates for itself (queues, code objects, scratch), host memory that is locked
+//! or registered, and memory of other processes.
+
+#![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
+
+use super::agent::UNKNOWN;
+use super::{Hsa, hook, hsa};
+use crate::guard::{Errno, wall};
+use crate::state::{self, word};
+use crate::{clock, collector, control, process, thread};
+use hsa_sys::abi::{Pool, SUCCESS, Status, VmemHandle};
+use hsa_sys::table::{
+    AmdLayout, MemoryAllocate, MemoryFree, PoolAllocate, Table, VmemCreate, VmemMap, VmemRelease, VmemRetain,
+    VmemUnmap, amd_entry, core_entry,
+};
+use roctop_ring::record::{Allocation, memory};
+use roctop_ring::session::wanted;
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is held at an address or by a handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Held {
+    bytes: u64,
+    agent: u32,
+    /// References: the handle's own and one for each mapping.
+    users: u64,
+}
+
+/// What the process holds.
+#[derive(Default)]
+struct Book {
+    memory: BTreeMap<u64, Held>,
+    handles: BTreeMap<u64, Held>,
+    /// The handles behind mapped addresses, and how much of them is mapped.
+    mapped: BTreeMap<u64, (u64, u64)>,
+    /// Bytes by agent.
+    totals: BTreeMap<u32, u64>,
+}
+
+/// A row of the ledger, as the record has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Row {
+    address: u64,
+    bytes: u64,
+    agent: u32,
+    total: u64,
+}
+
+impl Book {
+    fn add(&mut self, agent: u32, bytes: u64) -> u64 {
+        let total = self.totals.entry(agent).or_default();
+        *total = total.saturating_add(bytes);
+        *total
+    }
+
+    fn drop(&mut self, held: Held) -> u64 {
+        let total = self.totals.entry(held.agent).or_default();
+        *total = total.saturating_sub(held.bytes);
+        *total
+    }
+
+    fn total(&self, agent: u32) -> u64 {
+        self.totals.get(&agent).copied().unwrap_or(0)
+    }
+
+    fn allocate(&mut self, address: u64, bytes: u64, agent: u32) -> Row {
+        self.memory.insert(address, Held { bytes, agent, users: 1 });
+        Row {
+            address,
+            bytes,
+            agent,
+            total: self.add(agent, bytes),
+        }
+    }
+
+    fn free(&mut self, address: u64) -> Row {
+        let Some(held) = self.memory.remove(&address) else {
+            return unknown(address);
+        };
+        Row {
+            address,
+            bytes: held.bytes,
+            agent: held.agent,
+            total: self.drop(held),
+        }
+    }
+
+    fn create(&mut self, handle: u64, bytes: u64, agent: u32) -> Row {
+        self.handles.insert(handle, Held { bytes, agent, users: 1 });
+        Row {
+            address: handle,
+            bytes,
+            agent,
+            total: self.add(agent, bytes),
+        }
+    }
+
+    fn retain(&mut self, handle: u64) {
+        if let Some(held) = self.handles.get_mut(&handle) {
+            held.users += 1;
+        }
+    }
+
+    /// A user of a handle goes; with the last one its memory does.
+    fn release(&mut self, handle: u64) -> Row {
+        let Some(held) = self.handles.get_mut(&handle) else {
+            return unknown(handle);
+        };
+        held.users = held.users.saturating_sub(1);
+        let held = *held;
+        let total = if held.users == 0 {
+            self.handles.remove(&handle);
+            self.drop(held)
+        } else {
+            self.total(held.agent)
+        };
+        Row {
+            address: handle,
+            bytes: held.bytes,
+            agent: held.agent,
+            total,
+        }
+    }
+
+    fn map(&mut self, address: u64, bytes: u64, handle: u64) -> Row {
+        let Some(held) = self.handles.get_mut(&handle) else {
+            return Row {
+                bytes,
+                ..unknown(address)
+            };
+        };
+        held.users += 1;
+        let agent = held.agent;
+        self.mapped.insert(address, (handle, bytes));
+        Row {
+            address,
+            bytes,
+            agent,
+            total: self.total(agent),
+        }
+    }
+
+    fn unmap(&mut self, address: u64) -> Row {
+        let Some((handle, bytes)) = self.mapped.remove(&address) else {
+            return unknown(address);
+        };
+        Row {
+            address,
+            bytes,
+            ..self.release(handle)
+        }
+    }
+}
+
+fn unknown(address: u64) -> Row {
+    Row {
+        address,
+        agent: UNKNOWN,
+        ..Row::default()
+    }
+}
+
+/// The functions behind the hooks and the ledger, of one start of the run-time.
+pub(crate) struct Ledger {
+    book: Mutex<Book>,
+    allocate: MemoryAllocate,
+    free: MemoryFree,
+    pool_free: MemoryFree,
+    vmem: Option<Vmem>,
+}
+
+/// Virtual memory: HSA of release 6.0 and later.
+struct Vmem {
+    create: VmemCreate,
+    release: VmemRelease,
+    map: VmemMap,
+    unmap: VmemUnmap,
+    retain: VmemRetain,
+}
+
+impl Ledger {
+    #[expect(
+        clippy::missing_transmute_annotations,
+        reason = "the field that is filled says the type, once"
+    )]
+    pub(crate) fn load(core: Table, amd: Table, layout: AmdLayout) -> Option<Self> {
+        macro_rules! one {
+            ($table:expr, $entry:expr) => {
+                // SAFETY: the table is the run-time's; the entry of this number has the field's type in every release.
+                unsafe { std::mem::transmute::<*mut c_void, _>($table.function($entry)?) }
+            };
+        }
+        let vmem = || {
+            Some(Vmem {
+                create: one!(amd, layout.entry(amd_entry::VMEM_HANDLE_CREATE)?),
+                release: one!(amd, layout.entry(amd_entry::VMEM_HANDLE_RELEASE)?),
+                map: one!(amd, layout.entry(amd_entry::VMEM_MAP)?),
+                unmap: one!(amd, layout.entry(amd_entry::VMEM_UNMAP)?),
+                retain: one!(amd, layout.entry(amd_entry::VMEM_RETAIN)?),
+            })
+        };
+        Some(Self {
+            book: Mutex::default(),
+            allocate: one!(core, core_entry::MEMORY_ALLOCATE),
+            free: one!(core, core_entry::MEMORY_FREE),
+            pool_free: one!(amd, amd_entry::POOL_FREE),
+            vmem: vmem(),
+        })
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When a call began; 0 when nothing is to be done about it.
+fn began() -> u64 {
+    if state::is_on(word::HSA) { clock::now() } else { 0 }
+}
+
+/// A call succeeded: enters it, and records it when that is wanted.
+fn done(hsa: &Hsa, start: u64, operation: u16, enter: impl FnOnce(&mut Book) -> Row) {
+    if start == 0 || !state::is_on(word::HSA) {
+        return;
+    }
+    wall((), || {
+        let _errno = Errno::keep();
+        let end = clock::now();
+        let row = enter(&mut hsa.memory.book());
+        if !control::is_wanted(wanted::MEMORY) {
+            return;
+        }
+        let Some(thread) = thread::current() else { return };
+        let record = Allocation {
+            start,
+            end,
+            correlation: thread.current.get(),
+            address: row.address,
+            bytes: row.bytes,
+            total: row.total,
+            agent: row.agent,
+            operation,
+            reserved: 0,
+        };
+        collector::allocation(&record);
+    });
+}
+
+/// The agent of a pool; a region's handle is that of its pool.
+fn owner(hsa: &Hsa, pool: Pool) -> u32 {
+    wall(UNKNOWN, || {
+        if let Some(process) = process::get() {
+            hsa.agents.discover(hsa, process);
+        }
+        hsa.agents.of_pool(hsa, pool)
+    })
+}
+
+/// What a successful call wrote; 0 for a null pointer.
+fn written<T: Copy + Default>(place: *const T) -> T {
+    // SAFETY: the call succeeded, so the program's place is valid and was written.
+    unsafe { place.as_ref() }.copied().unwrap_or_default()
+}
+
+unsafe extern "C" fn allocate(region: Pool, bytes: usize, out: *mut *mut c_void) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let start = began();
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (hsa.memory.allocate)(region, bytes, out) };
+    if status == SUCCESS && start != 0 {
+        let agent = owner(hsa, region);
+        done(hsa, start, memory::ALLOCATE, |book| {
+            book.allocate(written(out.cast::<u64>()), bytes as u64, agent)
+        });
+    }
+    status
+}
+
+unsafe extern "C" fn pool_allocate(pool: Pool, bytes: usize, flags: u32, out: *mut *mut c_void) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let start = began();
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (hsa.amd.pool_allocate)(pool, bytes, flags, out) };
+    if status == SUCCESS && start != 0 {
+        let agent = owner(hsa, pool);
+        done(hsa, start, memory::ALLOCATE, |book| {
+            book.allocate(written(out.cast::<u64>()), bytes as u64, agent)
+        });
+    }
+    status
+}
+
+/// Frees by `original`. Another thread may get the address at once, so it is struck out before the call; a call that
+/// fails is entered again.
+unsafe fn free_by(original: impl FnOnce(&Hsa) -> MemoryFree, address: *mut c_void) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let start = began();
+    let is_known = start != 0 && !address.is_null();
+    let row = is_known
+        .then(|| wall(None, || Some(hsa.memory.book().free(address as u64))))
+        .flatten();
+    // SAFETY: the caller's own argument.
+    let status = unsafe { original(hsa)(address) };
+    match row {
+        Some(row) if status == SUCCESS => done(hsa, start, memory::FREE, |_| row),
+        Some(row) if row.agent != UNKNOWN || row.bytes != 0 => wall((), || {
+            hsa.memory.book().allocate(row.address, row.bytes, row.agent);
+        }),
+        _ => {}
+    }
+    status
+}
+
+unsafe extern "C" fn free(address: *mut c_void) -> Status {
+    // SAFETY: the caller's own argument.
+    unsafe { free_by(|hsa| hsa.memory.free, address) }
+}
+
+unsafe extern "C" fn pool_free(address: *mut c_void) -> Status {
+    // SAFETY: the caller's own argument.
+    unsafe { free_by(|hsa| hsa.memory.pool_free, address) }
+}
+
+/// The run-time and its functions of virtual memory; the hooks are there only when both are.
+fn vmem() -> Option<(&'static Hsa, &'static Vmem)> {
+    let hsa = hsa()?;
+    Some((hsa, hsa.memory.vmem.as_ref()?))
+}
+
+unsafe extern "C" fn create(pool: Pool, bytes: usize, kind: i32, flags: u64, out: *mut VmemHandle) -> Status {
+    let Some((hsa, vmem)) = vmem() else { return 0x1000 };
+    let start = began();
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (vmem.create)(pool, bytes, kind, flags, out) };
+    if status == SUCCESS && start != 0 {
+        let agent = owner(hsa, pool);
+        done(hsa, start, memory::VMEM_ALLOCATE, |book| {
+            book.create(written(out), bytes as u64, agent)
+        });
+    }
+    status
+}
+
+unsafe extern "C" fn release(handle: VmemHandle) -> Status {
+    let Some((hsa, vmem)) = vmem() else { return 0x1000 };
+    let start = began();
+    // SAFETY: the caller's own argument.
+    let status = unsafe { (vmem.release)(handle) };
+    if status == SUCCESS {
+        done(hsa, start, memory::VMEM_FREE, |book| book.release(handle));
+    }
+    status
+}
+
+unsafe extern "C" fn map(address: *mut c_void, bytes: usize, offset: usize, handle: VmemHandle, flags: u64) -> Status {
+    let Some((hsa, vmem)) = vmem() else { return 0x1000 };
+    let start = began();
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (vmem.map)(address, bytes, offset, handle, flags) };
+    if status == SUCCESS {
+        done(hsa, start, memory::VMEM_MAP, |book| {
+            book.map(address as u64, bytes as u64, handle)
+        });
+    }
+    status
+}
+
+unsafe extern "C" fn unmap(address: *mut c_void, bytes: usize) -> Status {
+    let Some((hsa, vmem)) = vmem() else { return 0x1000 };
+    let start = began();
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (vmem.unmap)(address, bytes) };
+    if status == SUCCESS {
+        done(hsa, start, memory::VMEM_UNMAP, |book| book.unmap(address as u64));
+    }
+    status
+}
+
+/// The program gets the handle of a mapped address once more.
+unsafe extern "C" fn retain(out: *mut VmemHandle, address: *mut c_void) -> Status {
+    let Some((hsa, vmem)) = vmem() else { return 0x1000 };
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (vmem.retain)(out, address) };
+    if status == SUCCESS && state::is_on(word::HSA) {
+        wall((), || hsa.memory.book().retain(written(out)));
+    }
+    status
+}
+
+pub(crate) fn patch(core: Table, amd: Table, hsa: &Hsa) {
+    hook(
+        core,
+        core_entry::MEMORY_ALLOCATE,
+        allocate as MemoryAllocate as *mut c_void,
+    );
+    hook(core, core_entry::MEMORY_FREE, free as MemoryFree as *mut c_void);
+    hook(
+        amd,
+        amd_entry::POOL_ALLOCATE,
+        pool_allocate as PoolAllocate as *mut c_void,
+    );
+    hook(amd, amd_entry::POOL_FREE, pool_free as MemoryFree as *mut c_void);
+    if hsa.memory.vmem.is_none() {
+        return;
+    }
+    let hooks = [
+        (amd_entry::VMEM_HANDLE_CREATE, create as VmemCreate as *mut c_void),
+        (amd_entry::VMEM_HANDLE_RELEASE, release as VmemRelease as *mut c_void),
+        (amd_entry::VMEM_MAP, map as VmemMap as *mut c_void),
+        (amd_entry::VMEM_UNMAP, unmap as VmemUnmap as *mut c_void),
+        (amd_entry::VMEM_RETAIN, retain as VmemRetain as *mut c_void),
+    ];
+    for (entry, function) in hooks {
+        if let Some(entry) = hsa.layout.entry(entry) {
+            hook(amd, entry, function);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn virtual_memory_is_held_until_it_is_released_and_unmapped() {
+        let mut book = Book::default();
+        book.allocate(0x1000, 10, 1);
+        assert_eq!(book.create(7, 100, 1).total, 110);
+        book.map(0x9000, 100, 7);
+        book.map(0xa000, 100, 7);
+        assert_eq!(book.release(7).total, 110, "still mapped");
+        assert_eq!(book.unmap(0x9000).total, 110);
+        assert_eq!(book.unmap(0xa000).total, 10);
+        assert_eq!(book.unmap(0xa000).agent, UNKNOWN);
+        assert_eq!(
+            book.free(0x1000),
+            Row {
+                address: 0x1000,
+                bytes: 10,
+                agent: 1,
+                total: 0
+            }
+        );
+        assert_eq!(book.free(0x1000).bytes, 0, "a second free holds nothing");
+    }
+}

@@ -1,0 +1,109 @@
+// Allocates and frees, and keeps count of the GPU memory that it holds: after each call a line `name bytes held` in the
+// file named by APP_MEMORY.
+//
+//   memory [ROUNDS=3]
+#include "count.hpp"
+
+#include <vector>
+
+__global__ void touch(int* p, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) p[i] += 0;
+}
+
+static FILE* lines;
+static unsigned long long held;
+
+static void tell(const char* name, size_t bytes, long long change) {
+  held += change;
+  if (lines) std::fprintf(lines, "%s %zu %llu\n", name, bytes, held);
+}
+
+static void plain(long round) {
+  std::vector<std::pair<void*, size_t>> all;
+  for (size_t i = 1; i <= 20; i++) {
+    size_t bytes = 4096 * (i * i + round);
+    void* p = nullptr;
+    OK(hipMalloc, &p, bytes);
+    tell("hipMalloc", bytes, bytes);
+    all.push_back({p, bytes});
+    if (i % 3 == 0) {
+      auto last = all[all.size() / 2];
+      all.erase(all.begin() + all.size() / 2);
+      OK(hipFree, last.first);
+      tell("hipFree", last.second, -(long long)last.second);
+    }
+  }
+  void* never = nullptr;
+  if (CALL(hipMalloc, &never, (size_t)1 << 50) == hipSuccess) app::fail("a petabyte");
+  (void)CALL(hipGetLastError);
+  for (auto& one : all) {
+    OK(hipFree, one.first);
+    tell("hipFree", one.second, -(long long)one.second);
+  }
+}
+
+static void on_the_host() {
+  void* p = nullptr;
+  OK(hipHostMalloc, &p, 8192 * 5, hipHostMallocDefault);
+  tell("hipHostMalloc", 8192 * 5, 0);
+  OK(hipHostFree, p);
+  tell("hipHostFree", 8192 * 5, 0);
+}
+
+// Physical memory is held until it is released and unmapped.
+static void virtual_memory() {
+#if HIP_VERSION_MAJOR >= 6
+  int supported = 0;
+  if (CALL(hipDeviceGetAttribute, &supported, hipDeviceAttributeVirtualMemoryManagementSupported, 0) != hipSuccess || !supported)
+    return;
+  hipMemAllocationProp prop = {};
+  prop.type = hipMemAllocationTypePinned;
+  prop.location.type = hipMemLocationTypeDevice;
+  size_t grain = 0;
+  OK(hipMemGetAllocationGranularity, &grain, &prop, hipMemAllocationGranularityMinimum);
+  size_t bytes = 4 * grain;
+  void* base;
+  hipMemGenericAllocationHandle_t first, second;
+  OK(hipMemAddressReserve, &base, 2 * bytes, 0, nullptr, 0);
+  OK(hipMemCreate, &first, bytes, &prop, 0);
+  tell("hipMemCreate", bytes, bytes);
+  OK(hipMemCreate, &second, bytes, &prop, 0);
+  tell("hipMemCreate", bytes, bytes);
+  OK(hipMemMap, base, bytes, 0, first, 0);
+  tell("hipMemMap", bytes, 0);
+  OK(hipMemUnmap, base, bytes);
+  tell("hipMemUnmap", bytes, 0);
+  OK(hipMemRelease, first);
+  tell("hipMemRelease", bytes, -(long long)bytes);
+  OK(hipMemRelease, second);
+  tell("hipMemRelease", bytes, -(long long)bytes);
+  OK(hipMemAddressFree, base, 2 * bytes);
+#endif
+}
+
+int main(int argc, char** argv) {
+  long rounds = app::arg(argc, argv, 1, 3);
+  const char* path = std::getenv("APP_MEMORY");
+  lines = path ? std::fopen(path, "w") : nullptr;
+  // What the run-time allocates for itself, it does now.
+  int* p;
+  OK(hipMalloc, (void**)&p, 4096);
+  tell("hipMalloc", 4096, 4096);
+  LAUNCH(touch, 1, 64, 0, 0, p, 64);
+  int word = 0;
+  OK(hipMemcpy, p, &word, 4, hipMemcpyHostToDevice);
+  OK(hipMemcpy, &word, p, 4, hipMemcpyDeviceToHost);
+  OK(hipDeviceSynchronize);
+  for (long round = 0; round < rounds; round++) {
+    plain(round);
+    on_the_host();
+    virtual_memory();
+  }
+  OK(hipFree, p);
+  tell("hipFree", 4096, -4096);
+  if (lines) std::fclose(lines);
+  app::finish();
+  std::printf("memory: rounds %ld, held at the end %llu\n", rounds, held);
+  return 0;
+}

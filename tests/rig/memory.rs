@@ -1,0 +1,73 @@
+//! Allocations: what a program counts itself against what was recorded.
+
+use crate::rig::Recorded;
+use roctop::item::{AgentKind, Allocation};
+use roctop_ring::record::memory;
+
+impl Recorded {
+    /// Every line that the program wrote (call, bytes, bytes held after it) is a call with its allocation, and the
+    /// recorded total of the GPU is what the program holds, but for what the run-time held before. Returns the lines.
+    pub(crate) fn check_memory(&self) -> usize {
+        let text = std::fs::read_to_string(self.place.join("memory")).unwrap();
+        let told: Vec<(&str, u64, u64)> = text.lines().map(line).collect();
+        let names: std::collections::BTreeSet<&str> = told.iter().map(|(name, ..)| *name).collect();
+        let mut calls: Vec<_> = self
+            .run
+            .calls
+            .iter()
+            .filter(|call| call.parent == 0 && call.status == Some(0))
+            .filter(|call| names.contains(&*self.run.operations[call.operation.0 as usize].name))
+            .collect();
+        calls.sort_by_key(|call| call.span.begin);
+        assert_eq!(calls.len(), told.len(), "calls that succeeded");
+        let mut own = None;
+        let mut sizes = std::collections::BTreeMap::new();
+        for (call, &(name, bytes, held)) in calls.iter().zip(&told) {
+            let of_call = |row: &&Allocation| row.correlation == call.correlation && row.process == call.process;
+            let rows: Vec<&Allocation> = self.run.allocations.iter().filter(of_call).collect();
+            let wanted = match name {
+                "hipMalloc" | "hipHostMalloc" => memory::ALLOCATE,
+                "hipFree" | "hipHostFree" => memory::FREE,
+                "hipMemCreate" => memory::VMEM_ALLOCATE,
+                "hipMemMap" => memory::VMEM_MAP,
+                "hipMemUnmap" => memory::VMEM_UNMAP,
+                "hipMemRelease" => memory::VMEM_FREE,
+                _ => panic!("{name}"),
+            };
+            // The first allocations find a run-time that still makes its own.
+            let found = rows.iter().rev().find(|row| row.operation == wanted);
+            let row = found.unwrap_or_else(|| panic!("{name} {bytes} has no allocation: {rows:?}"));
+            let (begin, end) = (row.span.begin, row.span.end);
+            assert!(
+                call.span.begin <= begin && begin <= end && end <= call.span.end,
+                "{row:?}"
+            );
+            assert_eq!(row.thread, call.thread);
+            assert_eq!(row.bytes, bytes, "{name}: {row:?}");
+            match wanted {
+                memory::ALLOCATE => assert!(sizes.insert(row.address, bytes).is_none(), "{row:?}"),
+                memory::FREE => assert_eq!(sizes.remove(&row.address), Some(bytes), "{row:?}"),
+                _ => {}
+            }
+            let kind = row.agent.map(|agent| self.run.agents[agent.0 as usize].kind);
+            if name.starts_with("hipHost") {
+                assert_eq!(kind, Some(AgentKind::Cpu), "{row:?}");
+            } else {
+                assert_eq!(kind, Some(AgentKind::Gpu), "{row:?}");
+                // What the run-time itself holds of the GPU does not change after the first launch.
+                if row.bytes != 4096 {
+                    let before = *own.get_or_insert(row.total - held);
+                    assert_eq!(row.total, held + before, "{name}: {row:?}");
+                }
+            }
+        }
+        assert!(sizes.is_empty(), "not freed: {sizes:?}");
+        told.len()
+    }
+}
+
+fn line(text: &str) -> (&str, u64, u64) {
+    let mut cells = text.split(' ');
+    let mut next = || cells.next().unwrap();
+    (next(), next().parse().unwrap(), next().parse().unwrap())
+}
