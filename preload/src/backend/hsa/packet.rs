@@ -164,10 +164,10 @@ pub(crate) fn observe(queue: &'static Queue, packet: &Packet, record: Dispatch) 
         .slots
         .side(sequence)
         .filter(|_| !is_full && packet.completion != 0);
-    if let Some(side) = side {
-        // SAFETY: the slot is free, and the caller holds the lock of observed queues.
-        unsafe { side.record.get().write(record) };
+    if let (Some(side), Some(kept)) = (side, queue.slots.record(sequence)) {
+        kept.keep(&record);
         if side.watch.in_place(packet.completion, Kind::Dispatch) {
+            kept.publish(sequence, State::Foreign);
             queue.submitted(Some(sequence), &record);
             // Release: as in `dispatch`.
             queue.head.store(sequence + 1, Ordering::Release);
