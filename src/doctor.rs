@@ -181,9 +181,9 @@ fn run_times(report: &mut Report) {
         Some(path) => {
             let symbols = std::fs::read(&path).unwrap_or_default();
             let way = if contains(&symbols, b"hipRegisterTracerCallback") {
-                "HIP calls by wrapped functions, and by the tracer callback where a program looks functions up by itself"
+                "HIP calls by wrapped functions, those of libraries with a scope of their own by the tracer callback"
             } else {
-                "HIP calls by wrapped functions; calls of functions that a program looks up by itself are not seen"
+                "HIP calls by wrapped functions; those of libraries with a scope of their own (RTLD_DEEPBIND) are not seen"
             };
             report.add(Verdict::Well, "HIP", format!("{}: {way}", path.display()));
         }

@@ -71,6 +71,13 @@ fn the_memory_of_a_program_is_what_the_program_counts() {
     println!("memory: {allocations} allocations and frees, each and the total as the program counts");
 }
 
+#[test]
+fn a_tool_of_the_programs_own_keeps_getting_every_call_and_record() {
+    for how in ["before", "after", "handle"] {
+        check(&format!("two-{how}"), &["two_tools", how]);
+    }
+}
+
 /// Runs an app that is killed, or ends itself, in the middle of its work.
 fn crash(name: &str, mode: &str) -> Option<Recorded> {
     let rig = rig()?;

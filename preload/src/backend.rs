@@ -3,6 +3,8 @@
 mod demo;
 pub mod hip;
 pub mod hsa;
+#[cfg(target_arch = "x86_64")]
+mod lookup;
 pub mod roctx;
 pub mod stream;
 

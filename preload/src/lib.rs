@@ -29,6 +29,7 @@ pub mod clock;
 pub mod collector;
 pub mod config;
 pub mod control;
+mod elf;
 pub mod guard;
 pub mod identity;
 mod life;

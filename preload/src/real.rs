@@ -2,13 +2,70 @@
 
 #![expect(unsafe_code, reason = "dlsym, dlopen, dl_iterate_phdr")]
 
+use crate::elf;
+use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+/// The loader's `dlsym`.
+pub(crate) type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+/// The loader's `dlvsym`.
+pub(crate) type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+
+static DLSYM: AtomicU64 = AtomicU64::new(0);
+static DLVSYM: AtomicU64 = AtomicU64::new(0);
+
+/// The function behind the one of this name that is exported here; looked for once.
+fn behind(place: &AtomicU64, name: &CStr) -> *mut c_void {
+    match place.load(Ordering::Acquire) {
+        0 => {
+            let inside = (&raw const DLSYM).cast();
+            let found = elf::behind(inside, name).unwrap_or(std::ptr::null_mut());
+            place.store(found as u64, Ordering::Release);
+            found
+        }
+        found => found as usize as *mut c_void,
+    }
+}
+
+/// The loader's `dlsym`: the exported one of this name is ours.
+pub(crate) fn loaders_dlsym() -> Option<Dlsym> {
+    // SAFETY: null is none; else the C library's function of this name, or another library's in front of it.
+    unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(behind(&DLSYM, c"dlsym")) }
+}
+
+/// The loader's `dlvsym`.
+pub(crate) fn loaders_dlvsym() -> Option<Dlvsym> {
+    // SAFETY: as above.
+    unsafe { std::mem::transmute::<*mut c_void, Option<Dlvsym>>(behind(&DLVSYM, c"dlvsym")) }
+}
+
+fn symbol(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    let dlsym = loaders_dlsym()?;
+    // SAFETY: callers pass an open handle or one of the loader's marks, which mean this library; the name is terminated.
+    let address = unsafe { dlsym(handle, name.as_ptr()) };
+    (!address.is_null()).then_some(address)
+}
+
+/// Does `address` lie in a library whose file name begins with `part`?
+pub(crate) fn lies_in(address: *const c_void, part: &str) -> bool {
+    let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `facts` has room for the answer.
+    if unsafe { libc::dladdr(address, facts.as_mut_ptr()) } == 0 {
+        return false;
+    }
+    // SAFETY: zero is a valid value of every field, and the call filled it.
+    let name = unsafe { facts.assume_init() }.dli_fname;
+    // SAFETY: the loader's names are terminated.
+    !name.is_null() && file_of(unsafe { CStr::from_ptr(name) }).starts_with(part.as_bytes())
+}
+
+fn file_of(path: &CStr) -> &[u8] {
+    path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+}
 
 /// The next definition of `name` behind this library in the program's scope.
 pub(crate) fn next(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: `name` is terminated.
-    let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    (!address.is_null()).then_some(address)
+    symbol(libc::RTLD_NEXT, name)
 }
 
 /// A loaded library, held by an extra reference that is never given back.
@@ -20,9 +77,7 @@ pub(crate) struct Library {
 impl Library {
     /// The library's own definition of `name`.
     pub(crate) fn symbol(self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the handle is open for ever, `name` is terminated.
-        let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
-        (!address.is_null()).then_some(address)
+        symbol(self.handle, name)
     }
 }
 
@@ -55,8 +110,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
     }
     // SAFETY: not null, and the loader's names are terminated.
     let path = unsafe { CStr::from_ptr(name) };
-    let file = path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    if file.starts_with(search.part) {
+    if file_of(path).starts_with(search.part) {
         search.found = Some(path.to_owned());
         return 1;
     }

@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "per-thread state reached through one pointer, pthread keys")]
 
+use crate::backend::hip::tracer::Open;
 use crate::guard::Errno;
 use crate::process::{self, Chunk, Process};
 use crate::state::{self, word};
@@ -38,6 +39,8 @@ pub struct Thread {
     pub current: Cell<u64>,
     /// Correlation id of the cooperative launch that this thread is in, when HIP's records are needed for it; else 0.
     pub(crate) cooperative: Cell<u64>,
+    /// The call that this thread is in by the run-time's callback.
+    pub(crate) tracer: Cell<Open>,
     /// Dense stream id plus one of the call that this thread is in, 0 unknown.
     pub stream: Cell<u32>,
     tid: Cell<u32>,
@@ -206,6 +209,7 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     thread.current.set(0);
     thread.stream.set(0);
     thread.cooperative.set(0);
+    thread.tracer.take();
     thread.tid.set(tid);
     thread.base.set((chunk.base as u64 + index as u64 + 1) << 40);
     thread.index.set(index);

@@ -59,6 +59,8 @@ pub enum Effect {
     Cooperative,
     /// Returns when work of the GPU is done.
     Wait,
+    /// The first argument names a function, the second points to where its address goes.
+    Lookup,
 }
 
 /// A row of the table.
@@ -531,10 +533,10 @@ macro_rules! functions {
             436 86 Hip hipExtModuleLaunchKernel "hipExtModuleLaunchKernel" Status r0 s2 None 8;
             437 434 Hip hipGetDevicePropertiesR0000 "hipGetDevicePropertiesR0000" Status none none None 0;
             438 435 Hip hipGetDevicePropertiesR0600 "hipGetDevicePropertiesR0600" Status none none None 0;
-            439 436 Hip hipGetDriverEntryPoint "hipGetDriverEntryPoint" Status none none None 0;
-            440 437 Hip hipGetDriverEntryPoint_spt "hipGetDriverEntryPoint_spt" Status none none None 0;
+            439 436 Hip hipGetDriverEntryPoint "hipGetDriverEntryPoint" Status none none Lookup 0;
+            440 437 Hip hipGetDriverEntryPoint_spt "hipGetDriverEntryPoint_spt" Status none none Lookup 0;
             441 438 Hip hipGetFuncBySymbol "hipGetFuncBySymbol" Status none none None 0;
-            442 439 Hip hipGetProcAddress "hipGetProcAddress" Status none none None 0;
+            442 439 Hip hipGetProcAddress "hipGetProcAddress" Status none none Lookup 0;
             443 440 Hip hipGraphAddBatchMemOpNode "hipGraphAddBatchMemOpNode" Status none none None 0;
             444 441 Hip hipGraphAddExternalSemaphoresSignalNode "hipGraphAddExternalSemaphoresSignalNode" Status none none None 0;
             445 442 Hip hipGraphAddExternalSemaphoresWaitNode "hipGraphAddExternalSemaphoresWaitNode" Status none none None 0;

@@ -1,17 +1,19 @@
 //! HIP API calls.
 //!
 //! Two ways in. [`gate`] stands in front of every exported function, on every release: all calls that are bound by
-//! symbol, with return codes and arguments. [`tracer`] is the run-time's own callback (5.3.1 and later): it takes the
-//! calls that did not come through the gate (`dlsym` on a handle, `hipGetProcAddress`), and leaves all others alone, so
-//! nothing is recorded twice. Calls that HIP makes to itself inside a call are not recorded.
+//! symbol, looked up in a handle ([`super::lookup`]) or by `hipGetProcAddress`, with return codes and arguments.
+//! [`tracer`] is the run-time's own callback (5.3.1 and later): it takes the calls that did not come through the gate (of
+//! a library opened with a scope of its own, `RTLD_DEEPBIND`), and leaves all others alone, so nothing is recorded twice;
+//! [`slot`] shares it with other tools. Calls that HIP makes to itself inside a call are not recorded.
 //!
 //! [`cooperative`] makes HIP give signals to packets of queues that cannot be intercepted (6.2 and later).
 //!
 //! Absent on purpose: 5.2's per-operation callbacks, which make every launch dearer by 0.5 µs and an interrupt. There a
-//! call bound by `dlsym` on a handle is not seen.
+//! call of a library opened with `RTLD_DEEPBIND` is not seen.
 
 pub mod cooperative;
 pub mod gate;
+pub mod slot;
 #[cfg(target_arch = "x86_64")]
 mod stub;
 pub mod tracer;
@@ -84,7 +86,10 @@ pub(crate) fn name(process: &Process, domain: Domain, op: u16, name: &[u8]) {
     process.fact(OperationName::head(0, Domain::NONE), &fact.payload());
 }
 
+/// How the run-time's file name begins.
+pub(crate) const LIBRARY: &str = "libamdhip64.so";
+
 /// The loaded HIP run-time.
 pub(crate) fn library() -> Option<(real::Library, std::ffi::CString)> {
-    real::loaded("libamdhip64.so")
+    real::loaded(LIBRARY)
 }

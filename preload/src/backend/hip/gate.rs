@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
 use super::cooperative;
+use super::stub::STUBS;
 use crate::backend::{hsa, roctx};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
@@ -16,7 +17,7 @@ use core::mem::{MaybeUninit, offset_of};
 use hip_sys::function::{COUNT, Effect, FUNCTIONS, Function, Place, Returns, STACK_WORDS};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 
 /// What the assembly keeps of a call. Its size is a multiple of 16.
 #[repr(C, align(16))]
@@ -171,6 +172,36 @@ fn resolve(index: usize) -> u64 {
     }
 }
 
+/// The wrapped function of this name: its number and address.
+pub(crate) fn wrapped(name: &CStr) -> Option<(usize, *mut c_void)> {
+    let is_it = |function: &Function| function.symbol.as_bytes() == name.to_bytes_with_nul();
+    let index = FUNCTIONS.iter().position(is_it)?;
+    Some((index, *STUBS.get(index)? as *mut c_void))
+}
+
+/// Is `address` what this wrapped function calls? It becomes so when nothing is known yet.
+pub(crate) fn is_behind(index: usize, address: *mut c_void) -> bool {
+    REAL.get(index).is_some_and(|place| {
+        match place.compare_exchange(0, address as u64, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => true,
+            Err(known) => known == address as u64,
+        }
+    })
+}
+
+/// The wrapped function that calls `address`, which the run-time gave for `name`, perhaps as a variant of it.
+fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void> {
+    let name = name.to_bytes();
+    let is_it = |(index, function): &(usize, &Function)| {
+        function.name.as_bytes().starts_with(name) && {
+            let known = REAL.get(*index).map_or(0, |place| place.load(Ordering::Acquire));
+            (if known == 0 { resolve(*index) } else { known }) == address as u64
+        }
+    };
+    let (index, _) = FUNCTIONS.iter().enumerate().find(is_it)?;
+    Some(*STUBS.get(index)? as *mut c_void)
+}
+
 /// Before the real function; returns its address.
 extern "C" fn enter(frame: &mut Frame) -> *const c_void {
     frame.traced = 0;
@@ -271,7 +302,7 @@ extern "C" fn exit(frame: &mut Frame) {
 fn take_part(effect: Effect, frame: &Frame, tid: u32) {
     let _errno = Errno::keep();
     let Some(process) = process::get() else { return };
-    let [first, ..] = frame.registers;
+    let [first, second, ..] = frame.registers;
     match effect {
         Effect::StreamCreate if first != 0 => {
             // SAFETY: the call succeeded, so its first argument points to the new stream's handle.
@@ -279,6 +310,16 @@ fn take_part(effect: Effect, frame: &Frame, tid: u32) {
             process.stream(handle, tid);
         }
         Effect::StreamDestroy => process.stream_destroyed(first, tid),
+        Effect::Lookup if first != 0 && second != 0 => {
+            // SAFETY: the call succeeded, so its first argument is a terminated name.
+            let name = unsafe { CStr::from_ptr(first as *const c_char) };
+            let place = second as *mut *mut c_void;
+            // SAFETY: the call succeeded, so its second argument points to the address that was found.
+            if let Some(stub) = stand_in(name, unsafe { *place }) {
+                // SAFETY: as above.
+                unsafe { *place = stub };
+            }
+        }
         Effect::Start => roctx::pause(false),
         Effect::Stop => roctx::pause(true),
         _ => {}

@@ -15,6 +15,9 @@ macro_rules! stubs {
                 naked_asm!("mov r11d, {index}", "jmp {gate}", index = const $index, gate = sym super::gate::gate)
             }
         )*
+
+        /// The exported functions, in the order of the table.
+        pub(crate) static STUBS: [unsafe extern "C" fn(); hip_sys::function::COUNT] = [$($symbol),*];
     };
 }
 

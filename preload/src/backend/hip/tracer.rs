@@ -3,17 +3,16 @@
 //! Its structure's size differs by release, so it is used only where the library's major version is known. It answers
 //! "not enabled" for calls of the gate: then the run-time fills in nothing and calls nobody at the return.
 
-#![expect(unsafe_code, reason = "writes into the run-time's structure by offsets")]
+#![expect(unsafe_code, reason = "the run-time's names of its functions")]
 
-use super::{By, cooperative};
+use super::{By, cooperative, slot};
 use crate::backend::hip;
 use crate::collector::{self, Call};
-use crate::guard::wall;
 use crate::process::Process;
 use crate::state::{self, word};
 use crate::{process, thread};
 use hip_sys::function::{FUNCTIONS, Place};
-use hip_sys::tracer::{ApiName, CORRELATION, Callback, DOMAIN_API, DOMAIN_OPS, OP_DISPATCH, Register, Tail, tail};
+use hip_sys::tracer::{ApiName, OP_DISPATCH, tail as tail_of};
 use roctop_ring::record::{Domain, status};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -43,7 +42,7 @@ pub(crate) fn register(process: &Process, by: By) {
         return;
     };
     let (major, names) = (major(&path.to_string_lossy()), library.symbol(c"hipApiName"));
-    let (Some(offset), Some(names)) = (major.and_then(tail), names) else {
+    let (Some(offset), Some(names)) = (major.and_then(tail_of), names) else {
         process.say(
             status::BACKEND,
             0,
@@ -54,12 +53,12 @@ pub(crate) fn register(process: &Process, by: By) {
     // SAFETY: the symbol of this name has this type in every release.
     learn(process, unsafe { std::mem::transmute::<*mut c_void, ApiName>(names) });
     TAIL.store(offset as u64, Ordering::Release);
-    REGISTER.store(address as u64, Ordering::Release);
+    slot::found(address);
     let major = major.unwrap_or(0);
     let is_kept = major < ONLY_WHERE_NEEDED || by == By::Hsa;
     KEPT.store(u64::from(is_kept), Ordering::Relaxed);
     if is_kept {
-        set(Some(traced));
+        slot::listen(true);
     }
     let what = if is_kept {
         "wrapped functions and the tracer callback"
@@ -72,33 +71,20 @@ pub(crate) fn register(process: &Process, by: By) {
 /// From this release on a registered callback makes HIP report markers whose stream may be gone (a crash inside HIP was
 /// seen on 7.2.4), so it is registered only where nothing else serves.
 const ONLY_WHERE_NEEDED: u32 = 7;
-/// `hipRegisterTracerCallback`, 0 when there is none.
-static REGISTER: AtomicU64 = AtomicU64::new(0);
 /// 1 when the callback stays registered.
 static KEPT: AtomicU64 = AtomicU64::new(0);
 
-fn set(callback: Option<Callback>) {
-    let address = REGISTER.load(Ordering::Acquire) as usize as *mut c_void;
-    if address.is_null() {
-        return;
-    }
-    // SAFETY: the symbol of this name has this type in every release.
-    let register = unsafe { std::mem::transmute::<*mut c_void, Register>(address) };
-    // SAFETY: a store of a pointer inside the run-time; the callback is never unloaded.
-    unsafe { register(callback) };
-}
-
 /// HIP's records are needed for a while.
 pub(crate) fn arm() {
-    if KEPT.load(Ordering::Relaxed) == 0 {
-        set(Some(traced));
+    if KEPT.load(Ordering::Relaxed) == 0 && slot::is_found() {
+        slot::listen(true);
     }
 }
 
 /// They are not needed any more.
 pub(crate) fn disarm() {
     if KEPT.load(Ordering::Relaxed) == 0 {
-        set(None);
+        slot::listen(false);
     }
 }
 
@@ -139,114 +125,116 @@ fn learn(process: &Process, name_of: ApiName) {
     }
 }
 
-unsafe extern "C" fn traced(domain: u32, op: u32, data: *mut c_void) -> i32 {
-    match domain {
-        DOMAIN_API if !data.is_null() => wall(1, || enter(op, data)),
-        DOMAIN_OPS => wall(1, || activity(op, data)),
-        _ => 1,
+/// A question about an operation: are its records wanted?
+pub(crate) fn asks(op: u32) -> bool {
+    op == OP_DISPATCH && cooperative::is_launching()
+}
+
+/// Offset of the structure's tail.
+pub(crate) fn tail() -> Option<usize> {
+    match TAIL.load(Ordering::Acquire) {
+        0 => None,
+        offset => Some(offset as usize),
     }
 }
 
-/// A question about an operation, or its record, which is not used.
-fn activity(op: u32, data: *mut c_void) -> i32 {
-    if data.is_null() {
-        let is_asked = op == OP_DISPATCH && cooperative::is_launching();
-        return i32::from(!is_asked);
-    }
-    0
+/// What became of a call that the run-time announced.
+pub(crate) enum Entered {
+    /// The collector does not want it, or has it by the gate.
+    No,
+    /// The gate records it; HIP takes part in it when it has a correlation id.
+    Cooperative(u64),
+    /// It is recorded under this correlation id; [`exit`] ends it.
+    Call(u64),
 }
 
-/// A cooperative launch that the gate records: HIP only has to know the correlation id.
-fn correlate(data: *mut c_void, correlation: u64) -> i32 {
-    let offset = TAIL.load(Ordering::Acquire) as usize;
-    if offset == 0 {
-        return 1;
-    }
-    // SAFETY: the structure begins with the correlation id in every release.
-    unsafe { data.byte_add(CORRELATION).cast::<u64>().write(correlation) };
-    let words = Tail {
-        enter_timestamp: 0,
-        phase_data: 0,
-        phase_enter: None,
-        phase_exit: None,
-    };
-    // SAFETY: `offset` is the size of the arguments in this release, behind which the structure has these words.
-    unsafe { data.byte_add(offset).cast::<Tail>().write(words) };
-    0
+/// A call of the run-time's callback, until it returns. All zero: none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Open {
+    start: u64,
+    correlation: u64,
+    parent: u64,
+    op: u32,
+    /// The exit function of another tool, 0 for none.
+    exit: usize,
 }
 
-fn enter(op: u32, data: *mut c_void) -> i32 {
+pub(crate) fn enter(op: u32, data: *mut c_void) -> Entered {
     if !state::is_on(word::HIP) {
-        return 1;
+        return Entered::No;
     }
     let here = data as usize;
     if let Some(thread) = thread::existing()
         && thread.hip_frame.get() > here
     {
         return match thread.cooperative.get() {
-            0 => 1,
-            correlation => correlate(data, correlation),
+            0 => Entered::No,
+            correlation => Entered::Cooperative(correlation),
         };
     }
-    let known = OPERATIONS
-        .get(op as usize)
-        .map_or(0, |place| place.load(Ordering::Relaxed));
-    let offset = TAIL.load(Ordering::Acquire) as usize;
-    if known == 0 || offset == 0 {
-        return 1;
+    let known = known(op);
+    if known == 0 {
+        return Entered::No;
     }
-    let domain = if known & COMPILER == 0 {
-        Domain::HIP
-    } else {
-        Domain::HIP_COMPILER
-    };
-    let Some(call) = collector::api_enter(domain, (known as u32 - 1) as u16, wanted::HIP_API) else {
-        return 1;
+    let Some(call) = collector::api_enter(domain(known), (known as u32 - 1) as u16, wanted::HIP_API) else {
+        return Entered::No;
     };
     call.thread.hip_frame.set(here);
     call.thread.stream.set(u32::from(known & NULL_STREAM != 0));
-    // SAFETY: the structure begins with the correlation id in every release.
-    unsafe { data.byte_add(CORRELATION).cast::<u64>().write(call.correlation) };
-    let words = Tail {
-        enter_timestamp: call.start,
-        phase_data: call.parent,
-        phase_enter: None,
-        phase_exit: Some(exit),
-    };
-    // SAFETY: `offset` is the size of the arguments in this release, behind which the structure has these words.
-    unsafe { data.byte_add(offset).cast::<Tail>().write(words) };
-    0
+    call.thread.tracer.set(Open {
+        start: call.start,
+        correlation: call.correlation,
+        parent: call.parent,
+        op,
+        exit: 0,
+    });
+    Entered::Call(call.correlation)
 }
 
-unsafe extern "C" fn exit(op: u32, data: *mut c_void) {
-    wall((), || {
-        let Some(thread) = thread::existing() else { return };
-        let offset = TAIL.load(Ordering::Acquire) as usize;
-        let known = OPERATIONS
-            .get(op as usize)
-            .map_or(0, |place| place.load(Ordering::Relaxed));
-        if thread.hip_frame.get() != data as usize || known == 0 || process::get().is_none() {
-            return;
-        }
-        // SAFETY: `enter` of this very call wrote them.
-        let words = unsafe { data.byte_add(offset).cast::<Tail>().read() };
-        // SAFETY: `enter` wrote it; the run-time keeps it.
-        let correlation = unsafe { data.byte_add(CORRELATION).cast::<u64>().read() };
-        thread.hip_frame.set(0);
-        thread.stream.set(0);
-        let domain = if known & COMPILER == 0 {
-            Domain::HIP
-        } else {
-            Domain::HIP_COMPILER
-        };
+fn known(op: u32) -> u64 {
+    OPERATIONS
+        .get(op as usize)
+        .map_or(0, |place| place.load(Ordering::Relaxed))
+}
+
+fn domain(known: u64) -> Domain {
+    if known & COMPILER == 0 {
+        Domain::HIP
+    } else {
+        Domain::HIP_COMPILER
+    }
+}
+
+/// Another tool wants to be called when the call that was just entered returns.
+pub(crate) fn keep_exit(exit: usize) {
+    if let Some(thread) = thread::existing() {
+        thread.tracer.set(Open {
+            exit,
+            ..thread.tracer.get()
+        });
+    }
+}
+
+/// The call returned. Gives the other tool's exit function.
+pub(crate) fn exit(data: *mut c_void) -> usize {
+    let Some(thread) = thread::existing() else { return 0 };
+    if thread.hip_frame.get() != data as usize {
+        return 0;
+    }
+    let open = thread.tracer.take();
+    thread.hip_frame.set(0);
+    thread.stream.set(0);
+    let known = known(open.op);
+    if known != 0 && process::get().is_some() {
         let call = Call {
             thread,
-            start: words.enter_timestamp,
-            correlation,
-            parent: words.phase_data,
-            domain,
+            start: open.start,
+            correlation: open.correlation,
+            parent: open.parent,
+            domain: domain(known),
             op: (known as u32 - 1) as u16,
         };
         collector::api_exit(&call, None, 0);
-    });
+    }
+    open.exit
 }

@@ -169,6 +169,7 @@ pub(crate) fn observe(queue: &'static Queue, packet: &Packet, record: Dispatch) 
         if side.watch.in_place(packet.completion, Kind::Dispatch) {
             kept.publish(sequence, State::Foreign);
             queue.submitted(Some(sequence), &record);
+            kept.publish(sequence, State::Foreign);
             // Release: as in `dispatch`.
             queue.head.store(sequence + 1, Ordering::Release);
             harvest::began(1);

@@ -1,0 +1,129 @@
+//! `dlsym` and `dlvsym`: a program that looks a function up in the run-time's own handle gets the wrapped one.
+//!
+//! Everything else goes on by a jump, with the caller's return address in place: what `RTLD_NEXT` and `RTLD_DEFAULT` mean
+//! depends on it. Only questions by a real handle for a name that the collector wraps are looked at, and only when the
+//! answer lies in a library that the name belongs to; the function behind the wrapped one is then that answer.
+
+#![expect(unsafe_code, reason = "stands in front of the loader's functions")]
+#![expect(unreachable_pub, reason = "exported by their symbols alone")]
+
+use crate::backend::hip::{self, slot};
+use crate::guard::{Errno, wall};
+use crate::state::{self, word};
+use crate::{real, thread};
+use roctop_ring::sync::Ordering;
+use std::ffi::{CStr, c_char, c_void};
+
+/// What the assembly goes on with: an answer, or where to jump to.
+#[repr(C)]
+struct Found {
+    answer: *mut c_void,
+    real: *mut c_void,
+}
+
+macro_rules! gate {
+    ($name:ident, $look:ident) => {
+        #[doc = concat!("`", stringify!($name), "`.")]
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "push rdi",
+                ".cfi_def_cfa_offset 16",
+                "push rsi",
+                ".cfi_def_cfa_offset 24",
+                "push rdx",
+                ".cfi_def_cfa_offset 32",
+                "call {look}",
+                "mov r11, rdx",
+                "pop rdx",
+                ".cfi_def_cfa_offset 24",
+                "pop rsi",
+                ".cfi_def_cfa_offset 16",
+                "pop rdi",
+                ".cfi_def_cfa_offset 8",
+                "test rax, rax",
+                "jnz 2f",
+                "jmp r11",
+                "2:",
+                "ret",
+                ".cfi_endproc",
+                look = sym $look,
+            )
+        }
+    };
+}
+
+gate!(dlsym, by_name);
+gate!(dlvsym, by_version);
+
+/// Stands where the loader's function could not be found: there is no such symbol.
+extern "C" fn nothing() -> *mut c_void {
+    std::ptr::null_mut()
+}
+
+fn or_nothing(address: Option<*mut c_void>) -> *mut c_void {
+    address.unwrap_or(nothing as extern "C" fn() -> *mut c_void as *mut c_void)
+}
+
+unsafe extern "C" fn by_name(handle: *mut c_void, name: *const c_char) -> Found {
+    let real = real::loaders_dlsym();
+    let answer = answer(handle, name, |name| {
+        // SAFETY: the caller's own handle, and a terminated name.
+        real.map(|real| unsafe { real(handle, name.as_ptr()) })
+    });
+    Found {
+        answer,
+        real: or_nothing(real.map(|real| real as *mut c_void)),
+    }
+}
+
+unsafe extern "C" fn by_version(handle: *mut c_void, name: *const c_char, version: *const c_char) -> Found {
+    let real = real::loaders_dlvsym();
+    let answer = answer(handle, name, |name| {
+        // SAFETY: the caller's own handle and version, and a terminated name.
+        real.map(|real| unsafe { real(handle, name.as_ptr(), version) })
+    });
+    Found {
+        answer,
+        real: or_nothing(real.map(|real| real as *mut c_void)),
+    }
+}
+
+/// The wrapped function; null when the question is none of ours.
+fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> Option<*mut c_void>) -> *mut c_void {
+    let is_special = handle.is_null() || handle == libc::RTLD_NEXT;
+    if is_special || name.is_null() || word(word::COLLECTOR).load(Ordering::Relaxed) == state::OFF {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: not null; the caller passes a terminated name.
+    let name = unsafe { CStr::from_ptr(name) };
+    let bytes = name.to_bytes();
+    if !["hip", "__hip", "_Z"]
+        .iter()
+        .any(|start| bytes.starts_with(start.as_bytes()))
+        || thread::is_aside()
+    {
+        return std::ptr::null_mut();
+    }
+    wall(std::ptr::null_mut(), || {
+        let _errno = Errno::keep();
+        wrapped(name, ask).unwrap_or(std::ptr::null_mut())
+    })
+}
+
+fn wrapped(name: &CStr, ask: impl FnOnce(&CStr) -> Option<*mut c_void>) -> Option<*mut c_void> {
+    let ours = hip::gate::wrapped(name).map(|(index, stub)| (Some(index), stub));
+    let (index, stub) = ours.or_else(|| slot::wrapped(name).map(|stub| (None, stub)))?;
+    let found = ask(name).filter(|found| !found.is_null())?;
+    if !real::lies_in(found, hip::LIBRARY) {
+        return None;
+    }
+    if let Some(index) = index {
+        return hip::gate::is_behind(index, found).then_some(stub);
+    }
+    slot::found(found);
+    Some(stub)
+}

@@ -1,0 +1,169 @@
+//! Definitions found in the loaded libraries' own tables, for functions of the loader that this library stands in front
+//! of: asking the loader for them would give ours.
+//!
+//! Only tables with a GNU hash are read; every C library that the collector runs under has one.
+
+#![expect(unsafe_code, reason = "the loader's list of libraries and their symbol tables")]
+
+use std::ffi::{CStr, c_char, c_void};
+
+/// The loader's view of a library (`struct link_map`, its public part).
+#[repr(C)]
+struct LinkMap {
+    base: u64,
+    name: *const c_char,
+    dynamic: *const Dynamic,
+    next: *const LinkMap,
+    previous: *const LinkMap,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Dynamic {
+    tag: i64,
+    value: u64,
+}
+
+const END: i64 = 0;
+const STRINGS: i64 = 5;
+const SYMBOLS: i64 = 6;
+const GNU_HASH: i64 = 0x6fff_fef5;
+
+unsafe extern "C" {
+    fn dladdr1(address: *const c_void, info: *mut libc::Dl_info, extra: *mut *mut c_void, flags: i32) -> i32;
+}
+const RTLD_DL_LINKMAP: i32 = 2;
+
+/// The first definition of `name` in a library that was loaded after the one that `inside` lies in.
+pub(crate) fn behind(inside: *const c_void, name: &CStr) -> Option<*mut c_void> {
+    let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let mut map: *mut c_void = std::ptr::null_mut();
+    // SAFETY: both places have room for the answers.
+    if unsafe { dladdr1(inside, facts.as_mut_ptr(), &raw mut map, RTLD_DL_LINKMAP) } == 0 {
+        return None;
+    }
+    // SAFETY: the call gave the loader's own structure, which lives while this library does.
+    let mut next = unsafe { (*map.cast::<LinkMap>()).next };
+    while !next.is_null() {
+        // SAFETY: not null, and of the loader's list; the libraries behind this one that are looked at are those that the
+        // program started with.
+        let map = unsafe { &*next };
+        if let Some(found) = map.find(name) {
+            return Some(found);
+        }
+        next = map.next;
+    }
+    None
+}
+
+impl LinkMap {
+    fn table(&self, tag: i64) -> Option<u64> {
+        let mut at = self.dynamic;
+        if at.is_null() {
+            return None;
+        }
+        loop {
+            // SAFETY: the section ends with an entry of tag END.
+            let entry = unsafe { *at };
+            if entry.tag == END {
+                return None;
+            }
+            // Where the loader may not write (the kernel's own library) values are not addresses: such are left out.
+            if entry.tag == tag {
+                return (entry.value >= self.base && entry.value != 0).then_some(entry.value);
+            }
+            // SAFETY: the entry was not the last one.
+            at = unsafe { at.add(1) };
+        }
+    }
+
+    fn find(&self, name: &CStr) -> Option<*mut c_void> {
+        let (hash, symbols, strings) = (self.table(GNU_HASH)?, self.table(SYMBOLS)?, self.table(STRINGS)?);
+        // SAFETY: the tables are those of a loaded library, whose form the ABI gives; every index comes from them.
+        unsafe {
+            search(
+                hash as *const u32,
+                symbols as *const Symbol,
+                strings as *const c_char,
+                name,
+            )
+        }
+        .map(|value| (self.base + value) as *mut c_void)
+    }
+}
+
+#[repr(C)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: u64,
+    size: u64,
+}
+
+/// The hash of the ABI.
+fn hash_of(name: &CStr) -> u32 {
+    let add = |hash: u32, byte: &u8| hash.wrapping_mul(33).wrapping_add(u32::from(*byte));
+    name.to_bytes().iter().fold(5381, add)
+}
+
+unsafe fn search(hash: *const u32, symbols: *const Symbol, strings: *const c_char, name: &CStr) -> Option<u64> {
+    let wanted = hash_of(name);
+    // SAFETY: as the caller promises, for all of this function.
+    unsafe {
+        let (buckets, first, bloom) = (*hash, *hash.add(1), *hash.add(2));
+        if buckets == 0 {
+            return None;
+        }
+        let bucket = hash.add(4 + 2 * bloom as usize);
+        let chain = bucket.add(buckets as usize);
+        let mut index = *bucket.add((wanted % buckets) as usize);
+        if index < first {
+            return None;
+        }
+        loop {
+            let word = *chain.add((index - first) as usize);
+            let symbol = &*symbols.add(index as usize);
+            if word | 1 == wanted | 1
+                && symbol.section != 0
+                && CStr::from_ptr(strings.add(symbol.name as usize)) == name
+            {
+                return Some(symbol.value);
+            }
+            if word & 1 != 0 {
+                return None;
+            }
+            index += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_the_abis() {
+        assert_eq!(
+            (hash_of(c""), hash_of(c"printf"), hash_of(c"exit")),
+            (5381, 0x156b_2bb8, 0x7c96_7e3f)
+        );
+    }
+
+    #[test]
+    fn a_definition_is_found_where_the_loader_finds_it() {
+        // The test is a program: every library lies behind it.
+        let own = a_definition_is_found_where_the_loader_finds_it as fn() as *const c_void;
+        for name in [c"dlopen", c"dlclose", c"getpid"] {
+            // SAFETY: the name is terminated.
+            let expected = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            assert!(!expected.is_null());
+            assert_eq!(behind(own, name), Some(expected));
+        }
+        // What this library stands in front of is not found here, but behind.
+        let behind_ours = behind(own, c"dlsym").unwrap();
+        assert!(crate::real::lies_in(behind_ours, "lib"));
+        assert_eq!(behind(own, c"no_such_function_anywhere"), None);
+    }
+}
