@@ -112,6 +112,8 @@ pub struct Store {
     lanes: Vec<Arc<Lane>>,
     lane_ids: FastMap<LaneKey, u32>,
     agents: Vec<AgentState>,
+    /// Room for the pieces of a dispatch, kept from one to the next.
+    pieces: Vec<Span>,
     processes: Vec<ProcessRow>,
     said: VecDeque<Said>,
     gauges: Gauges,
@@ -371,8 +373,7 @@ impl Store {
                 .map(|(at, _)| Closed::Dispatch(at))
         });
         self.seen(dispatch.process, dispatch.span.begin, dispatch.span.end);
-        self.tables.dispatch(dispatch);
-        let shape = self.tables.shape(dispatch);
+        let shape = self.tables.dispatch(dispatch);
         if self.names.is_internal(dispatch.kernel) {
             self.totals.internal += 1;
             self.blit(dispatch);
@@ -403,14 +404,15 @@ impl Store {
             None => LaneKey::Queue(dispatch.agent, dispatch.queue),
         };
         self.slice(key, slice);
-        let mut pieces = Vec::new();
+        let mut pieces = std::mem::take(&mut self.pieces);
         if let Some(agent) = self.agents.get_mut(at) {
             agent.union.add(dispatch.span, |piece| pieces.push(piece));
         }
         let lane = self.lane(LaneKey::Agent(dispatch.agent));
-        for piece in pieces {
+        for piece in pieces.drain(..) {
             lane.add_time(piece, dispatch.kernel.0, true);
         }
+        self.pieces = pieces;
     }
 
     /// The run-time's own kernels that move bytes are copies as well, unless the collector says them as such.

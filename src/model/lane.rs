@@ -60,7 +60,10 @@ struct Chunk {
 pub struct Lane {
     /// What it shows.
     pub key: LaneKey,
+    /// Full ones, oldest first.
     chunks: VecDeque<Arc<Chunk>>,
+    /// The youngest slices.
+    open: Chunk,
     pyramid: Pyramid,
     forgotten_until: Nanos,
     /// Slices ever added.
@@ -75,6 +78,7 @@ impl Lane {
         Self {
             key,
             chunks: VecDeque::new(),
+            open: Chunk::default(),
             pyramid: Pyramid::default(),
             forgotten_until: 0,
             total: 0,
@@ -84,20 +88,16 @@ impl Lane {
 
     /// Adds a slice to details and pyramid.
     pub fn add(&mut self, slice: Slice) {
-        let room = self.chunks.back().is_some_and(|chunk| chunk.slices.len() < CHUNK);
-        if !room {
-            self.chunks.push_back(Arc::new(Chunk {
-                slices: Vec::with_capacity(CHUNK),
-                begin: Nanos::MAX,
-                end: 0,
-            }));
+        if self.open.slices.len() >= CHUNK {
+            self.chunks.push_back(Arc::new(std::mem::take(&mut self.open)));
         }
-        if let Some(chunk) = self.chunks.back_mut() {
-            let chunk = Arc::make_mut(chunk);
-            chunk.begin = chunk.begin.min(slice.span.begin);
-            chunk.end = chunk.end.max(slice.span.end);
-            chunk.slices.push(slice);
+        let chunk = &mut self.open;
+        if chunk.slices.is_empty() {
+            (chunk.begin, chunk.end) = (Nanos::MAX, 0);
         }
+        chunk.begin = chunk.begin.min(slice.span.begin);
+        chunk.end = chunk.end.max(slice.span.end);
+        chunk.slices.push(slice);
         self.total += 1;
         self.add_time(slice.span, slice.what, true);
     }
@@ -110,33 +110,36 @@ impl Lane {
 
     /// Slices kept.
     pub fn kept(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.slices.len()).sum()
+        self.chunks.len() * CHUNK + self.open.slices.len()
+    }
+
+    /// Chunks that hold something, oldest first.
+    fn all(&self) -> impl DoubleEndedIterator<Item = &Chunk> {
+        let open = Some(&self.open).filter(|chunk| !chunk.slices.is_empty());
+        self.chunks.iter().map(|chunk| &**chunk).chain(open)
     }
 
     /// Forgets the oldest chunk when it ended before `before` (or at any rate, when none): how many slices went.
     pub fn forget(&mut self, before: Option<Nanos>) -> usize {
-        match self.chunks.front() {
-            Some(chunk) if before.is_none_or(|before| chunk.end < before) => {
-                self.forgotten_until = self.forgotten_until.max(chunk.end);
-                let gone = chunk.slices.len();
-                self.chunks.pop_front();
-                gone
-            }
-            _ => 0,
+        let oldest = self.chunks.front().map_or(&self.open, |chunk| &**chunk);
+        if oldest.slices.is_empty() || before.is_some_and(|before| oldest.end >= before) {
+            return 0;
         }
+        self.forgotten_until = self.forgotten_until.max(oldest.end);
+        let gone = oldest.slices.len();
+        if self.chunks.pop_front().is_none() {
+            self.open = Chunk::default();
+        }
+        gone
     }
 
     /// The slices that touch `from`..`to`, in order of begin, when all of them are still kept and are not more than
     /// `most`.
     pub fn slices(&self, from: Nanos, to: Nanos, most: usize) -> Option<Vec<Slice>> {
-        if from < self.forgotten_until || (self.chunks.is_empty() && self.last > 0) {
+        if from < self.forgotten_until || (self.kept() == 0 && self.last > 0) {
             return None;
         }
-        let touching = || {
-            self.chunks
-                .iter()
-                .filter(|chunk| chunk.end >= from && chunk.begin <= to)
-        };
+        let touching = || self.all().filter(|chunk| chunk.end >= from && chunk.begin <= to);
         if touching().map(|chunk| chunk.slices.len()).sum::<usize>() > most + 2 * CHUNK {
             return None;
         }
@@ -155,16 +158,12 @@ impl Lane {
 
     /// The last `most` slices in order of completion, youngest first.
     pub fn recent(&self, most: usize) -> impl Iterator<Item = &Slice> {
-        self.chunks
-            .iter()
-            .rev()
-            .flat_map(|chunk| chunk.slices.iter().rev())
-            .take(most)
+        self.all().rev().flat_map(|chunk| chunk.slices.iter().rev()).take(most)
     }
 
     /// The first slice that begins after `at`, or the last that begins before it.
     pub fn neighbour(&self, at: Nanos, forward: bool) -> Option<Slice> {
-        let all = self.chunks.iter().flat_map(|chunk| &chunk.slices).copied();
+        let all = self.all().flat_map(|chunk| &chunk.slices).copied();
         if forward {
             all.filter(|slice| slice.span.begin > at)
                 .min_by_key(|slice| slice.span.begin)
@@ -177,8 +176,7 @@ impl Lane {
     /// The slice that began at `begin`.
     pub fn at(&self, begin: Nanos) -> Option<&Slice> {
         let near = self
-            .chunks
-            .iter()
+            .all()
             .rev()
             .filter(|chunk| chunk.begin <= begin && chunk.end >= begin);
         near.flat_map(|chunk| &chunk.slices)
@@ -187,7 +185,7 @@ impl Lane {
 
     /// The slice that carries a correlation id, looked for from the young end.
     pub fn correlated(&self, correlation: u64) -> Option<&Slice> {
-        let all = self.chunks.iter().rev().flat_map(|chunk| chunk.slices.iter().rev());
+        let all = self.all().rev().flat_map(|chunk| chunk.slices.iter().rev());
         all.take(100_000).find(|slice| slice.correlation == correlation)
     }
 

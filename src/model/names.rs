@@ -73,6 +73,7 @@ pub struct Names {
     processes: Vec<Arc<Process>>,
     agents: Vec<Arc<Agent>>,
     kernels: Vec<Arc<KernelName>>,
+    internal: Vec<bool>,
     queues: Vec<Queue>,
     streams: Vec<Arc<Stream>>,
     threads: Vec<Arc<Thread>>,
@@ -103,6 +104,7 @@ impl Names {
     /// A kernel.
     pub fn put_kernel(&mut self, kernel: Kernel) {
         let short = format::short_name(&kernel.name).into();
+        put(&mut self.internal, kernel.id.0, || false, kernel.internal);
         put(
             &mut self.kernels,
             kernel.id.0,
@@ -180,7 +182,7 @@ impl Names {
 
     /// Whether a kernel is one of the run-time's own.
     pub fn is_internal(&self, id: KernelId) -> bool {
-        self.kernel(id).is_some_and(|k| k.kernel.internal)
+        self.internal.get(id.0 as usize).copied().unwrap_or(false)
     }
 
     /// `GPU0`, `host`.

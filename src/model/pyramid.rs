@@ -2,6 +2,9 @@
 //!
 //! A wide view reads a coarse level: nothing is dropped, it is only added up. Old parts of fine levels are forgotten;
 //! the coarser levels still have them.
+//!
+//! Work comes nearly in order, so each level has one open bucket: what falls into it costs an addition, and only when
+//! the next one is opened does its sum go to its place and into the open bucket of the level above.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,6 +16,8 @@ const FACTOR: u32 = 3;
 const LEVELS: usize = 8;
 const BLOCK: usize = 64;
 const BLOCKS: usize = 28;
+/// A span of fewer buckets goes through the open ones.
+const SHORT: u64 = 8;
 
 /// What lies in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +36,17 @@ impl Bucket {
     pub(crate) fn add(&mut self, what: u32, nanos: u64, begins: bool) {
         self.busy += nanos;
         self.count += u32::from(begins);
-        let vote = nanos.max(1);
+        self.vote(what, nanos.max(1));
+    }
+
+    /// Adds another.
+    fn merge(&mut self, other: &Self) {
+        self.busy += other.busy;
+        self.count += other.count;
+        self.vote(other.what, other.weight);
+    }
+
+    fn vote(&mut self, what: u32, vote: u64) {
         if self.weight == 0 || self.what == what {
             self.what = what;
             self.weight += vote;
@@ -41,6 +56,10 @@ impl Bucket {
         } else {
             self.weight -= vote;
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.weight == 0 && self.busy == 0 && self.count == 0
     }
 }
 
@@ -82,17 +101,11 @@ impl Level {
 }
 
 /// All levels of one lane.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pyramid {
     levels: [Level; LEVELS],
-}
-
-impl Default for Pyramid {
-    fn default() -> Self {
-        Self {
-            levels: std::array::from_fn(|_| Level::default()),
-        }
-    }
+    /// By level: the number of the open bucket, and what is in it and not in a level's blocks yet.
+    open: [(u64, Bucket); LEVELS],
 }
 
 const fn shift(level: usize) -> u32 {
@@ -103,19 +116,61 @@ impl Pyramid {
     /// Adds a span of work; `begins` is false for a piece of work that was counted before.
     pub(crate) fn add(&mut self, span: Span, what: u32, begins: bool) {
         let end = span.end.max(span.begin);
-        for (number, level) in self.levels.iter_mut().enumerate() {
+        for number in 0..LEVELS {
             let shift = shift(number);
             let (first, last) = (span.begin >> shift, end.saturating_sub(1).max(span.begin) >> shift);
+            let is_short = last - first < SHORT;
             // Only the newest part of a very long span fits a fine level.
             let from = first.max((last + 1).saturating_sub((BLOCKS * BLOCK) as u64));
             for index in from..=last {
                 let low = (index << shift).max(span.begin);
                 let high = ((index + 1) << shift).min(end);
-                if let Some(bucket) = level.bucket(index) {
+                let bucket = if is_short {
+                    Some(self.open(number, index))
+                } else {
+                    self.levels[number].bucket(index)
+                };
+                if let Some(bucket) = bucket {
                     bucket.add(what, high.saturating_sub(low), begins && index == first);
                 }
             }
+            if is_short {
+                return;
+            }
         }
+    }
+
+    /// The open bucket of a level, which is this one from now on.
+    fn open(&mut self, level: usize, index: u64) -> &mut Bucket {
+        if self.open[level].0 != index {
+            let (old, bucket) = std::mem::replace(&mut self.open[level], (index, Bucket::default()));
+            if !bucket.is_empty() {
+                if let Some(place) = self.levels[level].bucket(old) {
+                    place.merge(&bucket);
+                }
+                if level + 1 < LEVELS {
+                    self.open(level + 1, old >> FACTOR).merge(&bucket);
+                }
+            }
+        }
+        &mut self.open[level].1
+    }
+
+    /// What is open and belongs to a level: its own and all that is open below.
+    fn opened(&self, level: usize) -> Vec<(u64, Bucket)> {
+        let mut out: Vec<(u64, Bucket)> = Vec::with_capacity(LEVELS);
+        for below in (0..=level).rev() {
+            let (index, bucket) = &self.open[below];
+            let index = index >> (FACTOR * (level - below) as u32);
+            if bucket.is_empty() || index / (BLOCK as u64) < self.levels[level].since {
+                continue;
+            }
+            match out.iter_mut().find(|known| known.0 == index) {
+                Some(known) => known.1.merge(bucket),
+                None => out.push((index, *bucket)),
+            }
+        }
+        out
     }
 
     /// The coarsest level whose buckets are not wider than `width` and that still remembers `from`; when none is fine
@@ -133,25 +188,41 @@ impl Pyramid {
     /// Adds up `columns` stretches of `width` ns from `from` on; a bucket that crosses an edge is split by time.
     pub(crate) fn columns(&self, from: Nanos, width: u64, columns: usize) -> Vec<Bucket> {
         let width = width.max(1);
-        let number = self.level(from, width);
-        let (shift, level) = (shift(number), &self.levels[number]);
         let mut out = vec![Bucket::default(); columns];
-        let to = from.saturating_add(width.saturating_mul(columns as u64));
+        self.sum(self.level(from, width), from, width, &mut out);
+        out
+    }
+
+    fn sum(&self, number: usize, from: Nanos, width: u64, out: &mut [Bucket]) {
+        let (shift, level) = (shift(number), &self.levels[number]);
+        let to = from.saturating_add(width.saturating_mul(out.len() as u64));
+        let mut opened = self.opened(number);
+        let mut put = |index: u64, bucket: &Bucket| {
+            let low = index << shift;
+            if low < to && low + (1 << shift) > from {
+                spread(bucket, low, low + (1 << shift), from, width, out);
+            }
+        };
         for (block, buckets) in &level.blocks {
-            let start = (block * BLOCK as u64) << shift;
+            let first = block * BLOCK as u64;
+            let start = first << shift;
             if start >= to || start + ((BLOCK as u64) << shift) <= from {
                 continue;
             }
-            for (i, bucket) in buckets
-                .iter()
-                .enumerate()
-                .filter(|(_, bucket)| bucket.weight > 0 || bucket.busy > 0)
-            {
-                let low = start + ((i as u64) << shift);
-                spread(bucket, low, low + (1 << shift), from, width, &mut out);
+            for (index, bucket) in (first..).zip(buckets.iter()).filter(|(_, bucket)| !bucket.is_empty()) {
+                match opened.iter_mut().find(|open| open.0 == index) {
+                    Some(open) => {
+                        let mut whole = *bucket;
+                        whole.merge(&std::mem::take(&mut open.1));
+                        put(index, &whole);
+                    }
+                    None => put(index, bucket),
+                }
             }
         }
-        out
+        for (index, bucket) in opened.iter().filter(|open| !open.1.is_empty()) {
+            put(*index, bucket);
+        }
     }
 
     /// Nanoseconds of work between `from` and `to`.
@@ -160,17 +231,18 @@ impl Pyramid {
         if width == 0 {
             return 0;
         }
-        self.columns(from, width.div_ceil(256), 256)
-            .iter()
-            .map(|bucket| bucket.busy)
-            .sum::<u64>()
-            .min(width)
+        let mut all = [Bucket::default()];
+        self.sum(self.level(from, width.div_ceil(256)), from, width, &mut all);
+        all[0].busy.min(width)
     }
 }
 
 /// Adds one bucket (`low`..`high`) to the columns it covers.
 fn spread(bucket: &Bucket, low: u64, high: u64, from: u64, width: u64, out: &mut [Bucket]) {
     let last = out.len() as u64;
+    if let ([cell], true) = (&mut *out, low >= from && high <= from.saturating_add(width)) {
+        return cell.merge(bucket);
+    }
     let first = low.saturating_sub(from) / width;
     let mut counted = low < from;
     for column in first..last {

@@ -64,10 +64,10 @@ pub struct Cell {
 pub struct KernelStat {
     /// Durations.
     pub stat: Stat,
-    /// The same by place.
+    /// The same by place, as of the last [`Tables::refresh`].
     pub cells: Arc<Vec<Cell>>,
     /// Nanoseconds by second.
-    pub trend: Arc<Trend>,
+    pub trend: Trend,
     /// Sum of the times from submit to begin.
     pub delay: u64,
     /// How many of them are known.
@@ -76,24 +76,18 @@ pub struct KernelStat {
     pub shape: Shape,
     /// Whether all had that geometry.
     pub shapes: u32,
+    /// Index of the latest geometry in [`Tables::shapes`].
+    shape_id: u32,
 }
 
 impl KernelStat {
-    /// Counts a dispatch in a place.
-    pub fn add(&mut self, dispatch: &Dispatch, place: u32) {
-        let shape = Shape::of(dispatch);
-        if self.stat.calls == 0 || self.shape != shape {
-            self.shapes = self.shapes.saturating_add(1);
-            self.shape = shape;
-        }
-        let is_timed = !is_untimed(dispatch.flags, dispatch.span.end);
-        self.cell(place).sum.add(is_timed.then(|| dispatch.span.duration()));
-        if !is_timed {
+    fn add(&mut self, dispatch: &Dispatch) {
+        if is_untimed(dispatch.flags, dispatch.span.end) {
             return self.stat.add_untimed();
         }
         let nanos = dispatch.span.duration();
         self.stat.add(nanos);
-        Arc::make_mut(&mut self.trend).add(dispatch.span.end, nanos);
+        self.trend.add(dispatch.span.end, nanos);
         if dispatch.submit > 0 {
             self.delay = self
                 .delay
@@ -101,26 +95,49 @@ impl KernelStat {
             self.delayed += 1;
         }
     }
+}
 
-    fn cell(&mut self, place: u32) -> &mut Cell {
-        let cells = Arc::make_mut(&mut self.cells);
-        let known = cells.iter().position(|cell| cell.place == place);
-        let at = known.unwrap_or_else(|| {
-            match cells.len() {
-                // The last cell is for all places beyond the bound.
-                MOST_CELLS => {}
-                count if count + 1 == MOST_CELLS => cells.push(Cell {
-                    place: u32::MAX,
-                    sum: Sum::default(),
-                }),
-                _ => cells.push(Cell {
-                    place,
-                    sum: Sum::default(),
-                }),
-            }
-            cells.len() - 1
-        });
-        &mut cells[at]
+/// A kernel's cells while they are counted in.
+#[derive(Debug)]
+struct Cells {
+    all: Vec<Cell>,
+    /// By the place's low bits: where its cell was when it was last looked for.
+    hints: [u8; MOST_CELLS],
+    /// Whether they differ from those of the last snapshot.
+    is_changed: bool,
+}
+
+impl Default for Cells {
+    fn default() -> Self {
+        Self {
+            all: Vec::new(),
+            hints: [0; MOST_CELLS],
+            is_changed: false,
+        }
+    }
+}
+
+impl Cells {
+    fn of(&mut self, place: u32) -> &mut Cell {
+        self.is_changed = true;
+        let hint = &mut self.hints[place as usize % MOST_CELLS];
+        let cells = &mut self.all;
+        if cells.get(*hint as usize).is_none_or(|cell| cell.place != place) {
+            let known = cells.iter().position(|cell| cell.place == place);
+            let at = known.unwrap_or_else(|| {
+                let place = match cells.len() {
+                    MOST_CELLS => return MOST_CELLS - 1,
+                    // The last cell is for all places beyond the bound.
+                    count if count + 1 == MOST_CELLS => u32::MAX,
+                    _ => place,
+                };
+                let sum = Sum::default();
+                cells.push(Cell { place, sum });
+                cells.len() - 1
+            });
+            *hint = at as u8;
+        }
+        &mut cells[*hint as usize]
     }
 }
 
@@ -196,8 +213,6 @@ pub struct ApiStat {
     pub errors: u64,
     /// The last error code.
     pub last_error: i32,
-    /// Nanoseconds by second.
-    pub trend: Arc<Trend>,
 }
 
 /// A thread's time in calls.
@@ -233,6 +248,8 @@ pub struct MarkerStat {
 pub struct Tables {
     /// By kernel.
     pub kernels: Vec<KernelStat>,
+    /// By kernel, too.
+    cells: Vec<Cells>,
     /// By route.
     pub copies: Vec<CopyStat>,
     routes: FastMap<Route, u32>,
@@ -248,6 +265,8 @@ pub struct Tables {
     /// Distinct places.
     pub places: Vec<Place>,
     place_ids: FastMap<Place, u32>,
+    /// By queue: its latest place.
+    queue_places: Vec<u32>,
     /// Distinct geometries.
     pub shapes: Vec<Shape>,
     shape_ids: FastMap<Shape, u32>,
@@ -273,16 +292,30 @@ fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) -> Option<&mu
 }
 
 impl Tables {
-    /// Counts a dispatch.
-    pub fn dispatch(&mut self, dispatch: &Dispatch) {
+    /// Counts a dispatch; the index of its geometry in [`Tables::shapes`].
+    pub fn dispatch(&mut self, dispatch: &Dispatch) -> u32 {
         let place = self.place(dispatch);
         let make = |n| KernelStat {
             stat: Stat::new(n < HISTOGRAMS),
             ..KernelStat::default()
         };
-        if let Some(kernel) = dense(&mut self.kernels, dispatch.kernel.0, make) {
-            kernel.add(dispatch, place);
+        let shape = Shape::of(dispatch);
+        let Some(kernel) = dense(&mut self.kernels, dispatch.kernel.0, make) else {
+            return self.shape(shape);
+        };
+        if let Some(cells) = dense(&mut self.cells, dispatch.kernel.0, |_| Cells::default()) {
+            let is_timed = !is_untimed(dispatch.flags, dispatch.span.end);
+            cells.of(place).sum.add(is_timed.then(|| dispatch.span.duration()));
         }
+        kernel.add(dispatch);
+        if kernel.shapes == 0 || kernel.shape != shape {
+            kernel.shapes = kernel.shapes.saturating_add(1);
+            kernel.shape = shape;
+            let id = self.shape(shape);
+            self.kernels[dispatch.kernel.0 as usize].shape_id = id;
+            return id;
+        }
+        kernel.shape_id
     }
 
     fn place(&mut self, dispatch: &Dispatch) -> u32 {
@@ -299,21 +332,30 @@ impl Tables {
             queue,
             stream,
         };
-        if let Some(&id) = self.place_ids.get(&place) {
+        // A queue seldom has more than one place.
+        let latest = dense(&mut self.queue_places, queue.0, |_| u32::MAX);
+        if let Some(&mut id) = latest
+            && self.places.get(id as usize) == Some(&place)
+        {
             return id;
         }
-        if self.places.len() >= MOST_PLACES {
-            return u32::MAX;
+        let id = match self.place_ids.get(&place) {
+            Some(&id) => id,
+            None if self.places.len() >= MOST_PLACES => return u32::MAX,
+            None => {
+                self.places.push(place);
+                let id = self.places.len() as u32 - 1;
+                self.place_ids.insert(place, id);
+                id
+            }
+        };
+        if let Some(latest) = self.queue_places.get_mut(queue.0 as usize) {
+            *latest = id;
         }
-        self.places.push(place);
-        let id = self.places.len() as u32 - 1;
-        self.place_ids.insert(place, id);
         id
     }
 
-    /// Index of a dispatch's geometry in [`Tables::shapes`].
-    pub fn shape(&mut self, dispatch: &Dispatch) -> u32 {
-        let shape = Shape::of(dispatch);
+    fn shape(&mut self, shape: Shape) -> u32 {
         if let Some(&id) = self.shape_ids.get(&shape) {
             return id;
         }
@@ -390,7 +432,6 @@ impl Tables {
         };
         if let Some(row) = dense(&mut self.api, call.operation.0, make) {
             row.stat.add(nanos);
-            Arc::make_mut(&mut row.trend).add(call.span.end, nanos);
             if error {
                 row.errors += 1;
                 row.last_error = call.status.unwrap_or_default();
@@ -464,6 +505,22 @@ impl Tables {
             row.stat.add_untimed();
         } else {
             row.stat.add(marker.span.duration());
+        }
+    }
+
+    /// Brings what is made of the numbers up to date: percentiles and cells.
+    pub fn refresh(&mut self) {
+        for (kernel, cells) in self.kernels.iter_mut().zip(&mut self.cells) {
+            kernel.stat.refresh();
+            if std::mem::take(&mut cells.is_changed) {
+                kernel.cells = Arc::new(cells.all.clone());
+            }
+        }
+        self.api.iter_mut().for_each(|row| row.stat.refresh());
+        self.markers.iter_mut().for_each(|row| row.stat.refresh());
+        for copies in &mut self.copies {
+            copies.stat.refresh();
+            copies.sizes.refresh();
         }
     }
 

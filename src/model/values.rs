@@ -15,15 +15,15 @@ const LETTERS: usize = 26;
 impl Store {
     pub(super) fn make_values(&mut self) -> Values {
         self.assign_letters();
+        self.tables.refresh();
         let letters = self.letters.clone();
         let kernels = self
             .tables
             .kernels
-            .iter_mut()
+            .iter()
             .enumerate()
             .filter(|(_, numbers)| numbers.stat.calls > 0);
         let kernels = kernels.map(|(id, numbers)| {
-            numbers.stat.refresh();
             let id = KernelId(id as u32);
             let letter = letters.iter().position(|&lettered| lettered == id);
             let letter = letter.and_then(|at| char::from_u32('a' as u32 + at as u32));
@@ -34,14 +34,8 @@ impl Store {
             }
         });
         let kernels = kernels.collect();
-        let api = self
-            .tables
-            .api
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, row)| row.stat.calls > 0);
+        let api = self.tables.api.iter().enumerate().filter(|(_, row)| row.stat.calls > 0);
         let api = api.map(|(id, row)| {
-            row.stat.refresh();
             let (stat, errors, last_error) = (row.stat.clone(), row.errors, row.last_error);
             ApiRow {
                 id: OperationId(id as u32),
@@ -51,10 +45,6 @@ impl Store {
             }
         });
         let api = api.collect();
-        for copies in &mut self.tables.copies {
-            copies.stat.refresh();
-            copies.sizes.refresh();
-        }
         let threads = self
             .tables
             .threads
@@ -94,13 +84,9 @@ impl Store {
         }
     }
 
-    fn marker_rows(&mut self) -> Vec<MarkerStat> {
-        let used = self.tables.markers.iter_mut().filter(|row| row.stat.calls > 0);
-        let rows = used.map(|row| {
-            row.stat.refresh();
-            row.clone()
-        });
-        rows.collect()
+    fn marker_rows(&self) -> Vec<MarkerStat> {
+        let used = self.tables.markers.iter().filter(|row| row.stat.calls > 0);
+        used.cloned().collect()
     }
 
     fn agent_rows(&self) -> Vec<AgentRow> {

@@ -5,13 +5,15 @@ use crate::model::Snapshot;
 
 /// The finest zoom, ns per column.
 const FINEST: u64 = 10;
+/// What a window holds at least until it is zoomed, ns: about the same on a small terminal as on a large one.
+const USUAL: u64 = 2_000_000_000;
 /// A live window does not turn over more often: nobody could read it, and a slow line could not carry it.
 const TURN: u64 = 400_000_000;
 
 /// The window on time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time {
-    /// Nanoseconds per column.
+    /// Nanoseconds per column; 0 until it is zoomed.
     pub width: u64,
     /// Whether the window goes along with the clock.
     pub follows: bool,
@@ -24,7 +26,7 @@ pub struct Time {
 impl Default for Time {
     fn default() -> Self {
         Self {
-            width: 20_000_000,
+            width: 0,
             follows: true,
             fits: false,
             from: 0,
@@ -37,6 +39,8 @@ impl Time {
     pub fn width(&self, snap: &Snapshot, columns: usize) -> u64 {
         if self.fits {
             fitting(snap.elapsed().div_ceil(columns.max(1) as u64))
+        } else if self.width == 0 {
+            nice(USUAL / columns.max(1) as u64)
         } else {
             self.width.max(FINEST)
         }

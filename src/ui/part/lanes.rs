@@ -164,6 +164,15 @@ pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stret
         canvas.say(x, area.y, &text, area.right().saturating_sub(x), Role::Muted);
         tick = tick.saturating_add(step);
     }
+    // Where the lanes end: said once, since a mark in each lane would go over the wire ten times a second.
+    let now = area.x.saturating_add(stretch.column(snap.now, area.width));
+    let is_free = canvas
+        .buffer
+        .cell((now, area.y))
+        .is_some_and(|cell| cell.symbol() == " ");
+    if snap.is_running() && now < area.right() && is_free {
+        canvas.say(now, area.y, "▾", 1, Role::Now);
+    }
     // Where the selected slice begins.
     if let Some((_, begin)) = scene.ui.slice
         && begin >= stretch.from
@@ -293,7 +302,6 @@ pub(crate) fn draw(
         if bucket.busy == 0 && bucket.count == 0 {
             let (text, role) = match x {
                 x if x < now => ("·", Role::Idle),
-                x if x == now && snap.is_running() => ("│", Role::Now),
                 _ => (" ", Role::Idle),
             };
             canvas.say(at, area.y, text, 1, role);
