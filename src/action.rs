@@ -8,6 +8,7 @@ use crate::filter::Filter;
 use crate::item::Process;
 use crate::launch::{NotStarted, Program};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
+use crate::pump::Gauging;
 use crate::recording::{Recording, Replay};
 use crate::run::{Job, headless, pass_on, tell};
 use crate::session::sessions;
@@ -27,6 +28,7 @@ pub fn run(options: &cli::Run) -> Result<u8> {
     let job = Job {
         ring_slots: options.ring.ring,
         hsa_api: options.domains.hsa_trace,
+        gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
         ..Job::default()
     };
     start(
@@ -84,7 +86,7 @@ pub fn attach(options: &cli::Attach) -> Result<u8> {
         });
     }
     match (&found[..], &options.which) {
-        ([one], _) => screen::attach(&one.path, &options.look).map(|()| 0),
+        ([one], _) => screen::attach(&one.path, &options.look, options.gauges.gauge_rate).map(|()| 0),
         ([], Some(which)) => {
             bail!("there is no session {which}, and no program with that process id in one; 'roctop' lists them")
         }
@@ -138,6 +140,7 @@ pub fn record(options: cli::Record) -> Result<u8> {
         recording: Some(options.output),
         ring_slots: options.ring.ring,
         hsa_api: options.domains.hsa_trace,
+        gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
         ..Job::default()
     };
     let look = cli::Look {

@@ -89,6 +89,9 @@ pub struct Run {
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub domains: Domains,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub gauges: Gauges,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, value_name = "APP ARGS", required = false)]
     pub words: Vec<OsString>,
@@ -127,6 +130,20 @@ pub struct Ring {
     pub ring: Option<u64>,
 }
 
+/// Gauges: what the driver tells of the GPUs.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Gauges {
+    /// Samples of gauges a second (load, memory, clocks, power, temperatures); 0 reads none.
+    #[arg(long, value_name = "HZ", default_value_t = 2.0, value_parser = gauge_rate)]
+    pub gauge_rate: f64,
+}
+
+/// A rate between 0 and 100 a second.
+fn gauge_rate(text: &str) -> Result<f64, String> {
+    let rate: Option<f64> = text.parse().ok().filter(|rate| (0.0..=100.0).contains(rate));
+    rate.ok_or_else(|| "expected a number of samples a second from 0 to 100".into())
+}
+
 /// What is recorded.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Domains {
@@ -147,6 +164,9 @@ pub struct Record {
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub domains: Domains,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub gauges: Gauges,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, value_name = "APP ARGS", required = true)]
     pub words: Vec<OsString>,
@@ -175,6 +195,9 @@ pub struct Attach {
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub look: Look,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub gauges: Gauges,
 }
 
 /// Options of looking at recordings.

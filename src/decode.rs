@@ -3,14 +3,15 @@
 //! Decoding is total: what names something unknown gets a name that says so, and what cannot be converted yet (no two
 //! calibration samples) waits, bounded.
 
+mod counters;
 mod memory;
 mod names;
 mod queue;
 
 use crate::clock::{Clock, Sample};
 use crate::item::{
-    Agent, AgentId, AgentKind, ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, Open,
-    OperationId, Process, ProcessId, Queue, QueueId, Registers, Span, Stream, StreamId, TextId, Thread, ThreadId,
+    Agent, AgentId, AgentKind, ApiCall, Copy, CounterId, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos,
+    Open, OperationId, Process, ProcessId, Queue, QueueId, Registers, Span, Stream, StreamId, TextId, Thread, ThreadId,
 };
 use crate::raw::{Raw, RawSink};
 use crate::registers::{self, Descriptor};
@@ -29,6 +30,7 @@ const MAX_WAITING: usize = 1 << 20;
 pub struct Decoder {
     names: Names,
     processes: Vec<State>,
+    joining: counters::Joining,
     items: Vec<Item>,
 }
 
@@ -55,6 +57,9 @@ struct State {
     threads: HashMap<u32, ThreadId>,
     operations: HashMap<(u8, u16), OperationId>,
     operation_names: HashMap<(u8, u16), Arc<str>>,
+    counters: HashMap<u32, CounterId>,
+    /// Topology node by the process's own agent index.
+    nodes: HashMap<u32, u32>,
     waiting: Vec<(RingThread, Vec<Slot>)>,
     overwritten: u64,
     losses: HashMap<LossReason, u64>,
@@ -119,6 +124,7 @@ impl Decoder {
                     state.operation_names.insert((fact.domain as u8, fact.op as u16), name);
                 }
             }
+            Body::Counter(fact) => self.counter(process, &fact),
             Body::Status(fact) => {
                 let text = self.state(process).strings.get(&fact.text).cloned().unwrap_or_default();
                 self.items.push(Item::Status {
@@ -150,6 +156,7 @@ impl Decoder {
             state.agents.resize(index + 1, None);
         }
         state.agents[index] = Some((id, kind, name.clone()));
+        state.nodes.insert(fact.index, fact.node);
         self.items.push(Item::Agent(Agent {
             id,
             process,
@@ -360,6 +367,7 @@ impl Decoder {
             Body::Dispatch(dispatch) => {
                 let item = self.dispatch(process, head.flags(), &dispatch);
                 self.items.push(Item::Dispatch(item));
+                self.counted(&item);
             }
             Body::Copy(copy) => {
                 let item = self.copy(process, head.flags(), &copy);
@@ -381,6 +389,7 @@ impl Decoder {
                 let item = self.marker(process, thread.tid, &marker);
                 self.items.push(Item::Range(item));
             }
+            Body::CounterValue(value) => self.counter_value(process, &value),
             Body::Switch(switch) => {
                 let at = self.processes[process.0 as usize].clock.ticks(switch.time);
                 self.items.push(Item::Switched {
@@ -617,6 +626,7 @@ impl RawSink for Decoder {
             Raw::Open(work) => self.open(process, work),
             Raw::Ended(exit, at) => self.ended(process, *exit, *at),
             Raw::Output(bytes) => self.items.push(Item::Output(bytes.to_vec())),
+            Raw::Gauges(samples) => self.gauges(samples),
             Raw::Now(at) => self.items.push(Item::Now(*at)),
         }
     }

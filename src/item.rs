@@ -4,6 +4,7 @@
 //! interned for the whole session, every time is CLOCK_BOOTTIME in nanoseconds. Live sessions, recordings and scenarios
 //! all end in this one type, so that screen and exports cannot tell them apart.
 
+use crate::gauges::Sample;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ ids! {
     OperationId
     /// A marker's text, dense over the session.
     TextId
+    /// A hardware counter of an agent, dense over the session.
+    CounterId
 }
 
 /// Nanoseconds of CLOCK_BOOTTIME.
@@ -377,6 +380,50 @@ pub struct Open {
     pub queues: Vec<(QueueId, u64, u64)>,
 }
 
+/// A hardware counter of one agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CounterInfo {
+    /// Dense id: one for a name on a node of the driver's topology.
+    pub id: CounterId,
+    /// Whose counter.
+    pub process: ProcessId,
+    /// Of which agent.
+    pub agent: AgentId,
+    /// Name.
+    pub name: Arc<str>,
+    /// What it counts.
+    pub description: Arc<str>,
+    /// The block of the GPU that counts; empty when it is computed.
+    pub block: Arc<str>,
+    /// How it is computed; empty when it is counted.
+    pub expression: Arc<str>,
+    /// Dimensions, as `DIMENSION_INSTANCE[0:15]`.
+    pub dimensions: Arc<str>,
+    /// Bits of [`roctop_ring::record::counter_flag`].
+    pub flags: u16,
+    /// The pass in which it is collected, from 1; 0 when it is only listed.
+    pub pass: u16,
+    /// The library's own id.
+    pub handle: u64,
+}
+
+/// A value of a hardware counter, all instances added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CounterValue {
+    /// Whose.
+    pub process: ProcessId,
+    /// Which counter.
+    pub counter: CounterId,
+    /// Of which agent.
+    pub agent: AgentId,
+    /// Of which dispatch of the process; none for the whole agent since the counting began.
+    pub dispatch: Option<u64>,
+    /// When the whole agent was read; 0 for a dispatch.
+    pub at: Nanos,
+    /// The value.
+    pub value: f64,
+}
+
 /// Why records are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LossReason {
@@ -473,6 +520,12 @@ pub enum Item {
     Counter(Arc<Counter>),
     /// A counter has a value.
     Count(Count),
+    /// What the driver told of a GPU, or of a process on it.
+    Gauges(Sample),
+    /// What a hardware counter is, before its first value.
+    CounterInfo(CounterInfo),
+    /// A value of a hardware counter.
+    CounterValue(CounterValue),
     /// Bytes that the program wrote to its terminal.
     Output(Vec<u8>),
     /// It is this late now (drives the live clock; sent with every poll).

@@ -12,6 +12,7 @@ pub mod decode;
 pub mod export;
 pub mod format;
 pub mod gauge;
+pub mod gauges;
 pub mod item;
 pub mod kernel_name;
 pub mod model;

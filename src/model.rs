@@ -178,7 +178,9 @@ impl Store {
                 ..*copy
             }),
             // Drawn nowhere yet; exports have them.
-            Item::Allocation(_) | Item::Scratch(_) => {}
+            // For files alone; the screen is told of gauges and counters as devices and counts.
+            Item::Allocation(_) | Item::Scratch(_) | Item::Gauges(_) | Item::CounterInfo(_) | Item::CounterValue(_) => {
+            }
             Item::Mark(marker) => self.marker(
                 &Marker {
                     span: credible(marker.span),

@@ -4,13 +4,15 @@
 //! the fuller the rings were. What waits between the two is bounded; beyond that the rings overwrite, and it is counted.
 
 use crate::decode::Decoder;
-use crate::item::Exit;
+use crate::gauges::reader::Reader as GaugeReader;
+use crate::item::{Exit, ProcessId};
 use crate::model::Store;
 use crate::raw::{Batch, Raw, RawSink, Tee};
 use crate::recording::Recorder;
 use crate::session::{Live, boottime};
 use anyhow::{Result, anyhow};
 use roctop_ring::reader::Progress;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +39,36 @@ enum Message {
 pub struct Pump {
     sender: Sender<Message>,
     reader: JoinHandle<Result<()>>,
+    gauges: Option<(Sender<()>, JoinHandle<()>)>,
     digester: JoinHandle<Result<()>>,
+}
+
+/// How gauges are read: below which root, how often.
+#[derive(Clone, Debug)]
+pub struct Gauging {
+    /// `/` on a real machine.
+    pub root: PathBuf,
+    /// Between two samples; none: no gauges.
+    pub every: Option<Duration>,
+}
+
+impl Gauging {
+    /// No gauges.
+    pub fn off() -> Self {
+        Self {
+            root: PathBuf::from("/"),
+            every: None,
+        }
+    }
+
+    /// So many samples a second; 0 for none.
+    pub fn rate(per_second: f64) -> Self {
+        let every = Duration::try_from_secs_f64(1.0 / per_second);
+        Self {
+            every: every.ok().filter(|_| per_second > 0.0),
+            ..Self::off()
+        }
+    }
 }
 
 /// Tells a pump what happens to the program.
@@ -59,14 +90,29 @@ impl PumpSender {
 
 impl Pump {
     /// Starts to read a session into `store` and, when there is one, `recorder`.
-    pub fn start(live: Live, store: Option<Arc<Mutex<Store>>>, recorder: Option<Recorder>) -> Result<Self> {
+    pub fn start(
+        live: Live,
+        store: Option<Arc<Mutex<Store>>>,
+        recorder: Option<Recorder>,
+        gauging: &Gauging,
+    ) -> Result<Self> {
         let (sender, messages) = channel();
         let (batches, received) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
+        let pids = Pids::default();
+        let gauges = start_gauges(
+            gauging,
+            Sending {
+                batches: batches.clone(),
+                waiting: waiting.clone(),
+            },
+            pids.clone(),
+        )?;
         let emptying = Emptying {
             live,
             batches,
             waiting: waiting.clone(),
+            pids,
         };
         let digesting = Digesting {
             decoder: Decoder::default(),
@@ -83,6 +129,7 @@ impl Pump {
         Ok(Self {
             sender,
             reader,
+            gauges,
             digester,
         })
     }
@@ -96,13 +143,51 @@ impl Pump {
     pub fn stop(self) -> Result<()> {
         let _ = self.sender.send(Message::Stop);
         let fault = || anyhow!("a background thread ended by a fault of roctop's own");
+        if let Some((stop, thread)) = self.gauges {
+            drop(stop);
+            thread.join().map_err(|_| fault())?;
+        }
         let read = self.reader.join().map_err(|_| fault())?;
         self.digester.join().map_err(|_| fault())?.and(read)
     }
 }
 
+/// The process ids of the session so far.
+type Pids = Arc<Mutex<Vec<u32>>>;
+
+/// The way to the digesting thread.
+struct Sending {
+    batches: Sender<Batch>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// Starts to read gauges; none when there is no GPU or nobody wants them. It ends when its sender is dropped.
+fn start_gauges(gauging: &Gauging, sending: Sending, pids: Pids) -> Result<Option<(Sender<()>, JoinHandle<()>)>> {
+    let Some(every) = gauging.every else { return Ok(None) };
+    let mut reader = GaugeReader::new(&gauging.root);
+    if reader.gpus() == 0 {
+        return Ok(None);
+    }
+    let (stop, stopped) = channel();
+    let thread = std::thread::Builder::new().name("gauges".into()).spawn(move || {
+        loop {
+            let known = pids.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let samples = reader.read(boottime(), &known);
+            let mut batch = Batch::default();
+            batch.take(ProcessId(0), &Raw::Gauges(&samples));
+            sending.waiting.fetch_add(batch.size(), Ordering::Relaxed);
+            let is_over = sending.batches.send(batch).is_err();
+            if is_over || stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+        }
+    })?;
+    Ok(Some((stop, thread)))
+}
+
 struct Emptying {
     live: Live,
+    pids: Pids,
     batches: Sender<Batch>,
     waiting: Arc<AtomicUsize>,
 }
@@ -125,7 +210,7 @@ impl Emptying {
             let mut stop = false;
             match message {
                 Some(Message::Exited(pid, exit)) => self.live.exited(pid, exit, now, &mut batch)?,
-                Some(Message::Output(bytes)) => batch.take(crate::item::ProcessId(0), &Raw::Output(&bytes)),
+                Some(Message::Output(bytes)) => batch.take(ProcessId(0), &Raw::Output(&bytes)),
                 Some(Message::Stop) => stop = true,
                 None => {}
             }
@@ -135,6 +220,11 @@ impl Emptying {
             } else {
                 self.live.poll(now, &mut batch)?
             };
+            let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);
+            if pids.len() != self.live.alive() {
+                *pids = self.live.pids_alive();
+            }
+            drop(pids);
             self.waiting.fetch_add(batch.size(), Ordering::Relaxed);
             if self.batches.send(batch).is_err() || stop {
                 return Ok(());

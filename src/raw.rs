@@ -3,6 +3,7 @@
 //! A live session and a recording speak this one language; a [`crate::decode::Decoder`] turns it into items, a
 //! [`crate::recording::Recorder`] writes it down.
 
+use crate::gauges::Sample;
 use crate::item::{Exit, Nanos, ProcessId};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{OpenWork, Thread};
@@ -31,6 +32,8 @@ pub enum Raw<'a> {
     Ended(Exit, Nanos),
     /// Bytes that the program wrote to its terminal.
     Output(&'a [u8]),
+    /// What the driver told of the GPUs.
+    Gauges(&'a [Sample]),
     /// It is this late, CLOCK_BOOTTIME.
     Now(Nanos),
 }
@@ -70,6 +73,7 @@ enum Part {
     Open(Box<OpenWork>),
     Ended(Exit, Nanos),
     Output(Vec<u8>),
+    Gauges(Vec<Sample>),
     Now(Nanos),
 }
 
@@ -100,6 +104,7 @@ impl Batch {
                 Part::Open(work) => sink.take(*process, &Raw::Open(work)),
                 Part::Ended(exit, at) => sink.take(*process, &Raw::Ended(*exit, *at)),
                 Part::Output(bytes) => sink.take(*process, &Raw::Output(bytes)),
+                Part::Gauges(samples) => sink.take(*process, &Raw::Gauges(samples)),
                 Part::Now(at) => sink.take(*process, &Raw::Now(*at)),
             }
         }
@@ -129,6 +134,7 @@ impl RawSink for Batch {
             Raw::Open(work) => Part::Open(Box::new((*work).clone())),
             Raw::Ended(exit, at) => Part::Ended(*exit, *at),
             Raw::Output(bytes) => Part::Output(bytes.to_vec()),
+            Raw::Gauges(samples) => Part::Gauges(samples.to_vec()),
             Raw::Now(at) => Part::Now(*at),
         };
         self.parts.push((process, part));

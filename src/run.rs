@@ -4,7 +4,7 @@ use crate::embedded;
 use crate::item::Exit;
 use crate::launch::{self, Program};
 use crate::model::{Fresh, Mode, Options, Store};
-use crate::pump::Pump;
+use crate::pump::{Gauging, Pump};
 use crate::recording::Recorder;
 use crate::session::{Live, SessionDir};
 use crate::{summary, supervise, topology};
@@ -26,6 +26,8 @@ pub struct Job {
     pub hsa_api: bool,
     /// What is shown as the program's name; its command line when none.
     pub title: Option<String>,
+    /// How gauges are read; none: not at all.
+    pub gauging: Option<Gauging>,
     /// More variables for the program.
     pub variables: Vec<(OsString, OsString)>,
 }
@@ -79,7 +81,8 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
         };
         Arc::new(Mutex::new(Store::new(options)))
     });
-    let pump = Pump::start(Live::new(session.path()), store.clone(), recorder)?;
+    let gauging = job.gauging.clone().unwrap_or_else(Gauging::off);
+    let pump = Pump::start(Live::new(session.path()), store.clone(), recorder, &gauging)?;
     let sender = pump.sender();
     let mut pid = 0;
     let ended = supervise::run_to_end(launch::command(program, &variables), |started| pid = started, |_| ());

@@ -5,7 +5,7 @@ use crate::filter::Filter;
 use crate::item::Exit;
 use crate::launch::{self, Program};
 use crate::model::{Mode, Options, Store};
-use crate::pump::{Pump, PumpSender};
+use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::Recording;
 use crate::run::{self, Job, Prepared, tell};
 use crate::session::Live;
@@ -63,7 +63,12 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
         ..Options::default()
     };
     let store = Arc::new(Mutex::new(Store::new(options)));
-    let pump = Pump::start(Live::new(session.path()), Some(store.clone()), recorder)?;
+    let pump = Pump::start(
+        Live::new(session.path()),
+        Some(store.clone()),
+        recorder,
+        &job.gauging.clone().unwrap_or_else(Gauging::off),
+    )?;
     let shared = Shared::default();
     let reading = read_output(terminal.master.try_clone()?, shared.clone(), pump.sender());
     let waiting = wait_for_end(command, shared.clone(), pump.sender());
@@ -99,14 +104,19 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
 }
 
 /// Shows a session that another roctop runs. Its program and its rings are left alone.
-pub fn attach(session: &Path, look: &Look) -> Result<()> {
+pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
     let tty = open_terminal()?;
     let screen_look = appearance(look)?;
     let store = Arc::new(Mutex::new(Store::new(Options {
         mode: Mode::Live,
         ..Options::default()
     })));
-    let pump = Pump::start(Live::late(session), Some(store.clone()), None)?;
+    let pump = Pump::start(
+        Live::late(session),
+        Some(store.clone()),
+        None,
+        &Gauging::rate(gauge_rate),
+    )?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
     let shown = ui::run::run_with(screen, screen_look.filter, &store, &mut |effect| match effect {
         Effect::Export { name, bytes } => write_export(&name, &bytes),

@@ -1,6 +1,6 @@
 //! Dense ids of a session: what was named once keeps its number.
 
-use crate::item::{AgentId, Kernel, KernelId, Operation, OperationId, QueueId, Registers, TextId};
+use crate::item::{AgentId, CounterId, Kernel, KernelId, Operation, OperationId, QueueId, Registers, TextId};
 use crate::kernel_name;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ pub(super) struct Names {
     kernels: HashMap<(Arc<str>, u32, Option<Registers>), KernelId>,
     operations: HashMap<(u8, Arc<str>), OperationId>,
     texts: HashMap<Arc<str>, TextId>,
+    counters: HashMap<(Arc<str>, u32), CounterId>,
     agents: u32,
     queues: u32,
     streams: u32,
@@ -75,6 +76,13 @@ impl Names {
                 name: name.clone(),
             }),
         )
+    }
+
+    /// The id of a counter of a node of the topology, and whether it is new.
+    pub(super) fn counter(&mut self, name: &Arc<str>, node: u32) -> (CounterId, bool) {
+        let next = CounterId(self.counters.len() as u32);
+        let id = *self.counters.entry((name.clone(), node)).or_insert(next);
+        (id, id == next)
     }
 
     /// The id of a marker's text, and the text when it is new. Beyond the limit all share one name.

@@ -1,8 +1,9 @@
 //! A whole run in memory, as the file formats need it: every record, and the tables that its ids point into.
 
+use crate::gauges::Sample;
 use crate::item::{
-    Agent, Allocation, ApiCall, Copy, Dispatch, Exit, Item, Kernel, LossReason, Marker, Nanos, Operation, Process,
-    ProcessId, Queue, Scratch, Stream, Thread,
+    Agent, Allocation, ApiCall, Copy, CounterInfo, CounterValue, Dispatch, Exit, Item, Kernel, LossReason, Marker,
+    Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,6 +41,12 @@ pub struct Run {
     pub scratches: Vec<Scratch>,
     /// Marks and closed ranges.
     pub markers: Vec<Marker>,
+    /// What the driver told of the GPUs.
+    pub gauges: Vec<Sample>,
+    /// Hardware counters, of each agent.
+    pub counters: Vec<CounterInfo>,
+    /// Values of hardware counters.
+    pub counter_values: Vec<CounterValue>,
     /// Records lost, by process and reason.
     pub lost: BTreeMap<(ProcessId, LossReason), u64>,
 }
@@ -75,6 +82,9 @@ impl Run {
             } => {
                 self.lost.insert((process, reason), records);
             }
+            Item::Gauges(sample) => self.gauges.push(sample),
+            Item::CounterInfo(counter) => self.counters.push(counter),
+            Item::CounterValue(value) => self.counter_values.push(value),
             Item::Open(_)
             | Item::Status { .. }
             | Item::Switched { .. }

@@ -38,6 +38,8 @@ impl Kind {
     pub(super) const NOW: Self = Self(11);
     /// The recording was finished; nothing follows.
     pub(super) const FINISHED: Self = Self(12);
+    /// What the driver told of the GPUs, see [`crate::gauges::store`].
+    pub(super) const GAUGES: Self = Self(13);
 }
 
 /// A block's header.

@@ -4,6 +4,7 @@ use super::block::{self, HEADER, Head, Kind, MAGIC};
 use super::{FORMAT, MANIFEST, SEGMENT, TOPOLOGY};
 use crate::clock::Sample;
 use crate::decode::Decoder;
+use crate::gauges;
 use crate::item::{Exit, Item, LossReason, ProcessId};
 use crate::raw::{Raw, RawSink, records};
 use crate::topology::Node;
@@ -254,6 +255,7 @@ fn deliver_block(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
             sink.take(process, &Raw::Ended(exit, word(2)));
         }
         Kind::OUTPUT => sink.take(process, &Raw::Output(payload)),
+        Kind::GAUGES => sink.take(process, &Raw::Gauges(&gauges::store::decode(payload))),
         Kind::NOW => sink.take(process, &Raw::Now(word(0))),
         _ => {}
     }

@@ -2,6 +2,7 @@
 
 use super::block::{self, Kind, Owner};
 use super::{FORMAT, MANIFEST, SEGMENT, TOPOLOGY};
+use crate::gauges;
 use crate::item::{Exit, ProcessId};
 use crate::raw::{Raw, RawSink};
 use crate::topology::Node;
@@ -199,6 +200,7 @@ impl RawSink for Recorder {
                 self.flush_all();
             }
             Raw::Output(bytes) => self.write(Kind::OUTPUT, owner, bytes),
+            Raw::Gauges(samples) => self.write(Kind::GAUGES, owner, &gauges::store::encode(samples)),
             Raw::Now(at) => {
                 if self.flushed.elapsed() >= AGE {
                     self.flush_all();

@@ -75,6 +75,12 @@ impl Live {
         self.processes.iter().map(|process| process.pid).collect()
     }
 
+    /// Process ids of those that have not ended.
+    pub fn pids_alive(&self) -> Vec<u32> {
+        let alive = self.processes.iter().filter(|process| !process.ended);
+        alive.map(|process| process.pid).collect()
+    }
+
     /// Processes that have not ended.
     pub fn alive(&self) -> usize {
         self.processes.iter().filter(|process| !process.ended).count()

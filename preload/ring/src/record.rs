@@ -347,6 +347,31 @@ records! {
         /// Reserved.
         reserved: u32,
     }
+    /// A fact: a hardware counter that is collected or can be. Source: `rocprofiler_query_counter_info` (SDK 0.4 to 1.x).
+    14 Counter ("counter", 1) {
+        /// The library's own id.
+        handle: u64,
+        /// Instances over all dimensions; 0 unknown.
+        instances: u64,
+        /// Number in this process, from 0: what values name.
+        id: u32,
+        /// Dense agent index.
+        agent: u32,
+        /// String id of the name.
+        name: u32,
+        /// String id of the description.
+        description: u32,
+        /// String id of the block, empty for a derived counter.
+        block: u32,
+        /// String id of the expression, empty for a basic counter.
+        expression: u32,
+        /// String id of the dimensions, as `DIMENSION_INSTANCE[0:15]`.
+        dimensions: u32,
+        /// Bits of [`counter_flag`].
+        flags: u16,
+        /// The pass in which it is collected, from 1; 0 when it is only listed.
+        pass: u16,
+    }
     /// A thread began to use a ring; the first record of each of its lives.
     9 ThreadStart ("thread_start", 1) {
         /// When, ticks.
@@ -455,6 +480,27 @@ records! {
         /// Reserved.
         reserved: u16,
     }
+    /// The value of a hardware counter.
+    31 CounterValue ("counter_value", 1) {
+        /// The dispatch, as its record numbers it; 0 for a whole agent.
+        dispatch_id: u64,
+        /// The value: the bits of an IEEE double.
+        value: u64,
+        /// When a whole agent was read, ticks; 0 for a dispatch.
+        time: u64,
+        /// Number of the counter in this process.
+        counter: u32,
+        /// Dense agent index.
+        agent: u32,
+        /// One of [`counter_source`].
+        source: u16,
+        /// The pass, from 1.
+        pass: u16,
+        /// Reserved.
+        reserved: u32,
+        /// The call that launched the dispatch; 0 unknown.
+        correlation: u64,
+    }
     /// Recording was switched on or off.
     21 Switch ("switch", 1) {
         /// When, ticks.
@@ -557,6 +603,24 @@ pub mod scratch {
             _ => "?",
         }
     }
+}
+
+/// What a counter is.
+pub mod counter_flag {
+    /// Computed from others.
+    pub const DERIVED: u16 = 1;
+    /// A property of the agent.
+    pub const CONSTANT: u16 = 2;
+    /// Counted over a whole agent and time; else over each dispatch.
+    pub const DEVICE: u16 = 4;
+}
+
+/// Where a counter's value comes from.
+pub mod counter_source {
+    /// Of one dispatch, all instances added up.
+    pub const DISPATCH: u16 = 1;
+    /// Of a whole agent since the counting began, all instances added up.
+    pub const DEVICE: u16 = 2;
 }
 
 /// Directions of a copy.
