@@ -19,6 +19,7 @@ use roctop_ring::record::{Copy, direction, engine, flag};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
+use std::sync::OnceLock;
 
 const ITEMS: usize = 4096;
 /// Source of a copy record: in place on its own signal.
@@ -89,6 +90,19 @@ fn reserve() -> Option<u64> {
     }
 }
 
+/// Which engine makes a copy: the run-time's own kernels do inside a GPU's memory, and everywhere when DMA is switched off
+/// (`GpuAgent::GetBlitObject`, amd_gpu_agent.cpp of ROCr 5.2 to 7.2).
+fn made_by(request: &Request) -> u16 {
+    static IS_DMA_OFF: OnceLock<bool> = OnceLock::new();
+    let is_inside = request.direction == direction::D2D && request.src_agent == request.dst_agent;
+    let is_off = || *IS_DMA_OFF.get_or_init(|| std::env::var_os("HSA_ENABLE_SDMA").is_some_and(|value| value == "0"));
+    if is_inside || is_off() {
+        engine::BLIT
+    } else {
+        engine::SDMA
+    }
+}
+
 /// What a copy is about, from the arguments of the call.
 struct Request {
     dst: u64,
@@ -148,7 +162,7 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
             stream: thread.stream.get(),
             tid: thread.tid(),
             direction: request.direction,
-            engine: engine::SDMA,
+            engine: made_by(&request),
             source: IN_PLACE,
             ..Copy::default()
         };
