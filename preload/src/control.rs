@@ -52,7 +52,7 @@ fn load(at: usize) -> u64 {
     if address.is_null() {
         return 0;
     }
-    // SAFETY: the address was stored by `attach`: a page that is never unmapped, or the static default; `at` is below
+    // SAFETY: the address was stored by `attach` or `switch_off`: a page that is never unmapped, or a static; `at` is below
     // eight.
     unsafe { &*address.add(at % 8) }.load(Ordering::Relaxed)
 }

@@ -47,9 +47,10 @@ pub mod word {
 const WORDS: usize = 512;
 
 #[repr(C, align(4096))]
-struct Page([AtomicU64; WORDS]);
+pub(crate) struct Page([AtomicU64; WORDS]);
 
-static PAGE: Page = Page([const { AtomicU64::new(0) }; WORDS]);
+/// The page itself, for code that tests it without a function: word `w` is at byte `8 * w`.
+pub(crate) static PAGE: Page = Page([const { AtomicU64::new(0) }; WORDS]);
 
 /// A word of the page.
 #[inline(always)]
@@ -70,8 +71,12 @@ pub fn switch_on(at: usize) {
     let _ = word(at).compare_exchange(COLD, ON, Ordering::AcqRel, Ordering::Relaxed);
 }
 
+/// Control words that want nothing: what every test of them sees from then on.
+static NOTHING: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
+
 /// Switches everything off for good in this process.
 pub fn switch_off() {
+    word(word::CONTROL).store((&raw const NOTHING).addr() as u64, Ordering::Release);
     for at in [word::COLLECTOR, word::HIP, word::HSA] {
         word(at).store(OFF, Ordering::Release);
     }

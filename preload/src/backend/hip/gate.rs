@@ -139,6 +139,9 @@ const _: () = assert!(STACK_WORDS == 8);
 /// The real functions; 0 not found yet.
 static REAL: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 
+/// The real functions once more: those that a stub may call by itself while nothing is recorded.
+pub(crate) static BARE: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
+
 /// Answers for a function of a run-time that is not there: no device.
 extern "C" fn no_device() -> i32 {
     100
@@ -165,10 +168,20 @@ fn resolve(index: usize) -> u64 {
             if let Some(place) = REAL.get(index) {
                 place.store(address as u64, Ordering::Release);
             }
+            keep_bare(index, address as u64);
             address as u64
         }
         (None, Returns::Status) => no_device as *const () as u64,
         (None, Returns::Other) => nothing as *const () as u64,
+    }
+}
+
+/// The stub may call this real function by itself; not one that switches the recording on: it is seen while it is off.
+fn keep_bare(index: usize, address: u64) {
+    if let (Some(function), Some(place)) = (FUNCTIONS.get(index), BARE.get(index))
+        && function.effect != Effect::Start
+    {
+        place.store(address, Ordering::Release);
     }
 }
 
@@ -183,7 +196,10 @@ pub(crate) fn wrapped(name: &CStr) -> Option<(usize, *mut c_void)> {
 pub(crate) fn is_behind(index: usize, address: *mut c_void) -> bool {
     REAL.get(index).is_some_and(|place| {
         match place.compare_exchange(0, address as u64, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => true,
+            Ok(_) => {
+                keep_bare(index, address as u64);
+                true
+            }
             Err(known) => known == address as u64,
         }
     })

@@ -1,9 +1,12 @@
-//! The exported functions: each loads its index and goes to the gate. Nothing of a call's arguments is touched.
+//! The exported functions. Switched off, each goes on to the real function, with nothing touched and one jump; else it
+//! loads its index and goes to the gate. So does who has no control words yet, and whose real function is not known yet.
 
 #![expect(unsafe_code, reason = "functions without a signature of their own")]
 #![expect(unreachable_pub, reason = "exported by their symbols alone")]
 
+use crate::state::{self, word};
 use core::arch::naked_asm;
+use roctop_ring::session::control;
 
 macro_rules! stubs {
     ($($index:literal $op:literal $domain:ident $symbol:ident $name:literal $returns:ident $arg:ident $stream:ident $effect:ident $words:literal;)*) => {
@@ -12,7 +15,32 @@ macro_rules! stubs {
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             pub unsafe extern "C" fn $symbol() {
-                naked_asm!("mov r11d, {index}", "jmp {gate}", index = const $index, gate = sym super::gate::gate)
+                naked_asm!(
+                    "mov r10, [rip + {page} + {control}]",
+                    "test r10, r10",
+                    "jz 3f",
+                    "cmp qword ptr [r10 + {recording}], 0",
+                    "jne 3f",
+                    "2:",
+                    "mov r10, [rip + {bare} + 8*{index}]",
+                    "test r10, r10",
+                    "jz 4f",
+                    "jmp r10",
+                    "3:",
+                    "cmp qword ptr [rip + {page} + {paused}], 0",
+                    "jne 2b",
+                    "4:",
+                    "mov r11d, {index}",
+                    "jmp {gate}",
+                    ".p2align 6",
+                    index = const $index,
+                    bare = sym super::gate::BARE,
+                    page = sym state::PAGE,
+                    control = const word::CONTROL * 8,
+                    paused = const word::PAUSED * 8,
+                    recording = const control::RECORDING * 8,
+                    gate = sym super::gate::gate,
+                )
             }
         )*
 

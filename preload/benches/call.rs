@@ -1,0 +1,318 @@
+//! What a traced call costs through the shipped collector, beside its floor and a peer in the same process.
+//!
+//! `cargo build -p roctop-preload --lib --profile collector && cargo bench -p roctop-preload --bench call`. Programs in C
+//! call a stand-in for HIP with the collector preloaded; `ROCTOP_PRELOAD_SO` names another one. Rounds of all cases are
+//! interleaved, and times are the thread's own processor time: on a shared machine the ratios count, not the
+//! nanoseconds. LTTng-UST is measured where it is installed and this user may run its session daemon. Nothing is asserted.
+#![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const ROUNDS: &str = "60";
+
+fn main() {
+    // `cargo test --benches` only asks whether this runs.
+    if std::env::args().any(|word| word == "--test") {
+        return;
+    }
+    let Some(collector) = collector() else {
+        println!("skipped: build the collector first (cargo build -p roctop-preload --lib --profile collector)");
+        return;
+    };
+    let place = Place::new();
+    let (Some(gate), Some(tracer)) = (place.program("7", &[]), place.program("6", &["-DTRACER"])) else {
+        println!("skipped: needs a C compiler");
+        return;
+    };
+    let peer = Peer::start(&place);
+    let traced = |program: &Path| {
+        let mut command = Command::new(program);
+        command
+            .env("LD_PRELOAD", &collector)
+            .env("ROCTOP_SESSION", place.session())
+            .env("ROCTOP_RING_SLOTS", "32768")
+            .env("BENCH_CONTROL", place.session().join("control"));
+        command
+    };
+    let mut through_gate = traced(&gate);
+    if let Ok(peer) = &peer {
+        through_gate.env("BENCH_PEER", &peer.library);
+    }
+    let calls = run(through_gate.args([ROUNDS, "gate"]));
+    let off = run(Command::new(&gate).env("LD_PRELOAD", &collector).args([ROUNDS, "off"]));
+    let callback = run(traced(&tracer).args([ROUNDS, "tracer"]));
+    let empty = run(Command::new(&tracer).args([ROUNDS, "empty"]));
+    print(&calls, &off, &callback, &empty);
+    match peer {
+        Ok(_) if calls.has("pair") => {}
+        Ok(_) => println!("LTTng-UST: skipped, its session did not enable the events"),
+        Err(why) => println!("LTTng-UST: skipped, {why}"),
+    }
+}
+
+fn print(calls: &Times, off: &Times, callback: &Times, empty: &Times) {
+    println!(
+        "{:<58} {:>9} {:>9} {:>24}  bar",
+        "ns each", "least", "median", "ratio, least / median"
+    );
+    let row = |name: &str, time: [f64; 2], over: [f64; 2], what: &str, bar: &str| {
+        let ratio = format!("{:.2} / {:.2} {what}", time[0] / over[0], time[1] / over[1]);
+        println!("{name:<58} {:>9.2} {:>9.2} {ratio:>24}  {bar}", time[0], time[1]);
+    };
+    let floor = calls.of("floor");
+    row("two reads of the time stamp counter", floor, floor, "floor", "");
+    row("the call untraced", calls.of("plain"), floor, "floor", "");
+    row("traced call, wrapped function", calls.of("call"), floor, "floor", "1.3");
+    let floor = callback.of("floor");
+    row(
+        "traced call, the run-time's callback",
+        callback.of("asked"),
+        floor,
+        "floor",
+        "1.3",
+    );
+    row(
+        "  the same with an empty callback (the run-time's share)",
+        empty.of("asked"),
+        empty.of("floor"),
+        "floor",
+        "",
+    );
+    row(
+        "traced call, wrapped function and callback (5.3.1 to 6.x)",
+        callback.of("call"),
+        floor,
+        "floor",
+        "",
+    );
+    if calls.has("pair") {
+        row(
+            "LTTng-UST, enter and leave",
+            calls.of("pair"),
+            calls.of("call"),
+            "ours",
+            "5",
+        );
+    }
+    let added = |name: &str, times: &Times, case: &str, bar: &str| {
+        let (with, without) = (times.of(case), times.of("plain"));
+        println!(
+            "{name:<58} {:>+9.2} {:>+9.2} {:>24}  {bar}",
+            with[0] - without[0],
+            with[1] - without[1],
+            ""
+        );
+    };
+    added("switched off by the viewer, added", calls, "paused", "1 ns");
+    added("loaded without a session, added", off, "call", "1 ns");
+    let (apart, added) = (calls.of("apart"), calls.of("added"));
+    let lower = calls.quarter("added");
+    let share = format!("{:.2} / {:.2} %", 100.0 * lower / apart[1], 100.0 * added[1] / apart[1]);
+    println!(
+        "{:<58} {lower:>9.2} {:>9.2} {share:>24}  0.5 %",
+        format!(
+            "a call every {:.1} µs, added (lower quarter, median)",
+            apart[1] / 1000.0
+        ),
+        added[1]
+    );
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    for (name, one, all) in [
+        ("traced calls", "call_alone", "call_all"),
+        ("two reads", "floor_alone", "floor_all"),
+    ] {
+        let (one, all) = (calls.of(one), calls.of(all));
+        let bar = if name == "traced calls" { "0.9" } else { "" };
+        row(&format!("{name} on {cores} threads, slowest one"), all, all, "", "");
+        let ratio = format!("{:.2} / {:.2} of linear", one[0] / all[0], one[1] / all[1]);
+        println!(
+            "{:<58} {:>9} {:>9} {ratio:>24}  {bar}",
+            format!("  against {name} on one"),
+            "",
+            ""
+        );
+    }
+}
+
+/// Nanoseconds by case, sorted.
+struct Times(BTreeMap<String, Vec<f64>>);
+
+impl Times {
+    fn has(&self, case: &str) -> bool {
+        self.0.contains_key(case)
+    }
+    /// Least and median.
+    fn of(&self, case: &str) -> [f64; 2] {
+        let times = &self.0[case];
+        [times[0], times[times.len() / 2]]
+    }
+    fn quarter(&self, case: &str) -> f64 {
+        let times = &self.0[case];
+        times[times.len() / 4]
+    }
+}
+
+fn run(command: &mut Command) -> Times {
+    let output = command.stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", output.status);
+    let mut times = BTreeMap::<String, Vec<f64>>::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let (case, time) = line.split_once(' ').unwrap();
+        times.entry(case.to_owned()).or_default().push(time.parse().unwrap());
+    }
+    for times in times.values_mut() {
+        times.sort_by(f64::total_cmp);
+    }
+    Times(times)
+}
+
+fn first_error(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let line = text.lines().find(|line| line.contains("error")).unwrap_or(&text);
+    line.trim().to_owned()
+}
+
+/// The collector as it is shipped.
+fn collector() -> Option<PathBuf> {
+    let named = std::env::var_os("ROCTOP_PRELOAD_SO").map(PathBuf::from);
+    let built = || {
+        let own = std::env::current_exe().ok()?;
+        Some(own.ancestors().nth(3)?.join("collector/libroctop_preload.so"))
+    };
+    named
+        .filter(|path| path.metadata().is_ok_and(|facts| facts.len() > 0))
+        .or_else(built)
+        .filter(|path| path.exists())
+}
+
+/// A folder on tmpfs that goes with the run: session and programs.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        let dir = PathBuf::from(format!("/dev/shm/roctop-bench-{}", std::process::id()));
+        std::fs::DirBuilder::new().mode(0o700).create(&dir).unwrap();
+        let place = Self(dir);
+        std::fs::create_dir(place.session()).unwrap();
+        let mut control = vec![0u8; 4096];
+        control[0] = 1;
+        control[8] = 1;
+        std::fs::write(place.session().join("control"), control).unwrap();
+        place
+    }
+
+    fn session(&self) -> PathBuf {
+        self.0.join("session")
+    }
+
+    fn compile(&self, source: &str, result: &str, arguments: &[&str]) -> Result<PathBuf, String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/c");
+        let result = self.0.join(result);
+        let output = Command::new("cc")
+            .arg("-O2")
+            .arg("-o")
+            .arg(&result)
+            .arg("-I")
+            .arg(&folder)
+            .arg(folder.join(source))
+            .args(arguments)
+            .output();
+        match output {
+            Ok(output) if output.status.success() => Ok(result),
+            Ok(output) => Err(first_error(&output.stderr)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The program with its stand-in for a release of HIP.
+    fn program(&self, release: &str, define: &[&str]) -> Option<PathBuf> {
+        let library = format!("libamdhip64.so.{release}");
+        let soname = format!("-Wl,-soname,{library}");
+        self.compile(
+            "stub_hip.c",
+            &library,
+            &[&["-shared", "-fPIC", &soname], define].concat(),
+        )
+        .ok()?;
+        let (folder, library) = (self.0.display(), format!("-l:{library}"));
+        let (search, path) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));
+        self.compile(
+            "calls.c",
+            &format!("calls-{release}"),
+            &[&search, &library, &path, "-lpthread", "-ldl"],
+        )
+        .ok()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// LTTng with a session in flight-recorder mode, where both sides only write to memory.
+struct Peer {
+    library: PathBuf,
+    session: String,
+    /// The daemon, when it is ours.
+    daemon: Option<u32>,
+}
+
+impl Peer {
+    fn start(place: &Place) -> Result<Self, String> {
+        let library = place.compile("peer.c", "peer.so", &["-shared", "-fPIC", "-llttng-ust", "-ldl"]);
+        let library = library.map_err(|why| format!("it does not compile (liblttng-ust-dev): {why}"))?;
+        let mut daemon = None;
+        if lttng(&["list"]).is_err() {
+            let file = place.0.join("daemon");
+            let started = Command::new("lttng-sessiond")
+                .args(["--daemonize", "--no-kernel", "--pidfile"])
+                .arg(&file)
+                .output();
+            if !started.is_ok_and(|output| output.status.success()) {
+                return Err("its session daemon does not start (lttng-tools)".into());
+            }
+            daemon = std::fs::read_to_string(file)
+                .ok()
+                .and_then(|text| text.trim().parse().ok());
+        }
+        let session = format!("roctop-bench-{}", std::process::id());
+        let made = Self {
+            library,
+            session,
+            daemon,
+        };
+        let output = format!("--output={}", place.0.join("lttng").display());
+        lttng(&["create", "--snapshot", &output, &made.session])?;
+        lttng(&[
+            "enable-event",
+            "--session",
+            &made.session,
+            "--userspace",
+            "roctop_peer:*",
+        ])?;
+        lttng(&["start", &made.session])?;
+        Ok(made)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = lttng(&["destroy", &self.session]);
+        if let Some(pid) = self.daemon {
+            let _ = Command::new("kill").arg(pid.to_string()).status();
+        }
+    }
+}
+
+fn lttng(words: &[&str]) -> Result<(), String> {
+    match Command::new("lttng").args(words).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => Err(format!("lttng: {error}")),
+    }
+}
