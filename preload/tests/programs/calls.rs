@@ -8,17 +8,8 @@ use std::process::Command;
 #[test]
 fn calls_of_every_shape_pass_whole_and_are_recorded_once() {
     let Some(place) = Place::new() else { return };
-    place.compile(
-        "fake_hip",
-        "libamdhip64.so.5",
-        &["-shared", "-fPIC", "-Wl,-soname,libamdhip64.so.5"],
-    );
-    let folder = place.dir.to_string_lossy().into_owned();
-    let link = [
-        &format!("-L{folder}") as &str,
-        "-l:libamdhip64.so.5",
-        &format!("-Wl,-rpath,{folder}"),
-    ];
+    let link = place.fake_hip();
+    let link: Vec<&str> = link.iter().map(String::as_str).collect();
     let program = place.compile("calls", "calls", &link);
     let plain = Command::new(&program).output().unwrap();
     let traced = place.traced(&program).output().unwrap();

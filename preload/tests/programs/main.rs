@@ -8,5 +8,6 @@ mod calls;
 mod hsa_calls;
 mod marks;
 mod place;
+mod quiet;
 mod raw_hsa;
 mod ring;

@@ -58,6 +58,22 @@ impl Place {
         result
     }
 
+    /// Compiles the stand-in for HIP; what a program that uses it is linked with.
+    pub(crate) fn fake_hip(&self) -> [String; 3] {
+        let library = "libamdhip64.so.5";
+        self.compile(
+            "fake_hip",
+            library,
+            &["-shared", "-fPIC", &format!("-Wl,-soname,{library}")],
+        );
+        let folder = self.dir.display();
+        [
+            format!("-L{folder}"),
+            format!("-l:{library}"),
+            format!("-Wl,-rpath,{folder}"),
+        ]
+    }
+
     /// The program with the collector preloaded.
     pub(crate) fn traced(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
@@ -98,6 +114,14 @@ pub(crate) fn library() -> PathBuf {
         .into_iter()
         .find(|path| path.exists())
         .expect("the collector's library beside the test")
+}
+
+/// The collector as it is shipped, where it was built; else as cargo built it for these tests.
+pub(crate) fn shipped() -> PathBuf {
+    let named = std::env::var_os("ROCTOP_PRELOAD_SO").map(PathBuf::from);
+    named
+        .filter(|path| path.metadata().is_ok_and(|facts| facts.len() > 0))
+        .unwrap_or_else(library)
 }
 
 /// What a program printed.
