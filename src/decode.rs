@@ -208,7 +208,16 @@ impl Decoder {
             rsrc3: fact.rsrc3,
             properties: fact.properties,
         };
-        let registers = (fact.has_descriptor == 1).then(|| registers::decode(descriptor, &target));
+        let registers = match fact.has_descriptor {
+            1 => Some(registers::decode(descriptor, &target)),
+            // The profiler's library has counted them.
+            2 => Some(Registers {
+                vgpr: fact.rsrc1,
+                agpr: fact.rsrc3,
+                sgpr: fact.rsrc2,
+            }),
+            _ => None,
+        };
         state.symbol_count += 1;
         let number = state.symbol_count;
         let kernel = self.kernel(&mangled, number, fact.group_size, registers);

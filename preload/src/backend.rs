@@ -6,6 +6,7 @@ pub mod hsa;
 #[cfg(target_arch = "x86_64")]
 mod lookup;
 pub mod roctx;
+pub mod sdk;
 pub mod stream;
 
 /// Takes what the GPU completed and nobody recorded yet; at the end of the process.
@@ -18,4 +19,5 @@ pub(crate) fn at_load() {
     if std::env::var_os(roctop_ring::session::ENV_DEMO).is_some() {
         demo::start();
     }
+    sdk::at_load();
 }

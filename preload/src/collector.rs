@@ -9,7 +9,7 @@ use crate::thread::{self, Thread};
 use crate::{clock, control};
 use roctop_ring::layout::{counter, entry, open_range};
 use roctop_ring::record::{
-    Allocation, ApiCall, Copy, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS, Scratch, Switch, flag,
+    Allocation, ApiCall, Copy, CounterValue, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS, Scratch, Switch, flag,
 };
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -74,13 +74,27 @@ fn words(call: &Call, end: u64, status: Option<i32>, arg: u64) -> [u64; PAYLOAD_
     [call.start, end, call.correlation, call.parent, kind, arg]
 }
 
-/// A kernel ran.
+/// A kernel ran. Not while rocprofiler-sdk counts: then its own dispatches, which the values name, are recorded.
 pub fn dispatch(record: &Dispatch, flags: u8) {
+    if !crate::backend::sdk::is_counting() {
+        counted_dispatch(record, flags);
+    }
+}
+
+/// A kernel ran whose counters are told as well.
+pub(crate) fn counted_dispatch(record: &Dispatch, flags: u8) {
     if let Some(thread) = thread::current() {
         thread.push(
             Dispatch::head(flags | suspect(record.begin, record.end), Domain::NONE),
             &record.payload(),
         );
+    }
+}
+
+/// A counter has a value.
+pub(crate) fn counter_value(record: &CounterValue) {
+    if let Some(thread) = thread::current() {
+        thread.push(CounterValue::head(0, Domain::NONE), &record.payload());
     }
 }
 

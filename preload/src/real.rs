@@ -117,6 +117,29 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
     0
 }
 
+/// Loads a library for good, at once and for itself alone.
+pub(crate) fn open(path: &CStr) -> Option<Library> {
+    // SAFETY: the path is terminated; what the library does when it is loaded is what the user asked for.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    (!handle.is_null()).then_some(Library { handle })
+}
+
+/// The file of the library that an address lies in.
+pub(crate) fn library_of(inside: *const c_void) -> Option<CString> {
+    let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `facts` has room for the answer.
+    if inside.is_null() || unsafe { libc::dladdr(inside, facts.as_mut_ptr()) } == 0 {
+        return None;
+    }
+    // SAFETY: zero is a valid value of every field, and the call filled it.
+    let name = unsafe { facts.assume_init() }.dli_fname;
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: not null, and the loader's names are terminated.
+    Some(unsafe { CStr::from_ptr(name) }.to_owned())
+}
+
 /// Keeps the library that `inside` lies in loaded for ever.
 pub(crate) fn pin(inside: *const c_void) {
     let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();

@@ -288,7 +288,7 @@ records! {
         rsrc3: u32,
         /// Descriptor half-word at byte 56.
         properties: u16,
-        /// 1 when the descriptor could be read.
+        /// 1 when the descriptor could be read; 2 when `rsrc1`, `rsrc2`, `rsrc3` are counts of VGPRs, SGPRs, AGPRs.
         has_descriptor: u16,
     }
     /// A fact: an HSA queue was created or destroyed.
@@ -430,7 +430,7 @@ records! {
         workgroup_y: u16,
         /// Work-group in work-items.
         workgroup_z: u16,
-        /// 1 interception, 2 HIP activity record.
+        /// 1 interception, 2 HIP activity record, 3 rocprofiler-sdk.
         source: u16,
         /// Bytes of scratch a work-item.
         private_size: u32,

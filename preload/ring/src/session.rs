@@ -13,6 +13,10 @@ pub const ENV_SESSION: &str = "ROCTOP_SESSION";
 pub const ENV_RING: &str = "ROCTOP_RING_SLOTS";
 /// Environment: private, starts the demo back-end.
 pub const ENV_DEMO: &str = "ROCTOP_DEMO_WORKER";
+/// Environment: what hardware counters are asked for, pairs of `key=value` separated by `;`.
+pub const ENV_COUNTERS: &str = "ROCTOP_COUNTERS";
+/// Environment: the path of the rocprofiler-sdk library, when it is not to be looked for.
+pub const ENV_SDK: &str = "ROCTOP_SDK";
 /// Name of the control file.
 pub const CONTROL: &str = "control";
 /// Ending of ring files.

@@ -103,6 +103,7 @@ pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _
         if word(word::HIP).load(Ordering::Acquire) == state::COLD && super::hip::library().is_some() {
             super::hip::begin(super::hip::By::Hsa);
         }
+        super::sdk::told_by_tools_entry();
     });
     true
 }

@@ -71,6 +71,12 @@ impl Agents {
         self.by_handle(handle).map_or(UNKNOWN, |agent| agent.index)
     }
 
+    /// The index of the GPU at a node of the driver's topology.
+    pub(crate) fn index_of_node(&self, node: u32) -> Option<u32> {
+        let found = self.all().iter().find(|agent| agent.kind == GPU && agent.node == node);
+        found.map(|agent| agent.index)
+    }
+
     /// Asks the run-time, once it answers. Slow path.
     pub(crate) fn discover(&self, hsa: &Hsa, process: &Process) {
         if self.found.get().is_some() {

@@ -303,6 +303,12 @@ pub(crate) fn start_thread() {
     }
 }
 
+/// Runs `body` with all signals blocked, so that a thread that it starts gets none of the program's.
+pub(crate) fn without_signals(body: impl FnOnce()) {
+    let _mask = Blocked::all();
+    body();
+}
+
 static WORKER: OnceLock<Thread> = OnceLock::new();
 
 /// Ends the thread's nap: a waiter of the program depends on it.

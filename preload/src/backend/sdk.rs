@@ -1,0 +1,269 @@
+//! Hardware counters through rocprofiler-sdk 0.4 to 1.x, loaded at run time and only when counters are asked for.
+//!
+//! A run-time that was built with rocprofiler-register hands its tables to [`rocprofiler_set_api_table`] of this library,
+//! which passes them on to the SDK; the SDK finds [`rocprofiler_configure`] and configures us. The two are exported
+//! together: with one of them alone the register library aborts the program. Declared by hand from the published ABI;
+//! a record of a size that is not known is counted and passed over.
+//!
+//! Absent: the SDK's other services. Kernels that it counts run one after the other, so the screen says `SERIALIZED`.
+
+#![expect(unsafe_code, reason = "entry points of the register library and calls of the SDK")]
+
+pub(crate) mod abi;
+mod counters;
+mod device;
+mod dispatch;
+mod request;
+
+use crate::guard::{Errno, wall};
+use crate::process::{self, Process};
+use crate::real;
+use crate::thread;
+use abi::{Configured, Sdk, status_text};
+use request::{Mode, Request};
+use roctop_ring::record::status;
+use roctop_ring::session::{ENV_COUNTERS, ENV_SDK};
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+/// Oldest release whose records are known, as `10000 * major + 100 * minor`.
+const OLDEST: u32 = 400;
+/// The first major version whose records are not known.
+const NEWEST: u32 = 20_000;
+/// What a handed-over table is answered with when nobody wants it: the run-time goes on as without us.
+const NOT_WANTED: c_int = 1;
+
+static REQUEST: OnceLock<Option<Request>> = OnceLock::new();
+static SDK: OnceLock<Option<Sdk>> = OnceLock::new();
+/// 1 when the SDK's dispatch counting runs: its dispatches are recorded, and not ours as well.
+static COUNTING: AtomicU64 = AtomicU64::new(0);
+/// 1 once the SDK has asked us.
+static CONFIGURED: AtomicU64 = AtomicU64::new(0);
+/// Records of unknown sizes.
+static UNKNOWN: AtomicU64 = AtomicU64::new(0);
+
+/// What is asked for; none when no counters are.
+fn request() -> Option<&'static Request> {
+    let read = || Request::parse(&std::env::var(ENV_COUNTERS).ok()?);
+    REQUEST.get_or_init(read).as_ref()
+}
+
+/// Is the SDK the source of dispatches?
+pub(crate) fn is_counting() -> bool {
+    COUNTING.load(Ordering::Relaxed) != 0
+}
+
+fn say_missing(what: &str) {
+    if let Some(process) = process::get() {
+        process.say(status::UNAVAILABLE, 0, &format!("counters: {what}"));
+    }
+}
+
+/// The SDK, loaded at the first call; `beside` is an address inside the run-time that it has to fit.
+fn sdk(beside: *const c_void) -> Option<&'static Sdk> {
+    let load = || {
+        let mut tried = Vec::new();
+        for path in places(beside) {
+            let Some(library) = real::open(&path) else {
+                tried.push(path.to_string_lossy().into_owned());
+                continue;
+            };
+            let sdk = Sdk::load(library);
+            let version = sdk.version();
+            if !(OLDEST..NEWEST).contains(&version) {
+                let (major, minor) = (version / 10_000, version / 100 % 100);
+                say_missing(&format!(
+                    "{} is rocprofiler-sdk {major}.{minor}; this release of roctop knows 0.4 to 1.x",
+                    path.to_string_lossy()
+                ));
+                return None;
+            }
+            return Some(sdk);
+        }
+        say_missing(&format!(
+            "rocprofiler-sdk was not found ({}); install rocprofiler-sdk of the same ROCm release, or name its library in {ENV_SDK}",
+            tried.join(", ")
+        ));
+        None
+    };
+    SDK.get_or_init(load).as_ref()
+}
+
+/// Where the SDK may be: as the user says, else beside the run-time, else where the loader looks.
+fn places(beside: *const c_void) -> Vec<CString> {
+    if let Some(named) = std::env::var(ENV_SDK).ok().filter(|path| !path.is_empty()) {
+        return CString::new(named).into_iter().collect();
+    }
+    let names = ["librocprofiler-sdk.so.1", "librocprofiler-sdk.so.0"];
+    let directory = real::library_of(beside).and_then(|file| {
+        let text = file.to_string_lossy().into_owned();
+        text.rsplit_once('/').map(|(directory, _)| directory.to_owned())
+    });
+    let near = directory
+        .iter()
+        .flat_map(|directory| names.map(|name| format!("{directory}/{name}")));
+    near.chain(names.map(str::to_owned))
+        .filter_map(|path| CString::new(path).ok())
+        .collect()
+}
+
+/// Is another tool in the program that the SDK would serve?
+fn has_other_client() -> bool {
+    real::next(c"rocprofiler_configure").is_some()
+        || std::env::var_os("ROCP_TOOL_LIBRARIES").is_some_and(|libraries| !libraries.is_empty())
+}
+
+/// The register library hands over a run-time's table. It goes on to the SDK when counters are asked for or another tool
+/// is there; else the answer is that nobody wants it.
+///
+/// # Safety
+/// Called by rocprofiler-register with the tables of a run-time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_set_api_table(
+    name: *const c_char,
+    version: u64,
+    instance: u64,
+    tables: *mut *mut c_void,
+    count: u64,
+) -> c_int {
+    let forward = wall(None, || {
+        let _errno = Errno::keep();
+        let wanted = request().is_some() && thread::current().is_some();
+        if !wanted && !has_other_client() {
+            return None;
+        }
+        thread::aside(|| {
+            // SAFETY: the register library passes `count` tables, each with its size and then functions.
+            let function = unsafe { first_function(tables, count) };
+            sdk(function)?.set_api_table
+        })
+    });
+    match forward {
+        // SAFETY: the SDK's function of the same name and type gets the caller's own arguments.
+        Some(set) => unsafe { set(name, version, instance, tables, count) },
+        None => NOT_WANTED,
+    }
+}
+
+/// The first function of the first table: an address inside the run-time.
+unsafe fn first_function(tables: *mut *mut c_void, count: u64) -> *const c_void {
+    if tables.is_null() || count == 0 {
+        return std::ptr::null();
+    }
+    // SAFETY: there is at least one table.
+    let table = unsafe { tables.read() }.cast::<*const c_void>();
+    if table.is_null() {
+        return std::ptr::null();
+    }
+    // SAFETY: word 0 is the table's size or version, so word 2 is inside every table that is handed over.
+    unsafe { table.add(2).read() }
+}
+
+/// The SDK asks whether we want to be its client.
+///
+/// # Safety
+/// Called by the SDK.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_configure(
+    version: u32,
+    _runtime: *const c_char,
+    _priority: u32,
+    client: *mut c_void,
+) -> *const Configured {
+    let wanted = wall(false, || {
+        let _errno = Errno::keep();
+        // Its own copy of the SDK may ask a second time.
+        request().is_some() && thread::current().is_some() && CONFIGURED.swap(1, Ordering::AcqRel) == 0
+    });
+    if !wanted {
+        return std::ptr::null();
+    }
+    if version >= 10_000 && !client.is_null() {
+        // SAFETY: from 1.0 on the id is {size, name, handle}; the name is ours to set, and lives for ever.
+        unsafe { client.cast::<*const c_char>().add(1).write(c"roctop".as_ptr()) };
+    }
+    &raw const abi::CONFIGURED
+}
+
+/// The SDK is ready to be configured.
+unsafe extern "C" fn initialize(_finalize: *const c_void, _data: *mut c_void) -> c_int {
+    wall((), || {
+        let _errno = Errno::keep();
+        thread::aside(|| {
+            if let (Some(request), Some(process)) = (request(), process::get())
+                && let Some(sdk) = SDK.get().and_then(Option::as_ref)
+            {
+                begin(sdk, request, process);
+            }
+        });
+    });
+    0
+}
+
+/// Nothing is to be done at the end, and nothing may be: the SDK holds a lock here.
+unsafe extern "C" fn finalize(_data: *mut c_void) {}
+
+fn begin(sdk: &'static Sdk, request: &'static Request, process: &'static Process) {
+    let found = counters::find(sdk, request, process);
+    match request.mode {
+        Mode::List => {}
+        Mode::Dispatch => {
+            if dispatch::begin(sdk, request, process, found) {
+                COUNTING.store(1, Ordering::Release);
+            }
+        }
+        Mode::Device => device::begin(sdk, request, process, &found),
+    }
+}
+
+/// In a process that was started to list counters: asks the SDK at once, with no run-time loaded.
+pub(crate) fn at_load() {
+    let is_list = request().is_some_and(|request| request.mode == Mode::List);
+    if !is_list || thread::current().is_none() {
+        return;
+    }
+    thread::aside(|| {
+        let Some(sdk) = sdk(std::ptr::null()) else { return };
+        let Some(force) = sdk.force_configure else {
+            return say_missing("this rocprofiler-sdk has no rocprofiler_force_configure");
+        };
+        // SAFETY: the function has the type asked for.
+        let answer = unsafe { force(rocprofiler_configure) };
+        if answer != abi::SUCCESS {
+            say_missing(&format!("rocprofiler-sdk did not start: {}", status_text(sdk, answer)));
+        }
+    });
+}
+
+/// HSA was loaded and its table has come by the tools' entry: without the register library the SDK sees no queue.
+pub(crate) fn told_by_tools_entry() {
+    if request().is_some() && CONFIGURED.load(Ordering::Acquire) == 0 {
+        say_missing(
+            "this HSA run-time has handed nothing to rocprofiler-register (it was built without it), so no library can count",
+        );
+    }
+}
+
+/// A record of a size that is not known.
+fn count_unknown(what: &str, size: u64) {
+    let count = UNKNOWN.fetch_add(1, Ordering::Relaxed) + 1;
+    if count.is_power_of_two()
+        && let Some(process) = process::get()
+    {
+        let text = format!("counters: {count} {what} of an unknown size ({size} bytes) passed over");
+        process.say(status::NOTE, count, &text);
+    }
+}
+
+/// A text of the SDK's.
+///
+/// # Safety
+/// `text` is null or terminated.
+unsafe fn bytes_of<'a>(text: *const c_char) -> &'a [u8] {
+    if text.is_null() {
+        return &[];
+    }
+    // SAFETY: as the caller says.
+    unsafe { CStr::from_ptr(text) }.to_bytes()
+}

@@ -1,0 +1,175 @@
+//! Counting over whole agents: read again and again by a thread of the collector's, with the program's kernels as they are.
+
+use super::abi::{HSA_NOT_LOADED, SUCCESS, Sdk, SetConfigFn, Status, status_text};
+use super::counters::OnAgent;
+use super::dispatch::{counter_of, is_instance};
+use super::request::Request;
+use super::say_missing;
+use crate::guard::wall;
+use crate::process::Process;
+use crate::{clock, process, thread};
+use roctop_ring::record::{CounterValue, counter_source, status};
+use std::ffi::c_void;
+use std::time::Duration;
+
+/// Bytes of a record since 1.0; before that no release gives records here.
+const RECORD: usize = 40;
+/// Records of one sample.
+const MOST: usize = 1 << 14;
+/// How often a context that waits for HSA is tried again.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// The SDK's id, the collector's number, and the one instance that is asked for.
+type OnAgentCounter = (u64, u32, Option<(u64, usize)>);
+
+/// An agent's context.
+struct OnDevice {
+    context: u64,
+    index: u32,
+    config: u64,
+    chosen: Vec<OnAgentCounter>,
+    is_started: bool,
+}
+
+/// Configures all agents and starts the thread.
+pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Process, agents: &[OnAgent]) {
+    if sdk.version() < 10_000 {
+        return say_missing("counting whole agents takes rocprofiler-sdk 1.0 or later");
+    }
+    let mut devices: Vec<&'static mut OnDevice> = Vec::new();
+    for agent in agents.iter().filter(|agent| agent.config != 0) {
+        match configure(sdk, agent) {
+            Ok(device) => devices.push(device),
+            Err(answer) => {
+                return say_missing(&format!(
+                    "rocprofiler-sdk refused to count whole agents: {}",
+                    status_text(sdk, answer)
+                ));
+            }
+        }
+    }
+    if devices.is_empty() {
+        return;
+    }
+    process.say(
+        status::BACKEND,
+        u64::from(sdk.version()),
+        "counters: rocprofiler-sdk counts whole agents",
+    );
+    let interval = Duration::from_micros(request.interval);
+    // The program's signals are not for this thread.
+    crate::backend::hsa::harvest::without_signals(|| {
+        let built = std::thread::Builder::new().name("roctop-counters".into());
+        if built.spawn(move || wall((), || run(sdk, devices, interval))).is_err() {
+            say_missing("no thread could be started to read them");
+        }
+    });
+}
+
+fn configure(sdk: &Sdk, agent: &OnAgent) -> Result<&'static mut OnDevice, Status> {
+    let (Some(create), Some(buffer), Some(count)) = (sdk.create_context, sdk.create_buffer, sdk.count_device) else {
+        return Err(17);
+    };
+    let check = |answer: Status| if answer == SUCCESS { Ok(()) } else { Err(answer) };
+    let (mut context, mut room) = (0u64, 0u64);
+    // SAFETY: room for the answer.
+    check(unsafe { create(&raw mut context) })?;
+    // SAFETY: the function has the type asked for; policy 1 discards.
+    check(unsafe { buffer(context, 4096, 2048, 1, ignored, std::ptr::null_mut(), &raw mut room) })?;
+    let device = Box::leak(Box::new(OnDevice {
+        context,
+        index: agent.index,
+        config: agent.config,
+        chosen: agent
+            .chosen
+            .iter()
+            .filter(|one| one.pass == 1)
+            .map(|one| (one.handle, one.number, one.instance))
+            .collect(),
+        is_started: false,
+    }));
+    let config: *mut c_void = std::ptr::from_mut(Box::leak(Box::new(device.config))).cast();
+    // SAFETY: the function has the type asked for, and the number that it gets lives for ever.
+    check(unsafe { count(context, room, agent.id, choose, config) })?;
+    Ok(device)
+}
+
+unsafe extern "C" fn ignored(_: u64, _: u64, _: *mut *mut c_void, _: usize, _: *mut c_void, _: u64) {}
+
+unsafe extern "C" fn choose(context: u64, _agent: u64, set: SetConfigFn, data: *mut c_void) {
+    // SAFETY: `data` is the number that `configure` passed.
+    let config = unsafe { data.cast::<u64>().read() };
+    // SAFETY: the SDK's own function.
+    unsafe { set(context, config) };
+}
+
+fn run(sdk: &'static Sdk, mut devices: Vec<&'static mut OnDevice>, interval: Duration) {
+    let mut records = vec![0u8; RECORD * MOST];
+    let mut said = 0;
+    loop {
+        let waiting = devices.iter().any(|device| !device.is_started);
+        std::thread::sleep(if waiting { AGAIN.min(interval) } else { interval });
+        if process::get().is_none() || thread::current().is_none() {
+            return;
+        }
+        for device in &mut devices {
+            let answer = if device.is_started {
+                sample(sdk, device, &mut records)
+            } else {
+                start(sdk, device)
+            };
+            if answer != SUCCESS && answer != HSA_NOT_LOADED && said != answer {
+                said = answer;
+                say_missing(&format!(
+                    "a whole agent cannot be counted: {}",
+                    status_text(sdk, answer)
+                ));
+            }
+        }
+    }
+}
+
+fn start(sdk: &Sdk, device: &mut OnDevice) -> Status {
+    // SAFETY: a plain call.
+    let answer = sdk.start_context.map_or(17, |start| unsafe { start(device.context) });
+    device.is_started = answer == SUCCESS;
+    answer
+}
+
+fn sample(sdk: &Sdk, device: &OnDevice, records: &mut [u8]) -> Status {
+    let Some(sample) = sdk.sample_device else { return 17 };
+    let mut count = records.len() / RECORD;
+    let before = clock::now();
+    // SAFETY: room for as many records as are said. Flag 0: the values are there when it returns.
+    let answer = unsafe { sample(device.context, 0, 0, records.as_mut_ptr(), &raw mut count) };
+    let time = before.midpoint(clock::now());
+    if answer != SUCCESS {
+        return answer;
+    }
+    for (handle, number, instance) in &device.chosen {
+        let mut sum = 0.0;
+        for record in records.chunks_exact(RECORD).take(count) {
+            let (Some(id), Some(value)) = (record.first_chunk::<8>(), record.get(8..16)) else {
+                continue;
+            };
+            let id = u64::from_le_bytes(*id);
+            if counter_of(sdk, id) == *handle && is_instance(sdk, id, *instance) {
+                let mut raw = [0u8; 8];
+                raw.copy_from_slice(value);
+                sum += f64::from_le_bytes(raw);
+            }
+        }
+        crate::collector::counter_value(&CounterValue {
+            dispatch_id: 0,
+            value: sum.to_bits(),
+            time,
+            counter: *number,
+            agent: device.index,
+            source: counter_source::DEVICE,
+            pass: 1,
+            reserved: 0,
+            correlation: 0,
+        });
+    }
+    SUCCESS
+}

@@ -1,0 +1,142 @@
+//! What counters are asked for: `key=value` pairs separated by `;` in one variable of the environment.
+
+/// What is done with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// They are listed, and packed into passes.
+    List,
+    /// They are counted over each dispatch.
+    Dispatch,
+    /// They are read from whole agents again and again.
+    Device,
+}
+
+/// A counter, or one instance of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// As asked for: `TCC_HIT[1]`.
+    pub(super) text: String,
+    /// The counter's name.
+    pub(super) name: String,
+    /// The instance, when only one is asked for.
+    pub(super) instance: Option<usize>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) mode: Mode,
+    pub(super) wanted: Vec<Wanted>,
+    /// The pass that is counted, from 1.
+    pub(super) pass: u16,
+    /// Kernels by name; empty: all.
+    pub(super) kernels: Vec<String>,
+    /// Which of a kernel's dispatches, from 1; empty: all.
+    pub(super) iterations: Vec<(u64, u64)>,
+    /// Between two samples of an agent, µs.
+    pub(super) interval: u64,
+}
+
+impl Request {
+    /// Reads the variable; none when it names no mode.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut request = Self {
+            mode: Mode::List,
+            wanted: Vec::new(),
+            pass: 1,
+            kernels: Vec::new(),
+            iterations: Vec::new(),
+            interval: 100_000,
+        };
+        let mut mode = None;
+        for pair in text.split(';') {
+            let (key, value) = pair.split_once('=')?;
+            match key {
+                "mode" => {
+                    mode = match value {
+                        "list" => Some(Mode::List),
+                        "dispatch" => Some(Mode::Dispatch),
+                        "device" => Some(Mode::Device),
+                        _ => None,
+                    }
+                }
+                "pmc" => request.wanted = value.split_whitespace().map(wanted).collect(),
+                "pass" => request.pass = value.parse().unwrap_or(1),
+                "kernels" => request.kernels = value.split(',').map(str::to_owned).collect(),
+                "iterations" => request.iterations = value.split(',').filter_map(range).collect(),
+                "interval" => request.interval = value.parse().unwrap_or(100_000).max(1000),
+                _ => {}
+            }
+        }
+        request.mode = mode?;
+        Some(request)
+    }
+
+    /// Is this dispatch one to count? `number` is its kernel's, from 1.
+    pub(super) fn takes(&self, kernel: &[u8], number: u64) -> bool {
+        let named = self.kernels.is_empty() || self.kernels.iter().any(|name| is_named(kernel, name.as_bytes()));
+        let within = |range: &(u64, u64)| (range.0..=range.1).contains(&number);
+        named && (self.iterations.is_empty() || self.iterations.iter().any(within))
+    }
+}
+
+fn wanted(text: &str) -> Wanted {
+    let parts = text.strip_suffix(']').and_then(|text| text.split_once('['));
+    let indexed = parts.and_then(|(name, index)| Some((name, index.parse().ok()?)));
+    Wanted {
+        text: text.to_owned(),
+        name: indexed.map_or(text, |indexed| indexed.0).to_owned(),
+        instance: indexed.map(|indexed| indexed.1),
+    }
+}
+
+fn range(text: &str) -> Option<(u64, u64)> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    Some((from.trim().parse().ok()?, to.trim().parse().ok()?))
+}
+
+/// Is a kernel of this symbol called so? A mangled symbol holds its function's name with its length in front
+/// (`_Z5scalePf`); a C symbol is the name.
+fn is_named(symbol: &[u8], name: &[u8]) -> bool {
+    let symbol = symbol.strip_suffix(b".kd").unwrap_or(symbol);
+    if symbol == name {
+        return true;
+    }
+    let mut part = name.len().to_string().into_bytes();
+    part.extend_from_slice(name);
+    symbol.starts_with(b"_Z")
+        && symbol.windows(part.len()).enumerate().any(|(at, window)| {
+            // The digits before would make it another length.
+            let before = at.checked_sub(1).and_then(|before| symbol.get(before));
+            window == part && !before.is_some_and(u8::is_ascii_digit)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_as_it_is_written() {
+        let request = Request::parse("mode=dispatch;pmc=SQ_WAVES TCC_HIT[1];pass=2;iterations=1-3,7").unwrap();
+        assert_eq!((request.mode, request.pass), (Mode::Dispatch, 2));
+        assert_eq!(request.iterations, [(1, 3), (7, 7)]);
+        let [_, second] = &request.wanted[..] else {
+            panic!("two counters")
+        };
+        assert_eq!((second.name.as_str(), second.instance), ("TCC_HIT", Some(1)));
+        assert!(Request::parse("").is_none());
+        assert!(Request::parse("mode=nonsense").is_none());
+    }
+
+    #[test]
+    fn kernels_are_taken_by_name_and_number() {
+        let request = Request::parse("mode=dispatch;pmc=A;kernels=scale,plain;iterations=2-3").unwrap();
+        assert!(request.takes(b"_Z5scalePfi.kd", 2));
+        assert!(!request.takes(b"_Z5scalePfi", 1));
+        assert!(!request.takes(b"_Z15scalePfi", 2));
+        assert!(request.takes(b"plain", 3));
+        assert!(request.takes(b"_ZN2ns5scaleIfEEvPT_", 2));
+        assert!(!request.takes(b"other", 2));
+    }
+}

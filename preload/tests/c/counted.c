@@ -1,0 +1,28 @@
+/* A program whose run-time hands its table to rocprofiler-register, and that runs kernels on the stand-in SDK. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void first(void) {}
+
+int main(int argc, char **argv) {
+    struct { size_t size; void *functions[4]; } table = {sizeof table, {first, first, first, first}};
+    void *tables[] = {&table};
+    int (*set)(const char *, uint64_t, uint64_t, void **, uint64_t) = dlsym(RTLD_DEFAULT, "rocprofiler_set_api_table");
+    printf("hip %d\n", set ? set("hip", 60000, 0, tables, 1) : -1);
+    printf("hsa %d\n", set ? set("hsa", 10000, 0, tables, 1) : -1);
+    void *sdk = dlopen(getenv("ROCTOP_SDK") ? getenv("ROCTOP_SDK") : "", RTLD_NOW | RTLD_NOLOAD);
+    void (*load)(uint64_t, const char *) = sdk ? dlsym(sdk, "stand_in_load") : NULL;
+    int (*dispatch)(uint64_t, uint32_t) = sdk ? dlsym(sdk, "stand_in_dispatch") : NULL;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "load") && load) load(1, "_Z5scalePfi.kd"), load(2, "_Z5plainPi.kd");
+        if (!strcmp(argv[i], "scale") && dispatch) printf("scale %d\n", dispatch(1, 65536));
+        if (!strcmp(argv[i], "plain") && dispatch) printf("plain %d\n", dispatch(2, 100));
+        if (!strcmp(argv[i], "wait")) usleep(400000);
+    }
+    return 0;
+}

@@ -1,0 +1,340 @@
+/* Stands in for rocprofiler-sdk: the part of its published ABI by which counters are found, configured and counted over
+ * dispatches and whole agents. Built once for each release that differs: -DSDK_VERSION=400, 600 or 10000
+ * (10000 * major + 100 * minor). Values are made up and exact; stand_in_* drive it in place of a run-time. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifndef SDK_VERSION
+#define SDK_VERSION 10000
+#endif
+
+typedef int status;
+enum { OK = 0, NO_COUNTER = 8, LOCKED = 16, HSA_NOT_LOADED = 22, EXCEEDS = 38, DENIED = 40 };
+typedef struct { uint64_t handle; } id;
+
+typedef struct { size_t size; int (*initialize)(void *, void *); void (*finalize)(void *); void *data; } configured;
+#if SDK_VERSION >= 10000
+typedef struct { size_t size; const char *name; uint32_t handle; } client;
+#else
+typedef struct { const char *name; uint32_t handle; } client;
+#endif
+typedef configured *(*configure_fn)(uint32_t, const char *, uint32_t, client *);
+
+typedef struct {
+    uint64_t size, agent, queue, kernel, dispatch;
+    uint32_t private_size, group_size, workgroup[3], grid[3];
+    uint8_t padding[56];
+} dispatch_info;
+typedef struct {
+    uint64_t size, correlation[2];
+#if SDK_VERSION >= 500
+    uint64_t start, end;
+#endif
+    dispatch_info info;
+#ifdef LONGER
+    uint64_t longer[4];
+#endif
+} dispatch_data;
+typedef struct {
+    uint64_t id;
+    double value;
+    uint64_t dispatch, user;
+#if SDK_VERSION >= 10000
+    uint64_t agent;
+#endif
+} counter_record;
+typedef struct {
+    uint64_t context, thread, correlation[2];
+#if SDK_VERSION >= 10000
+    uint64_t ancestor;
+#endif
+    int kind, operation, phase;
+    void *payload;
+} tracing_record;
+typedef struct {
+    uint64_t size, kernel_id, code_object;
+    const char *name;
+    uint64_t object;
+    uint32_t kernarg, alignment, group, private_size, sgpr, vgpr, agpr;
+#if SDK_VERSION >= 10000
+    int64_t entry;
+    uint64_t address;
+#endif
+} kernel_symbol;
+typedef struct { uint64_t id; const char *name, *description, *block, *expression; uint8_t flags; } counter_info;
+typedef struct { const char *name; size_t instances; uint64_t id; } dimension;
+
+#if SDK_VERSION >= 500
+#define AGENT_SIZE 312
+#else
+#define AGENT_SIZE 296
+#endif
+_Static_assert(sizeof(dispatch_info) == 128, "dispatch info");
+#ifndef LONGER
+_Static_assert(sizeof(dispatch_data) == (SDK_VERSION >= 500 ? 168 : 152), "dispatch data");
+#endif
+_Static_assert(sizeof(counter_record) == (SDK_VERSION >= 10000 ? 40 : 32), "counter record");
+_Static_assert(sizeof(tracing_record) == (SDK_VERSION >= 10000 ? 64 : 56), "tracing record");
+_Static_assert(sizeof(kernel_symbol) == (SDK_VERSION >= 10000 ? 88 : 72), "kernel symbol");
+
+typedef void (*dispatch_fn)(dispatch_data, uint64_t *, uint64_t *, void *);
+typedef void (*values_fn)(dispatch_data, counter_record *, size_t, uint64_t, void *);
+typedef void (*tracing_fn)(tracing_record, uint64_t *, void *);
+typedef status (*set_fn)(id, id);
+typedef void (*device_fn)(id, id, set_fn, void *);
+
+enum { ENGINES = 4, CHANNELS = 16, CODE_OBJECT = 10 };
+static const struct { uint64_t id; const char *name, *description, *block, *expression; uint8_t flags; } COUNTERS[] = {
+    {101, "SQ_WAVES", "Waves sent to the sequencers, one value for each shader engine", "SQ", "", 0},
+    {102, "GRBM_COUNT", "Clocks", "GRBM", "", 0},
+    {103, "TCC_HIT", "Hits of the L2 cache, one value for each channel", "TCC", "", 0},
+    {104, "L2CacheHit", "Share of L2 hits", "", "100*reduce(TCC_HIT,sum)/(reduce(TCC_HIT,sum)+reduce(TCC_MISS,sum))", 2},
+};
+enum { N = sizeof COUNTERS / sizeof *COUNTERS, CONFIGS = 64 };
+
+static struct { uint64_t ids[N]; size_t count; } configs[CONFIGS];
+static uint64_t config_count;
+static dispatch_fn on_dispatch;
+static values_fn on_values;
+static tracing_fn on_tracing;
+static device_fn on_device;
+static void *device_data;
+static uint64_t device_config, device_waves;
+static int started, hsa_loaded;
+static configured *tool;
+static uint64_t dispatches;
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void take(configure_fn configure) {
+    client own;
+    memset(&own, 0, sizeof own);
+    if (tool || !configure) return;
+    tool = configure(SDK_VERSION, "stand-in", 0, &own);
+    if (tool && tool->initialize) tool->initialize(NULL, tool->data);
+}
+
+status rocprofiler_get_version(uint32_t *major, uint32_t *minor, uint32_t *patch) {
+    const char *other = getenv("STAND_IN_VERSION");
+    uint32_t version = other ? (uint32_t)atoi(other) : SDK_VERSION;
+    *major = version / 10000, *minor = version / 100 % 100, *patch = version % 100;
+    return OK;
+}
+
+int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t instance, void **tables, uint64_t count) {
+    (void)version, (void)instance, (void)tables, (void)count;
+    if (!strcmp(name, "hsa")) hsa_loaded = 1;
+    take((configure_fn)dlsym(RTLD_DEFAULT, "rocprofiler_configure"));
+    return 0;
+}
+
+status rocprofiler_force_configure(configure_fn configure) {
+    if (tool) return LOCKED;
+    take(configure);
+    return OK;
+}
+
+const char *rocprofiler_get_status_string(status s) {
+    switch (s) {
+    case EXCEEDS: return "Request exceeds the capabilities of the hardware to collect";
+    case DENIED: return "Permission denied";
+    default: return NULL;
+    }
+}
+
+status rocprofiler_create_context(id *context) { static uint64_t next; context->handle = ++next; return OK; }
+
+static status set_config(id context, id config) { (void)context; device_config = config.handle; return OK; }
+
+status rocprofiler_start_context(id context) {
+    if (on_device) {
+        id agent = {9001};
+        if (!hsa_loaded) return HSA_NOT_LOADED;
+        on_device(context, agent, set_config, device_data);
+    }
+    started = 1;
+    return OK;
+}
+
+status rocprofiler_create_buffer(id context, size_t size, size_t mark, int policy, void *cb, void *data, id *buffer) {
+    (void)context, (void)size, (void)mark, (void)policy, (void)cb, (void)data;
+    buffer->handle = 1;
+    return OK;
+}
+
+status rocprofiler_query_available_agents(int version, status (*cb)(int, const void **, size_t, void *), size_t size,
+                                          void *data) {
+    static uint8_t agents[2][AGENT_SIZE];
+    const void *list[2] = {agents[0], agents[1]};
+    if (version != 1 || size != AGENT_SIZE) return 18;
+    for (uint32_t node = 0; node < 2; node++) {
+        uint8_t *agent = agents[node];
+        const char *name = node ? "gfx906" : "AMD EPYC", *product = node ? "Stand-in GPU" : "AMD EPYC";
+        uint64_t size_said = AGENT_SIZE, handle = 9000 + node;
+        uint32_t kind = 1 + node, wave = node ? 64 : 0, units = node ? 60 : 8;
+        memcpy(agent, &size_said, 8), memcpy(agent + 8, &handle, 8), memcpy(agent + 16, &kind, 4);
+        memcpy(agent + 60, &wave, 4), memcpy(agent + 68, &units, 4);
+        memcpy(agent + 248, &name, 8), memcpy(agent + 264, &product, 8);
+        memcpy(agent + 280, &node, 4), memcpy(agent + 284, &node, 4);
+    }
+    return cb(version, list, 2, data);
+}
+
+status rocprofiler_iterate_agent_supported_counters(id agent, status (*cb)(id, id *, size_t, void *), void *data) {
+    id ids[N];
+    for (size_t i = 0; i < N; i++) ids[i].handle = COUNTERS[i].id;
+    return cb(agent, ids, agent.handle == 9001 ? N : 0, data);
+}
+
+status rocprofiler_query_counter_info(id counter, int version, void *room) {
+    if (version != 1) return 18;
+    for (size_t i = 0; i < N; i++)
+        if (COUNTERS[i].id == counter.handle) {
+            counter_info info = {COUNTERS[i].id, COUNTERS[i].name, COUNTERS[i].description,
+                                 COUNTERS[i].block, COUNTERS[i].expression, COUNTERS[i].flags};
+            memcpy(room, &info, sizeof info);
+            return OK;
+        }
+    return NO_COUNTER;
+}
+
+status rocprofiler_iterate_counter_dimensions(id counter, status (*cb)(id, const dimension *, size_t, void *), void *data) {
+    dimension engines[2] = {{"DIMENSION_INSTANCE", 1, 7}, {"DIMENSION_SHADER_ENGINE", ENGINES, 3}};
+    dimension channels = {"DIMENSION_INSTANCE", CHANNELS, 7};
+    if (counter.handle == 101) return cb(counter, engines, 2, data);
+    if (counter.handle != 103) channels.instances = 1;
+    return cb(counter, &channels, 1, data);
+}
+
+status rocprofiler_query_record_counter_id(uint64_t record, id *counter) { counter->handle = record >> 48; return OK; }
+
+status rocprofiler_query_record_dimension_position(uint64_t record, uint64_t dimension_id, size_t *position) {
+    *position = dimension_id == 7 ? record & 0xff : record >> 8 & 0xff;
+    return OK;
+}
+
+/* Two basic counters fit at once. */
+#if SDK_VERSION >= 10000
+#define CREATE rocprofiler_create_counter_config
+#define COUNT rocprofiler_configure_callback_dispatch_counting_service
+#else
+#define CREATE rocprofiler_create_profile_config
+#if SDK_VERSION >= 500
+#define COUNT rocprofiler_configure_callback_dispatch_counting_service
+#else
+#define COUNT rocprofiler_configure_callback_dispatch_profile_counting_service
+#endif
+#endif
+status CREATE(id agent, id *counters, size_t count, id *config) {
+    (void)agent;
+    if (getenv("STAND_IN_DENY")) return DENIED;
+    if (count > 2) return EXCEEDS;
+    if (config_count >= CONFIGS) return 29;
+    for (size_t i = 0; i < count; i++) configs[config_count].ids[i] = counters[i].handle;
+    configs[config_count].count = count;
+    config->handle = ++config_count;
+    return OK;
+}
+
+status COUNT(id context, dispatch_fn dispatch, void *a, values_fn values, void *b) {
+    (void)context, (void)a, (void)b;
+    on_dispatch = dispatch, on_values = values;
+    return OK;
+}
+
+status rocprofiler_configure_callback_tracing_service(id context, int kind, const int *ops, size_t n, tracing_fn cb,
+                                                      void *data) {
+    (void)context, (void)ops, (void)n, (void)data;
+    if (kind == CODE_OBJECT) on_tracing = cb;
+    return OK;
+}
+
+status rocprofiler_query_callback_tracing_kind_name(int kind, const char **name, uint64_t *length) {
+    *name = kind == CODE_OBJECT ? "CODE_OBJECT" : kind < 20 ? "OTHER" : NULL;
+    *length = 0;
+    return kind < 20 ? OK : 4;
+}
+
+#if SDK_VERSION >= 10000
+status rocprofiler_configure_device_counting_service(id context, id buffer, id agent, device_fn cb, void *data) {
+    (void)context, (void)buffer, (void)agent;
+    on_device = cb, device_data = data;
+    return OK;
+}
+#endif
+
+static size_t fill(uint64_t config, uint64_t dispatch, uint64_t user, uint64_t waves, uint64_t clocks, counter_record *out) {
+    size_t n = 0;
+    for (size_t i = 0; i < configs[config - 1].count; i++) {
+        uint64_t counter = configs[config - 1].ids[i];
+        uint64_t parts = counter == 101 ? ENGINES : counter == 103 ? CHANNELS : 1;
+        for (uint64_t part = 0; part < parts; part++) {
+            counter_record *one = &out[n++];
+            memset(one, 0, sizeof *one);
+            one->id = counter << 48 | (counter == 101 ? part << 8 : part);
+            one->value = counter == 101   ? (double)(waves / ENGINES + (part < waves % ENGINES))
+                         : counter == 102 ? (double)clocks
+                         : counter == 103 ? (double)(part + 1)
+                                          : 75.0;
+            one->dispatch = dispatch, one->user = user;
+        }
+    }
+    return n;
+}
+
+#if SDK_VERSION >= 10000
+status rocprofiler_sample_device_counting_service(id context, uint64_t user, int flags, counter_record *out, size_t *count) {
+    counter_record records[64];
+    (void)context, (void)user, (void)flags;
+    if (!device_config) return 32;
+    device_waves += 256;
+    size_t n = fill(device_config, 0, 0, device_waves, device_waves * 10, records);
+    if (n > *count) return 29;
+    memcpy(out, records, n * sizeof *records);
+    *count = n;
+    return OK;
+}
+#endif
+
+/* A kernel is loaded. */
+void stand_in_load(uint64_t kernel, const char *name) {
+    kernel_symbol symbol;
+    tracing_record record;
+    if (!on_tracing || !started) return;
+    memset(&symbol, 0, sizeof symbol), memset(&record, 0, sizeof record);
+    symbol.size = sizeof symbol, symbol.kernel_id = kernel, symbol.code_object = 1, symbol.name = name;
+    symbol.object = 0x10000 * kernel, symbol.group = 512, symbol.sgpr = 16, symbol.vgpr = 8, symbol.agpr = 4;
+    record.kind = CODE_OBJECT, record.operation = 2, record.phase = 1, record.payload = &symbol;
+    on_tracing(record, NULL, NULL);
+}
+
+/* A kernel runs for 5 us on a grid of work-items in work-groups of 256; 1 when it was counted. */
+int stand_in_dispatch(uint64_t kernel, uint32_t grid) {
+    dispatch_data data;
+    uint64_t config = 0, user = 0, begin = now(), number = ++dispatches;
+    counter_record records[64];
+    if (!on_dispatch || !started) return 0;
+    memset(&data, 0, sizeof data);
+    data.size = sizeof data;
+#if SDK_VERSION >= 500
+    data.start = begin, data.end = begin + 5000;
+#endif
+    data.info.size = 72, data.info.agent = 9001, data.info.queue = 1, data.info.kernel = kernel;
+    data.info.dispatch = number, data.info.group_size = 512;
+    data.info.workgroup[0] = 256, data.info.workgroup[1] = data.info.workgroup[2] = 1;
+    data.info.grid[0] = grid, data.info.grid[1] = data.info.grid[2] = 1;
+    on_dispatch(data, &config, &user, NULL);
+    if (!config) return 0;
+    size_t n = fill(config, number, user, (grid + 63) / 64, 5000, records);
+    on_values(data, records, n, user, NULL);
+    return 1;
+}
