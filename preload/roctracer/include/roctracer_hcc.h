@@ -1,0 +1,2 @@
+/* An older name of roctracer_hip.h. */
+#include "roctracer_hip.h"

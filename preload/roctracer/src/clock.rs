@@ -1,0 +1,98 @@
+//! The clock of all records: HSA's system clock, in nanoseconds.
+
+use crate::hsa;
+use crate::loader;
+use hsa_sys::abi::{SUCCESS, Status, info};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+type SystemGetInfo = unsafe extern "C" fn(i32, *mut c_void) -> Status;
+
+/// The run-time's `hsa_system_get_info`, before it gave us its tables.
+static EXPORTED: AtomicUsize = AtomicUsize::new(0);
+/// Ticks in a second; 0 not asked yet.
+static FREQUENCY: AtomicU64 = AtomicU64::new(0);
+
+/// Now, ns. Before HSA starts and after its end it is the boot clock, which HSA's is taken from.
+#[inline]
+pub(crate) fn now() -> u64 {
+    get_info().and_then(of_hsa).unwrap_or_else(boot)
+}
+
+fn get_info() -> Option<SystemGetInfo> {
+    if let Some(function) = hsa::system_get_info() {
+        return Some(function);
+    }
+    let known = match EXPORTED.load(Ordering::Relaxed) {
+        0 => find()?,
+        address => address,
+    };
+    // SAFETY: the address of the function of this name, which has this type.
+    Some(unsafe { std::mem::transmute::<*const c_void, SystemGetInfo>(known as *const c_void) })
+}
+
+#[cold]
+fn find() -> Option<usize> {
+    let found = loader::loaded("libhsa-runtime64.so")
+        .into_iter()
+        .find_map(|(library, _)| library.symbol(c"hsa_system_get_info"))? as usize;
+    EXPORTED.store(found, Ordering::Relaxed);
+    Some(found)
+}
+
+fn of_hsa(get_info: SystemGetInfo) -> Option<u64> {
+    let ask = |attribute: i32| {
+        let mut value = 0u64;
+        // SAFETY: both attributes are 64-bit numbers.
+        (unsafe { get_info(attribute, (&raw mut value).cast()) } == SUCCESS).then_some(value)
+    };
+    let ticks = ask(info::TIMESTAMP)?;
+    let frequency = match FREQUENCY.load(Ordering::Relaxed) {
+        0 => {
+            let frequency = ask(info::TIMESTAMP_FREQUENCY)?;
+            FREQUENCY.store(frequency, Ordering::Relaxed);
+            frequency
+        }
+        frequency => frequency,
+    };
+    Some(nanoseconds(ticks, frequency))
+}
+
+/// Nanoseconds of ticks.
+pub(crate) fn nanoseconds(ticks: u64, frequency: u64) -> u64 {
+    if frequency == 1_000_000_000 || frequency == 0 {
+        ticks
+    } else {
+        (u128::from(ticks) * 1_000_000_000 / u128::from(frequency)) as u64
+    }
+}
+
+/// Nanoseconds of the run-time's ticks.
+pub(crate) fn of_ticks(ticks: u64) -> u64 {
+    nanoseconds(ticks, FREQUENCY.load(Ordering::Relaxed))
+}
+
+fn boot() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: there is room for the answer; the clock exists on every Linux that ROCm runs on.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_of_a_slow_clock_become_nanoseconds() {
+        assert_eq!(nanoseconds(100, 100_000_000), 1000);
+        assert_eq!(nanoseconds(7, 1_000_000_000), 7);
+        assert_eq!(nanoseconds(u64::MAX / 20, 100_000_000), u64::MAX / 20 * 10);
+    }
+
+    #[test]
+    fn without_a_run_time_the_clock_goes_on() {
+        let first = now();
+        assert!(first > 0 && now() >= first);
+    }
+}

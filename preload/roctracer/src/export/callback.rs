@@ -1,0 +1,89 @@
+//! Callbacks.
+
+use crate::domain::{self, Domain};
+use crate::registration::{self, Callback, required};
+use crate::status::{self, Result, Status};
+use crate::wall::wall;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+fn set_operation(domain: u32, op: u32, function: Option<Callback>, argument: *mut c_void) -> Result<()> {
+    let domain = Domain::new(domain)?;
+    let operations = domain.asked(op)?;
+    registration::set_callback(domain, operations, function, argument);
+    Ok(())
+}
+
+fn set_domain(domain: u32, function: Option<Callback>, argument: *mut c_void) -> Result<()> {
+    let domain = Domain::new(domain)?;
+    registration::set_callback(domain, domain.operations(), function, argument);
+    Ok(())
+}
+
+fn set_all(function: Option<Callback>, argument: *mut c_void) {
+    for domain in domain::ALL {
+        registration::set_callback(domain, domain.operations(), function, argument);
+    }
+}
+
+/// A callback for an operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctracer_enable_op_callback(
+    domain: u32,
+    op: u32,
+    function: Option<Callback>,
+    argument: *mut c_void,
+) -> Status {
+    wall(status::ERROR, || {
+        let set = Domain::new(domain)
+            .and_then(|_| required(function))
+            .and_then(|function| set_operation(domain, op, Some(function), argument));
+        status::of(set)
+    })
+}
+
+/// A callback for all operations of a domain.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctracer_enable_domain_callback(
+    domain: u32,
+    function: Option<Callback>,
+    argument: *mut c_void,
+) -> Status {
+    wall(status::ERROR, || {
+        let set = Domain::new(domain)
+            .and_then(|_| required(function))
+            .and_then(|function| set_domain(domain, Some(function), argument));
+        status::of(set)
+    })
+}
+
+/// A callback for everything.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctracer_enable_callback(function: Option<Callback>, argument: *mut c_void) -> Status {
+    wall(status::ERROR, || {
+        status::of(required(function).map(|function| set_all(Some(function), argument)))
+    })
+}
+
+/// No callback for an operation any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn roctracer_disable_op_callback(domain: u32, op: u32) -> Status {
+    wall(status::ERROR, || {
+        status::of(set_operation(domain, op, None, null_mut()))
+    })
+}
+
+/// No callback for any operation of a domain any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn roctracer_disable_domain_callback(domain: u32) -> Status {
+    wall(status::ERROR, || status::of(set_domain(domain, None, null_mut())))
+}
+
+/// No callback for anything any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn roctracer_disable_callback() -> Status {
+    wall(status::ERROR, || {
+        set_all(None, null_mut());
+        status::SUCCESS
+    })
+}

@@ -1,0 +1,264 @@
+//! The run-time's callbacks by operation, before 5.3.1.
+//!
+//! A call that has an activity callback asks it for memory for the arguments, calls the API callback with them, before
+//! and after, and calls the activity callback once more; the two calls of it differ in its argument, null before. An API
+//! callback alone does nothing, so both are registered for every operation that is wanted. GPU work carries a number of
+//! the run-time's own, told on the thread that starts it, which is translated into the call's id.
+//!
+//! The run-time waits for calls that are under way when a callback is taken back, so nothing is taken back from inside
+//! one.
+
+use super::function;
+use super::tracer::{EXIT, PHASE, call};
+use crate::domain::{Domain, HIP_OPS};
+use crate::loader::Library;
+use crate::pool::Opened;
+use crate::record::Record;
+use crate::registration::{self, HIP_CALLS, REGISTERED};
+use crate::wall::wall;
+use crate::{clock, control, correlation};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+type SetCallback = unsafe extern "C" fn(op: u32, function: *mut c_void, argument: *mut c_void) -> c_int;
+type RemoveCallback = unsafe extern "C" fn(op: u32) -> c_int;
+type InitActivity = unsafe extern "C" fn(number: *mut c_void, done: *mut c_void, argument: *mut c_void);
+type EnableActivity = unsafe extern "C" fn(op: u32, is_wanted: bool) -> bool;
+type ActivityCallback = unsafe extern "C" fn(u32, *mut Record, *const c_void, *mut c_void) -> *mut c_void;
+type ApiCallback = unsafe extern "C" fn(u32, u32, *mut c_void, *mut c_void);
+
+/// What the run-time has for this.
+pub(super) struct Functions {
+    set_api: SetCallback,
+    remove_api: RemoveCallback,
+    set_activity: SetCallback,
+    remove_activity: RemoveCallback,
+    init_work: InitActivity,
+    enable_work: EnableActivity,
+}
+
+static REGISTERED_HERE: [AtomicBool; HIP_CALLS] = [const { AtomicBool::new(false) }; HIP_CALLS];
+static IS_INITIALISED: AtomicBool = AtomicBool::new(false);
+
+/// More than the largest `hip_api_data_t` of these releases (832 bytes).
+const DATA_WORDS: usize = 128;
+
+/// One call under way.
+#[repr(C, align(16))]
+struct Slot {
+    data: [u64; DATA_WORDS],
+    op: u32,
+    begin: u64,
+    is_told: bool,
+}
+
+thread_local! {
+    /// The calls that are under way, and slots of those that were.
+    #[expect(clippy::vec_box, reason = "the run-time keeps a slot's address while others are added")]
+    static SLOTS: RefCell<Vec<Box<Slot>>> = const { RefCell::new(Vec::new()) };
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Calls' ids by the run-time's number of their work.
+static WORK: LazyLock<Mutex<HashMap<u64, u64>>> = LazyLock::new(Mutex::default);
+
+fn work() -> MutexGuard<'static, HashMap<u64, u64>> {
+    WORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An argument that is not null.
+fn argument() -> *mut c_void {
+    REGISTERED_HERE.as_ptr().cast_mut().cast()
+}
+
+impl Functions {
+    pub(super) fn load(library: Library) -> Option<Self> {
+        Some(Self {
+            set_api: function!(library, c"hipRegisterApiCallback")?,
+            remove_api: function!(library, c"hipRemoveApiCallback")?,
+            set_activity: function!(library, c"hipRegisterActivityCallback")?,
+            remove_activity: function!(library, c"hipRemoveActivityCallback")?,
+            init_work: function!(library, c"hipInitActivityCallback")?,
+            enable_work: function!(library, c"hipEnableActivityCallback")?,
+        })
+    }
+
+    /// Registers what is wanted of these calls, and takes back what is not any more.
+    pub(super) fn engage(&self, operations: Range<u32>) {
+        for op in operations {
+            let Some(is_here) = REGISTERED_HERE.get(op as usize) else {
+                continue;
+            };
+            let is_wanted = REGISTERED.hip_callbacks.get(op).is_some() || REGISTERED.hip_records.get(op).is_some();
+            if is_wanted && !is_here.swap(true, Ordering::AcqRel) {
+                // SAFETY: both have the types that the run-time calls; this library stays loaded.
+                unsafe {
+                    (self.set_activity)(op, activity as ActivityCallback as *mut c_void, argument());
+                    (self.set_api)(op, api as ApiCallback as *mut c_void, argument());
+                }
+            } else if !is_wanted && DEPTH.get() == 0 && is_here.swap(false, Ordering::AcqRel) {
+                // SAFETY: this thread is not inside a call.
+                unsafe {
+                    (self.remove_api)(op);
+                    (self.remove_activity)(op);
+                }
+            }
+        }
+    }
+
+    /// The same for work.
+    pub(super) fn engage_work(&self, operations: Range<u32>) {
+        let is_any_wanted = !REGISTERED.hip_work.is_empty();
+        if is_any_wanted && !IS_INITIALISED.swap(true, Ordering::AcqRel) {
+            // SAFETY: both have the types that the run-time calls; this library stays loaded.
+            unsafe {
+                (self.init_work)(
+                    numbered as unsafe extern "C" fn(u64) as *mut c_void,
+                    done as unsafe extern "C" fn(u32, *mut Record, *mut c_void) as *mut c_void,
+                    argument(),
+                );
+            }
+        }
+        if IS_INITIALISED.load(Ordering::Acquire) {
+            for op in operations.filter(|op| *op < HIP_OPS as u32) {
+                // SAFETY: a plain call.
+                unsafe { (self.enable_work)(op, REGISTERED.hip_work.get(op).is_some()) };
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn activity(
+    op: u32,
+    _record: *mut Record,
+    _data: *const c_void,
+    argument: *mut c_void,
+) -> *mut c_void {
+    wall(null_mut(), || {
+        if argument.is_null() {
+            return begin(op).unwrap_or(null_mut());
+        }
+        end(op);
+        null_mut()
+    })
+}
+
+/// Memory for a call's arguments; none when the call is not wanted.
+fn begin(op: u32) -> Option<*mut c_void> {
+    let has_records = REGISTERED.hip_records.get(op).is_some();
+    if control::is_stopped() || !(has_records || REGISTERED.hip_callbacks.get(op).is_some()) {
+        return None;
+    }
+    let depth = DEPTH.get();
+    SLOTS
+        .try_with(|slots| {
+            let mut slots = slots.borrow_mut();
+            if slots.len() == depth {
+                slots.push(Box::new(Slot {
+                    data: [0; DATA_WORDS],
+                    op: 0,
+                    begin: 0,
+                    is_told: false,
+                }));
+            }
+            let slot = slots.get_mut(depth)?;
+            slot.op = op;
+            slot.is_told = false;
+            slot.data = [0; DATA_WORDS];
+            slot.data[0] = correlation::enter();
+            slot.begin = if has_records { clock::now() } else { 0 };
+            DEPTH.set(depth + 1);
+            Some(slot.data.as_mut_ptr().cast())
+        })
+        .ok()?
+}
+
+/// Something of the innermost call's slot.
+fn with_slot<R>(op: u32, body: impl FnOnce(&mut Slot) -> R) -> Option<R> {
+    let depth = DEPTH.get().checked_sub(1)?;
+    SLOTS
+        .try_with(|slots| {
+            let mut slots = slots.borrow_mut();
+            slots.get_mut(depth).filter(|slot| slot.op == op).map(|slot| body(slot))
+        })
+        .ok()?
+}
+
+unsafe extern "C" fn api(_domain: u32, op: u32, data: *mut c_void, _argument: *mut c_void) {
+    wall((), || {
+        if data.is_null() {
+            return;
+        }
+        // SAFETY: the run-time's structure, which is a slot's.
+        let is_exit = unsafe { data.byte_add(PHASE).cast::<u32>().read() } == EXIT;
+        let is_told = with_slot(op, |slot| slot.is_told).unwrap_or(false);
+        let Some(words) = REGISTERED.hip_callbacks.get(op) else {
+            return;
+        };
+        // A callback that was registered during the call does not get its end.
+        if is_exit && !is_told {
+            return;
+        }
+        let (function, argument) = registration::callback(words);
+        // SAFETY: the program's callback, called as the interface says.
+        unsafe { function(Domain::HipApi as u32, op, data, argument) };
+        if !is_exit {
+            with_slot(op, |slot| {
+                slot.is_told = true;
+                if slot.begin != 0 {
+                    // The program's own time is not the call's.
+                    slot.begin = clock::now();
+                }
+            });
+        }
+    });
+}
+
+/// The call returns; its end is after the program's callback has seen it.
+fn end(op: u32) {
+    let Some((correlation, begin)) = with_slot(op, |slot| (slot.data[0], slot.begin)) else {
+        return;
+    };
+    DEPTH.set(DEPTH.get().saturating_sub(1));
+    if begin != 0
+        && let Some(pool) = REGISTERED.hip_records.get(op).and_then(Opened::of_words)
+    {
+        call(pool, op, correlation, begin, clock::now());
+    }
+    correlation::leave();
+}
+
+/// On the thread that starts work: the run-time's number of it.
+unsafe extern "C" fn numbered(number: u64) {
+    wall((), || {
+        let call = correlation::current();
+        if call != 0 {
+            work().insert(number, call);
+        }
+    });
+}
+
+/// Work is done. The record has no kernel name in these releases.
+unsafe extern "C" fn done(op: u32, record: *mut Record, _argument: *mut c_void) {
+    wall((), || {
+        if record.is_null() {
+            return;
+        }
+        // SAFETY: the run-time's record, valid during the call.
+        let mut record = unsafe { *record };
+        record.correlation = work().remove(&record.correlation).unwrap_or(0);
+        record.domain = Domain::HipOps as u32;
+        record.op = op;
+        record.detail = 0;
+        if !control::is_stopped()
+            && let Some(pool) = REGISTERED.hip_work.get(op).and_then(Opened::of_words)
+        {
+            pool.write(&[record], None);
+        }
+    });
+}

@@ -1,0 +1,49 @@
+//! Names of HIP's calls and commands, as the loaded run-time has them: numbers differ between releases.
+
+use super::{hip, text};
+use crate::registration::HIP_CALLS;
+use std::ffi::CStr;
+use std::sync::OnceLock;
+
+/// What the run-time answers for a number that is none.
+const UNKNOWN: &CStr = c"unknown";
+/// There are gaps in the numbers; this many in a row are the end.
+const GAP: u32 = 32;
+
+/// The call's name; none when the run-time has none or is not loaded.
+pub(crate) fn of_call(operation: u32) -> Option<&'static CStr> {
+    let name = hip()?.api_name?;
+    // SAFETY: the function takes any number and returns a static text or null.
+    text(unsafe { name(operation) })
+}
+
+/// The name of a kind of command.
+pub(crate) fn of_command(kind: u32) -> Option<&'static CStr> {
+    let name = hip()?.command_name?;
+    // SAFETY: as above.
+    text(unsafe { name(kind) })
+}
+
+/// The call of this name.
+pub(crate) fn call(name: &CStr) -> Option<u32> {
+    (1..end()).find(|operation| of_call(*operation) == Some(name) && name != UNKNOWN)
+}
+
+/// One more than the last call's number. As many as there is room for while no run-time is loaded to say so.
+pub(crate) fn end() -> u32 {
+    static END: OnceLock<u32> = OnceLock::new();
+    if hip().is_none_or(|hip| hip.api_name.is_none()) {
+        return HIP_CALLS as u32;
+    }
+    *END.get_or_init(|| {
+        let mut end = 1;
+        for operation in 1..HIP_CALLS as u32 {
+            if of_call(operation).is_some_and(|name| name != UNKNOWN) {
+                end = operation + 1;
+            } else if operation >= end + GAP {
+                break;
+            }
+        }
+        end
+    })
+}

@@ -1,0 +1,135 @@
+//! HSA: calls, copies and events, from the run-time's function tables.
+//!
+//! The run-time hands its tables to `OnLoad`, because this library exports `HSA_AMD_TOOL_PRIORITY` (5.3 and later) or
+//! because `HSA_TOOLS_LIB` names it. [`event`] and [`copy`] put functions of their own into some entries; in front of
+//! every known entry goes a stub ([`gate`]) that calls what is registered for the operation. [`api`] has the operations'
+//! numbers and names, [`argument`] the layout of their arguments.
+//!
+//! Not seen: `hsa_init`, in which the tables come here; and everything, when HSA was started before this library was
+//! loaded.
+
+pub(crate) mod api;
+mod argument;
+mod copy;
+mod event;
+#[cfg(target_arch = "x86_64")]
+mod gate;
+mod tools;
+
+use crate::clock;
+use crate::hip;
+use crate::registration::stay_loaded;
+use crate::wall::wall;
+use hsa_sys::abi::Status;
+use hsa_sys::table::{AmdLayout, Root, Table};
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+pub(crate) use tools::ask;
+
+/// Tools load in this order; that of the shipped library.
+#[unsafe(no_mangle)]
+pub static HSA_AMD_TOOL_PRIORITY: u32 = 50;
+
+/// What was in the tables before us, by the entries of the newest numbering; 0 where the release has no such function.
+static CORE: [AtomicUsize; 125] = [const { AtomicUsize::new(0) }; 125];
+static AMD: [AtomicUsize; 76] = [const { AtomicUsize::new(0) }; 76];
+/// Between `OnLoad` and `OnUnload`.
+static IS_LOADED: AtomicBool = AtomicBool::new(false);
+
+/// Was HSA started with us?
+pub(crate) fn is_loaded() -> bool {
+    IS_LOADED.load(Ordering::Acquire)
+}
+
+/// The original core function of an entry.
+///
+/// # Safety
+/// `F` is the type of that entry's function.
+unsafe fn core<F: Copy>(entry: usize) -> Option<F> {
+    // SAFETY: by the contract.
+    unsafe { function(CORE.get(entry)?) }
+}
+
+/// The original AMD function of an entry of the newest numbering.
+///
+/// # Safety
+/// As above.
+unsafe fn amd<F: Copy>(entry: usize) -> Option<F> {
+    // SAFETY: by the contract.
+    unsafe { function(AMD.get(entry)?) }
+}
+
+unsafe fn function<F: Copy>(place: &AtomicUsize) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<usize>()) };
+    let address = place.load(Ordering::Acquire);
+    // SAFETY: not null, of the size of an address (asserted above), and of this type by the callers' contract.
+    (address != 0).then(|| unsafe { std::mem::transmute_copy(&address) })
+}
+
+/// `hsa_system_get_info` behind all hooks; none before HSA starts and after its end.
+pub(crate) fn system_get_info() -> Option<unsafe extern "C" fn(i32, *mut c_void) -> Status> {
+    // SAFETY: the entry's type.
+    is_loaded().then(|| unsafe { core(2) })?
+}
+
+/// The run-time's entry point for tools.
+///
+/// # Safety
+/// Called by the run-time with its tables.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn OnLoad(root: *mut Root, _version: u64, _failed: u64, _names: *const *const c_char) -> bool {
+    wall((), || {
+        tools::asked();
+        if root.is_null() {
+            return;
+        }
+        stay_loaded();
+        // SAFETY: not null, and the run-time's.
+        install(unsafe { &*root });
+        hip::engage_late();
+    });
+    true
+}
+
+/// The run-time's entry point at its end; it puts its own functions back by itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn OnUnload() {
+    wall((), || IS_LOADED.store(false, Ordering::Release));
+}
+
+fn install(root: &Root) -> Option<()> {
+    let (core, amd) = (Table::new(root.core)?, Table::new(root.amd)?);
+    // SAFETY: the run-time's table.
+    let size = unsafe { amd.size() };
+    let layout = AmdLayout { size };
+    for (entry, place) in CORE.iter().enumerate() {
+        // SAFETY: the run-time's table.
+        let function = unsafe { core.function(entry) };
+        place.store(function.map_or(0, |function| function as usize), Ordering::Release);
+    }
+    for (newest, place) in AMD.iter().enumerate() {
+        // SAFETY: the run-time's table.
+        let function = layout.entry(newest).and_then(|entry| unsafe { amd.function(entry) });
+        place.store(function.map_or(0, |function| function as usize), Ordering::Release);
+    }
+    IS_LOADED.store(true, Ordering::Release);
+    clock::now();
+    event::patch(core, amd, layout);
+    copy::patch(amd, layout);
+    // Last: in front of the functions above.
+    #[cfg(target_arch = "x86_64")]
+    gate::patch(root, layout);
+    Some(())
+}
+
+/// Puts a function of ours into a table.
+fn hook(table: Table, entry: Option<usize>, function: *mut c_void) {
+    let Some(entry) = entry else { return };
+    // SAFETY: the run-time's table; callers pair each entry with a function of its type; this library stays loaded.
+    unsafe {
+        if table.function(entry).is_some() {
+            table.patch(entry, function);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Finding the run-times that the program has loaded. Nothing is loaded that the program did not load.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+/// A loaded library, held by an extra reference that is never given back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Library {
+    handle: *mut c_void,
+}
+
+impl Library {
+    /// The library's own definition of `name`.
+    pub(crate) fn symbol(self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the handle is open for ever, `name` is terminated.
+        let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    }
+}
+
+/// The program's own definition of `name`: that of the first library in its scope. A preloaded one, such as roctop's
+/// collector, comes before the run-time.
+pub(crate) fn first(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: `name` is terminated.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!address.is_null()).then_some(address)
+}
+
+struct Search<'a> {
+    part: &'a [u8],
+    found: Vec<CString>,
+}
+
+/// The loaded libraries whose file name begins with `part`, with their paths, in the loader's order.
+pub(crate) fn loaded(part: &str) -> Vec<(Library, CString)> {
+    let mut search = Search {
+        part: part.as_bytes(),
+        found: Vec::new(),
+    };
+    // SAFETY: `visit` has the signature asked for and gets the address of `search`, which lives during the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    let open = |path: CString| {
+        // SAFETY: `path` is terminated; NOLOAD only takes a reference to what is loaded.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+        (!handle.is_null()).then_some((Library { handle }, path))
+    };
+    search.found.into_iter().filter_map(open).collect()
+}
+
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
+    // SAFETY: `data` is the address of the `Search` that `loaded` passed.
+    let search = unsafe { &mut *data.cast::<Search<'_>>() };
+    // SAFETY: the loader passes a valid structure.
+    let name: *const c_char = unsafe { (*info).dlpi_name };
+    if name.is_null() {
+        return 0;
+    }
+    // SAFETY: not null, and the loader's names are terminated.
+    let path = unsafe { CStr::from_ptr(name) };
+    let file = path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    if file.starts_with(search.part) {
+        search.found.push(path.to_owned());
+    }
+    0
+}
+
+/// The file that `inside` lies in.
+pub(crate) fn file_of(inside: *const c_void) -> Option<CString> {
+    let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `facts` has room for the answer.
+    if unsafe { libc::dladdr(inside, facts.as_mut_ptr()) } == 0 {
+        return None;
+    }
+    // SAFETY: zero is a valid value of every field, and the call filled it.
+    let name = unsafe { facts.assume_init() }.dli_fname;
+    // SAFETY: the loader's names are terminated.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_owned())
+}
+
+/// Keeps the library that `inside` lies in loaded for ever.
+pub(crate) fn pin(inside: *const c_void) {
+    if let Some(file) = file_of(inside) {
+        // SAFETY: terminated; NOLOAD only changes what is loaded already.
+        unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_NODELETE | libc::RTLD_LAZY) };
+    }
+}

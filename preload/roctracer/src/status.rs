@@ -1,0 +1,89 @@
+//! What the functions return, and the text behind it.
+
+use std::cell::RefCell;
+use std::ffi::c_char;
+use std::fmt::{Arguments, Write};
+
+/// `roctracer_status_t`.
+pub(crate) type Status = i32;
+
+pub(crate) const SUCCESS: Status = 0;
+pub(crate) const ERROR: Status = -1;
+pub(crate) const INVALID_DOMAIN: Status = -2;
+pub(crate) const INVALID_ARGUMENT: Status = -3;
+pub(crate) const DEFAULT_POOL_UNDEFINED: Status = -4;
+pub(crate) const DEFAULT_POOL_ALREADY_DEFINED: Status = -5;
+pub(crate) const MEMORY_ALLOCATION: Status = -6;
+pub(crate) const MISMATCHED_EXTERNAL_ID: Status = -7;
+
+/// A function's result before it goes to C: the failures are noted by [`fail`].
+pub(crate) type Result<T> = std::result::Result<T, Status>;
+
+/// The status for C.
+pub(crate) fn of(result: Result<()>) -> Status {
+    result.err().unwrap_or(SUCCESS)
+}
+
+const ROOM: usize = 192;
+
+/// A text without allocation, so that a failing allocation can be told too.
+struct Text {
+    bytes: [u8; ROOM],
+    length: usize,
+}
+
+impl Write for Text {
+    fn write_str(&mut self, part: &str) -> std::fmt::Result {
+        for byte in part.bytes() {
+            // The last byte stays zero.
+            if self.length + 1 < ROOM
+                && let Some(place) = self.bytes.get_mut(self.length)
+            {
+                *place = byte;
+                self.length += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<Text> = const { RefCell::new(Text { bytes: [0; ROOM], length: 0 }) };
+}
+
+/// Notes what went wrong for this thread and gives the status back.
+#[cold]
+pub(crate) fn fail(status: Status, what: Arguments<'_>) -> Status {
+    LAST.with_borrow_mut(|text| {
+        text.bytes = [0; ROOM];
+        text.length = 0;
+        // Never fails: what does not fit is left out.
+        let _ = text.write_fmt(what);
+    });
+    status
+}
+
+/// The last text of this thread, in memory of the C library's, which the caller frees; null when there is none left.
+pub(crate) fn last() -> *mut c_char {
+    LAST.with_borrow(|text| {
+        // SAFETY: terminated by the zero behind its length.
+        unsafe { libc::strdup(text.bytes.as_ptr().cast()) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+
+    #[test]
+    fn a_text_that_is_too_long_is_cut() {
+        assert_eq!(fail(ERROR, format_args!("{}", "x".repeat(1000))), ERROR);
+        let text = last();
+        // SAFETY: a terminated string of the C library's.
+        let length = unsafe { CStr::from_ptr(text) }.to_bytes().len();
+        assert_eq!(length, ROOM - 1);
+        // SAFETY: from `strdup`.
+        unsafe { libc::free(text.cast()) };
+    }
+}

@@ -1,0 +1,43 @@
+//! The calling thread's and this process's numbers.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    static THREAD: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The process's id, as records have it.
+#[inline]
+pub(crate) fn process() -> u32 {
+    match PROCESS.load(Ordering::Relaxed) {
+        0 => {
+            let id = std::process::id();
+            PROCESS.store(id, Ordering::Relaxed);
+            id
+        }
+        id => id,
+    }
+}
+
+/// The thread's id, the kernel's.
+#[inline]
+pub(crate) fn id() -> u32 {
+    match THREAD.get() {
+        0 => {
+            // SAFETY: cannot fail.
+            let id = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+            THREAD.set(id);
+            id
+        }
+        id => id,
+    }
+}
+
+/// In a forked child, in its only thread.
+pub(crate) fn forked() {
+    PROCESS.store(0, Ordering::Relaxed);
+    THREAD.set(0);
+}

@@ -1,0 +1,61 @@
+//! The manual's rules, one a process, on a HIP without a GPU: tests/c/rules.c and tests/c/marks.c say what they are.
+
+use crate::place::{fake_hip, libraries, program, text};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+fn rule(name: &str) {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    if libraries().is_none() {
+        return;
+    }
+    let program = PROGRAM.get_or_init(|| program("rules.c", "rules", &[fake_hip()]));
+    let output = Command::new(program).arg(name).output().unwrap();
+    assert_eq!((output.status.code(), text(&output).as_str()), (Some(0), "ok\n"));
+}
+
+macro_rules! rules {
+    ($($sentence:ident $rule:literal)*) => {
+        $(#[test]
+        fn $sentence() {
+            rule($rule);
+        })*
+    };
+}
+
+rules! {
+    the_version_is_4_1 "versions"
+    a_failing_call_leaves_a_text_for_its_thread "error_strings"
+    operations_have_names "names"
+    names_have_operations "codes"
+    a_callback_comes_before_and_after_its_operation "callbacks_of_an_operation"
+    a_callback_can_be_for_a_domain_and_for_all "callbacks_of_a_domain_and_of_all"
+    a_call_inside_a_call_has_its_own_id "a_call_inside_a_call_has_its_own_id"
+    marks_and_ranges_come_to_callbacks "marks"
+    there_is_one_default_pool "the_default_pool"
+    a_misused_pool_is_refused "misused_pools"
+    a_pool_lives_in_the_programs_own_memory "own_allocators"
+    a_call_is_recorded_with_its_times_and_thread "records_of_calls"
+    work_is_recorded_as_the_run_time_tells_it "records_of_work"
+    a_kernels_name_is_there_during_the_buffer_callback "names_beside_records"
+    a_buffer_of_twelve_bytes_loses_nothing "small_buffers"
+    a_flush_returns_when_the_program_has_seen_the_records "flushing"
+    a_buffer_callback_may_call_the_library "from_its_own_callback"
+    closing_a_pool_disables_and_flushes_it "closing"
+    an_external_id_is_in_front_of_its_call_and_nowhere_else "external_ids"
+    while_stopped_nothing_comes "starting_and_stopping"
+    every_misuse_has_its_status "statuses"
+    what_is_left_of_older_interfaces_does_nothing "older_interfaces"
+    threads_lose_nothing "threads"
+    a_forked_child_has_callbacks_and_no_pools "forks"
+}
+
+#[test]
+fn marks_have_levels_and_ids_with_and_without_a_listener() {
+    if libraries().is_none() {
+        return;
+    }
+    let output = Command::new(program("marks.c", "marks", &[])).output().unwrap();
+    assert_eq!((output.status.code(), text(&output).as_str()), (Some(0), "ok\n"));
+}
