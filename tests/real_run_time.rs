@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "real_run_time/hsa.rs"]
+mod hsa;
 #[path = "rig/memory.rs"]
 mod memory;
 #[path = "rig/rig.rs"]
@@ -11,21 +13,29 @@ use rig::{Recorded, Rig, rig};
 use roctop::item::Exit;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Records a program and checks everything that holds for every program.
-fn check(name: &str, words: &[&str]) -> Option<Recorded> {
-    let rig = rig()?;
-    let plain = rig.plain(name, words);
-    let recorded = rig.record(name, words);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A recorded program says and ends as it does alone.
+fn check_output(recorded: &Recorded, plain: &Output) {
     assert_eq!(text(&recorded.output.stdout), text(&plain.stdout));
     // Debian's run-times are built with assertions and tell at exit how many signals they pooled; that number differs
     // from run to run, with roctop and without.
     let counted = |bytes: &[u8]| text(bytes).replace(|c: char| c.is_ascii_digit(), "");
     assert_eq!(counted(&recorded.output.stderr), counted(&plain.stderr));
     assert_eq!(recorded.output.status, plain.status);
+}
+
+/// Records a program and checks everything that holds for every program.
+fn check(name: &str, words: &[&str]) -> Option<Recorded> {
+    let rig = rig()?;
+    let plain = rig.plain(name, words);
+    let recorded = rig.record(name, words);
+    check_output(&recorded, &plain);
     recorded.check_lost();
     let calls = recorded.check_calls();
     recorded.check_nesting();

@@ -1,5 +1,5 @@
-// Allocates and frees, and keeps count of the GPU memory that it holds: after each call a line `name bytes held` in the
-// file named by APP_MEMORY.
+// Allocates and frees, and keeps count of the GPU memory that it holds: after each call a line `name bytes held whose`
+// in the file named by APP_MEMORY.
 //
 //   memory [ROUNDS=3]
 #include "count.hpp"
@@ -16,7 +16,8 @@ static unsigned long long held;
 
 static void tell(const char* name, size_t bytes, long long change) {
   held += change;
-  if (lines) std::fprintf(lines, "%s %zu %llu\n", name, bytes, held);
+  const char* whose = std::strncmp(name, "hipHost", 7) == 0 ? "cpu" : "gpu";
+  if (lines) std::fprintf(lines, "%s %zu %llu %s\n", name, bytes, held, whose);
 }
 
 static void plain(long round) {

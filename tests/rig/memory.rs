@@ -5,11 +5,11 @@ use roctop::item::{AgentKind, Allocation};
 use roctop_ring::record::memory;
 
 impl Recorded {
-    /// Every line that the program wrote (call, bytes, bytes held after it) is a call with its allocation, and the
+    /// Every line that the program wrote (call, bytes, bytes held after it, whose) is a call with its allocation, and the
     /// recorded total of the GPU is what the program holds, but for what the run-time held before. Returns the lines.
     pub(crate) fn check_memory(&self) -> usize {
         let text = std::fs::read_to_string(self.place.join("memory")).unwrap();
-        let told: Vec<(&str, u64, u64)> = text.lines().map(line).collect();
+        let told: Vec<(&str, u64, u64, &str)> = text.lines().map(line).collect();
         let names: std::collections::BTreeSet<&str> = told.iter().map(|(name, ..)| *name).collect();
         let mut calls: Vec<_> = self
             .run
@@ -22,16 +22,18 @@ impl Recorded {
         assert_eq!(calls.len(), told.len(), "calls that succeeded");
         let mut own = None;
         let mut sizes = std::collections::BTreeMap::new();
-        for (call, &(name, bytes, held)) in calls.iter().zip(&told) {
+        for (call, &(name, bytes, held, whose)) in calls.iter().zip(&told) {
             let of_call = |row: &&Allocation| row.correlation == call.correlation && row.process == call.process;
             let rows: Vec<&Allocation> = self.run.allocations.iter().filter(of_call).collect();
             let wanted = match name {
-                "hipMalloc" | "hipHostMalloc" => memory::ALLOCATE,
-                "hipFree" | "hipHostFree" => memory::FREE,
-                "hipMemCreate" => memory::VMEM_ALLOCATE,
-                "hipMemMap" => memory::VMEM_MAP,
-                "hipMemUnmap" => memory::VMEM_UNMAP,
-                "hipMemRelease" => memory::VMEM_FREE,
+                "hipMalloc" | "hipHostMalloc" | "hsa_amd_memory_pool_allocate" | "hsa_memory_allocate" => {
+                    memory::ALLOCATE
+                }
+                "hipFree" | "hipHostFree" | "hsa_amd_memory_pool_free" | "hsa_memory_free" => memory::FREE,
+                "hipMemCreate" | "hsa_amd_vmem_handle_create" => memory::VMEM_ALLOCATE,
+                "hipMemMap" | "hsa_amd_vmem_map" => memory::VMEM_MAP,
+                "hipMemUnmap" | "hsa_amd_vmem_unmap" => memory::VMEM_UNMAP,
+                "hipMemRelease" | "hsa_amd_vmem_handle_release" => memory::VMEM_FREE,
                 _ => panic!("{name}"),
             };
             // The first allocations find a run-time that still makes its own.
@@ -50,7 +52,7 @@ impl Recorded {
                 _ => {}
             }
             let kind = row.agent.map(|agent| self.run.agents[agent.0 as usize].kind);
-            if name.starts_with("hipHost") {
+            if whose == "cpu" {
                 assert_eq!(kind, Some(AgentKind::Cpu), "{row:?}");
             } else {
                 assert_eq!(kind, Some(AgentKind::Gpu), "{row:?}");
@@ -66,8 +68,8 @@ impl Recorded {
     }
 }
 
-fn line(text: &str) -> (&str, u64, u64) {
+fn line(text: &str) -> (&str, u64, u64, &str) {
     let mut cells = text.split(' ');
     let mut next = || cells.next().unwrap();
-    (next(), next().parse().unwrap(), next().parse().unwrap())
+    (next(), next().parse().unwrap(), next().parse().unwrap(), next())
 }

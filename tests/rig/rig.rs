@@ -140,12 +140,16 @@ impl Rig {
 
     /// Records an app and loads everything that there is to compare.
     pub(crate) fn record(&self, name: &str, words: &[&str]) -> Recorded {
+        self.record_with(name, &[], words)
+    }
+
+    /// The same with more options.
+    pub(crate) fn record_with(&self, name: &str, more: &[&str], words: &[&str]) -> Recorded {
         let place = Self::place(name);
         let recording = place.join("rec");
-        let output = self
-            .command(&place, &["record", "-o", recording.to_str().unwrap()], words)
-            .output()
-            .unwrap();
+        let mut options = vec!["record", "-o", recording.to_str().unwrap()];
+        options.extend(more);
+        let output = self.command(&place, &options, words).output().unwrap();
         Recorded::load(&place, output)
     }
 }

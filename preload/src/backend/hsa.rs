@@ -17,6 +17,7 @@ pub mod api;
 pub mod copy;
 pub mod harvest;
 pub mod index;
+pub mod init;
 pub mod interception;
 pub mod memory;
 pub mod observed;

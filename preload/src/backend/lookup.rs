@@ -8,6 +8,7 @@
 #![expect(unreachable_pub, reason = "exported by their symbols alone")]
 
 use crate::backend::hip::{self, slot};
+use crate::backend::hsa::init;
 use crate::guard::{Errno, wall};
 use crate::state::{self, word};
 use crate::{real, thread};
@@ -101,7 +102,7 @@ fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> O
     // SAFETY: not null; the caller passes a terminated name.
     let name = unsafe { CStr::from_ptr(name) };
     let bytes = name.to_bytes();
-    if !["hip", "__hip", "_Z"]
+    if !["hip", "__hip", "_Z", "hsa_init"]
         .iter()
         .any(|start| bytes.starts_with(start.as_bytes()))
         || thread::is_aside()
@@ -115,6 +116,10 @@ fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> O
 }
 
 fn wrapped(name: &CStr, ask: impl FnOnce(&CStr) -> Option<*mut c_void>) -> Option<*mut c_void> {
+    if name == init::NAME {
+        let found = ask(name).filter(|found| !found.is_null() && real::lies_in(*found, init::LIBRARY))?;
+        return Some(init::found(found));
+    }
     let ours = hip::gate::wrapped(name).map(|(index, stub)| (Some(index), stub));
     let (index, stub) = ours.or_else(|| slot::wrapped(name).map(|stub| (None, stub)))?;
     let found = ask(name).filter(|found| !found.is_null())?;

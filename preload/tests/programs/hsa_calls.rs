@@ -105,6 +105,7 @@ fn the_programs_own_calls_are_each_recorded_once() {
     let ring = raw(&place, "counting");
     let calls = calls(&ring);
     for (name, times) in [
+        ("hsa_init", 1),
         ("hsa_iterate_agents", 1),
         ("hsa_agent_get_info", 2),
         ("hsa_amd_agent_iterate_memory_pools", 2),
@@ -152,7 +153,7 @@ fn a_run_time_that_is_started_again_is_recorded_again() {
     place.want(u64::MAX);
     let ring = raw(&place, "again");
     let calls = calls(&ring);
-    assert_eq!(count(&calls, "hsa_shut_down"), 2);
+    assert_eq!((count(&calls, "hsa_init"), count(&calls, "hsa_shut_down")), (2, 2));
     assert_eq!(count(&calls, "hsa_queue_add_write_index_relaxed"), 400);
     assert_eq!(count(&calls, "hsa_amd_memory_async_copy"), 200);
     let [dispatches, copies] = work(&ring);

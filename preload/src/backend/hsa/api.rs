@@ -7,7 +7,7 @@
 //!
 //! GPU work keeps the correlation id of the HIP call around it; only where there is none it has that of the HSA call.
 //!
-//! Not seen: `hsa_init` itself, in which the tables come to us.
+//! Not seen here: `hsa_init` itself, in which the tables come to us; see [`super::init`].
 
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 

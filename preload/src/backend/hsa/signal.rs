@@ -223,7 +223,8 @@ fn at(handle: SignalHandle) -> Option<&'static Signal> {
     unsafe { address.as_ref() }
 }
 
-const BUCKETS: usize = 1024;
+/// Enough for as many signals in flight as the driver has events (4096), wherever they lie; touched only where used.
+const BUCKETS: usize = 16 * 1024;
 const WAYS: usize = 4;
 
 #[repr(align(64))]
@@ -234,9 +235,10 @@ static WATCHED: [Bucket; BUCKETS] = [const { Bucket([const { [const { AtomicU64:
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 fn bucket(handle: SignalHandle) -> &'static [[AtomicU64; 2]; WAYS] {
-    let hash = (handle >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    // The run-time's signals lie side by side in pools: so do their buckets, and they do not collide.
+    let place = (handle >> 6) as usize;
     #[expect(clippy::indexing_slicing, reason = "a remainder by the length")]
-    &WATCHED[hash as usize % BUCKETS].0
+    &WATCHED[place % BUCKETS].0
 }
 
 fn insert(handle: SignalHandle, watch: &'static Watch) -> bool {

@@ -1,0 +1,461 @@
+// HSA without HIP: queues shared by threads, portions that cross the end of the ring, every way to arm a signal anew,
+// barriers, counting signals, thousands of signals at once, copies of all three kinds, memory, a queue that is destroyed
+// right after its last kernel. Kernels come from module_kernels.hsaco beside the program.
+//
+//   raw_hsa [ROUNDS=1]
+//
+// Each call of HSA is counted by its name, but for those inside callbacks (APP_CALL_COUNTS); GPU memory that is held is
+// told call by call, `name bytes held whose` (APP_MEMORY). The program's own kernel times are checked: every kernel takes KERNEL_NS.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct site {
+  const char *name;
+  atomic_ulong hits;
+  struct site *next;
+};
+static _Atomic(struct site *) sites;
+
+static void hit(struct site *site) {
+  if (atomic_fetch_add(&site->hits, 1)) return;
+  site->next = atomic_load(&sites);
+  while (!atomic_compare_exchange_weak(&sites, &site->next, site))
+    ;
+}
+
+#define COUNT(text)                   \
+  do {                                \
+    static struct site site = {text}; \
+    hit(&site);                       \
+  } while (0)
+#define VALUE(f, ...) ({ COUNT(#f); f(__VA_ARGS__); })
+#define OK(f, ...) check(VALUE(f, __VA_ARGS__), #f, __LINE__)
+
+static void fail(const char *what, int line) {
+  fprintf(stderr, "raw_hsa.c:%d: %s\n", line, what);
+  exit(1);
+}
+
+static void check(hsa_status_t status, const char *name, int line) {
+  if (status == HSA_STATUS_SUCCESS) return;
+  fprintf(stderr, "status 0x%x of ", status);
+  fail(name, line);
+}
+
+static void write_counts(void) {
+  const char *path = getenv("APP_CALL_COUNTS");
+  FILE *out = path ? fopen(path, "w") : NULL;
+  if (!out) return;
+  for (struct site *site = sites; site; site = site->next) fprintf(out, "%s %lu\n", site->name, site->hits);
+  fclose(out);
+}
+
+static FILE *lines;
+static unsigned long long held;
+
+static void tell_of(const char *name, size_t bytes, const char *whose) {
+  if (lines) fprintf(lines, "%s %zu %llu %s\n", name, bytes, held, whose);
+}
+
+static void tell(const char *name, size_t bytes, long long change) {
+  held += change;
+  tell_of(name, bytes, "gpu");
+}
+
+static hsa_agent_t gpu, cpu;
+static hsa_amd_memory_pool_t host, local;
+static hsa_region_t region;
+static char *memory, *device;
+static hsa_executable_t executable;
+static uint64_t kernel[2];
+static atomic_long wrong, kernels;
+enum { KERNEL_NS = 5000, MEMORY = 1 << 20 };
+
+static hsa_status_t agent(hsa_agent_t a, void *data) {
+  hsa_device_type_t type;
+  hsa_agent_get_info(a, HSA_AGENT_INFO_DEVICE, &type);
+  if (type == HSA_DEVICE_TYPE_CPU) cpu = a;
+  if (type == HSA_DEVICE_TYPE_GPU && !gpu.handle) gpu = a;
+  return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t pool(hsa_amd_memory_pool_t p, void *is_gpu) {
+  hsa_amd_segment_t segment;
+  uint32_t flags = 0;
+  hsa_amd_memory_pool_get_info(p, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment);
+  if (segment != HSA_AMD_SEGMENT_GLOBAL) return HSA_STATUS_SUCCESS;
+  hsa_amd_memory_pool_get_info(p, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
+  if (is_gpu && flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) local = p;
+  if (!is_gpu && flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) host = p;
+  return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t find_region(hsa_region_t r, void *data) {
+  hsa_region_segment_t segment;
+  uint32_t flags = 0;
+  hsa_region_get_info(r, HSA_REGION_INFO_SEGMENT, &segment);
+  if (segment != HSA_REGION_SEGMENT_GLOBAL) return HSA_STATUS_SUCCESS;
+  hsa_region_get_info(r, HSA_REGION_INFO_GLOBAL_FLAGS, &flags);
+  // A GPU's regions are its own and those of the host.
+  bool is_hosts = false;
+  hsa_region_get_info(r, (hsa_region_info_t)HSA_AMD_REGION_INFO_HOST_ACCESSIBLE, &is_hosts);
+  if (flags & HSA_REGION_GLOBAL_FLAG_COARSE_GRAINED && !is_hosts) region = r;
+  return HSA_STATUS_SUCCESS;
+}
+
+static void load(const char *program) {
+  char path[4096];
+  const char *slash = strrchr(program, '/');
+  snprintf(path, sizeof path, "%.*smodule_kernels.hsaco", slash ? (int)(slash + 1 - program) : 0, program);
+  static char bundle[1 << 20];
+  FILE *file = fopen(path, "r");
+  size_t length = file ? fread(bundle, 1, sizeof bundle, file) : 0;
+  if (!length) fail(path, __LINE__);
+  fclose(file);
+  // A bundle: magic, number of entries, and for each its offset, size, and name with its length.
+  uint64_t entry[3], count, at = 32, found = 0;
+  memcpy(&count, bundle + 24, 8);
+  if (memcmp(bundle, "__CLANG_OFFLOAD_BUNDLE__", 24)) fail("not a bundle", __LINE__);
+  for (; count-- && !found; at += 24 + entry[2]) {
+    memcpy(entry, bundle + at, 24);
+    if (memmem(bundle + at + 24, entry[2], "gfx906", 6)) found = entry[0];
+  }
+  if (!found) fail("no code for gfx906", __LINE__);
+  hsa_code_object_reader_t reader;
+  OK(hsa_code_object_reader_create_from_memory, bundle + found, entry[1], &reader);
+  OK(hsa_executable_create_alt, HSA_PROFILE_BASE, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &executable);
+  OK(hsa_executable_load_agent_code_object, executable, gpu, reader, NULL, NULL);
+  OK(hsa_executable_freeze, executable, NULL);
+  OK(hsa_code_object_reader_destroy, reader);
+  const char *names[] = {"module_add.kd", "module_empty.kd"};
+  for (int i = 0; i < 2; i++) {
+    hsa_executable_symbol_t symbol;
+    OK(hsa_executable_get_symbol_by_name, executable, names[i], &gpu, &symbol);
+    OK(hsa_executable_symbol_get_info, symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &kernel[i]);
+  }
+}
+
+// Packets are written from the back, so that the first one's header makes the whole portion valid at last.
+static void *place(hsa_queue_t *queue, uint64_t index) {
+  while (index - VALUE(hsa_queue_load_read_index_scacquire, queue) >= queue->size)
+    ;
+  return (char *)queue->base_address + 64 * (index & (queue->size - 1));
+}
+
+static void publish(void *packet, int type, int barrier, uint16_t setup) {
+  uint32_t fences = HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+                    HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
+  uint32_t header = type | barrier << HSA_PACKET_HEADER_BARRIER | fences | (uint32_t)setup << 16;
+  __atomic_store_n((uint32_t *)packet, header, __ATOMIC_RELEASE);
+}
+
+static void put_kernel(hsa_queue_t *queue, uint64_t index, hsa_signal_t signal, int groups, int barrier) {
+  hsa_kernel_dispatch_packet_t *packet = place(queue, index);
+  memset((char *)packet + 4, 0, 60);
+  packet->workgroup_size_x = 64;
+  packet->workgroup_size_y = packet->workgroup_size_z = 1;
+  packet->grid_size_x = 64 * groups;
+  packet->grid_size_y = packet->grid_size_z = 1;
+  packet->kernel_object = kernel[groups & 1];
+  packet->kernarg_address = memory;
+  packet->completion_signal = signal;
+  publish(packet, HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier, 1);
+  atomic_fetch_add(&kernels, 1);
+}
+
+static void put_barrier(hsa_queue_t *queue, uint64_t index, int type, hsa_signal_t a, hsa_signal_t b, hsa_signal_t done) {
+  hsa_barrier_and_packet_t *packet = place(queue, index);
+  memset((char *)packet + 4, 0, 60);
+  packet->dep_signal[0] = a;
+  packet->dep_signal[1] = b;
+  packet->completion_signal = done;
+  publish(packet, type, 0, 0);
+}
+
+static const hsa_signal_t none = {0};
+
+static void ring(hsa_queue_t *queue, uint64_t index) { VALUE(hsa_signal_store_screlease, queue->doorbell_signal, index); }
+
+static void submit(hsa_queue_t *queue, hsa_signal_t signal, int groups, int barrier) {
+  uint64_t index = VALUE(hsa_queue_add_write_index_relaxed, queue, 1);
+  put_kernel(queue, index, signal, groups, barrier);
+  ring(queue, index);
+}
+
+static void wait_for(hsa_signal_t signal) {
+  while (VALUE(hsa_signal_wait_scacquire, signal, HSA_SIGNAL_CONDITION_LT, 1, -1, HSA_WAIT_STATE_BLOCKED) >= 1)
+    ;
+}
+
+static hsa_queue_t *queue_of(uint32_t size, hsa_queue_type32_t type) {
+  hsa_queue_t *queue;
+  OK(hsa_queue_create, gpu, size, type, NULL, NULL, 0, 0, &queue);
+  OK(hsa_amd_profiling_set_profiler_enabled, queue, 1);
+  return queue;
+}
+
+static hsa_signal_t signal_of(hsa_signal_value_t value) {
+  hsa_signal_t signal;
+  OK(hsa_signal_create, value, 0, NULL, &signal);
+  return signal;
+}
+
+// The times that the program reads from its own signal.
+static void judge(hsa_signal_t signal) {
+  hsa_amd_profiling_dispatch_time_t time = {0, 0};
+  OK(hsa_amd_profiling_get_dispatch_time, gpu, signal, &time);
+  long long took = time.end - time.start;
+  if (took < KERNEL_NS - 200 || took > KERNEL_NS + 200) atomic_fetch_add(&wrong, 1);
+}
+
+static void arm(hsa_signal_t signal, int how) {
+  volatile hsa_signal_value_t *value;
+  switch (how % 7) {
+    case 0: VALUE(hsa_signal_store_relaxed, signal, 1); break;
+    case 1: VALUE(hsa_signal_silent_store_relaxed, signal, 1); break;
+    case 2: VALUE(hsa_signal_exchange_scacq_screl, signal, 1); break;
+    case 3: VALUE(hsa_signal_add_screlease, signal, 1); break;
+    case 4: VALUE(hsa_signal_cas_scacq_screl, signal, 0, 1); break;
+    case 5: VALUE(hsa_signal_subtract_relaxed, signal, -1); break;
+    default:
+      // Behind all functions, as a kernel or a holder of hsa_amd_signal_value_pointer does.
+      value = (volatile hsa_signal_value_t *)(signal.handle + 8);
+      __atomic_store_n(value, 1, __ATOMIC_RELEASE);
+  }
+}
+
+// Rotating signals, several threads on one queue.
+struct worker {
+  pthread_t thread;
+  hsa_queue_t *queue;
+  int count, number;
+};
+
+static void *rotate(void *data) {
+  struct worker *worker = data;
+  enum { SIGNALS = 24 };
+  hsa_signal_t signals[SIGNALS];
+  for (int i = 0; i < SIGNALS; i++) signals[i] = signal_of(1);
+  for (int i = 0; i < worker->count; i++) {
+    hsa_signal_t signal = signals[i % SIGNALS];
+    if (i >= SIGNALS) {
+      wait_for(signal);
+      judge(signal);
+      arm(signal, i / 3 + worker->number);
+    }
+    submit(worker->queue, signal, i % 7 + 1, 0);
+  }
+  for (int i = 0; i < SIGNALS; i++) {
+    wait_for(signals[i]);
+    judge(signals[i]);
+    OK(hsa_signal_destroy, signals[i]);
+  }
+  return NULL;
+}
+
+static void rotating(void) {
+  hsa_queue_t *queue = queue_of(256, HSA_QUEUE_TYPE_MULTI);
+  struct worker workers[4];
+  for (int i = 0; i < 4; i++) {
+    workers[i] = (struct worker){.queue = queue, .count = 500, .number = i};
+    pthread_create(&workers[i].thread, NULL, rotate, &workers[i]);
+  }
+  for (int i = 0; i < 4; i++) pthread_join(workers[i].thread, NULL);
+  OK(hsa_queue_destroy, queue);
+}
+
+// Portions of seven packets in a ring of sixty-four: kernels with and without signals, barriers between them, and one
+// doorbell for all. Reserved in three ways.
+static void portions(void) {
+  hsa_queue_t *queue = queue_of(64, HSA_QUEUE_TYPE_SINGLE);
+  hsa_signal_t first = signal_of(1), done = signal_of(1), zero = signal_of(0);
+  for (int i = 0; i < 200; i++) {
+    uint64_t index;
+    if (i % 3 == 0) {
+      index = VALUE(hsa_queue_add_write_index_scacq_screl, queue, 7);
+    } else if (i % 3 == 1) {
+      index = VALUE(hsa_queue_load_write_index_relaxed, queue);
+      VALUE(hsa_queue_store_write_index_screlease, queue, index + 7);
+    } else {
+      index = VALUE(hsa_queue_load_write_index_scacquire, queue);
+      if (VALUE(hsa_queue_cas_write_index_scacq_screl, queue, index, index + 7) != index) fail("cas", __LINE__);
+    }
+    put_kernel(queue, index + 1, none, 2, 0);
+    put_barrier(queue, index + 2, HSA_PACKET_TYPE_BARRIER_AND, first, none, none);
+    put_kernel(queue, index + 3, none, 3, 1);
+    put_barrier(queue, index + 4, HSA_PACKET_TYPE_BARRIER_OR, zero, first, none);
+    put_kernel(queue, index + 5, none, 4, 0);
+    put_kernel(queue, index + 6, done, 5, 1);
+    put_kernel(queue, index, first, 1, 1);
+    ring(queue, index + 6);
+    wait_for(done);
+    judge(done);
+    judge(first);
+    arm(first, i);
+    arm(done, i + 1);
+  }
+  OK(hsa_signal_destroy, first);
+  OK(hsa_signal_destroy, done);
+  OK(hsa_signal_destroy, zero);
+  OK(hsa_queue_destroy, queue);
+}
+
+// One signal counts eight kernels; kernels without signals fill the queue; the last one's end is waited for, and the
+// queue destroyed at once.
+static void counting_and_none(void) {
+  hsa_queue_t *queue = queue_of(128, HSA_QUEUE_TYPE_MULTI);
+  hsa_signal_t many = signal_of(0), last = signal_of(1);
+  for (int i = 0; i < 50; i++) {
+    VALUE(hsa_signal_store_relaxed, many, 8);
+    for (int k = 0; k < 8; k++) submit(queue, many, k + 1, 1);
+    wait_for(many);
+  }
+  for (int i = 0; i < 1000; i++) submit(queue, none, i % 5 + 1, i & 1);
+  submit(queue, last, 1, 1);
+  wait_for(last);
+  OK(hsa_queue_destroy, queue);
+  OK(hsa_signal_destroy, many);
+  OK(hsa_signal_destroy, last);
+}
+
+// Three thousand signals at once: the driver has 4096 events for a process.
+static void many_signals(void) {
+  enum { MANY = 3000 };
+  static hsa_signal_t signals[MANY];
+  hsa_queue_t *queue = queue_of(4096, HSA_QUEUE_TYPE_MULTI);
+  for (int i = 0; i < MANY; i++) signals[i] = signal_of(1);
+  for (int i = 0; i < MANY; i++) submit(queue, signals[i], i % 3 + 1, 0);
+  for (int i = 0; i < MANY; i++) {
+    wait_for(signals[i]);
+    judge(signals[i]);
+    OK(hsa_signal_destroy, signals[i]);
+  }
+  OK(hsa_queue_destroy, queue);
+}
+
+static void copies(void) {
+  hsa_queue_t *queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
+  hsa_signal_t one = signal_of(1), two = signal_of(1), many = signal_of(0);
+  hsa_amd_profiling_async_copy_time_t time;
+  typedef hsa_status_t (*on_engine)(void *, hsa_agent_t, const void *, hsa_agent_t, size_t, uint32_t, const hsa_signal_t *,
+                                    hsa_signal_t, int, bool);
+  on_engine engine = (on_engine)dlsym(RTLD_DEFAULT, "hsa_amd_memory_async_copy_on_engine");
+  for (int i = 0; i < 40; i++) {
+    OK(hsa_amd_memory_async_copy, device, gpu, memory, cpu, 100 * (i + 1), 0, NULL, one);
+    // A kernel waits for the copy, a copy for the kernel.
+    uint64_t index = VALUE(hsa_queue_add_write_index_relaxed, queue, 2);
+    put_barrier(queue, index, HSA_PACKET_TYPE_BARRIER_AND, one, none, none);
+    put_kernel(queue, index + 1, two, 1, 1);
+    ring(queue, index + 1);
+    VALUE(hsa_signal_store_relaxed, many, 4);
+    for (int k = 0; k < 4; k++)
+      OK(hsa_amd_memory_async_copy, memory + 4096 * k, cpu, device + 4096 * k, gpu, 33 * (i + 1) + k, 1, &two, many);
+    wait_for(many);
+    wait_for(one);
+    judge(two);
+    OK(hsa_amd_profiling_get_async_copy_time, one, &time);
+    if (time.end <= time.start) atomic_fetch_add(&wrong, 1);
+    OK(hsa_amd_profiling_get_async_copy_time, many, &time);
+    if (time.end <= time.start) atomic_fetch_add(&wrong, 1);
+    arm(one, i);
+    arm(two, i + 2);
+    hsa_pitched_ptr_t to = {device, 256, 4096}, from = {memory, 512, 8192};
+    hsa_dim3_t zero = {0, 0, 0}, box = {64, 1, 1};
+    OK(hsa_amd_memory_async_copy_rect, &to, &zero, &from, &zero, &box, gpu, hsaHostToDevice, 0, NULL, one);
+    wait_for(one);
+    arm(one, i + 3);
+    if (engine) {
+      COUNT("hsa_amd_memory_async_copy_on_engine");
+      check(engine(device, gpu, memory, cpu, 1000 + i, 0, NULL, one, 1, true), "on_engine", __LINE__);
+      wait_for(one);
+      arm(one, i + 4);
+    }
+  }
+  OK(hsa_signal_destroy, one);
+  OK(hsa_signal_destroy, two);
+  OK(hsa_signal_destroy, many);
+  OK(hsa_queue_destroy, queue);
+}
+
+typedef struct {
+  uint64_t handle;
+} vmem_handle;
+
+// Virtual memory, where there is some: held until it is released and unmapped.
+static void virtual_memory(void) {
+  hsa_status_t (*reserve)(void **, size_t, uint64_t, uint64_t) = dlsym(RTLD_DEFAULT, "hsa_amd_vmem_address_reserve");
+  hsa_status_t (*address_free)(void *, size_t) = dlsym(RTLD_DEFAULT, "hsa_amd_vmem_address_free");
+  hsa_status_t (*create)(hsa_amd_memory_pool_t, size_t, int, uint64_t, vmem_handle *) =
+      dlsym(RTLD_DEFAULT, "hsa_amd_vmem_handle_create");
+  hsa_status_t (*release)(vmem_handle) = dlsym(RTLD_DEFAULT, "hsa_amd_vmem_handle_release");
+  hsa_status_t (*map)(void *, size_t, size_t, vmem_handle, uint64_t) = dlsym(RTLD_DEFAULT, "hsa_amd_vmem_map");
+  hsa_status_t (*unmap)(void *, size_t) = dlsym(RTLD_DEFAULT, "hsa_amd_vmem_unmap");
+  if (!reserve || !address_free || !create || !release || !map || !unmap) return;
+  const size_t bytes = 4 << 20;
+  vmem_handle handle;
+  void *base;
+#define BY_NAME(function, name, ...) (COUNT_EXPRESSION(name), check(function(__VA_ARGS__), name, __LINE__))
+#define COUNT_EXPRESSION(text) ({ COUNT(text); })
+  BY_NAME(reserve, "hsa_amd_vmem_address_reserve", &base, bytes, 0, 0);
+  BY_NAME(create, "hsa_amd_vmem_handle_create", local, bytes, 1, 0, &handle);
+  tell("hsa_amd_vmem_handle_create", bytes, bytes);
+  BY_NAME(map, "hsa_amd_vmem_map", base, bytes, 0, handle, 0);
+  tell("hsa_amd_vmem_map", bytes, 0);
+  BY_NAME(release, "hsa_amd_vmem_handle_release", handle);
+  tell("hsa_amd_vmem_handle_release", bytes, 0);
+  BY_NAME(unmap, "hsa_amd_vmem_unmap", base, bytes);
+  tell("hsa_amd_vmem_unmap", bytes, -(long long)bytes);
+  BY_NAME(address_free, "hsa_amd_vmem_address_free", base, bytes);
+}
+
+static void run(const char *program) {
+  OK(hsa_init);
+  gpu.handle = 0;
+  OK(hsa_iterate_agents, agent, NULL);
+  OK(hsa_amd_agent_iterate_memory_pools, cpu, pool, NULL);
+  OK(hsa_amd_agent_iterate_memory_pools, gpu, pool, (void *)1);
+  OK(hsa_agent_iterate_regions, gpu, find_region, NULL);
+  OK(hsa_amd_profiling_async_copy_enable, 1);
+  OK(hsa_amd_memory_pool_allocate, host, MEMORY, 0, (void **)&memory);
+  tell_of("hsa_amd_memory_pool_allocate", MEMORY, "cpu");
+  OK(hsa_amd_agents_allow_access, 1, &gpu, NULL, memory);
+  OK(hsa_amd_memory_pool_allocate, local, MEMORY, 0, (void **)&device);
+  tell("hsa_amd_memory_pool_allocate", MEMORY, MEMORY);
+  void *more;
+  OK(hsa_memory_allocate, region, MEMORY / 2, &more);
+  tell("hsa_memory_allocate", MEMORY / 2, MEMORY / 2);
+  memset(memory, 0, MEMORY);
+  load(program);
+  rotating();
+  portions();
+  counting_and_none();
+  many_signals();
+  copies();
+  virtual_memory();
+  OK(hsa_executable_destroy, executable);
+  OK(hsa_memory_free, more);
+  tell("hsa_memory_free", MEMORY / 2, -(MEMORY / 2));
+  OK(hsa_amd_memory_pool_free, memory);
+  tell_of("hsa_amd_memory_pool_free", MEMORY, "cpu");
+  OK(hsa_amd_memory_pool_free, device);
+  tell("hsa_amd_memory_pool_free", MEMORY, -MEMORY);
+  OK(hsa_shut_down);
+}
+
+int main(int argc, char **argv) {
+  int rounds = argc > 1 ? atoi(argv[1]) : 1;
+  const char *path = getenv("APP_MEMORY");
+  lines = path ? fopen(path, "w") : NULL;
+  for (int i = 0; i < rounds; i++) run(argv[0]);
+  if (lines) fclose(lines);
+  write_counts();
+  printf("raw_hsa: rounds %d, kernels %ld, wrong times %ld\n", rounds, (long)kernels, (long)wrong);
+  return 0;
+}
