@@ -174,7 +174,7 @@ impl Process {
         loop {
             let spec = spec(ordinal, slots, halved);
             let (_, size) = spec.regions();
-            let made = if size > self.budget.load(Ordering::Relaxed) {
+            let made = if size > self.room(ordinal, slots) {
                 Err(io::Error::from_raw_os_error(libc::ENOSPC))
             } else {
                 let name = match ordinal {
@@ -201,6 +201,17 @@ impl Process {
                 }
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// Bytes that file `ordinal` may have. The first one leaves as much for those of more threads: a thread without a ring
+    /// is worse than shorter rings.
+    fn room(&self, ordinal: u32, slots: u64) -> u64 {
+        let left = self.budget.load(Ordering::Relaxed);
+        if ordinal == 0 && slots > SMALLEST_RING {
+            left / 2
+        } else {
+            left
         }
     }
 

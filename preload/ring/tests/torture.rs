@@ -2,7 +2,8 @@
 //! plus what was lost is what was written.
 //!
 //! The child is this very test, run again with an environment variable. `ROCTOP_KILLS=20000 cargo test -p roctop-ring
-//! --release --test torture` is the long version; `ROCTOP_LAP_SECONDS` lengthens the run with a lapping reader.
+//! --release --test torture` is the long version; `ROCTOP_LAP_RECORDS=1000000000` lengthens the run with a lapping reader
+//! until so many records were written.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -262,19 +263,25 @@ fn a_kill_at_any_instant_tears_nothing() {
 
 #[test]
 fn a_lapping_reader_accepts_only_whole_records() {
-    let seconds = number("ROCTOP_LAP_SECONDS", 2);
+    let records = number("ROCTOP_LAP_RECORDS", 0);
+    let (mut accepted, mut lost) = (0, 0);
     for slots in [16, 64, 1024] {
         let dir = Directory::new(&format!("lap{slots}"));
         let mut writer = Writer::start(&dir.0, slots);
         let mut reader = Reader::open(File::open(dir.0.join("1-1.ring")).unwrap()).unwrap();
         let mut check = Check::default();
-        let until = Instant::now() + Duration::from_millis(seconds * 333);
-        while Instant::now() < until {
+        let until = Instant::now() + Duration::from_millis(666);
+        while Instant::now() < until || check.seen + check.lost < records.div_ceil(3) {
             reader.poll(Ended::No, &mut check).unwrap();
         }
         writer.kill();
         finish(&mut reader, &mut check);
         assert!(check.seen > 0 && check.lost > 0);
         println!("{slots} slots: {} accepted, 0 torn; {} lost", check.seen, check.lost);
+        (accepted, lost) = (accepted + check.seen, lost + check.lost);
     }
+    println!(
+        "{} records written: {accepted} accepted, 0 torn; {lost} lost",
+        accepted + lost
+    );
 }

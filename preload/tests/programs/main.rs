@@ -12,3 +12,4 @@ mod place;
 mod quiet;
 mod raw_hsa;
 mod ring;
+mod storm;
