@@ -373,6 +373,10 @@ impl Decoder {
                 let item = self.api_call(process, thread.tid, head.domain(), &call);
                 self.items.push(Item::Api(item));
             }
+            Body::ExplainedCall(call, _) => {
+                let item = self.api_call(process, thread.tid, head.domain(), &call);
+                self.items.push(Item::Api(item));
+            }
             Body::Dispatch(dispatch) => {
                 let item = self.dispatch(process, head.flags(), &dispatch);
                 self.items.push(Item::Dispatch(item));

@@ -32,7 +32,10 @@ fn check_output(recorded: &Recorded, plain: &Output) {
 
 /// Records a program and checks everything that holds for every program.
 fn check(name: &str, words: &[&str]) -> Option<Recorded> {
-    let rig = rig()?;
+    Some(check_on(rig()?, name, words))
+}
+
+fn check_on(rig: &Rig, name: &str, words: &[&str]) -> Recorded {
     let plain = rig.plain(name, words);
     let recorded = rig.record(name, words);
     check_output(&recorded, &plain);
@@ -44,7 +47,7 @@ fn check(name: &str, words: &[&str]) -> Option<Recorded> {
     recorded.check_correlation();
     println!("{name}: {calls} calls, {dispatches} dispatches, {copies} copies, all as logged");
     assert!(calls > 0);
-    Some(recorded)
+    recorded
 }
 
 #[test]
@@ -85,6 +88,30 @@ fn the_memory_of_a_program_is_what_the_program_counts() {
 fn a_tool_of_the_programs_own_keeps_getting_every_call_and_record() {
     for how in ["before", "after", "handle"] {
         check(&format!("two-{how}"), &["two_tools", how]);
+    }
+}
+
+#[test]
+fn tables_that_a_run_time_hands_over_are_the_source_of_its_calls() {
+    let Some(rig) = rig() else { return };
+    let registering = match rig.registering() {
+        Ok(rig) => rig,
+        Err(reason) => {
+            println!("n/a: {reason}");
+            return;
+        }
+    };
+    for words in [
+        &["matrix_transpose", "5"] as &[&str],
+        &["many_streams", "4", "16", "10000"],
+        &["api_tour"],
+        &["two_tools", "handle"],
+        &["features", "1"],
+    ] {
+        let recorded = check_on(&registering, &format!("tables-{}", words[0]), words);
+        let said = |part: &str| recorded.said.iter().any(|text| text.contains(part));
+        assert!(said("hip 7.2.0: dispatch table of 49"), "{:?}", recorded.said);
+        assert!(said("hip_compiler 7.2.0: dispatch table of 9 functions") && said("hsa 1.18.0: dispatch tables"));
     }
 }
 

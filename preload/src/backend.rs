@@ -5,6 +5,8 @@ pub mod hip;
 pub mod hsa;
 #[cfg(target_arch = "x86_64")]
 mod lookup;
+#[cfg(target_arch = "x86_64")]
+pub mod register;
 pub mod roctx;
 pub mod sdk;
 pub mod stream;

@@ -7,6 +7,7 @@
 use crate::process;
 use crate::thread::{self, Thread};
 use crate::{clock, control};
+use roctop_ring::arguments::Arguments;
 use roctop_ring::layout::{counter, entry, open_range};
 use roctop_ring::record::{
     Allocation, ApiCall, Copy, CounterValue, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS, Scratch, Switch, flag,
@@ -63,6 +64,20 @@ pub fn api_exit(call: &Call, status: Option<i32>, arg: u64) {
             .close_call(call.domain, call.op, end.wrapping_sub(call.start));
         held.ring
             .push(ApiCall::head(0, call.domain), &[words(call, end, status, arg)]);
+    }
+}
+
+/// As [`api_exit`], with the call's arguments.
+pub fn api_exit_explained(call: &Call, status: Option<i32>, arg: u64, arguments: &Arguments) {
+    let end = clock::now();
+    call.thread.current.set(call.parent);
+    let slots = arguments.slots();
+    let payload = arguments.payload(words(call, end, status, arg));
+    if let (Some(held), Some(payload)) = (call.thread.hold(), payload.get(..slots)) {
+        held.entry
+            .close_call(call.domain, call.op, end.wrapping_sub(call.start));
+        held.ring
+            .push(Head::new(Arguments::KIND, 0, slots as u8, call.domain.0), payload);
     }
 }
 

@@ -6,7 +6,7 @@
 //! What is compared is joined by queue and order, and by order of begin for copies, never by time alone.
 
 use roctop::export::run::Run;
-use roctop::item::{Copy, Dispatch};
+use roctop::item::{Copy, Dispatch, Item};
 use roctop::recording::Recording;
 use roctop_ring::record::engine;
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ pub(crate) const TOLERANCE: u64 = 1000;
 pub(crate) struct Rig {
     emulated_gpu: PathBuf,
     apps: PathBuf,
+    /// What stands in for registration, for runs in which the run-times hand their tables over.
+    bridge: Option<PathBuf>,
     /// Another release than the installed one.
     release: Option<String>,
 }
@@ -81,6 +83,7 @@ impl Rig {
             Some(0) => Ok(Self {
                 emulated_gpu,
                 apps,
+                bridge: None,
                 release,
             }),
             Some(77) => Err(format!("no hipcc of ROCm {source} (see tests/runtimes)")),
@@ -89,6 +92,27 @@ impl Rig {
                 String::from_utf8_lossy(&built.stderr)
             )),
         }
+    }
+
+    /// The same rig with run-times that hand their tables to the real rocprofiler-register; an error says why there is
+    /// none on this release.
+    pub(crate) fn registering(&self) -> Result<Self, String> {
+        let release = release().unwrap_or_else(|| "5.2.3".to_owned());
+        if release != "7.2.4" {
+            return Err(format!("{release}: this suite has no rocprofiler-register"));
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let bridge = Self::place("bridge").join("bridge.so");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&bridge);
+        let built = compiler.arg(root.join("tests/rig/bridge.c")).arg("-ldl").status();
+        assert!(built.is_ok_and(|status| status.success()), "bridge.c does not compile");
+        Ok(Self {
+            emulated_gpu: self.emulated_gpu.clone(),
+            apps: self.apps.clone(),
+            bridge: Some(bridge),
+            release: self.release.clone(),
+        })
     }
 
     /// A new empty directory for one test.
@@ -110,19 +134,25 @@ impl Rig {
         }
         line.push(self.apps.join(words[0]));
         line.extend(words[1..].iter().map(PathBuf::from));
+        let mut preload = self.emulated_gpu.clone().into_os_string();
+        if let Some(bridge) = &self.bridge {
+            preload.push(":");
+            preload.push(bridge);
+        }
         let mut command = if let Some(release) = &self.release {
             let root = Path::new(env!("CARGO_MANIFEST_DIR"));
             let mut command = Command::new(root.join("tests/runtimes/run"));
             command
                 .args(["--chroot", release, "--preload"])
-                .arg(&self.emulated_gpu)
+                .arg(&preload)
                 .args(&line);
             command
         } else {
             let mut command = Command::new(&line[0]);
-            command.args(&line[1..]).env("LD_PRELOAD", &self.emulated_gpu);
+            command.args(&line[1..]).env("LD_PRELOAD", &preload);
             command
         };
+        command.envs(self.bridge.as_ref().map(|bridge| ("HSA_TOOLS_LIB", bridge)));
         command.current_dir(place).stdin(Stdio::null());
         command.env("EMULATED_GPU_LOG", place.join("truth.%p.csv"));
         command
@@ -176,20 +206,30 @@ pub(crate) struct Recorded {
     pub(crate) place: PathBuf,
     pub(crate) output: Output,
     pub(crate) run: Run,
+    /// What the collector said of itself.
+    pub(crate) said: Vec<String>,
     pub(crate) truth: Vec<Truth>,
 }
 
 impl Recorded {
     pub(crate) fn load(place: &Path, output: Output) -> Self {
-        let mut run = Run::default();
+        let (mut run, mut said) = (Run::default(), Vec::new());
         let recording = Recording::open(&place.join("rec")).unwrap();
         recording
-            .items(&mut |items| items.into_iter().for_each(|item| run.add(item)))
+            .items(&mut |items| {
+                for item in items {
+                    if let Item::Status { text, .. } = &item {
+                        said.push(text.to_string());
+                    }
+                    run.add(item);
+                }
+            })
             .unwrap();
         Self {
             place: place.to_owned(),
             output,
             run,
+            said,
             truth: read_truth(place),
         }
     }

@@ -1,4 +1,5 @@
-//! The functions that libamdhip64 exports, of releases 5.2.3, 5.7.1, 6.4.3 and 7.2.4 together.
+//! The functions that libamdhip64 exports, of releases 5.2.3, 5.7.1, 6.4.3 and 7.2.4 together, and those of librccl as the
+//! dispatch tables of releases 6.2 to 7.2 have them.
 //!
 //! A row: index, operation number in its domain, domain, symbol, name as shown, what it returns, where the argument that
 //! people ask for is, where its stream is, what
@@ -16,6 +17,12 @@ pub enum Domain {
     Hip,
     /// Compiler API.
     Compiler,
+    /// RCCL.
+    Rccl,
+    /// rocDecode.
+    Rocdecode,
+    /// rocJPEG.
+    Rocjpeg,
 }
 
 /// What a function returns.
@@ -82,12 +89,14 @@ pub struct Function {
     pub stream: Place,
     /// What else it does.
     pub effect: Effect,
+    /// The first argument points to where a handle or address of its result goes.
+    pub gives: bool,
     /// Words of its arguments on the stack; no function has more than [`STACK_WORDS`].
     pub stack_words: u8,
 }
 
 /// The most words of arguments that a function has on the stack.
-pub const STACK_WORDS: u8 = 8;
+pub const STACK_WORDS: u8 = 16;
 
 /// Calls the macro `$do` with all rows.
 #[macro_export]
@@ -610,6 +619,45 @@ macro_rules! functions {
             513 6 Compiler __hipRegisterTexture "__hipRegisterTexture" Other none none None 0;
             514 7 Compiler __hipRegisterVar "__hipRegisterVar" Other none none None 0;
             515 8 Compiler __hipUnregisterFatBinary "__hipUnregisterFatBinary" Other none none None 0;
+            516 0 Rccl ncclAllGather "ncclAllGather" Status r2 r5 None 0;
+            517 1 Rccl ncclAllReduce "ncclAllReduce" Status r2 s0 None 1;
+            518 2 Rccl ncclAllToAll "ncclAllToAll" Status r2 r5 None 0;
+            519 3 Rccl ncclAllToAllv "ncclAllToAllv" Status none s2 None 3;
+            520 4 Rccl ncclBroadcast "ncclBroadcast" Status r2 s0 None 1;
+            521 5 Rccl ncclGather "ncclGather" Status r2 s0 None 1;
+            522 6 Rccl ncclReduce "ncclReduce" Status r2 s1 None 2;
+            523 7 Rccl ncclReduceScatter "ncclReduceScatter" Status r2 s0 None 1;
+            524 8 Rccl ncclScatter "ncclScatter" Status r2 s0 None 1;
+            525 9 Rccl ncclSend "ncclSend" Status r1 r5 None 0;
+            526 10 Rccl ncclRecv "ncclRecv" Status r1 r5 None 0;
+            527 11 Rccl ncclRedOpCreatePreMulSum "ncclRedOpCreatePreMulSum" Status none none None 0;
+            528 12 Rccl ncclRedOpDestroy "ncclRedOpDestroy" Status none none None 0;
+            529 13 Rccl ncclGroupStart "ncclGroupStart" Status none none None 0;
+            530 14 Rccl ncclGroupEnd "ncclGroupEnd" Status none none None 0;
+            531 15 Rccl ncclGetVersion "ncclGetVersion" Status none none None 0;
+            532 16 Rccl ncclGetUniqueId "ncclGetUniqueId" Status none none None 0;
+            533 17 Rccl ncclCommInitRank "ncclCommInitRank" Status r1 none None 16;
+            534 18 Rccl ncclCommInitAll "ncclCommInitAll" Status r1 none None 0;
+            535 19 Rccl ncclCommInitRankConfig "ncclCommInitRankConfig" Status r1 none None 16;
+            536 20 Rccl ncclCommFinalize "ncclCommFinalize" Status r0 none None 0;
+            537 21 Rccl ncclCommDestroy "ncclCommDestroy" Status r0 none None 0;
+            538 22 Rccl ncclCommAbort "ncclCommAbort" Status r0 none None 0;
+            539 23 Rccl ncclCommSplit "ncclCommSplit" Status r0 none None 0;
+            540 24 Rccl ncclGetErrorString "ncclGetErrorString" Other none none None 0;
+            541 25 Rccl ncclGetLastError "ncclGetLastError" Other none none None 0;
+            542 26 Rccl ncclCommGetAsyncError "ncclCommGetAsyncError" Status r0 none None 0;
+            543 27 Rccl ncclCommCount "ncclCommCount" Status r0 none None 0;
+            544 28 Rccl ncclCommCuDevice "ncclCommCuDevice" Status r0 none None 0;
+            545 29 Rccl ncclCommUserRank "ncclCommUserRank" Status r0 none None 0;
+            546 30 Rccl ncclMemAlloc "ncclMemAlloc" Status r1 none None 0;
+            547 31 Rccl ncclMemFree "ncclMemFree" Status r0 none None 0;
+            548 32 Rccl mscclLoadAlgo "mscclLoadAlgo" Status none none None 0;
+            549 33 Rccl mscclRunAlgo "mscclRunAlgo" Status s0 s7 None 8;
+            550 34 Rccl mscclUnloadAlgo "mscclUnloadAlgo" Status none none None 0;
+            551 35 Rccl ncclCommRegister "ncclCommRegister" Status r2 none None 0;
+            552 36 Rccl ncclCommDeregister "ncclCommDeregister" Status r0 none None 0;
+            553 37 Rccl ncclAllReduceWithBias "ncclAllReduceWithBias" Status r2 s0 None 2;
+            554 38 Rccl ncclBcast "ncclBcast" Status r1 r5 None 0;
         }
     };
 }
@@ -684,6 +732,7 @@ macro_rules! table {
                 argument: place!($arg),
                 stream: place!($stream),
                 effect: Effect::$effect,
+                gives: gives($name),
                 stack_words: $words,
             },
         )*];
@@ -691,6 +740,57 @@ macro_rules! table {
         #[cfg(test)]
         const INDICES: [usize; COUNT] = [$($index),*];
     };
+}
+
+/// Does this function write a handle or an address to where its first argument points?
+const fn gives(name: &str) -> bool {
+    const NAMES: [&str; 23] = [
+        "hipMalloc",
+        "hipMallocAsync",
+        "hipMallocFromPoolAsync",
+        "hipMallocManaged",
+        "hipMallocHost",
+        "hipMallocPitch",
+        "hipHostMalloc",
+        "hipHostAlloc",
+        "hipMemAllocHost",
+        "hipExtMallocWithFlags",
+        "hipMemAddressReserve",
+        "hipStreamCreate",
+        "hipStreamCreateWithFlags",
+        "hipStreamCreateWithPriority",
+        "hipExtStreamCreateWithCUMask",
+        "hipEventCreate",
+        "hipEventCreateWithFlags",
+        "hipModuleLoad",
+        "hipModuleLoadData",
+        "hipModuleGetFunction",
+        "hipGraphInstantiate",
+        "ncclMemAlloc",
+        "ncclCommInitRank",
+    ];
+    let mut at = 0;
+    while at < NAMES.len() {
+        if is_same(NAMES[at].as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < one.len() {
+        if one[at] != other[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }
 
 functions!(table);

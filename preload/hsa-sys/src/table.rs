@@ -241,6 +241,8 @@ functions! {
 
 /// Entries of the core table.
 pub mod core_entry {
+    /// `hsa_init`.
+    pub const INIT: usize = 0;
     /// `hsa_shut_down`.
     pub const SHUT_DOWN: usize = 1;
     /// `hsa_queue_create`.

@@ -4,10 +4,11 @@
 //! a directory of threads, one overwrite-oldest ring of 64-byte slots per thread, what is in flight, and counters of
 //! what was lost. The writer never looks at a reader; a reader only ever uses `pread` on private copies.
 //!
-//! Reading order: [`record`] (what travels), [`layout`] (where it lies), [`writer`], [`directory`], [`reader`], [`map`], [`session`].
+//! Reading order: [`record`] and [`arguments`] (what travels), [`layout`] (where it lies), [`writer`], [`directory`], [`reader`], [`map`], [`session`].
 //!
 //! Absent on purpose: any knowledge of ROCm, logging, threads, allocation on the write path.
 
+pub mod arguments;
 pub mod directory;
 pub mod flight;
 pub mod layout;

@@ -7,6 +7,8 @@
 //! Times: *ticks* are raw host counter values (see [`crate::layout::clock`]), *HSA ns* are nanoseconds of the HSA
 //! system domain (`hsa_amd_profiling_convert_tick_to_system_domain`, HSA 5.2 to 7.2: the driver's CLOCK_BOOTTIME counter).
 
+use crate::arguments::Arguments;
+
 /// A slot: header word, six payload words, sequence word.
 pub type Slot = [u64; SLOT_WORDS];
 
@@ -99,6 +101,10 @@ impl Domain {
     pub const MARKER: Self = Self(7);
     /// RCCL.
     pub const RCCL: Self = Self(8);
+    /// rocDecode.
+    pub const ROCDECODE: Self = Self(9);
+    /// rocJPEG.
+    pub const ROCJPEG: Self = Self(10);
 
     /// The field's word for the domain, or none when the number is unknown.
     pub const fn name(self) -> Option<&'static str> {
@@ -111,6 +117,8 @@ impl Domain {
             6 => "hsa_finalizer",
             7 => "marker",
             8 => "rccl",
+            9 => "rocdecode",
+            10 => "rocjpeg",
             _ => return None,
         })
     }
@@ -190,6 +198,8 @@ macro_rules! records {
             Mark(Marker),
             /// A closed ROC-TX range.
             Range(Marker),
+            /// A host API call with its arguments.
+            ExplainedCall(ApiCall, Arguments),
             /// A kind that this reader does not know.
             Unknown(u8),
         }
@@ -201,6 +211,7 @@ macro_rules! records {
                 $($num => Body::$Name($Name::decode(slots)),)*
                 Marker::MARK => Body::Mark(Marker::decode(slots)),
                 Marker::RANGE => Body::Range(Marker::decode(slots)),
+                Arguments::KIND => Body::ExplainedCall(ApiCall::decode(slots), Arguments::decode(slots)),
                 other => Body::Unknown(other),
             }
         }
@@ -211,6 +222,7 @@ macro_rules! records {
                 $($num => $text,)*
                 Marker::MARK => "mark",
                 Marker::RANGE => "range",
+                Arguments::KIND => "explained_call",
                 _ => return None,
             })
         }
@@ -779,6 +791,8 @@ pub const fn totals_index(domain: Domain, op: u16) -> Option<usize> {
         Domain::HSA_FINALIZER => (864, 16),
         Domain::MARKER => (880, 32),
         Domain::RCCL => (912, 64),
+        Domain::ROCDECODE => (976, 24),
+        Domain::ROCJPEG => (1000, 24),
         _ => return None,
     };
     if (op as usize) < room {
@@ -802,6 +816,8 @@ pub const fn totals_operation(index: usize) -> Option<(Domain, u16)> {
         864..880 => (Domain::HSA_FINALIZER, 864),
         880..912 => (Domain::MARKER, 880),
         912..976 => (Domain::RCCL, 912),
+        976..1000 => (Domain::ROCDECODE, 976),
+        1000..1024 => (Domain::ROCJPEG, 1000),
         _ => return None,
     };
     Some((domain, (index - base) as u16))

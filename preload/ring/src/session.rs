@@ -48,8 +48,12 @@ pub mod wanted {
     pub const MEMORY: u64 = 32;
     /// Scratch memory of queues.
     pub const SCRATCH: u64 = 64;
-    /// What is recorded when nothing else is asked: HSA calls are many, cheap and of interest to few.
-    pub const USUAL: u64 = !HSA_API;
+    /// Calls of libraries above HIP: RCCL, the decoders.
+    pub const LIBRARY_API: u64 = 1 << 16;
+    /// The arguments of HIP's calls; those of RCCL's are always recorded.
+    pub const ARGUMENTS: u64 = 1 << 17;
+    /// What is recorded when nothing else is asked: HSA calls are many, cheap and of interest to few; arguments cost.
+    pub const USUAL: u64 = !(HSA_API | ARGUMENTS);
 }
 
 /// The directory under which this user's sessions lie: `/dev/shm/roctop-<uid>`, else under `XDG_RUNTIME_DIR`.

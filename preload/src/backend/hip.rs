@@ -12,6 +12,8 @@
 //! call of a library opened with `RTLD_DEEPBIND` is not seen.
 
 pub mod cooperative;
+#[cfg(target_arch = "x86_64")]
+pub mod entry;
 pub mod gate;
 pub mod slot;
 #[cfg(target_arch = "x86_64")]
@@ -31,6 +33,9 @@ pub(crate) const fn domain(function: &function::Function) -> Domain {
     match function.domain {
         function::Domain::Hip => Domain::HIP,
         function::Domain::Compiler => Domain::HIP_COMPILER,
+        function::Domain::Rccl => Domain::RCCL,
+        function::Domain::Rocdecode => Domain::ROCDECODE,
+        function::Domain::Rocjpeg => Domain::ROCJPEG,
     }
 }
 
@@ -69,7 +74,16 @@ pub(crate) fn begin(by: By) {
     state::switch_on(word::HIP);
 }
 
+/// How the file name of this function's library begins.
+pub(crate) const fn library_of(function: &function::Function) -> &'static str {
+    match function.domain {
+        function::Domain::Rccl => "librccl.so",
+        _ => LIBRARY,
+    }
+}
+
 fn name_operations(process: &Process) {
+    entry::name_operations(process);
     for function in &FUNCTIONS {
         name(process, domain(function), function.op, function.name.as_bytes());
     }

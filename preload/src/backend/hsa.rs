@@ -15,6 +15,7 @@ pub mod agent;
 #[cfg(target_arch = "x86_64")]
 pub mod api;
 pub mod copy;
+pub mod end;
 pub mod harvest;
 pub mod index;
 pub mod init;
@@ -107,6 +108,18 @@ pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _
         super::sdk::told_by_tools_entry();
     });
     true
+}
+
+/// Takes the tables that the run-time handed to rocprofiler-register; false when it cannot. HIP is not asked anything: its
+/// own tables may be under way. The run-time will not say that it ends, so the program's ends are counted.
+pub(crate) fn adopt(root: &Root) -> bool {
+    if thread::current().is_none() {
+        return false;
+    }
+    if word(word::HSA).load(Ordering::Acquire) == state::COLD && thread::aside(|| install(root)).is_some() {
+        end::watch(root);
+    }
+    state::is_on(word::HSA)
 }
 
 /// The run-time's entry point at its end: the last times are taken, then HSA is not called any more.

@@ -102,7 +102,7 @@ fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> O
     // SAFETY: not null; the caller passes a terminated name.
     let name = unsafe { CStr::from_ptr(name) };
     let bytes = name.to_bytes();
-    if !["hip", "__hip", "_Z", "hsa_init"]
+    if !["hip", "__hip", "_Z", "nccl", "msccl", "hsa_init"]
         .iter()
         .any(|start| bytes.starts_with(start.as_bytes()))
         || thread::is_aside()
@@ -123,12 +123,11 @@ fn wrapped(name: &CStr, ask: impl FnOnce(&CStr) -> Option<*mut c_void>) -> Optio
     let ours = hip::gate::wrapped(name).map(|(index, stub)| (Some(index), stub));
     let (index, stub) = ours.or_else(|| slot::wrapped(name).map(|stub| (None, stub)))?;
     let found = ask(name).filter(|found| !found.is_null())?;
-    if !real::lies_in(found, hip::LIBRARY) {
-        return None;
-    }
     if let Some(index) = index {
         return hip::gate::is_behind(index, found).then_some(stub);
     }
-    slot::found(found);
-    Some(stub)
+    real::lies_in(found, hip::LIBRARY).then(|| {
+        slot::found(found);
+        stub
+    })
 }

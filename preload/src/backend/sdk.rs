@@ -1,7 +1,7 @@
 //! Hardware counters through rocprofiler-sdk 0.4 to 1.x, loaded at run time and only when counters are asked for.
 //!
 //! A run-time that was built with rocprofiler-register hands its tables to [`rocprofiler_set_api_table`] of this library,
-//! which passes them on to the SDK; the SDK finds [`rocprofiler_configure`] and configures us. The two are exported
+//! which passes them on to the SDK, and then wraps them itself (`backend::register`); the SDK finds [`rocprofiler_configure`] and configures us. The two are exported
 //! together: with one of them alone the register library aborts the program. Declared by hand from the published ABI;
 //! a record of a size that is not known is counted and passed over.
 //!
@@ -15,6 +15,7 @@ mod device;
 mod dispatch;
 mod request;
 
+use crate::backend::register;
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::real;
@@ -114,8 +115,8 @@ fn has_other_client() -> bool {
         || std::env::var_os("ROCP_TOOL_LIBRARIES").is_some_and(|libraries| !libraries.is_empty())
 }
 
-/// The register library hands over a run-time's table. It goes on to the SDK when counters are asked for or another tool
-/// is there; else the answer is that nobody wants it.
+/// The register library hands over a run-time's table. It goes to the SDK first when counters are asked for or another
+/// tool is there; the answer says whether anybody took it.
 ///
 /// # Safety
 /// Called by rocprofiler-register with the tables of a run-time.
@@ -139,11 +140,17 @@ pub unsafe extern "C" fn rocprofiler_set_api_table(
             sdk(function)?.set_api_table
         })
     });
-    match forward {
+    let theirs = match forward {
         // SAFETY: the SDK's function of the same name and type gets the caller's own arguments.
         Some(set) => unsafe { set(name, version, instance, tables, count) },
         None => NOT_WANTED,
-    }
+    };
+    let ours = wall(NOT_WANTED, || {
+        let _errno = Errno::keep();
+        // SAFETY: the caller's own arguments.
+        unsafe { register::hand_over(name, version, tables, count) }
+    });
+    if ours == 0 { ours } else { theirs }
 }
 
 /// The first function of the first table: an address inside the run-time.

@@ -246,6 +246,7 @@ fn a_record_of_an_unknown_size_is_counted_and_passed_over() {
 fn nobody_is_disturbed_when_no_counters_are_asked_for() {
     let Some(sdk) = Sdk::new(10_000, &[]) else { return };
     let result = sdk.place.traced(&sdk.program).output().unwrap();
-    assert_eq!(out(&result), "hip 1\nhsa 1\n");
+    // The collector wraps HIP's table itself; what stands for the one of HSA is none.
+    assert_eq!(out(&result), "hip 0\nhsa 1\n");
     assert!(sdk.place.rings().is_empty());
 }

@@ -25,7 +25,9 @@ fn calls(ring: &Ring) -> HashMap<u64, Made<'_>> {
     let names = ring.operations();
     let mut calls = HashMap::new();
     for (tid, domain, body) in &ring.records {
-        let Body::ApiCall(call) = body else { continue };
+        let (Body::ApiCall(call) | Body::ExplainedCall(call, _)) = body else {
+            continue;
+        };
         let name = names[&(u32::from(*domain), u32::from(call.op))].clone();
         let made = Made {
             name,

@@ -1,20 +1,24 @@
 //! The gate: one piece of assembly through which every wrapped call goes, and the two hooks around the real function.
 //!
 //! The frame is an ordinary one with unwind tables, so that exceptions and back-traces pass. Six integer and four
-//! vector registers are kept; the stack arguments of a function that has any are copied for the real one. A call that is not recorded goes on by a jump, as if nobody had been there.
+//! vector registers are kept; the stack arguments of a function that has any are copied for the real one. A call that is
+//! not recorded goes on by a jump, as if nobody had been there.
+//!
+//! Numbers from [`COUNT`] on are entries of dispatch tables ([`entry`]).
 
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
-use super::cooperative;
 use super::stub::STUBS;
+use super::{cooperative, entry};
 use crate::backend::{hsa, roctx};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
 use crate::process;
 use crate::state::{self, word};
-use crate::{real, thread};
+use crate::{control, real, thread};
 use core::mem::{MaybeUninit, offset_of};
-use hip_sys::function::{COUNT, Effect, FUNCTIONS, Function, Place, Returns, STACK_WORDS};
+use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place, Returns, STACK_WORDS};
+use roctop_ring::arguments::Arguments;
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_char, c_void};
@@ -27,12 +31,13 @@ pub(crate) struct Frame {
     rax: u64,
     vectors: [[u64; 2]; 4],
     stack: *const u64,
+    /// 0 not recorded; else 1 more than the words of stack to copy.
     traced: u64,
     result: u64,
     result_high: u64,
     call: MaybeUninit<Call>,
     argument: u64,
-    rest: u64,
+    function: MaybeUninit<&'static Function>,
 }
 
 const _: () = {
@@ -81,26 +86,16 @@ pub(crate) unsafe extern "C" fn gate() {
         "movaps xmm2, [rsp + 96]",
         "movaps xmm3, [rsp + 112]",
         "mov rax, [rsp + 56]",
-        "cmp qword ptr [rsp + 136], 1",
-        "jb 2f",
-        "je 3f",
-        "sub rsp, 64",
-        "mov r10, [rbp + 16]",
-        "mov [rsp + 0], r10",
-        "mov r10, [rbp + 24]",
-        "mov [rsp + 8], r10",
-        "mov r10, [rbp + 32]",
-        "mov [rsp + 16], r10",
-        "mov r10, [rbp + 40]",
-        "mov [rsp + 24], r10",
-        "mov r10, [rbp + 48]",
-        "mov [rsp + 32], r10",
-        "mov r10, [rbp + 56]",
-        "mov [rsp + 40], r10",
-        "mov r10, [rbp + 64]",
-        "mov [rsp + 48], r10",
-        "mov r10, [rbp + 72]",
-        "mov [rsp + 56], r10",
+        "mov r10, [rsp + 136]",
+        "test r10, r10",
+        "jz 2f",
+        "dec r10",
+        "jz 3f",
+        // The last word first; the first one lies behind the return address.
+        "4:",
+        "push qword ptr [rbp + 8 + 8 * r10]",
+        "dec r10",
+        "jnz 4b",
         "3:",
         "call r11",
         "lea rsp, [rbp - 224]",
@@ -129,14 +124,13 @@ pub(crate) unsafe extern "C" fn gate() {
     )
 }
 
-/// The call is recorded, and all its arguments are in registers.
-const TRACED: u64 = 1;
-/// The call is recorded, and it has arguments on the stack.
-const TRACED_WITH_STACK: u64 = 2;
+/// A stack of an even number of words, as the assembly copies it, is one of this many at most.
+const _: () = assert!(STACK_WORDS.is_multiple_of(2));
 
-const _: () = assert!(STACK_WORDS == 8);
+/// Marks an address in [`REAL`]: calls of this function are recorded at an entry of a dispatch table.
+const SERVED: u64 = 1 << 63;
 
-/// The real functions; 0 not found yet.
+/// The real functions; 0 not found yet. [`SERVED`] may be added.
 static REAL: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 
 /// The real functions once more: those that a stub may call by itself while nothing is recorded.
@@ -145,6 +139,11 @@ pub(crate) static BARE: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT
 /// Answers for a function of a run-time that is not there: no device.
 extern "C" fn no_device() -> i32 {
     100
+}
+
+/// The same of RCCL: a call to the system failed.
+extern "C" fn no_system() -> i32 {
+    2
 }
 
 extern "C" fn nothing() -> usize {
@@ -161,16 +160,17 @@ fn resolve(index: usize) -> u64 {
     let found = wall(None, || {
         let name = CStr::from_bytes_with_nul(function.symbol.as_bytes()).ok()?;
         // The run-time may be in a scope of its own, when something opened it locally.
-        thread::aside(|| real::next(name).or_else(|| super::library()?.0.symbol(name)))
+        thread::aside(|| real::next(name).or_else(|| real::loaded(super::library_of(function))?.0.symbol(name)))
     });
     match (found, function.returns) {
         (Some(address), _) => {
             if let Some(place) = REAL.get(index) {
-                place.store(address as u64, Ordering::Release);
+                place.fetch_or(address as u64, Ordering::AcqRel);
             }
             keep_bare(index, address as u64);
             address as u64
         }
+        (None, Returns::Status) if function.domain == Domain::Rccl => no_system as *const () as u64,
         (None, Returns::Status) => no_device as *const () as u64,
         (None, Returns::Other) => nothing as *const () as u64,
     }
@@ -192,17 +192,32 @@ pub(crate) fn wrapped(name: &CStr) -> Option<(usize, *mut c_void)> {
     Some((index, *STUBS.get(index)? as *mut c_void))
 }
 
-/// Is `address` what this wrapped function calls? It becomes so when nothing is known yet.
+/// Is `address`, of the right library, what this wrapped function calls? It becomes so when nothing is known yet.
 pub(crate) fn is_behind(index: usize, address: *mut c_void) -> bool {
-    REAL.get(index).is_some_and(|place| {
-        match place.compare_exchange(0, address as u64, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => {
-                keep_bare(index, address as u64);
-                true
-            }
-            Err(known) => known == address as u64,
+    let is_right = FUNCTIONS
+        .get(index)
+        .is_some_and(|function| real::lies_in(address, super::library_of(function)));
+    let known = REAL.get(index).filter(|_| is_right).map(|place| {
+        let known = place.load(Ordering::Acquire);
+        if known & !SERVED == 0 {
+            place.fetch_or(address as u64, Ordering::AcqRel);
+            keep_bare(index, address as u64);
         }
-    })
+        place.load(Ordering::Acquire) & !SERVED
+    });
+    known == Some(address as u64)
+}
+
+/// Calls of this function are recorded at a table's entry from now on.
+pub(crate) fn served(index: usize) {
+    let Some(name) = FUNCTIONS.get(index).map(|function| function.name) else {
+        return;
+    };
+    for (function, place) in FUNCTIONS.iter().zip(&REAL) {
+        if function.name == name {
+            place.fetch_or(SERVED, Ordering::AcqRel);
+        }
+    }
 }
 
 /// The wrapped function that calls `address`, which the run-time gave for `name`, perhaps as a variant of it.
@@ -211,6 +226,7 @@ fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void> {
     let is_it = |(index, function): &(usize, &Function)| {
         function.name.as_bytes().starts_with(name) && {
             let known = REAL.get(*index).map_or(0, |place| place.load(Ordering::Acquire));
+            let known = known & !SERVED;
             (if known == 0 { resolve(*index) } else { known }) == address as u64
         }
     };
@@ -218,20 +234,28 @@ fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void> {
     Some(*STUBS.get(index)? as *mut c_void)
 }
 
-/// Before the real function; returns its address.
-extern "C" fn enter(frame: &mut Frame) -> *const c_void {
-    frame.traced = 0;
-    let index = frame.index as usize;
-    let real = match REAL.get(index).map_or(0, |place| place.load(Ordering::Acquire)) {
+/// The function of this number, what is behind it, and whether its calls are recorded here.
+#[inline(always)]
+fn behind(index: usize) -> Option<(&'static Function, u64, bool)> {
+    let Some(place) = REAL.get(index) else {
+        return entry::behind(index - COUNT).map(|(function, address)| (function, address, true));
+    };
+    let known = place.load(Ordering::Acquire);
+    let address = match known & !SERVED {
         0 => resolve(index),
         address => address,
     };
-    if state::is_on(word::HIP) || is_beginning() {
-        wall((), || {
-            if let Some(function) = FUNCTIONS.get(index) {
-                record_enter(frame, function);
-            }
-        });
+    Some((FUNCTIONS.get(index)?, address, known & SERVED == 0))
+}
+
+/// Before the real function; returns its address.
+extern "C" fn enter(frame: &mut Frame) -> *const c_void {
+    frame.traced = 0;
+    let Some((function, real, is_ours)) = behind(frame.index as usize) else {
+        return nothing as *const c_void;
+    };
+    if is_ours && (state::is_on(word::HIP) || is_beginning()) {
+        wall((), || record_enter(frame, function));
     }
     real as *const c_void
 }
@@ -246,14 +270,19 @@ fn is_beginning() -> bool {
 }
 
 #[inline(always)]
-fn record_enter(frame: &mut Frame, function: &Function) {
+fn record_enter(frame: &mut Frame, function: &'static Function) {
     let here = std::ptr::from_ref(frame) as usize;
+    let is_hip = matches!(function.domain, Domain::Hip | Domain::Compiler);
     // A frame of an outer call lies above; one below was left behind by a jump over it.
-    if thread::existing().is_some_and(|thread| thread.hip_frame.get() > here) {
+    if is_hip && thread::existing().is_some_and(|thread| thread.hip_frame.get() > here) {
         return;
     }
-    if let Some(call) = collector::api_enter(super::domain(function), function.op, wanted::HIP_API) {
-        call.thread.hip_frame.set(here);
+    let wanted = if is_hip { wanted::HIP_API } else { wanted::LIBRARY_API };
+    if let Some(call) = collector::api_enter(super::domain(function), function.op, wanted) {
+        // What a library above HIP calls is a call of HIP's.
+        if is_hip {
+            call.thread.hip_frame.set(here);
+        }
         frame.argument = fetch(frame, function.argument);
         call.thread.stream.set(match function.stream {
             Place::None => 0,
@@ -266,11 +295,8 @@ fn record_enter(frame: &mut Frame, function: &Function) {
             cooperative::begin(&call);
         }
         frame.call.write(call);
-        frame.traced = if function.stack_words == 0 {
-            TRACED
-        } else {
-            TRACED_WITH_STACK
-        };
+        frame.function.write(function);
+        frame.traced = 1 + u64::from(function.stack_words.next_multiple_of(2));
     } else if function.effect == Effect::Start {
         roctx::pause(false);
     }
@@ -292,26 +318,55 @@ extern "C" fn exit(frame: &mut Frame) {
     wall((), || {
         // SAFETY: the assembly comes here only when `enter` set `traced`, and then it wrote the call.
         let call = unsafe { frame.call.assume_init_ref() };
-        let Some(function) = FUNCTIONS.get(frame.index as usize) else {
-            return;
-        };
+        // SAFETY: as above.
+        let function = unsafe { frame.function.assume_init() };
         // A forked child returning from its parent's call has no ring of that call.
         if thread::existing().is_none_or(|thread| !std::ptr::eq(thread, call.thread)) {
             return;
         }
-        call.thread.hip_frame.set(0);
+        if matches!(function.domain, Domain::Hip | Domain::Compiler) {
+            call.thread.hip_frame.set(0);
+        }
         if call.thread.cooperative.replace(0) != 0 {
             cooperative::end();
         }
         call.thread.stream.set(0);
         let status = (function.returns == Returns::Status).then_some(frame.result as i32);
-        collector::api_exit(call, status, frame.argument);
+        let is_explained = function.domain == Domain::Rccl || control::is_asked(wanted::ARGUMENTS);
+        if is_explained {
+            explain(frame, function, call, status);
+        } else {
+            collector::api_exit(call, status, frame.argument);
+        }
         if function.effect == Effect::Wait {
             hsa::harvest::wait_ends();
         } else if function.effect != Effect::None && status == Some(0) {
             take_part(function.effect, frame, call.thread.tid());
         }
     });
+}
+
+/// The call returned, and its arguments are wanted.
+#[cold]
+fn explain(frame: &Frame, function: &Function, call: &Call, status: Option<i32>) {
+    let mut stack = [0u64; Arguments::STACK];
+    for (number, word) in stack.iter_mut().enumerate().take(usize::from(function.stack_words)) {
+        *word = fetch(frame, Place::Stack(number as u8));
+    }
+    let [first, ..] = frame.registers;
+    let given = if function.gives && status == Some(0) && first != 0 {
+        // SAFETY: the call succeeded, so its first argument points to what it gave.
+        unsafe { *(first as *const u64) }
+    } else {
+        0
+    };
+    let arguments = Arguments {
+        registers: frame.registers,
+        given,
+        stack,
+        stack_words: function.stack_words,
+    };
+    collector::api_exit_explained(call, status, frame.argument, &arguments);
 }
 
 #[cold]

@@ -1,0 +1,220 @@
+//! Entries of dispatch tables that a library handed over: numbers of the gate behind those of the exported functions.
+//!
+//! A table is a size in bytes and then one pointer a function; the library jumps through it at every call, so an entry is
+//! wrapped by putting a stub of ours in its place. Calls that the library makes of itself do not come through the table.
+//! While a table is wrapped it is the only source of its functions' calls: the exported functions' stubs pass on.
+
+#![expect(unsafe_code, reason = "writes into a library's table of functions")]
+
+use super::gate;
+use crate::process::{self, Process};
+use hip_sys::entry;
+use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place as Argument, Returns};
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::c_void;
+
+/// Entries that are taken of each table.
+const ROOM: [usize; 5] = [1024, 32, 64, 32, 32];
+/// All of them.
+pub(crate) const PLACES: usize = 1184;
+/// Bytes of a stub.
+const STUB: usize = 16;
+/// Words of stack that are copied for a function whose arguments are not known.
+const UNKNOWN_WORDS: u8 = 8;
+/// Operations that only a table knows are numbered from here, by their entry.
+const OWN: u16 = 0x5000;
+/// Functions that tools call themselves: left alone.
+const TOOLS: [&str; 4] = [
+    "hipApiName",
+    "hipKernelNameRef",
+    "hipKernelNameRefByPtr",
+    "hipGetStreamDeviceId",
+];
+
+const _: () = {
+    let [hip, compiler, rccl, rocdecode, rocjpeg] = ROOM;
+    assert!(hip + compiler + rccl + rocdecode + rocjpeg == PLACES);
+};
+
+/// A wrapped entry.
+struct Place {
+    /// What was in the entry; 0 not wrapped.
+    previous: AtomicU64,
+    /// Address of the function's row.
+    function: AtomicU64,
+}
+
+static WRAPPED: [Place; PLACES] = [const {
+    Place {
+        previous: AtomicU64::new(0),
+        function: AtomicU64::new(0),
+    }
+}; PLACES];
+
+/// A wrapped entry's function and what it held.
+#[inline]
+pub(crate) fn behind(place: usize) -> Option<(&'static Function, u64)> {
+    let place = WRAPPED.get(place)?;
+    let previous = place.previous.load(Ordering::Acquire);
+    let function = place.function.load(Ordering::Acquire) as usize as *const Function;
+    // SAFETY: null, or the address of a row of the static table or of one that was leaked.
+    unsafe { function.as_ref() }.map(|function| (function, previous))
+}
+
+/// The stubs, one a place; the first begins at the next multiple of their size.
+#[unsafe(naked)]
+unsafe extern "C" fn stubs() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        ".set roctop_entry, {first}",
+        ".rept {count}",
+        ".p2align 4",
+        // mov r11d, number
+        ".byte 0x41, 0xbb",
+        ".long roctop_entry",
+        "jmp {gate}",
+        ".set roctop_entry, roctop_entry + 1",
+        ".endr",
+        ".p2align 4",
+        ".cfi_endproc",
+        first = const COUNT,
+        count = const PLACES,
+        gate = sym gate::gate,
+    )
+}
+
+/// A table that a library handed over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    Hip,
+    Compiler,
+    Rccl,
+    Rocdecode,
+    Rocjpeg,
+}
+
+impl Which {
+    fn domain(self) -> Domain {
+        match self {
+            Self::Hip => Domain::Hip,
+            Self::Compiler => Domain::Compiler,
+            Self::Rccl => Domain::Rccl,
+            Self::Rocdecode => Domain::Rocdecode,
+            Self::Rocjpeg => Domain::Rocjpeg,
+        }
+    }
+
+    fn name(self, index: usize, bytes: usize) -> Option<&'static str> {
+        let names: &[&str] = match self {
+            Self::Hip if index >= entry::HIP_STABLE && bytes != entry::HIP_BYTES => return None,
+            Self::Hip => &entry::HIP,
+            Self::Compiler => &entry::COMPILER,
+            Self::Rccl => &entry::RCCL,
+            Self::Rocdecode => &entry::ROCDECODE,
+            Self::Rocjpeg => &entry::ROCJPEG,
+        };
+        names.get(index).copied()
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Hip => "hip",
+            Self::Compiler => "hip_compiler",
+            Self::Rccl => "rccl",
+            Self::Rocdecode => "rocdecode",
+            Self::Rocjpeg => "rocjpeg",
+        }
+    }
+}
+
+/// Wraps the functions of a table in place; returns how many.
+///
+/// # Safety
+/// `table` is a dispatch table of this kind, which the library keeps for ever.
+pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
+    // SAFETY: a table begins with its size.
+    let bytes = unsafe { *table.cast::<usize>() };
+    let room = ROOM.get(which as usize).copied().unwrap_or(0);
+    let first: usize = ROOM.iter().take(which as usize).sum();
+    let mut wrapped = 0;
+    for index in 0..(bytes.saturating_sub(8) / 8).min(room) {
+        let name = which.name(index, bytes);
+        if name.is_some_and(|name| TOOLS.contains(&name)) {
+            continue;
+        }
+        // SAFETY: the entry lies within the size that the table says.
+        let place = unsafe { &*table.cast::<AtomicU64>().add(1 + index) };
+        let held = place.load(Ordering::Acquire);
+        let stub = stub(first + index);
+        let Some(ours) = WRAPPED.get(first + index).filter(|_| held != 0 && held != stub) else {
+            continue;
+        };
+        let known = name.and_then(|name| {
+            FUNCTIONS
+                .iter()
+                .position(|function| function.domain == which.domain() && function.name == name)
+        });
+        let function = match known {
+            Some(at) => FUNCTIONS.get(at),
+            None => Some(unknown(ours, which, index, name)),
+        };
+        let Some(function) = function else { continue };
+        ours.previous.store(held, Ordering::Release);
+        ours.function
+            .store(std::ptr::from_ref(function) as u64, Ordering::Release);
+        // Release: whoever comes through the stub finds the function.
+        place.store(stub, Ordering::Release);
+        if let Some(at) = known {
+            gate::served(at);
+        }
+        wrapped += 1;
+    }
+    wrapped
+}
+
+fn stub(place: usize) -> u64 {
+    let first = (stubs as unsafe extern "C" fn() as usize).next_multiple_of(STUB);
+    (first + place * STUB) as u64
+}
+
+/// A row for a function that is in no table of ours; made once.
+fn unknown(ours: &Place, which: Which, index: usize, name: Option<&'static str>) -> &'static Function {
+    let known = ours.function.load(Ordering::Acquire) as usize as *const Function;
+    // SAFETY: as in `behind`.
+    if let Some(known) = unsafe { known.as_ref() } {
+        return known;
+    }
+    let name = match name {
+        Some(name) => name,
+        None => Box::leak(format!("{}#{index}", which.title()).into_boxed_str()),
+    };
+    // rocDecode and rocJPEG have no other numbers than their entries'.
+    let is_own = matches!(which, Which::Hip | Which::Compiler | Which::Rccl);
+    let function: &'static Function = Box::leak(Box::new(Function {
+        symbol: "\0",
+        name,
+        op: if is_own { OWN + index as u16 } else { index as u16 },
+        domain: which.domain(),
+        returns: Returns::Other,
+        argument: Argument::None,
+        stream: Argument::None,
+        effect: Effect::None,
+        gives: false,
+        stack_words: UNKNOWN_WORDS,
+    }));
+    if let Some(process) = process::get() {
+        super::name(process, super::domain(function), function.op, name.as_bytes());
+    }
+    function
+}
+
+/// Tells the names of the entries that only a table knows.
+pub(crate) fn name_operations(process: &Process) {
+    for place in 0..PLACES {
+        if let Some((function, _)) = behind(place)
+            && function.symbol == "\0"
+        {
+            super::name(process, super::domain(function), function.op, function.name.as_bytes());
+        }
+    }
+}

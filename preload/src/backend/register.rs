@@ -1,0 +1,88 @@
+//! Dispatch tables that libraries hand over through rocprofiler-register (ROCm 6.2 and later).
+//!
+//! They come to [`super::sdk`], which stands where the register looks for rocprofiler-sdk. Tables are wrapped in place:
+//! HIP's, the compiler's, RCCL's and the decoders' ([`super::hip::entry`]), HSA's ([`super::hsa`]), ROC-TX's
+//! ([`super::roctx`]).
+//!
+//! A library calls this while it builds its tables: none of its functions may be called from here.
+
+#![expect(unsafe_code, reason = "the register's interface and the libraries' tables")]
+
+use super::hip::entry::{self, Which};
+use crate::state::{self, word};
+use crate::{config, process, thread};
+use hsa_sys::table::Root;
+use roctop_ring::record::status;
+use roctop_ring::sync::Ordering;
+use std::ffi::{CStr, c_char, c_void};
+
+const TAKEN: i32 = 0;
+const NOT_TAKEN: i32 = 1;
+/// The newest version of HSA's root table whose layout is known (HSA 7.2).
+const HSA_MAJOR: u32 = 3;
+
+/// Takes a library's tables, if they are known; returns the register's answer.
+///
+/// # Safety
+/// `name` is null or terminated, `tables` null or `count` tables of that library.
+pub(crate) unsafe fn hand_over(name: *const c_char, version: u64, tables: *mut *mut c_void, count: u64) -> i32 {
+    if name.is_null() || tables.is_null() {
+        return NOT_TAKEN;
+    }
+    // SAFETY: not null; else as the caller says.
+    let (name, tables) = unsafe { (CStr::from_ptr(name), std::slice::from_raw_parts(tables, count as usize)) };
+    take(name.to_bytes(), version, tables)
+}
+
+fn take(name: &[u8], version: u64, tables: &[*mut c_void]) -> i32 {
+    if config::config().is_none() || word(word::COLLECTOR).load(Ordering::Acquire) == state::OFF {
+        return NOT_TAKEN;
+    }
+    let Some(table) = tables.first().copied().filter(|table| !table.is_null()) else {
+        return NOT_TAKEN;
+    };
+    if name == b"hsa" {
+        // SAFETY: the table of this name is HSA's root.
+        let root = unsafe { &*table.cast::<Root>() };
+        // A root table of an unknown kind, or something else, is left alone.
+        if !(1..=HSA_MAJOR).contains(&root.version.major) || !super::hsa::adopt(root) {
+            return NOT_TAKEN;
+        }
+        say(0, &format!("hsa {}: dispatch tables", text(version)));
+        return TAKEN;
+    }
+    let which = match name {
+        b"hip" => Which::Hip,
+        b"hip_compiler" => Which::Compiler,
+        b"rccl" => Which::Rccl,
+        b"rocdecode" => Which::Rocdecode,
+        b"rocjpeg" => Which::Rocjpeg,
+        _ => {
+            say(
+                0,
+                &format!("{}: a table that is not known", String::from_utf8_lossy(name)),
+            );
+            return NOT_TAKEN;
+        }
+    };
+    // SAFETY: the table of this name is of this kind.
+    let wrapped = unsafe { entry::wrap(which, table) };
+    let (name, version) = (String::from_utf8_lossy(name), text(version));
+    say(
+        wrapped as u64,
+        &format!("{name} {version}: dispatch table of {wrapped} functions"),
+    );
+    TAKEN
+}
+
+fn text(version: u64) -> String {
+    format!("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
+}
+
+fn say(value: u64, text: &str) {
+    if thread::current().is_some()
+        && let Some(process) = process::get()
+    {
+        process.say(status::BACKEND, value, text);
+    }
+}
