@@ -3,6 +3,7 @@
 //! Aggregates are for ever and bounded; details are kept for a while; a pyramid holds the whole past of every lane.
 //! There is no clock, file or colour here: time comes with the items.
 
+pub mod analysis;
 mod fast;
 pub mod gauges;
 pub mod lane;
@@ -12,6 +13,7 @@ mod pyramid;
 pub mod snapshot;
 pub mod stat;
 pub mod table;
+pub mod under;
 mod union;
 mod values;
 
@@ -26,13 +28,16 @@ pub use self::pyramid::Bucket;
 pub use self::snapshot::{Mode, Snapshot, Totals, Values};
 
 pub(crate) use self::fast::FastMap;
+
+use self::analysis::Thresholds;
 use self::gauges::Gauges;
 use self::output::Output;
 use self::snapshot::{ProcessRow, Said};
 use self::table::{Tables, is_untimed};
+use self::under::{Under, Work};
 use self::union::Union;
 use crate::item::{
-    ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span,
+    ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, ThreadId,
 };
 
 /// How much is kept, and where it comes from.
@@ -48,6 +53,8 @@ pub struct Options {
     pub keep: u64,
     /// The window that shares are of, ns.
     pub window: u64,
+    /// When something is worth a look.
+    pub thresholds: Thresholds,
 }
 
 impl Default for Options {
@@ -58,6 +65,7 @@ impl Default for Options {
             slices: 1_000_000,
             keep: 120_000_000_000,
             window: 10_000_000_000,
+            thresholds: Thresholds::default(),
         }
     }
 }
@@ -117,6 +125,7 @@ pub struct Store {
     processes: Vec<ProcessRow>,
     said: VecDeque<Said>,
     gauges: Gauges,
+    under: Under,
     output: Output,
     letters: Arc<Vec<KernelId>>,
     totals: Totals,
@@ -360,6 +369,7 @@ impl Store {
             value: u64::from(code as u32),
             queue: u32::MAX,
             process: call.process.0,
+            thread: call.thread.0,
         };
         self.slice(LaneKey::Api(call.thread, u8::from(call.parent != 0)), slice);
     }
@@ -391,6 +401,12 @@ impl Store {
             return;
         }
         self.totals.kernel_time = self.totals.kernel_time.saturating_add(dispatch.span.duration());
+        let work = Work {
+            kernels: 1,
+            nanos: dispatch.span.duration(),
+            ..Work::default()
+        };
+        self.launched(dispatch.thread, dispatch.submit, work);
         let slice = Slice {
             span: dispatch.span,
             what: dispatch.kernel.0,
@@ -400,6 +416,7 @@ impl Store {
             value: dispatch.dispatch_id,
             queue: dispatch.queue.0,
             process: dispatch.process.0,
+            thread: dispatch.thread.map_or(u32::MAX, |thread| thread.0),
         };
         let key = match dispatch.stream {
             Some(stream) => LaneKey::Stream(dispatch.agent, stream),
@@ -415,6 +432,36 @@ impl Store {
             lane.add_time(piece, dispatch.kernel.0, true);
         }
         self.pieces = pieces;
+    }
+
+    /// Counts work for the ranges in which it was launched.
+    fn launched(&mut self, thread: Option<ThreadId>, submit: Nanos, work: Work) {
+        if let Some(thread) = thread.filter(|_| submit > 0) {
+            let markers = &mut self.tables.markers;
+            self.under.work(thread, submit, work, |row| {
+                if let Some(row) = markers.get_mut(row as usize) {
+                    row.work.merge(work);
+                }
+            });
+        }
+    }
+
+    /// Counts for a range that was closed what had completed of it, and notes what was within.
+    fn closed(&mut self, marker: &Marker) {
+        let Some(row) = self.tables.marker_row(marker.text) else {
+            return;
+        };
+        let work = self.under.range(marker.thread, marker.span, row);
+        if let Some(row) = self.tables.markers.get_mut(row as usize) {
+            row.work.merge(work);
+        }
+        if marker.range_id == 0 {
+            for child in self.under.nest(marker.thread, marker.level, row) {
+                if let Some(child) = self.tables.markers.get_mut(child as usize) {
+                    child.parent = Some(row);
+                }
+            }
+        }
     }
 
     /// The run-time's own kernels that move bytes are copies as well, unless the collector says them as such.
@@ -451,8 +498,15 @@ impl Store {
             value: copy.bytes,
             queue: copy.stream.map_or(u32::MAX, |stream| stream.0),
             process: copy.process.0,
+            thread: copy.thread.map_or(u32::MAX, |thread| thread.0),
         };
         self.slice(LaneKey::Copies(copy.direction), slice);
+        let work = Work {
+            copies: 1,
+            nanos: copy.span.duration(),
+            ..Work::default()
+        };
+        self.launched(copy.thread, copy.submit, work);
     }
 
     fn marker(&mut self, marker: &Marker, is_mark: bool) {
@@ -465,6 +519,9 @@ impl Store {
         });
         self.seen(marker.process, marker.span.begin, marker.span.end);
         self.tables.marker(marker, is_mark);
+        if !is_mark {
+            self.closed(marker);
+        }
         let slice = Slice {
             span: marker.span,
             what: marker.text.0,
@@ -474,6 +531,7 @@ impl Store {
             value: marker.range_id,
             queue: u32::MAX,
             process: marker.process.0,
+            thread: marker.thread.0,
         };
         let key = match marker.range_id {
             0 => LaneKey::Markers(marker.thread, marker.level),
@@ -530,6 +588,7 @@ impl Store {
             open: self.open_now(),
             ended: self.ended(),
             letters: self.letters.clone(),
+            thresholds: self.options.thresholds,
         })
     }
 

@@ -268,7 +268,7 @@ fn act(effect: Effect, shared: &Shared, master: &File, size: &mut rustix::termio
             *wish = effect;
             Flow::Stop
         }
-        Effect::None | Effect::Redraw => Flow::Go,
+        Effect::None | Effect::Redraw | Effect::Clipboard(_) => Flow::Go,
     }
 }
 

@@ -4,16 +4,23 @@
 
 mod act;
 pub mod export;
+mod hit;
+mod jump;
 pub mod key;
 pub mod keymap;
+mod mouse;
+pub mod palette;
+pub mod pane;
 mod part;
 pub mod prompt;
 pub mod run;
 pub mod screen;
+mod scrub;
 mod subject;
 mod tab;
 pub mod theme;
 pub mod time;
+pub mod track;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -24,15 +31,19 @@ use ratatui::layout::Rect;
 pub use self::act::update;
 pub use self::run::{Flow, run};
 
+use self::hit::Hits;
+use self::jump::Jumps;
 use self::key::{Key, Mouse};
+use self::pane::Pane;
 use self::part::canvas::{Canvas, top};
 use self::part::table::Scene;
 use self::part::{footer, header, popup};
 use self::prompt::Prompt;
 use self::theme::{Role, Theme};
-use self::time::Time;
+use self::time::{Range, Time};
+use self::track::{Layout, Track};
 use crate::filter::Filter;
-use crate::item::Nanos;
+use crate::item::{AgentId, Nanos, Span};
 use crate::model::{LaneKey, Mode, Snapshot};
 
 /// A view.
@@ -59,11 +70,19 @@ pub enum Tab {
     Processes,
     /// What the program printed.
     Log,
+    /// What is worth a look.
+    Alerts,
+    /// What is open now.
+    Running,
+    /// Iterations.
+    Steps,
+    /// Difference to a baseline.
+    Diff,
 }
 
 impl Tab {
-    /// All views in order.
-    pub const ALL: [Self; 10] = [
+    /// Those of the digits, in order.
+    pub const DIGITS: [Self; 10] = [
         Self::Overview,
         Self::Timeline,
         Self::Kernels,
@@ -74,6 +93,24 @@ impl Tab {
         Self::Markers,
         Self::Processes,
         Self::Log,
+    ];
+
+    /// All views.
+    pub const ALL: [Self; 14] = [
+        Self::Overview,
+        Self::Timeline,
+        Self::Kernels,
+        Self::Copies,
+        Self::Api,
+        Self::Counters,
+        Self::Devices,
+        Self::Markers,
+        Self::Processes,
+        Self::Log,
+        Self::Alerts,
+        Self::Running,
+        Self::Steps,
+        Self::Diff,
     ];
 
     /// Its key and name.
@@ -89,6 +126,10 @@ impl Tab {
             Self::Markers => ('8', "Markers"),
             Self::Processes => ('9', "Processes"),
             Self::Log => ('0', "Log"),
+            Self::Alerts => ('A', "Alerts"),
+            Self::Running => ('W', "Running"),
+            Self::Steps => ('I', "Steps"),
+            Self::Diff => ('D', "Diff"),
         }
     }
 }
@@ -128,6 +169,8 @@ pub struct Sort {
     pub column: Option<usize>,
     /// Smallest first.
     pub ascending: bool,
+    /// The column that sorted before, and which way: it decides between equals.
+    pub then: Option<(usize, bool)>,
 }
 
 /// Form of kernel names.
@@ -140,6 +183,18 @@ pub enum NameForm {
     Full,
     /// As in the code object.
     Mangled,
+}
+
+impl NameForm {
+    /// The one after it.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        match self {
+            Self::Short => Self::Full,
+            Self::Full => Self::Mangled,
+            Self::Mangled => Self::Short,
+        }
+    }
 }
 
 /// Something in front of the view.
@@ -155,6 +210,48 @@ pub enum Popup {
     Interrupted,
 }
 
+/// By what kernels are put together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// By name: a row for each kernel.
+    #[default]
+    Name,
+    /// By stream.
+    Stream,
+    /// By GPU.
+    Agent,
+    /// By process.
+    Process,
+    /// By the ROC-TX range in which they were launched.
+    Marker,
+}
+
+impl Grouping {
+    /// All of them with their words.
+    pub const ALL: [(Self, &'static str); 5] = [
+        (Self::Name, "name"),
+        (Self::Stream, "stream"),
+        (Self::Agent, "agent"),
+        (Self::Process, "process"),
+        (Self::Marker, "marker"),
+    ];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|known| known.0 == self)
+            .map_or("", |known| known.1)
+    }
+
+    /// The one after it.
+    #[must_use]
+    pub fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|known| known.0 == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()].0
+    }
+}
+
 /// What a table remembers.
 #[derive(Clone, Debug, Default)]
 pub struct TableState {
@@ -168,6 +265,7 @@ pub struct TableState {
 }
 
 /// State of the screen.
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of the user")]
 #[derive(Clone, Debug, Default)]
 pub struct Ui {
     /// View shown.
@@ -176,14 +274,18 @@ pub struct Ui {
     pub size: (u16, u16),
     /// The snapshot that stands while paused.
     pub frozen: Option<Arc<Snapshot>>,
-    /// By view.
-    pub tables: [TableState; Tab::ALL.len()],
+    /// By list.
+    pub tables: [TableState; Pane::COUNT],
+    /// Which list of the view the keys go to.
+    pub focus: usize,
     /// The filter in force.
     pub filter: Filter,
-    /// The filter being typed.
+    /// The filter or command being typed.
     pub prompt: Option<Prompt>,
     /// Filters typed before, youngest last.
     pub history: Vec<String>,
+    /// Commands typed before, youngest last.
+    pub commands: Vec<String>,
     /// In front.
     pub popup: Option<Popup>,
     /// Form of names.
@@ -194,9 +296,33 @@ pub struct Ui {
     pub time: Time,
     /// Selected slice: lane and begin.
     pub slice: Option<(LaneKey, Nanos)>,
-    /// Selected lane.
-    pub lane: Option<LaneKey>,
-    lane_offset: Cell<usize>,
+    /// Selected row of the timeline.
+    pub track: Option<Track>,
+    track_offset: Cell<usize>,
+    /// Selected stretch without work, in the selected row.
+    pub gap: Option<Span>,
+    /// The range that is measured.
+    pub range: Option<Range>,
+    /// Marks in time, in order.
+    pub marks: Vec<Nanos>,
+    /// How the work of GPUs is laid out in rows.
+    pub layout: Layout,
+    /// GPUs whose rows are folded into one.
+    pub folded: Vec<AgentId>,
+    /// By what kernels are put together.
+    pub grouping: Grouping,
+    /// Markers as a tree.
+    pub flat: bool,
+    /// Which of the possible steps are shown.
+    pub stepped: usize,
+    /// The numbers to compare with.
+    pub baseline: Option<Arc<Snapshot>>,
+    /// The hint bar is hidden.
+    pub bare: bool,
+    jumps: Jumps,
+    hits: Hits,
+    pressed: Option<(u16, u16)>,
+    leads: bool,
     /// How many lines the log is scrolled back.
     pub scrolled: usize,
     /// A word to the user, and when it was said.
@@ -240,6 +366,8 @@ pub enum Effect {
     },
     /// Draw all anew.
     Redraw,
+    /// Hand a text to the terminal's clipboard.
+    Clipboard(String),
     /// Leave the program alone and quit.
     Detach,
     /// Ask the program to stop (SIGTERM), then quit.
@@ -271,13 +399,35 @@ impl Ui {
         self.frozen.as_deref().unwrap_or(latest)
     }
 
-    /// What the view's table remembers.
-    pub fn table(&self) -> &TableState {
-        &self.tables[self.tab as usize]
+    /// The list that has the focus.
+    pub fn pane(&self) -> Option<Pane> {
+        let panes = Pane::of(self.tab, Size::of(self.size.0, self.size.1));
+        panes.get(self.focus.min(panes.len().saturating_sub(1))).copied()
     }
 
-    fn table_mut(&mut self) -> &mut TableState {
-        &mut self.tables[self.tab as usize]
+    /// What the list that has the focus remembers.
+    pub fn table(&self) -> Option<&TableState> {
+        self.pane().map(|pane| &self.tables[pane as usize])
+    }
+
+    fn table_mut(&mut self) -> Option<&mut TableState> {
+        self.pane().map(|pane| &mut self.tables[pane as usize])
+    }
+
+    /// Shows a view; the first of its lists gets the focus.
+    fn show(&mut self, tab: Tab) {
+        if self.tab != tab {
+            self.tab = tab;
+            self.focus = 0;
+        }
+    }
+
+    /// Gives a list of the view the focus.
+    fn focus_on(&mut self, pane: Pane) {
+        let panes = Pane::of(self.tab, Size::of(self.size.0, self.size.1));
+        if let Some(at) = panes.iter().position(|&known| known == pane) {
+            self.focus = at;
+        }
     }
 
     /// Columns that a lane has on screen.
@@ -292,6 +442,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     let area = buffer.area;
     let snap = ui.shown(latest);
     let scene = Scene { ui, snap };
+    ui.hits.clear();
     let mut canvas = Canvas { buffer, theme };
     let size = Size::of(area.width, area.height);
     if size == Size::Tiny {

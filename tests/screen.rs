@@ -1,4 +1,4 @@
-//! Every view at two sizes on two scenarios, compared with the texts in `golden/screens/`.
+//! Every view at three sizes on two scenarios, compared with the texts in `golden/screens/`.
 //!
 //! `ROCTOP_GOLDEN=write cargo test --test screen` writes them anew; read the difference before committing it.
 
@@ -14,7 +14,24 @@ use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Theme};
 use roctop::ui::{Effect, Msg, Ui, update, view};
 
-const SIZES: [(u16, u16); 2] = [(80, 24), (120, 36)];
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
+
+const VIEWS: [(char, &str); 14] = [
+    ('1', "overview"),
+    ('2', "timeline"),
+    ('3', "kernels"),
+    ('4', "copies"),
+    ('5', "api"),
+    ('6', "counters"),
+    ('7', "devices"),
+    ('8', "markers"),
+    ('9', "processes"),
+    ('0', "log"),
+    ('A', "alerts"),
+    ('W', "running"),
+    ('I', "steps"),
+    ('D', "diff"),
+];
 
 fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
@@ -95,18 +112,7 @@ fn every_view_looks_as_it_did() {
     let killed = snapshot("killed", Mode::Live, 2_000);
     for size in SIZES {
         let at = format!("{}x{}", size.0, size.1);
-        for (key, view) in "1234567890".chars().zip([
-            "overview",
-            "timeline",
-            "kernels",
-            "copies",
-            "api",
-            "counters",
-            "devices",
-            "markers",
-            "processes",
-            "log",
-        ]) {
+        for (key, view) in VIEWS {
             compare(
                 &format!("training-{view}-{at}"),
                 &Driven::new(training.clone(), size).typed(&key.to_string()).text(),

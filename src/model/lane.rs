@@ -46,6 +46,8 @@ pub struct Slice {
     pub queue: u32,
     /// Process.
     pub process: u32,
+    /// Thread that launched it or asked for it, `u32::MAX` unknown.
+    pub thread: u32,
 }
 
 #[derive(Clone, Debug, Default)]

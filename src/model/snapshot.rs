@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::analysis::{Cached, Thresholds};
 use super::gauges::Gauges;
 use super::lane::{Lane, LaneKey};
 use super::names::Names;
@@ -165,6 +166,8 @@ pub struct Values {
     pub totals: Totals,
     /// Records per second of late.
     pub rate: f64,
+    /// What is worth knowing of them, once it was asked for.
+    pub analysis: Arc<Cached>,
 }
 
 /// Everything known at one moment.
@@ -192,6 +195,8 @@ pub struct Snapshot {
     pub ended: Option<Exit>,
     /// Letters of the timeline, by kernel.
     pub letters: Arc<Vec<KernelId>>,
+    /// When something is worth a look.
+    pub thresholds: Thresholds,
 }
 
 impl Snapshot {

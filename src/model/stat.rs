@@ -161,6 +161,29 @@ impl Stat {
         Some((self.squares / n - mean * mean).max(0.0).sqrt() as u64)
     }
 
+    /// Its count, sum and extremes.
+    pub fn sum(&self) -> Sum {
+        Sum {
+            calls: self.calls,
+            timed: self.timed,
+            total: self.total,
+            min: self.min,
+            max: self.max,
+        }
+    }
+
+    /// What was counted since an earlier state of the same aggregate; extremes and percentiles are not known of it.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(earlier.calls),
+            timed: self.timed.saturating_sub(earlier.timed),
+            total: self.total.saturating_sub(earlier.total),
+            squares: (self.squares - earlier.squares).max(0.0),
+            ..Self::default()
+        }
+    }
+
     /// Brings the percentiles up to date.
     pub fn refresh(&mut self) {
         if !self.stale {

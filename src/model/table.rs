@@ -7,6 +7,7 @@ use roctop_ring::record::{engine, flag};
 
 use super::fast::FastMap;
 use super::stat::{HISTOGRAMS, Stat, Sum, Trend};
+use super::under::Work;
 use super::union::Union;
 use crate::item::{
     AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId,
@@ -35,6 +36,19 @@ impl Shape {
             private_size: d.private_size,
         }
     }
+}
+
+/// A marker's text with `#` for each run of digits.
+pub fn pattern(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        match (c.is_ascii_digit(), pattern.ends_with('#')) {
+            (true, true) => {}
+            (true, false) => pattern.push('#'),
+            (false, _) => pattern.push(c),
+        }
+    }
+    pattern
 }
 
 /// Where a kernel ran.
@@ -229,6 +243,8 @@ pub struct ThreadStat {
 /// Numbers of the markers whose texts differ in digits only.
 #[derive(Clone, Debug, Default)]
 pub struct MarkerStat {
+    /// Its row: dense, it stays.
+    pub id: u32,
     /// The text, `#` for each run of digits.
     pub pattern: Arc<str>,
     /// The latest text.
@@ -241,6 +257,10 @@ pub struct MarkerStat {
     pub marks: u64,
     /// Thread that used it last.
     pub thread: ThreadId,
+    /// Work of the GPU that was launched in its ranges.
+    pub work: Work,
+    /// The row of the range around it, when there is one.
+    pub parent: Option<u32>,
 }
 
 /// All tables.
@@ -448,20 +468,14 @@ impl Tables {
 
     /// Finds the pattern of a new text.
     pub fn text(&mut self, id: TextId, text: &str) {
-        let mut pattern = String::with_capacity(text.len());
-        for c in text.chars() {
-            match (c.is_ascii_digit(), pattern.ends_with('#')) {
-                (true, true) => {}
-                (true, false) => pattern.push('#'),
-                (false, _) => pattern.push(c),
-            }
-        }
+        let pattern = pattern(text);
         let row = match self.patterns.get(pattern.as_str()) {
             Some(&row) => row,
             None if self.markers.len() < MOST_MARKERS => {
                 let pattern: Arc<str> = pattern.into();
                 let stat = Stat::new(self.markers.len() < HISTOGRAMS);
                 self.markers.push(MarkerStat {
+                    id: self.markers.len() as u32,
                     pattern: pattern.clone(),
                     stat,
                     text: id,
@@ -481,6 +495,12 @@ impl Tables {
         if let Some(known) = dense(&mut self.text_patterns, id.0, |_| u32::MAX) {
             *known = row;
         }
+    }
+
+    /// The row of a text.
+    pub fn marker_row(&self, text: TextId) -> Option<u32> {
+        let row = *self.text_patterns.get(text.0 as usize)?;
+        (row != u32::MAX).then_some(row)
     }
 
     /// Counts a mark or a range.

@@ -4,11 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Store;
+use super::analysis::Cached;
 use super::lane::LaneKey;
 use super::snapshot::{AgentRow, ApiRow, KernelRow, Mode, ThreadRow, Values};
 use super::table::MarkerStat;
 use crate::item::{AgentId, AgentKind, KernelId, OperationId, ThreadId};
 
+/// The analysis is made anew once in so many ns.
+const ANALYSIS: u64 = 1_000_000_000;
 /// Kernels that have a letter.
 const LETTERS: usize = 26;
 
@@ -71,7 +74,17 @@ impl Store {
             places: self.tables.places.clone(),
             totals: self.totals,
             rate: self.rate(),
+            analysis: self.analysis(),
         }
+    }
+
+    /// The analysis of the values before, while it is young: it costs more than all other values.
+    fn analysis(&self) -> Arc<Cached> {
+        let is_young = |values: &Values| {
+            values.at / ANALYSIS == self.now / ANALYSIS && (self.ended().is_none() || values.totals == self.totals)
+        };
+        let known = self.values.as_ref().filter(|values| is_young(values));
+        known.map_or_else(Arc::default, |values| values.analysis.clone())
     }
 
     /// The window that shares are of; a recording's is the whole of it.

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use super::key::{Key, Mouse, MouseKind};
+use super::jump;
+use super::key::Key;
 use super::keymap::{self, Action};
-use super::part::lanes;
+use super::pane::Pane;
+use super::part::rows;
 use super::part::table::Scene;
-use super::prompt::{Prompt, Typed};
-use super::tab;
-use super::{Effect, Msg, NameForm, Popup, Tab, Ui};
-use crate::item::Nanos;
-use crate::model::{LaneKey, Slice, Snapshot};
+use super::prompt::{Asks, Prompt, Typed};
+use super::{Effect, Msg, Popup, Tab, Ui, palette, scrub, tab};
+use crate::filter::Filter;
+use crate::model::Snapshot;
 
 /// Two interrupts within this time bring the menu.
 const TWICE: u64 = 2_000_000_000;
 /// Rows do not change places for so long after the selection was moved.
-const HOLD: u64 = 2_000_000_000;
+pub(super) const HOLD: u64 = 2_000_000_000;
 const MOST_HISTORY: usize = 100;
 
 /// Changes the state.
@@ -30,35 +31,80 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             Effect::None
         }
         Msg::Key(key) => on_key(ui, latest, key),
-        Msg::Mouse(mouse) => on_mouse(ui, latest, mouse),
+        Msg::Mouse(mouse) => super::mouse::on_mouse(ui, latest, mouse),
     }
 }
 
-fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
+pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
     ui.toast = None;
     if let Some(popup) = ui.popup {
         return in_popup(ui, latest, popup, key);
     }
-    if let Some(prompt) = &mut ui.prompt {
-        match prompt.key(key, &ui.history, &mut ui.filter) {
-            Typed::On => {}
-            Typed::GivenUp => ui.prompt = None,
-            Typed::Accepted => {
-                let source = ui.filter.source.clone();
-                if !source.is_empty() && ui.history.last() != Some(&source) {
-                    ui.history.push(source);
-                    let excess = ui.history.len().saturating_sub(MOST_HISTORY);
-                    ui.history.drain(..excess);
-                }
-                ui.prompt = None;
-            }
+    if ui.prompt.is_some() {
+        return in_prompt(ui, latest, key);
+    }
+    // `gg` and `gt`, as in vim.
+    if std::mem::take(&mut ui.leads) {
+        match key {
+            Key::Char('g') => return act(ui, latest, Action::First),
+            Key::Char('t') => return act(ui, latest, Action::GoTo),
+            _ => {}
         }
+    }
+    if key == Key::Char('g') {
+        ui.leads = true;
         return Effect::None;
     }
     match keymap::action(ui.tab, key) {
         Some(action) => act(ui, latest, action),
         None => Effect::None,
     }
+}
+
+fn remember(list: &mut Vec<String>, line: String) {
+    if !line.is_empty() && list.last() != Some(&line) {
+        list.push(line);
+        let excess = list.len().saturating_sub(MOST_HISTORY);
+        list.drain(..excess);
+    }
+}
+
+fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
+    let Some(mut prompt) = ui.prompt.take() else {
+        return Effect::None;
+    };
+    let is_command = prompt.asks == Asks::Command;
+    if is_command && key == Key::Tab {
+        let snap = ui.frozen.clone().unwrap_or_else(|| latest.clone());
+        if let Some((line, word)) = palette::candidates(ui, &snap, &prompt.text()).into_iter().next() {
+            prompt.replace(&if word.starts_with(char::is_uppercase) {
+                line + " "
+            } else {
+                line
+            });
+        }
+        ui.prompt = Some(prompt);
+        return Effect::None;
+    }
+    let history = if is_command { &ui.commands } else { &ui.history };
+    let typed = prompt.key(key, history, &mut ui.filter);
+    match typed {
+        Typed::On => ui.prompt = Some(prompt),
+        Typed::GivenUp => {}
+        Typed::Accepted if is_command => {
+            let line = prompt.text().trim().to_string();
+            remember(&mut ui.commands, line.clone());
+            match palette::run(ui, latest, &line) {
+                Ok(effect) => return effect,
+                Err(why) => say(ui, latest, &why),
+            }
+        }
+        Typed::Accepted => {
+            let source = ui.filter.source.clone();
+            remember(&mut ui.history, source);
+        }
+    }
+    Effect::None
 }
 
 fn in_popup(ui: &mut Ui, latest: &Arc<Snapshot>, popup: Popup, key: Key) -> Effect {
@@ -97,29 +143,49 @@ fn in_popup(ui: &mut Ui, latest: &Arc<Snapshot>, popup: Popup, key: Key) -> Effe
     effect
 }
 
-fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect {
+pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect {
     let snap = ui.frozen.clone().unwrap_or_else(|| latest.clone());
     let columns = ui.lane_columns();
-    let anchor = ui.slice.map(|slice| slice.1);
     match action {
-        Action::Show(tab) => ui.tab = tab,
+        Action::Show(tab) => ui.show(tab),
         Action::Up => step(ui, &snap, -1),
         Action::Down => step(ui, &snap, 1),
         Action::PageUp => step(ui, &snap, -page(ui)),
         Action::PageDown => step(ui, &snap, page(ui)),
         Action::First => step(ui, &snap, isize::MIN),
         Action::Last => step(ui, &snap, isize::MAX),
-        Action::Left => ui.time.pan(&snap, columns, -2),
-        Action::Right => ui.time.pan(&snap, columns, 2),
-        Action::ZoomIn => ui.time.zoom(&snap, columns, true, anchor),
-        Action::ZoomOut => ui.time.zoom(&snap, columns, false, anchor),
-        Action::Fit => {
-            ui.time.fits = true;
-            ui.time.follows = false;
+        Action::NextPane => turn_pane(ui, 1),
+        Action::PreviousPane => turn_pane(ui, -1),
+        Action::Left | Action::Right => scrub::pan(ui, &snap, action == Action::Right),
+        Action::ZoomIn | Action::ZoomOut => {
+            let anchor = ui.slice.map(|slice| slice.1).or(ui.gap.map(|gap| gap.begin));
+            ui.time.zoom(&snap, columns, action == Action::ZoomIn, anchor);
         }
-        Action::Previous => neighbour(ui, &snap, false),
-        Action::Next => neighbour(ui, &snap, true),
-        Action::Enter => enter(ui, &snap),
+        Action::Fit => match ui.range {
+            Some(range) if ui.tab == Tab::Timeline => ui.time.frame(&snap, columns, range.span()),
+            _ => (ui.time.fits, ui.time.follows) = (true, false),
+        },
+        Action::Previous => scrub::neighbour(ui, &snap, false),
+        Action::Next => scrub::neighbour(ui, &snap, true),
+        Action::PreviousGap => scrub::gap(ui, &snap, false),
+        Action::NextGap => scrub::gap(ui, &snap, true),
+        Action::PreviousMatch => scrub::matching(ui, &snap, false),
+        Action::NextMatch => scrub::matching(ui, &snap, true),
+        Action::Range => scrub::range(ui, &snap),
+        Action::Mark => scrub::mark(ui, &snap),
+        Action::Marks => scrub::to_mark(ui, &snap),
+        Action::GoTo => ui.prompt = Some(Prompt::command("goto ", ui.filter.clone())),
+        Action::Fold => scrub::fold(ui),
+        Action::Enter => {
+            if let Some(why) = jump::enter(ui, &snap) {
+                say(ui, latest, why);
+            }
+        }
+        Action::Back | Action::Forward => {
+            if !jump::travel(ui, action == Action::Back) {
+                say(ui, latest, "no jump to go back or forth to");
+            }
+        }
         Action::Close => close(ui),
         Action::Pause if ui.frozen.is_some() => ui.frozen = None,
         Action::Pause => {
@@ -128,30 +194,33 @@ fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect {
         }
         Action::Follow => {
             ui.frozen = None;
-            ui.slice = None;
+            (ui.slice, ui.gap, ui.range) = (None, None, None);
             ui.scrolled = 0;
             (ui.time.follows, ui.time.fits) = (true, false);
         }
         Action::Filter => ui.prompt = Some(Prompt::new(ui.filter.clone())),
+        Action::FilterTo => narrow(ui, &snap, true),
+        Action::FilterOut => narrow(ui, &snap, false),
+        Action::Command => ui.prompt = Some(Prompt::command("", ui.filter.clone())),
         Action::SortNext | Action::SortRight => sort(ui, 1),
         Action::SortLeft => sort(ui, -1),
         Action::Reverse => {
-            ui.table_mut().sort.ascending ^= true;
-            ui.table_mut().held = None;
-        }
-        Action::NameForm => {
-            ui.names = match ui.names {
-                NameForm::Short => NameForm::Full,
-                NameForm::Full => NameForm::Mangled,
-                NameForm::Mangled => NameForm::Short,
+            if let Some(table) = ui.table_mut() {
+                table.sort.ascending ^= true;
+                table.held = None;
             }
         }
+        Action::Group => group(ui),
+        Action::NameForm => ui.names = ui.names.next(),
         Action::Logarithmic => ui.logarithmic ^= true,
+        Action::Baseline => baseline(ui, snap),
         Action::Export => {
             let (name, bytes) = super::export::export_csv(ui, &snap);
             return Effect::Export { name, bytes };
         }
+        Action::Copy => return copy(ui, &snap),
         Action::Help => ui.popup = Some(Popup::Help(0)),
+        Action::Hints => ui.bare ^= true,
         Action::Redraw => return Effect::Redraw,
         Action::Interrupt => return interrupt(ui, latest),
         Action::Signals if latest.is_running() => ui.popup = Some(Popup::Signals),
@@ -163,7 +232,21 @@ fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect {
     Effect::None
 }
 
-fn say(ui: &mut Ui, latest: &Snapshot, text: &str) {
+fn copy(ui: &mut Ui, snap: &Snapshot) -> Effect {
+    let Some(text) = tab::copied(&Scene { ui, snap }) else {
+        return Effect::None;
+    };
+    say(ui, snap, "copied to the terminal's clipboard");
+    Effect::Clipboard(text)
+}
+
+fn baseline(ui: &mut Ui, snap: Arc<Snapshot>) {
+    let at = crate::format::clock(snap.elapsed());
+    say(ui, &snap, &format!("baseline is {at}; D shows what changed since"));
+    ui.baseline = Some(snap);
+}
+
+pub(super) fn say(ui: &mut Ui, latest: &Snapshot, text: &str) {
     ui.toast = Some((text.to_string(), latest.now));
 }
 
@@ -182,19 +265,28 @@ fn interrupt(ui: &mut Ui, latest: &Snapshot) -> Effect {
     Effect::Interrupt
 }
 
+/// Takes back one thing: the range, the selection, at last the filter.
 fn close(ui: &mut Ui) {
-    if ui.slice.take().is_some() {
+    if ui.range.take().is_some() || ui.gap.take().is_some() || ui.slice.take().is_some() {
         return;
     }
-    if ui.table().selected.is_some() {
-        ui.table_mut().selected = None;
-    } else if !ui.filter.is_empty() {
-        ui.filter = crate::filter::Filter::default();
+    if let Some(table) = ui.table_mut()
+        && table.selected.take().is_some()
+    {
+        return;
     }
+    ui.filter = Filter::default();
 }
 
 fn page(ui: &Ui) -> isize {
     (ui.size.1 as isize / 2).max(1)
+}
+
+fn turn_pane(ui: &mut Ui, by: isize) {
+    let count = Pane::of(ui.tab, super::Size::of(ui.size.0, ui.size.1)).len();
+    if count > 0 {
+        ui.focus = (ui.focus.min(count - 1) as isize + by).rem_euclid(count as isize) as usize;
+    }
 }
 
 /// Moves the selection in the order of the screen.
@@ -217,16 +309,20 @@ fn step(ui: &mut Ui, snap: &Snapshot, by: isize) {
             };
         }
         Tab::Timeline => {
-            let lanes = lanes::order(snap);
-            let at = ui.lane.and_then(|lane| lanes.iter().position(|&key| key == lane));
-            ui.lane = lanes.get(to(at, lanes.len())).copied();
-            ui.slice = None;
+            let tracks = rows::order(&Scene { ui, snap });
+            let at = ui
+                .track
+                .and_then(|track| tracks.iter().position(|&known| known == track));
+            ui.track = tracks.get(to(at, tracks.len())).copied();
+            (ui.slice, ui.gap) = (None, None);
         }
         _ => {
-            let keys = tab::keys(&Scene { ui, snap });
-            let selected = ui.table().selected;
-            let at = selected.and_then(|key| keys.iter().position(|&known| known == key));
-            let state = ui.table_mut();
+            let Some(pane) = ui.pane() else { return };
+            let keys = tab::keys(&Scene { ui, snap }, pane);
+            let state = &mut ui.tables[pane as usize];
+            let at = state
+                .selected
+                .and_then(|key| keys.iter().position(|&known| known == key));
             state.selected = keys.get(to(at, keys.len())).copied();
             state.held = Some((snap.now.saturating_add(HOLD), keys.into()));
         }
@@ -234,106 +330,55 @@ fn step(ui: &mut Ui, snap: &Snapshot, by: isize) {
 }
 
 fn sort(ui: &mut Ui, by: isize) {
-    let Some((count, own)) = tab::sortable(ui.tab) else {
-        return;
-    };
-    ui.table_mut().held = None;
-    let sort = &mut ui.table_mut().sort;
-    let at = sort.column.unwrap_or(own) as isize;
-    sort.column = Some((at + by).rem_euclid(count.max(1) as isize) as usize);
-    sort.ascending = false;
+    let Some(pane) = ui.pane() else { return };
+    let (count, own) = tab::sortable(pane);
+    let at = ui.tables[pane as usize].sort.column.unwrap_or(own) as isize;
+    sort_by(ui, pane, (at + by).rem_euclid(count.max(1) as isize) as usize);
 }
 
-/// Selects the slice before or after, in the selected lane or else the first that has slices.
-fn neighbour(ui: &mut Ui, snap: &Snapshot, forward: bool) {
-    let columns = ui.lane_columns();
-    let has_slices = |key: &LaneKey| snap.lane(*key).is_some_and(|lane| lane.kept() > 0);
-    let Some(key) = ui
-        .lane
-        .filter(has_slices)
-        .or_else(|| lanes::order(snap).into_iter().find(has_slices))
-    else {
+/// Sorts by a column, or turns the order round when it is the one already.
+pub(super) fn sort_by(ui: &mut Ui, pane: Pane, column: usize) {
+    let (_, own) = tab::sortable(pane);
+    let state = &mut ui.tables[pane as usize];
+    state.held = None;
+    let sort = &mut state.sort;
+    let now = sort.column.unwrap_or(own);
+    if now == column {
+        sort.ascending ^= true;
         return;
-    };
-    let middle = (ui.time.from(snap, columns) / 2 + ui.time.to(snap, columns) / 2).min(snap.now);
-    let from = ui.slice.filter(|slice| slice.0 == key).map_or(middle, |slice| slice.1);
-    let Some(slice) = snap.lane(key).and_then(|lane| lane.neighbour(from, forward)) else {
-        return;
-    };
-    select(ui, snap, key, &slice);
+    }
+    sort.then = Some((now, sort.ascending));
+    (sort.column, sort.ascending) = (Some(column), false);
 }
 
-fn select(ui: &mut Ui, snap: &Snapshot, key: LaneKey, slice: &Slice) {
-    let columns = ui.lane_columns();
-    ui.lane = Some(key);
-    ui.slice = Some((key, slice.span.begin));
-    ui.time.show(snap, columns, slice.span.begin);
-}
-
-/// Goes from a call to what it caused and back, or from a kernel to its last slice on the timeline.
-fn enter(ui: &mut Ui, snap: &Snapshot) {
-    if ui.tab == Tab::Timeline {
-        let Some((key, begin)) = ui.slice else {
-            return neighbour(ui, snap, true);
-        };
-        if let Some((key, slice)) = related(snap, key, begin) {
-            select(ui, snap, key, &slice);
+fn group(ui: &mut Ui) {
+    match ui.tab {
+        Tab::Timeline => {
+            ui.layout = ui.layout.next();
+            ui.track = None;
         }
-    } else if matches!(ui.tab, Tab::Kernels | Tab::Overview)
-        && let Some(kernel) = ui
-            .table()
-            .selected
-            .or_else(|| tab::keys(&Scene { ui, snap }).first().copied())
-    {
-        let lanes = snap
-            .lanes
-            .iter()
-            .filter(|lane| matches!(lane.key, LaneKey::Stream(..) | LaneKey::Queue(..)));
-        let last = lanes.filter_map(|lane| {
-            let slice = lane.recent(200_000).find(|slice| u64::from(slice.what) == kernel)?;
-            Some((lane.key, *slice))
-        });
-        if let Some((key, slice)) = last.max_by_key(|found| found.1.span.begin) {
-            ui.tab = Tab::Timeline;
-            let columns = ui.lane_columns();
-            ui.time.stand(snap, columns);
-            select(ui, snap, key, &slice);
-        } else {
-            say(ui, snap, "no dispatch of this kernel is kept in full any more");
+        Tab::Markers => ui.flat ^= true,
+        Tab::Steps => ui.stepped = ui.stepped.wrapping_add(1),
+        _ => {
+            ui.grouping = ui.grouping.next();
+            ui.tables[Pane::Kernels as usize].selected = None;
         }
     }
 }
 
-/// The work that a call caused, or the call that caused the work.
-pub(super) fn related(snap: &Snapshot, key: LaneKey, begin: Nanos) -> Option<(LaneKey, Slice)> {
-    let slice = *snap.lane(key)?.at(begin)?;
-    if slice.correlation == 0 {
-        return None;
-    }
-    let is_call = matches!(key, LaneKey::Api(..));
-    let others = snap.lanes.iter().filter(|lane| match lane.key {
-        LaneKey::Api(..) => !is_call,
-        LaneKey::Stream(..) | LaneKey::Queue(..) | LaneKey::Copies(_) => is_call,
-        _ => false,
-    });
-    let mut found = others.filter_map(|lane| {
-        let other = lane.correlated(slice.correlation)?;
-        (other.process == slice.process).then_some((lane.key, *other))
-    });
-    found.next()
-}
-
-fn on_mouse(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
-    let in_time = matches!(ui.tab, Tab::Timeline);
-    match mouse.kind {
-        MouseKind::WheelUp if in_time => act(ui, latest, Action::ZoomIn),
-        MouseKind::WheelDown if in_time => act(ui, latest, Action::ZoomOut),
-        MouseKind::WheelUp => act(ui, latest, Action::Up),
-        MouseKind::WheelDown => act(ui, latest, Action::Down),
-        MouseKind::Press if mouse.y == 1 => match super::part::header::tab_at(ui, mouse.x) {
-            Some(tab) => act(ui, latest, Action::Show(tab)),
-            None => Effect::None,
-        },
-        MouseKind::Press => Effect::None,
+/// Adds the selected row to the filter, or leaves it out.
+fn narrow(ui: &mut Ui, snap: &Snapshot, only: bool) {
+    let Some(term) = tab::term(&Scene { ui, snap }) else {
+        return say(ui, snap, "no row is selected that a filter could name");
+    };
+    let term = if only { term } else { format!("!({term})") };
+    let source = match ui.filter.source.trim() {
+        "" => term,
+        source if source.contains('|') => format!("({source}) {term}"),
+        source => format!("{source} {term}"),
+    };
+    match Filter::parse(&source) {
+        Ok(filter) => ui.filter = filter,
+        Err(error) => say(ui, snap, &error.message),
     }
 }

@@ -74,6 +74,8 @@ impl fmt::Display for Key {
 pub enum MouseKind {
     /// The left button went down.
     Press,
+    /// The left button was let go.
+    Release,
     /// The wheel turned up.
     WheelUp,
     /// The wheel turned down.
@@ -223,6 +225,7 @@ fn mouse(body: &str, last: u8) -> Option<Mouse> {
     let (button, x, y) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
     let kind = match (button & !0x1c, last) {
         (0, b'M') => MouseKind::Press,
+        (0, b'm') => MouseKind::Release,
         (64, b'M') => MouseKind::WheelUp,
         (65, b'M') => MouseKind::WheelDown,
         _ => return None,
@@ -261,7 +264,10 @@ mod tests {
             "Key(Ctrl('c')) Key(Ctrl('z')) Key(Enter) Key(Backspace) Key(Tab) Key(BackTab)"
         );
         assert_eq!(keys(b"\x1b[<0;5;3M"), "Mouse(Mouse { kind: Press, x: 4, y: 2 })");
-        assert_eq!(keys(b"\x1b[<0;5;3m\x1b[1;5C"), "Key(Right)");
+        assert_eq!(
+            keys(b"\x1b[<0;5;3m\x1b[1;5C"),
+            "Mouse(Mouse { kind: Release, x: 4, y: 2 }) Key(Right)"
+        );
         assert_eq!(keys(b"\xff\xfe\x1b[?62;c"), "");
     }
 

@@ -1,9 +1,10 @@
-//! One table: keys, what they do, where, and the words for it. Dispatch, hints and the help screen are made from it.
+//! One table: keys, what they do, where, and the words for it. Dispatch, hints, the palette and the help screen are made
+//! from it.
 
 use super::Tab;
 use super::key::Key;
 
-/// Something that can be done by a key.
+/// Something that can be done by a key, a click or a word of the palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Show a view.
@@ -20,6 +21,10 @@ pub enum Action {
     First,
     /// To the last.
     Last,
+    /// The next list of the view.
+    NextPane,
+    /// The list before.
+    PreviousPane,
     /// Pan to earlier.
     Left,
     /// Pan to later.
@@ -28,14 +33,36 @@ pub enum Action {
     ZoomIn,
     /// Less detail in time.
     ZoomOut,
-    /// The whole run.
+    /// The whole run, or the range.
     Fit,
     /// Previous slice.
     Previous,
     /// Next slice.
     Next,
+    /// Previous gap.
+    PreviousGap,
+    /// Next gap.
+    NextGap,
+    /// Next thing that passes the filter, or is the same as the selected.
+    NextMatch,
+    /// Previous such thing.
+    PreviousMatch,
+    /// Measure a range.
+    Range,
+    /// Put a mark.
+    Mark,
+    /// Go to the next mark.
+    Marks,
+    /// Go to a time.
+    GoTo,
+    /// Fold or unfold a lane.
+    Fold,
     /// Open, or go to what belongs to it.
     Enter,
+    /// To where it was before.
+    Back,
+    /// To where it was before going back.
+    Forward,
     /// Close what is open.
     Close,
     /// Stop the screen, not the recording.
@@ -44,6 +71,12 @@ pub enum Action {
     Follow,
     /// Type a filter.
     Filter,
+    /// Filter to the selected row.
+    FilterTo,
+    /// Leave the selected row out.
+    FilterOut,
+    /// Type a command.
+    Command,
     /// Sort by the next column.
     SortNext,
     /// Turn the order round.
@@ -52,14 +85,22 @@ pub enum Action {
     SortLeft,
     /// Sort by the column to the right.
     SortRight,
+    /// Group by something else.
+    Group,
     /// Form of the names.
     NameForm,
     /// Histogram linear or logarithmic.
     Logarithmic,
+    /// Remember these numbers to compare with.
+    Baseline,
     /// Write what is on screen to a file.
     Export,
+    /// Copy the selected row to the clipboard.
+    Copy,
     /// Show all keys.
     Help,
+    /// Show or hide the hint bar.
+    Hints,
     /// Draw anew.
     Redraw,
     /// Interrupt the program.
@@ -83,13 +124,17 @@ pub enum Scope {
     Lane,
     /// In tables.
     Table,
-    /// Where something can be opened.
-    Open,
+    /// Where rows can be grouped.
+    Grouped,
+    /// In the kernels.
+    Kernels,
 }
 
 /// A group of the help screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
+    /// Views.
+    View,
     /// Moving about.
     Move,
     /// Time.
@@ -102,7 +147,8 @@ pub enum Group {
 
 impl Group {
     /// All groups with their titles.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
+        (Self::View, "VIEWS"),
         (Self::Move, "MOVE"),
         (Self::Time, "TIME"),
         (Self::Table, "TABLES"),
@@ -115,6 +161,8 @@ impl Group {
 pub struct Binding {
     /// Keys, the first is the one shown in hints.
     pub keys: &'static [Key],
+    /// Its name in the palette.
+    pub name: &'static str,
     /// What they do.
     pub action: Action,
     /// Where.
@@ -127,299 +175,103 @@ pub struct Binding {
     pub hint: &'static str,
 }
 
-const fn row(keys: &'static [Key], action: Action, scope: Scope, group: Group, texts: [&'static str; 2]) -> Binding {
-    Binding {
-        keys,
-        action,
-        scope,
-        group,
-        help: texts[0],
-        hint: texts[1],
-    }
-}
-
+use Action as A;
 use Key::{Char, Ctrl};
 
-/// All keys.
-pub const KEYMAP: &[Binding] = &[
-    row(
-        &[Char('1')],
-        Action::Show(Tab::Overview),
-        Scope::All,
-        Group::Move,
-        ["overview", ""],
-    ),
-    row(
-        &[Char('2')],
-        Action::Show(Tab::Timeline),
-        Scope::All,
-        Group::Move,
-        ["timeline", ""],
-    ),
-    row(
-        &[Char('3')],
-        Action::Show(Tab::Kernels),
-        Scope::All,
-        Group::Move,
-        ["kernels", ""],
-    ),
-    row(
-        &[Char('4')],
-        Action::Show(Tab::Copies),
-        Scope::All,
-        Group::Move,
-        ["copies", ""],
-    ),
-    row(
-        &[Char('5')],
-        Action::Show(Tab::Api),
-        Scope::All,
-        Group::Move,
-        ["API calls", ""],
-    ),
-    row(
-        &[Char('6')],
-        Action::Show(Tab::Counters),
-        Scope::All,
-        Group::Move,
-        ["counters", ""],
-    ),
-    row(
-        &[Char('7')],
-        Action::Show(Tab::Devices),
-        Scope::All,
-        Group::Move,
-        ["devices", ""],
-    ),
-    row(
-        &[Char('8')],
-        Action::Show(Tab::Markers),
-        Scope::All,
-        Group::Move,
-        ["markers and ranges", ""],
-    ),
-    row(
-        &[Char('9')],
-        Action::Show(Tab::Processes),
-        Scope::All,
-        Group::Move,
-        ["processes", ""],
-    ),
-    row(
-        &[Char('0')],
-        Action::Show(Tab::Log),
-        Scope::All,
-        Group::Move,
-        ["log: program's output", ""],
-    ),
-    row(
-        &[Char('j'), Key::Down],
-        Action::Down,
-        Scope::All,
-        Group::Move,
-        ["down", ""],
-    ),
-    row(&[Char('k'), Key::Up], Action::Up, Scope::All, Group::Move, ["up", ""]),
-    row(
-        &[Key::PageDown, Ctrl('d')],
-        Action::PageDown,
-        Scope::All,
-        Group::Move,
-        ["a page down", ""],
-    ),
-    row(
-        &[Key::PageUp, Ctrl('u')],
-        Action::PageUp,
-        Scope::All,
-        Group::Move,
-        ["a page up", ""],
-    ),
-    row(
-        &[Char('g'), Key::Home],
-        Action::First,
-        Scope::All,
-        Group::Move,
-        ["first", ""],
-    ),
-    row(
-        &[Char('G'), Key::End],
-        Action::Last,
-        Scope::All,
-        Group::Move,
-        ["last", ""],
-    ),
-    row(
-        &[Char('/')],
-        Action::Filter,
-        Scope::All,
-        Group::Table,
-        ["filter, typed live", "filter"],
-    ),
-    row(
-        &[Char(' ')],
-        Action::Pause,
-        Scope::All,
-        Group::Time,
-        ["pause the screen only", "pause"],
-    ),
-    row(
-        &[Char('f')],
-        Action::Follow,
-        Scope::All,
-        Group::Time,
-        ["follow live", "follow"],
-    ),
-    row(
-        &[Char('+'), Char('=')],
-        Action::ZoomIn,
-        Scope::Time,
-        Group::Time,
-        ["zoom in", "zoom"],
-    ),
-    row(
-        &[Char('-')],
-        Action::ZoomOut,
-        Scope::Time,
-        Group::Time,
-        ["zoom out", "zoom"],
-    ),
-    row(
-        &[Char('h'), Key::Left],
-        Action::Left,
-        Scope::Time,
-        Group::Time,
-        ["earlier", "pan"],
-    ),
-    row(
-        &[Char('l'), Key::Right],
-        Action::Right,
-        Scope::Time,
-        Group::Time,
-        ["later", "pan"],
-    ),
-    row(
-        &[Char('w')],
-        Action::Fit,
-        Scope::Time,
-        Group::Time,
-        ["the whole run", "fit"],
-    ),
-    row(
-        &[Char('[')],
-        Action::Previous,
-        Scope::Lane,
-        Group::Time,
-        ["previous slice", "slice"],
-    ),
-    row(
-        &[Char(']')],
-        Action::Next,
-        Scope::Lane,
-        Group::Time,
-        ["next slice", "slice"],
-    ),
-    row(
-        &[Char('s')],
-        Action::SortNext,
-        Scope::Table,
-        Group::Table,
-        ["sort by next column", "sort"],
-    ),
-    row(
-        &[Char('S')],
-        Action::Reverse,
-        Scope::Table,
-        Group::Table,
-        ["turn the order round", ""],
-    ),
-    row(
-        &[Char('<')],
-        Action::SortLeft,
-        Scope::Table,
-        Group::Table,
-        ["sort by the column left", ""],
-    ),
-    row(
-        &[Char('>')],
-        Action::SortRight,
-        Scope::Table,
-        Group::Table,
-        ["sort by the column right", ""],
-    ),
-    row(
-        &[Char('t')],
-        Action::NameForm,
-        Scope::All,
-        Group::Table,
-        ["names short/full/mangled", ""],
-    ),
-    row(
-        &[Char('H')],
-        Action::Logarithmic,
-        Scope::Table,
-        Group::Table,
-        ["histogram linear, log", ""],
-    ),
-    row(
-        &[Key::Enter],
-        Action::Enter,
-        Scope::Open,
-        Group::Move,
-        ["open, go to call/kernel", "open"],
-    ),
-    row(
-        &[Key::Esc],
-        Action::Close,
-        Scope::All,
-        Group::Move,
-        ["close, clear", ""],
-    ),
-    row(
-        &[Char('e')],
-        Action::Export,
-        Scope::All,
-        Group::Table,
-        ["write this view as CSV", "export"],
-    ),
-    row(
-        &[Ctrl('c')],
-        Action::Interrupt,
-        Scope::All,
-        Group::App,
-        ["interrupt the program", ""],
-    ),
-    row(
-        &[Char('x')],
-        Action::Signals,
-        Scope::All,
-        Group::App,
-        ["signals for the program", ""],
-    ),
-    row(
-        &[Ctrl('z')],
-        Action::Suspend,
-        Scope::All,
-        Group::App,
-        ["suspend roctop's screen", ""],
-    ),
-    row(&[Ctrl('l')], Action::Redraw, Scope::All, Group::App, ["draw anew", ""]),
-    row(
-        &[Char('?'), Key::F(1)],
-        Action::Help,
-        Scope::All,
-        Group::App,
-        ["this help", "help"],
-    ),
-    row(&[Char('q')], Action::Quit, Scope::All, Group::App, ["quit", "quit"]),
-];
+macro_rules! keymap {
+    ($($keys:expr, $name:literal, $action:expr, $scope:ident, $group:ident, $help:literal, $hint:literal;)*) => {
+        /// All keys.
+        pub const KEYMAP: &[Binding] = &[$(Binding {
+            keys: &$keys,
+            name: $name,
+            action: $action,
+            scope: Scope::$scope,
+            group: Group::$group,
+            help: $help,
+            hint: $hint,
+        }),*];
+    };
+}
+
+keymap! {
+    [Char('1')], "overview", A::Show(Tab::Overview), All, View, "overview", "";
+    [Char('2')], "timeline", A::Show(Tab::Timeline), All, View, "timeline", "";
+    [Char('3')], "kernels", A::Show(Tab::Kernels), All, View, "kernels", "";
+    [Char('4')], "copies", A::Show(Tab::Copies), All, View, "copies", "";
+    [Char('5')], "api", A::Show(Tab::Api), All, View, "API calls", "";
+    [Char('6')], "counters", A::Show(Tab::Counters), All, View, "counters", "";
+    [Char('7')], "devices", A::Show(Tab::Devices), All, View, "devices, idle gaps", "";
+    [Char('8')], "markers", A::Show(Tab::Markers), All, View, "markers and ranges", "";
+    [Char('9')], "processes", A::Show(Tab::Processes), All, View, "processes", "";
+    [Char('0')], "log", A::Show(Tab::Log), All, View, "log: program's output", "";
+    [Char('A')], "alerts", A::Show(Tab::Alerts), All, View, "what is worth a look", "";
+    [Char('W')], "running", A::Show(Tab::Running), All, View, "what runs now, what hangs", "";
+    [Char('I')], "steps", A::Show(Tab::Steps), All, View, "iterations, step by step", "";
+    [Char('D')], "diff", A::Show(Tab::Diff), All, View, "difference to the baseline", "";
+    [Char('j'), Key::Down], "down", A::Down, All, Move, "down", "";
+    [Char('k'), Key::Up], "up", A::Up, All, Move, "up", "";
+    [Key::PageDown, Ctrl('d')], "page-down", A::PageDown, All, Move, "a page down", "";
+    [Key::PageUp, Ctrl('u')], "page-up", A::PageUp, All, Move, "a page up", "";
+    [Key::Home], "first", A::First, All, Move, "first (also gg)", "";
+    [Key::End, Char('G')], "last", A::Last, All, Move, "last", "";
+    [Key::Tab], "next-pane", A::NextPane, All, Move, "next list of the view", "";
+    [Key::BackTab], "previous-pane", A::PreviousPane, All, Move, "list before", "";
+    [Key::Enter], "open", A::Enter, All, Move, "open, go to what belongs", "open";
+    [Ctrl('o'), Char('(')], "back", A::Back, All, Move, "back to where it was", "";
+    [Char(')')], "forward", A::Forward, All, Move, "forward again", "";
+    [Key::Esc], "close", A::Close, All, Move, "close, clear", "";
+    [Char('/')], "filter", A::Filter, All, Table, "filter, typed live", "filter";
+    [Char(' ')], "pause", A::Pause, All, Time, "pause the screen only", "pause";
+    [Char('f')], "follow", A::Follow, All, Time, "follow live", "follow";
+    [Char('+'), Char('=')], "zoom-in", A::ZoomIn, Time, Time, "zoom in", "zoom";
+    [Char('-')], "zoom-out", A::ZoomOut, Time, Time, "zoom out", "zoom";
+    [Char('h'), Key::Left], "left", A::Left, Time, Time, "earlier", "pan";
+    [Char('l'), Key::Right], "right", A::Right, Time, Time, "later", "pan";
+    [Char('w')], "fit", A::Fit, Time, Time, "the whole run, the range", "fit";
+    [Char('[')], "previous", A::Previous, Lane, Time, "previous slice", "slice";
+    [Char(']')], "next", A::Next, Lane, Time, "next slice", "slice";
+    [Char('{')], "previous-gap", A::PreviousGap, Lane, Time, "previous gap", "gap";
+    [Char('}')], "next-gap", A::NextGap, Lane, Time, "next gap", "gap";
+    [Char('n')], "next-match", A::NextMatch, Lane, Time, "next match, or next of same", "";
+    [Char('N')], "previous-match", A::PreviousMatch, Lane, Time, "previous match", "";
+    [Char('v')], "range", A::Range, Lane, Time, "measure a range", "range";
+    [Char('m')], "mark", A::Mark, Time, Time, "put a mark, take it away", "";
+    [Char('\'')], "marks", A::Marks, Time, Time, "to the next mark", "";
+    [Char(';')], "goto", A::GoTo, All, Time, "go to a time (also gt)", "";
+    [Char('z')], "fold", A::Fold, Lane, Time, "fold, unfold a GPU's lanes", "";
+    [Char('s')], "sort", A::SortNext, Table, Table, "sort by next column", "sort";
+    [Char('S')], "reverse", A::Reverse, Table, Table, "turn the order round", "";
+    [Char('<')], "sort-left", A::SortLeft, Table, Table, "sort by the column left", "";
+    [Char('>')], "sort-right", A::SortRight, Table, Table, "sort by the column right", "";
+    [Char('F')], "only", A::FilterTo, Table, Table, "only the selected row", "";
+    [Char('X')], "without", A::FilterOut, Table, Table, "without the selected row", "";
+    [Char('o')], "group", A::Group, Grouped, Table, "group by something else", "group";
+    [Char('t')], "names", A::NameForm, All, Table, "names short/full/mangled", "";
+    [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
+    [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
+    [Char('y')], "copy", A::Copy, All, Table, "copy the row (OSC 52)", "";
+    [Char('e')], "export", A::Export, All, Table, "write this view as CSV", "export";
+    [Char(':')], "command", A::Command, All, App, "command", "command";
+    [Ctrl('c')], "interrupt", A::Interrupt, All, App, "interrupt the program", "";
+    [Char('x')], "signals", A::Signals, All, App, "signals for the program", "";
+    [Ctrl('z')], "suspend", A::Suspend, All, App, "suspend roctop's screen", "";
+    [Ctrl('l')], "redraw", A::Redraw, All, App, "draw anew", "";
+    [Key::F(12)], "hints", A::Hints, All, App, "show, hide the hint bar", "";
+    [Char('?'), Key::F(1)], "help", A::Help, All, App, "this help", "help";
+    [Char('q')], "quit", A::Quit, All, App, "quit", "quit";
+}
 
 /// Whether a scope takes part in a view.
 pub fn is_valid(scope: Scope, tab: Tab) -> bool {
     match scope {
         Scope::All => true,
-        Scope::Time => matches!(tab, Tab::Timeline | Tab::Overview),
+        Scope::Time => matches!(tab, Tab::Timeline | Tab::Overview | Tab::Steps),
         Scope::Lane => tab == Tab::Timeline,
-        Scope::Open => matches!(tab, Tab::Overview | Tab::Timeline | Tab::Kernels),
+        Scope::Grouped => matches!(
+            tab,
+            Tab::Timeline | Tab::Kernels | Tab::Overview | Tab::Markers | Tab::Steps
+        ),
+        Scope::Kernels => matches!(tab, Tab::Kernels | Tab::Overview),
         Scope::Table => !matches!(tab, Tab::Timeline | Tab::Log),
     }
 }
@@ -430,6 +282,12 @@ pub fn action(tab: Tab, key: Key) -> Option<Action> {
     valid
         .find(|binding| binding.keys.contains(&key))
         .map(|binding| binding.action)
+}
+
+/// What a name of the palette does in a view.
+pub fn named(tab: Tab, name: &str) -> Option<Action> {
+    let mut valid = KEYMAP.iter().filter(|binding| is_valid(binding.scope, tab));
+    valid.find(|binding| binding.name == name).map(|binding| binding.action)
 }
 
 #[cfg(test)]
@@ -445,6 +303,15 @@ mod tests {
                     assert!(seen.insert(*key), "{key} twice in {tab:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_name_is_one_actions() {
+        let mut seen = std::collections::HashSet::new();
+        for binding in KEYMAP {
+            assert!(seen.insert(binding.name), "{} twice", binding.name);
+            assert!(!binding.help.is_empty());
         }
     }
 }

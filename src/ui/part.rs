@@ -1,9 +1,12 @@
 //! Things that are drawn, one file each.
 
+pub(crate) mod axis;
 pub(crate) mod canvas;
 pub(crate) mod chart;
 pub(crate) mod footer;
 pub(crate) mod header;
 pub(crate) mod lanes;
+pub(crate) mod open;
 pub(crate) mod popup;
+pub(crate) mod rows;
 pub(crate) mod table;

@@ -1,4 +1,4 @@
-//! A filter while it is typed: a line with a cursor, and what is wrong with it.
+//! A filter or a command while it is typed: a line with a cursor, and what is wrong with it.
 
 use super::key::Key;
 use crate::filter::{self, Filter};
@@ -6,9 +6,21 @@ use crate::filter::{self, Filter};
 /// The longest filter that can be typed, characters.
 const LONGEST: usize = 500;
 
+/// What a line is to become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asks {
+    /// A filter, in force as soon as it is valid.
+    #[default]
+    Filter,
+    /// A command, done when it is accepted.
+    Command,
+}
+
 /// A line being typed.
 #[derive(Clone, Debug, Default)]
 pub struct Prompt {
+    /// What it is to become.
+    pub asks: Asks,
     text: Vec<char>,
     /// Where the next character goes.
     pub cursor: usize,
@@ -40,6 +52,24 @@ impl Prompt {
             before,
             ..Self::default()
         }
+    }
+
+    /// Begins with a part of a command.
+    pub fn command(begun: &str, before: Filter) -> Self {
+        let text: Vec<char> = begun.chars().collect();
+        Self {
+            asks: Asks::Command,
+            cursor: text.len(),
+            text,
+            before,
+            ..Self::default()
+        }
+    }
+
+    /// The line becomes this.
+    pub fn replace(&mut self, text: &str) {
+        self.text = text.chars().take(LONGEST).collect();
+        self.cursor = self.text.len();
     }
 
     /// The line.
@@ -78,6 +108,10 @@ impl Prompt {
             Key::Up => self.recall(history, true),
             Key::Down => self.recall(history, false),
             _ => {}
+        }
+        if self.asks == Asks::Command {
+            self.error = None;
+            return Typed::On;
         }
         match Filter::parse(&self.text()) {
             Ok(valid) => {

@@ -133,6 +133,10 @@ fn perform(
             screen.redraw();
             Flow::Go
         }
+        Effect::Clipboard(text) => {
+            screen.copy(&text)?;
+            Flow::Go
+        }
         Effect::Suspend => {
             screen.leave();
             let flow = effects(Effect::Suspend);

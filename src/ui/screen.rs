@@ -104,6 +104,13 @@ impl Screen {
         self.before.put_back();
     }
 
+    /// Hands a text to the clipboard of the terminal (OSC 52), which may be far away.
+    pub fn copy(&mut self, text: &str) -> io::Result<()> {
+        let bytes = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
+        self.written += bytes.len() as u64;
+        self.tty.write_all(bytes.as_bytes())
+    }
+
     /// Columns and rows.
     pub fn size(&self) -> (u16, u16) {
         match termios::tcgetwinsize(&self.tty) {
@@ -204,4 +211,41 @@ fn restore_after_panic() {
             before(info);
         }));
     });
+}
+
+/// Base 64 with padding, RFC 4648.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4 {
+            if digit <= chunk.len() {
+                out.push(char::from(DIGITS[(word >> (18 - 6 * digit) & 63) as usize]));
+            } else {
+                out.push('=');
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clipboard_gets_base_64() {
+        let cases = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (text, coded) in cases {
+            assert_eq!(base64(text.as_bytes()), coded);
+        }
+    }
 }

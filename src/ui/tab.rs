@@ -1,64 +1,64 @@
 //! The views, one file each, and what all of them can be asked.
 
+pub(crate) mod alerts;
 pub(crate) mod api;
+pub(crate) mod calls;
 pub(crate) mod copies;
 pub(crate) mod counters;
+mod device_detail;
 pub(crate) mod devices;
+pub(crate) mod diff;
+pub(crate) mod gaps;
+mod kernel_detail;
 pub(crate) mod kernels;
 pub(crate) mod log;
 pub(crate) mod markers;
 mod overview;
 pub(crate) mod processes;
+pub(crate) mod running;
+mod selected;
+pub(crate) mod steps;
 mod timeline;
+pub(crate) mod transfers;
 
 use ratatui::layout::Rect;
 
+use self::alerts::AlertTable;
 use self::api::ApiTable;
+use self::calls::{CallTable, ThreadTable};
 use self::copies::CopyTable;
 use self::counters::CounterTable;
 use self::devices::DeviceTable;
+use self::diff::ChangeTable;
+use self::gaps::GapTable;
 use self::kernels::KernelTable;
 use self::markers::MarkerTable;
 use self::processes::ProcessTable;
+use self::running::RunningTable;
+use self::steps::StepTable;
+use self::transfers::TransferTable;
+use super::jump::Target;
+use super::pane::Pane;
 use super::part::canvas::Canvas;
 use super::part::table::{self, Scene, Table};
 use super::{Size, Tab};
 use crate::format;
 use crate::model::{Mode, Snapshot};
 
-/// Calls `$body` with `$T` standing for the view's table; `$none` when it has none.
+/// Calls `$body` with `$T` standing for a list's table.
 macro_rules! with_table {
-    ($tab:expr, $T:ident => $body:expr, $none:expr) => {
-        match $tab {
-            Tab::Overview | Tab::Kernels => {
-                type $T = KernelTable;
+    ($pane:expr, $T:ident => $body:expr) => {
+        with_table!(@ $pane, $T, $body,
+            Kernels KernelTable, Routes CopyTable, Transfers TransferTable, Operations ApiTable, Threads ThreadTable,
+            Calls CallTable, Counters CounterTable, Devices DeviceTable, Gaps GapTable, Markers MarkerTable,
+            Processes ProcessTable, Alerts AlertTable, Running RunningTable, Steps StepTable, Changes ChangeTable)
+    };
+    (@ $pane:expr, $T:ident, $body:expr, $($Pane:ident $Table:ident),*) => {
+        match $pane {
+            $(Pane::$Pane => {
+                type $T = $Table;
                 $body
-            }
-            Tab::Copies => {
-                type $T = CopyTable;
-                $body
-            }
-            Tab::Api => {
-                type $T = ApiTable;
-                $body
-            }
-            Tab::Counters => {
-                type $T = CounterTable;
-                $body
-            }
-            Tab::Devices => {
-                type $T = DeviceTable;
-                $body
-            }
-            Tab::Markers => {
-                type $T = MarkerTable;
-                $body
-            }
-            Tab::Processes => {
-                type $T = ProcessTable;
-                $body
-            }
-            Tab::Timeline | Tab::Log => $none,
+            })*
         }
     };
 }
@@ -84,50 +84,84 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         Tab::Markers => markers::draw(canvas, area, scene, size),
         Tab::Processes => processes::draw(canvas, area, scene, size),
         Tab::Log => log::draw(canvas, area, scene),
+        Tab::Alerts => alerts::draw(canvas, area, scene, size),
+        Tab::Running => running::draw(canvas, area, scene, size),
+        Tab::Steps => steps::draw(canvas, area, scene, size),
+        Tab::Diff => diff::draw(canvas, area, scene, size),
     }
 }
 
-/// Identities of the rows in the order of the screen.
-pub(crate) fn keys(scene: &Scene<'_>) -> Vec<u64> {
-    with_table!(scene.ui.tab, T => table::keys::<T>(scene, scene.ui.table()), Vec::new())
+/// Identities of a list's rows in the order of the screen.
+pub(crate) fn keys(scene: &Scene<'_>, pane: Pane) -> Vec<u64> {
+    with_table!(pane, T => table::keys::<T>(scene))
 }
 
-/// How many columns can be sorted by, and which does so at first.
-pub(crate) fn sortable(tab: Tab) -> Option<(usize, usize)> {
-    with_table!(tab, T => Some((T::COLUMNS.len(), T::SORT)), None)
+/// How many columns a list can be sorted by, and which does so at first.
+pub(crate) fn sortable(pane: Pane) -> (usize, usize) {
+    with_table!(pane, T => (T::COLUMNS.len(), T::SORT))
 }
 
-/// The rows as comma-separated values.
+/// Headings of a list's columns.
+pub(crate) fn titles(pane: Pane) -> Vec<String> {
+    with_table!(pane, T => T::COLUMNS.iter().map(|column| column.title.trim().to_string()).collect())
+}
+
+/// Where Enter leads from a list's selected row, or its first.
+pub(crate) fn target(scene: &Scene<'_>, pane: Pane) -> Target {
+    with_table!(pane, T => table::selected::<T>(scene)
+        .map_or(Target::Nowhere("nothing to open here"), |row| T::target(&row, scene)))
+}
+
+/// The selected row of the list that has the focus as a term of a filter.
+pub(crate) fn term(scene: &Scene<'_>) -> Option<String> {
+    let pane = scene.ui.pane()?;
+    with_table!(pane, T => table::selected::<T>(scene).and_then(|row| T::term(&row, scene)))
+}
+
+/// The selected row as text: its cells in base units, apart by tabs; on the timeline what is known of the slice.
+pub(crate) fn copied(scene: &Scene<'_>) -> Option<String> {
+    let Some(pane) = scene.ui.pane() else {
+        return match scene.ui.tab {
+            Tab::Timeline => Some(selected::text(scene)),
+            _ => log::lines(scene).last().map(ToString::to_string),
+        };
+    };
+    with_table!(pane, T => table::selected::<T>(scene).map(|row| {
+        let cells: Vec<String> = T::COLUMNS.iter().map(|column| (column.worth)(&row, scene).raw()).collect();
+        cells.join("\t")
+    }))
+}
+
+/// The rows of the list that has the focus as comma-separated values.
 pub(crate) fn csv(scene: &Scene<'_>) -> String {
-    match scene.ui.tab {
-        Tab::Timeline => timeline::csv(scene),
-        Tab::Log => log::text(scene),
-        _ => with_table!(scene.ui.tab, T => table::csv::<T>(scene, scene.ui.table()), String::new()),
+    match scene.ui.pane() {
+        Some(pane) => with_table!(pane, T => table::csv::<T>(scene)),
+        None if scene.ui.tab == Tab::Timeline => timeline::csv(scene),
+        None => log::text(scene),
     }
 }
 
 /// What the filter lets pass, in words: `8 of 318 kernels · 68.0 % of time`.
 pub(crate) fn matches(scene: &Scene<'_>) -> String {
     let values = &scene.snap.values;
-    let rows = keys(scene).len();
-    match scene.ui.tab {
-        Tab::Overview | Tab::Kernels => {
-            let time: u64 = KernelTable::rows(scene).iter().map(|row| row.stat.total).sum();
+    match (scene.ui.tab, scene.ui.pane()) {
+        (_, Some(Pane::Kernels)) => {
+            let rows = KernelTable::rows(scene);
+            let time: u64 = rows.iter().map(|row| row.stat.total).sum();
             let share = time as f64 / values.totals.kernel_time.max(1) as f64;
             format!(
-                "{rows} of {} kernels · {} % of time",
+                "{} of {} kernels · {} % of time",
+                rows.len(),
                 values.kernels.len(),
                 format::percent(share)
             )
         }
-        Tab::Copies => format!("{rows} of {} routes", values.copies.len()),
-        Tab::Api => format!("{rows} of {} operations", values.api.len()),
-        Tab::Counters => format!("{rows} of {} counters", values.gauges.counters.len()),
-        Tab::Devices => format!("{rows} devices"),
-        Tab::Markers => format!("{rows} of {} markers", values.markers.len()),
-        Tab::Processes => format!("{rows} of {} processes", values.processes.len()),
-        Tab::Log => format!("{} of {} lines", log::lines(scene).len(), scene.snap.output.len()),
-        Tab::Timeline => "what does not match is ░".into(),
+        (_, Some(pane)) => with_table!(pane, T => {
+            let (rows, all) = (T::rows(scene).len(), T::all(scene));
+            format!("{rows} of {} {}s", format::grouped(all as u64), T::WHAT)
+        }),
+        (Tab::Log, None) => format!("{} of {} lines", log::lines(scene).len(), scene.snap.output.len()),
+        (_, None) => "what does not match is ░".into(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which stretch of time is on screen.
 
-use crate::item::Nanos;
+use crate::item::{Nanos, Span};
 use crate::model::Snapshot;
 
 /// The finest zoom, ns per column.
@@ -9,6 +9,27 @@ const FINEST: u64 = 10;
 const USUAL: u64 = 2_000_000_000;
 /// A live window does not turn over more often: nobody could read it, and a slow line could not carry it.
 const TURN: u64 = 400_000_000;
+
+/// A range that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Where it was begun.
+    pub anchor: Nanos,
+    /// Where its other end is.
+    pub head: Nanos,
+    /// Whether keys still move the other end.
+    pub moves: bool,
+}
+
+impl Range {
+    /// From its earlier end to its later one.
+    pub fn span(self) -> Span {
+        Span {
+            begin: self.anchor.min(self.head),
+            end: self.anchor.max(self.head),
+        }
+    }
+}
 
 /// The window on time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +139,16 @@ impl Time {
             self.from.saturating_add(far)
         };
         self.from = moved.clamp(first.min(last), last.max(first));
+    }
+
+    /// Shows a stretch with a margin on both sides.
+    pub fn frame(&mut self, snap: &Snapshot, columns: usize, span: Span) {
+        self.stand(snap, columns);
+        let columns = columns.max(1) as u64;
+        let nanos = span.duration().max(1);
+        self.width = nice(nanos.div_ceil((columns * 4 / 5).max(1)));
+        let margin = self.width.saturating_mul(columns).saturating_sub(nanos) / 2;
+        self.from = span.begin.saturating_sub(margin);
     }
 
     /// Moves so that `at` is on screen.

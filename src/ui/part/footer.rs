@@ -5,9 +5,11 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::table::Scene;
 use crate::format;
-use crate::ui::keymap::{Binding, KEYMAP, is_valid};
+use crate::ui::hit::Hit;
+use crate::ui::keymap::{Action, Binding, KEYMAP, is_valid};
+use crate::ui::prompt::Asks;
 use crate::ui::theme::Role;
-use crate::ui::{Size, Ui, tab};
+use crate::ui::{Size, Ui, palette, tab};
 
 /// A word to the user stays so long.
 const TOAST: u64 = 6_000_000_000;
@@ -15,6 +17,7 @@ const TOAST: u64 = 6_000_000_000;
 /// Rows it takes.
 pub(crate) fn height(ui: &Ui, size: Size) -> u16 {
     match (&ui.prompt, size) {
+        (None, _) if ui.bare && ui.toast.is_none() => 0,
         (Some(_), Size::Large) => 3,
         (Some(_), _) => 2,
         (None, _) => 1,
@@ -42,17 +45,20 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let gap = if size == Size::Large { 2 } else { 1 };
     let shown = |binding: &&Binding| !binding.hint.is_empty() && is_valid(binding.scope, scene.ui.tab);
-    let mut hints: Vec<(String, &str)> = Vec::new();
+    let mut hints: Vec<(String, &str, Vec<Action>)> = Vec::new();
     for binding in KEYMAP.iter().filter(shown) {
         let key = binding.keys[0].to_string();
         match hints.last_mut() {
             // Keys with one hint stand together: `+ - zoom`.
-            Some((keys, hint)) if *hint == binding.hint => *keys = format!("{keys} {key}"),
-            _ => hints.push((key, binding.hint)),
+            Some((keys, hint, actions)) if *hint == binding.hint => {
+                *keys = format!("{keys} {key}");
+                actions.push(binding.action);
+            }
+            _ => hints.push((key, binding.hint, vec![binding.action])),
         }
     }
-    let width = |hint: &(String, &str)| format::width(&hint.0) + 1 + hint.1.len() + gap as usize;
-    let always = |hint: &(String, &str)| matches!(hint.1, "help" | "quit");
+    let width = |hint: &(String, &str, Vec<Action>)| format::width(&hint.0) + 1 + hint.1.len() + gap as usize;
+    let always = |hint: &(String, &str, Vec<Action>)| matches!(hint.1, "help" | "quit");
     let kept: usize = hints.iter().filter(|hint| always(hint)).map(width).sum();
     let mut room = (area.width as usize).saturating_sub(kept + 1);
     let mut x = area.x + 1;
@@ -63,21 +69,45 @@ fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
             }
             room -= width(hint);
         }
+        let from = x;
         x = canvas.say(x, area.y, &hint.0, 20, Role::Key);
         x = canvas.say(x + 1, area.y, hint.1, 20, Role::Muted) + gap;
+        // Each key of a hint is clicked on its own, the word is the last key's.
+        let mut at = from;
+        for (word, action) in hint.0.split(' ').zip(&hint.2) {
+            let is_last = Some(action) == hint.2.last();
+            let end = if is_last {
+                x - gap
+            } else {
+                at + format::width(word) as u16
+            };
+            let place = Rect {
+                x: at,
+                y: area.y,
+                width: end.saturating_sub(at),
+                height: 1,
+            };
+            scene.ui.hits.add(place, Hit::Do(*action));
+            at = end + 1;
+        }
     }
 }
 
 fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let Some(prompt) = &scene.ui.prompt else { return };
-    let matches = tab::matches(scene);
+    let is_command = prompt.asks == Asks::Command;
+    let matches = if is_command {
+        "tab completes".into()
+    } else {
+        tab::matches(scene)
+    };
     let text: Vec<char> = prompt.text().chars().collect();
     let room = (area.width as usize)
         .saturating_sub(format::width(&matches) + 6)
         .max(10);
     // The cursor is always seen: the line is moved to the left as far as it must.
     let skipped = (prompt.cursor + 1).saturating_sub(room);
-    canvas.say(area.x, area.y, "/", 1, Role::Key);
+    canvas.say(area.x, area.y, if is_command { ":" } else { "/" }, 1, Role::Key);
     for (i, &c) in text.iter().chain([&' ']).enumerate().skip(skipped).take(room) {
         let x = area.x + 1 + (i - skipped) as u16;
         let is_error = prompt.error.as_ref().is_some_and(|error| error.column == i);
@@ -103,6 +133,18 @@ fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         return;
     }
     let room = area.width.saturating_sub(2);
+    if is_command {
+        return candidates(
+            canvas,
+            Rect {
+                y: area.y + 1,
+                height: area.height - 1,
+                ..area
+            },
+            scene,
+            &prompt.text(),
+        );
+    }
     if let Some(error) = &prompt.error {
         let place = error.column + 1;
         let text = format!("column {place}: {}   (the last valid filter stays)", error.message);
@@ -119,5 +161,22 @@ fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
             room,
             Role::Muted,
         );
+    }
+}
+
+/// What may be meant by what was typed of a command: the words, and what the first does.
+fn candidates(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, typed: &str) {
+    let found = palette::candidates(scene.ui, scene.snap, typed);
+    let room = area.width.saturating_sub(2);
+    let words: Vec<&str> = found.iter().map(|line| line.0.as_str()).collect();
+    let words = if words.is_empty() {
+        "no such command".into()
+    } else {
+        words.join("  ")
+    };
+    let role = if found.is_empty() { Role::Bad } else { Role::Key };
+    canvas.say(area.x + 1, area.y, &format::fit(&words, room as usize), room, role);
+    if let Some((line, help)) = found.first().filter(|_| area.height > 1) {
+        canvas.say(area.x + 1, area.y + 1, &format!("{line} {help}"), room, Role::Muted);
     }
 }

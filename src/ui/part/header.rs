@@ -7,6 +7,8 @@ use super::table::Scene;
 use crate::format;
 use crate::item::{AgentKind, Exit};
 use crate::model::{Mode, Snapshot};
+use crate::ui::hit::Hit;
+use crate::ui::keymap::Action;
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab, Ui};
 
@@ -115,15 +117,33 @@ fn label(tab: Tab, active: bool, size: Size) -> String {
 
 fn tabs(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let mut x = area.x + 1;
-    for tab in Tab::ALL {
+    let own = Some(scene.ui.tab).filter(|tab| !Tab::DIGITS.contains(tab));
+    for tab in Tab::DIGITS.into_iter().chain(own) {
         let active = tab == scene.ui.tab;
-        let text = label(tab, active, size);
+        // A view without a digit needs the room of the names.
+        let text = label(tab, active, if own.is_some() { Size::Medium } else { size });
         let role = if active { Role::TabActive } else { Role::Tab };
-        x = canvas.say(x, area.y, &text, area.right().saturating_sub(x), role) + 1;
+        let end = canvas.say(x, area.y, &text, area.right().saturating_sub(x), role);
+        let place = Rect {
+            x,
+            y: area.y,
+            width: end - x,
+            height: 1,
+        };
+        scene.ui.hits.add(place, Hit::Do(Action::Show(tab)));
+        x = end + 1;
     }
     if size != Size::Large {
-        let x = canvas.say(x + 2, area.y, "filter: ", 8, Role::Muted);
+        let from = x + 2;
+        let x = canvas.say(from, area.y, "filter: ", 8, Role::Muted);
         let (text, role) = filter_text(scene.ui);
+        let place = Rect {
+            x: from,
+            width: area.right().saturating_sub(from),
+            height: 1,
+            ..area
+        };
+        scene.ui.hits.add(place, Hit::Do(Action::Filter));
         canvas.say(
             x,
             area.y,
@@ -141,18 +161,6 @@ fn filter_text(ui: &Ui) -> (String, Role) {
     }
 }
 
-/// The view whose name stands at a column of the second line.
-pub(crate) fn tab_at(ui: &Ui, column: u16) -> Option<Tab> {
-    let size = Size::of(ui.size.0, ui.size.1);
-    let mut x = 1;
-    Tab::ALL.into_iter().find(|&tab| {
-        let end = x + format::width(&label(tab, tab == ui.tab, size)) as u16;
-        let hit = (x..end).contains(&column);
-        x = end + 1;
-        hit
-    })
-}
-
 fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot) {
     let mut x = canvas.say(area.x + 1, area.y, "filter: ", 8, Role::Muted);
     let (text, role) = filter_text(scene.ui);
@@ -166,9 +174,21 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     } else if !scene.ui.time.follows && !scene.ui.time.fits {
         right.insert(0, "timeline stands, f follows".into());
     }
+    let alerts = snap.analysis().alerts.len();
+    if alerts > 0 {
+        right.push(format!("▲ {alerts} alerts (A)"));
+    }
     let text = right.join("   ");
     if x + (format::width(&text) as u16) < area.right() {
         canvas.right(area.right().saturating_sub(1), area.y, &text, Role::Muted);
+        let wide = 16.min(area.width);
+        let place = Rect {
+            x: area.right() - wide,
+            width: if alerts > 0 { wide } else { 0 },
+            height: 1,
+            ..area
+        };
+        scene.ui.hits.add(place, Hit::Do(Action::Show(Tab::Alerts)));
     }
 }
 

@@ -1,187 +1,21 @@
-//! A lane of the timeline as one row of cells, and the axis above.
-
-use std::collections::HashMap;
+//! A row of the timeline as cells: a column shows what took most of it, a slice that is wide enough its name.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use roctop_ring::record::direction;
 
+use super::axis::Stretch;
 use super::canvas::Canvas;
 use super::chart::{LEVELS, level};
+use super::open::{OpenWork, open_work};
 use super::table::Scene;
 use crate::format;
-use crate::item::{AgentKind, KernelId, Nanos, OperationId, QueueId, StreamId, TextId};
+use crate::item::{KernelId, Nanos, OperationId, Span, TextId};
 use crate::model::{Bucket, Class, LaneKey, Slice, Snapshot};
+use crate::ui::jump::related;
 use crate::ui::subject::SliceSubject;
 use crate::ui::theme::Role;
-use crate::ui::time::nice;
-
-/// The stretch of time of an area.
-#[derive(Clone, Copy)]
-pub(crate) struct Stretch {
-    pub(crate) from: Nanos,
-    /// Nanoseconds per column.
-    pub(crate) width: u64,
-}
-
-impl Stretch {
-    fn to(self, columns: u16) -> Nanos {
-        self.from.saturating_add(self.width.saturating_mul(u64::from(columns)))
-    }
-
-    fn column(self, at: Nanos, columns: u16) -> u16 {
-        (at.saturating_sub(self.from) / self.width.max(1)).min(u64::from(columns)) as u16
-    }
-}
-
-/// All lanes in the order of the screen; those with open work only are among them.
-pub(crate) fn order(snap: &Snapshot) -> Vec<LaneKey> {
-    let mut keys: Vec<LaneKey> = snap.lanes.iter().map(|lane| lane.key).collect();
-    for open in open_work(snap) {
-        if !keys.contains(&open.key) {
-            keys.push(open.key);
-        }
-    }
-    let names = &snap.names;
-    let agent_rank = |id| names.agent(id).map_or((u32::MAX, id), |agent| (agent.number, id));
-    let stream_number = |id| names.stream(id).map_or(u32::MAX, |stream| stream.number);
-    keys.sort_by_cached_key(|&key| match key {
-        LaneKey::Agent(agent) => (0, agent_rank(agent), 0, 0, 0),
-        LaneKey::Stream(agent, stream) => (0, agent_rank(agent), 1, stream_number(stream), stream.0),
-        LaneKey::Queue(agent, queue) => (0, agent_rank(agent), 2, queue.0, 0),
-        LaneKey::Copies(way) => (1, (0, crate::item::AgentId(0)), 0, u32::from(way), 0),
-        LaneKey::Api(thread, depth) => (2, (thread.0, crate::item::AgentId(0)), 0, u32::from(depth), 0),
-        LaneKey::Markers(thread, depth) => (3, (thread.0, crate::item::AgentId(0)), 0, u32::from(depth), 0),
-        LaneKey::Ranges(thread) => (3, (thread.0, crate::item::AgentId(0)), 1, 0, 0),
-    });
-    keys
-}
-
-/// What stands to the left of a lane.
-pub(crate) fn label(snap: &Snapshot, key: LaneKey) -> String {
-    let names = &snap.names;
-    match key {
-        LaneKey::Agent(agent) => {
-            let share = snap
-                .values
-                .agents
-                .iter()
-                .find(|row| row.id == agent)
-                .map(|row| format::percent(row.share));
-            format!("{} {}%", names.agent_label(agent), share.unwrap_or_default())
-        }
-        LaneKey::Stream(_, stream) => format!("  {}", names.stream_label(stream)),
-        LaneKey::Queue(_, queue) => format!("  {}", names.queue_label(queue)),
-        LaneKey::Copies(direction::UNKNOWN) => "copy ?".into(),
-        LaneKey::Copies(way) => format!("copy {}", direction::name(way)),
-        LaneKey::Api(thread, 0) => format!("API {}", names.thread_label(thread)),
-        LaneKey::Api(..) => "  within".into(),
-        LaneKey::Markers(thread, 0) => format!("mark {}", names.thread_label(thread)),
-        LaneKey::Markers(_, level) => format!("  level {level}"),
-        LaneKey::Ranges(thread) => format!("rng {}", names.thread_label(thread)),
-    }
-}
-
-/// Work of one lane that has not ended.
-pub(crate) struct OpenWork {
-    pub(crate) key: LaneKey,
-    pub(crate) begin: Nanos,
-    pub(crate) text: String,
-    /// How much more of this lane is open, and younger.
-    pub(crate) more: usize,
-}
-
-/// The oldest work of each lane that is open, or was when its process ended.
-pub(crate) fn open_work(snap: &Snapshot) -> Vec<OpenWork> {
-    let names = &snap.names;
-    let places = snap.values.places.iter();
-    let streams: HashMap<QueueId, StreamId> = places.filter_map(|place| Some((place.queue, place.stream?))).collect();
-    let mut out: Vec<OpenWork> = Vec::new();
-    let mut add =
-        |key: LaneKey, begin: Nanos, text: &dyn Fn() -> String| match out.iter_mut().find(|open| open.key == key) {
-            Some(open) if open.begin <= begin => open.more += 1,
-            Some(open) => (open.begin, open.text, open.more) = (begin, text(), open.more + 1),
-            None => out.push(OpenWork {
-                key,
-                begin,
-                text: text(),
-                more: 0,
-            }),
-        };
-    for open in &snap.open {
-        for call in &open.calls {
-            let name = names.operation(call.operation);
-            add(
-                LaneKey::Api(call.thread, u8::from(call.parent != 0)),
-                call.span.begin,
-                &|| name.map_or_else(|| "?".into(), |name| name.operation.name.to_string()),
-            );
-        }
-        for dispatch in &open.dispatches {
-            // The stream is known once a dispatch of the same queue has ended.
-            let key = match dispatch.stream.or_else(|| streams.get(&dispatch.queue).copied()) {
-                Some(stream) => LaneKey::Stream(dispatch.agent, stream),
-                None => LaneKey::Queue(dispatch.agent, dispatch.queue),
-            };
-            let name = names.kernel(dispatch.kernel);
-            add(key, dispatch.submit, &|| {
-                name.map_or_else(|| "?".into(), |name| name.short.to_string())
-            });
-        }
-        for range in &open.ranges {
-            let key = match range.range_id {
-                0 => LaneKey::Markers(range.thread, range.level),
-                _ => LaneKey::Ranges(range.thread),
-            };
-            add(key, range.span.begin, &|| names.text(range.text).into());
-        }
-    }
-    // What ran before it in the same lane is not covered.
-    for open in &mut out {
-        open.begin = open.begin.max(snap.lane(open.key).map_or(0, |lane| lane.last));
-    }
-    out
-}
-
-/// Draws the axis: ticks at round times, each with its label.
-pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stretch: Stretch) {
-    let snap = scene.snap;
-    let step = nice(stretch.width.saturating_mul(18));
-    let decimals = 9usize.saturating_sub(step.ilog10() as usize);
-    let mut tick = stretch
-        .from
-        .saturating_sub(snap.origin)
-        .div_ceil(step)
-        .saturating_mul(step);
-    for _ in 0..area.width {
-        let at = snap.origin.saturating_add(tick);
-        if at >= stretch.to(area.width) {
-            break;
-        }
-        let seconds = tick as f64 / 1e9;
-        let text = format!("╷+{seconds:.decimals$}");
-        let x = area.x + stretch.column(at, area.width);
-        canvas.say(x, area.y, &text, area.right().saturating_sub(x), Role::Muted);
-        tick = tick.saturating_add(step);
-    }
-    // Where the lanes end: said once, since a mark in each lane would go over the wire ten times a second.
-    let now = area.x.saturating_add(stretch.column(snap.now, area.width));
-    let is_free = canvas
-        .buffer
-        .cell((now, area.y))
-        .is_some_and(|cell| cell.symbol() == " ");
-    if snap.is_running() && now < area.right() && is_free {
-        canvas.say(now, area.y, "▾", 1, Role::Now);
-    }
-    // Where the selected slice begins.
-    if let Some((_, begin)) = scene.ui.slice
-        && begin >= stretch.from
-        && begin < stretch.to(area.width)
-    {
-        let x = area.x + stretch.column(begin, area.width);
-        canvas.say(x, area.y, "▼", 1, Role::Accent);
-    }
-}
+use crate::ui::track::Track;
 
 /// How a slice looks: letter, text, style filled, style of a line.
 struct Look {
@@ -252,7 +86,7 @@ fn copy_letter(way: u16) -> char {
 }
 
 /// Adds slices up by column, exactly.
-fn gather(slices: &[Slice], stretch: Stretch, columns: u16) -> Vec<Bucket> {
+fn gather<'a>(slices: impl Iterator<Item = &'a Slice>, stretch: Stretch, columns: u16) -> Vec<Bucket> {
     let mut out = vec![Bucket::default(); columns as usize];
     for slice in slices {
         let first = stretch.column(slice.span.begin, columns);
@@ -273,55 +107,130 @@ fn gather(slices: &[Slice], stretch: Stretch, columns: u16) -> Vec<Bucket> {
     out
 }
 
-/// Draws one lane in a row.
-pub(crate) fn draw(
-    canvas: &mut Canvas<'_>,
-    area: Rect,
-    scene: &Scene<'_>,
-    key: LaneKey,
-    stretch: Stretch,
-    open: &[OpenWork],
-) {
+/// What is the same for all rows of a frame.
+pub(crate) struct Frame {
+    pub(crate) stretch: Stretch,
+    pub(crate) open: Vec<OpenWork>,
+    /// What belongs to the selected slice.
+    pub(crate) related: Vec<(LaneKey, Nanos)>,
+}
+
+impl Frame {
+    pub(crate) fn new(scene: &Scene<'_>, stretch: Stretch) -> Self {
+        let related = scene
+            .ui
+            .slice
+            .map_or_else(Vec::new, |(key, begin)| related(scene.snap, key, begin));
+        Self {
+            stretch,
+            open: open_work(scene.snap),
+            related: related
+                .into_iter()
+                .map(|(key, slice)| (key, slice.span.begin))
+                .collect(),
+        }
+    }
+}
+
+/// A row of the timeline with its slices, laid out so that what overlaps stands in rows of its own.
+pub(crate) struct Layers {
+    pub(crate) track: Track,
+    /// None: too many to be told apart, or not kept.
+    slices: Option<Vec<(LaneKey, Slice)>>,
+    /// Row of each slice.
+    rows: Vec<u16>,
+    pub(crate) height: u16,
+}
+
+impl Layers {
+    /// Lays out what a track has on screen in at most so many rows; the last takes what is left.
+    pub(crate) fn new(scene: &Scene<'_>, track: Track, stretch: Stretch, columns: u16, most: u16) -> Self {
+        let to = stretch.to(columns);
+        let slices = track.slices(scene.snap, stretch.from, to, columns as usize * 64);
+        let mut ends: Vec<Nanos> = Vec::new();
+        let mut rows = Vec::new();
+        for (_, slice) in slices.iter().flatten() {
+            // An overlap that is narrower than a column is none that could be seen.
+            let begin = slice.span.begin.saturating_add(stretch.width);
+            let free = ends.iter().position(|&end| end <= begin);
+            let row = free.unwrap_or_else(|| {
+                if ends.len() < most as usize {
+                    ends.push(0);
+                }
+                ends.len() - 1
+            });
+            ends[row] = ends[row].max(slice.span.end);
+            rows.push(row as u16);
+        }
+        Self {
+            track,
+            slices,
+            rows,
+            height: (ends.len() as u16).max(1),
+        }
+    }
+
+    fn of_row(&self, row: u16) -> impl Iterator<Item = &(LaneKey, Slice)> {
+        let all = self.slices.iter().flatten().zip(&self.rows);
+        all.filter(move |(_, at)| **at == row).map(|(slice, _)| slice)
+    }
+}
+
+/// Draws one of the rows of a track.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Layers, row: u16, frame: &Frame) {
     if area.width == 0 {
         return;
     }
-    let snap = scene.snap;
-    let lane = snap.lane(key);
+    let (snap, stretch, track) = (scene.snap, frame.stretch, layers.track);
+    let like = track.like();
     let to = stretch.to(area.width);
-    let slices = lane.and_then(|lane| lane.slices(stretch.from, to, area.width as usize * 64));
-    let is_agent = matches!(key, LaneKey::Agent(_));
-    let buckets = match (&slices, lane) {
-        (Some(slices), Some(_)) if !is_agent => gather(slices, stretch, area.width),
-        (_, Some(lane)) => lane.columns(stretch.from, stretch.width, area.width as usize),
-        _ => vec![Bucket::default(); area.width as usize],
+    let buckets = match &layers.slices {
+        Some(_) => gather(layers.of_row(row).map(|(_, slice)| slice), stretch, area.width),
+        None => track.columns(snap, stretch.from, stretch.width, area.width as usize),
     };
     let now = stretch.column(snap.now, area.width);
+    let is_gap = |x: u16| {
+        let at = stretch.from.saturating_add(stretch.width.saturating_mul(u64::from(x)));
+        scene.ui.track == Some(track) && scene.ui.gap.is_some_and(|gap| at >= gap.begin && at < gap.end)
+    };
     for (x, bucket) in buckets.iter().enumerate() {
         let x = x as u16;
         let at = area.x + x;
         if bucket.busy == 0 && bucket.count == 0 {
             let (text, role) = match x {
+                x if is_gap(x) => ("·", Role::Selected),
                 x if x < now => ("·", Role::Idle),
                 _ => (" ", Role::Idle),
             };
             canvas.say(at, area.y, text, 1, role);
             continue;
         }
-        base(canvas, scene, key, bucket, stretch.width, (at, area.y));
+        base(canvas, scene, like, bucket, stretch.width, (at, area.y));
     }
-    if !is_agent {
-        // A column in which one slice ends and the next begins shows the end of the first.
-        let mut ended = u16::MAX;
-        let is_selected = |slice: &&Slice| scene.ui.slice == Some((key, slice.span.begin));
-        for slice in slices.iter().flatten().filter(|slice| !is_selected(slice)) {
-            ended = wide(canvas, area, scene, (key, slice), stretch, ended);
-        }
-        // The selected one is above all others.
-        for slice in slices.iter().flatten().filter(is_selected) {
-            wide(canvas, area, scene, (key, slice), stretch, u16::MAX);
-        }
+    // A column in which one slice ends and the next begins shows the end of the first.
+    let mut ended = u16::MAX;
+    let stands_out = |key: LaneKey, slice: &Slice| {
+        let place = (key, slice.span.begin);
+        scene.ui.slice == Some(place) || frame.related.contains(&place)
+    };
+    for (key, slice) in layers.of_row(row).filter(|(key, slice)| !stands_out(*key, slice)) {
+        ended = wide(canvas, area, scene, (*key, slice), frame, ended);
     }
-    for open in open.iter().filter(|open| open.key == key && open.begin < to) {
+    // The selected one and what belongs to it are above all others.
+    for (key, slice) in layers.of_row(row).filter(|(key, slice)| stands_out(*key, slice)) {
+        wide(canvas, area, scene, (*key, slice), frame, u16::MAX);
+    }
+    if row > 0 {
+        return;
+    }
+    if let Some(gap) = scene.ui.gap.filter(|_| scene.ui.track == Some(track)) {
+        name_gap(canvas, area, stretch, gap);
+    }
+    for open in frame
+        .open
+        .iter()
+        .filter(|open| track.holds(open.key) && open.begin < to)
+    {
         let begin = stretch.column(open.begin, area.width);
         let end = (now + u16::from(snap.is_running())).clamp(begin + 1, area.width.max(begin + 1));
         let text = format::fit(&format!("▒ {}… ", open.text), (end - begin) as usize).replace(' ', "▒");
@@ -332,6 +241,18 @@ pub(crate) fn draw(
             (end - begin).min(area.width - begin.min(area.width)),
             Role::Open,
         );
+    }
+}
+
+/// Writes the length of the selected gap into it.
+fn name_gap(canvas: &mut Canvas<'_>, area: Rect, stretch: Stretch, gap: Span) {
+    let first = stretch.column(gap.begin, area.width);
+    let last = stretch.column(gap.end, area.width);
+    let text = format!(" idle {} ", format::duration(gap.duration()));
+    let room = last.saturating_sub(first);
+    let wide = format::width(&text) as u16;
+    if room > wide + 1 {
+        canvas.say(area.x + first + (room - wide) / 2, area.y, &text, wide, Role::Selected);
     }
 }
 
@@ -382,10 +303,10 @@ fn wide(
     area: Rect,
     scene: &Scene<'_>,
     piece: (LaneKey, &Slice),
-    stretch: Stretch,
+    frame: &Frame,
     ended: u16,
 ) -> u16 {
-    let (key, slice) = piece;
+    let ((key, slice), stretch) = (piece, frame.stretch);
     let to = stretch.to(area.width);
     let mut first = stretch.column(slice.span.begin, area.width);
     let last = stretch.column(
@@ -396,6 +317,7 @@ fn wide(
         first += 1;
     }
     let is_selected = scene.ui.slice == Some((key, slice.span.begin));
+    let is_related = frame.related.contains(&(key, slice.span.begin));
     let cells = (last + 1).saturating_sub(first);
     let (x, y) = (area.x + first, area.y);
     let subject = SliceSubject {
@@ -406,7 +328,7 @@ fn wide(
     let is_out = !scene.ui.filter.accepts(&subject);
     // A short slice upon the edge of two columns is none that is wide.
     let is_short = cells < 2 || slice.span.duration() < stretch.width;
-    if (is_short && !is_selected && !is_out) || first >= area.width {
+    if (is_short && !is_selected && !is_related && !is_out) || first >= area.width {
         return ended;
     }
     if is_out {
@@ -466,16 +388,19 @@ fn wide(
             canvas.say(x, y, "[", 1, Role::Selected);
             canvas.say(x + cells - 1, y, "]", 1, Role::Selected);
         }
+    } else if is_related {
+        // What belongs to the selected one: told by signs as well as by its look.
+        let place = Rect {
+            x,
+            y,
+            width: cells.max(1),
+            height: 1,
+        };
+        canvas.paint(place, Role::Match);
+        canvas.say(x, y, "<", 1, Role::Accent);
+        if cells >= 2 {
+            canvas.say(x + cells - 1, y, ">", 1, Role::Accent);
+        }
     }
     last
-}
-
-/// Whether a lane belongs on the overview: GPUs, their streams, copies, the first markers.
-pub(crate) fn is_principal(snap: &Snapshot, key: LaneKey) -> bool {
-    match key {
-        LaneKey::Agent(id) => snap.names.agent(id).is_some_and(|agent| agent.kind == AgentKind::Gpu),
-        LaneKey::Stream(..) | LaneKey::Queue(..) | LaneKey::Copies(_) => true,
-        LaneKey::Markers(_, level) => level == 0,
-        LaneKey::Api(..) | LaneKey::Ranges(_) => false,
-    }
 }

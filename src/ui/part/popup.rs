@@ -6,6 +6,8 @@ use super::canvas::Canvas;
 use super::table::Scene;
 use crate::format;
 use crate::ui::Popup;
+use crate::ui::hit::Hit;
+use crate::ui::key::Key;
 use crate::ui::keymap::{Binding, Group, KEYMAP};
 use crate::ui::theme::Role;
 
@@ -13,9 +15,9 @@ use crate::ui::theme::Role;
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, popup: Popup) {
     match popup {
         Popup::Help(line) => help(canvas, area, scene, line),
-        Popup::Quit => menu(canvas, area, "The program still runs", QUIT),
-        Popup::Signals => menu(canvas, area, "Signal to the program", SIGNALS),
-        Popup::Interrupted => menu(canvas, area, "Interrupted twice, and it still runs", INTERRUPTED),
+        Popup::Quit => menu(canvas, area, scene, "The program still runs", QUIT),
+        Popup::Signals => menu(canvas, area, scene, "Signal to the program", SIGNALS),
+        Popup::Interrupted => menu(canvas, area, scene, "Interrupted twice, and it still runs", INTERRUPTED),
     }
 }
 
@@ -41,7 +43,7 @@ const INTERRUPTED: &[(&str, &str)] = &[
     ("c", "cancel"),
 ];
 
-fn menu(canvas: &mut Canvas<'_>, area: Rect, title: &str, rows: &[(&str, &str)]) {
+fn menu(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, title: &str, rows: &[(&str, &str)]) {
     let widest = rows
         .iter()
         .map(|row| row.1.len())
@@ -63,6 +65,11 @@ fn menu(canvas: &mut Canvas<'_>, area: Rect, title: &str, rows: &[(&str, &str)])
         if y < inner.bottom() {
             canvas.say(inner.x + 2, y, key, 2, Role::Key);
             canvas.say(inner.x + 5, y, text, inner.width.saturating_sub(6), Role::Text);
+            let place = Rect { y, height: 1, ..inner };
+            scene
+                .ui
+                .hits
+                .add(place, Hit::Press(Key::Char(key.chars().next().unwrap_or('c'))));
         }
     }
 }
@@ -108,12 +115,13 @@ fn list(group: Group) -> Vec<Line> {
 
 fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
     canvas.clear(area);
+    scene.ui.hits.add(area, Hit::Press(Key::Esc));
     let inner = canvas.frame(area, "Help", "j k scroll   esc close");
     // Groups stand one below the other in so many columns.
     let columns: &[&[Group]] = if inner.width >= 110 {
-        &[&[Group::Move], &[Group::Time, Group::App], &[Group::Table]]
+        &[&[Group::View, Group::App], &[Group::Time, Group::Move], &[Group::Table]]
     } else {
-        &[&[Group::Move], &[Group::Time, Group::Table, Group::App]]
+        &[&[Group::View, Group::Move, Group::App], &[Group::Time, Group::Table]]
     };
     let width = inner.width / columns.len() as u16;
     let blank = || (String::new(), String::new(), Role::Text);

@@ -1,6 +1,5 @@
 //! A table: columns are data, rows are sorted and filtered by the same code for every view.
 
-use std::cell::Cell as Shared;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -9,8 +8,11 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use crate::format;
 use crate::model::Snapshot;
+use crate::ui::hit::Hit;
+use crate::ui::jump::Target;
+use crate::ui::pane::Pane;
 use crate::ui::theme::Role;
-use crate::ui::{Sort, TableState, Ui};
+use crate::ui::{TableState, Ui, tab};
 
 /// What a table is drawn from.
 #[derive(Clone, Copy)]
@@ -46,7 +48,7 @@ impl Worth {
         }
     }
 
-    fn raw(&self) -> String {
+    pub(crate) fn raw(&self) -> String {
         match self {
             Self::None => String::new(),
             Self::Number(value) if value.fract() == 0.0 && value.abs() < 9e15 => format!("{}", *value as i64),
@@ -76,6 +78,12 @@ pub(crate) struct Column<R: 'static> {
 pub(crate) trait Table {
     type Row: 'static;
     const COLUMNS: &'static [Column<Self::Row>];
+    /// Where its selection and order are kept.
+    const PANE: Pane;
+    /// Heading of the box.
+    const TITLE: &'static str;
+    /// What a row is, for a sentence that says why there is none.
+    const WHAT: &'static str;
     /// Which column sorts at first, downwards.
     const SORT: usize;
     /// Columns that the flexible column gets before others are added.
@@ -84,6 +92,24 @@ pub(crate) trait Table {
     }
     /// All rows that pass the filter, unsorted.
     fn rows(scene: &Scene<'_>) -> Vec<Self::Row>;
+    /// How many rows there are without the filter.
+    fn all(scene: &Scene<'_>) -> usize;
+    /// Where Enter leads.
+    fn target(_row: &Self::Row, _scene: &Scene<'_>) -> Target {
+        Target::Nowhere("nothing to open here")
+    }
+    /// The row as a term of a filter.
+    fn term(_row: &Self::Row, _scene: &Scene<'_>) -> Option<String> {
+        None
+    }
+    /// What else is to be said when there is no row.
+    fn hint() -> Option<&'static str> {
+        None
+    }
+    /// A last word on the order of the sorted rows.
+    fn arrange(rows: Vec<Self::Row>, _scene: &Scene<'_>) -> Vec<Self::Row> {
+        rows
+    }
     /// Identity of a row.
     fn key(row: &Self::Row) -> u64;
     /// How a row looks when it is not selected.
@@ -94,32 +120,51 @@ pub(crate) trait Table {
 
 /// The rows that pass the filter, sorted as the user wants; equal ones by identity, so that they keep their places. While
 /// the user moves about, the order is held.
-pub(crate) fn sorted<T: Table>(scene: &Scene<'_>, state: &TableState) -> Vec<T::Row> {
+pub(crate) fn sorted<T: Table>(scene: &Scene<'_>) -> Vec<T::Row> {
     let rows = T::rows(scene);
+    let state = state::<T>(scene);
     let sort = state.sort;
-    let column = &T::COLUMNS[sort.column.unwrap_or(T::SORT).min(T::COLUMNS.len() - 1)];
+    let column = |at: usize| &T::COLUMNS[at.min(T::COLUMNS.len() - 1)];
+    let (first, then) = (column(sort.column.unwrap_or(T::SORT)), sort.then);
     let held: HashMap<u64, usize> = match &state.held {
         Some((until, keys)) if scene.snap.now < *until => keys.iter().enumerate().map(|(at, &key)| (key, at)).collect(),
         _ => HashMap::new(),
     };
     let place = |row: &T::Row| held.get(&T::key(row)).copied().unwrap_or(usize::MAX);
-    let worth = |row: T::Row| (place(&row), (column.worth)(&row, scene), row);
-    let mut keyed: Vec<(usize, Worth, T::Row)> = rows.into_iter().map(worth).collect();
+    let worth = |row: T::Row| {
+        let second = then.map_or(Worth::None, |(at, _)| (column(at).worth)(&row, scene));
+        (place(&row), (first.worth)(&row, scene), second, row)
+    };
+    let turned = |order: Ordering, ascending: bool| if ascending { order } else { order.reverse() };
+    let mut keyed: Vec<(usize, Worth, Worth, T::Row)> = rows.into_iter().map(worth).collect();
     keyed.sort_by(|a, b| {
-        let order = a.1.compare(&b.1);
-        let order = if sort.ascending { order } else { order.reverse() };
-        a.0.cmp(&b.0).then(order).then_with(|| T::key(&a.2).cmp(&T::key(&b.2)))
+        let order = turned(a.1.compare(&b.1), sort.ascending);
+        let second = turned(a.2.compare(&b.2), then.is_some_and(|(_, ascending)| ascending));
+        let keys = T::key(&a.3).cmp(&T::key(&b.3));
+        a.0.cmp(&b.0).then(order).then(second).then(keys)
     });
-    keyed.into_iter().map(|row| row.2).collect()
+    T::arrange(keyed.into_iter().map(|row| row.3).collect(), scene)
+}
+
+fn state<'a, T: Table>(scene: &Scene<'a>) -> &'a TableState {
+    &scene.ui.tables[T::PANE as usize]
+}
+
+/// The selected row; the first, when none is.
+pub(crate) fn selected<T: Table>(scene: &Scene<'_>) -> Option<T::Row> {
+    let rows = sorted::<T>(scene);
+    let key = state::<T>(scene).selected;
+    let at = key.and_then(|key| rows.iter().position(|row| T::key(row) == key));
+    rows.into_iter().nth(at.unwrap_or(0))
 }
 
 /// Identities in order.
-pub(crate) fn keys<T: Table>(scene: &Scene<'_>, state: &TableState) -> Vec<u64> {
-    sorted::<T>(scene, state).iter().map(T::key).collect()
+pub(crate) fn keys<T: Table>(scene: &Scene<'_>) -> Vec<u64> {
+    sorted::<T>(scene).iter().map(T::key).collect()
 }
 
 /// All rows as comma-separated values in base units.
-pub(crate) fn csv<T: Table>(scene: &Scene<'_>, state: &TableState) -> String {
+pub(crate) fn csv<T: Table>(scene: &Scene<'_>) -> String {
     let quote = |text: String| {
         if text.contains([',', '"', '\n']) {
             format!("\"{}\"", text.replace('"', "\"\""))
@@ -129,7 +174,7 @@ pub(crate) fn csv<T: Table>(scene: &Scene<'_>, state: &TableState) -> String {
     };
     let heads: Vec<String> = T::COLUMNS.iter().map(|column| quote(column.name.to_string())).collect();
     let mut out = heads.join(",") + "\n";
-    for row in sorted::<T>(scene, state) {
+    for row in sorted::<T>(scene) {
         let cells: Vec<String> = T::COLUMNS
             .iter()
             .map(|column| quote((column.worth)(&row, scene).raw()))
@@ -178,27 +223,60 @@ fn layout<R>(columns: &[Column<R>], width: u16, least: u16, rank: u8) -> Vec<(us
         .collect()
 }
 
-/// How a table is to be drawn.
-pub(crate) struct Look<'a> {
-    pub(crate) sort: Sort,
-    pub(crate) selected: Option<u64>,
-    pub(crate) offset: Option<&'a Shared<usize>>,
-    /// Columns up to this rank only.
-    pub(crate) rank: u8,
+/// Draws the table in a box; the selected row, or the first.
+pub(crate) fn panel<T: Table>(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    scene: &Scene<'_>,
+    right: Option<String>,
+    rank: u8,
+) -> Option<T::Row> {
+    let rows = sorted::<T>(scene);
+    let all = T::all(scene);
+    let right = right.unwrap_or_else(|| {
+        if rows.len() == all {
+            all.to_string()
+        } else {
+            format!("{} of {all}", rows.len())
+        }
+    });
+    let has_focus = scene.ui.pane() == Some(T::PANE);
+    let is_one_of_many = Pane::of(scene.ui.tab, crate::ui::Size::of(scene.ui.size.0, scene.ui.size.1)).len() > 1;
+    let title = if has_focus && is_one_of_many {
+        format!("▸ {}", T::TITLE)
+    } else {
+        T::TITLE.into()
+    };
+    let inner = canvas.frame(area, &title, &right);
+    scene.ui.hits.add(area, Hit::Pane(T::PANE));
+    if rows.is_empty() {
+        let mut lines = tab::why_empty(scene, T::WHAT, all);
+        if all == 0 {
+            lines.extend(T::hint().map(Into::into));
+        }
+        canvas.empty(inner, &lines);
+        return None;
+    }
+    draw::<T>(canvas, inner, scene, &rows, rank);
+    let key = state::<T>(scene).selected;
+    let at = key.and_then(|key| rows.iter().position(|row| T::key(row) == key));
+    rows.into_iter().nth(at.unwrap_or(0))
 }
 
-/// Draws heading and rows.
-pub(crate) fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[T::Row], look: &Look<'_>) {
+/// Draws heading and rows, with the columns up to a rank.
+fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[T::Row], rank: u8) {
     if area.height == 0 || area.width < 8 {
         return;
     }
+    let (ui, state) = (scene.ui, state::<T>(scene));
+    let has_focus = ui.pane() == Some(T::PANE);
     let columns = T::COLUMNS;
-    let shown = layout(columns, area.width, T::least(area.width), look.rank);
-    let sorted_by = look.sort.column.unwrap_or(T::SORT);
+    let shown = layout(columns, area.width, T::least(area.width), rank);
+    let sorted_by = state.sort.column.unwrap_or(T::SORT);
     let mut x = area.x + 2;
     for &(at, width) in &shown {
         let column = &columns[at];
-        let (mark, role) = match (at == sorted_by, look.sort.ascending) {
+        let (mark, role) = match (at == sorted_by, state.sort.ascending) {
             (false, _) => ("", Role::Head),
             (true, false) => ("▼", Role::Sorted),
             (true, true) => ("▲", Role::Sorted),
@@ -209,17 +287,25 @@ pub(crate) fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<
         } else {
             canvas.right(x + width, area.y, &format::elide(&title, width as usize), role);
         }
-        x += width + u16::from(column.width > 0);
-        x += u16::from(column.width == 0);
+        let head = Rect {
+            x,
+            y: area.y,
+            width,
+            height: 1,
+        };
+        ui.hits.add(head, Hit::Head(T::PANE, at));
+        x += width + 1;
     }
     let height = area.height as usize - 1;
-    let at = look
+    let at = state
         .selected
         .and_then(|key| rows.iter().position(|row| T::key(row) == key));
-    let offset = scroll(look.offset, at, rows.len(), height);
+    let offset = scroll(state, at, rows.len(), height);
     for (line, row) in rows.iter().skip(offset).take(height).enumerate() {
         let y = area.y + 1 + line as u16;
-        let is_selected = look.selected == Some(T::key(row));
+        let is_selected = has_focus && state.selected == Some(T::key(row));
+        let place = Rect { y, height: 1, ..area };
+        ui.hits.add(place, Hit::Row(T::PANE, T::key(row)));
         let role = if is_selected {
             Role::Selected
         } else {
@@ -243,9 +329,9 @@ pub(crate) fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<
 }
 
 /// The first row shown: moves only as far as it must for the selection to be seen.
-fn scroll(offset: Option<&Shared<usize>>, selected: Option<usize>, rows: usize, height: usize) -> usize {
+fn scroll(state: &TableState, selected: Option<usize>, rows: usize, height: usize) -> usize {
     let most = rows.saturating_sub(height);
-    let mut at = offset.map_or(0, Shared::get).min(most);
+    let mut at = state.offset.get().min(most);
     if let Some(selected) = selected {
         if selected < at {
             at = selected;
@@ -255,8 +341,6 @@ fn scroll(offset: Option<&Shared<usize>>, selected: Option<usize>, rows: usize, 
     } else {
         at = 0;
     }
-    if let Some(offset) = offset {
-        offset.set(at);
-    }
+    state.offset.set(at);
     at
 }

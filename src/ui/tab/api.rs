@@ -2,16 +2,19 @@
 
 use ratatui::layout::Rect;
 
-use super::{wall, why_empty};
+use super::calls::{CallTable, ThreadTable};
+use super::wall;
 use crate::format;
 use crate::item::OperationId;
+use crate::model::analysis::rules::launches;
 use crate::model::snapshot::ApiRow;
-use crate::model::{LaneKey, Slice};
 use crate::ui::Size;
+use crate::ui::jump::{self, Target};
+use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, left, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Look, Scene, Table, Worth};
-use crate::ui::subject::{ApiSubject, SliceSubject, domain};
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::subject::{ApiSubject, domain};
 use crate::ui::theme::Role;
 
 /// An operation: its place in the snapshot.
@@ -55,6 +58,9 @@ macro_rules! times {
 
 impl Table for ApiTable {
     type Row = Row;
+    const PANE: Pane = Pane::Operations;
+    const TITLE: &'static str = "API";
+    const WHAT: &'static str = "API call";
     const SORT: usize = 3;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
@@ -136,8 +142,25 @@ impl Table for ApiTable {
         if width < 60 { width / 2 } else { (width * 2 / 5).min(40) }
     }
 
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.api.len()
+    }
+
     fn key(row: &Row) -> u64 {
         row.0 as u64
+    }
+
+    /// To the last call of it.
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let last = jump::last_of_operation(scene.snap, source(row, scene).id);
+        last.map_or(
+            Target::Nowhere("no call of it is kept in full any more"),
+            |(key, slice)| Target::Slice(key, slice.span.begin),
+        )
+    }
+
+    fn term(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        Some(format!("\"{}\"", name(scene, source(row, scene).id)))
     }
 
     fn role(row: &Row, scene: &Scene<'_>) -> Role {
@@ -150,47 +173,29 @@ impl Table for ApiTable {
 }
 
 /// Draws the table in a box.
-pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alone: bool) {
-    let state = if alone {
-        scene.ui.table().clone()
-    } else {
-        crate::ui::TableState::default()
-    };
-    let rows = table::sorted::<ApiTable>(scene, &state);
-    let all = scene.snap.values.api.len();
-    let inner = canvas.frame(area, "API", &format!("{} operations", rows.len()));
-    if rows.is_empty() {
-        return canvas.empty(inner, &why_empty(scene, "API call", all));
-    }
-    let offset = alone.then_some(&scene.ui.table().offset);
-    let look = Look {
-        sort: state.sort,
-        selected: state.selected,
-        offset,
-        rank: if alone { u8::MAX } else { 2 },
-    };
-    table::draw::<ApiTable>(canvas, inner, scene, &rows, &look);
+pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank: u8) {
+    table::panel::<ApiTable>(canvas, area, scene, None, rank);
 }
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     if size < Size::Medium {
-        return panel(canvas, area, scene, true);
+        return panel(canvas, area, scene, u8::MAX);
     }
     let (upper, lower) = top(area, area.height * 2 / 5);
-    panel(canvas, upper, scene, true);
+    panel(canvas, upper, scene, u8::MAX);
     let (middle, recent_area) = top(lower, (lower.height / 3).clamp(5, 10));
     let (one, two) = left(middle, middle.width / 2);
     latency(canvas, one, scene);
-    threads(canvas, two, scene);
-    recent(canvas, recent_area, scene);
+    table::panel::<ThreadTable>(canvas, two, scene, Some("% of wall".into()), u8::MAX);
+    table::panel::<CallTable>(canvas, recent_area, scene, Some("open calls first".into()), u8::MAX);
 }
 
 /// Of a launch: the call, the wait in the queue, the kernel, each on the average.
 fn latency(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let inner = canvas.frame(area, "Launch latency", "averages");
     let values = &scene.snap.values;
-    let launches = values.api.iter().filter(|row| name(scene, row.id).contains("Launch"));
+    let launches = values.api.iter().filter(|row| launches(scene.snap, row.id));
     let (calls, time) = launches.fold((0, 0), |sum, row| (sum.0 + row.stat.calls, sum.1 + row.stat.total));
     let kernels = values.kernels.iter().map(|row| &row.numbers);
     let (delayed, delay) = kernels
@@ -213,107 +218,4 @@ fn latency(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         let bar = chart::bar(value.unwrap_or(0) as f64 / most as f64, room);
         canvas.say(inner.x + 18, y, &bar, room as u16, *role);
     }
-}
-
-fn threads(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
-    let inner = canvas.frame(area, "Threads", "% of wall");
-    if inner.height == 0 {
-        return;
-    }
-    let label = if inner.width < 50 { 12 } else { 22 };
-    let head = format!("{:<label$}{:>7}{:>8}{:>9}", "THREAD", "IN API", "WAITING", "CALLS");
-    canvas.say(inner.x + 1, inner.y, &head, inner.width.saturating_sub(1), Role::Head);
-    let mut rows: Vec<_> = scene.snap.values.threads.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.numbers.total));
-    let of_wall = |nanos: u64| format::percent(nanos as f64 / wall(scene.snap) as f64);
-    for (i, row) in rows.iter().take(inner.height as usize - 1).enumerate() {
-        let text = format!(
-            "{}{:>7}{:>8}{:>9}",
-            format::fit(&scene.snap.names.thread_label(row.id), label),
-            of_wall(row.numbers.total),
-            of_wall(row.numbers.blocked),
-            format::count(row.numbers.calls),
-        );
-        canvas.say(
-            inner.x + 1,
-            inner.y + 1 + i as u16,
-            &text,
-            inner.width.saturating_sub(1),
-            Role::Text,
-        );
-    }
-}
-
-fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
-    let inner = canvas.frame(area, "Recent", "open calls first");
-    let snap = scene.snap;
-    let mut lines: Vec<(String, Role)> = Vec::new();
-    for open in &snap.open {
-        for call in &open.calls {
-            let age = snap.now.saturating_sub(call.span.begin);
-            let begin = call.span.begin.saturating_sub(snap.origin);
-            let thread = snap.names.thread_label(call.thread);
-            let name = name(scene, call.operation);
-            lines.push((
-                line(inner.width, begin, [&thread, name, &format::duration(age), "open"]),
-                Role::Open,
-            ));
-        }
-    }
-    let lanes = snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Api(..)));
-    let mut last: Vec<(LaneKey, Slice)> = lanes
-        .flat_map(|lane| lane.recent(300).map(|slice| (lane.key, *slice)).collect::<Vec<_>>())
-        .filter(|(key, slice)| scene.ui.filter.accepts(&SliceSubject { snap, key: *key, slice }))
-        .collect();
-    last.sort_by_key(|(_, slice)| std::cmp::Reverse(slice.span.end));
-    let room = (inner.height as usize).saturating_sub(lines.len());
-    lines.extend(
-        last.iter()
-            .take(room)
-            .map(|(key, slice)| recent_line(scene, inner.width, *key, slice)),
-    );
-    for (i, (text, role)) in lines.iter().take(inner.height as usize).enumerate() {
-        canvas.say(
-            inner.x + 1,
-            inner.y + i as u16,
-            text,
-            inner.width.saturating_sub(1),
-            *role,
-        );
-    }
-}
-
-/// Begin, thread, name, duration and result of a call in so many columns.
-fn line(width: u16, begin: u64, [thread, name, duration, result]: [&str; 4]) -> String {
-    let thread_room = if width < 100 { 14 } else { 18 };
-    let room = (width as usize).saturating_sub(thread_room + 36).clamp(10, 48);
-    let (thread, name) = (
-        format::fit(thread, thread_room),
-        format::fit(&format::elide(name, room), room),
-    );
-    format!(
-        "{:<14} {thread} {name} {duration:>8}  {result}",
-        format::timestamp_short(begin)
-    )
-}
-
-fn recent_line(scene: &Scene<'_>, width: u16, key: LaneKey, slice: &Slice) -> (String, Role) {
-    let (snap, names) = (scene.snap, &scene.snap.names);
-    let thread = crate::ui::subject::thread_of(key)
-        .map(|thread| names.thread_label(thread))
-        .unwrap_or_default();
-    let failed = slice.shape != 0;
-    let result = if failed {
-        format!("error {} ▲", slice.value as u32 as i32)
-    } else {
-        "ok".into()
-    };
-    let name = name(scene, OperationId(slice.what));
-    let begin = slice.span.begin.saturating_sub(snap.origin);
-    let text = line(
-        width,
-        begin,
-        [&thread, name, &format::duration(slice.span.duration()), &result],
-    );
-    (text, if failed { Role::Bad } else { Role::Text })
 }

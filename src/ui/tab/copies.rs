@@ -3,15 +3,18 @@
 use ratatui::layout::Rect;
 use roctop_ring::record::{direction, engine};
 
-use super::why_empty;
+use super::transfers::TransferTable;
 use crate::format;
+use crate::item::AgentKind;
+use crate::model::LaneKey;
 use crate::model::table::{CLASSES, CopyStat};
-use crate::model::{LaneKey, Slice};
 use crate::ui::Size;
+use crate::ui::jump::Target;
+use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, left, top};
-use crate::ui::part::table::{self, Column, Look, Scene, Table, Worth};
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::part::{chart, lanes};
-use crate::ui::subject::{CopySubject, SliceSubject};
+use crate::ui::subject::CopySubject;
 use crate::ui::theme::Role;
 
 /// A route: its place in the snapshot.
@@ -36,7 +39,7 @@ fn average(copies: &CopyStat) -> Option<f64> {
     (copies.has_bytes && copies.union.total > 0).then(|| copies.sizes.total as f64 * 1e9 / copies.union.total as f64)
 }
 
-fn speed(value: Option<f64>) -> String {
+pub(crate) fn speed(value: Option<f64>) -> String {
     value.map_or_else(|| format::MISSING.into(), format::bandwidth)
 }
 
@@ -55,6 +58,9 @@ fn way(copies: &CopyStat) -> String {
 
 impl Table for CopyTable {
     type Row = Row;
+    const PANE: Pane = Pane::Routes;
+    const TITLE: &'static str = "Copies";
+    const WHAT: &'static str = "copy";
     const SORT: usize = 3;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
@@ -191,6 +197,34 @@ impl Table for CopyTable {
             .collect()
     }
 
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.copies.len()
+    }
+
+    /// To the last copy of the route.
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let way = source(row, scene).route.direction;
+        let lane = scene.snap.lane(LaneKey::Copies(way));
+        let last = lane.and_then(|lane| lane.recent(100_000).find(|slice| slice.what == row.0 as u32));
+        last.map_or(Target::Nowhere("no copy of it is kept in full any more"), |slice| {
+            Target::Slice(LaneKey::Copies(way), slice.span.begin)
+        })
+    }
+
+    fn term(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        let route = source(row, scene).route;
+        let device = [route.destination, route.source].into_iter().flatten();
+        let gpu = device
+            .filter_map(|id| scene.snap.names.agent(id))
+            .find(|agent| agent.kind == AgentKind::Gpu);
+        let place = gpu.map(|agent| format!(" dev={}", agent.number));
+        Some(format!(
+            "dir={}{}",
+            direction::name(route.direction),
+            place.unwrap_or_default()
+        ))
+    }
+
     fn least(_: u16) -> u16 {
         11
     }
@@ -209,42 +243,20 @@ impl Table for CopyTable {
 }
 
 /// Draws the table in a box.
-pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alone: bool) -> Option<usize> {
-    let state = if alone {
-        scene.ui.table().clone()
-    } else {
-        crate::ui::TableState::default()
-    };
-    let rows = table::sorted::<CopyTable>(scene, &state);
-    let inner = canvas.frame(area, "Copies", "GB/s = 10⁹ B/s");
-    if rows.is_empty() {
-        canvas.empty(inner, &why_empty(scene, "copy", scene.snap.values.copies.len()));
-        return None;
-    }
-    let offset = alone.then_some(&scene.ui.table().offset);
-    let look = Look {
-        sort: state.sort,
-        selected: state.selected,
-        offset,
-        rank: u8::MAX,
-    };
-    table::draw::<CopyTable>(canvas, inner, scene, &rows, &look);
-    let at = state
-        .selected
-        .and_then(|key| rows.iter().position(|row| CopyTable::key(row) == key))
-        .unwrap_or(0);
-    rows.get(at).map(|row| row.0)
+pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) -> Option<usize> {
+    let row = table::panel::<CopyTable>(canvas, area, scene, Some("GB/s = 10⁹ B/s".into()), u8::MAX);
+    row.map(|row| row.0)
 }
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     if size < Size::Medium {
-        panel(canvas, area, scene, true);
+        panel(canvas, area, scene);
         return;
     }
     let routes = scene.snap.values.copies.len() as u16;
     let (upper, rest) = top(area, (routes + 3).clamp(6, area.height / 3));
-    let selected = panel(canvas, upper, scene, true);
+    let selected = panel(canvas, upper, scene);
     let (middle, lower) = top(rest, 7.min(rest.height));
     let (classes, chart_area) = left(middle, middle.width / 2);
     if let Some(copies) = selected.and_then(|at| scene.snap.values.copies.get(at)) {
@@ -254,7 +266,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         canvas.frame(classes, "Sizes", "");
         canvas.frame(chart_area, "Last minute", "");
     }
-    recent(canvas, lower, scene);
+    table::panel::<TransferTable>(canvas, lower, scene, Some("enter → timeline".into()), u8::MAX);
 }
 
 fn title(scene: &Scene<'_>, copies: &CopyStat) -> String {
@@ -303,19 +315,7 @@ fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &Copy
     let most = values.iter().copied().max().unwrap_or(0).max(1);
     let rows = inner.height;
     for row in 0..rows {
-        // The lowest row is the last one; each shows its part of the height in eighths.
-        let low = (most / u64::from(rows)).saturating_mul(u64::from(rows - 1 - row));
-        let part = (most / u64::from(rows)).max(1);
-        let line: String = values
-            .iter()
-            .map(|&value| {
-                if value <= low {
-                    ' '
-                } else {
-                    chart::level((value - low).min(part), part)
-                }
-            })
-            .collect();
+        let line = chart::layer(&values, most, u64::from(rows), u64::from(rows - 1 - row));
         let scale = match row {
             0 => format::bandwidth(most as f64),
             _ if row == rows - 1 => "0".into(),
@@ -331,69 +331,4 @@ fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &Copy
             lanes::copy_role(copies.route.direction),
         );
     }
-}
-
-fn recent(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
-    let inner = canvas.frame(area, "Recent", "");
-    let snap = scene.snap;
-    let lanes = snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_)));
-    let mut last: Vec<(LaneKey, Slice)> = lanes
-        .flat_map(|lane| lane.recent(500).map(|slice| (lane.key, *slice)).collect::<Vec<_>>())
-        .filter(|(key, slice)| scene.ui.filter.accepts(&SliceSubject { snap, key: *key, slice }))
-        .collect();
-    last.sort_by_key(|(_, slice)| std::cmp::Reverse(slice.span.end));
-    if inner.height > 0 {
-        let head = line(
-            inner.width,
-            ["WHEN", "DIR", "ROUTE", "BYTES", "TIME", "SPEED", "STREAM", "CALL"],
-        );
-        canvas.say(inner.x + 1, inner.y, &head, inner.width.saturating_sub(1), Role::Head);
-    }
-    for (i, (key, slice)) in last.iter().take(inner.height.saturating_sub(1) as usize).enumerate() {
-        let text = recent_line(scene, inner.width, *key, slice);
-        canvas.say(
-            inner.x + 1,
-            inner.y + 1 + i as u16,
-            &text,
-            inner.width.saturating_sub(1),
-            Role::Text,
-        );
-    }
-}
-
-/// The words of a line, in columns that fit the width.
-fn line(width: u16, words: [&str; 8]) -> String {
-    let [when, way, route, bytes, time, speed, stream, call] = words;
-    let (a, b) = if width < 100 { (14, 11) } else { (17, 18) };
-    let stream = format::fit(stream, if width < 100 { 7 } else { 12 });
-    let route = format::fit(route, b);
-    format!("{when:<a$}{way:<5}{route}{bytes:>9} {time:>8} {speed:>9}  {stream} {call}")
-}
-
-fn recent_line(scene: &Scene<'_>, width: u16, key: LaneKey, slice: &Slice) -> String {
-    let (snap, names) = (scene.snap, &scene.snap.names);
-    let route = snap
-        .values
-        .copies
-        .get(slice.what as usize)
-        .map(|copies| copies.route)
-        .unwrap_or_default();
-    let nanos = slice.span.duration();
-    let call = crate::ui::act::related(snap, key, slice.span.begin);
-    let call = call.and_then(|(_, call)| names.operation(crate::item::OperationId(call.what)));
-    let stream = (slice.queue != u32::MAX).then(|| names.stream_label(crate::item::StreamId(slice.queue)));
-    let speed = speed((nanos > 0).then(|| slice.value as f64 * 1e9 / nanos as f64));
-    line(
-        width,
-        [
-            &format::timestamp_short(slice.span.begin.saturating_sub(snap.origin)),
-            direction::name(route.direction),
-            &names.route_label(route.source, route.destination),
-            &format::bytes(slice.value),
-            &format::duration(nanos),
-            &speed,
-            &stream.unwrap_or_else(|| format::MISSING.into()),
-            call.map_or("", |name| &name.operation.name),
-        ],
-    )
 }

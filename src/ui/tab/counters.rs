@@ -2,14 +2,14 @@
 
 use ratatui::layout::Rect;
 
-use super::why_empty;
 use crate::filter::{Field, Subject, Value};
 use crate::format;
 use crate::gauge::Scope;
 use crate::model::gauges::{CounterRow, SECONDS};
+use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Look, Scene, Table, Worth};
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size};
 
@@ -75,6 +75,9 @@ macro_rules! amounts {
 
 impl Table for CounterTable {
     type Row = Row;
+    const PANE: Pane = Pane::Counters;
+    const TITLE: &'static str = "Counters";
+    const WHAT: &'static str = "counter";
     const SORT: usize = 0;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
@@ -140,6 +143,14 @@ impl Table for CounterTable {
             .collect()
     }
 
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.gauges.counters.len()
+    }
+
+    fn hint() -> Option<&'static str> {
+        Some("counters are collected when asked for: --pmc NAME, see roctop counters")
+    }
+
     fn least(_: u16) -> u16 {
         16
     }
@@ -177,51 +188,28 @@ impl Subject for CounterSubject<'_> {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
-    let state = scene.ui.table();
-    let rows = table::sorted::<CounterTable>(scene, state);
     let all = scene.snap.values.gauges.counters.len();
-    let chart_rows = if size < Size::Medium || rows.is_empty() {
+    let selected = table::selected::<CounterTable>(scene);
+    let chart_rows = if size < Size::Medium || selected.is_none() {
         0
     } else {
         area.height / 2
     };
     let (upper, lower) = top(area, chart_rows);
-    let at = rows
-        .iter()
-        .position(|row| state.selected == Some(CounterTable::key(row)));
-    if let Some(row) = rows.get(at.unwrap_or(0)).filter(|_| chart_rows > 0) {
-        let row = source(row, scene);
+    if let Some(row) = selected.filter(|_| chart_rows > 0) {
+        let row = source(&row, scene);
         match row.counter.scope {
             Scope::Device => history(canvas, upper, scene, row),
             Scope::Dispatch => kernels(canvas, upper, scene, row),
         }
     }
-    let perturbed = scene
-        .snap
-        .values
-        .gauges
-        .counters
-        .iter()
-        .find(|row| row.counter.state.is_ok() && !row.counter.perturbs.is_empty());
+    let mut counters = scene.snap.values.gauges.counters.iter();
+    let perturbed = counters.find(|row| row.counter.state.is_ok() && !row.counter.perturbs.is_empty());
     let right = perturbed.map_or_else(
         || format!("{all} counters"),
         |row| format!("▲ {}", row.counter.perturbs),
     );
-    let inner = canvas.frame(lower, "Counters", &right);
-    if rows.is_empty() {
-        let mut lines = why_empty(scene, "counter", all);
-        if all == 0 {
-            lines.push("counters are collected when asked for: --pmc NAME, see roctop counters".into());
-        }
-        return canvas.empty(inner, &lines);
-    }
-    let look = Look {
-        sort: state.sort,
-        selected: state.selected,
-        offset: Some(&state.offset),
-        rank: u8::MAX,
-    };
-    table::draw::<CounterTable>(canvas, inner, scene, &rows, &look);
+    table::panel::<CounterTable>(canvas, lower, scene, Some(right), u8::MAX);
 }
 
 fn title(row: &CounterRow, scene: &Scene<'_>) -> String {

@@ -4,31 +4,35 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use super::why_empty;
+use super::device_detail;
+use super::gaps::{self, GapTable};
+
 use crate::filter::{Field, Subject, Value};
 use crate::format;
 use crate::gauge::{Device, Reading};
 use crate::item::{AgentId, AgentKind};
-use crate::model::Snapshot;
 use crate::model::gauges::DeviceRow;
 use crate::model::snapshot::AgentRow;
+use crate::model::{LaneKey, Snapshot};
 use crate::ui::Size;
+use crate::ui::jump::Target;
+use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Look, Scene, Table, Worth};
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::theme::Role;
 
 /// A GPU: as the program's agent, as the machine's device, or both.
 pub(crate) struct Row {
     pub(crate) agent: Option<AgentId>,
-    node: u32,
+    pub(crate) node: u32,
     number: u32,
 }
 
 pub(crate) struct DeviceTable;
 
 /// What the driver says of it.
-fn gauges<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a DeviceRow> {
+pub(crate) fn gauges<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a DeviceRow> {
     let devices = &scene.snap.values.gauges.devices;
     devices.iter().find(|device| device.now.node == row.node)
 }
@@ -47,13 +51,13 @@ pub(crate) fn seen<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a AgentRow> {
     scene.snap.values.agents.iter().find(|agent| agent.id == id)
 }
 
-fn label(row: &Row, snap: &Snapshot) -> String {
+pub(crate) fn label(row: &Row, snap: &Snapshot) -> String {
     row.agent
         .map_or_else(|| format!("GPU{}", row.number), |agent| snap.names.agent_label(agent))
 }
 
 /// Product and instruction set.
-fn product(row: &Row, scene: &Scene<'_>) -> String {
+pub(crate) fn product(row: &Row, scene: &Scene<'_>) -> String {
     let agent = row.agent.and_then(|id| scene.snap.names.agent(id));
     let device = gauges(row, scene).map(|device| &device.now);
     let pick = |of_agent: Option<&Arc<str>>, of_device: Option<&Arc<str>>| {
@@ -108,6 +112,9 @@ macro_rules! gauge {
 
 impl Table for DeviceTable {
     type Row = Row;
+    const PANE: Pane = Pane::Devices;
+    const TITLE: &'static str = "Devices";
+    const WHAT: &'static str = "GPU";
     const SORT: usize = 0;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
@@ -212,6 +219,16 @@ impl Table for DeviceTable {
         rows
     }
 
+    fn all(scene: &Scene<'_>) -> usize {
+        scene
+            .snap
+            .names
+            .agents()
+            .iter()
+            .filter(|agent| agent.kind == AgentKind::Gpu)
+            .count()
+    }
+
     fn least(_: u16) -> u16 {
         14
     }
@@ -219,6 +236,25 @@ impl Table for DeviceTable {
     fn key(row: &Row) -> u64 {
         row.agent
             .map_or(1 << 32 | u64::from(row.node), |agent| u64::from(agent.0))
+    }
+
+    /// To its longest gap.
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let usage = scene
+            .snap
+            .analysis()
+            .usage
+            .iter()
+            .find(|usage| Some(usage.agent) == row.agent);
+        usage
+            .and_then(|usage| usage.gaps.first())
+            .map_or(Target::Nowhere("it had no gap worth a look"), |gap| {
+                Target::Stretch(Some(LaneKey::Agent(gap.agent)), gap.span)
+            })
+    }
+
+    fn term(row: &Row, _: &Scene<'_>) -> Option<String> {
+        Some(format!("dev={}", row.number))
     }
 
     fn role(row: &Row, scene: &Scene<'_>) -> Role {
@@ -249,140 +285,20 @@ impl Subject for DeviceSubject<'_> {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
-    let state = scene.ui.table();
-    let mut rows = table::sorted::<DeviceTable>(scene, state);
-    let detail_rows = if size < Size::Medium {
-        0
-    } else {
-        (area.height / 2).min(14)
-    };
-    let (upper, lower) = top(area, area.height - detail_rows);
     let window = format::duration(scene.snap.values.window);
-    let inner = canvas.frame(upper, "Devices", &format!("BUSY%: a kernel ran, of the last {window}"));
-    if rows.is_empty() {
-        return canvas.empty(inner, &why_empty(scene, "GPU", scene.snap.names.agents().len()));
+    let right = Some(format!("BUSY%: a kernel ran, of the last {window}"));
+    if size < Size::Medium {
+        table::panel::<DeviceTable>(canvas, area, scene, right, u8::MAX);
+        return;
     }
-    let look = Look {
-        sort: state.sort,
-        selected: state.selected,
-        offset: Some(&state.offset),
-        rank: u8::MAX,
-    };
-    table::draw::<DeviceTable>(canvas, inner, scene, &rows, &look);
-    if detail_rows > 0 {
-        let at = rows
-            .iter()
-            .position(|row| state.selected == Some(DeviceTable::key(row)));
-        let row = rows.swap_remove(at.unwrap_or(0));
-        detail(canvas, lower, scene, &row);
+    let devices = DeviceTable::rows(scene).len() as u16;
+    let (upper, rest) = top(area, (devices + 3).clamp(4, area.height / 4));
+    let selected = table::panel::<DeviceTable>(canvas, upper, scene, right, u8::MAX);
+    let (middle, rest) = top(rest, (devices + 3).clamp(4, rest.height / 3));
+    device_detail::breakdown(canvas, middle, scene);
+    let (gaps, detail_area) = top(rest, rest.height / 2);
+    table::panel::<GapTable>(canvas, gaps, scene, Some(gaps::title(scene)), u8::MAX);
+    if let Some(row) = selected {
+        device_detail::draw(canvas, detail_area, scene, &row);
     }
-}
-
-/// A reading with its unit; its absence with the reason.
-fn told(word: &str, value: &Reading<f64>, decimals: usize, unit: &str) -> String {
-    match value {
-        Ok(value) => format!("{word} {value:.decimals$}{unit}"),
-        Err(_) => format!("{word} {}", format::MISSING),
-    }
-}
-
-fn detail(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
-    let place = gauges(row, scene).map_or("", |device| &device.now.location);
-    let title = format!("{} {} {place}", label(row, scene.snap), product(row, scene));
-    let inner = canvas.frame(area, title.trim(), &format!("node {}", row.node));
-    let mut lines: Vec<(String, Role)> = Vec::new();
-    if let Some(agent) = seen(row, scene) {
-        let text = format!(
-            "busy {} % of the last {}   {} kernels   {} streams   {} queues   busy so far {}",
-            format::percent(agent.share),
-            format::duration(scene.snap.values.window),
-            format::grouped(agent.dispatches),
-            agent.streams,
-            agent.queues,
-            format::duration(agent.busy),
-        );
-        lines.push((text, Role::Text));
-        lines.push((format!("30 s {}", chart::sparkline(&agent.trend)), Role::GaugeMid));
-    } else {
-        lines.push(("the program does not use this GPU".into(), Role::Muted));
-    }
-    match gauges(row, scene) {
-        Some(device) => lines.extend(driver(&device.now)),
-        None => lines.push((
-            "power, temperatures, clocks, memory: – (the driver's files were not read)".into(),
-            Role::Muted,
-        )),
-    }
-    for (i, (text, role)) in lines.iter().take(inner.height as usize).enumerate() {
-        let y = inner.y + i as u16;
-        canvas.say(inner.x + 1, y, text, inner.width.saturating_sub(2), *role);
-    }
-}
-
-/// What the driver says, and why some of it is missing.
-fn driver(device: &Device) -> Vec<(String, Role)> {
-    let share = |value: &Reading<f64>| value.clone().map(|share| share * 100.0);
-    let words = [
-        [
-            told("driver's busy", &share(&device.busy), 1, " %"),
-            told("memory busy", &share(&device.memory_busy), 1, " %"),
-            told("power", &device.power, 0, " W"),
-            told("of", &device.power_cap, 0, " W"),
-        ],
-        [
-            told("edge", &device.edge, 0, " °C"),
-            told("junction", &device.junction, 0, " °C"),
-            told("memory", &device.memory_temperature, 0, " °C"),
-            format!(
-                "throttle {}",
-                device.throttle.as_ref().map_or(format::MISSING, |why| why)
-            ),
-        ],
-        [
-            told("SCLK", &device.shader_clock, 0, ""),
-            told("MCLK", &device.memory_clock, 0, ""),
-            told("FCLK", &device.fabric_clock, 0, " MHz"),
-            format!(
-                "link {} {}",
-                device.link.as_ref().map_or(format::MISSING, |link| link),
-                device
-                    .link_peak
-                    .as_ref()
-                    .map_or_else(|_| String::new(), |peak| format::bandwidth(*peak))
-            ),
-        ],
-    ];
-    let mut lines: Vec<(String, Role)> = words.iter().map(|words| (words.join("   "), Role::Text)).collect();
-    for holder in device.holders.iter().take(4) {
-        let held = holder
-            .memory
-            .as_ref()
-            .map_or_else(|_| format::MISSING.into(), |&held| format::bytes(held));
-        lines.push((
-            format!("pid {:<8} holds {held:>9}  {}", holder.pid, holder.name),
-            Role::Text,
-        ));
-    }
-    let readings = [
-        ("busy", device.busy.as_ref().err()),
-        ("memory", device.memory_used.as_ref().err()),
-        ("power", device.power.as_ref().err()),
-        ("temperature", device.junction.as_ref().err()),
-        ("clock", device.shader_clock.as_ref().err()),
-        ("throttle", device.throttle.as_ref().err()),
-        ("link", device.link.as_ref().err()),
-    ];
-    let mut reasons: Vec<(&Arc<str>, Vec<&str>)> = Vec::new();
-    for (word, why) in readings {
-        let Some(why) = why else { continue };
-        match reasons.iter_mut().find(|known| known.0 == why) {
-            Some(known) => known.1.push(word),
-            None => reasons.push((why, vec![word])),
-        }
-    }
-    lines.extend(reasons.iter().map(|(why, words)| {
-        let text = format!("{} {}: {why}", words.join(", "), format::MISSING);
-        (text, Role::Muted)
-    }));
-    lines
 }

@@ -1,40 +1,69 @@
-//! Kernels: a table, and the selected one in detail.
+//! Kernels: a table by name, stream, GPU, process or marker, and the selected one in detail.
 
 use ratatui::layout::Rect;
 
-use super::why_empty;
+use super::kernel_detail;
 use crate::format;
-use crate::item::KernelId;
+use crate::item::{AgentId, KernelId, ProcessId, StreamId};
 use crate::model::Snapshot;
 use crate::model::snapshot::KernelRow;
-use crate::model::stat::Stat;
-use crate::ui::part::canvas::{Canvas, left, top};
+use crate::model::stat::{Stat, Sum};
+use crate::model::table::Place;
+use crate::ui::jump::{self, Target};
+use crate::ui::pane::Pane;
+use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Look, Scene, Table, Worth};
-use crate::ui::subject::KernelSubject;
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::subject::{KernelSubject, MarkerSubject};
 use crate::ui::theme::Role;
-use crate::ui::{NameForm, Size};
+use crate::ui::{Grouping, NameForm, Size, Tab};
 
-/// A kernel that passes the filter: its place in the snapshot, and the numbers of the places that pass.
+/// What a row stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A kernel: its place in the snapshot.
+    Kernel(usize),
+    /// A stream, when known.
+    Stream(Option<StreamId>),
+    /// A GPU.
+    Agent(AgentId),
+    /// A process.
+    Process(ProcessId),
+    /// A marker: its place in the snapshot; none for all that no range was around.
+    Marker(Option<usize>),
+}
+
+/// Kernels that pass the filter, put together as wanted, and the numbers of the places that pass.
 pub(crate) struct Row {
-    pub(crate) at: usize,
+    pub(crate) what: What,
+    key: u64,
     pub(crate) stat: Stat,
-    pub(crate) key: KernelId,
-    internal: bool,
+    pub(crate) internal: bool,
 }
 
 pub(crate) struct KernelTable;
 
-fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a KernelRow {
-    &scene.snap.values.kernels[row.at]
+/// The kernel that a row stands for, when it is one.
+pub(crate) fn source<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a KernelRow> {
+    match row.what {
+        What::Kernel(at) => scene.snap.values.kernels.get(at),
+        _ => None,
+    }
 }
 
-fn delay(row: &KernelRow) -> Option<u64> {
+/// Mean time from submit to begin.
+pub(crate) fn delay(row: &KernelRow) -> Option<u64> {
     row.numbers.delay.checked_div(row.numbers.delayed)
 }
 
 fn share(row: &Row, scene: &Scene<'_>) -> f64 {
     row.stat.total as f64 / scene.snap.values.totals.kernel_time.max(1) as f64
+}
+
+fn trend(row: &Row, scene: &Scene<'_>, seconds: usize) -> Vec<u64> {
+    source(row, scene).map_or_else(Vec::new, |kernel| {
+        kernel.numbers.trend.last(scene.snap.values.at, seconds)
+    })
 }
 
 /// The name in the form that is wanted.
@@ -47,13 +76,34 @@ pub(crate) fn name(snap: &Snapshot, id: KernelId, form: NameForm) -> String {
     }
 }
 
+/// What a row is called, without its letter.
+fn called(row: &Row, scene: &Scene<'_>, form: NameForm) -> String {
+    let (snap, names) = (scene.snap, &scene.snap.names);
+    match row.what {
+        What::Kernel(at) => name(snap, snap.values.kernels[at].id, form),
+        What::Stream(Some(stream)) => names.stream_label(stream),
+        What::Stream(None) => "(stream not known)".into(),
+        What::Agent(agent) => names.agent_label(agent),
+        What::Process(process) => names
+            .process(process)
+            .map_or_else(|| "?".into(), |process| format!("{} {}", process.pid, process.command)),
+        What::Marker(Some(at)) => snap.values.markers[at].pattern.to_string(),
+        What::Marker(None) => "(in no range)".into(),
+    }
+}
+
+/// Letter and name.
+pub(crate) fn title(row: &Row, scene: &Scene<'_>) -> String {
+    let letter = source(row, scene).map(|kernel| kernel.letter.unwrap_or('~'));
+    let name = called(row, scene, NameForm::Short);
+    letter.map_or_else(|| name.clone(), |letter| format!("{letter} {name}"))
+}
+
 fn label(row: &Row, scene: &Scene<'_>, width: usize) -> String {
-    let letter = source(row, scene).letter.unwrap_or(' ');
+    let letter = source(row, scene).and_then(|kernel| kernel.letter).unwrap_or(' ');
     let letter = if row.internal { '~' } else { letter };
-    format!(
-        "{letter} {}",
-        format::elide(&name(scene.snap, row.key, scene.ui.names), width.saturating_sub(2))
-    )
+    let name = called(row, scene, scene.ui.names);
+    format!("{letter} {}", format::elide(&name, width.saturating_sub(2)))
 }
 
 const fn time(title: &'static str, name: &'static str, rank: u8, worth: fn(&Row, &Scene<'_>) -> Worth) -> Column<Row> {
@@ -82,6 +132,9 @@ macro_rules! times {
 
 impl Table for KernelTable {
     type Row = Row;
+    const PANE: Pane = Pane::Kernels;
+    const TITLE: &'static str = "Kernels";
+    const WHAT: &'static str = "kernel";
     const SORT: usize = 2;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
@@ -89,7 +142,7 @@ impl Table for KernelTable {
             name: "Kernel_Name",
             width: 0,
             rank: 0,
-            worth: |row, scene| Worth::Text(name(scene.snap, row.key, NameForm::Full)),
+            worth: |row, scene| Worth::Text(called(row, scene, NameForm::Full)),
             text: label,
         },
         Column {
@@ -115,7 +168,7 @@ impl Table for KernelTable {
             row.stat.average()
         )),
         times!("MIN", "Min_ns", 7, |row: &Row, _: &Scene<'_>| Worth::maybe(
-            (row.stat.timed > 0).then_some(row.stat.min)
+            (row.stat.max > 0).then_some(row.stat.min)
         )),
         times!("P50", "P50_ns", 5, |row: &Row, _: &Scene<'_>| Worth::maybe(
             row.stat.quantiles.p50
@@ -127,7 +180,7 @@ impl Table for KernelTable {
             row.stat.quantiles.p99
         )),
         times!("MAX", "Max_ns", 4, |row: &Row, _: &Scene<'_>| Worth::maybe(
-            (row.stat.timed > 0).then_some(row.stat.max)
+            (row.stat.max > 0).then_some(row.stat.max)
         )),
         times!("STDDEV", "StdDev_ns", 8, |row: &Row, _: &Scene<'_>| Worth::maybe(
             row.stat.deviation()
@@ -136,97 +189,184 @@ impl Table for KernelTable {
             "QDLY",
             "Queue_Delay_ns",
             6,
-            |row: &Row, scene: &Scene<'_>| Worth::maybe(delay(source(row, scene)))
+            |row: &Row, scene: &Scene<'_>| Worth::maybe(source(row, scene).and_then(delay))
         ),
         Column {
             title: "TIME, 20 s",
             name: "Time_last_second_ns",
             width: 20,
             rank: 9,
-            worth: |row, scene| {
-                Worth::whole(
-                    source(row, scene)
-                        .numbers
-                        .trend
-                        .last(scene.snap.values.at, 1)
-                        .first()
-                        .copied()
-                        .unwrap_or(0),
-                )
-            },
-            text: |row, scene, width| {
-                chart::trailing(&source(row, scene).numbers.trend.last(scene.snap.values.at, 20), width)
-            },
+            worth: |row, scene| Worth::maybe(trend(row, scene, 1).first().copied()),
+            text: |row, scene, width| chart::trailing(&trend(row, scene, 20), width),
         },
     ];
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
-        let (snap, filter) = (scene.snap, &scene.ui.filter);
-        let whole = snap.values.totals.kernel_time;
-        let rows = snap.values.kernels.iter().enumerate().filter_map(|(at, row)| {
-            let internal = snap.names.is_internal(row.id);
-            let stat = if filter.is_empty() {
-                row.numbers.stat.clone()
-            } else {
-                Snapshot::within(row, |cell| {
-                    filter.accepts(&KernelSubject {
-                        names: &snap.names,
-                        id: row.id,
-                        place: snap.values.places.get(cell.place as usize).copied(),
-                        here: &cell.sum,
-                        row: &row.numbers.stat,
-                        shape: &row.numbers.shape,
-                        delay: delay(row),
-                        whole,
-                    })
-                })?
-            };
-            Some(Row {
-                at,
-                stat,
-                key: row.id,
-                internal,
-            })
-        });
-        rows.collect()
+        match scene.ui.grouping {
+            Grouping::Name => by_name(scene),
+            Grouping::Marker => by_marker(scene),
+            _ => by_place(scene),
+        }
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.kernels.len()
     }
 
     fn key(row: &Row) -> u64 {
-        u64::from(row.key.0)
+        match row.what {
+            // A kernel's row stands where its id stands: rows are made in the order of the ids.
+            What::Kernel(_) => row.key,
+            What::Stream(stream) => 1 << 32 | stream.map_or(u64::from(u32::MAX), |stream| u64::from(stream.0)),
+            What::Agent(agent) => 2 << 32 | u64::from(agent.0),
+            What::Process(process) => 3 << 32 | u64::from(process.0),
+            What::Marker(_) => 4 << 32 | row.key,
+        }
     }
 
     fn role(row: &Row, _: &Scene<'_>) -> Role {
         if row.internal { Role::Internal } else { Role::Text }
     }
+
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let last = match row.what {
+            What::Kernel(at) => {
+                let last = jump::last_of_kernel(scene.snap, scene.snap.values.kernels[at].id);
+                last.map(|(key, slice)| Target::Slice(key, slice.span.begin))
+            }
+            What::Marker(Some(at)) => Some(Target::Row(
+                Tab::Markers,
+                Pane::Markers,
+                u64::from(scene.snap.values.markers[at].id),
+            )),
+            What::Agent(agent) => Some(Target::Row(Tab::Devices, Pane::Devices, u64::from(agent.0))),
+            What::Process(process) => Some(Target::Row(Tab::Processes, Pane::Processes, u64::from(process.0))),
+            _ => None,
+        };
+        last.unwrap_or(Target::Nowhere("no dispatch of it is kept in full any more"))
+    }
+
+    fn term(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        let names = &scene.snap.names;
+        match row.what {
+            What::Kernel(_) => Some(format!("\"{}\"", called(row, scene, NameForm::Short).replace('"', ""))),
+            What::Stream(stream) => Some(format!("stream={}", names.stream(stream?)?.number)),
+            What::Agent(agent) => Some(format!("dev={}", names.agent(agent)?.number)),
+            What::Process(process) => Some(format!("pid={}", names.process(process)?.pid)),
+            What::Marker(_) => None,
+        }
+    }
+}
+
+/// The durations of a kernel in the places that pass the filter; none when no place does.
+fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Place>) -> bool) -> Option<Stat> {
+    let (snap, filter) = (scene.snap, &scene.ui.filter);
+    let whole = snap.values.totals.kernel_time;
+    Snapshot::within(row, |cell| {
+        let place = snap.values.places.get(cell.place as usize).copied();
+        also(place)
+            && filter.accepts(&KernelSubject {
+                names: &snap.names,
+                id: row.id,
+                place,
+                here: &cell.sum,
+                row: &row.numbers.stat,
+                shape: &row.numbers.shape,
+                delay: delay(row),
+                whole,
+            })
+    })
+}
+
+fn by_name(scene: &Scene<'_>) -> Vec<Row> {
+    let snap = scene.snap;
+    let rows = snap.values.kernels.iter().enumerate().filter_map(|(at, row)| {
+        let stat = if scene.ui.filter.is_empty() {
+            row.numbers.stat.clone()
+        } else {
+            passing(scene, row, |_| true)?
+        };
+        Some(Row {
+            what: What::Kernel(at),
+            key: u64::from(row.id.0),
+            stat,
+            internal: snap.names.is_internal(row.id),
+        })
+    });
+    rows.collect()
+}
+
+/// All kernels that pass, added up by where they ran.
+fn by_place(scene: &Scene<'_>) -> Vec<Row> {
+    let snap = scene.snap;
+    let of = |place: Option<Place>| match (scene.ui.grouping, place) {
+        (Grouping::Agent, Some(place)) => What::Agent(place.agent),
+        (Grouping::Process, Some(place)) => What::Process(place.process),
+        (_, place) => What::Stream(place.and_then(|place| place.stream)),
+    };
+    let mut kinds: Vec<What> = Vec::new();
+    for place in &snap.values.places {
+        let what = of(Some(*place));
+        if !kinds.contains(&what) {
+            kinds.push(what);
+        }
+    }
+    let rows = kinds.into_iter().filter_map(|what| {
+        let mut sum = Sum::default();
+        for row in &snap.values.kernels {
+            let stat = passing(scene, row, |place| of(place) == what);
+            if let Some(stat) = stat {
+                sum.merge(&stat.sum());
+            }
+        }
+        (sum.calls > 0).then(|| Row {
+            what,
+            key: 0,
+            stat: sum.into(),
+            internal: false,
+        })
+    });
+    rows.collect()
+}
+
+/// GPU time by the range in which it was launched; a range within another counts for both.
+fn by_marker(scene: &Scene<'_>) -> Vec<Row> {
+    let snap = scene.snap;
+    let markers = snap.values.markers.iter().enumerate();
+    let with_work = markers
+        .filter(|(_, marker)| marker.work.kernels > 0 && scene.ui.filter.accepts(&MarkerSubject(&snap.names, marker)));
+    let of = |sum: crate::model::under::Work| {
+        Stat::from(Sum {
+            calls: sum.kernels,
+            timed: sum.kernels,
+            total: sum.nanos,
+            ..Sum::default()
+        })
+    };
+    let rows = with_work.map(|(at, marker)| Row {
+        what: What::Marker(Some(at)),
+        key: u64::from(marker.id),
+        stat: of(marker.work),
+        internal: false,
+    });
+    rows.collect()
 }
 
 /// Draws the table of kernels in a box, with at most the columns of `rank`.
 pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank: u8) -> Option<Row> {
-    let state = scene.ui.table();
-    let rows = table::sorted::<KernelTable>(scene, state);
-    let all = scene.snap.values.kernels.len();
-    let count = if rows.len() == all {
-        format!("{all} kernels")
+    let all = KernelTable::all(scene);
+    let rows = KernelTable::rows(scene).len();
+    let bound = if scene.snap.values.totals.lost > 0 {
+        "≥ after loss   "
     } else {
-        format!("{} of {all} kernels", rows.len())
+        ""
     };
-    let inner = canvas.frame(area, "Kernels", &count);
-    if rows.is_empty() {
-        canvas.empty(inner, &why_empty(scene, "kernel", all));
-        return None;
-    }
-    let look = Look {
-        sort: state.sort,
-        selected: state.selected,
-        offset: Some(&state.offset),
-        rank,
+    let count = match scene.ui.grouping {
+        Grouping::Name if rows == all => format!("{bound}{all} kernels"),
+        Grouping::Name => format!("{bound}{rows} of {all} kernels"),
+        other => format!("{bound}by {}, {rows} rows", other.word()),
     };
-    table::draw::<KernelTable>(canvas, inner, scene, &rows, &look);
-    let at = state
-        .selected
-        .and_then(|key| rows.iter().position(|row| KernelTable::key(row) == key))
-        .unwrap_or(0);
-    rows.into_iter().nth(at)
+    table::panel::<KernelTable>(canvas, area, scene, Some(count), rank)
 }
 
 /// Draws the view.
@@ -244,203 +384,6 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         return;
     };
     if detail_rows > 0 {
-        detail(canvas, lower, scene, &row, size);
-    }
-}
-
-fn facts(scene: &Scene<'_>, row: &Row) -> [String; 2] {
-    let numbers = &source(row, scene).numbers;
-    let (grid, wg) = (numbers.shape.grid, numbers.shape.workgroup);
-    let shapes = if numbers.shapes > 1 { " (not always)" } else { "" };
-    let registers = scene.snap.names.kernel(row.key).and_then(|name| name.kernel.registers);
-    let registers = registers.map_or_else(
-        || "VGPR –  SGPR –".to_string(),
-        |r| format!("VGPR {}  AGPR {}  SGPR {}", r.vgpr, r.agpr, r.sgpr),
-    );
-    let first = format!(
-        "grid {}×{}×{}  wg {}×{}×{}{shapes}  LDS {}  {registers}  scratch {}",
-        grid[0],
-        grid[1],
-        grid[2],
-        wg[0],
-        wg[1],
-        wg[2],
-        format::bytes(u64::from(numbers.shape.group_size)),
-        format::bytes(u64::from(numbers.shape.private_size)),
-    );
-    let second = format!(
-        "calls {}  avg {} ± {}  queue delay {}{}",
-        format::grouped(row.stat.calls),
-        format::maybe(row.stat.average()),
-        format::maybe(row.stat.deviation()),
-        format::maybe(delay(source(row, scene))),
-        if row.internal {
-            "   one of the run-time's own kernels"
-        } else {
-            ""
-        },
-    );
-    [first, second]
-}
-
-fn detail(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row, size: Size) {
-    let title = format!(
-        "{} {}",
-        source(row, scene).letter.unwrap_or('~'),
-        name(scene.snap, row.key, NameForm::Short)
-    );
-    let inner = canvas.frame(area, &title, "t name form   enter last dispatch   H histogram");
-    let room = inner.width.saturating_sub(2) as usize;
-    let mut y = inner.y;
-    if size == Size::Large {
-        let full = name(
-            scene.snap,
-            row.key,
-            if scene.ui.names == NameForm::Short {
-                NameForm::Full
-            } else {
-                scene.ui.names
-            },
-        );
-        for part in wrap(&full, room).iter().take(2) {
-            canvas.say(inner.x + 1, y, part, inner.width - 2, Role::Muted);
-            y += 1;
-        }
-    }
-    for text in facts(scene, row) {
-        canvas.say(inner.x + 1, y, &format::fit(&text, room), inner.width - 2, Role::Text);
-        y += 1;
-    }
-    if size == Size::Large {
-        y += 1;
-    }
-    let rest = Rect {
-        y,
-        height: inner.bottom().saturating_sub(y),
-        ..inner
-    };
-    let (one, two) = left(
-        rest,
-        if size == Size::Large {
-            rest.width / 2
-        } else {
-            rest.width * 3 / 5
-        },
-    );
-    histogram(canvas, one, scene, row);
-    places(canvas, two, scene, row);
-}
-
-/// A long text in lines of so many columns.
-fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let chars: Vec<char> = text.chars().collect();
-    chars.chunks(columns.max(1)).map(|part| part.iter().collect()).collect()
-}
-
-fn histogram(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
-    if area.height < 2 {
-        return;
-    }
-    let stat = &row.stat;
-    let kind = if scene.ui.logarithmic { "log" } else { "linear" };
-    canvas.say(
-        area.x + 1,
-        area.y,
-        &format!("duration ({kind})"),
-        area.width,
-        Role::Head,
-    );
-    let bins = stat.bins(area.height as usize - 1, scene.ui.logarithmic);
-    if bins.is_empty() {
-        let why = if stat.is_full() {
-            "no times"
-        } else {
-            "no histogram for this choice of places"
-        };
-        canvas.say(area.x + 1, area.y + 1, why, area.width, Role::Muted);
-        return;
-    }
-    let most = bins.iter().map(|bin| bin.1).max().unwrap_or(1).max(1);
-    let room = area.width.saturating_sub(30) as usize;
-    let quantiles = [
-        ("p50", stat.quantiles.p50),
-        ("p95", stat.quantiles.p95),
-        ("p99", stat.quantiles.p99),
-    ];
-    for (i, &(edge, count)) in bins.iter().enumerate() {
-        let y = area.y + 1 + i as u16;
-        let next = bins.get(i + 1).map_or(u64::MAX, |bin| bin.0);
-        canvas.right(area.x + 9, y, &format::duration(edge), Role::Muted);
-        let bar = chart::bar(count as f64 / most as f64, room);
-        let x = canvas.say(area.x + 10, y, &bar, room as u16, Role::GaugeMid);
-        let here: Vec<&str> = quantiles
-            .iter()
-            .filter(|q| q.1.is_some_and(|at| at >= edge && at < next))
-            .map(|q| q.0)
-            .collect();
-        if count > 0 {
-            let share = format::percent(count as f64 / stat.timed.max(1) as f64);
-            let text = format!(" {share} % {}", here.join(" "));
-            canvas.say(x, y, &text, area.right().saturating_sub(x), Role::Muted);
-        }
-    }
-}
-
-fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
-    if area.height < 2 {
-        return;
-    }
-    let names = &scene.snap.names;
-    canvas.say(area.x + 1, area.y, "where, by total", area.width, Role::Head);
-    let mut cells: Vec<_> = source(row, scene).numbers.cells.iter().collect();
-    cells.sort_by_key(|cell| std::cmp::Reverse(cell.sum.total));
-    for (i, cell) in cells.iter().take(area.height as usize - 1).enumerate() {
-        let Some(place) = scene.snap.values.places.get(cell.place as usize) else {
-            let text = format!("elsewhere {}×", format::count(cell.sum.calls));
-            canvas.say(
-                area.x + 1,
-                area.y + 1 + i as u16,
-                &text,
-                area.width.saturating_sub(2),
-                Role::Muted,
-            );
-            continue;
-        };
-        let stream = place
-            .stream
-            .map_or_else(|| format::MISSING.into(), |stream| names.stream_label(stream));
-        if area.width < 60 {
-            let text = format!(
-                "{:<5} {} {:>7}× {:>8}",
-                names.agent_label(place.agent),
-                format::fit(&stream, 6),
-                format::count(cell.sum.calls),
-                format::maybe(cell.sum.average()),
-            );
-            canvas.say(
-                area.x + 1,
-                area.y + 1 + i as u16,
-                &text,
-                area.width.saturating_sub(2),
-                Role::Text,
-            );
-            continue;
-        }
-        let text = format!(
-            "{:<6} {:<5} {:<4} {:>8} calls {:>8} avg {:>8} total",
-            names.agent_label(place.agent),
-            stream,
-            names.queue_label(place.queue),
-            format::count(cell.sum.calls),
-            format::maybe(cell.sum.average()),
-            format::duration(cell.sum.total),
-        );
-        canvas.say(
-            area.x + 1,
-            area.y + 1 + i as u16,
-            &text,
-            area.width.saturating_sub(2),
-            Role::Text,
-        );
+        kernel_detail::draw(canvas, lower, scene, &row, size);
     }
 }

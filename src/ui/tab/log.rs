@@ -8,7 +8,6 @@ use crate::format;
 use crate::item::Dispatch;
 use crate::model::Snapshot;
 use crate::ui::part::canvas::{Canvas, top};
-use crate::ui::part::lanes;
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
 
@@ -126,29 +125,4 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
             );
         }
     }
-}
-
-/// Work that is open for less is nothing to be told of.
-const LONG: u64 = 200_000_000;
-
-/// Work that is open for long, oldest first: what hangs, if anything.
-pub(crate) fn open_now(snap: &Snapshot) -> Vec<String> {
-    let mut open = lanes::open_work(snap);
-    open.retain(|work| snap.now.saturating_sub(work.begin) > LONG);
-    open.sort_by_key(|work| work.begin);
-    let label = |work: &lanes::OpenWork| lanes::label(snap, work.key).trim().to_string();
-    let line = |work: &lanes::OpenWork| {
-        let more = if work.more > 0 {
-            format!(" +{}", work.more)
-        } else {
-            String::new()
-        };
-        format!(
-            "{} {} {}{more}",
-            format::duration(snap.now.saturating_sub(work.begin)),
-            label(work),
-            work.text
-        )
-    };
-    open.iter().map(line).collect()
 }

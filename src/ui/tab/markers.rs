@@ -1,22 +1,31 @@
-//! Markers: ranges and marks by text.
+//! Markers: ranges and marks by text, as a tree, with the work of the GPU that was launched in them.
+
+use std::collections::{HashMap, HashSet};
 
 use ratatui::layout::Rect;
 
-use super::{wall, why_empty};
+use super::wall;
 use crate::format;
+use crate::model::LaneKey;
 use crate::model::table::MarkerStat;
 use crate::ui::Size;
+use crate::ui::jump::Target;
+use crate::ui::pane::Pane;
 use crate::ui::part::canvas::Canvas;
-use crate::ui::part::table::{self, Column, Look, Scene, Table, Worth};
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::subject::MarkerSubject;
 
-/// A pattern of texts: its place in the snapshot.
-pub(crate) struct Row(usize);
+/// A pattern of texts: its place in the snapshot, and how deep in the tree it stands.
+pub(crate) struct Row {
+    at: usize,
+    id: u32,
+    depth: usize,
+}
 
 pub(crate) struct MarkerTable;
 
 fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a MarkerStat {
-    &scene.snap.values.markers[row.0]
+    &scene.snap.values.markers[row.at]
 }
 
 fn text(row: &Row, scene: &Scene<'_>) -> String {
@@ -43,6 +52,9 @@ macro_rules! times {
 
 impl Table for MarkerTable {
     type Row = Row;
+    const PANE: Pane = Pane::Markers;
+    const TITLE: &'static str = "ROC-TX ranges and marks";
+    const WHAT: &'static str = "ROC-TX marker";
     const SORT: usize = 2;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
@@ -51,7 +63,7 @@ impl Table for MarkerTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(text(row, scene)),
-            text: |row, scene, _| text(row, scene),
+            text: |row, scene, _| format!("{:1$}{2}", "", row.depth * 2, text(row, scene)),
         },
         Column {
             title: "COUNT",
@@ -71,18 +83,49 @@ impl Table for MarkerTable {
             worth: |row, scene| Worth::Number(source(row, scene).stat.total as f64 / wall(scene.snap) as f64),
             text: |row, scene, _| format::percent(source(row, scene).stat.total as f64 / wall(scene.snap) as f64),
         },
+        times!("GPU TIME", "GPU_ns", 1, |row: &MarkerStat| (row.work.nanos > 0)
+            .then_some(row.work.nanos)),
+        Column {
+            title: "GPU%",
+            name: "Share_of_GPU_time",
+            width: 5,
+            rank: 2,
+            worth: |row, scene| Worth::Number(gpu_share(row, scene)),
+            text: |row, scene, _| format::percent(gpu_share(row, scene)),
+        },
+        times!("AVG GPU", "Average_GPU_ns", 4, |row: &MarkerStat| row
+            .work
+            .nanos
+            .checked_div(row.stat.timed)
+            .filter(|&nanos| nanos > 0)),
+        Column {
+            title: "KERNELS",
+            name: "Kernels",
+            width: 8,
+            rank: 3,
+            worth: |row, scene| Worth::whole(source(row, scene).work.kernels),
+            text: |row, scene, _| format::count(source(row, scene).work.kernels),
+        },
+        Column {
+            title: "COPIES",
+            name: "Copies",
+            width: 7,
+            rank: 5,
+            worth: |row, scene| Worth::whole(source(row, scene).work.copies),
+            text: |row, scene, _| format::count(source(row, scene).work.copies),
+        },
         times!("AVG", "Average_ns", 1, |row: &MarkerStat| row.stat.average()),
-        times!("MIN", "Min_ns", 3, |row: &MarkerStat| (row.stat.timed > 0)
+        times!("MIN", "Min_ns", 7, |row: &MarkerStat| (row.stat.timed > 0)
             .then_some(row.stat.min)),
-        times!("P50", "P50_ns", 4, |row: &MarkerStat| row.stat.quantiles.p50),
-        times!("P99", "P99_ns", 4, |row: &MarkerStat| row.stat.quantiles.p99),
-        times!("MAX", "Max_ns", 2, |row: &MarkerStat| (row.stat.timed > 0)
+        times!("P50", "P50_ns", 6, |row: &MarkerStat| row.stat.quantiles.p50),
+        times!("P99", "P99_ns", 6, |row: &MarkerStat| row.stat.quantiles.p99),
+        times!("MAX", "Max_ns", 5, |row: &MarkerStat| (row.stat.timed > 0)
             .then_some(row.stat.max)),
         Column {
             title: "THREAD",
             name: "Thread",
             width: 14,
-            rank: 5,
+            rank: 6,
             worth: |row, scene| Worth::Text(scene.snap.names.thread_label(source(row, scene).thread)),
             text: |row, scene, _| scene.snap.names.thread_label(source(row, scene).thread),
         },
@@ -92,33 +135,95 @@ impl Table for MarkerTable {
         let all = scene.snap.values.markers.iter().enumerate();
         let names = &scene.snap.names;
         all.filter(|(_, row)| scene.ui.filter.accepts(&MarkerSubject(names, row)))
-            .map(|(at, _)| Row(at))
+            .map(|(at, row)| Row {
+                at,
+                id: row.id,
+                depth: 0,
+            })
+            .collect()
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.markers.len()
+    }
+
+    fn hint() -> Option<&'static str> {
+        Some("programs set them with roctxRangePush, roctxRangePop, roctxMark")
+    }
+
+    /// Below each range those within it, in the same order.
+    fn arrange(rows: Vec<Row>, scene: &Scene<'_>) -> Vec<Row> {
+        if scene.ui.flat {
+            return rows;
+        }
+        let shown: HashSet<u32> = rows.iter().map(|row| row.id).collect();
+        let parent = |row: &Row| source(row, scene).parent.filter(|parent| shown.contains(parent));
+        let mut children: HashMap<Option<u32>, Vec<usize>> = HashMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            children.entry(parent(row)).or_default().push(at);
+        }
+        let mut order: Vec<(usize, usize)> = Vec::with_capacity(rows.len());
+        let mut taken = vec![false; rows.len()];
+        let roots = children.get(&None).cloned().unwrap_or_default();
+        // Rows that are each other's parents have no root: they follow as they are.
+        for root in roots.into_iter().chain(0..rows.len()) {
+            let mut stack = vec![(root, 0)];
+            while let Some((at, depth)) = stack.pop() {
+                if std::mem::replace(&mut taken[at], true) {
+                    continue;
+                }
+                order.push((at, depth));
+                let within = children.get(&Some(rows[at].id)).into_iter().flatten();
+                stack.extend(within.rev().map(|&child| (child, depth + 1)));
+            }
+        }
+        order
+            .into_iter()
+            .map(|(at, depth)| Row {
+                at: rows[at].at,
+                id: rows[at].id,
+                depth: depth.min(8),
+            })
             .collect()
     }
 
     fn key(row: &Row) -> u64 {
-        row.0 as u64
+        u64::from(row.id)
     }
+
+    /// To its last range.
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let text = source(row, scene).text;
+        let lanes = scene
+            .snap
+            .lanes
+            .iter()
+            .filter(|lane| matches!(lane.key, LaneKey::Markers(..) | LaneKey::Ranges(_)));
+        let last = lanes.filter_map(|lane| {
+            let slice = lane.recent(20_000).find(|slice| slice.what == text.0)?;
+            Some((lane.key, slice.span.begin))
+        });
+        last.max_by_key(|found| found.1).map_or(
+            Target::Nowhere("none of its ranges is kept in full any more"),
+            |(key, begin)| Target::Slice(key, begin),
+        )
+    }
+
+    fn term(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        let text = text(row, scene);
+        let word = text.split('#').max_by_key(|part| part.len())?.trim().replace('"', "");
+        (!word.is_empty()).then(|| format!("\"{word}\""))
+    }
+}
+
+/// Share of the time of all GPU work, kernels and copies.
+fn gpu_share(row: &Row, scene: &Scene<'_>) -> f64 {
+    source(row, scene).work.nanos as f64 / scene.snap.values.totals.kernel_time.max(1) as f64
 }
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
-    let state = scene.ui.table();
-    let rows = table::sorted::<MarkerTable>(scene, state);
-    let all = scene.snap.values.markers.len();
-    let inner = canvas.frame(area, "ROC-TX ranges and marks", "# stands for digits that differ");
-    if rows.is_empty() {
-        let mut lines = why_empty(scene, "ROC-TX marker", all);
-        if all == 0 {
-            lines.push("programs set them with roctxRangePush, roctxRangePop, roctxMark".into());
-        }
-        return canvas.empty(inner, &lines);
-    }
-    let look = Look {
-        sort: state.sort,
-        selected: state.selected,
-        offset: Some(&state.offset),
-        rank: u8::MAX,
-    };
-    table::draw::<MarkerTable>(canvas, inner, scene, &rows, &look);
+    let kind = if scene.ui.flat { "flat" } else { "tree" };
+    let right = format!("{kind}   # is any number   I step by step");
+    table::panel::<MarkerTable>(canvas, area, scene, Some(right), u8::MAX);
 }

@@ -2,15 +2,19 @@
 
 use ratatui::layout::Rect;
 
-use super::{api, copies, kernels, log, timeline, wall};
+use super::alerts::AlertTable;
+use super::{api, copies, kernels, log, timeline};
 use crate::format;
 use crate::model::LaneKey;
 use crate::model::snapshot::AgentRow;
-use crate::ui::Size;
+use crate::ui::hit::Hit;
+use crate::ui::keymap::Action;
 use crate::ui::part::canvas::{Canvas, left, top};
-use crate::ui::part::table::Scene;
-use crate::ui::part::{chart, header, lanes};
+use crate::ui::part::table::{self, Scene, Table};
+use crate::ui::part::{chart, header, rows};
 use crate::ui::theme::Role;
+use crate::ui::track::Track;
+use crate::ui::{Size, Tab};
 
 /// GPUs worth a row: those that work; all, when none does.
 fn gpus<'a>(scene: &Scene<'a>) -> Vec<&'a AgentRow> {
@@ -36,12 +40,11 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let most = if large { 8 } else { 3 };
     let (upper, rest) = top(area, (gpus.len() as u16).clamp(1, most) + 2);
     devices(canvas, upper, scene, &gpus);
-    let principal: Vec<_> = lanes::order(scene.snap)
+    let principal: Vec<Track> = rows::order(scene)
         .into_iter()
-        .filter(|&key| lanes::is_principal(scene.snap, key))
+        .filter(|&track| rows::is_principal(scene.snap, track.like()))
         .collect();
     let wanted = principal.len() as u16 + 3;
-    let alerts = alerts(scene);
     let bottom = if large { (rest.height / 4).clamp(7, 9) } else { 1 };
     // The timeline takes what the kernels leave, at least a third.
     let kernels_want = (scene.snap.values.kernels.len() as u16).clamp(5, 60) + 3;
@@ -59,35 +62,60 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         &format!("{}/col", format::duration(stretch.width)),
     );
     let mut principal = principal;
-    let is_gpu = |key: &LaneKey| matches!(key, LaneKey::Agent(_));
+    let is_gpu = |track: &Track| matches!(track, Track::Lane(LaneKey::Agent(_)));
     // Many GPUs and few rows: a row for each GPU before any stream.
     if principal.iter().filter(|key| is_gpu(key)).count() > inner.height as usize / 2 {
         principal.sort_by_key(|key| !is_gpu(key));
     }
-    timeline::panel(canvas, inner, scene, stretch, size, &principal);
+    timeline::panel(canvas, inner, scene, (stretch, size, 1), &principal);
     let (middle, lower) = top(rest, rest.height.saturating_sub(bottom));
     kernels::panel(canvas, middle, scene, if large { u8::MAX } else { 4 });
     if large {
         let (first, rest) = left(lower, (lower.width * 3 / 8).max(42));
         let (second, third) = left(rest, rest.width / 2);
-        copies::panel(canvas, first, scene, false);
-        api::panel(canvas, second, scene, false);
-        let inner = canvas.frame(third, "Worth a look", "");
-        for (i, (text, role)) in alerts.iter().take(inner.height as usize).enumerate() {
-            canvas.say(
-                inner.x + 1,
-                inner.y + i as u16,
-                text,
-                inner.width.saturating_sub(1),
-                *role,
-            );
-        }
+        copies::panel(canvas, first, scene);
+        api::panel(canvas, second, scene, 2);
+        worth_a_look(canvas, third, scene);
     } else {
         let mut x = lower.x + 1;
-        for (text, role) in &alerts {
-            x = canvas.say(x, lower.y, text, lower.right().saturating_sub(x), *role) + 3;
+        for (text, role) in notes(scene) {
+            x = canvas.say(x, lower.y, &text, lower.right().saturating_sub(x), role) + 3;
         }
+        scene.ui.hits.add(lower, Hit::Do(Action::Show(Tab::Alerts)));
     }
+}
+
+/// How it ended when it has, else what stands out.
+fn worth_a_look(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+    let ending = log::ending(scene.snap);
+    if ending.is_empty() && !scene.snap.analysis().alerts.is_empty() {
+        table::panel::<AlertTable>(canvas, area, scene, Some("A all".into()), 3);
+        return;
+    }
+    let inner = canvas.frame(area, AlertTable::TITLE, "A all");
+    scene.ui.hits.add(area, Hit::Do(Action::Show(Tab::Alerts)));
+    for (i, (text, role)) in notes(scene).iter().take(inner.height as usize).enumerate() {
+        canvas.say(
+            inner.x + 1,
+            inner.y + i as u16,
+            text,
+            inner.width.saturating_sub(1),
+            *role,
+        );
+    }
+}
+
+/// The end and the alerts, a line each.
+fn notes(scene: &Scene<'_>) -> Vec<(String, Role)> {
+    let mut out = log::ending(scene.snap);
+    out.extend(scene.snap.analysis().alerts.iter().map(|alert| {
+        let role = if alert.rule.is_bad() { Role::Bad } else { Role::Warn };
+        (format!("▲ {}", alert.text), role)
+    }));
+    if out.is_empty() {
+        out.push(("nothing stands out".into(), Role::Muted));
+    }
+    out
 }
 
 fn one_line(canvas: &mut Canvas<'_>, area: Rect, gpus: &[&AgentRow], scene: &Scene<'_>) {
@@ -179,46 +207,4 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
         );
         canvas.say(x, y, &text, inner.right().saturating_sub(x + 1), Role::Muted);
     }
-}
-
-/// What an engineer would want to be told.
-fn alerts(scene: &Scene<'_>) -> Vec<(String, Role)> {
-    let (snap, values) = (scene.snap, &scene.snap.values);
-    let mut out = log::ending(snap);
-    for row in values.processes.iter().filter(|row| row.lost_total() > 0) {
-        out.push((
-            format!("▲ lost {} of pid {}", format::count(row.lost_total()), row.process.pid),
-            Role::Bad,
-        ));
-    }
-    for row in gpus(scene)
-        .iter()
-        .filter(|row| row.dispatches > 0 && row.share < 0.5 && snap.is_running())
-    {
-        let idle = format::percent(1.0 - row.share);
-        out.push((
-            format!("▲ {} idle {idle} %", snap.names.agent_label(row.id)),
-            Role::Warn,
-        ));
-    }
-    let blocked = values.threads.iter().max_by_key(|row| row.numbers.blocked);
-    if let Some(row) = blocked.filter(|row| row.numbers.blocked * 4 > wall(snap)) {
-        let share = format::percent(row.numbers.blocked as f64 / wall(snap) as f64);
-        out.push((
-            format!("▲ {} waits {share} % of wall", snap.names.thread_label(row.id)),
-            Role::Warn,
-        ));
-    }
-    let errors: u64 = values.api.iter().map(|row| row.errors).sum();
-    if errors > 0 {
-        out.push((format!("▲ {} calls failed", format::count(errors)), Role::Warn));
-    }
-    if snap.is_running() {
-        let old = log::open_now(snap);
-        out.extend(old.iter().take(3).map(|text| (format!("▒ {text}"), Role::Open)));
-    }
-    if out.is_empty() {
-        out.push(("nothing stands out".into(), Role::Muted));
-    }
-    out
 }

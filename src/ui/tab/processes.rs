@@ -2,16 +2,17 @@
 
 use ratatui::layout::Rect;
 
-use super::why_empty;
 use crate::format;
 use crate::item::LossReason;
 use crate::model::Mode;
 use crate::model::snapshot::ProcessRow;
-use crate::ui::Size;
+use crate::ui::jump::Target;
+use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
-use crate::ui::part::table::{self, Column, Look, Scene, Table, Worth};
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::subject::ProcessSubject;
 use crate::ui::theme::Role;
+use crate::ui::{Size, Tab};
 
 /// A process: its place in the snapshot.
 pub(crate) struct Row(usize);
@@ -47,6 +48,9 @@ pub(crate) const fn reason(reason: LossReason) -> &'static str {
 
 impl Table for ProcessTable {
     type Row = Row;
+    const PANE: Pane = Pane::Processes;
+    const TITLE: &'static str = "Processes";
+    const WHAT: &'static str = "process";
     const SORT: usize = 4;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
@@ -127,8 +131,21 @@ impl Table for ProcessTable {
             .collect()
     }
 
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.processes.len()
+    }
+
     fn least(_: u16) -> u16 {
         16
+    }
+
+    /// To its threads.
+    fn target(_: &Row, _: &Scene<'_>) -> Target {
+        Target::View(Tab::Running)
+    }
+
+    fn term(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        Some(format!("pid={}", source(row, scene).process.pid))
     }
 
     fn key(row: &Row) -> u64 {
@@ -150,8 +167,6 @@ fn open(row: &ProcessRow) -> u64 {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
-    let state = scene.ui.table();
-    let rows = table::sorted::<ProcessTable>(scene, state);
     let all = scene.snap.values.processes.len();
     let share = if size < Size::Medium {
         area.height
@@ -159,18 +174,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         (all as u16 + 3).clamp(6, area.height / 2)
     };
     let (upper, lower) = top(area, share);
-    let inner = canvas.frame(upper, "Processes", &all.to_string());
-    if rows.is_empty() {
-        canvas.empty(inner, &why_empty(scene, "process", all));
-    } else {
-        let look = Look {
-            sort: state.sort,
-            selected: state.selected,
-            offset: Some(&state.offset),
-            rank: u8::MAX,
-        };
-        table::draw::<ProcessTable>(canvas, inner, scene, &rows, &look);
-    }
+    table::panel::<ProcessTable>(canvas, upper, scene, None, u8::MAX);
     if lower.height > 2 {
         collectors(canvas, lower, scene);
     }

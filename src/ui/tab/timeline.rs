@@ -1,15 +1,19 @@
-//! The timeline: a lane a row, and the selected slice below.
+//! The timeline: a row for each lane, the selected slice and the measured range below.
 
 use ratatui::layout::Rect;
 
+use super::selected;
 use crate::format;
-use crate::item::{KernelId, OperationId, QueueId, TextId};
-use crate::model::{LaneKey, Slice};
+use crate::model::LaneKey;
+use crate::ui::Size;
+use crate::ui::hit::Hit;
+use crate::ui::part::axis::{self, Stretch};
 use crate::ui::part::canvas::{Canvas, left, top};
-use crate::ui::part::lanes::{self, Stretch};
+use crate::ui::part::lanes::{self, Frame, Layers};
+use crate::ui::part::rows;
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
-use crate::ui::{NameForm, Size};
+use crate::ui::track::Track;
 
 /// The stretch of time on screen for lanes of so many columns.
 pub(crate) fn stretch(scene: &Scene<'_>, columns: usize) -> Stretch {
@@ -22,193 +26,145 @@ pub(crate) fn stretch(scene: &Scene<'_>, columns: usize) -> Stretch {
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let detail = match size {
-        Size::Large => 7,
+        Size::Large => 8,
         Size::Medium => 6,
         _ => 0,
     };
     let (upper, lower) = top(area, area.height.saturating_sub(detail));
     let columns = scene.ui.lane_columns();
     let stretch = stretch(scene, columns);
-    let inner = canvas.frame(upper, "Timeline", &format!("{}/col", format::duration(stretch.width)));
-    panel(canvas, inner, scene, stretch, size, &lanes::order(scene.snap));
-    if detail > 0 {
-        let inner = canvas.frame(lower, "Selected", "[ ] slice   enter call ⇄ work   esc clear");
-        for (i, (text, role)) in selected(scene).iter().take(inner.height as usize).enumerate() {
-            canvas.say(
-                inner.x + 1,
-                inner.y + i as u16,
-                text,
-                inner.width.saturating_sub(1),
-                *role,
-            );
-        }
+    let right = format!(
+        "by {}   {}/col",
+        scene.ui.layout.word(),
+        format::duration(stretch.width)
+    );
+    let inner = canvas.frame(upper, "Timeline", &right);
+    let most = if size == Size::Large { 3 } else { 2 };
+    panel(canvas, inner, scene, (stretch, size, most), &rows::order(scene));
+    if detail == 0 {
+        return;
+    }
+    let range_columns = if scene.ui.range.is_some() {
+        lower.width * 2 / 5
+    } else {
+        0
+    };
+    let (first, second) = left(lower, lower.width - range_columns);
+    let inner = canvas.frame(first, "Selected", "[ ] slice   { } gap   enter call ⇄ work");
+    lines(canvas, inner, &selected::lines(scene));
+    if let Some(range) = scene.ui.range {
+        let title = format!("Range {}", format::duration(range.span().duration()));
+        let hint = if range.moves { "h l move, v ends" } else { "w fits, esc" };
+        let inner = canvas.frame(second, &title, hint);
+        lines(canvas, inner, &selected::measured(scene, range.span()));
     }
 }
 
-/// Draws the axis and as many lanes as there is room for.
+fn lines(canvas: &mut Canvas<'_>, area: Rect, lines: &[(String, Role)]) {
+    for (i, (text, role)) in lines.iter().take(area.height as usize).enumerate() {
+        canvas.say(area.x + 1, area.y + i as u16, text, area.width.saturating_sub(1), *role);
+    }
+}
+
+/// Draws the axis and as many rows as there is room for; `look` is the stretch, the class of size, and how many rows
+/// slices of one track that overlap may take.
 pub(crate) fn panel(
     canvas: &mut Canvas<'_>,
     area: Rect,
     scene: &Scene<'_>,
-    stretch: Stretch,
-    size: Size,
-    keys: &[LaneKey],
+    look: (Stretch, Size, u16),
+    tracks: &[Track],
 ) {
+    let (stretch, size, most) = look;
     if area.height == 0 {
         return;
     }
-    if keys.is_empty() {
+    if tracks.is_empty() {
         return canvas.empty(area, &super::why_empty(scene, "kernel, copy, call or marker", 0));
     }
     let label = super::label_columns(size);
     let (head, body) = top(area, 1);
-    let (_, axis) = left(head, label);
-    lanes::axis(canvas, axis, scene, stretch);
-    let rows = body.height as usize;
-    let at = scene
+    let (_, axis_area) = left(head, label);
+    axis::axis(canvas, axis_area, scene, stretch);
+    scene
         .ui
-        .lane
-        .and_then(|lane| keys.iter().position(|&key| key == lane))
-        .unwrap_or(0);
-    let mut first = scene.ui.lane_offset.get().min(keys.len().saturating_sub(rows));
-    if at < first {
-        first = at;
-    } else if at >= first + rows {
-        first = at + 1 - rows;
-    }
-    scene.ui.lane_offset.set(first);
-    let open = lanes::open_work(scene.snap);
-    for (i, &key) in keys.iter().skip(first).take(rows).enumerate() {
-        let row = Rect {
-            y: body.y + i as u16,
-            height: 1,
-            ..body
-        };
-        let (name, lane) = left(row, label);
-        let is_selected = scene.ui.lane == Some(key);
-        let role = match key {
-            LaneKey::Agent(_) => Role::Title,
-            _ => Role::Muted,
-        };
-        let text = lanes::label(scene.snap, key);
-        let role = if is_selected { Role::Selected } else { role };
-        canvas.say(name.x, name.y, &format::fit(&text, label as usize - 1), label - 1, role);
-        lanes::draw(canvas, lane, scene, key, stretch, &open);
-    }
-    let hidden = keys.len().saturating_sub(first + rows);
-    if hidden > 0 && rows > 0 {
-        canvas.say(area.x, area.y, &format!("↓{hidden} more"), label - 1, Role::Warn);
-    }
-}
-
-/// What is known of the selected slice.
-fn selected(scene: &Scene<'_>) -> Vec<(String, Role)> {
-    let snap = scene.snap;
-    let Some((key, slice)) = scene
+        .hits
+        .add(axis_area, Hit::Time(None, stretch.from, stretch.width));
+    let columns = body.width.saturating_sub(label);
+    let lay = |track: &Track| Layers::new(scene, *track, stretch, columns, most);
+    let selected = scene
         .ui
-        .slice
-        .and_then(|(key, begin)| Some((key, *snap.lane(key)?.at(begin)?)))
-    else {
-        let hint = "nothing selected: j k choose a lane, [ ] step from slice to slice";
-        return vec![(hint.into(), Role::Muted)];
+        .track
+        .and_then(|track| tracks.iter().position(|&known| known == track));
+    let mut first = scene.ui.track_offset.get().min(tracks.len() - 1);
+    if let Some(at) = selected {
+        first = first.min(at);
+    }
+    // As far down as it takes for the selected row to be seen, and not further than the last row needs.
+    let shown = loop {
+        let mut left = body.height;
+        let mut shown: Vec<Layers> = Vec::new();
+        for track in &tracks[first..] {
+            let layers = lay(track);
+            if layers.height > left {
+                break;
+            }
+            left -= layers.height;
+            shown.push(layers);
+        }
+        let is_seen = selected.is_none_or(|at| at < first + shown.len());
+        if is_seen && (first + shown.len() < tracks.len() || left == 0 || first == 0) || shown.is_empty() {
+            break shown;
+        }
+        if !is_seen {
+            first += 1;
+            continue;
+        }
+        let above = lay(&tracks[first - 1]);
+        if above.height > left {
+            break shown;
+        }
+        first -= 1;
     };
-    let names = &snap.names;
-    let from = slice.span.begin.saturating_sub(snap.origin);
-    let to = slice.span.end.saturating_sub(snap.origin);
-    let place = lanes::label(snap, key).trim().to_string();
-    let mut out = vec![(what(scene, key, &slice), Role::Accent)];
-    let when = format!(
-        "{} s → {} s   {}   {place}",
-        format::timestamp(from),
-        format::timestamp(to),
-        format::duration(slice.span.duration())
-    );
-    out.push((when, Role::Text));
-    match key {
-        LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => {
-            let shape = snap
-                .values
-                .shapes
-                .get(slice.shape as usize)
-                .copied()
-                .unwrap_or_default();
-            let (grid, wg) = (shape.grid, shape.workgroup);
-            let delay = (slice.submit > 0).then(|| slice.span.begin.saturating_sub(slice.submit));
-            out.push((
-                format!(
-                    "grid {}×{}×{}  wg {}×{}×{}  LDS {}  scratch {}",
-                    grid[0],
-                    grid[1],
-                    grid[2],
-                    wg[0],
-                    wg[1],
-                    wg[2],
-                    format::bytes(u64::from(shape.group_size)),
-                    format::bytes(u64::from(shape.private_size)),
-                ),
-                Role::Text,
-            ));
-            out.push((
-                format!(
-                    "{} {}  dispatch {}  queue delay {}",
-                    names.agent_label(agent),
-                    names.queue_label(QueueId(slice.queue)),
-                    format::grouped(slice.value),
-                    format::maybe(delay),
-                ),
-                Role::Text,
-            ));
+    scene.ui.track_offset.set(first);
+    let frame = Frame::new(scene, stretch);
+    let mut y = body.y;
+    for layers in &shown {
+        for row in 0..layers.height {
+            let place = Rect { y, height: 1, ..body };
+            let (name, lane) = left(place, label);
+            name_row(canvas, name, scene, layers.track, row);
+            lanes::draw(canvas, lane, scene, layers, row, &frame);
+            scene.ui.hits.add(name, Hit::Lane(layers.track));
+            scene
+                .ui
+                .hits
+                .add(lane, Hit::Time(Some(layers.track), stretch.from, stretch.width));
+            y += 1;
         }
-        LaneKey::Copies(_) => {
-            let route = snap
-                .values
-                .copies
-                .get(slice.what as usize)
-                .map(|copies| copies.route)
-                .unwrap_or_default();
-            let speed = slice.value as f64 * 1e9 / slice.span.duration().max(1) as f64;
-            let route = names.route_label(route.source, route.destination);
-            out.push((
-                format!("{route}  {}  {}", format::bytes(slice.value), format::bandwidth(speed)),
-                Role::Text,
-            ));
-        }
-        LaneKey::Api(..) if slice.shape != 0 => {
-            out.push((format!("returned error {}", slice.value as u32 as i32), Role::Bad));
-        }
-        _ => {}
     }
-    if let Some((other, slice)) = crate::ui::act::related(snap, key, slice.span.begin) {
-        let at = format::timestamp_short(slice.span.begin.saturating_sub(snap.origin));
-        out.push((format!("enter → {} at {at}", what(scene, other, &slice)), Role::Key));
-    }
-    out
+    let hidden = tracks.len() - first - shown.len();
+    let note = match (hidden, first) {
+        (0, 0) => return,
+        (0, above) => format!("↑{above} more"),
+        (below, _) => format!("↓{below} more"),
+    };
+    canvas.say(area.x, area.y, &note, label - 1, Role::Warn);
 }
 
-fn what(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> String {
-    let names = &scene.snap.names;
-    match key {
-        LaneKey::Stream(..) | LaneKey::Queue(..) => {
-            let id = KernelId(slice.what);
-            let letter = scene
-                .snap
-                .letter(id)
-                .unwrap_or(if names.is_internal(id) { '~' } else { '*' });
-            let form = if scene.ui.names == NameForm::Short {
-                NameForm::Full
-            } else {
-                scene.ui.names
-            };
-            format!("{letter} {}", super::kernels::name(scene.snap, id, form))
-        }
-        LaneKey::Copies(way) => format!("copy {}", roctop_ring::record::direction::name(way)),
-        LaneKey::Api(..) => names
-            .operation(OperationId(slice.what))
-            .map_or("?", |name| &name.operation.name)
-            .into(),
-        LaneKey::Markers(..) | LaneKey::Ranges(_) => format!("range {}", names.text(TextId(slice.what))),
-        LaneKey::Agent(_) => "busy".into(),
-    }
+fn name_row(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Track, row: u16) {
+    let role = match track {
+        _ if scene.ui.track == Some(track) => Role::Selected,
+        Track::Lane(LaneKey::Agent(_)) => Role::Title,
+        _ => Role::Muted,
+    };
+    let text = if row == 0 {
+        rows::label(scene, track)
+    } else {
+        "   at once".into()
+    };
+    let room = area.width.saturating_sub(1);
+    canvas.say(area.x, area.y, &format::fit(&text, room as usize), room, role);
 }
 
 /// The slices on screen that pass the filter, one a line.
@@ -217,23 +173,20 @@ pub(crate) fn csv(scene: &Scene<'_>) -> String {
     let stretch = stretch(scene, columns);
     let to = scene.ui.time.to(scene.snap, columns);
     let mut out = String::from("Lane,Name,Begin_ns,End_ns,Correlation_Id,Value\n");
-    for key in lanes::order(scene.snap) {
-        let Some(slices) = scene
-            .snap
-            .lane(key)
-            .and_then(|lane| lane.slices(stretch.from, to, 1_000_000))
-        else {
+    for track in rows::order(scene) {
+        let Some(slices) = track.slices(scene.snap, stretch.from, to, 1_000_000) else {
             continue;
         };
-        let lane = lanes::label(scene.snap, key);
-        for slice in &slices {
+        let lane = rows::label(scene, track);
+        for (key, slice) in &slices {
+            let key = *key;
             let subject = crate::ui::subject::SliceSubject {
                 snap: scene.snap,
                 key,
                 slice,
             };
             if scene.ui.filter.accepts(&subject) {
-                let name = what(scene, key, slice).replace('"', "\"\"");
+                let name = selected::what(scene, key, slice).replace('"', "\"\"");
                 let (lane, span) = (lane.trim(), slice.span);
                 let numbers = [span.begin, span.end, slice.correlation, slice.value].map(|n| n.to_string());
                 out += &[format!("\"{lane}\",\"{name}\","), numbers.join(","), "\n".into()].concat();

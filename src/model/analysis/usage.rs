@@ -1,0 +1,291 @@
+//! How GPUs were used: compute, copies, both at once, neither, and the gaps.
+
+use crate::item::{AgentId, AgentKind, Nanos, Span};
+use crate::model::{LaneKey, Slice, Snapshot};
+
+/// Gaps kept of a GPU: the longest.
+const MOST_GAPS: usize = 200;
+/// A wait for the next launch is shorter than this; what is longer is a gap, ns.
+const BETWEEN: u64 = 1_000_000;
+
+/// A stretch in which a GPU neither ran a kernel nor copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gap {
+    /// Which GPU.
+    pub agent: AgentId,
+    /// From when to when.
+    pub span: Span,
+    /// The kernel that ended it: its lane and itself; none when it goes on or a copy did.
+    pub next: Option<(LaneKey, Slice)>,
+}
+
+/// How one GPU was used in a stretch of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Which GPU.
+    pub agent: AgentId,
+    /// Of which stretch.
+    pub stretch: Span,
+    /// Nanoseconds in which at least one kernel ran.
+    pub compute: u64,
+    /// Nanoseconds in which at least one copy from or to it ran.
+    pub copy: u64,
+    /// Nanoseconds in which both did.
+    pub overlap: u64,
+    /// Nanoseconds in which neither did.
+    pub idle: u64,
+    /// Durations of all kernels: more than `compute` when some ran at once.
+    pub kernel_time: u64,
+    /// Kernels that began in the stretch.
+    pub kernels: u64,
+    /// Those among them that were shorter than the threshold for short ones.
+    pub short: u64,
+    /// Kernels that were submitted only when their stream had run dry, with a short wait before.
+    pub starved: u64,
+    /// Nanoseconds of these waits.
+    pub starving: u64,
+    /// Gaps beyond the threshold, the longest first.
+    pub gaps: Vec<Gap>,
+    /// How many there are in all.
+    pub gap_count: u64,
+    /// The longest time without work.
+    pub longest: u64,
+}
+
+impl Usage {
+    /// A part of the stretch as a share.
+    pub fn share(&self, nanos: u64) -> f64 {
+        nanos as f64 / self.stretch.duration().max(1) as f64
+    }
+
+    /// How many kernels ran at once, on the average, while any did.
+    pub fn concurrency(&self) -> Option<f64> {
+        (self.compute > 0).then(|| self.kernel_time as f64 / self.compute as f64)
+    }
+}
+
+/// Whether a lane holds kernels.
+pub(crate) const fn has_kernels(key: LaneKey) -> bool {
+    matches!(key, LaneKey::Stream(..) | LaneKey::Queue(..))
+}
+
+/// The youngest part of a stretch of which all slices of GPUs are kept, and not more than `most` of a lane.
+pub fn kept(snap: &Snapshot, wanted: Span, most: usize) -> Span {
+    let mut stretch = wanted;
+    let lanes = || {
+        snap.lanes
+            .iter()
+            .filter(|lane| has_kernels(lane.key) || matches!(lane.key, LaneKey::Copies(_)))
+    };
+    let each = (most / lanes().count().max(1)).max(1000);
+    for lane in lanes() {
+        for _ in 0..24 {
+            if lane.slices(stretch.begin, stretch.end, each).is_some() {
+                break;
+            }
+            stretch.begin += stretch.duration().div_ceil(2);
+        }
+    }
+    stretch
+}
+
+/// Joins spans that touch; they come by begin.
+fn union(spans: impl Iterator<Item = Span>) -> Vec<Span> {
+    let mut out: Vec<Span> = Vec::new();
+    for span in spans {
+        match out.last_mut() {
+            Some(last) if span.begin <= last.end => last.end = last.end.max(span.end),
+            _ => out.push(span),
+        }
+    }
+    out
+}
+
+fn total(spans: &[Span]) -> u64 {
+    spans.iter().map(|span| span.duration()).sum()
+}
+
+/// The part of a span that lies within another.
+pub(crate) fn clip(span: Span, within: Span) -> Option<Span> {
+    let (begin, end) = (span.begin.max(within.begin), span.end.min(within.end));
+    (begin < end).then_some(Span { begin, end })
+}
+
+/// How the GPUs that had work were used in a stretch.
+pub fn usage(snap: &Snapshot, stretch: Span, least_gap: u64) -> Vec<Usage> {
+    let is_gpu = |id: AgentId| snap.names.agent(id).is_none_or(|agent| agent.kind != AgentKind::Cpu);
+    let mut rows: Vec<Usage> = Vec::new();
+    for row in snap
+        .values
+        .agents
+        .iter()
+        .filter(|row| row.dispatches > 0 && is_gpu(row.id))
+    {
+        rows.push(of_agent(snap, row.id, stretch, least_gap));
+    }
+    rows
+}
+
+fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> Usage {
+    let mut usage = Usage {
+        agent,
+        stretch,
+        ..Usage::default()
+    };
+    let mut kernels: Vec<(LaneKey, Slice)> = Vec::new();
+    for lane in snap.lanes.iter() {
+        let is_own = match lane.key {
+            LaneKey::Stream(of, _) | LaneKey::Queue(of, _) => of == agent,
+            _ => false,
+        };
+        if !is_own {
+            continue;
+        }
+        let slices = lane
+            .slices(stretch.begin, stretch.end, usize::MAX / 2)
+            .unwrap_or_default();
+        starve(&mut usage, &slices);
+        kernels.extend(slices.into_iter().map(|slice| (lane.key, slice)));
+    }
+    kernels.sort_by_key(|(_, slice)| slice.span.begin);
+    for (_, slice) in &kernels {
+        if slice.span.begin >= stretch.begin {
+            usage.kernels += 1;
+            usage.short += u64::from(slice.span.duration() < snap.thresholds.short);
+        }
+    }
+    let spans = || kernels.iter().filter_map(|(_, slice)| clip(slice.span, stretch));
+    usage.kernel_time = spans().map(Span::duration).sum();
+    let compute = union(spans());
+    let mut copies: Vec<Span> = Vec::new();
+    for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
+        let slices = lane
+            .slices(stretch.begin, stretch.end, usize::MAX / 2)
+            .unwrap_or_default();
+        let is_own = |slice: &&Slice| {
+            let route = snap.values.copies.get(slice.what as usize).map(|copies| copies.route);
+            route.is_some_and(|route| [route.source, route.destination].contains(&Some(agent)))
+        };
+        copies.extend(
+            slices
+                .iter()
+                .filter(is_own)
+                .filter_map(|slice| clip(slice.span, stretch)),
+        );
+    }
+    copies.sort_by_key(|span| span.begin);
+    let copies = union(copies.into_iter());
+    let mut both: Vec<Span> = compute.iter().chain(&copies).copied().collect();
+    both.sort_by_key(|span| span.begin);
+    let both = union(both.into_iter());
+    (usage.compute, usage.copy) = (total(&compute), total(&copies));
+    let busy = total(&both);
+    usage.overlap = (usage.compute + usage.copy).saturating_sub(busy);
+    usage.idle = stretch.duration().saturating_sub(busy);
+    gaps(&mut usage, &both, &kernels, least_gap);
+    usage
+}
+
+/// Waits of a stream for the next launch: submitted when it had run dry.
+fn starve(usage: &mut Usage, slices: &[Slice]) {
+    let mut end = 0;
+    for slice in slices {
+        let wait = slice.span.begin.saturating_sub(end);
+        if end > 0 && slice.submit >= end && wait < BETWEEN && slice.span.begin >= usage.stretch.begin {
+            usage.starved += 1;
+            usage.starving += wait;
+        }
+        end = end.max(slice.span.end);
+    }
+}
+
+fn gaps(usage: &mut Usage, busy: &[Span], kernels: &[(LaneKey, Slice)], least: u64) {
+    let stretch = usage.stretch;
+    let mut from = stretch.begin;
+    let ends = busy.iter().copied().chain([Span {
+        begin: stretch.end,
+        end: stretch.end,
+    }]);
+    for span in ends {
+        let gap = Span {
+            begin: from,
+            end: span.begin.max(from),
+        };
+        from = span.end.max(from);
+        usage.longest = usage.longest.max(gap.duration());
+        if gap.duration() < least.max(1) {
+            continue;
+        }
+        usage.gap_count += 1;
+        let at = kernels.partition_point(|(_, slice)| slice.span.begin < gap.end);
+        let next = kernels
+            .get(at)
+            .filter(|(_, slice)| slice.span.begin == gap.end)
+            .copied();
+        usage.gaps.push(Gap {
+            agent: usage.agent,
+            span: gap,
+            next,
+        });
+    }
+    usage.gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
+    usage.gaps.truncate(MOST_GAPS);
+}
+
+/// What ran in a range of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measure {
+    /// By GPU; empty when slices are not kept.
+    pub usage: Vec<Usage>,
+    /// By kernel: how many touch the range, and nanoseconds within; the most first.
+    pub kernels: Vec<(crate::item::KernelId, u64, u64)>,
+    /// By direction: copies, bytes, nanoseconds, of those that ended in the range.
+    pub copies: Vec<(u16, u64, u64, u64)>,
+    /// Whether all slices of the range were kept; else only what the lanes' sums say is known.
+    pub is_whole: bool,
+}
+
+/// Measures a range.
+pub fn measure(snap: &Snapshot, range: Span) -> Measure {
+    let is_whole = kept(snap, range, 4 * super::MOST_SLICES) == range;
+    if !is_whole {
+        return Measure::default();
+    }
+    let mut out = Measure {
+        usage: usage(snap, range, snap.thresholds.gap),
+        is_whole,
+        ..Measure::default()
+    };
+    for lane in snap.lanes.iter() {
+        let slices = || lane.slices(range.begin, range.end, usize::MAX / 2).unwrap_or_default();
+        if has_kernels(lane.key) {
+            for slice in slices() {
+                let nanos = clip(slice.span, range).map_or(0, Span::duration);
+                match out.kernels.iter_mut().find(|known| known.0.0 == slice.what) {
+                    Some(known) => (known.1, known.2) = (known.1 + 1, known.2 + nanos),
+                    None => out.kernels.push((crate::item::KernelId(slice.what), 1, nanos)),
+                }
+            }
+        } else if let LaneKey::Copies(way) = lane.key {
+            let ended = slices().into_iter().filter(|slice| slice.span.end <= range.end);
+            let sum = ended.fold((way, 0, 0u64, 0), |sum, slice| {
+                (
+                    way,
+                    sum.1 + 1,
+                    sum.2.saturating_add(slice.value),
+                    sum.3 + slice.span.duration(),
+                )
+            });
+            if sum.1 > 0 {
+                out.copies.push(sum);
+            }
+        }
+    }
+    out.kernels.sort_by_key(|known| std::cmp::Reverse(known.2));
+    out
+}
+
+/// Busy nanoseconds of a GPU in a stretch by its lane's sums, for when slices are not kept.
+pub fn busy(snap: &Snapshot, agent: AgentId, from: Nanos, to: Nanos) -> u64 {
+    snap.lane(LaneKey::Agent(agent)).map_or(0, |lane| lane.busy(from, to))
+}

@@ -1,0 +1,160 @@
+//! Work of the GPU by the ROC-TX ranges in which it was launched.
+//!
+//! A range is known when it is closed; work may complete before or after that. So each thread keeps its last work and
+//! its last ranges, and whichever comes second finds the other.
+
+use std::collections::VecDeque;
+
+use crate::item::{Nanos, Span, ThreadId};
+
+/// Work and ranges kept of a thread.
+const MOST_WORK: usize = 8192;
+const MOST_RANGES: usize = 512;
+const MOST_THREADS: usize = 1 << 16;
+/// Work completes nearly in the order in which it was launched: after so much older work nothing younger comes.
+const DISORDER: usize = 64;
+
+/// What ran under a range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Kernels.
+    pub kernels: u64,
+    /// Copies and fills.
+    pub copies: u64,
+    /// Durations of both, ns.
+    pub nanos: u64,
+}
+
+impl Work {
+    /// Adds other work.
+    pub fn merge(&mut self, other: Self) {
+        self.kernels += other.kernels;
+        self.copies += other.copies;
+        self.nanos = self.nanos.saturating_add(other.nanos);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    work: VecDeque<(Nanos, Work)>,
+    /// Closed ranges with the row that they count for, in order of end.
+    ranges: VecDeque<(Span, u32)>,
+    /// Rows of closed ranges whose enclosing range is open still, with their levels.
+    inner: Vec<(u16, u32)>,
+}
+
+/// All threads.
+#[derive(Debug, Default)]
+pub(crate) struct Under {
+    threads: Vec<Thread>,
+}
+
+impl Under {
+    fn thread(&mut self, id: ThreadId) -> Option<&mut Thread> {
+        let at = id.0 as usize;
+        if at >= MOST_THREADS {
+            return None;
+        }
+        if self.threads.len() <= at {
+            self.threads.resize_with(at + 1, Thread::default);
+        }
+        self.threads.get_mut(at)
+    }
+
+    /// Work that a thread launched has completed; `credit` is told each row whose range it was launched in.
+    pub(crate) fn work(&mut self, thread: ThreadId, launched: Nanos, work: Work, mut credit: impl FnMut(u32)) {
+        let Some(thread) = self.thread(thread) else { return };
+        let younger = thread.ranges.iter().rev().take_while(|(span, _)| span.end >= launched);
+        younger
+            .filter(|(span, _)| span.begin <= launched)
+            .for_each(|&(_, row)| credit(row));
+        if thread.work.len() == MOST_WORK {
+            thread.work.pop_front();
+        }
+        thread.work.push_back((launched, work));
+    }
+
+    /// A range was closed: the work launched in it that has completed.
+    pub(crate) fn range(&mut self, thread: ThreadId, span: Span, row: u32) -> Work {
+        let mut sum = Work::default();
+        let Some(thread) = self.thread(thread) else { return sum };
+        let mut older = 0;
+        for &(launched, work) in thread.work.iter().rev() {
+            if launched < span.begin {
+                older += 1;
+                if older > DISORDER {
+                    break;
+                }
+            } else if launched <= span.end {
+                sum.merge(work);
+            }
+        }
+        if thread.ranges.len() == MOST_RANGES {
+            thread.ranges.pop_front();
+        }
+        // Nearly in order of end: one that was told late is put in its place.
+        let at = thread.ranges.partition_point(|known| known.0.end <= span.end);
+        thread.ranges.insert(at, (span, row));
+        sum
+    }
+
+    /// A range of a level was closed: the rows of those directly within.
+    pub(crate) fn nest(&mut self, thread: ThreadId, level: u16, row: u32) -> Vec<u32> {
+        let Some(thread) = self.thread(thread) else {
+            return Vec::new();
+        };
+        let mut within = Vec::new();
+        thread.inner.retain(|&(inner, child)| {
+            if inner == level.saturating_add(1) && child != row {
+                within.push(child);
+            }
+            inner <= level
+        });
+        if !thread.inner.contains(&(level, row)) && thread.inner.len() < MOST_RANGES {
+            thread.inner.push((level, row));
+        }
+        within
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: ThreadId = ThreadId(3);
+    const KERNEL: Work = Work {
+        kernels: 1,
+        copies: 0,
+        nanos: 10,
+    };
+
+    #[test]
+    fn work_is_found_whether_it_completes_before_or_after_its_range() {
+        let mut under = Under::default();
+        let mut late = Vec::new();
+        under.work(THREAD, 100, KERNEL, |row| late.push(row));
+        under.work(THREAD, 150, KERNEL, |row| late.push(row));
+        let inner = under.range(THREAD, Span { begin: 140, end: 160 }, 1);
+        assert_eq!((inner.kernels, inner.nanos), (1, 10));
+        let outer = under.range(THREAD, Span { begin: 90, end: 200 }, 2);
+        assert_eq!(outer.kernels, 2);
+        assert!(late.is_empty());
+        under.work(THREAD, 155, KERNEL, |row| late.push(row));
+        under.work(THREAD, 210, KERNEL, |row| late.push(row));
+        assert_eq!(late, [2, 1]);
+        assert_eq!(
+            under.range(ThreadId(4), Span { begin: 0, end: 999 }, 5),
+            Work::default()
+        );
+    }
+
+    #[test]
+    fn ranges_know_what_was_within_them() {
+        let mut under = Under::default();
+        assert!(under.nest(THREAD, 1, 10).is_empty());
+        assert!(under.nest(THREAD, 1, 11).is_empty());
+        assert_eq!(under.nest(THREAD, 0, 12), [10, 11]);
+        assert!(under.nest(THREAD, 1, 10).is_empty());
+        assert_eq!(under.nest(THREAD, 0, 12), [10]);
+    }
+}

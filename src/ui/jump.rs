@@ -1,0 +1,250 @@
+//! Going from one thing to what belongs to it, and back.
+
+use super::pane::Pane;
+use super::part::table::Scene;
+use super::time::Time;
+use super::track::Track;
+use super::{Tab, Ui, tab};
+use crate::item::{KernelId, Nanos, OperationId, Span};
+use crate::model::{LaneKey, Slice, Snapshot};
+
+/// Where Enter leads.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Target {
+    /// A slice on the timeline.
+    Slice(LaneKey, Nanos),
+    /// A stretch of time, in a lane when it is one's.
+    Stretch(Option<LaneKey>, Span),
+    /// A row of a list in another view.
+    Row(Tab, Pane, u64),
+    /// A view.
+    View(Tab),
+    /// Nowhere, and why.
+    Nowhere(&'static str),
+}
+
+/// Where the user was.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Place {
+    tab: Tab,
+    focus: usize,
+    slice: Option<(LaneKey, Nanos)>,
+    track: Option<Track>,
+    time: Time,
+    selected: Option<(Pane, Option<u64>)>,
+}
+
+/// Places to go back and forth between.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Jumps {
+    past: Vec<Place>,
+    future: Vec<Place>,
+}
+
+const MOST: usize = 100;
+
+fn here(ui: &Ui) -> Place {
+    Place {
+        tab: ui.tab,
+        focus: ui.focus,
+        slice: ui.slice,
+        track: ui.track,
+        time: ui.time,
+        selected: ui.pane().map(|pane| (pane, ui.tables[pane as usize].selected)),
+    }
+}
+
+/// Remembers where the user is before a jump.
+pub(crate) fn leave(ui: &mut Ui) {
+    let place = here(ui);
+    if ui.jumps.past.last() != Some(&place) {
+        ui.jumps.past.push(place);
+        let excess = ui.jumps.past.len().saturating_sub(MOST);
+        ui.jumps.past.drain(..excess);
+    }
+    ui.jumps.future.clear();
+}
+
+/// Goes back, or forward again; false when there is nowhere to go.
+pub(crate) fn travel(ui: &mut Ui, back: bool) -> bool {
+    let place = if back {
+        ui.jumps.past.pop()
+    } else {
+        ui.jumps.future.pop()
+    };
+    let Some(place) = place else { return false };
+    let now = here(ui);
+    if back {
+        ui.jumps.future.push(now);
+    } else {
+        ui.jumps.past.push(now);
+    }
+    (ui.tab, ui.focus, ui.slice, ui.track, ui.time) = (place.tab, place.focus, place.slice, place.track, place.time);
+    if let Some((pane, selected)) = place.selected {
+        ui.tables[pane as usize].selected = selected;
+    }
+    true
+}
+
+/// Goes to what belongs to the selected thing; what to say when that is nowhere.
+pub(crate) fn enter(ui: &mut Ui, snap: &Snapshot) -> Option<&'static str> {
+    let target = if ui.tab == Tab::Timeline {
+        on_timeline(ui, snap)
+    } else {
+        let scene = Scene { ui, snap };
+        ui.pane().map_or(Target::Nowhere("nothing to open here"), |pane| {
+            tab::target(&scene, pane)
+        })
+    };
+    go(ui, snap, &target)
+}
+
+fn on_timeline(ui: &Ui, snap: &Snapshot) -> Target {
+    if let Some(range) = ui.range.filter(|range| range.moves) {
+        return Target::Stretch(None, range.span());
+    }
+    let Some((key, begin)) = ui.slice else {
+        return Target::Nowhere("nothing selected: [ ] step from slice to slice");
+    };
+    let all = related(snap, key, begin);
+    // A call made a kernel or a copy; that leads to the range around it, and the range back to what is in it.
+    all.first()
+        .map_or(Target::Nowhere("nothing that belongs to it is kept"), |(key, slice)| {
+            Target::Slice(*key, slice.span.begin)
+        })
+}
+
+/// Goes there.
+pub(crate) fn go(ui: &mut Ui, snap: &Snapshot, target: &Target) -> Option<&'static str> {
+    if let Target::Nowhere(why) = target {
+        return Some(why);
+    }
+    leave(ui);
+    match target {
+        Target::Slice(key, begin) => {
+            let known = snap.lane(*key).and_then(|lane| lane.at(*begin));
+            ui.show(Tab::Timeline);
+            select(ui, snap, *key, *begin, known.map_or(0, |slice| slice.span.duration()));
+        }
+        Target::Stretch(key, span) => {
+            ui.show(Tab::Timeline);
+            let columns = ui.lane_columns();
+            ui.time.frame(snap, columns, *span);
+            ui.slice = None;
+            ui.range = None;
+            if let Some(key) = key {
+                ui.track = Some(Track::Lane(*key));
+                ui.gap = Some(*span);
+            }
+        }
+        Target::Row(tab, pane, key) => {
+            ui.show(*tab);
+            ui.focus_on(*pane);
+            ui.tables[*pane as usize].selected = Some(*key);
+        }
+        Target::View(tab) => ui.show(*tab),
+        Target::Nowhere(_) => {}
+    }
+    None
+}
+
+/// Selects a slice and brings it on screen; one that is too short to be seen is zoomed in upon.
+pub(crate) fn select(ui: &mut Ui, snap: &Snapshot, key: LaneKey, begin: Nanos, nanos: u64) {
+    let columns = ui.lane_columns();
+    let track = ui.track.filter(|track| track.holds(key));
+    ui.track = Some(track.unwrap_or(Track::Lane(key)));
+    ui.slice = Some((key, begin));
+    ui.gap = None;
+    ui.time.show(snap, columns, begin);
+    if nanos > 0 && nanos / ui.time.width(snap, columns).max(1) > columns as u64 {
+        ui.time.frame(
+            snap,
+            columns,
+            Span {
+                begin,
+                end: begin.saturating_add(nanos),
+            },
+        );
+    }
+}
+
+/// Lanes that may hold what belongs to a slice of a lane.
+fn belongs(key: LaneKey, other: LaneKey) -> bool {
+    match key {
+        LaneKey::Api(..) => matches!(other, LaneKey::Stream(..) | LaneKey::Queue(..) | LaneKey::Copies(_)),
+        LaneKey::Stream(..) | LaneKey::Queue(..) | LaneKey::Copies(_) => matches!(other, LaneKey::Api(..)),
+        LaneKey::Agent(_) | LaneKey::Markers(..) | LaneKey::Ranges(_) => false,
+    }
+}
+
+/// What belongs to a slice, the nearest first: the work that a call caused, or the call that caused the work; then the
+/// innermost range around the call. For a range, the first call within it.
+pub(crate) fn related(snap: &Snapshot, key: LaneKey, begin: Nanos) -> Vec<(LaneKey, Slice)> {
+    let Some(slice) = snap.lane(key).and_then(|lane| lane.at(begin)).copied() else {
+        return Vec::new();
+    };
+    let mut out: Vec<(LaneKey, Slice)> = Vec::new();
+    if slice.correlation != 0 {
+        let others = snap.lanes.iter().filter(|lane| belongs(key, lane.key));
+        out.extend(others.filter_map(|lane| {
+            let other = lane.correlated(slice.correlation)?;
+            (other.process == slice.process).then_some((lane.key, *other))
+        }));
+    }
+    match key {
+        LaneKey::Markers(thread, _) | LaneKey::Ranges(thread) => {
+            let calls = snap.lane(LaneKey::Api(thread, 0));
+            let first = calls.and_then(|lane| lane.neighbour(slice.span.begin.saturating_sub(1), true));
+            let within = first.filter(|call| call.span.begin <= slice.span.end);
+            out.extend(within.map(|call| (LaneKey::Api(thread, 0), call)));
+        }
+        LaneKey::Api(thread, _) => out.extend(around(snap, thread, slice.span.begin)),
+        _ => {
+            let call = out.iter().find_map(|(key, call)| match key {
+                LaneKey::Api(thread, _) => Some((*thread, call.span.begin)),
+                _ => None,
+            });
+            out.extend(call.and_then(|(thread, at)| around(snap, thread, at)));
+        }
+    }
+    out
+}
+
+/// The innermost range of a thread at a time.
+fn around(snap: &Snapshot, thread: crate::item::ThreadId, at: Nanos) -> Option<(LaneKey, Slice)> {
+    let lanes = snap.lanes.iter().filter(|lane| match lane.key {
+        LaneKey::Markers(of, _) | LaneKey::Ranges(of) => of == thread,
+        _ => false,
+    });
+    let found = lanes.filter_map(|lane| {
+        let here = lane.slices(at, at, 64)?;
+        let inner = here
+            .into_iter()
+            .filter(|slice| slice.span.begin <= at && slice.span.end > at);
+        Some((lane.key, inner.max_by_key(|slice| slice.span.begin)?))
+    });
+    found.max_by_key(|(_, slice)| slice.span.begin)
+}
+
+/// The youngest slice of a kernel that is kept.
+pub(crate) fn last_of_kernel(snap: &Snapshot, kernel: KernelId) -> Option<(LaneKey, Slice)> {
+    youngest(
+        snap,
+        |key| matches!(key, LaneKey::Stream(..) | LaneKey::Queue(..)),
+        kernel.0,
+    )
+}
+
+/// The youngest call of an operation that is kept.
+pub(crate) fn last_of_operation(snap: &Snapshot, operation: OperationId) -> Option<(LaneKey, Slice)> {
+    youngest(snap, |key| matches!(key, LaneKey::Api(..)), operation.0)
+}
+
+fn youngest(snap: &Snapshot, among: impl Fn(LaneKey) -> bool, what: u32) -> Option<(LaneKey, Slice)> {
+    let lanes = snap.lanes.iter().filter(|lane| among(lane.key));
+    let last = lanes.filter_map(|lane| {
+        let slice = lane.recent(100_000).find(|slice| slice.what == what)?;
+        Some((lane.key, *slice))
+    });
+    last.max_by_key(|found| found.1.span.begin)
+}

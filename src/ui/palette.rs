@@ -1,0 +1,238 @@
+//! The palette: words typed after `:`. Every action of the keymap has one; some commands take a word more.
+
+use std::sync::Arc;
+
+use super::keymap::{self, KEYMAP, is_valid};
+use super::pane::Pane;
+use super::track::Layout;
+use super::{Effect, Grouping, NameForm, Tab, Ui, act, jump, tab};
+use crate::filter::Filter;
+use crate::item::Nanos;
+use crate::model::{LaneKey, Snapshot};
+
+/// Commands that take a word: name, what the word is, help.
+pub const COMMANDS: &[(&str, &str, &str)] = &[
+    ("view", "NAME", "show a view"),
+    (
+        "goto",
+        "TIME | MARKER",
+        "go to a time since the begin (1.5s, 250ms) or to a marker",
+    ),
+    ("filter", "EXPR", "filter, as after /"),
+    ("group", "name|stream|agent|process|marker", "group kernels"),
+    ("lanes", "stream|queue|agent|thread|marker", "lay out the timeline"),
+    ("sort", "COLUMN", "sort by a column"),
+    ("names", "short|full|mangled", "form of names"),
+    ("zoom", "TIME", "time per column"),
+    ("signal", "INT|TERM|KILL|STOP|CONT", "send a signal to the program"),
+    ("detach", "", "leave the program running, quit roctop"),
+    ("q!", "", "stop the program, quit roctop"),
+];
+
+/// Lines that may be meant by what was typed: the line, and what it does.
+pub(crate) fn candidates(ui: &Ui, snap: &Snapshot, typed: &str) -> Vec<(String, String)> {
+    let typed = typed.trim_start();
+    if let Some((word, rest)) = typed.split_once(' ') {
+        let words: Vec<String> = match word {
+            "view" => Tab::ALL.iter().map(|tab| tab.title().1.to_lowercase()).collect(),
+            "group" => Grouping::ALL.iter().map(|known| known.1.into()).collect(),
+            "lanes" => Layout::ALL.iter().map(|known| known.1.into()).collect(),
+            "names" => ["short", "full", "mangled"].map(Into::into).into(),
+            "signal" => SIGNALS.iter().map(|signal| signal.0.into()).collect(),
+            "sort" => ui.pane().map(tab::titles).unwrap_or_default(),
+            "goto" => snap
+                .values
+                .markers
+                .iter()
+                .take(200)
+                .map(|row| row.pattern.to_string())
+                .collect(),
+            _ => Vec::new(),
+        };
+        let rest = rest.trim().to_lowercase();
+        let fits = |known: &&String| known.to_lowercase().starts_with(&rest);
+        return words
+            .iter()
+            .filter(fits)
+            .map(|known| (format!("{word} {known}"), String::new()))
+            .collect();
+    }
+    let commands = COMMANDS.iter().map(|(name, word, help)| (*name, *word, *help));
+    let actions = KEYMAP
+        .iter()
+        .filter(|binding| is_valid(binding.scope, ui.tab))
+        .map(|binding| (binding.name, "", binding.help));
+    let mut found: Vec<(String, String)> = commands
+        .chain(actions)
+        .filter(|(name, ..)| name.starts_with(typed))
+        .map(|(name, word, help)| (name.to_string(), format!("{word} {help}").trim().to_string()))
+        .collect();
+    found.sort();
+    found.dedup_by(|a, b| a.0 == b.0);
+    found
+}
+
+const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("KILL", 9), ("STOP", 19), ("CONT", 18)];
+
+/// Does what a line says; an error says what was expected.
+pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Result<Effect, String> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let rest = rest.trim();
+    let snap = ui.frozen.clone().unwrap_or_else(|| latest.clone());
+    match word {
+        "" => {}
+        "view" => {
+            let known = Tab::ALL.iter().find(|tab| tab.title().1.eq_ignore_ascii_case(rest));
+            let tab = *known.ok_or_else(|| format!("no such view: {rest}"))?;
+            ui.show(tab);
+        }
+        "goto" => go_to(ui, &snap, rest)?,
+        "filter" => ui.filter = Filter::parse(rest).map_err(|error| error.message)?,
+        "group" => {
+            let known = Grouping::ALL.iter().find(|known| known.1 == rest);
+            ui.grouping = known.ok_or_else(|| format!("kernels cannot be grouped by {rest}"))?.0;
+            ui.show(Tab::Kernels);
+            ui.tables[Pane::Kernels as usize].selected = None;
+        }
+        "lanes" => {
+            let known = Layout::ALL.iter().find(|known| known.1 == rest);
+            ui.layout = known.ok_or_else(|| format!("no lanes by {rest}"))?.0;
+            ui.show(Tab::Timeline);
+        }
+        "sort" => {
+            let pane = ui.pane().ok_or("nothing to sort here")?;
+            let at = tab::titles(pane)
+                .iter()
+                .position(|title| title.eq_ignore_ascii_case(rest));
+            act::sort_by(ui, pane, at.ok_or_else(|| format!("no column {rest}"))?);
+        }
+        "names" => {
+            ui.names = match rest {
+                "short" => NameForm::Short,
+                "full" => NameForm::Full,
+                "mangled" => NameForm::Mangled,
+                _ => return Err("names short, full or mangled".into()),
+            }
+        }
+        "zoom" => {
+            let width = time(rest).ok_or("zoom TIME, as 10us")?;
+            let columns = ui.lane_columns();
+            ui.time.stand(&snap, columns);
+            ui.time.width = width.clamp(10, 1 << 50);
+        }
+        "signal" if latest.is_running() => {
+            let known = SIGNALS
+                .iter()
+                .find(|signal| signal.0.eq_ignore_ascii_case(rest.trim_start_matches("SIG")));
+            let number = known.ok_or_else(|| format!("no signal {rest}"))?.1;
+            return Ok(if number == 2 {
+                Effect::Interrupt
+            } else {
+                Effect::Signal(number)
+            });
+        }
+        "signal" => return Err("the program does not run".into()),
+        "detach" => return Ok(Effect::Detach),
+        "q!" if latest.is_running() => return Ok(Effect::StopApp),
+        "q!" => return Ok(Effect::Quit),
+        "q" => return Ok(act::act(ui, latest, keymap::Action::Quit)),
+        name => {
+            let action = keymap::named(ui.tab, name).ok_or_else(|| format!("no command {name}; tab shows them"))?;
+            return Ok(act::act(ui, latest, action));
+        }
+    }
+    Ok(Effect::None)
+}
+
+/// To a time since the begin, or to the next marker of a text.
+fn go_to(ui: &mut Ui, snap: &Snapshot, rest: &str) -> Result<(), String> {
+    let rest = rest.strip_prefix("marker ").unwrap_or(rest);
+    if let Some(nanos) = time(rest.trim_start_matches('+')) {
+        let at = snap.origin.saturating_add(nanos);
+        if at > snap.now {
+            return Err(format!(
+                "it has run for {} only",
+                crate::format::duration(snap.elapsed())
+            ));
+        }
+        jump::leave(ui);
+        ui.show(Tab::Timeline);
+        let columns = ui.lane_columns();
+        ui.time.stand(snap, columns);
+        ui.time.from = at.saturating_sub(ui.time.width.saturating_mul(columns as u64 / 2));
+        ui.slice = None;
+        ui.gap = None;
+        return Ok(());
+    }
+    let wanted = rest.to_lowercase();
+    let lanes = snap
+        .lanes
+        .iter()
+        .filter(|lane| matches!(lane.key, LaneKey::Markers(..) | LaneKey::Ranges(_)));
+    let named = |what: u32| snap.names.text(crate::item::TextId(what)).to_lowercase();
+    let found = lanes.filter_map(|lane| {
+        let slice = lane.recent(100_000).find(|slice| {
+            let text = named(slice.what);
+            text == wanted || crate::model::table::pattern(&text) == wanted
+        })?;
+        Some((lane.key, *slice))
+    });
+    let (key, slice) = found
+        .max_by_key(|found| found.1.span.begin)
+        .ok_or_else(|| format!("neither a time nor a marker: {rest}"))?;
+    let target = jump::Target::Slice(key, slice.span.begin);
+    jump::go(ui, snap, &target);
+    Ok(())
+}
+
+/// Nanoseconds: `1.5s`, `250ms`, `82.139`.
+fn time(text: &str) -> Option<Nanos> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    let unit = match text[end..].trim() {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        _ => return None,
+    };
+    Some((number * unit) as Nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units_and_seconds_need_none() {
+        assert_eq!(time("1.5s"), Some(1_500_000_000));
+        assert_eq!(time("82.139"), Some(82_139_000_000));
+        assert_eq!(time("250 ms"), Some(250_000_000));
+        assert_eq!(time("4 parsecs"), None);
+        assert_eq!(time(""), None);
+    }
+
+    #[test]
+    fn every_view_can_be_named_and_nonsense_says_so() {
+        let latest = Arc::new(Snapshot::default());
+        let mut ui = Ui::default();
+        for tab in Tab::ALL {
+            let line = format!("view {}", tab.title().1);
+            assert_eq!(run(&mut ui, &latest, &line), Ok(Effect::None));
+            assert_eq!(ui.tab, tab);
+        }
+        assert!(run(&mut ui, &latest, "view nothing").is_err());
+        assert!(run(&mut ui, &latest, "xyzzy").is_err());
+        assert!(!candidates(&ui, &latest, "").is_empty());
+        assert!(
+            candidates(&ui, &latest, "group m")
+                .iter()
+                .any(|line| line.0 == "group marker")
+        );
+    }
+}

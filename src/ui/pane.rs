@@ -1,0 +1,68 @@
+//! The lists on screen: each has a selection and an order of its own, wherever it is shown.
+
+use super::{Size, Tab};
+
+/// A list that can be moved about in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Pane {
+    /// Kernels, or what they are grouped by.
+    #[default]
+    Kernels,
+    /// Copies by route.
+    Routes,
+    /// The last copies.
+    Transfers,
+    /// API calls by operation.
+    Operations,
+    /// Threads by time in calls.
+    Threads,
+    /// The last calls.
+    Calls,
+    /// Counters.
+    Counters,
+    /// Devices.
+    Devices,
+    /// When a device was idle.
+    Gaps,
+    /// Markers.
+    Markers,
+    /// Processes.
+    Processes,
+    /// What is worth a look.
+    Alerts,
+    /// What is open now.
+    Running,
+    /// Steps.
+    Steps,
+    /// Differences to the baseline.
+    Changes,
+}
+
+impl Pane {
+    /// How many there are.
+    pub const COUNT: usize = 15;
+
+    /// The lists of a view that are shown at a size, the first has the focus at first.
+    pub const fn of(tab: Tab, size: Size) -> &'static [Self] {
+        let small = !matches!(size, Size::Medium | Size::Large);
+        let large = matches!(size, Size::Large);
+        match tab {
+            Tab::Overview if large => &[Self::Kernels, Self::Routes, Self::Operations, Self::Alerts],
+            Tab::Overview | Tab::Kernels => &[Self::Kernels],
+            Tab::Copies if small => &[Self::Routes],
+            Tab::Copies => &[Self::Routes, Self::Transfers],
+            Tab::Api if small => &[Self::Operations],
+            Tab::Api => &[Self::Operations, Self::Threads, Self::Calls],
+            Tab::Counters => &[Self::Counters],
+            Tab::Devices if small => &[Self::Devices],
+            Tab::Devices => &[Self::Devices, Self::Gaps],
+            Tab::Markers => &[Self::Markers],
+            Tab::Processes => &[Self::Processes],
+            Tab::Alerts => &[Self::Alerts],
+            Tab::Running => &[Self::Running],
+            Tab::Steps => &[Self::Steps],
+            Tab::Diff => &[Self::Changes],
+            Tab::Timeline | Tab::Log => &[],
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The timeline's own keys: from slice to slice, from gap to gap, a range, marks, folding.
+
+use super::act::say;
+use super::jump;
+use super::part::rows;
+use super::part::table::Scene;
+use super::time::Range;
+use super::track::Track;
+use super::{Tab, Ui};
+use crate::item::Nanos;
+use crate::model::{LaneKey, Slice, Snapshot};
+
+const MOST_MARKS: usize = 50;
+
+/// The row of the timeline that keys act upon: the selected one, else the first that has slices.
+fn current(ui: &Ui, snap: &Snapshot) -> Option<Track> {
+    let chosen = ui.track.map(|track| match track {
+        Track::Lane(LaneKey::Agent(agent)) => Track::OnAgent(agent),
+        other => other,
+    });
+    chosen.filter(|track| track.has_slices(snap)).or_else(|| {
+        let tracks = rows::order(&Scene { ui, snap });
+        tracks.into_iter().find(|track| track.has_slices(snap))
+    })
+}
+
+/// Where the time cursor is: the selected slice, else the middle of the screen.
+fn cursor(ui: &Ui, snap: &Snapshot) -> Nanos {
+    let columns = ui.lane_columns();
+    let middle = (ui.time.from(snap, columns) / 2 + ui.time.to(snap, columns) / 2).min(snap.now);
+    let head = ui.range.filter(|range| range.moves).map(|range| range.head);
+    let selected = ui.slice.map(|slice| slice.1).or(ui.gap.map(|gap| gap.begin));
+    selected.or(head).unwrap_or(middle)
+}
+
+/// Selects a slice; while a range is measured, its end goes along.
+fn select(ui: &mut Ui, snap: &Snapshot, found: (LaneKey, Slice)) {
+    let (key, slice) = found;
+    if let Some(range) = ui.range.as_mut().filter(|range| range.moves) {
+        range.head = slice.span.end;
+        ui.slice = Some((key, slice.span.begin));
+        let columns = ui.lane_columns();
+        ui.time.show(snap, columns, slice.span.end);
+        return;
+    }
+    jump::select(ui, snap, key, slice.span.begin, slice.span.duration());
+}
+
+/// Selects the slice before or after, in the selected row or else the first that has slices.
+pub(super) fn neighbour(ui: &mut Ui, snap: &Snapshot, forward: bool) {
+    let Some(track) = current(ui, snap) else { return };
+    let own = ui.slice.filter(|slice| track.holds(slice.0)).map(|slice| slice.1);
+    let from = own.unwrap_or_else(|| cursor(ui, snap));
+    if let Some(found) = track.neighbour(snap, from, forward) {
+        ui.track = Some(track);
+        select(ui, snap, found);
+    }
+}
+
+/// Selects the next slice that passes the filter; without a filter, the next of the same thing.
+pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, forward: bool) {
+    let Some(track) = current(ui, snap) else { return };
+    let same = ui
+        .slice
+        .and_then(|(key, begin)| snap.lane(key)?.at(begin).map(|slice| slice.what));
+    let filter = ui.filter.clone();
+    let found = track.search(snap, cursor(ui, snap), forward, |key, slice| {
+        if filter.is_empty() {
+            same.is_none_or(|what| what == slice.what)
+        } else {
+            filter.accepts(&super::subject::SliceSubject { snap, key, slice })
+        }
+    });
+    match found {
+        Some(found) => {
+            ui.track = Some(track);
+            select(ui, snap, found);
+        }
+        None => say(ui, snap, "no further match in this row"),
+    }
+}
+
+/// Selects the next stretch without work that is wide enough to be seen.
+pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, forward: bool) {
+    let Some(track) = current(ui, snap) else { return };
+    let columns = ui.lane_columns();
+    let least = ui.time.width(snap, columns).saturating_mul(2);
+    let from = ui.gap.map_or_else(|| cursor(ui, snap), |gap| gap.begin);
+    let Some(found) = track.gap(snap, from, least, forward) else {
+        let least = crate::format::duration(least);
+        return say(ui, snap, &format!("no further gap of {least} or more in this row"));
+    };
+    ui.track = Some(ui.track.unwrap_or(track));
+    (ui.gap, ui.slice) = (Some(found), None);
+    if let Some(range) = ui.range.as_mut().filter(|range| range.moves) {
+        range.head = found.end;
+    }
+    ui.time.show(snap, columns, found.begin);
+}
+
+/// Begins a range at the cursor, or ends it.
+pub(super) fn range(ui: &mut Ui, snap: &Snapshot) {
+    let columns = ui.lane_columns();
+    ui.range = match ui.range {
+        Some(range) if range.moves => Some(Range { moves: false, ..range }),
+        _ => {
+            let anchor = cursor(ui, snap);
+            let slice = ui.slice.and_then(|(key, begin)| snap.lane(key)?.at(begin).copied());
+            let end = slice.map(|slice| slice.span.end).or(ui.gap.map(|gap| gap.end));
+            let step = ui.time.width(snap, columns).saturating_mul(10);
+            ui.time.stand(snap, columns);
+            Some(Range {
+                anchor,
+                head: end.unwrap_or(anchor.saturating_add(step)),
+                moves: true,
+            })
+        }
+    };
+}
+
+/// Pans; while a range is measured, moves its end instead.
+pub(super) fn pan(ui: &mut Ui, snap: &Snapshot, later: bool) {
+    let columns = ui.lane_columns();
+    let width = ui.time.width(snap, columns);
+    let Some(range) = ui.range.as_mut().filter(|range| range.moves) else {
+        return ui.time.pan(snap, columns, if later { 2 } else { -2 });
+    };
+    range.head = if later {
+        range.head.saturating_add(width).min(snap.now.max(range.head))
+    } else {
+        range.head.saturating_sub(width)
+    };
+    let head = range.head;
+    ui.time.show(snap, columns, head);
+}
+
+pub(super) fn mark(ui: &mut Ui, snap: &Snapshot) {
+    let at = cursor(ui, snap);
+    match ui.marks.binary_search(&at) {
+        Ok(known) => {
+            ui.marks.remove(known);
+            say(ui, snap, "mark taken away");
+        }
+        Err(place) if ui.marks.len() < MOST_MARKS => {
+            ui.marks.insert(place, at);
+            let text = crate::format::timestamp_short(at.saturating_sub(snap.origin));
+            say(
+                ui,
+                snap,
+                &format!("mark {} at {text}; ' goes from mark to mark", place + 1),
+            );
+        }
+        Err(_) => say(ui, snap, "no more marks"),
+    }
+}
+
+/// To the mark after the cursor, then round to the first.
+pub(super) fn to_mark(ui: &mut Ui, snap: &Snapshot) {
+    let Some(&first) = ui.marks.first() else {
+        return say(ui, snap, "no marks; m puts one");
+    };
+    let columns = ui.lane_columns();
+    let now = ui
+        .time
+        .from(snap, columns)
+        .saturating_add(ui.time.width(snap, columns).saturating_mul(columns as u64) / 2);
+    let next = ui.marks.iter().copied().find(|&mark| mark > now).unwrap_or(first);
+    jump::leave(ui);
+    ui.show(Tab::Timeline);
+    ui.time.stand(snap, columns);
+    ui.time.from = next.saturating_sub(ui.time.width.saturating_mul(columns as u64) / 2);
+    (ui.slice, ui.gap) = (None, None);
+}
+
+/// Folds the rows of a GPU into one, or unfolds them; without a selection, all.
+pub(super) fn fold(ui: &mut Ui) {
+    let Some(agent) = ui.track.and_then(Track::agent) else {
+        ui.folded.clear();
+        return;
+    };
+    match ui.folded.iter().position(|&folded| folded == agent) {
+        Some(at) => drop(ui.folded.remove(at)),
+        None => ui.folded.push(agent),
+    }
+    ui.track = Some(Track::Lane(LaneKey::Agent(agent)));
+    ui.slice = None;
+}

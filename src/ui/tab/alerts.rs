@@ -1,0 +1,137 @@
+//! What is worth a look: what is the case, why it is told, and where to look.
+
+use ratatui::layout::Rect;
+
+use crate::filter::{Field, Subject, Value};
+use crate::format;
+use crate::model::Snapshot;
+use crate::model::analysis::{Alert, Evidence};
+use crate::ui::jump::{self, Target};
+use crate::ui::pane::Pane;
+use crate::ui::part::canvas::{Canvas, top};
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::theme::Role;
+use crate::ui::{Size, Tab};
+
+/// An alert: its place in the analysis, the worst first.
+pub(crate) struct Row(usize);
+
+pub(crate) struct AlertTable;
+
+fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a Alert {
+    &scene.snap.analysis().alerts[row.0]
+}
+
+/// Where an alert leads.
+pub(crate) fn leads(snap: &Snapshot, evidence: Evidence) -> Target {
+    match evidence {
+        Evidence::Slice(key, begin) => Target::Slice(key, begin),
+        Evidence::Stretch(key, span) => Target::Stretch(Some(key), span),
+        Evidence::Kernel(id) => Target::Row(Tab::Kernels, Pane::Kernels, u64::from(id.0)),
+        Evidence::Operation(id) => match jump::last_of_operation(snap, id) {
+            Some((key, slice)) => Target::Slice(key, slice.span.begin),
+            None => Target::View(Tab::Api),
+        },
+        Evidence::Route(at) => Target::Row(Tab::Copies, Pane::Routes, u64::from(at)),
+        Evidence::Process(id) => Target::Row(Tab::Processes, Pane::Processes, u64::from(id.0)),
+        Evidence::Open => Target::View(Tab::Running),
+    }
+}
+
+impl Table for AlertTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Alerts;
+    const TITLE: &'static str = "Worth a look";
+    const WHAT: &'static str = "alert";
+    const SORT: usize = 0;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "RULE",
+            name: "Rule",
+            width: 13,
+            rank: 4,
+            // Downwards: the worst first.
+            worth: |row, _| Worth::Number(-(row.0 as f64)),
+            text: |row, scene, width| format::fit(source(row, scene).rule.word(), width),
+        },
+        Column {
+            title: "WHAT",
+            name: "What",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| Worth::Text(source(row, scene).text.clone()),
+            text: |row, scene, _| format!("▲ {}", source(row, scene).text),
+        },
+        Column {
+            title: "WHY",
+            name: "Why",
+            width: 44,
+            rank: 5,
+            worth: |row, scene| Worth::Text(source(row, scene).why.clone()),
+            text: |row, scene, width| format::fit(&source(row, scene).why, width),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let alerts = scene.snap.analysis().alerts.iter().enumerate();
+        let passing = alerts.filter(|(_, alert)| scene.ui.filter.accepts(&AlertSubject { alert }));
+        passing.map(|(at, _)| Row(at)).collect()
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.analysis().alerts.len()
+    }
+
+    fn hint() -> Option<&'static str> {
+        Some("nothing stands out: no threshold is exceeded")
+    }
+
+    fn least(width: u16) -> u16 {
+        width.saturating_sub(4).min(54)
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.0 as u64
+    }
+
+    fn role(row: &Row, scene: &Scene<'_>) -> Role {
+        if source(row, scene).rule.is_bad() {
+            Role::Bad
+        } else {
+            Role::Warn
+        }
+    }
+
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        leads(scene.snap, source(row, scene).evidence)
+    }
+}
+
+struct AlertSubject<'a> {
+    alert: &'a Alert,
+}
+
+impl Subject for AlertSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(&self.alert.text) || test(self.alert.rule.word())
+    }
+    fn value(&self, _: Field) -> Value<'_> {
+        Value::None
+    }
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let of = format::duration(scene.snap.analysis().stretch.duration());
+    let right = format!("last {of}   enter → evidence");
+    let detail = if size < Size::Medium { 0 } else { 4 };
+    let (upper, lower) = top(area, area.height - detail);
+    let row = table::panel::<AlertTable>(canvas, upper, scene, Some(right), u8::MAX);
+    if let Some(row) = row.filter(|_| detail > 0) {
+        let alert = source(&row, scene);
+        let inner = canvas.frame(lower, alert.rule.word(), "");
+        let room = inner.width.saturating_sub(2);
+        canvas.say(inner.x + 1, inner.y, &alert.text, room, Role::Accent);
+        canvas.say(inner.x + 1, inner.y + 1, &alert.why, room, Role::Text);
+    }
+}

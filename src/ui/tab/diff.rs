@@ -1,0 +1,230 @@
+//! What changed since the baseline: by kernel, with a verdict whether it is more than noise.
+
+use ratatui::layout::Rect;
+
+use crate::filter::{Field, Subject, Value};
+use crate::format;
+use crate::item::KernelId;
+use crate::model::Snapshot;
+use crate::model::analysis::change::{Change, Verdict, compare};
+use crate::model::stat::Stat;
+use crate::ui::jump::Target;
+use crate::ui::pane::Pane;
+use crate::ui::part::canvas::Canvas;
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::theme::Role;
+use crate::ui::{NameForm, Size, Tab};
+
+/// A kernel before and after.
+pub(crate) struct Row {
+    id: KernelId,
+    before: Stat,
+    after: Stat,
+    change: Change,
+}
+
+pub(crate) struct ChangeTable;
+
+/// Kernels of both sides. Within one run what came since the baseline is compared with what was before it.
+fn rows(scene: &Scene<'_>, baseline: &Snapshot) -> Vec<Row> {
+    let snap = scene.snap;
+    let is_same_run = baseline.origin == snap.origin && baseline.title == snap.title;
+    let name = |snap: &Snapshot, id| super::kernels::name(snap, id, NameForm::Mangled);
+    let mut rows = Vec::new();
+    for row in snap.values.kernels.iter().filter(|row| !snap.names.is_internal(row.id)) {
+        let old = baseline.values.kernels.iter().find(|old| {
+            if is_same_run {
+                old.id == row.id
+            } else {
+                name(baseline, old.id) == name(snap, row.id)
+            }
+        });
+        let before = old.map_or_else(Stat::default, |old| old.numbers.stat.clone());
+        let after = if is_same_run {
+            row.numbers.stat.since(&before)
+        } else {
+            row.numbers.stat.clone()
+        };
+        rows.push(Row {
+            id: row.id,
+            change: compare(&before, &after),
+            before,
+            after,
+        });
+    }
+    rows
+}
+
+/// Nanoseconds that the change costs (or saves) over the calls after.
+fn cost(row: &Row) -> Option<f64> {
+    let (before, after) = (row.before.average()?, row.after.average()?);
+    Some((after as f64 - before as f64) * row.after.timed as f64)
+}
+
+fn share(value: Option<f64>) -> String {
+    value.map_or_else(|| format::MISSING.into(), |share| format!("{:+.1}%", share * 100.0))
+}
+
+impl Table for ChangeTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Changes;
+    const TITLE: &'static str = "Change of kernels";
+    const WHAT: &'static str = "kernel on either side";
+    const SORT: usize = 7;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "KERNEL",
+            name: "Kernel_Name",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| Worth::Text(super::kernels::name(scene.snap, row.id, NameForm::Full)),
+            text: |row, scene, _| super::kernels::name(scene.snap, row.id, scene.ui.names),
+        },
+        Column {
+            title: "CALLS",
+            name: "Calls_Before",
+            width: 8,
+            rank: 3,
+            worth: |row, _| Worth::whole(row.before.calls),
+            text: |row, _, _| format::count(row.before.calls),
+        },
+        Column {
+            title: "THEN",
+            name: "Calls_After",
+            width: 8,
+            rank: 3,
+            worth: |row, _| Worth::whole(row.after.calls),
+            text: |row, _, _| format::count(row.after.calls),
+        },
+        Column {
+            title: "AVG",
+            name: "Average_Before_ns",
+            width: 8,
+            rank: 1,
+            worth: |row, _| Worth::maybe(row.before.average()),
+            text: |row, _, _| format::maybe(row.before.average()),
+        },
+        Column {
+            title: "THEN",
+            name: "Average_After_ns",
+            width: 8,
+            rank: 1,
+            worth: |row, _| Worth::maybe(row.after.average()),
+            text: |row, _, _| format::maybe(row.after.average()),
+        },
+        Column {
+            title: "CHANGE",
+            name: "Change",
+            width: 8,
+            rank: 0,
+            worth: |row, _| row.change.share.map_or(Worth::None, Worth::Number),
+            text: |row, _, _| share(row.change.share),
+        },
+        Column {
+            title: "±NOISE",
+            name: "Noise",
+            width: 8,
+            rank: 2,
+            worth: |row, _| row.change.noise.map_or(Worth::None, Worth::Number),
+            text: |row, _, _| {
+                let noise = row.change.noise.map(|noise| format!("{:.1}%", noise * 100.0));
+                noise.unwrap_or_else(|| format::MISSING.into())
+            },
+        },
+        Column {
+            title: "COST",
+            name: "Cost_ns",
+            width: 9,
+            rank: 2,
+            worth: |row, _| cost(row).map_or(Worth::None, |cost| Worth::Number(cost.abs())),
+            text: |row, _, _| {
+                cost(row).map_or_else(
+                    || format::MISSING.into(),
+                    |cost| {
+                        let sign = if cost < 0.0 { "-" } else { "+" };
+                        format!("{sign}{}", format::duration(cost.abs() as u64))
+                    },
+                )
+            },
+        },
+        Column {
+            title: "VERDICT",
+            name: "Verdict",
+            width: 8,
+            rank: 0,
+            worth: |row, _| Worth::Text(row.change.verdict.word().into()),
+            text: |row, _, width| format::fit(row.change.verdict.word(), width),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let Some(baseline) = &scene.ui.baseline else {
+            return Vec::new();
+        };
+        let mut rows = rows(scene, baseline);
+        rows.retain(|row| scene.ui.filter.accepts(&ChangeSubject { row, scene }));
+        rows
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene
+            .ui
+            .baseline
+            .as_ref()
+            .map_or(0, |_| scene.snap.values.kernels.len())
+    }
+
+    fn hint() -> Option<&'static str> {
+        Some("b remembers the numbers of now; D then shows what changed since")
+    }
+
+    fn least(width: u16) -> u16 {
+        (width / 3).clamp(16, 60)
+    }
+
+    fn key(row: &Row) -> u64 {
+        u64::from(row.id.0)
+    }
+
+    fn role(row: &Row, _: &Scene<'_>) -> Role {
+        match row.change.verdict {
+            Verdict::Worse => Role::Bad,
+            Verdict::Better => Role::Good,
+            Verdict::Same | Verdict::Unclear => Role::Muted,
+        }
+    }
+
+    fn target(row: &Row, _: &Scene<'_>) -> Target {
+        Target::Row(Tab::Kernels, Pane::Kernels, u64::from(row.id.0))
+    }
+}
+
+struct ChangeSubject<'a> {
+    row: &'a Row,
+    scene: &'a Scene<'a>,
+}
+
+impl Subject for ChangeSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        let name = |form| super::kernels::name(self.scene.snap, self.row.id, form);
+        test(&name(NameForm::Short)) || test(&name(NameForm::Full)) || test(self.row.change.verdict.word())
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Calls => Value::whole(self.row.after.calls),
+            Field::Avg => Value::maybe(self.row.after.average()),
+            _ => Value::None,
+        }
+    }
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
+    let right = scene.ui.baseline.as_ref().map(|baseline| {
+        format!(
+            "until {} against since then; beyond 3 standard errors and 1 %",
+            format::clock(baseline.elapsed())
+        )
+    });
+    table::panel::<ChangeTable>(canvas, area, scene, right.or(Some("no baseline".into())), u8::MAX);
+}

@@ -1,0 +1,245 @@
+//! A kernel in detail: its name whole, geometry and registers, histogram, trend, where it ran.
+
+use ratatui::layout::Rect;
+
+use super::kernels::{Row, What, delay, name, source};
+use crate::format;
+use crate::ui::part::canvas::{Canvas, left};
+use crate::ui::part::chart;
+use crate::ui::part::table::Scene;
+use crate::ui::theme::Role;
+use crate::ui::{NameForm, Size};
+
+fn facts(scene: &Scene<'_>, row: &Row) -> Vec<String> {
+    let Some(kernel) = source(row, scene) else {
+        return vec![counts(scene, row)];
+    };
+    let numbers = &kernel.numbers;
+    let (grid, wg) = (numbers.shape.grid, numbers.shape.workgroup);
+    let shapes = if numbers.shapes > 1 { " (not always)" } else { "" };
+    let registers = scene
+        .snap
+        .names
+        .kernel(kernel.id)
+        .and_then(|name| name.kernel.registers);
+    let registers = registers.map_or_else(
+        || "VGPR –  SGPR –".to_string(),
+        |r| format!("VGPR {}  AGPR {}  SGPR {}", r.vgpr, r.agpr, r.sgpr),
+    );
+    let first = format!(
+        "grid {}×{}×{}  wg {}×{}×{}{shapes}  LDS {}  {registers}  scratch {}",
+        grid[0],
+        grid[1],
+        grid[2],
+        wg[0],
+        wg[1],
+        wg[2],
+        format::bytes(u64::from(numbers.shape.group_size)),
+        format::bytes(u64::from(numbers.shape.private_size)),
+    );
+    vec![first, counts(scene, row)]
+}
+
+fn counts(scene: &Scene<'_>, row: &Row) -> String {
+    format!(
+        "calls {}  avg {} ± {}  min {}  max {}  queue delay {}{}",
+        format::grouped(row.stat.calls),
+        format::maybe(row.stat.average()),
+        format::maybe(row.stat.deviation()),
+        format::maybe((row.stat.max > 0).then_some(row.stat.min)),
+        format::maybe((row.stat.max > 0).then_some(row.stat.max)),
+        format::maybe(source(row, scene).and_then(delay)),
+        if row.internal {
+            "   one of the run-time's own kernels"
+        } else {
+            ""
+        },
+    )
+}
+
+/// Draws it.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row, size: Size) {
+    let title = super::kernels::title(row, scene);
+    let inner = canvas.frame(area, &title, "t name form   enter last dispatch   H histogram");
+    let room = inner.width.saturating_sub(2) as usize;
+    let mut y = inner.y;
+    if let What::Kernel(at) = row.what
+        && size == Size::Large
+    {
+        let full = name(
+            scene.snap,
+            scene.snap.values.kernels[at].id,
+            if scene.ui.names == NameForm::Short {
+                NameForm::Full
+            } else {
+                scene.ui.names
+            },
+        );
+        for part in wrap(&full, room).iter().take(2) {
+            canvas.say(inner.x + 1, y, part, inner.width - 2, Role::Muted);
+            y += 1;
+        }
+    }
+    for text in facts(scene, row) {
+        canvas.say(inner.x + 1, y, &format::fit(&text, room), inner.width - 2, Role::Text);
+        y += 1;
+    }
+    if size == Size::Large {
+        y += 1;
+    }
+    let rest = Rect {
+        y,
+        height: inner.bottom().saturating_sub(y),
+        ..inner
+    };
+    if size == Size::Large {
+        let (one, rest) = left(rest, rest.width * 2 / 5);
+        let (two, three) = left(rest, rest.width / 2);
+        histogram(canvas, one, scene, row);
+        trend(canvas, two, scene, row);
+        places(canvas, three, scene, row);
+    } else {
+        let (one, two) = left(rest, rest.width * 3 / 5);
+        histogram(canvas, one, scene, row);
+        places(canvas, two, scene, row);
+    }
+}
+
+/// Time a second over the last minute, and the mean.
+fn trend(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
+    let Some(kernel) = source(row, scene).filter(|_| area.height > 2 && area.width > 16) else {
+        return;
+    };
+    let columns = (area.width as usize - 12).min(59);
+    let values = kernel.numbers.trend.last(scene.snap.values.at, columns);
+    let most = values.iter().copied().max().unwrap_or(0);
+    canvas.say(area.x + 1, area.y, "time a second, last minute", area.width, Role::Head);
+    let rows = area.height - 1;
+    for line in 0..rows {
+        let y = area.y + 1 + line;
+        let scale = match line {
+            0 => format::duration(most),
+            _ if line + 1 == rows => "0".into(),
+            _ => String::new(),
+        };
+        canvas.right(area.x + 9, y, &scale, Role::Muted);
+        canvas.say(area.x + 9, y, "┤", 1, Role::Border);
+        let text = chart::layer(&values, most, u64::from(rows), u64::from(rows - 1 - line));
+        canvas.say(area.x + 10, y, &text, area.width.saturating_sub(11), Role::GaugeMid);
+    }
+}
+
+/// A long text in lines of so many columns.
+fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
+    chars.chunks(columns.max(1)).map(|part| part.iter().collect()).collect()
+}
+
+fn histogram(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
+    if area.height < 2 {
+        return;
+    }
+    let stat = &row.stat;
+    let kind = if scene.ui.logarithmic { "log" } else { "linear" };
+    canvas.say(
+        area.x + 1,
+        area.y,
+        &format!("duration ({kind})"),
+        area.width,
+        Role::Head,
+    );
+    let bins = stat.bins(area.height as usize - 1, scene.ui.logarithmic);
+    if bins.is_empty() {
+        let why = if stat.is_full() {
+            "no times"
+        } else {
+            "no histogram for this choice of places"
+        };
+        canvas.say(area.x + 1, area.y + 1, why, area.width, Role::Muted);
+        return;
+    }
+    let most = bins.iter().map(|bin| bin.1).max().unwrap_or(1).max(1);
+    let room = area.width.saturating_sub(30) as usize;
+    let quantiles = [
+        ("p50", stat.quantiles.p50),
+        ("p95", stat.quantiles.p95),
+        ("p99", stat.quantiles.p99),
+    ];
+    for (i, &(edge, count)) in bins.iter().enumerate() {
+        let y = area.y + 1 + i as u16;
+        let next = bins.get(i + 1).map_or(u64::MAX, |bin| bin.0);
+        canvas.right(area.x + 9, y, &format::duration(edge), Role::Muted);
+        let bar = chart::bar(count as f64 / most as f64, room);
+        let x = canvas.say(area.x + 10, y, &bar, room as u16, Role::GaugeMid);
+        let here: Vec<&str> = quantiles
+            .iter()
+            .filter(|q| q.1.is_some_and(|at| at >= edge && at < next))
+            .map(|q| q.0)
+            .collect();
+        if count > 0 {
+            let share = format::percent(count as f64 / stat.timed.max(1) as f64);
+            let text = format!(" {share} % {}", here.join(" "));
+            canvas.say(x, y, &text, area.right().saturating_sub(x), Role::Muted);
+        }
+    }
+}
+
+fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
+    if area.height < 2 {
+        return;
+    }
+    let names = &scene.snap.names;
+    canvas.say(area.x + 1, area.y, "where, by total", area.width, Role::Head);
+    let Some(kernel) = source(row, scene) else { return };
+    let mut cells: Vec<_> = kernel.numbers.cells.iter().collect();
+    cells.sort_by_key(|cell| std::cmp::Reverse(cell.sum.total));
+    for (i, cell) in cells.iter().take(area.height as usize - 1).enumerate() {
+        let Some(place) = scene.snap.values.places.get(cell.place as usize) else {
+            let text = format!("elsewhere {}×", format::count(cell.sum.calls));
+            canvas.say(
+                area.x + 1,
+                area.y + 1 + i as u16,
+                &text,
+                area.width.saturating_sub(2),
+                Role::Muted,
+            );
+            continue;
+        };
+        let stream = place
+            .stream
+            .map_or_else(|| format::MISSING.into(), |stream| names.stream_label(stream));
+        if area.width < 60 {
+            let text = format!(
+                "{:<5} {} {:>7}× {:>8}",
+                names.agent_label(place.agent),
+                format::fit(&stream, 6),
+                format::count(cell.sum.calls),
+                format::maybe(cell.sum.average()),
+            );
+            canvas.say(
+                area.x + 1,
+                area.y + 1 + i as u16,
+                &text,
+                area.width.saturating_sub(2),
+                Role::Text,
+            );
+            continue;
+        }
+        let text = format!(
+            "{:<6} {:<5} {:<4} {:>8} calls {:>8} avg {:>8} total",
+            names.agent_label(place.agent),
+            stream,
+            names.queue_label(place.queue),
+            format::count(cell.sum.calls),
+            format::maybe(cell.sum.average()),
+            format::duration(cell.sum.total),
+        );
+        canvas.say(
+            area.x + 1,
+            area.y + 1 + i as u16,
+            &text,
+            area.width.saturating_sub(2),
+            Role::Text,
+        );
+    }
+}

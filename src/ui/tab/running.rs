@@ -1,0 +1,305 @@
+//! What runs now, or what hangs: kernels in flight, calls that have not returned, ranges that are open, and per queue
+//! what came last.
+
+use ratatui::layout::Rect;
+
+use crate::filter::{Field, Subject, Value};
+use crate::format;
+use crate::item::{KernelId, Nanos, OperationId, ProcessId, QueueId, ThreadId};
+use crate::model::{LaneKey, Snapshot};
+use crate::ui::jump::Target;
+use crate::ui::pane::Pane;
+use crate::ui::part::canvas::Canvas;
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::theme::Role;
+use crate::ui::{NameForm, Size};
+
+/// Dispatches in flight that are told one by one, of a process.
+const MOST: usize = 500;
+
+/// What kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// The oldest kernel in flight of its queue.
+    Oldest,
+    /// A kernel in flight behind it.
+    Kernel,
+    /// A call that has not returned.
+    Call,
+    /// A range that is open.
+    Range,
+    /// The last kernel that was completed in a queue.
+    Done,
+}
+
+/// A piece of work.
+pub(crate) struct Row {
+    kind: Kind,
+    /// When it began; a kernel: when it was submitted; completed: when it ended.
+    since: Nanos,
+    process: ProcessId,
+    /// Where: queue or thread.
+    place: String,
+    what: String,
+    note: String,
+    lane: LaneKey,
+    key: u64,
+}
+
+pub(crate) struct RunningTable;
+
+fn age(row: &Row, snap: &Snapshot) -> u64 {
+    snap.now.saturating_sub(row.since)
+}
+
+const fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Oldest => "oldest",
+        Kind::Kernel => "kernel",
+        Kind::Call => "call",
+        Kind::Range => "range",
+        Kind::Done => "last done",
+    }
+}
+
+fn queue(snap: &Snapshot, agent: crate::item::AgentId, queue: QueueId) -> String {
+    format!("{} {}", snap.names.agent_label(agent), snap.names.queue_label(queue))
+}
+
+fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
+    for open in &snap.open {
+        let mut dispatches: Vec<_> = open.dispatches.iter().collect();
+        dispatches.sort_by_key(|dispatch| (dispatch.submit, dispatch.dispatch_id));
+        let mut seen: Vec<QueueId> = Vec::new();
+        for dispatch in dispatches.into_iter().take(MOST) {
+            let is_first = !seen.contains(&dispatch.queue);
+            seen.push(dispatch.queue);
+            let behind = open
+                .dispatches
+                .iter()
+                .filter(|other| other.queue == dispatch.queue)
+                .count()
+                - 1;
+            let counts = open.queues.iter().find(|known| known.0 == dispatch.queue);
+            let note = match (is_first, counts) {
+                (false, _) => format!("dispatch {}", format::grouped(dispatch.dispatch_id)),
+                (true, Some((_, submitted, completed))) => format!(
+                    "{behind} behind it; queue: {} of {} done",
+                    format::count(*completed),
+                    format::count(*submitted)
+                ),
+                (true, None) => format!("{behind} behind it"),
+            };
+            rows.push(Row {
+                kind: if is_first { Kind::Oldest } else { Kind::Kernel },
+                since: dispatch.submit,
+                process: dispatch.process,
+                place: queue(snap, dispatch.agent, dispatch.queue),
+                what: super::kernels::name(snap, dispatch.kernel, NameForm::Short),
+                note,
+                lane: match dispatch.stream {
+                    Some(stream) => LaneKey::Stream(dispatch.agent, stream),
+                    None => LaneKey::Queue(dispatch.agent, dispatch.queue),
+                },
+                key: 1 << 60 | dispatch.dispatch_id << 8 | u64::from(dispatch.process.0 & 0xff),
+            });
+        }
+    }
+}
+
+fn host(snap: &Snapshot, rows: &mut Vec<Row>) {
+    let thread = |id: ThreadId| snap.names.thread_label(id);
+    for open in &snap.open {
+        for call in &open.calls {
+            let name = snap.names.operation(OperationId(call.operation.0));
+            rows.push(Row {
+                kind: Kind::Call,
+                since: call.span.begin,
+                process: call.process,
+                place: thread(call.thread),
+                what: name.map_or_else(|| "?".into(), |name| name.operation.name.to_string()),
+                note: if name.is_some_and(|name| name.blocks) {
+                    "waits for the GPU".into()
+                } else {
+                    String::new()
+                },
+                lane: LaneKey::Api(call.thread, u8::from(call.parent != 0)),
+                key: 2 << 60 | call.correlation,
+            });
+        }
+        for range in &open.ranges {
+            rows.push(Row {
+                kind: Kind::Range,
+                since: range.span.begin,
+                process: range.process,
+                place: thread(range.thread),
+                what: snap.names.text(range.text).into(),
+                note: format!("level {}", range.level),
+                lane: match range.range_id {
+                    0 => LaneKey::Markers(range.thread, range.level),
+                    _ => LaneKey::Ranges(range.thread),
+                },
+                key: 3 << 60 | range.correlation ^ u64::from(range.text.0) << 32,
+            });
+        }
+    }
+}
+
+/// The last kernel that each lane of kernels completed.
+fn done(snap: &Snapshot, rows: &mut Vec<Row>) {
+    for (at, lane) in snap.lanes.iter().enumerate() {
+        let (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _)) = lane.key else {
+            continue;
+        };
+        let Some(last) = lane.recent(64).max_by_key(|slice| slice.span.end) else {
+            continue;
+        };
+        rows.push(Row {
+            kind: Kind::Done,
+            since: last.span.end,
+            process: ProcessId(last.process),
+            place: queue(snap, agent, QueueId(last.queue)),
+            what: super::kernels::name(snap, KernelId(last.what), NameForm::Short),
+            note: format!("took {}", format::duration(last.span.duration())),
+            lane: lane.key,
+            key: 4 << 60 | at as u64,
+        });
+    }
+}
+
+fn pid(row: &Row, scene: &Scene<'_>) -> u32 {
+    scene.snap.names.process(row.process).map_or(0, |process| process.pid)
+}
+
+impl Table for RunningTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Running;
+    const TITLE: &'static str = "What runs now";
+    const WHAT: &'static str = "open work";
+    const SORT: usize = 0;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "KIND",
+            name: "Kind",
+            width: 9,
+            rank: 0,
+            // Kernels first, then calls, ranges, and what is done; of each the oldest first.
+            worth: |row, scene| {
+                let kind = if row.kind == Kind::Kernel { 1 } else { row.kind as u8 };
+                let sign = if row.kind == Kind::Done { -1.0 } else { 1.0 };
+                Worth::Number(-f64::from(kind) * 1e15 + sign * (age(row, scene.snap) as f64 / 1e4).min(1e14))
+            },
+            text: |row, _, width| format::fit(word(row.kind), width),
+        },
+        Column {
+            title: "AGE",
+            name: "Age_ns",
+            width: 8,
+            rank: 0,
+            worth: |row, scene| Worth::whole(age(row, scene.snap)),
+            text: |row, scene, _| format::duration(age(row, scene.snap)),
+        },
+        Column {
+            title: "WHERE",
+            name: "Where",
+            width: 14,
+            rank: 1,
+            worth: |row, _| Worth::Text(row.place.clone()),
+            text: |row, _, width| format::fit(&row.place, width),
+        },
+        Column {
+            title: "WHAT",
+            name: "What",
+            width: 0,
+            rank: 0,
+            worth: |row, _| Worth::Text(row.what.clone()),
+            text: |row, _, _| row.what.clone(),
+        },
+        Column {
+            title: "NOTE",
+            name: "Note",
+            width: 40,
+            rank: 3,
+            worth: |row, _| Worth::Text(row.note.clone()),
+            text: |row, _, width| format::fit(&row.note, width),
+        },
+        Column {
+            title: "PID",
+            name: "Process_Id",
+            width: 8,
+            rank: 2,
+            worth: |row, scene| Worth::Number(f64::from(pid(row, scene))),
+            text: |row, scene, _| pid(row, scene).to_string(),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let mut rows = Vec::new();
+        kernels(scene.snap, &mut rows);
+        host(scene.snap, &mut rows);
+        done(scene.snap, &mut rows);
+        rows.retain(|row| scene.ui.filter.accepts(&RunningSubject { row, scene }));
+        rows
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        let open = scene.snap.open.iter();
+        open.map(|open| open.calls.len() + open.ranges.len() + open.dispatches.len())
+            .sum()
+    }
+
+    fn least(_: u16) -> u16 {
+        20
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.key
+    }
+
+    fn role(row: &Row, scene: &Scene<'_>) -> Role {
+        match row.kind {
+            Kind::Done => Role::Muted,
+            Kind::Range => Role::Text,
+            _ if scene.snap.is_running() && age(row, scene.snap) > scene.snap.thresholds.hang => Role::Bad,
+            _ => Role::Open,
+        }
+    }
+
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let span = crate::item::Span {
+            begin: row.since.min(scene.snap.now),
+            end: scene.snap.now,
+        };
+        Target::Stretch(Some(row.lane), span)
+    }
+}
+
+struct RunningSubject<'a> {
+    row: &'a Row,
+    scene: &'a Scene<'a>,
+}
+
+impl Subject for RunningSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(&self.row.what) || test(&self.row.place)
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Dur => Value::whole(age(self.row, self.scene.snap)),
+            Field::Pid => Value::Number(f64::from(pid(self.row, self.scene))),
+            _ => Value::None,
+        }
+    }
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
+    let hang = format::duration(scene.snap.thresholds.hang);
+    let open = RunningTable::all(scene);
+    let title = if scene.snap.is_running() {
+        format!("{open} open   beyond {hang} it may hang")
+    } else {
+        format!("{open} open at the end")
+    };
+    table::panel::<RunningTable>(canvas, area, scene, Some(title), u8::MAX);
+}

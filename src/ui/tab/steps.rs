@@ -1,0 +1,233 @@
+//! Iterations: time per step, how busy the GPUs were in it, which took much longer.
+
+use ratatui::layout::Rect;
+
+use crate::filter::{Field, Subject, Value};
+use crate::format;
+use crate::model::analysis::steps::{self, Source, Step, Steps};
+use crate::model::{LaneKey, Snapshot};
+use crate::ui::Size;
+use crate::ui::jump::Target;
+use crate::ui::pane::Pane;
+use crate::ui::part::canvas::{Canvas, top};
+use crate::ui::part::chart;
+use crate::ui::part::rows::lane_label;
+use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::theme::Role;
+
+/// A step, its number from the first that is kept, and the median of all.
+pub(crate) struct Row {
+    step: Step,
+    number: usize,
+    median: u64,
+    lane: LaneKey,
+}
+
+pub(crate) struct StepTable;
+
+/// The steps that are shown, and how many other kinds there are.
+fn shown(scene: &Scene<'_>) -> Option<(Steps, usize)> {
+    let sources = steps::sources(scene.snap);
+    let source = sources.get(scene.ui.stepped % sources.len().max(1))?;
+    Some((steps::steps(scene.snap, source), sources.len()))
+}
+
+const fn lane(source: &Source) -> LaneKey {
+    match source {
+        Source::Ranges(key, _) | Source::Period(key, ..) => *key,
+    }
+}
+
+fn name(snap: &Snapshot, source: &Source) -> String {
+    match source {
+        Source::Ranges(key, text) => format!("{text} of {}", lane_label(snap, *key).trim()),
+        Source::Period(key, length, same) => format!(
+            "every {length} kernels of {}, {} % the same",
+            lane_label(snap, *key).trim(),
+            format::percent(*same)
+        ),
+    }
+}
+
+/// The difference to the median as a share.
+fn difference(row: &Row) -> f64 {
+    (row.step.span.duration() as f64 - row.median as f64) / row.median.max(1) as f64
+}
+
+impl Table for StepTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Steps;
+    const TITLE: &'static str = "Steps";
+    const WHAT: &'static str = "step";
+    const SORT: usize = 1;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "STEP",
+            name: "Step",
+            width: 0,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.number as u64),
+            text: |row, _, _| match &*row.step.text {
+                "" => format!("#{}", row.number + 1),
+                text => text.into(),
+            },
+        },
+        Column {
+            title: "BEGIN",
+            name: "Begin_ns",
+            width: 13,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.step.span.begin),
+            text: |row, scene, _| format::timestamp_short(row.step.span.begin.saturating_sub(scene.snap.origin)),
+        },
+        Column {
+            title: "TIME",
+            name: "Duration_ns",
+            width: 8,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.step.span.duration()),
+            text: |row, _, _| format::duration(row.step.span.duration()),
+        },
+        Column {
+            title: "±MEDIAN",
+            name: "Difference_to_median",
+            width: 9,
+            rank: 1,
+            worth: |row, _| Worth::Number(difference(row)),
+            text: |row, _, _| {
+                let sign = if row.step.is_outlier { " ▲" } else { "" };
+                format!("{:+.1}%{sign}", difference(row) * 100.0)
+            },
+        },
+        Column {
+            title: "GPU BUSY%",
+            name: "Busy_Share",
+            width: 9,
+            rank: 0,
+            worth: |row, _| Worth::Number(row.step.busy),
+            text: |row, _, _| format::percent(row.step.busy),
+        },
+        Column {
+            title: "",
+            name: "Bar",
+            width: 30,
+            rank: 3,
+            worth: |_, _| Worth::None,
+            text: |row, _, width| {
+                // Twice the median fills it.
+                let part = row.step.span.duration() as f64 / (2 * row.median).max(1) as f64;
+                format::fit(&chart::bar(part, width), width)
+            },
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let Some((found, _)) = shown(scene) else {
+            return Vec::new();
+        };
+        let (median, lane) = (found.median, lane(&found.source));
+        let passing = found
+            .steps
+            .into_iter()
+            .enumerate()
+            .filter(|(_, step)| scene.ui.filter.accepts(&StepSubject { step }));
+        passing
+            .map(|(number, step)| Row {
+                step,
+                number,
+                median,
+                lane,
+            })
+            .collect()
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        shown(scene).map_or(0, |(found, _)| found.steps.len())
+    }
+
+    fn hint() -> Option<&'static str> {
+        Some("a step is a ROC-TX range that comes again, or a sequence of kernels that repeats")
+    }
+
+    fn least(_: u16) -> u16 {
+        14
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.step.span.begin
+    }
+
+    fn role(row: &Row, _: &Scene<'_>) -> Role {
+        if row.step.is_outlier { Role::Warn } else { Role::Text }
+    }
+
+    fn target(row: &Row, _: &Scene<'_>) -> Target {
+        Target::Stretch(Some(row.lane), row.step.span)
+    }
+}
+
+struct StepSubject<'a> {
+    step: &'a Step,
+}
+
+impl Subject for StepSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(&self.step.text)
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Dur => Value::whole(self.step.span.duration()),
+            _ => Value::None,
+        }
+    }
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let Some((found, kinds)) = shown(scene).filter(|_| size >= Size::Medium) else {
+        table::panel::<StepTable>(canvas, area, scene, None, u8::MAX);
+        return;
+    };
+    let (upper, lower) = top(area, (area.height / 3).clamp(5, 14));
+    let right = format!(
+        "median {}   p99 {}   {} outliers",
+        format::duration(found.median),
+        format::duration(found.p99),
+        found.outliers
+    );
+    let inner = canvas.frame(upper, &format!("Time per {}", name(scene.snap, &found.source)), &right);
+    chart(canvas, inner, &found);
+    let right = format!(
+        "{} steps   o other kind ({kinds})   enter → timeline",
+        found.steps.len()
+    );
+    table::panel::<StepTable>(canvas, lower, scene, Some(right), u8::MAX);
+}
+
+/// A column a step, the youngest to the right; several steps to a column when there are many, the longest of them shown.
+fn chart(canvas: &mut Canvas<'_>, area: Rect, found: &Steps) {
+    if area.width < 24 || area.height == 0 {
+        return;
+    }
+    let columns = (area.width - 12) as usize;
+    let each = found.steps.len().div_ceil(columns).max(1);
+    let nanos: Vec<u64> = found
+        .steps
+        .chunks(each)
+        .map(|steps| steps.iter().map(|step| step.span.duration()).max().unwrap_or(0))
+        .collect();
+    let most = nanos.iter().copied().max().unwrap_or(0);
+    let rows = area.height;
+    for line in 0..rows {
+        let y = area.y + line;
+        let scale = match line {
+            0 => format::duration(most),
+            _ if line + 1 == rows => "0".into(),
+            _ => String::new(),
+        };
+        canvas.right(area.x + 9, y, &scale, Role::Muted);
+        canvas.say(area.x + 10, y, "┤", 1, Role::Border);
+        let text = chart::layer(&nanos, most, u64::from(rows), u64::from(rows - 1 - line));
+        canvas.say(area.x + 11, y, &text, area.width - 11, Role::GaugeMid);
+    }
+}

@@ -1,0 +1,160 @@
+//! The last copies, one by one.
+
+use roctop_ring::record::direction;
+
+use super::copies::speed;
+use crate::format;
+use crate::item::{OperationId, StreamId};
+use crate::model::table::Route;
+use crate::model::{LaneKey, Slice};
+use crate::ui::jump::{self, Target};
+use crate::ui::pane::Pane;
+use crate::ui::part::table::{Column, Scene, Table, Worth};
+use crate::ui::subject::SliceSubject;
+
+/// Copies looked at, and shown, of each direction.
+const LOOKED_AT: usize = 5000;
+const SHOWN: usize = 200;
+
+/// A copy.
+pub(crate) struct Row(LaneKey, Slice);
+
+pub(crate) struct TransferTable;
+
+fn route(row: &Row, scene: &Scene<'_>) -> Route {
+    let copies = scene.snap.values.copies.get(row.1.what as usize);
+    copies.map(|copies| copies.route).unwrap_or_default()
+}
+
+/// Bytes a second.
+fn rate(row: &Row) -> Option<f64> {
+    let nanos = row.1.span.duration();
+    (nanos > 0).then(|| row.1.value as f64 * 1e9 / nanos as f64)
+}
+
+fn stream(row: &Row, scene: &Scene<'_>) -> String {
+    let known = (row.1.queue != u32::MAX).then_some(StreamId(row.1.queue));
+    known.map_or_else(
+        || format::MISSING.into(),
+        |stream| scene.snap.names.stream_label(stream),
+    )
+}
+
+fn call(row: &Row, scene: &Scene<'_>) -> String {
+    let related = jump::related(scene.snap, row.0, row.1.span.begin);
+    let call = related.into_iter().find(|(key, _)| matches!(key, LaneKey::Api(..)));
+    let name = call.and_then(|(_, call)| scene.snap.names.operation(OperationId(call.what)));
+    name.map_or_else(String::new, |name| name.operation.name.to_string())
+}
+
+impl Table for TransferTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Transfers;
+    const TITLE: &'static str = "Recent";
+    const WHAT: &'static str = "copy";
+    const SORT: usize = 0;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "WHEN",
+            name: "Begin_ns",
+            width: 13,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.1.span.begin),
+            text: |row, scene, _| format::timestamp_short(row.1.span.begin.saturating_sub(scene.snap.origin)),
+        },
+        Column {
+            title: "DIR",
+            name: "Direction",
+            width: 4,
+            rank: 0,
+            worth: |row, scene| Worth::Text(direction::name(route(row, scene).direction).into()),
+            text: |row, scene, _| direction::name(route(row, scene).direction).into(),
+        },
+        Column {
+            title: "ROUTE",
+            name: "Route",
+            width: 0,
+            rank: 1,
+            worth: |row, scene| {
+                let route = route(row, scene);
+                Worth::Text(scene.snap.names.route_label(route.source, route.destination))
+            },
+            text: |row, scene, _| {
+                let route = route(row, scene);
+                scene.snap.names.route_label(route.source, route.destination)
+            },
+        },
+        Column {
+            title: "BYTES",
+            name: "Bytes",
+            width: 9,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.1.value),
+            text: |row, _, _| format::bytes(row.1.value),
+        },
+        Column {
+            title: "TIME",
+            name: "Duration_ns",
+            width: 8,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.1.span.duration()),
+            text: |row, _, _| format::duration(row.1.span.duration()),
+        },
+        Column {
+            title: "SPEED",
+            name: "Speed_Bps",
+            width: 9,
+            rank: 0,
+            worth: |row, _| rate(row).map_or(Worth::None, Worth::Number),
+            text: |row, _, _| speed(rate(row)),
+        },
+        Column {
+            title: "STREAM",
+            name: "Stream",
+            width: 8,
+            rank: 2,
+            worth: |row, scene| Worth::Text(stream(row, scene)),
+            text: |row, scene, _| stream(row, scene),
+        },
+        Column {
+            title: "CALL",
+            name: "Function",
+            width: 20,
+            rank: 3,
+            worth: |row, scene| Worth::Text(call(row, scene)),
+            text: |row, scene, width| format::fit(&call(row, scene), width),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let snap = scene.snap;
+        let mut rows = Vec::new();
+        for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
+            let passing = lane.recent(LOOKED_AT).filter(|slice| {
+                scene.ui.filter.accepts(&SliceSubject {
+                    snap,
+                    key: lane.key,
+                    slice,
+                })
+            });
+            rows.extend(passing.take(SHOWN).map(|slice| Row(lane.key, *slice)));
+        }
+        rows
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.totals.copies as usize
+    }
+
+    fn least(_: u16) -> u16 {
+        11
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.1.span.begin ^ u64::from(row.1.what) << 58
+    }
+
+    fn target(row: &Row, _: &Scene<'_>) -> Target {
+        Target::Slice(row.0, row.1.span.begin)
+    }
+}
