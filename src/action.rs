@@ -1,24 +1,20 @@
 //! What each subcommand does: options in, exit code out.
 
+mod recordings;
+
 use crate::cli;
-use crate::export::choice::{Choice, KernelNames, Layout};
-use crate::export::collect::Collector;
-use crate::export::facts::Facts;
-use crate::filter::Filter;
-use crate::item::Process;
 use crate::launch::{NotStarted, Program};
-use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::pump::Gauging;
-use crate::recording::{Recording, Replay};
 use crate::run::{Job, headless, pass_on, tell};
 use crate::session::sessions;
-use crate::{doctor, export, screen, summary as tables, topology};
-use anyhow::{Result, anyhow, bail};
+use crate::{doctor, screen, topology};
+use anyhow::{Result, bail};
+pub use recordings::{compare, cut, export_files, merge, open, recover, summary};
+pub(crate) use recordings::{hosts, warn_of_damage};
 use roctop_ring::session::ENV_DEMO;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 /// `roctop APP`: live on a terminal, else headless with a summary.
 pub fn run(options: &cli::Run) -> Result<u8> {
@@ -138,6 +134,7 @@ fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<
 pub fn record(options: cli::Record) -> Result<u8> {
     let job = Job {
         recording: Some(options.output),
+        most_bytes: options.max_size,
         ring_slots: options.ring.ring,
         hsa_api: options.domains.hsa_trace,
         gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
@@ -149,120 +146,6 @@ pub fn record(options: cli::Record) -> Result<u8> {
         filter: None,
     };
     start(&options.words, &job, false, &look)
-}
-
-/// `roctop open`: the screen on recordings.
-pub fn open(options: &cli::Open) -> Result<u8> {
-    let recordings = options
-        .recordings
-        .iter()
-        .map(|path| Recording::open(path))
-        .collect::<Result<Vec<_>>>()?;
-    if !std::io::stdout().is_terminal() {
-        bail!("'roctop open' needs a terminal; 'roctop summary' prints tables");
-    }
-    screen::replay(&recordings, &options.look)?;
-    Ok(0)
-}
-
-/// `roctop export`: files.
-pub fn export_files(options: &cli::Export) -> Result<u8> {
-    let recording = Recording::open(&options.recording)?;
-    let choice = choice(options)?;
-    export::prepare_directory(&options.directory)?;
-    let mut collector = Collector::new(&options.directory);
-    let replay = recording.items(&mut |items| collector.take(items))?;
-    warn_of_damage(recording.path(), replay);
-    let stem = |process: &Process| {
-        let usual = || process.pid.to_string();
-        options.directory.join(options.output.clone().unwrap_or_else(usual))
-    };
-    let formats: Vec<export::Format> = options.format.iter().map(|format| (*format).into()).collect();
-    let job = export::Job {
-        collected: &collector.finish()?,
-        place: &options.directory,
-        nodes: &recording.nodes(),
-        facts: &Facts::read(&recording)?,
-        command: recording.command(),
-        choice: &choice,
-        formats: &formats,
-        sums: false,
-        stem: &stem,
-    };
-    let made = export::write(&job)?.files;
-    for path in &made {
-        writeln!(std::io::stdout(), "{}", path.display())?;
-    }
-    if made.is_empty() {
-        tell("the recording holds no such records, so no file was written");
-    }
-    Ok(0)
-}
-
-fn choice(options: &cli::Export) -> Result<Choice> {
-    let filter = options.filter.as_deref().unwrap_or("");
-    Ok(Choice {
-        layout: match options.layout {
-            cli::Layout::New => Layout::New,
-            cli::Layout::Seed => Layout::Seed,
-        },
-        kernel_names: match (options.mangled_kernels, options.truncate_kernels) {
-            (true, _) => KernelNames::Mangled,
-            (_, true) => KernelNames::Truncated,
-            _ => KernelNames::Demangled,
-        },
-        rename: options.kernel_rename,
-        stats: options.stats,
-        filter: Filter::parse(filter)
-            .map_err(|error| anyhow!("--filter: {} (column {})", error.message, error.column + 1))?,
-        range: options.range,
-        ..Choice::default()
-    })
-}
-
-/// `roctop summary`: tables.
-pub fn summary(options: &cli::Summary) -> Result<u8> {
-    let recordings = options
-        .recordings
-        .iter()
-        .map(|path| Recording::open(path))
-        .collect::<Result<Vec<_>>>()?;
-    for recording in &recordings {
-        let snapshot = load(recording)?;
-        let mut out = std::io::stdout().lock();
-        match options.format {
-            cli::SummaryFormat::Table => tables::write_table(&snapshot, &mut out)?,
-            cli::SummaryFormat::Json => writeln!(out, "{:#}", tables::json(&snapshot))?,
-        }
-    }
-    Ok(0)
-}
-
-fn load(recording: &Recording) -> Result<Arc<Snapshot>> {
-    let options = Options {
-        mode: Mode::Replay,
-        title: recording.command().join(" "),
-        ..Options::default()
-    };
-    let mut store = Store::new(options);
-    let replay = recording.items(&mut |items| store.apply_all(&items))?;
-    warn_of_damage(recording.path(), replay);
-    Ok(store.snapshot(Fresh::All))
-}
-
-pub(crate) fn warn_of_damage(path: &Path, replay: Replay) {
-    if replay.damaged > 0 {
-        tell(&format!(
-            "{}: {} damaged stretches were passed over",
-            path.display(),
-            replay.damaged
-        ));
-    } else if !replay.finished {
-        tell(&format!(
-            "{}: the recording was not finished; what was written is shown",
-            path.display()
-        ));
-    }
 }
 
 /// `roctop devices`: the driver's topology.

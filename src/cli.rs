@@ -23,7 +23,8 @@ use std::path::PathBuf;
   roctop export run --format csv -d out  files as rocprofv3 names them
   roctop summary run                     tables on standard output
 
-Exit code: the program's own; the same signal if a signal ended it; 1 own failure, 2 usage, 126 and 127 as env.")]
+Exit code: the program's own; the same signal if a signal ended it; 1 own failure, 2 usage, 3 a threshold was exceeded, 126 and 127
+as env.")]
 pub struct Cli {
     /// What to do instead of running a program.
     #[command(subcommand)]
@@ -59,8 +60,16 @@ pub enum Action {
         )]
         words: Vec<OsString>,
     },
-    /// Print tables of a recording.
+    /// Print tables of recordings, and say whether thresholds were exceeded.
     Summary(Summary),
+    /// Compare two recordings: which kernels became slower or faster.
+    Diff(Diff),
+    /// Write a stretch of time as a recording of its own.
+    Cut(Cut),
+    /// Write several recordings as one: ranks, hosts.
+    Merge(Merge),
+    /// Complete the recording of a session whose roctop was killed, from what its rings still hold.
+    Recover(Recover),
     /// List the agents of this machine.
     Devices(Devices),
     /// Tell what will work here, and why not.
@@ -158,6 +167,9 @@ pub struct Record {
     /// Directory of the recording; must not exist, or be empty.
     #[arg(short, long, value_name = "REC")]
     pub output: PathBuf,
+    /// Keep so many bytes of records, as 500M or 20G; the oldest go first and are counted.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_size: Option<u64>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub ring: Ring,
@@ -206,6 +218,9 @@ pub struct Open {
     /// Directories of recordings.
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
+    /// Only records of this time, as 1.5s..2s after the beginning: the index finds them.
+    #[arg(long, value_name = "A..B", value_parser = crate::export::choice::parse_range)]
+    pub range: Option<(u64, u64)>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub look: Look,
@@ -215,9 +230,9 @@ pub struct Open {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 pub struct Export {
-    /// Directory of the recording.
-    #[arg(value_name = "REC")]
-    pub recording: PathBuf,
+    /// Directories of recordings, or of directories that hold some.
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
     /// Formats.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "csv", ignore_case = true)]
     pub format: Vec<Format>,
@@ -279,6 +294,56 @@ pub struct Summary {
     /// Format.
     #[arg(long, value_enum, default_value_t = SummaryFormat::Table, ignore_case = true)]
     pub format: SummaryFormat,
+    /// Exit with 3 when this holds, as 'p99(gemm) > 2ms'; may be given several times.
+    #[arg(long, value_name = "EXPR")]
+    pub fail_if: Vec<String>,
+}
+
+/// Options of a comparison.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The recording to compare with.
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+    /// The recording that is compared.
+    #[arg(value_name = "AFTER")]
+    pub after: PathBuf,
+}
+
+/// Options of a cut.
+#[derive(Debug, Args)]
+pub struct Cut {
+    /// Directories of recordings.
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
+    /// Which time, as 1.5s..2s after the beginning.
+    #[arg(long, value_name = "A..B", value_parser = crate::export::choice::parse_range)]
+    pub range: (u64, u64),
+    /// Directory of the new recording; must not exist, or be empty.
+    #[arg(short, long, value_name = "REC")]
+    pub output: PathBuf,
+}
+
+/// Options of a merge.
+#[derive(Debug, Args)]
+pub struct Merge {
+    /// Directories of recordings; the first one's clock counts.
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
+    /// Directory of the new recording; must not exist, or be empty.
+    #[arg(short, long, value_name = "REC")]
+    pub output: PathBuf,
+}
+
+/// Options of a recovery.
+#[derive(Debug, Args)]
+pub struct Recover {
+    /// Name of the session.
+    #[arg(value_name = "SESSION")]
+    pub session: String,
+    /// The recording to complete, when the session does not say where it is.
+    #[arg(short, long, value_name = "REC")]
+    pub output: Option<PathBuf>,
 }
 
 /// Formats of a summary.
@@ -288,6 +353,10 @@ pub enum SummaryFormat {
     Table,
     /// JSON.
     Json,
+    /// CSV: a row a kernel, copy and API function.
+    Csv,
+    /// Tables of Markdown.
+    Md,
 }
 
 /// Options of the list of agents.
@@ -309,17 +378,25 @@ pub struct Doctor {
     pub app: Option<OsString>,
 }
 
-/// Slots of a ring of so many bytes.
-fn ring_slots(text: &str) -> Result<u64, String> {
+/// A number of bytes: 256K, 1.5G.
+fn size(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
     let (digits, factor) = match lower.trim_end_matches('b').trim_end_matches('i') {
         number if number.ends_with('k') => (&number[..number.len() - 1], 1u64 << 10),
         number if number.ends_with('m') => (&number[..number.len() - 1], 1 << 20),
         number if number.ends_with('g') => (&number[..number.len() - 1], 1 << 30),
+        number if number.ends_with('t') => (&number[..number.len() - 1], 1 << 40),
         number => (&lower[..number.len()], 1),
     };
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    let bytes = bytes.ok_or("expected a size such as 256K, 1M or 4M")?;
+    bytes
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| format!("'{text}' is no size; expected one such as 256K, 1M or 20G"))
+}
+
+/// Slots of a ring of so many bytes.
+fn ring_slots(text: &str) -> Result<u64, String> {
+    let bytes = size(text)?;
     if !(4096..=1 << 30).contains(&bytes) || !bytes.is_power_of_two() {
         return Err("expected a power of two between 4K and 1G".into());
     }

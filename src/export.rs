@@ -6,6 +6,7 @@ pub mod choice;
 pub mod collect;
 pub mod csv;
 pub mod facts;
+pub mod hosts;
 mod json;
 pub mod nesting;
 mod perfetto;
@@ -17,12 +18,12 @@ pub mod summary;
 pub mod view;
 
 use crate::item::Process;
-use crate::topology::Node;
+use crate::progress::Progress;
 use anyhow::{Context, Result};
 use choice::Choice;
 use collect::Collected;
 use facts::Facts;
-use run::Run;
+use hosts::Hosts;
 use stats::Domain;
 use std::collections::HashSet;
 use std::fs::File;
@@ -57,8 +58,8 @@ pub struct Job<'a> {
     pub collected: &'a Collected,
     /// Directory for what does not fit in memory.
     pub place: &'a Path,
-    /// The driver's topology.
-    pub nodes: &'a [Node],
+    /// The driver's topology of each host, completed by the run.
+    pub nodes: &'a Hosts,
     /// Facts that only files tell.
     pub facts: &'a Facts,
     /// The command line that was recorded.
@@ -67,6 +68,8 @@ pub struct Job<'a> {
     pub choice: &'a Choice,
     /// Formats.
     pub formats: &'a [Format],
+    /// Told how far it has come.
+    pub progress: &'a Progress,
     /// Statistics are wanted even when no file holds them.
     pub sums: bool,
     /// Beginning of the files' names by process, directory included.
@@ -86,6 +89,29 @@ pub struct Written {
 pub(crate) struct Files<'a> {
     stem: PathBuf,
     made: &'a mut Vec<PathBuf>,
+    progress: &'a Progress,
+}
+
+/// Tells how many bytes were written.
+struct Counted<'a> {
+    out: &'a mut dyn Write,
+    progress: &'a Progress,
+    bytes: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        if self.bytes >= 1 << 20 {
+            self.progress.add(std::mem::take(&mut self.bytes));
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
 }
 
 impl Files<'_> {
@@ -95,7 +121,14 @@ impl Files<'_> {
         path.push("_");
         path.push(ending);
         let path = PathBuf::from(path);
-        write_atomic(&path, fill)?;
+        self.progress.begin(&format!("writing {}", path.display()), 0);
+        write_atomic(&path, |out| {
+            fill(&mut Counted {
+                out,
+                progress: self.progress,
+                bytes: 0,
+            })
+        })?;
         self.made.push(path);
         Ok(())
     }
@@ -105,10 +138,9 @@ impl Files<'_> {
 pub fn write(job: &Job<'_>) -> Result<Written> {
     let mut written = Written::default();
     let mut taken = HashSet::new();
-    let nodes = all_nodes(&job.collected.run, job.nodes);
     let source = view::Source {
         collected: job.collected,
-        nodes: &nodes,
+        nodes: job.nodes,
         facts: job.facts,
         place: job.place,
     };
@@ -146,6 +178,7 @@ fn write_process(
     let mut files = Files {
         stem: stem.to_owned(),
         made,
+        progress: job.progress,
     };
     let head = json::Head {
         stem,
@@ -161,18 +194,6 @@ fn write_process(
         }
     }
     Ok(())
-}
-
-/// The topology with those agents of the run that it does not tell of.
-fn all_nodes(run: &Run, nodes: &[Node]) -> Vec<Node> {
-    let mut all = nodes.to_vec();
-    for agent in &run.agents {
-        if !all.iter().any(|node| node.id == agent.node) {
-            all.push(Node::of_agent(agent));
-        }
-    }
-    all.sort_by_key(|node| node.id);
-    all
 }
 
 /// Writes a file atomically: beside its name, then renamed. Nothing is left when `fill` fails.

@@ -301,7 +301,7 @@ pub struct Copy {
 }
 
 /// Memory that was allocated, mapped or freed through HSA.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
     /// Whose memory.
     pub process: ProcessId,
@@ -324,7 +324,7 @@ pub struct Allocation {
 }
 
 /// Scratch memory that was given to a queue or taken back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scratch {
     /// Whose queue.
     pub process: ProcessId,
@@ -530,4 +530,19 @@ pub enum Item {
     Output(Vec<u8>),
     /// It is this late now (drives the live clock; sent with every poll).
     Now(Nanos),
+}
+
+impl Item {
+    /// Its time; none for what has none.
+    pub const fn span(&self) -> Option<Span> {
+        Some(match self {
+            Self::Api(call) => call.span,
+            Self::Dispatch(dispatch) => dispatch.span,
+            Self::Copy(copy) => copy.span,
+            Self::Mark(marker) | Self::Range(marker) => marker.span,
+            Self::Allocation(allocation) => allocation.span,
+            Self::Scratch(scratch) => scratch.span,
+            _ => return None,
+        })
+    }
 }

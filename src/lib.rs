@@ -8,6 +8,7 @@
 
 // Data, in the order in which it flows.
 pub mod clock;
+pub mod comparison;
 pub mod decode;
 pub mod export;
 pub mod format;
@@ -21,6 +22,7 @@ pub mod recording;
 pub mod registers;
 pub mod session;
 pub mod summary;
+pub mod threshold;
 pub mod topology;
 
 // What the user asks for.
@@ -35,6 +37,7 @@ pub mod screen;
 pub mod embedded;
 pub mod filter;
 pub mod launch;
+pub mod progress;
 pub mod pump;
 pub mod scenario;
 pub mod supervise;

@@ -61,6 +61,10 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Some(Action::Export(options)) => action::export_files(&options),
         Some(Action::Rocprofv3 { words }) => rocprofv3::act(&words),
         Some(Action::Summary(options)) => action::summary(&options),
+        Some(Action::Diff(options)) => action::compare(&options),
+        Some(Action::Cut(options)) => action::cut(&options),
+        Some(Action::Merge(options)) => action::merge(&options),
+        Some(Action::Recover(options)) => action::recover(&options),
         Some(Action::Devices(options)) => action::devices(&options),
         Some(Action::Doctor(options)) => action::doctor(&options),
         Some(Action::Completions { shell }) => {

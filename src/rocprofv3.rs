@@ -9,12 +9,13 @@ mod plan;
 mod settings;
 mod table;
 
-use crate::export::collect::Collector;
+use crate::export::collect::collect;
 use crate::export::facts::Facts;
 use crate::export::{self, stats, summary};
 use crate::item::Exit;
 use crate::launch::{NotStarted, Program};
-use crate::recording::Recording;
+use crate::progress::Progress;
+use crate::recording::{Merged, Recording};
 use crate::run::{Job, headless, pass_on, tell};
 use crate::{action, item};
 use anyhow::{Context, Result};
@@ -139,12 +140,14 @@ impl Drop for Scratch {
 
 fn write(plan: &Plan, program: &Program, path: &Path) -> Result<()> {
     let recording = Recording::open(path)?;
+    let recordings = [recording];
+    let whole = Merged::new(recordings.iter().collect())?;
+    let progress = Progress::new();
     // Beside the recording: there is room, and it is removed with it.
-    let mut collector = Collector::new(path);
-    let replay = recording.items(&mut |items| collector.take(items))?;
+    let (collected, replay) = collect(&whole, None, path, &progress)?;
     action::warn_of_damage(path, replay);
-    let collected = collector.finish()?;
-    let (words, nodes, facts) = (program.words(), recording.nodes(), Facts::read(&recording)?);
+    let (words, facts) = (program.words(), Facts::read(&whole)?);
+    let nodes = action::hosts(&recordings, &collected);
     let processes = &collected.run.processes;
     let stem = |process: &item::Process| {
         let siblings = processes.iter().filter(|other| other.parent == process.parent);
@@ -155,6 +158,7 @@ fn write(plan: &Plan, program: &Program, path: &Path) -> Result<()> {
         collected: &collected,
         place: path,
         nodes: &nodes,
+        progress: &progress,
         facts: &facts,
         command: &words,
         choice: &plan.choice,

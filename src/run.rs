@@ -20,6 +20,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Job {
     /// Write a recording here.
     pub recording: Option<PathBuf>,
+    /// Bytes of records that the recording keeps, about; the oldest go first.
+    pub most_bytes: Option<u64>,
     /// Slots of an application thread's ring.
     pub ring_slots: Option<u64>,
     /// Record HSA calls.
@@ -47,10 +49,16 @@ pub(crate) struct Prepared {
 pub(crate) fn prepare(job: &Job, words: &[String]) -> Result<Prepared> {
     let installed = embedded::install()?;
     let recorder = match &job.recording {
-        Some(path) => Some(Recorder::create(path, words, &topology::read(Path::new("/")))?),
+        Some(path) => {
+            let recorder = Recorder::create(path, words, &topology::read(Path::new("/")))?;
+            Some(recorder.with_limit(job.most_bytes))
+        }
         None => None,
     };
     let session = SessionDir::create()?;
+    if let Some(path) = &job.recording {
+        session.note_recording(path)?;
+    }
     if job.hsa_api {
         session.set(control::WANTED, wanted::USUAL | wanted::HSA_API)?;
     }

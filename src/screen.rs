@@ -2,11 +2,11 @@
 
 use crate::cli::{Color, Look};
 use crate::filter::Filter;
-use crate::item::Exit;
+use crate::item::{Exit, Nanos, Span};
 use crate::launch::{self, Program};
 use crate::model::{Mode, Options, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
-use crate::recording::Recording;
+use crate::recording::{Merged, Recording};
 use crate::run::{self, Job, Prepared, tell};
 use crate::session::Live;
 use crate::ui::screen::{Options as ScreenOptions, Screen};
@@ -134,24 +134,34 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
     if session.exists() { read } else { Ok(()) }
 }
 
-/// Shows recordings.
-pub fn replay(recordings: &[Recording], look: &Look) -> Result<()> {
+/// Shows recordings, at once: they are read while they are shown. With `range`, only what may touch that time after
+/// their beginning.
+pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nanos)>) -> Result<()> {
     let tty = open_terminal()?;
     let screen_look = appearance(look)?;
     let title = recordings
         .iter()
         .map(|recording| recording.path().display().to_string())
         .collect::<Vec<_>>();
-    let mut store = Store::new(Options {
+    let store = Arc::new(Mutex::new(Store::new(Options {
         mode: Mode::Replay,
         title: title.join(" "),
         ..Options::default()
-    });
-    for recording in recordings {
-        let replay = recording.items(&mut |items| store.apply_all(&items))?;
-        action::warn_of_damage(recording.path(), replay);
-    }
-    let store = Arc::new(Mutex::new(store));
+    })));
+    let into = store.clone();
+    // It ends with this process, when the user has seen enough.
+    let reader = std::thread::Builder::new().name("replay".into()).spawn(move || {
+        let whole = Merged::new(recordings.iter().collect())?;
+        let begin = whole.span()?.map(|span| span.begin);
+        let span = range.zip(begin).map(|((from, to), begin)| Span {
+            begin: begin.saturating_add(from),
+            end: begin.saturating_add(to),
+        });
+        let replay = whole.items(span, &mut |_| (), &mut |items| {
+            into.lock().unwrap_or_else(PoisonError::into_inner).apply_all(&items);
+        })?;
+        Ok::<_, anyhow::Error>((whole.alignment(), replay))
+    })?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
     ui::run::run_with(screen, screen_look.filter, &store, &mut |effect| match effect {
         Effect::Export { name, bytes } => write_export(&name, &bytes),
@@ -159,7 +169,17 @@ pub fn replay(recordings: &[Recording], look: &Look) -> Result<()> {
         Effect::Suspend => suspend(),
         _ => Flow::Go,
     })
-    .context("the terminal failed")
+    .context("the terminal failed")?;
+    if reader.is_finished() {
+        let read = reader.join();
+        let (alignment, replay) =
+            read.map_err(|_| anyhow!("a background thread ended by a fault of roctop's own"))??;
+        for line in &alignment {
+            tell(line);
+        }
+        action::warn_of_damage(Path::new(&title.join(" ")), replay);
+    }
+    Ok(())
 }
 
 fn open_terminal() -> Result<File> {

@@ -10,6 +10,7 @@ use roctop_ring::reader::Reader;
 use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir, wanted};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -95,6 +96,12 @@ impl SessionDir {
         self.control.write_all_at(&value.to_le_bytes(), word as u64 * 8)
     }
 
+    /// Notes where the session is recorded, so that the recording can be completed when this roctop is killed.
+    pub fn note_recording(&self, recording: &Path) -> io::Result<()> {
+        let whole = std::path::absolute(recording)?;
+        std::fs::write(self.path.join(RECORDING), whole.as_os_str().as_bytes())
+    }
+
     /// Removes the session with all its rings.
     pub fn remove(&self) -> io::Result<()> {
         std::fs::remove_dir_all(&self.path)
@@ -113,6 +120,39 @@ pub struct Found {
 /// Sessions left behind by a roctop that was killed are kept for a look afterwards, so many and so long.
 const KEPT: usize = 4;
 const KEPT_FOR: Duration = Duration::from_hours(24);
+
+/// Name of the file that says where a session is recorded.
+const RECORDING: &str = "recording";
+
+/// The session of a name, or at a path, whether it is over or not.
+///
+/// Errors: there is none.
+pub fn find(which: &str) -> Result<PathBuf> {
+    let uid = rustix::process::getuid().as_raw();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let mut bases = base(uid, runtime.as_deref());
+    if which.contains('/') {
+        bases.insert(0, PathBuf::new());
+    }
+    let mut paths = bases.iter().map(|base| base.join(which));
+    paths.find(|path| path.join(CONTROL).exists()).with_context(|| {
+        format!(
+            "there is no session {which}; those that are left lie in {}",
+            bases[0].display()
+        )
+    })
+}
+
+/// Where a session is recorded, if it is.
+pub fn recording_of(session: &Path) -> Option<PathBuf> {
+    let bytes = std::fs::read(session.join(RECORDING)).ok()?;
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
+}
+
+/// Whether the roctop of a session lives, or any program in it.
+pub fn is_in_use(session: &Path) -> bool {
+    !is_over(session)
+}
 
 /// True when neither the roctop of a session lives nor any program in it.
 fn is_over(session: &Path) -> bool {

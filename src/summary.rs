@@ -2,6 +2,7 @@
 
 use crate::item::Exit;
 use crate::model::Snapshot;
+use crate::model::stat::Stat;
 use roctop_ring::record::direction;
 use std::io::{self, Write};
 
@@ -173,6 +174,88 @@ fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
                 .map_or("?", |known| &known.kernel.name);
             writeln!(out, "  {name} on {}", snapshot.names.queue_label(dispatch.queue))?;
         }
+    }
+    Ok(())
+}
+
+/// A row of the flat tables: kind, name, calls, total, least, average, greatest, p50, p99 (ns), bytes, errors.
+type Flat = (&'static str, String, [Option<u64>; 9]);
+
+fn flat(snapshot: &Snapshot) -> Vec<Flat> {
+    let numbers = |stat: &Stat, bytes: Option<u64>, errors: Option<u64>| {
+        let timed = stat.timed > 0;
+        [
+            Some(stat.calls),
+            Some(stat.total),
+            timed.then_some(stat.min),
+            stat.average(),
+            timed.then_some(stat.max),
+            stat.quantiles.p50,
+            stat.quantiles.p99,
+            bytes,
+            errors,
+        ]
+    };
+    let values = &snapshot.values;
+    let mut rows = Vec::new();
+    for row in values.kernels.iter().filter(|row| row.numbers.stat.calls > 0) {
+        let name = snapshot.names.kernel(row.id).map_or("?", |known| &known.kernel.name);
+        rows.push(("kernel", name.to_owned(), numbers(&row.numbers.stat, None, None)));
+    }
+    for row in values.copies.iter().filter(|row| row.stat.calls > 0) {
+        let route = snapshot.names.route_label(row.route.source, row.route.destination);
+        let name = format!("{} {route}", direction::name(row.route.direction));
+        let bytes = row.has_bytes.then_some(row.sizes.total);
+        rows.push(("copy", name, numbers(&row.stat, bytes, None)));
+    }
+    for row in values.api.iter().filter(|row| row.stat.calls > 0) {
+        let name = snapshot
+            .names
+            .operation(row.id)
+            .map_or("?", |known| &known.operation.name);
+        rows.push(("api", name.to_owned(), numbers(&row.stat, None, Some(row.errors))));
+    }
+    // The greatest total of each kind first; the order of kinds stays.
+    rows.sort_by_key(|row| {
+        let kind = ["kernel", "copy", "api"].iter().position(|kind| *kind == row.0);
+        (kind, std::cmp::Reverse(row.2[1]))
+    });
+    rows
+}
+
+/// Columns of the flat tables; stable.
+const COLUMNS: [&str; 11] = [
+    "kind",
+    "name",
+    "calls",
+    "total_ns",
+    "min_ns",
+    "average_ns",
+    "max_ns",
+    "p50_ns",
+    "p99_ns",
+    "bytes",
+    "errors",
+];
+
+/// One CSV table: a row a kernel, copy and API function. What is not known is empty.
+pub fn write_csv(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", COLUMNS.join(","))?;
+    for (kind, name, numbers) in flat(snapshot) {
+        let cells = numbers.map(|number| number.map_or(String::new(), |number| number.to_string()));
+        writeln!(out, "{kind},\"{}\",{}", name.replace('"', "\"\""), cells.join(","))?;
+    }
+    Ok(())
+}
+
+/// One table of Markdown with the same rows.
+pub fn write_markdown(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "| {} |", COLUMNS.join(" | "))?;
+    writeln!(out, "| --- | --- |{}", " ---: |".repeat(COLUMNS.len() - 2))?;
+    for (kind, name, numbers) in flat(snapshot) {
+        let cells = numbers.map(|number| number.map_or(String::new(), |number| number.to_string()));
+        let name = name.replace('|', "\\|");
+        writeln!(out, "| {kind} | `{name}` | {} |", cells.join(" | "))?;
     }
     Ok(())
 }

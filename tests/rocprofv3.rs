@@ -208,7 +208,7 @@ fn what_cannot_be_done_is_told_before_the_program_starts() {
         (&["--pmc", "SQ_WAVES"][..], "counters"),
         (&["-L"], "counters"),
         (&["--list-metrics"], "counters"),
-        (&["--memory-allocation-trace"], "--memory-allocation-trace"),
+        (&["--rocdecode-trace"], "--rocdecode-trace"),
         (&["--kernel-trace", "-f", "otf2"], "otf2"),
         (&["--stats"], "--kernel-trace"),
         (&["--kernel-tracee"], "--kernel-tracee"),

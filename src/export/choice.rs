@@ -51,11 +51,13 @@ pub enum Kind {
     Marker,
     Kernel,
     MemoryCopy,
+    MemoryAllocation,
+    ScratchMemory,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::HipRuntime,
         Self::HipCompiler,
         Self::HsaCore,
@@ -65,6 +67,8 @@ impl Kind {
         Self::Marker,
         Self::Kernel,
         Self::MemoryCopy,
+        Self::MemoryAllocation,
+        Self::ScratchMemory,
     ];
 
     /// The kind of an API call's domain.

@@ -2,7 +2,10 @@
 
 use super::run::Run;
 use super::sort::{Entry, Sorted, Sorter};
-use crate::item::{ApiCall, Copy, Dispatch, Item, Marker, Nanos, ProcessId};
+use crate::item::{Allocation, ApiCall, Copy, Dispatch, Item, Marker, Nanos, ProcessId, Scratch, Span};
+use crate::progress::Progress;
+use crate::recording::{Merged, Replay};
+use roctop_ring::record::memory;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::io;
@@ -18,6 +21,8 @@ pub(crate) enum Event {
     Marker(Marker),
     Dispatch(Dispatch),
     Copy(Copy),
+    Allocation(Allocation),
+    Scratch(Scratch),
 }
 
 impl Event {
@@ -27,6 +32,8 @@ impl Event {
             Self::Marker(marker) => marker.process,
             Self::Dispatch(dispatch) => dispatch.process,
             Self::Copy(copy) => copy.process,
+            Self::Allocation(allocation) => allocation.process,
+            Self::Scratch(scratch) => scratch.process,
         }
     }
 
@@ -35,6 +42,8 @@ impl Event {
         match self {
             Self::Call(call) => call.span.begin,
             Self::Marker(marker) => marker.span.begin,
+            Self::Allocation(allocation) => allocation.span.begin,
+            Self::Scratch(scratch) => scratch.span.begin,
             Self::Dispatch(Dispatch { submit: 0, span, .. }) | Self::Copy(Copy { submit: 0, span, .. }) => span.begin,
             Self::Dispatch(Dispatch { submit, .. }) | Self::Copy(Copy { submit, .. }) => *submit,
         }
@@ -51,6 +60,8 @@ impl Entry for Event {
             Self::Marker(marker) => (0, marker.span.end, marker.correlation),
             Self::Dispatch(dispatch) => (1, Nanos::MAX, dispatch.dispatch_id),
             Self::Copy(copy) => (1, Nanos::MAX, copy.correlation),
+            Self::Allocation(allocation) => (1, Nanos::MAX, allocation.address),
+            Self::Scratch(scratch) => (1, Nanos::MAX, scratch.correlation),
         };
         (self.process(), self.start(), class, Reverse(end), order)
     }
@@ -93,6 +104,10 @@ impl Collector {
                 Item::Mark(marker) | Item::Range(marker) => (Event::Marker(marker), marker.span.begin),
                 Item::Dispatch(dispatch) => (Event::Dispatch(dispatch), dispatch.span.begin),
                 Item::Copy(copy) => (Event::Copy(copy), copy.span.begin),
+                // Mapping of virtual memory is neither for rocprofv3.
+                Item::Allocation(allocation) if allocation.operation > memory::VMEM_FREE => continue,
+                Item::Allocation(allocation) => (Event::Allocation(allocation), allocation.span.begin),
+                Item::Scratch(scratch) => (Event::Scratch(scratch), scratch.span.begin),
                 other => {
                     self.run.add(other);
                     continue;
@@ -120,4 +135,31 @@ impl Collector {
             first: if self.first == Nanos::MAX { 0 } else { self.first },
         })
     }
+}
+
+/// Everything that recordings hold; with `range`, only what may touch that time after their beginning.
+///
+/// Errors: a recording cannot be read, or there is no room in `place`.
+pub fn collect(
+    whole: &Merged<'_>,
+    range: Option<(Nanos, Nanos)>,
+    place: &Path,
+    progress: &Progress,
+) -> anyhow::Result<(Collected, Replay)> {
+    let begin = whole.span()?.map(|span| span.begin);
+    let span = range.zip(begin).map(|((from, to), begin)| Span {
+        begin: begin.saturating_add(from),
+        end: begin.saturating_add(to),
+    });
+    let mut collector = Collector::new(place);
+    progress.begin("reading", whole.bytes());
+    let replay = whole.items(span, &mut |bytes| progress.add(bytes), &mut |items| {
+        collector.take(items);
+    })?;
+    let mut collected = collector.finish()?;
+    // When not everything was read, the first record read is not the first one.
+    if let (Some(_), Some(begin)) = (span, begin) {
+        collected.first = begin;
+    }
+    Ok((collected, replay))
 }

@@ -6,7 +6,7 @@
 use super::nesting::Row;
 use super::sort::Sorted;
 use super::stats::Domain;
-use super::view::View;
+use super::view::{self, View};
 use super::{Files, agent_info, stats};
 use crate::item::{AgentId, ApiCall};
 use anyhow::Result;
@@ -24,6 +24,12 @@ const COPIES: &str = "Kind,Direction,Stream_Id,Source_Agent_Id,Destination_Agent
 End_Timestamp";
 const SEED_COPIES: &str = "Kind,Direction,Source_Agent_Id,Destination_Agent_Id,Correlation_Id,Start_Timestamp,\
 End_Timestamp";
+
+const ALLOCATIONS: &str = "Kind,Operation,Agent_Id,Allocation_Size,Address,Correlation_Id,Start_Timestamp,\
+End_Timestamp";
+const SCRATCHES: &str = "Kind,Operation,Agent_Id,Queue_Id,Thread_Id,Alloc_Flags,Start_Timestamp,End_Timestamp,\
+Allocation_Size";
+const SEED_SCRATCHES: &str = "Kind,Operation,Agent_Id,Queue_Id,Thread_Id,Alloc_flags,Start_Timestamp,End_Timestamp";
 
 /// A header line: every cell in quotes.
 pub fn header(columns: &str) -> String {
@@ -111,6 +117,13 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
     if !rows.markers.is_empty() {
         files.write("marker_api_trace.csv", &|out| markers(view, out))?;
     }
+    // The seed's release had no such file.
+    if !rows.allocations.is_empty() && !view.is_seed() {
+        files.write("memory_allocation_trace.csv", &|out| allocations(view, out))?;
+    }
+    if !rows.scratches.is_empty() {
+        files.write("scratch_memory_trace.csv", &|out| scratches(view, out))?;
+    }
     let product = |node: u32| view.product(node);
     files.write("agent_info.csv", &|out| agent_info::write(view.nodes, &product, out))?;
     if view.choice.stats {
@@ -153,9 +166,9 @@ fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let d = &row.record;
         lines.raw("\"KERNEL_DISPATCH\"").raw(agents.cell(Some(d.agent)));
         if seed {
-            lines.number(view.queue_handle(d));
+            lines.number(view.queue_handle(d.queue));
         } else {
-            lines.number(view.queue(d)).number(view.stream(d.stream));
+            lines.number(view.queue(d.queue)).number(view.stream(d.stream));
             lines.number(view.tid(d.thread)).number(d.dispatch_id);
         }
         lines.number(d.kernel.0 + 1).text(view.kernel_name(&row));
@@ -233,6 +246,51 @@ fn markers(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         lines.text(domain).text(view.message(m));
         lines.number(view.process.pid).number(view.tid(Some(m.thread)));
         lines.number(row.id).number(m.span.begin).number(m.span.end).end()?;
+    }
+    Ok(())
+}
+
+fn allocations(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut agents = Agents::new(view);
+    let mut lines = Lines::new(out, ALLOCATIONS)?;
+    for row in view.rows.allocations.iter() {
+        let row = row?;
+        let a = &row.record;
+        let free = view::is_free(a.operation);
+        lines.raw("\"MEMORY_ALLOCATION\"");
+        lines.text(view::operation_name(&view::ALLOCATIONS, a.operation));
+        lines.raw(if free { "\"\"" } else { agents.cell(a.agent) });
+        lines
+            .number(if free { 0 } else { a.bytes })
+            .text(&format!("0x{:016x}", a.address));
+        lines.number(row.id).number(a.span.begin).number(a.span.end).end()?;
+    }
+    Ok(())
+}
+
+fn scratches(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let seed = view.is_seed();
+    let mut agents = Agents::new(view);
+    let mut lines = Lines::new(out, if seed { SEED_SCRATCHES } else { SCRATCHES })?;
+    for row in view.rows.scratches.iter() {
+        let s = row?.record;
+        lines.raw("\"SCRATCH_MEMORY\"");
+        lines
+            .text(view::operation_name(&view::SCRATCHES, s.operation))
+            .raw(agents.cell(s.agent));
+        lines.number(s.queue.map_or(0, |queue| {
+            if seed {
+                view.queue_handle(queue)
+            } else {
+                view.queue(queue).into()
+            }
+        }));
+        lines.number(view.tid(Some(s.thread))).number(s.flags);
+        lines.number(s.span.begin).number(s.span.end);
+        if !seed {
+            lines.number(s.bytes);
+        }
+        lines.end()?;
     }
     Ok(())
 }

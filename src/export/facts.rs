@@ -2,7 +2,7 @@
 
 use crate::item::ProcessId;
 use crate::raw::{Raw, RawSink};
-use crate::recording::Recording;
+use crate::recording::Merged;
 use anyhow::Result;
 use roctop_ring::record::{self, Body, CodeObject, KernelSymbol};
 use std::collections::{BTreeMap, HashMap};
@@ -28,10 +28,10 @@ pub struct ProcessFacts {
 }
 
 impl Facts {
-    /// Reads the facts of a recording.
-    pub fn read(recording: &Recording) -> Result<Self> {
+    /// Reads the facts of recordings.
+    pub fn read(recordings: &Merged<'_>) -> Result<Self> {
         let mut facts = Self::default();
-        recording.deliver(&mut facts)?;
+        recordings.deliver_facts(&mut facts)?;
         Ok(facts)
     }
 

@@ -8,7 +8,9 @@ use super::choice::{Kind, Kinds};
 use super::collect::{Collected, Event};
 use super::run::Run;
 use super::sort::{Entry, Sorted, Sorter};
-use crate::item::{ApiCall, Copy, Dispatch, Marker, Nanos, OperationId, ProcessId, Span, TextId, ThreadId};
+use crate::item::{
+    Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, OperationId, ProcessId, Scratch, Span, TextId, ThreadId,
+};
 use crate::model::FastMap;
 use roctop_ring::record::{Domain, flag};
 use serde::{Deserialize, Serialize};
@@ -71,8 +73,21 @@ const fn dispatch_order(dispatch: &Dispatch) -> u64 {
 const fn copy_order(copy: &Copy) -> u64 {
     copy.span.begin
 }
+const fn allocation_order(allocation: &Allocation) -> u64 {
+    allocation.span.begin
+}
+const fn scratch_order(scratch: &Scratch) -> u64 {
+    scratch.span.begin
+}
 
-by_end! { ApiCall by call_order Marker by marker_order Dispatch by dispatch_order Copy by copy_order }
+by_end! {
+    ApiCall by call_order
+    Marker by marker_order
+    Dispatch by dispatch_order
+    Copy by copy_order
+    Allocation by allocation_order
+    Scratch by scratch_order
+}
 
 /// All rows of a process, by end.
 #[derive(Default)]
@@ -87,6 +102,10 @@ pub struct Rows {
     pub(crate) dispatches: Sorted<Row<Dispatch>>,
     /// Copies.
     pub(crate) copies: Sorted<Row<Copy>>,
+    /// Allocations and frees.
+    pub(crate) allocations: Sorted<Row<Allocation>>,
+    /// Scratch memory of queues.
+    pub(crate) scratches: Sorted<Row<Scratch>>,
     /// What was called.
     pub(crate) operations: BTreeSet<OperationId>,
     /// When the first of them began and the last one ended; none when there are none.
@@ -99,6 +118,8 @@ pub(crate) struct Tests<'a> {
     pub(crate) marker: &'a dyn Fn(&Row<Marker>) -> bool,
     pub(crate) dispatch: &'a dyn Fn(&Row<Dispatch>) -> bool,
     pub(crate) copy: &'a dyn Fn(&Row<Copy>) -> bool,
+    pub(crate) allocation: &'a dyn Fn(&Row<Allocation>) -> bool,
+    pub(crate) scratch: &'a dyn Fn(&Row<Scratch>) -> bool,
 }
 
 /// What is wanted of a process, and how it is numbered.
@@ -182,7 +203,9 @@ fn correlation(work: &Event) -> Option<u64> {
     let id = match work {
         Event::Dispatch(dispatch) => dispatch.correlation,
         Event::Copy(copy) => copy.correlation,
-        _ => 0,
+        Event::Allocation(allocation) => allocation.correlation,
+        Event::Scratch(scratch) => scratch.correlation,
+        Event::Call(_) | Event::Marker(_) => 0,
     };
     (id != 0).then_some(id)
 }
@@ -275,7 +298,9 @@ impl<'a> Sweep<'a> {
             Event::Copy(c) if c.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::MemoryCopy) => {
                 self.work(c.correlation)
             }
-            Event::Dispatch(_) | Event::Copy(_) => None,
+            Event::Allocation(a) if self.wanted.kinds.has(Kind::MemoryAllocation) => self.work(a.correlation),
+            Event::Scratch(s) if self.wanted.kinds.has(Kind::ScratchMemory) => self.work(s.correlation),
+            Event::Dispatch(_) | Event::Copy(_) | Event::Allocation(_) | Event::Scratch(_) => None,
         }
     }
 
@@ -354,6 +379,8 @@ struct Sink<'a> {
     markers: Sorter<Row<Marker>>,
     dispatches: Sorter<Row<Dispatch>>,
     copies: Sorter<Row<Copy>>,
+    allocations: Sorter<Row<Allocation>>,
+    scratches: Sorter<Row<Scratch>>,
     operations: BTreeSet<OperationId>,
     times: Option<(Nanos, Nanos)>,
 }
@@ -368,6 +395,8 @@ impl<'a> Sink<'a> {
             markers: Sorter::new(place, HELD),
             dispatches: Sorter::new(place, HELD),
             copies: Sorter::new(place, HELD),
+            allocations: Sorter::new(place, HELD),
+            scratches: Sorter::new(place, HELD),
             operations: BTreeSet::new(),
             times: None,
         }
@@ -409,6 +438,20 @@ impl<'a> Sink<'a> {
                     self.copies.put(row)?;
                 }
             }
+            Event::Allocation(allocation) => {
+                let row = row(allocation, place);
+                if (self.tests.allocation)(&row) {
+                    self.seen(allocation.span);
+                    self.allocations.put(row)?;
+                }
+            }
+            Event::Scratch(scratch) => {
+                let row = row(scratch, place);
+                if (self.tests.scratch)(&row) {
+                    self.seen(scratch.span);
+                    self.scratches.put(row)?;
+                }
+            }
         }
         Ok(())
     }
@@ -425,6 +468,8 @@ impl<'a> Sink<'a> {
             markers: self.markers.finish()?,
             dispatches: self.dispatches.finish()?,
             copies: self.copies.finish()?,
+            allocations: self.allocations.finish()?,
+            scratches: self.scratches.finish()?,
             operations: self.operations,
             times: self.times,
         })

@@ -10,9 +10,10 @@ use super::csv::lds_block;
 use super::json::strings::{self, Tables};
 use super::nesting::Row;
 use super::sort::{Entry, Sorted, Sorter};
-use super::view::{View, direction_number};
+use super::view::{View, direction_number, is_free};
 use crate::item::{AgentId, ApiCall, Copy, Dispatch, Marker, Span};
 use proto::{Event, Trace, Value};
+use roctop_ring::record::scratch;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -76,19 +77,40 @@ impl Entry for Started {
     }
 }
 
-/// Bytes that begin or end to be on their way to an agent.
+/// What a counter counts.
+#[derive(Clone, std::marker::Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Of {
+    Copies,
+    Allocations,
+    Scratch,
+}
+
+impl Of {
+    fn name(self, view: &View<'_>, agent: usize) -> String {
+        let is_gpu = view.nodes.get(agent).is_some_and(crate::topology::Node::is_gpu);
+        let kind = if is_gpu { "GPU" } else { "CPU" };
+        match self {
+            Self::Copies => format!("COPY BYTES to Agent [{agent}] ({kind})"),
+            Self::Allocations => format!("ALLOCATE BYTES on Agent [{agent}] ({kind})"),
+            Self::Scratch => format!("SCRATCH MEMORY on Agent [{agent}] ({kind})"),
+        }
+    }
+}
+
+/// A change of a number of bytes on an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Change {
+    of: Of,
     agent: usize,
     time: u64,
     bytes: i64,
 }
 
 impl Entry for Change {
-    type Key = (usize, u64, i64);
+    type Key = (Of, usize, u64, i64);
 
     fn key(&self) -> Self::Key {
-        (self.agent, self.time, self.bytes)
+        (self.of, self.agent, self.time, self.bytes)
     }
 }
 
@@ -125,7 +147,7 @@ pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         named.insert(track, own);
     }
     emit(view, &named, &slices, &mut trace)?;
-    copied_bytes(view, process, &mut trace)
+    sizes(view, process, &mut trace)
 }
 
 /// A number for a track: FNV-1a over its process and name.
@@ -180,7 +202,7 @@ fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Placed>)> {
         let track = if by_stream {
             Track::Stream(view.stream(d.stream))
         } else {
-            Track::Queue(view.logical(view.node(Some(d.agent))), view.queue(d))
+            Track::Queue(view.logical(view.node(Some(d.agent))), view.queue(d.queue))
         };
         put(track, Slice::Dispatch(row))?;
     }
@@ -336,7 +358,7 @@ fn begin(
             add(&[
                 ("kind", strings::KERNEL_DISPATCH as u64),
                 ("corr_id", id),
-                ("queue", view.queue(d).into()),
+                ("queue", view.queue(d.queue).into()),
                 ("tid", view.tid(d.thread).into()),
                 ("kernel_id", u64::from(d.kernel.0) + 1),
                 ("Scratch_Size", d.private_size.into()),
@@ -394,40 +416,61 @@ fn api(add: &mut dyn FnMut(&Numbers), tid: u32, (kind, operation): (usize, usize
     ]);
 }
 
-/// Bytes in flight to each agent, KiB.
-fn copied_bytes(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
+/// Bytes in flight to each agent, bytes held on each, and bytes of scratch memory on each, KiB.
+fn sizes(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
     let mut changes = Sorter::new(view.place, HELD);
+    let mut put = |of: Of, agent: Option<AgentId>, time: u64, bytes: i64| {
+        let agent = view.logical(view.node(agent));
+        changes.put(Change { of, agent, time, bytes })
+    };
     for row in view.rows.copies.iter() {
         let copy = row?.record;
         let (span, bytes) = (copy.span, copy.bytes as i64);
-        let agent = view.logical(view.node(copy.destination));
-        for (time, bytes) in [(span.begin, bytes), (span.end, bytes.saturating_neg())] {
-            changes.put(Change { agent, time, bytes })?;
-        }
+        put(Of::Copies, copy.destination, span.begin, bytes)?;
+        put(Of::Copies, copy.destination, span.end, bytes.saturating_neg())?;
+    }
+    for row in view.rows.allocations.iter() {
+        let a = row?.record;
+        let bytes = a.bytes as i64;
+        let change = if is_free(a.operation) {
+            bytes.saturating_neg()
+        } else {
+            bytes
+        };
+        put(Of::Allocations, a.agent, a.span.end, change)?;
+    }
+    for row in view.rows.scratches.iter() {
+        let s = row?.record;
+        let bytes = s.bytes as i64;
+        let change = if s.operation == scratch::ALLOC {
+            bytes
+        } else {
+            bytes.saturating_neg()
+        };
+        put(Of::Scratch, s.agent, s.span.end, change)?;
     }
     let changes = changes.finish()?;
     let mut changes = changes.iter().peekable();
-    let mut track = (usize::MAX, 0);
+    let mut track = None;
     let mut bytes = 0i64;
     while let Some(change) = changes.next() {
         let change = change?;
-        if track.0 != change.agent {
-            let agent = change.agent;
-            let kind = if view.nodes.get(agent).is_some_and(crate::topology::Node::is_gpu) {
-                "GPU"
-            } else {
-                "CPU"
-            };
-            let name = format!("COPY BYTES to Agent [{agent}] ({kind})");
-            track = (agent, uuid(view.process.pid, &name));
-            bytes = 0;
-            trace.sizes(track.1, process, &name)?;
-        }
+        let own = match track {
+            Some((of, agent, own)) if (of, agent) == (change.of, change.agent) => own,
+            _ => {
+                let name = change.of.name(view, change.agent);
+                let own = uuid(view.process.pid, &name);
+                trace.sizes(own, process, &name)?;
+                track = Some((change.of, change.agent, own));
+                bytes = 0;
+                own
+            }
+        };
         bytes = bytes.saturating_add(change.bytes);
         // Of several changes at one time the last counts.
         let next = changes.peek().and_then(|next| next.as_ref().ok());
-        if next.is_none_or(|next| (next.agent, next.time) != (change.agent, change.time)) {
-            trace.counter(track.1, change.time, bytes.max(0) as u64 / 1024)?;
+        if next.is_none_or(|next| (next.of, next.agent, next.time) != (change.of, change.agent, change.time)) {
+            trace.counter(own, change.time, bytes.max(0) as u64 / 1024)?;
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use super::Files;
 use super::csv::{header, quoted};
 use super::nesting::Row;
 use super::sort::Sorted;
-use super::view::View;
+use super::view::{self, View};
 use crate::item::{ApiCall, Span};
 use anyhow::Result;
 use std::collections::HashMap;
@@ -153,6 +153,23 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
                 Ok(())
             })
         })?,
+        Domain::new("SCRATCH_MEMORY", "scratch_memory_stats", |add| {
+            rows.scratches.iter().try_for_each(|row| {
+                let scratch = row?.record;
+                add(view::operation_name(&view::SCRATCHES, scratch.operation), scratch.span);
+                Ok(())
+            })
+        })?,
+        Domain::new("MEMORY_ALLOCATION", "memory_allocation_stats", |add| {
+            rows.allocations.iter().try_for_each(|row| {
+                let allocation = row?.record;
+                add(
+                    view::operation_name(&view::ALLOCATIONS, allocation.operation),
+                    allocation.span,
+                );
+                Ok(())
+            })
+        })?,
     ];
     all.retain(|domain| !domain.rows.is_empty());
     Ok(all)
@@ -161,7 +178,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
 /// Writes the tables of a process. The seed's release had none for markers and none over the domains.
 pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>) -> Result<()> {
     for domain in domains {
-        if view.is_seed() && domain.name == "MARKER_API" {
+        if view.is_seed() && matches!(domain.name, "MARKER_API" | "MEMORY_ALLOCATION") {
             continue;
         }
         let name = format!("{}.csv", domain.file);

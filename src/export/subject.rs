@@ -3,8 +3,8 @@
 use super::nesting::Row;
 use super::view::View;
 use crate::filter::{Field, Subject, Value};
-use crate::item::{ApiCall, Copy, Dispatch, Marker, Span, ThreadId};
-use roctop_ring::record::{Domain, direction, engine};
+use crate::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Scratch, Span, ThreadId};
+use roctop_ring::record::{Domain, direction, engine, memory, scratch};
 
 /// A call.
 pub(super) struct CallSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<ApiCall>);
@@ -14,6 +14,11 @@ pub(super) struct MarkerSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<
 pub(super) struct DispatchSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Dispatch>);
 /// A copy.
 pub(super) struct CopySubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Copy>);
+
+/// An allocation or free.
+pub(super) struct AllocationSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Allocation>);
+/// Scratch memory of a queue.
+pub(super) struct ScratchSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Scratch>);
 
 /// Fields that every record has.
 fn common<'a>(view: &View<'a>, span: Span, thread: Option<ThreadId>, field: Field) -> Value<'a> {
@@ -77,7 +82,7 @@ impl Subject for DispatchSubject<'_> {
             Field::Mangled => kernel.map_or(Value::None, |kernel| Value::Text(&kernel.mangled)),
             Field::Dev => Value::whole(view.type_index(view.node(Some(d.agent))).0 as u64),
             Field::Stream => Value::maybe(d.stream.map(|_| view.stream(d.stream).into())),
-            Field::Queue => Value::whole(view.queue(d).into()),
+            Field::Queue => Value::whole(view.queue(d.queue).into()),
             Field::Lds => Value::whole(d.group_size.into()),
             Field::Scratch => Value::whole(d.private_size.into()),
             Field::Vgpr => Value::maybe(registers.map(|registers| registers.vgpr.into())),
@@ -109,6 +114,38 @@ impl Subject for CopySubject<'_> {
             Field::Stream => Value::maybe(c.stream.map(|_| view.stream(c.stream).into())),
             Field::Qdly => Value::maybe((c.submit != 0).then(|| c.span.begin.saturating_sub(c.submit))),
             _ => common(view, c.span, c.thread, field),
+        }
+    }
+}
+
+impl Subject for AllocationSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(memory::name(self.1.record.operation))
+    }
+
+    fn value(&self, field: Field) -> Value<'_> {
+        let (view, a) = (self.0, &self.1.record);
+        match field {
+            Field::Domain => Value::Text("memory"),
+            Field::Bytes => Value::whole(a.bytes),
+            Field::Dev => Value::maybe(a.agent.map(|_| view.type_index(view.node(a.agent)).0 as u64)),
+            _ => common(view, a.span, Some(a.thread), field),
+        }
+    }
+}
+
+impl Subject for ScratchSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(scratch::name(self.1.record.operation))
+    }
+
+    fn value(&self, field: Field) -> Value<'_> {
+        let (view, s) = (self.0, &self.1.record);
+        match field {
+            Field::Domain => Value::Text("scratch"),
+            Field::Bytes => Value::whole(s.bytes),
+            Field::Dev => Value::maybe(s.agent.map(|_| view.type_index(view.node(s.agent)).0 as u64)),
+            _ => common(view, s.span, Some(s.thread), field),
         }
     }
 }

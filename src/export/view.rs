@@ -4,14 +4,17 @@
 use super::choice::{AgentIndex, Choice, KernelNames, Kind, Layout};
 use super::collect::{Collected, Event};
 use super::facts::{Facts, ProcessFacts};
+use super::hosts::Hosts;
 use super::nesting::{self, Row, Rows};
 use super::run::Run;
-use super::subject::{CallSubject, CopySubject, DispatchSubject, MarkerSubject};
-use crate::item::{AgentId, ApiCall, Copy, Dispatch, Kernel, Marker, OperationId, Process, Span, StreamId, ThreadId};
+use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
+use crate::item::{
+    AgentId, ApiCall, Copy, Dispatch, Kernel, Marker, OperationId, Process, QueueId, Span, StreamId, ThreadId,
+};
 use crate::kernel_name;
 use crate::topology::Node;
 use anyhow::Result;
-use roctop_ring::record::{Domain, direction};
+use roctop_ring::record::{Domain, direction, memory};
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
@@ -21,8 +24,8 @@ use std::path::Path;
 pub struct Source<'a> {
     /// The whole run.
     pub collected: &'a Collected,
-    /// The driver's topology.
-    pub nodes: &'a [Node],
+    /// The driver's topology of each host.
+    pub nodes: &'a Hosts,
     /// Facts that only files tell.
     pub facts: &'a Facts,
     /// Directory for what does not fit in memory.
@@ -65,7 +68,7 @@ impl<'a> View<'a> {
         } = *source;
         let mut view = Self {
             run: &collected.run,
-            nodes,
+            nodes: nodes.of(&process.host),
             choice,
             facts: facts.of(process.id),
             process,
@@ -85,6 +88,8 @@ impl<'a> View<'a> {
             marker: &|row| within(row.record.span) && filter.accepts(&MarkerSubject(&view, row)),
             dispatch: &|row| within(row.record.span) && filter.accepts(&DispatchSubject(&view, row)),
             copy: &|row| within(row.record.span) && filter.accepts(&CopySubject(&view, row)),
+            allocation: &|row| within(row.record.span) && filter.accepts(&AllocationSubject(&view, row)),
+            scratch: &|row| within(row.record.span) && filter.accepts(&ScratchSubject(&view, row)),
         };
         let wanted = nesting::Wanted {
             process: process.id,
@@ -171,14 +176,14 @@ impl<'a> View<'a> {
     }
 
     /// A queue's handle, or its number when there is none.
-    pub fn queue_handle(&self, dispatch: &Dispatch) -> u64 {
-        let number = self.queue(dispatch);
+    pub fn queue_handle(&self, queue: QueueId) -> u64 {
+        let number = self.queue(queue);
         self.facts.queues.get(&number).copied().unwrap_or(number.into())
     }
 
     /// A queue's number, from 1.
-    pub fn queue(&self, dispatch: &Dispatch) -> u32 {
-        let known = self.run.queues.get(dispatch.queue.0 as usize);
+    pub fn queue(&self, queue: QueueId) -> u32 {
+        let known = self.run.queues.get(queue.0 as usize);
         known.map_or(0, |queue| queue.number)
     }
 
@@ -257,6 +262,33 @@ pub const DIRECTIONS: [&str; 5] = [
     "MEMORY_COPY_DEVICE_TO_HOST",
     "MEMORY_COPY_DEVICE_TO_DEVICE",
 ];
+
+/// Operations of memory, by rocprofiler-sdk's number.
+pub const ALLOCATIONS: [&str; 5] = [
+    "MEMORY_ALLOCATION_NONE",
+    "MEMORY_ALLOCATION_ALLOCATE",
+    "MEMORY_ALLOCATION_VMEM_ALLOCATE",
+    "MEMORY_ALLOCATION_FREE",
+    "MEMORY_ALLOCATION_VMEM_FREE",
+];
+
+/// Operations of scratch memory, by rocprofiler-sdk's number.
+pub const SCRATCHES: [&str; 4] = [
+    "SCRATCH_MEMORY_NONE",
+    "SCRATCH_MEMORY_ALLOC",
+    "SCRATCH_MEMORY_FREE",
+    "SCRATCH_MEMORY_ASYNC_RECLAIM",
+];
+
+/// Whether an operation gives memory back: rocprofv3 tells neither its agent nor its size.
+pub const fn is_free(operation: u16) -> bool {
+    matches!(operation, memory::FREE | memory::VMEM_FREE)
+}
+
+/// A name by its number; the first for an unknown one.
+pub fn operation_name<'a>(names: &[&'a str], number: u16) -> &'a str {
+    names.get(usize::from(number)).unwrap_or(&names[0])
+}
 
 /// Place of a copy's direction in [`DIRECTIONS`].
 pub const fn direction_number(copy: &Copy) -> usize {

@@ -10,7 +10,7 @@ pub(super) const HEADER: usize = 48;
 pub(super) const MAX_PAYLOAD: u32 = 64 << 20;
 
 /// What a block holds. An open set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kind(pub(super) u8);
 
 impl Kind {
@@ -40,10 +40,24 @@ impl Kind {
     pub(super) const FINISHED: Self = Self(12);
     /// What the driver told of the GPUs, see [`crate::gauges::store`].
     pub(super) const GAUGES: Self = Self(13);
+    /// A number of one thread's records that were in a segment which had to go.
+    pub(super) const DROPPED: Self = Self(14);
+    /// The index of a segment.
+    pub(super) const INDEX: Self = Self(15);
+    /// Where the index of a segment begins; always its last block and always of one length.
+    pub(super) const FOOTER: Self = Self(16);
+
+    /// Whether it belongs into the file that always stays.
+    pub(super) const fn stays(self) -> bool {
+        matches!(
+            self,
+            Self::PROCESS | Self::TEXTS | Self::FACTS | Self::CALIBRATION | Self::LOST | Self::DROPPED
+        )
+    }
 }
 
 /// A block's header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) kind: Kind,
     pub(super) compressed: bool,
@@ -92,7 +106,7 @@ impl Head {
 }
 
 /// Where a block belongs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) process: u32,
     pub(super) thread: u32,

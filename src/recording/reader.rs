@@ -1,18 +1,18 @@
 //! Reads a recording back as the raw things that were written down.
 
 use super::block::{self, HEADER, Head, Kind, MAGIC};
-use super::{FORMAT, MANIFEST, SEGMENT, TOPOLOGY};
-use crate::clock::Sample;
-use crate::decode::Decoder;
+use super::index::{self, Entry, Times};
+use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGY};
+use crate::clock::{Clock, Sample};
 use crate::gauges;
-use crate::item::{Exit, Item, LossReason, ProcessId};
+use crate::item::{Exit, Item, Nanos, ProcessId, Span};
 use crate::raw::{Raw, RawSink, records};
 use crate::topology::Node;
 use anyhow::{Context, Result, bail};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
 use roctop_ring::record::{Domain, SLOT_WORDS};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -20,14 +20,18 @@ use std::path::{Path, PathBuf};
 /// An opened recording.
 pub struct Recording {
     path: PathBuf,
-    segments: Vec<PathBuf>,
+    format: u64,
+    /// Files of facts, then segments, in order.
+    files: Vec<PathBuf>,
     command: Vec<String>,
+    host: String,
+    boot: String,
 }
 
 impl Recording {
-    /// Opens the recording at `path`.
+    /// Opens the recording at `path`; nothing but its names is read now.
     ///
-    /// Errors: there is none, or it was written by a release with another layout.
+    /// Errors: there is none, or it was written by a later release with another layout.
     pub fn open(path: &Path) -> Result<Self> {
         let manifest = path.join(MANIFEST);
         let text = std::fs::read_to_string(&manifest)
@@ -35,9 +39,9 @@ impl Recording {
         let facts: serde_json::Value =
             serde_json::from_str(&text).with_context(|| format!("{} is damaged", manifest.display()))?;
         let format = facts.get("format").and_then(serde_json::Value::as_u64).unwrap_or(0);
-        if format != u64::from(FORMAT) {
+        if !(u64::from(OLDEST)..=u64::from(FORMAT)).contains(&format) {
             bail!(
-                "{} has layout {format}; this release of roctop reads layout {FORMAT}",
+                "{} has layout {format}; this release of roctop reads layouts {OLDEST} to {FORMAT}",
                 path.display()
             );
         }
@@ -47,15 +51,26 @@ impl Recording {
             .flatten()
             .filter_map(|word| word.as_str().map(str::to_owned))
             .collect();
-        let mut segments: Vec<PathBuf> = std::fs::read_dir(path)?
+        let word = |key: &str| {
+            facts
+                .get(key)
+                .and_then(serde_json::Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let mut files: Vec<PathBuf> = std::fs::read_dir(path)?
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|file| file.extension().is_some_and(|ending| ending == SEGMENT))
             .collect();
-        segments.sort();
+        // Files of facts come before segments by their names.
+        files.sort();
         Ok(Self {
             path: path.to_owned(),
-            segments,
+            format,
+            files,
             command,
+            host: word("host"),
+            boot: word("boot"),
         })
     }
 
@@ -69,49 +84,155 @@ impl Recording {
         &self.command
     }
 
+    /// Name of the machine on which it was made.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Id of that machine's boot, empty when it is not known.
+    pub fn boot(&self) -> &str {
+        &self.boot
+    }
+
     /// The driver's topology when the recording began; empty when it is not known.
     pub fn nodes(&self) -> Vec<Node> {
         let text = std::fs::read_to_string(self.path.join(TOPOLOGY)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
+    /// Bytes of all its files.
+    pub fn bytes(&self) -> u64 {
+        let sizes = self.files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
+        sizes.sum()
+    }
+
+    /// The number of the segment that would come next.
+    pub(super) fn next_number(&self) -> u32 {
+        let name = self
+            .files
+            .last()
+            .and_then(|file| file.file_stem()?.to_str()?.rsplit('-').next()?.parse().ok());
+        name.map_or(1, |last: u32| last + 1).max(2)
+    }
+
+    fn is_facts(file: &Path) -> bool {
+        file.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(FACTS))
+    }
+
     /// Delivers everything to `sink`; returns what was damaged.
     pub fn deliver(&self, sink: &mut dyn RawSink) -> Result<Replay> {
+        self.deliver_blocks(&|_| true, &mut |_| (), sink)
+    }
+
+    /// Delivers what names and dates records, but no records.
+    pub fn deliver_facts(&self, sink: &mut dyn RawSink) -> Result<Replay> {
+        self.deliver_blocks(&|entry| entry.kind.stays(), &mut |_| (), sink)
+    }
+
+    /// Delivers everything but those records of which it is known that they do not touch the time from `span.begin` to
+    /// `span.end`, CLOCK_BOOTTIME ns. `read` is told of bytes as they are done with.
+    pub fn deliver_span(
+        &self,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        sink: &mut dyn RawSink,
+    ) -> Result<Replay> {
+        let Some(span) = span else {
+            return self.deliver_blocks(&|_| true, read, sink);
+        };
+        let clocks = self.clocks()?;
+        let touches = |entry: &Entry| {
+            if entry.kind != Kind::RECORDS {
+                return true;
+            }
+            let Some(clock) = clocks.get(&ProcessId(entry.owner.process & 0xffff)) else {
+                return true;
+            };
+            let within = |(least, greatest): (u64, u64), convert: &dyn Fn(u64) -> Nanos| {
+                least <= greatest && convert(greatest.max(1)) >= span.begin && convert(least) <= span.end
+            };
+            let Times { ticks, hsa } = entry.times;
+            let nothing = ticks.0 > ticks.1 && hsa.0 > hsa.1;
+            nothing || within(ticks, &|time| clock.ticks(time)) || within(hsa, &|time| clock.hsa(time))
+        };
+        self.deliver_blocks(&touches, read, sink)
+    }
+
+    /// The clocks of its processes, with all of their samples.
+    pub fn clocks(&self) -> Result<BTreeMap<ProcessId, Clock>> {
+        let mut samples = Samples::default();
+        self.deliver_facts(&mut samples)?;
+        let clocks = samples.0.into_iter().map(|(process, samples)| {
+            let mut clock = Clock::default();
+            for sample in samples {
+                clock.add(sample);
+            }
+            (process, clock)
+        });
+        Ok(clocks.collect())
+    }
+
+    /// When the first record began and the last one ended, CLOCK_BOOTTIME ns, as the indexes say; none when there is no
+    /// index or no record.
+    pub fn span(&self) -> Result<Option<Span>> {
+        let clocks = self.clocks()?;
+        let mut whole: Option<Span> = None;
+        for file in self.files.iter().filter(|file| !Self::is_facts(file)) {
+            let opened = open_file(file)?;
+            for entry in read_index(&opened.0, opened.1)?.unwrap_or_default() {
+                let Some(clock) = clocks.get(&ProcessId(entry.owner.process & 0xffff)) else {
+                    continue;
+                };
+                let Times { ticks, hsa } = entry.times;
+                for span in [
+                    (ticks.0 <= ticks.1).then(|| (clock.ticks(ticks.0), clock.ticks(ticks.1))),
+                    (hsa.0 <= hsa.1).then(|| (clock.hsa(hsa.0), clock.hsa(hsa.1))),
+                ]
+                .into_iter()
+                .flatten()
+                {
+                    let known = whole.get_or_insert(Span {
+                        begin: span.0,
+                        end: span.1,
+                    });
+                    known.begin = known.begin.min(span.0);
+                    known.end = known.end.max(span.1);
+                }
+            }
+        }
+        Ok(whole)
+    }
+
+    fn deliver_blocks(
+        &self,
+        want: &dyn Fn(&Entry) -> bool,
+        read: &mut dyn FnMut(u64),
+        sink: &mut dyn RawSink,
+    ) -> Result<Replay> {
         let mut replay = Replay::default();
-        for segment in &self.segments {
-            let file = File::open(segment).with_context(|| format!("cannot open {}", segment.display()))?;
-            let size = file.metadata()?.len();
-            deliver_segment(&file, size, sink, &mut replay)
-                .with_context(|| format!("cannot read {}", segment.display()))?;
+        // What stays is in files of its own since layout 2: then segments need not be looked at for it.
+        let probe = |kind| {
+            want(&Entry::unknown(
+                0,
+                Head {
+                    kind,
+                    ..Head::default()
+                },
+            ))
+        };
+        let segments = self.format < 2 || probe(Kind::RECORDS) || probe(Kind::NOW);
+        for file in self.files.iter().filter(|file| segments || Self::is_facts(file)) {
+            let (opened, size) = open_file(file)?;
+            deliver_file(&opened, size, want, read, sink, &mut replay)
+                .with_context(|| format!("cannot read {}", file.display()))?;
         }
         Ok(replay)
     }
 
-    /// Decodes everything, each batch of items to `take`. The recording is read twice: the first time for the clocks.
+    /// Decodes everything, each batch of items to `take`, with the clocks known from the beginning.
     pub fn items(&self, take: &mut dyn FnMut(Vec<Item>)) -> Result<Replay> {
-        let mut samples = Samples::default();
-        self.deliver(&mut samples)?;
-        let mut decoder = Decoder::default();
-        for (process, samples) in &samples.0 {
-            decoder.preload_clock(*process, samples);
-        }
-        let mut batches = Batches {
-            decoder,
-            take,
-            pending: 0,
-        };
-        let replay = self.deliver(&mut batches)?;
-        if replay.damaged > 0 {
-            let lost = Item::Lost {
-                process: ProcessId(0),
-                reason: LossReason::Damaged,
-                records: replay.damaged,
-            };
-            (batches.take)(vec![lost]);
-        }
-        let rest = batches.decoder.take_items();
-        (batches.take)(rest);
-        Ok(replay)
+        Merged::new(vec![self])?.items(None, &mut |_| (), take)
     }
 }
 
@@ -122,12 +243,31 @@ pub struct Replay {
     pub blocks: u64,
     /// Stretches that were damaged or cut off.
     pub damaged: u64,
+    /// Bytes of these.
+    pub damaged_bytes: u64,
+    /// Records in them, as far as the indexes tell.
+    pub missing: u64,
+    /// Records that had to go because the recording had a limit.
+    pub dropped: u64,
     /// The recording was finished properly.
     pub finished: bool,
 }
 
+impl Replay {
+    /// Adds what reading another recording found.
+    pub(super) fn join(&mut self, other: Self) {
+        self.blocks += other.blocks;
+        self.damaged += other.damaged;
+        self.damaged_bytes += other.damaged_bytes;
+        self.missing += other.missing;
+        self.dropped += other.dropped;
+        self.finished &= other.finished;
+    }
+}
+
+/// Calibration samples by process.
 #[derive(Default)]
-struct Samples(BTreeMap<ProcessId, Vec<Sample>>);
+pub(super) struct Samples(pub(super) BTreeMap<ProcessId, Vec<Sample>>);
 
 impl RawSink for Samples {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
@@ -137,52 +277,98 @@ impl RawSink for Samples {
     }
 }
 
-struct Batches<'a> {
-    decoder: Decoder,
-    take: &'a mut dyn FnMut(Vec<Item>),
-    pending: u32,
+fn open_file(path: &Path) -> Result<(File, u64)> {
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let size = file.metadata()?.len();
+    Ok((file, size))
 }
 
-impl RawSink for Batches<'_> {
-    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
-        self.decoder.take(process, raw);
-        self.pending += 1;
-        if self.pending >= 4096 {
-            self.pending = 0;
-            (self.take)(self.decoder.take_items());
-        }
+/// Bytes of the block that ends a segment.
+const FOOTER_BYTES: u64 = HEADER as u64 + 8;
+
+/// The index of a whole segment; none when there is none or it is damaged.
+fn read_index(file: &File, size: u64) -> Result<Option<Vec<Entry>>> {
+    let Some(at) = size.checked_sub(FOOTER_BYTES) else {
+        return Ok(None);
+    };
+    let Some((_, footer)) = read_block(file, at, size)?.filter(|(head, _)| head.kind == Kind::FOOTER) else {
+        return Ok(None);
+    };
+    let offset = index::words(&footer).first().copied().unwrap_or(u64::MAX);
+    let found = read_block(file, offset, size)?.filter(|(head, _)| head.kind == Kind::INDEX);
+    Ok(found.map(|(_, payload)| index::decode(&index::words(&payload))))
+}
+
+/// The block at a place; none when it is not whole.
+fn read_block(file: &File, at: u64, size: u64) -> Result<Option<(Head, Vec<u8>)>> {
+    let Some(head) = read_head(file, at, size)? else {
+        return Ok(None);
+    };
+    let mut stored = vec![0u8; head.stored_length as usize];
+    read_full(file, at + HEADER as u64, &mut stored)?;
+    Ok(block::payload(head, &stored).map(|payload| (head, payload)))
+}
+
+fn read_head(file: &File, at: u64, size: u64) -> Result<Option<Head>> {
+    if at >= size {
+        return Ok(None);
     }
+    let mut head = [0u8; HEADER];
+    let got = read_full(file, at, &mut head)?;
+    let fits = |head: &Head| at + (HEADER as u64) + u64::from(head.stored_length) <= size;
+    Ok(Head::decode(&head[..got]).filter(fits))
 }
 
-fn deliver_segment(file: &File, size: u64, sink: &mut dyn RawSink, replay: &mut Replay) -> Result<()> {
+/// Delivers the wanted blocks of a file.
+fn deliver_file(
+    file: &File,
+    size: u64,
+    want: &dyn Fn(&Entry) -> bool,
+    read: &mut dyn FnMut(u64),
+    sink: &mut dyn RawSink,
+    replay: &mut Replay,
+) -> Result<()> {
+    let index = read_index(file, size)?;
+    let known: BTreeMap<u64, Entry> = index.iter().flatten().map(|entry| (entry.offset, *entry)).collect();
+    let mut seen = BTreeSet::new();
     let mut at = 0;
     let mut whole_before = true;
     while at < size {
-        let mut head = [0u8; HEADER];
-        let got = read_full(file, at, &mut head)?;
-        let found =
-            Head::decode(&head[..got]).filter(|head| at + (HEADER as u64) + u64::from(head.stored_length) <= size);
-        let payload = match found {
-            Some(head) => {
-                let mut stored = vec![0u8; head.stored_length as usize];
-                read_full(file, at + HEADER as u64, &mut stored)?;
-                block::payload(head, &stored).map(|payload| (head, payload))
+        let before = at;
+        if let Some(head) = read_head(file, at, size)? {
+            let entry = known.get(&at).copied().unwrap_or_else(|| Entry::unknown(at, head));
+            if !want(&entry) {
+                seen.insert(at);
+                at += HEADER as u64 + u64::from(head.stored_length);
+                read(at - before);
+                whole_before = true;
+                continue;
             }
-            None => None,
-        };
-        if let Some((head, payload)) = payload {
-            whole_before = true;
-            replay.blocks += 1;
-            replay.finished |= head.kind == Kind::FINISHED;
-            deliver_block(head, &payload, sink);
-            at += HEADER as u64 + u64::from(head.stored_length);
-            continue;
+            let mut stored = vec![0u8; head.stored_length as usize];
+            read_full(file, at + HEADER as u64, &mut stored)?;
+            if let Some(payload) = block::payload(head, &stored) {
+                whole_before = true;
+                seen.insert(at);
+                replay.blocks += 1;
+                replay.finished |= head.kind == Kind::FINISHED;
+                if head.kind == Kind::DROPPED {
+                    replay.dropped += index::words(&payload).first().copied().unwrap_or(0);
+                }
+                deliver_block(head, &payload, sink);
+                at += HEADER as u64 + u64::from(head.stored_length);
+                read(at - before);
+                continue;
+            }
         }
         if std::mem::replace(&mut whole_before, false) {
             replay.damaged += 1;
         }
         at = next_magic(file, at + 1, size)?;
+        replay.damaged_bytes += at - before;
+        read(at - before);
     }
+    let missing = known.values().filter(|entry| !seen.contains(&entry.offset));
+    replay.missing += missing.map(|entry| u64::from(entry.records)).sum::<u64>();
     Ok(())
 }
 
@@ -216,12 +402,7 @@ fn deliver_block(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
         index: head.thread,
         tid: head.tid,
     };
-    let words: Vec<u64> = payload
-        .as_chunks::<8>()
-        .0
-        .iter()
-        .map(|word| u64::from_le_bytes(*word))
-        .collect();
+    let words = index::words(payload);
     let word = |at: usize| words.get(at).copied().unwrap_or(0);
     match head.kind {
         Kind::PROCESS => {
@@ -243,7 +424,7 @@ fn deliver_block(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
             let slots = words.as_chunks::<SLOT_WORDS>().0;
             records(slots).for_each(|record| sink.take(process, &Raw::Record(thread, record)));
         }
-        Kind::LOST => sink.take(process, &Raw::Lost(thread, word(0))),
+        Kind::LOST | Kind::DROPPED => sink.take(process, &Raw::Lost(thread, word(0))),
         Kind::COUNTERS => sink.take(process, &Raw::Counters(&words)),
         Kind::OPEN => sink.take(process, &Raw::Open(&open(&words))),
         Kind::ENDED => {

@@ -1,7 +1,8 @@
 //! Writes a recording: collects records by thread and flushes them as blocks, all the time.
 
-use super::block::{self, Kind, Owner};
-use super::{FORMAT, MANIFEST, SEGMENT, TOPOLOGY};
+use super::block::{Kind, Owner};
+use super::segment::Segments;
+use super::{FORMAT, MANIFEST, TOPOLOGY};
 use crate::gauges;
 use crate::item::{Exit, ProcessId};
 use crate::raw::{Raw, RawSink};
@@ -10,8 +11,7 @@ use anyhow::{Context, Result, bail};
 use roctop_ring::reader::OpenWork;
 use roctop_ring::record::Slot;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -22,13 +22,13 @@ const AGE: Duration = Duration::from_millis(250);
 
 /// Writes down what a source delivers.
 pub struct Recorder {
-    file: BufWriter<File>,
+    files: Segments,
     path: PathBuf,
     records: BTreeMap<(u32, u32, u32), Vec<u8>>,
     texts: BTreeMap<u32, Vec<u8>>,
     facts: BTreeMap<u32, Vec<u8>>,
     flushed: Instant,
-    failed: Option<std::io::Error>,
+    failed: Option<io::Error>,
 }
 
 impl Recorder {
@@ -50,15 +50,19 @@ impl Recorder {
             "format": FORMAT,
             "command": command,
             "host": hostname(),
+            "boot": boot(),
         });
         let text = serde_json::to_string_pretty(&manifest)?;
         std::fs::write(path.join(MANIFEST), text + "\n")
             .with_context(|| format!("cannot write to {}", path.display()))?;
         std::fs::write(path.join(TOPOLOGY), serde_json::to_string_pretty(nodes)? + "\n")?;
-        let segment = path.join(format!("segment-000001.{SEGMENT}"));
-        let file = File::create_new(&segment).with_context(|| format!("cannot make {}", segment.display()))?;
+        Self::begin(path, 1)
+    }
+
+    /// Goes on with a recording whose writer died: new files, the first of which has this number.
+    pub(super) fn begin(path: &Path, number: u32) -> Result<Self> {
         Ok(Self {
-            file: BufWriter::with_capacity(1 << 20, file),
+            files: Segments::create(path, number)?,
             path: path.to_owned(),
             records: BTreeMap::new(),
             texts: BTreeMap::new(),
@@ -68,13 +72,22 @@ impl Recorder {
         })
     }
 
+    /// Keeps so many bytes of records, about: the oldest go first, and are counted.
+    #[must_use]
+    pub fn with_limit(mut self, most: Option<u64>) -> Self {
+        if let Some(most) = most {
+            self.files.limit(most);
+        }
+        self
+    }
+
     /// Writes the rest and marks the recording as finished.
     pub fn finish(mut self) -> Result<()> {
         self.flush_all();
         self.write(Kind::FINISHED, Owner::default(), &[]);
-        self.file
-            .flush()
-            .or_else(|error| if self.failed.is_some() { Ok(()) } else { Err(error) })?;
+        if self.failed.is_none() {
+            self.failed = self.files.end().err();
+        }
         match self.failed.take() {
             Some(error) => Err(error).with_context(|| format!("the recording {} is incomplete", self.path.display())),
             None => Ok(()),
@@ -82,7 +95,7 @@ impl Recorder {
     }
 
     /// The first error of writing, if any: the recording is incomplete since then.
-    pub fn error(&self) -> Option<&std::io::Error> {
+    pub fn error(&self) -> Option<&io::Error> {
         self.failed.as_ref()
     }
 
@@ -90,7 +103,7 @@ impl Recorder {
         if self.failed.is_some() {
             return;
         }
-        if let Err(error) = self.file.write_all(&block::encode(kind, owner, payload)) {
+        if let Err(error) = self.files.write(kind, owner, payload) {
             self.failed = Some(error);
         }
     }
@@ -119,7 +132,7 @@ impl Recorder {
             self.write(Kind::RECORDS, Owner { process, thread, tid }, &slots);
         }
         if self.failed.is_none()
-            && let Err(error) = self.file.flush()
+            && let Err(error) = self.files.flush()
         {
             self.failed = Some(error);
         }
@@ -261,4 +274,10 @@ fn put_open(work: &OpenWork) -> Vec<u8> {
 /// This machine's name.
 pub(crate) fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// This boot of this machine; recordings of one boot share their clocks.
+fn boot() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
 }

@@ -26,7 +26,7 @@ pub(super) struct Plan {
 }
 
 /// Options by the kinds that they want.
-const KINDS: [(&str, &str, Kind); 9] = [
+const KINDS: [(&str, &str, Kind); 11] = [
     ("hip_runtime_trace", "hip_trace", Kind::HipRuntime),
     ("hip_compiler_trace", "hip_trace", Kind::HipCompiler),
     ("hsa_core_trace", "hsa_trace", Kind::HsaCore),
@@ -36,10 +36,11 @@ const KINDS: [(&str, &str, Kind); 9] = [
     ("marker_trace", "", Kind::Marker),
     ("kernel_trace", "", Kind::Kernel),
     ("memory_copy_trace", "", Kind::MemoryCopy),
+    ("memory_allocation_trace", "", Kind::MemoryAllocation),
+    ("scratch_memory_trace", "", Kind::ScratchMemory),
 ];
 
-const NOT_YET: &str =
-    "memory allocations, scratch memory, RCCL, rocDecode and rocJPEG are not recorded yet and have no files";
+const NOT_YET: &str = "RCCL, rocDecode and rocJPEG are not recorded and have no files";
 
 impl Plan {
     /// Understands a job's settings; `pass` is the directory of one job among several.
@@ -204,7 +205,10 @@ fn check_kernels(settings: &Settings) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Kind::{HipCompiler, HipRuntime, HsaAmd, HsaCore, HsaFinalizer, HsaImage, Kernel, Marker, MemoryCopy};
+    use Kind::{
+        HipCompiler, HipRuntime, HsaAmd, HsaCore, HsaFinalizer, HsaImage, Kernel, Marker, MemoryAllocation, MemoryCopy,
+        ScratchMemory,
+    };
 
     fn plan(line: &str) -> Result<Plan> {
         let words: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
@@ -221,13 +225,24 @@ mod tests {
                 .collect::<Vec<Kind>>()
         };
         assert_eq!(wanted("--sys-trace"), Kind::ALL);
-        assert_eq!(wanted("-r"), [HipRuntime, Marker, Kernel, MemoryCopy]);
+        assert_eq!(
+            wanted("-r"),
+            [HipRuntime, Marker, Kernel, MemoryCopy, MemoryAllocation, ScratchMemory]
+        );
         assert_eq!(wanted("--hip-trace"), [HipRuntime, HipCompiler]);
         assert_eq!(wanted("--hip-trace --hip-compiler-trace=0"), [HipRuntime]);
         assert_eq!(wanted("--hsa-trace"), [HsaCore, HsaAmd, HsaImage, HsaFinalizer]);
         assert_eq!(
             wanted("-s --hsa-trace=no"),
-            [HipRuntime, HipCompiler, Marker, Kernel, MemoryCopy]
+            [
+                HipRuntime,
+                HipCompiler,
+                Marker,
+                Kernel,
+                MemoryCopy,
+                MemoryAllocation,
+                ScratchMemory
+            ]
         );
         assert_eq!(wanted("--kernel-trace --hsa-amd-trace"), [HsaAmd, Kernel]);
         assert_eq!(wanted("-M"), []);

@@ -90,8 +90,8 @@ pub(super) const TABLE: &[Row] = &[
     row("marker_trace", ' ', Flag, Works),
     row("kernel_trace", ' ', Flag, Works),
     row("memory_copy_trace", ' ', Flag, Works),
-    row("memory_allocation_trace", ' ', Flag, Refused(NOT_RECORDED)),
-    row("scratch_memory_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("memory_allocation_trace", ' ', Flag, Works),
+    row("scratch_memory_trace", ' ', Flag, Works),
     row("rccl_trace", ' ', Flag, Refused(NOT_RECORDED)),
     row("kokkos_trace", ' ', Flag, Refused(NOT_RECORDED)),
     row("rocdecode_trace", ' ', Flag, Refused(NOT_RECORDED)),
@@ -210,7 +210,14 @@ pub(super) const TABLE: &[Row] = &[
 ];
 
 /// Members of `--runtime-trace`.
-pub(super) const RUNTIME: &[&str] = &["hip_runtime_trace", "marker_trace", "kernel_trace", "memory_copy_trace"];
+pub(super) const RUNTIME: &[&str] = &[
+    "hip_runtime_trace",
+    "marker_trace",
+    "kernel_trace",
+    "memory_copy_trace",
+    "memory_allocation_trace",
+    "scratch_memory_trace",
+];
 /// What else `--sys-trace` holds.
 pub(super) const SYSTEM: &[&str] = &[
     "hip_compiler_trace",

@@ -2,10 +2,10 @@
 
 use super::agent::handle;
 use super::rows_of;
-use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_COPY, Tables};
+use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_ALLOCATION, MEMORY_COPY, SCRATCH_MEMORY, Tables};
 use crate::export::nesting::Row;
-use crate::export::view::{View, direction_number};
-use crate::item::{ApiCall, Dispatch};
+use crate::export::view::{View, direction_number, is_free};
+use crate::item::{Allocation, ApiCall, Dispatch, Scratch};
 use std::io::{self, Write};
 
 /// Writes all lists; those that hold nothing as well.
@@ -56,9 +56,13 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
 \"stream_id\":{{\"handle\":{stream}}}}}"
         )
     })?;
+    write!(out, ",\n\"memory_allocation\":")?;
+    rows_of(out, &rows.allocations, |out, row| allocation(view, row, out))?;
+    write!(out, ",\n\"scratch_memory\":")?;
+    rows_of(out, &rows.scratches, |out, row| scratch(view, row, out))?;
     write!(
         out,
-        ",\n\"memory_allocation\":[],\"scratch_memory\":[],\"rocdecode_api\":[],\"rocjpeg_api\":[],\
+        ",\n\"rocdecode_api\":[],\"rocjpeg_api\":[],\
 \"pc_sample_host_trap\":[],\"pc_sample_stochastic\":[]}}"
     )
 }
@@ -89,7 +93,7 @@ fn dispatch(view: &View<'_>, row: &Row<Dispatch>, out: &mut dyn Write) -> io::Re
         "{{\"size\":184,\"kind\":{KERNEL_DISPATCH},\"operation\":{COMPLETE},\"thread_id\":{tid},\
 \"correlation_id\":{{\"internal\":{id},\"external\":{external}}},\"start_timestamp\":{begin},\"end_timestamp\":{end}"
     )?;
-    let (agent, queue) = (handle(view.node(Some(d.agent))), view.queue(d));
+    let (agent, queue) = (handle(view.node(Some(d.agent))), view.queue(d.queue));
     let ([wx, wy, wz], [gx, gy, gz]) = (d.workgroup, d.grid);
     write!(
         out,
@@ -105,5 +109,33 @@ fn dispatch(view: &View<'_>, row: &Row<Dispatch>, out: &mut dyn Write) -> io::Re
         ",\"workgroup_size\":{{\"x\":{wx},\"y\":{wy},\"z\":{wz}}},\"grid_size\":{{\"x\":{gx},\"y\":{gy},\"z\":{gz}}}}},\
 \"stream_id\":{{\"handle\":{}}}}}",
         view.stream(d.stream)
+    )
+}
+
+fn allocation(view: &View<'_>, row: &Row<Allocation>, out: &mut dyn Write) -> io::Result<()> {
+    let (a, free) = (&row.record, is_free(row.record.operation));
+    let (operation, tid, id, ancestor) = (a.operation, view.tid(Some(a.thread)), row.id, row.ancestor);
+    let agent = if free { 0 } else { handle(view.node(a.agent)) };
+    let bytes = if free { 0 } else { a.bytes };
+    write!(
+        out,
+        "{{\"size\":88,\"kind\":{MEMORY_ALLOCATION},\"operation\":{operation},\"thread_id\":{tid},\
+\"correlation_id\":{{\"internal\":{id},\"external\":0,\"ancestor\":{ancestor}}},\"start_timestamp\":{},\
+\"end_timestamp\":{},\"agent_id\":{{\"handle\":{agent}}},\"address\":\"0x{:016x}\",\"allocation_size\":{bytes},\
+\"stream_id\":{{\"handle\":0}}}}",
+        a.span.begin, a.span.end, a.address
+    )
+}
+
+fn scratch(view: &View<'_>, row: &Row<Scratch>, out: &mut dyn Write) -> io::Result<()> {
+    let s = &row.record;
+    let (operation, tid, id) = (s.operation, view.tid(Some(s.thread)), row.id);
+    let (agent, queue) = (handle(view.node(s.agent)), s.queue.map_or(0, |queue| view.queue(queue)));
+    write!(
+        out,
+        "{{\"size\":88,\"kind\":{SCRATCH_MEMORY},\"operation\":{operation},\"agent_id\":{{\"handle\":{agent}}},\
+\"queue_id\":{{\"handle\":{queue}}},\"thread_id\":{tid},\"start_timestamp\":{},\"end_timestamp\":{},\
+\"correlation_id\":{{\"internal\":{id},\"external\":0,\"ancestor\":{}}},\"flags\":{},\"allocation_size\":{}}}",
+        s.span.begin, s.span.end, row.ancestor, s.flags, s.bytes
     )
 }

@@ -3,7 +3,7 @@
 use super::{list, rows_of, text};
 use crate::export::choice::Kind;
 use crate::export::nesting::Row;
-use crate::export::view::{DIRECTIONS, View};
+use crate::export::view::{ALLOCATIONS, DIRECTIONS, SCRATCHES, View};
 use crate::item::{ApiCall, Marker, OperationId};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -74,6 +74,8 @@ const CALLBACK: [&str; 22] = [
 /// Numbers of the kinds that records have.
 pub(in crate::export) const MEMORY_COPY: usize = 10;
 pub(in crate::export) const KERNEL_DISPATCH: usize = 11;
+pub(super) const SCRATCH_MEMORY: usize = 12;
+pub(super) const MEMORY_ALLOCATION: usize = 16;
 /// Operation of a dispatch that completed.
 pub(super) const COMPLETE: usize = 2;
 
@@ -170,19 +172,8 @@ impl<'a> Tables<'a> {
                 "KERNEL_DISPATCH_ENQUEUE",
                 "KERNEL_DISPATCH_COMPLETE",
             ],
-            "MEMORY_ALLOCATION" => vec![
-                "MEMORY_ALLOCATION_NONE",
-                "MEMORY_ALLOCATION_ALLOCATE",
-                "MEMORY_ALLOCATION_VMEM_ALLOCATE",
-                "MEMORY_ALLOCATION_FREE",
-                "MEMORY_ALLOCATION_VMEM_FREE",
-            ],
-            "SCRATCH_MEMORY" => vec![
-                "SCRATCH_MEMORY_NONE",
-                "SCRATCH_MEMORY_ALLOC",
-                "SCRATCH_MEMORY_FREE",
-                "SCRATCH_MEMORY_ASYNC_RECLAIM",
-            ],
+            "MEMORY_ALLOCATION" => ALLOCATIONS.to_vec(),
+            "SCRATCH_MEMORY" => SCRATCHES.to_vec(),
             _ => Vec::new(),
         }
     }

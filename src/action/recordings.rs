@@ -1,0 +1,312 @@
+//! What is done with recordings.
+
+use crate::cli;
+use crate::comparison;
+use crate::export::choice::{Choice, KernelNames, Layout};
+use crate::export::collect::{Collected, collect};
+use crate::export::facts::Facts;
+use crate::export::hosts::Hosts;
+use crate::export::{self, prepare_directory};
+use crate::filter::Filter;
+use crate::item::{Process, Span};
+use crate::model::{Fresh, Mode, Options, Snapshot, Store};
+use crate::progress::Progress;
+use crate::recording::{Merged, Recorder, Recording, Replay};
+use crate::run::tell;
+use crate::threshold::Threshold;
+use crate::{recording, screen, session, summary as tables};
+use anyhow::{Context, Result, anyhow, bail};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The exit code when a threshold was exceeded.
+const EXCEEDED: u8 = 3;
+
+/// Opens recordings. A directory that is none but holds some stands for these, in order of their names.
+fn open_all(paths: &[PathBuf]) -> Result<Vec<Recording>> {
+    let mut opened = Vec::new();
+    for path in paths {
+        match Recording::open(path) {
+            Ok(recording) => opened.push(recording),
+            Err(error) => {
+                let inner = inside(path);
+                if inner.is_empty() {
+                    return Err(error);
+                }
+                for path in inner {
+                    opened.push(Recording::open(&path)?);
+                }
+            }
+        }
+    }
+    Ok(opened)
+}
+
+/// Recordings right inside of a directory.
+fn inside(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return Vec::new();
+    };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut found: Vec<PathBuf> = paths.filter(|path| path.join(recording::MANIFEST).exists()).collect();
+    found.sort();
+    found
+}
+
+/// Recordings as one; says how their clocks were brought together.
+fn merged(recordings: &[Recording]) -> Result<Merged<'_>> {
+    let whole = Merged::new(recordings.iter().collect())?;
+    for line in whole.alignment() {
+        tell(&line);
+    }
+    Ok(whole)
+}
+
+/// The topologies of the machines of some recordings.
+pub(crate) fn hosts(recordings: &[Recording], collected: &Collected) -> Hosts {
+    let mut hosts = Hosts::default();
+    for recording in recordings {
+        hosts.add(recording.host(), recording.nodes());
+    }
+    hosts.complete(&collected.run);
+    hosts
+}
+
+fn names(recordings: &[Recording]) -> String {
+    let paths: Vec<String> = recordings.iter().map(|one| one.path().display().to_string()).collect();
+    paths.join(" ")
+}
+
+pub(crate) fn warn_of_damage(path: &Path, replay: Replay) {
+    let shown = path.display();
+    if replay.damaged > 0 {
+        let missing = if replay.missing > 0 {
+            format!(" with {} records", replay.missing)
+        } else {
+            String::new()
+        };
+        tell(&format!(
+            "{shown}: {} damaged stretches ({} bytes{missing}) were passed over",
+            replay.damaged, replay.damaged_bytes
+        ));
+    } else if !replay.finished {
+        tell(&format!(
+            "{shown}: the recording was not finished; what was written is shown ('roctop recover' completes it while the \
+session's rings are there)"
+        ));
+    }
+    if replay.dropped > 0 {
+        tell(&format!(
+            "{shown}: the oldest {} records went when the recording reached its limit",
+            replay.dropped
+        ));
+    }
+}
+
+/// `roctop open`: the screen on recordings.
+pub fn open(options: &cli::Open) -> Result<u8> {
+    let recordings = open_all(&options.recordings)?;
+    if !std::io::stdout().is_terminal() {
+        bail!("'roctop open' needs a terminal; 'roctop summary' prints tables");
+    }
+    screen::replay(recordings, &options.look, options.range)?;
+    Ok(0)
+}
+
+/// `roctop export`: files.
+pub fn export_files(options: &cli::Export) -> Result<u8> {
+    let recordings = open_all(&options.recordings)?;
+    let whole = merged(&recordings)?;
+    let choice = choice(options)?;
+    prepare_directory(&options.directory)?;
+    let progress = Progress::new();
+    let (collected, replay) = collect(&whole, options.range, &options.directory, &progress)?;
+    warn_of_damage(Path::new(&names(&recordings)), replay);
+    let stem = |process: &Process| {
+        let usual = || process.pid.to_string();
+        options.directory.join(options.output.clone().unwrap_or_else(usual))
+    };
+    let formats: Vec<export::Format> = options.format.iter().map(|format| (*format).into()).collect();
+    let job = export::Job {
+        collected: &collected,
+        place: &options.directory,
+        nodes: &hosts(&recordings, &collected),
+        facts: &Facts::read(&whole)?,
+        command: recordings.first().map_or(&[], Recording::command),
+        choice: &choice,
+        formats: &formats,
+        progress: &progress,
+        sums: false,
+        stem: &stem,
+    };
+    let made = export::write(&job)?.files;
+    drop(progress);
+    for path in &made {
+        writeln!(std::io::stdout(), "{}", path.display())?;
+    }
+    if made.is_empty() {
+        tell("the recording holds no such records, so no file was written");
+    }
+    Ok(0)
+}
+
+fn choice(options: &cli::Export) -> Result<Choice> {
+    let filter = options.filter.as_deref().unwrap_or("");
+    Ok(Choice {
+        layout: match options.layout {
+            cli::Layout::New => Layout::New,
+            cli::Layout::Seed => Layout::Seed,
+        },
+        kernel_names: match (options.mangled_kernels, options.truncate_kernels) {
+            (true, _) => KernelNames::Mangled,
+            (_, true) => KernelNames::Truncated,
+            _ => KernelNames::Demangled,
+        },
+        rename: options.kernel_rename,
+        stats: options.stats,
+        filter: Filter::parse(filter)
+            .map_err(|error| anyhow!("--filter: {} (column {})", error.message, error.column + 1))?,
+        range: options.range,
+        ..Choice::default()
+    })
+}
+
+/// `roctop summary`: tables, and thresholds.
+pub fn summary(options: &cli::Summary) -> Result<u8> {
+    let thresholds = options.fail_if.iter().map(|text| Threshold::parse(text));
+    let thresholds = thresholds.collect::<Result<Vec<_>>>()?;
+    let recordings = open_all(&options.recordings)?;
+    let snapshot = load(&recordings)?;
+    let mut out = std::io::stdout().lock();
+    match options.format {
+        cli::SummaryFormat::Table => tables::write_table(&snapshot, &mut out)?,
+        cli::SummaryFormat::Json => writeln!(out, "{:#}", tables::json(&snapshot))?,
+        cli::SummaryFormat::Csv => tables::write_csv(&snapshot, &mut out)?,
+        cli::SummaryFormat::Md => tables::write_markdown(&snapshot, &mut out)?,
+    }
+    let mut code = 0;
+    for threshold in &thresholds {
+        for line in threshold.exceeded(&snapshot)? {
+            tell(&line);
+            code = EXCEEDED;
+        }
+    }
+    Ok(code)
+}
+
+fn load(recordings: &[Recording]) -> Result<Arc<Snapshot>> {
+    let whole = merged(recordings)?;
+    let title = match recordings {
+        [one] => one.command().join(" "),
+        many => names(many),
+    };
+    let mut store = Store::new(Options {
+        mode: Mode::Replay,
+        title,
+        ..Options::default()
+    });
+    let progress = Progress::new();
+    progress.begin("reading", whole.bytes());
+    let replay = whole.items(None, &mut |bytes| progress.add(bytes), &mut |items| {
+        store.apply_all(&items);
+    })?;
+    drop(progress);
+    warn_of_damage(Path::new(&names(recordings)), replay);
+    Ok(store.snapshot(Fresh::All))
+}
+
+/// `roctop diff`: what became slower or faster.
+pub fn compare(options: &cli::Diff) -> Result<u8> {
+    let before = load(&open_all(std::slice::from_ref(&options.before))?)?;
+    let after = load(&open_all(std::slice::from_ref(&options.after))?)?;
+    comparison::write(&before, &after, &mut std::io::stdout().lock())?;
+    Ok(0)
+}
+
+/// `roctop cut`: a stretch of time as a recording of its own.
+pub fn cut(options: &cli::Cut) -> Result<u8> {
+    let recordings = open_all(&options.recordings)?;
+    let whole = merged(&recordings)?;
+    let begin = match whole.span()? {
+        Some(span) => span.begin,
+        None => first_time(&whole)?,
+    };
+    let (from, to) = options.range;
+    let span = Span {
+        begin: begin.saturating_add(from),
+        end: begin.saturating_add(to),
+    };
+    write_recording(&options.output, &recordings, &whole, Some(span))
+}
+
+/// `roctop merge`: several recordings as one.
+pub fn merge(options: &cli::Merge) -> Result<u8> {
+    let recordings = open_all(&options.recordings)?;
+    let whole = merged(&recordings)?;
+    write_recording(&options.output, &recordings, &whole, None)
+}
+
+fn write_recording(output: &Path, recordings: &[Recording], whole: &Merged<'_>, span: Option<Span>) -> Result<u8> {
+    let Some(first) = recordings.first() else {
+        bail!("there is no recording");
+    };
+    let recorder = Recorder::create(output, first.command(), &first.nodes())?;
+    let progress = Progress::new();
+    progress.begin("copying", whole.bytes());
+    let everything = Span {
+        begin: 0,
+        end: u64::MAX,
+    };
+    let replay = recording::cut(
+        whole,
+        span.unwrap_or(everything),
+        &mut |bytes| progress.add(bytes),
+        recorder,
+    )?;
+    drop(progress);
+    warn_of_damage(Path::new(&names(recordings)), replay);
+    Ok(0)
+}
+
+/// When the first record of recordings without an index began.
+fn first_time(whole: &Merged<'_>) -> Result<u64> {
+    let mut first = u64::MAX;
+    whole.items(None, &mut |_| (), &mut |items| {
+        let begins = items.iter().filter_map(crate::item::Item::span).map(|span| span.begin);
+        first = begins.filter(|begin| *begin > 0).fold(first, u64::min);
+    })?;
+    if first == u64::MAX {
+        bail!("there is no record in it");
+    }
+    Ok(first)
+}
+
+/// `roctop recover`: completes the recording of a session whose roctop died.
+pub fn recover(options: &cli::Recover) -> Result<u8> {
+    let session = session::find(&options.session)?;
+    let path = match &options.output {
+        Some(path) => path.clone(),
+        None => session::recording_of(&session).with_context(|| {
+            format!(
+                "the session {} does not say where its recording is; name it with -o",
+                session.display()
+            )
+        })?,
+    };
+    if session::is_in_use(&session) {
+        bail!(
+            "the session {} is still in use: its roctop or a program in it lives; 'roctop attach' watches it",
+            session.display()
+        );
+    }
+    let found = recording::recover(&session, &path)?;
+    std::fs::remove_dir_all(&session).with_context(|| format!("cannot remove the session {}", session.display()))?;
+    tell(&format!(
+        "{}: {} records were there, {} came from the rings; the recording is complete",
+        path.display(),
+        found.known,
+        found.added
+    ));
+    Ok(0)
+}

@@ -1,0 +1,103 @@
+//! How far long work has come: one line on standard error when that is a terminal.
+
+use std::cell::{Cell, RefCell};
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Work shorter than this shows nothing.
+const QUIET: Duration = Duration::from_millis(700);
+/// Time between two lines.
+const EVERY: Duration = Duration::from_millis(150);
+
+/// One piece of work, counted in bytes.
+pub struct Progress {
+    begun: Instant,
+    next: Cell<Instant>,
+    is_shown: Cell<bool>,
+    is_terminal: bool,
+    what: RefCell<String>,
+    total: Cell<u64>,
+    done: Cell<u64>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Progress {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        let begun = Instant::now();
+        Self {
+            begun,
+            next: Cell::new(begun + QUIET),
+            is_shown: Cell::new(false),
+            is_terminal: std::io::stderr().is_terminal(),
+            what: RefCell::default(),
+            total: Cell::new(0),
+            done: Cell::new(0),
+        }
+    }
+
+    /// Something begins; `total` is 0 when its length is not known.
+    pub fn begin(&self, what: &str, total: u64) {
+        what.clone_into(&mut self.what.borrow_mut());
+        self.total.set(total);
+        self.done.set(0);
+    }
+
+    /// So many more bytes are done.
+    pub fn add(&self, bytes: u64) {
+        self.done.set(self.done.get() + bytes);
+        if self.is_terminal && Instant::now() >= self.next.get() {
+            self.next.set(Instant::now() + EVERY);
+            self.is_shown.set(true);
+            let line = line(
+                &self.what.borrow(),
+                self.done.get(),
+                self.total.get(),
+                self.begun.elapsed(),
+            );
+            // Nobody is left to be told when standard error is closed.
+            let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown.get() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+fn line(what: &str, done: u64, total: u64, elapsed: Duration) -> String {
+    let mebibytes = done >> 20;
+    let seconds = elapsed.as_secs();
+    match (done * 100).checked_div(total) {
+        Some(percent) => format!(
+            "roctop: {what}  {:>3} %  {mebibytes} MiB  {seconds} s",
+            percent.min(100)
+        ),
+        None => format!("roctop: {what}  {mebibytes} MiB  {seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_much_is_done() {
+        let seconds = Duration::from_secs(3);
+        assert_eq!(
+            line("reading", 50 << 20, 100 << 20, seconds),
+            "roctop: reading   50 %  50 MiB  3 s"
+        );
+        assert_eq!(line("writing x", 1 << 20, 0, seconds), "roctop: writing x  1 MiB  3 s");
+        assert!(line("reading", 3, 2, seconds).contains("100 %"));
+    }
+}

@@ -1,0 +1,184 @@
+//! The files of a recording while they are written: one of what must stay, and segments of records, the oldest of which
+//! may go.
+
+use super::block::{self, Kind, Owner};
+use super::index::{self, Entry, Times};
+use super::{FACTS, SEGMENT};
+use anyhow::{Context, Result};
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// A segment ends when it is this long, bytes.
+const SEGMENT_BYTES: u64 = 256 << 20;
+/// A recording with a limit has this many segments at least, so that little goes at once.
+const SEGMENTS: u64 = 8;
+
+/// Records of each thread.
+type Counts = BTreeMap<(u32, u32, u32), u64>;
+
+/// A file being written.
+struct Growing {
+    file: BufWriter<File>,
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl Growing {
+    fn create(path: PathBuf) -> Result<Self> {
+        let file = File::create_new(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self {
+            file: BufWriter::with_capacity(1 << 20, file),
+            path,
+            bytes: 0,
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.file.write_all(bytes)
+    }
+}
+
+/// A segment that is whole.
+struct Done {
+    path: PathBuf,
+    bytes: u64,
+    counts: Counts,
+    ends: Vec<(Owner, Vec<u8>)>,
+}
+
+/// All files of a recording being written.
+pub(super) struct Segments {
+    directory: PathBuf,
+    facts: Growing,
+    current: Growing,
+    number: u32,
+    index: Vec<Entry>,
+    counts: Counts,
+    ends: Vec<(Owner, Vec<u8>)>,
+    done: VecDeque<Done>,
+    segment_bytes: u64,
+    most: Option<u64>,
+}
+
+impl Segments {
+    /// Makes the first files; `number` is the first segment's.
+    pub(super) fn create(directory: &Path, number: u32) -> Result<Self> {
+        let facts = if number == 1 {
+            directory.join(format!("{FACTS}.{SEGMENT}"))
+        } else {
+            directory.join(format!("{FACTS}-{number:06}.{SEGMENT}"))
+        };
+        Ok(Self {
+            directory: directory.to_owned(),
+            facts: Growing::create(facts)?,
+            current: Growing::create(path(directory, number))?,
+            number,
+            index: Vec::new(),
+            counts: Counts::new(),
+            ends: Vec::new(),
+            done: VecDeque::new(),
+            segment_bytes: SEGMENT_BYTES,
+            most: None,
+        })
+    }
+
+    /// Keeps so many bytes of segments, about; the oldest go first.
+    pub(super) fn limit(&mut self, most: u64) {
+        self.most = Some(most);
+        self.segment_bytes = (most / SEGMENTS).clamp(1 << 16, SEGMENT_BYTES);
+    }
+
+    /// Writes a block where its kind belongs.
+    pub(super) fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) -> io::Result<()> {
+        let bytes = block::encode(kind, owner, payload);
+        if kind.stays() {
+            return self.facts.write(&bytes);
+        }
+        let (times, records) = if kind == Kind::RECORDS {
+            Times::of(index::slots(&index::words(payload)))
+        } else {
+            (Times::default(), 0)
+        };
+        if kind == Kind::ENDED {
+            self.ends.push((owner, payload.to_vec()));
+        }
+        self.index.push(Entry {
+            offset: self.current.bytes,
+            stored: (bytes.len() - block::HEADER) as u32,
+            kind,
+            owner,
+            records,
+            times,
+        });
+        if records > 0 {
+            let key = (owner.process, owner.thread, owner.tid);
+            *self.counts.entry(key).or_default() += u64::from(records);
+        }
+        self.current.write(&bytes)?;
+        if self.current.bytes >= self.segment_bytes {
+            self.rotate()?;
+        }
+        Ok(())
+    }
+
+    /// Hands everything to the system: from now on it survives this process.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        // Records name facts.
+        self.facts.file.flush()?;
+        self.current.file.flush()
+    }
+
+    /// Ends the current segment with its index.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        let offset = self.current.bytes;
+        let entries = index::encode(&std::mem::take(&mut self.index));
+        self.current
+            .write(&block::encode(Kind::INDEX, Owner::default(), &entries))?;
+        self.current
+            .write(&block::encode(Kind::FOOTER, Owner::default(), &offset.to_le_bytes()))?;
+        self.flush()
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        self.end()?;
+        self.number += 1;
+        let next = Growing::create(path(&self.directory, self.number)).map_err(io::Error::other)?;
+        let done = std::mem::replace(&mut self.current, next);
+        self.done.push_back(Done {
+            path: done.path,
+            bytes: done.bytes,
+            counts: std::mem::take(&mut self.counts),
+            ends: std::mem::take(&mut self.ends),
+        });
+        let Some(most) = self.most else { return Ok(()) };
+        while self.done.iter().map(|done| done.bytes).sum::<u64>() + self.segment_bytes > most
+            && let Some(oldest) = self.done.pop_front()
+        {
+            self.drop_segment(oldest)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a segment; what was in it is counted first, so that a crash in between counts too much, not too little.
+    fn drop_segment(&mut self, oldest: Done) -> io::Result<()> {
+        for ((process, thread, tid), records) in oldest.counts {
+            let owner = Owner { process, thread, tid };
+            self.write(Kind::DROPPED, owner, &records.to_le_bytes())?;
+        }
+        self.flush()?;
+        std::fs::remove_file(&oldest.path)?;
+        // How a process ended is said again.
+        for (owner, payload) in oldest.ends {
+            self.write(Kind::ENDED, owner, &payload)?;
+        }
+        Ok(())
+    }
+}
+
+/// A segment's file.
+pub(super) fn path(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("segment-{number:06}.{SEGMENT}"))
+}

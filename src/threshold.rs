@@ -1,0 +1,240 @@
+//! Thresholds for checks that run by themselves: `p99(gemm) > 2ms`.
+
+use crate::model::Snapshot;
+use crate::model::stat::Stat;
+use anyhow::{Result, bail};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    P50,
+    P95,
+    P99,
+    Min,
+    Max,
+    Average,
+    Total,
+    Calls,
+    Errors,
+    Lost,
+}
+
+/// Words of the measures.
+const MEASURES: [(&str, Measure); 11] = [
+    ("p50", Measure::P50),
+    ("p95", Measure::P95),
+    ("p99", Measure::P99),
+    ("min", Measure::Min),
+    ("max", Measure::Max),
+    ("avg", Measure::Average),
+    ("mean", Measure::Average),
+    ("total", Measure::Total),
+    ("calls", Measure::Calls),
+    ("errors", Measure::Errors),
+    ("lost", Measure::Lost),
+];
+
+/// How it is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+const ORDERS: [(&str, Order); 4] = [
+    (">=", Order::AtLeast),
+    ("<=", Order::AtMost),
+    (">", Order::Above),
+    ("<", Order::Below),
+];
+
+/// A condition that must not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    text: String,
+    measure: Measure,
+    /// Part of the names of kernels or API functions, in any case; none for `lost`.
+    name: String,
+    order: Order,
+    /// ns, or a plain number.
+    limit: f64,
+}
+
+impl Threshold {
+    /// Reads `MEASURE(NAME) ORDER LIMIT`, or `lost ORDER LIMIT`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let shape = "expected as 'p99(gemm) > 2ms', 'errors(hipMalloc) > 0' or 'lost > 0'";
+        let found = ORDERS.iter().find_map(|(sign, order)| {
+            let (left, right) = text.split_once(sign)?;
+            Some((left.trim(), right.trim(), *order))
+        });
+        let Some((left, right, order)) = found else {
+            bail!("--fail-if '{text}' compares nothing; {shape}");
+        };
+        let (word, name) = match left.split_once('(') {
+            Some((word, rest)) => match rest.strip_suffix(')') {
+                Some(name) => (word.trim(), name.trim()),
+                None => bail!("--fail-if '{text}' does not close its bracket; {shape}"),
+            },
+            None => (left, ""),
+        };
+        let known = MEASURES.iter().find(|known| known.0 == word.to_ascii_lowercase());
+        let Some((_, measure)) = known else {
+            let words: Vec<&str> = MEASURES.iter().map(|known| known.0).collect();
+            bail!(
+                "--fail-if: there is no measure '{word}'; there are {}",
+                words.join(", ")
+            );
+        };
+        if (*measure == Measure::Lost) != name.is_empty() {
+            bail!("--fail-if '{text}': {shape}");
+        }
+        let is_time = !matches!(measure, Measure::Calls | Measure::Errors | Measure::Lost);
+        let Some(limit) = limit(right, is_time) else {
+            let unit = if is_time {
+                "a time with its unit, as 2ms"
+            } else {
+                "a number"
+            };
+            bail!("--fail-if '{text}': '{right}' is not {unit}");
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            measure: *measure,
+            name: name.to_owned(),
+            order,
+            limit,
+        })
+    }
+
+    /// A line for each kernel or function for which it holds.
+    ///
+    /// Errors: nothing has such a name, or too few of it were recorded to say.
+    pub fn exceeded(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
+        let lower = self.name.to_lowercase();
+        let mut found = Vec::new();
+        if self.measure == Measure::Lost {
+            let lost = snapshot.values.totals.lost as f64;
+            return Ok(self.told("records", Some(lost))?.into_iter().collect());
+        }
+        let mut any = false;
+        for row in &snapshot.values.kernels {
+            let name = snapshot.names.kernel(row.id).map_or("", |known| &known.kernel.name);
+            if self.measure != Measure::Errors && row.numbers.stat.calls > 0 && name.to_lowercase().contains(&lower) {
+                any = true;
+                found.extend(self.told(name, self.value(&row.numbers.stat))?);
+            }
+        }
+        for row in &snapshot.values.api {
+            let name = snapshot
+                .names
+                .operation(row.id)
+                .map_or("", |known| &known.operation.name);
+            if row.stat.calls > 0 && name.to_lowercase().contains(&lower) {
+                any = true;
+                let value = match self.measure {
+                    Measure::Errors => Some(row.errors as f64),
+                    _ => self.value(&row.stat),
+                };
+                found.extend(self.told(name, value)?);
+            }
+        }
+        if !any {
+            bail!(
+                "--fail-if '{}': no kernel and no API function that was recorded has '{}' in its name",
+                self.text,
+                self.name
+            );
+        }
+        Ok(found)
+    }
+
+    fn value(&self, stat: &Stat) -> Option<f64> {
+        let nanos = match self.measure {
+            Measure::P50 => stat.quantiles.p50,
+            Measure::P95 => stat.quantiles.p95,
+            Measure::P99 => stat.quantiles.p99,
+            Measure::Min => (stat.timed > 0).then_some(stat.min),
+            Measure::Max => (stat.timed > 0).then_some(stat.max),
+            Measure::Average => stat.average(),
+            Measure::Total => Some(stat.total),
+            Measure::Calls => Some(stat.calls),
+            Measure::Errors | Measure::Lost => None,
+        };
+        nanos.map(|nanos| nanos as f64)
+    }
+
+    fn told(&self, name: &str, value: Option<f64>) -> Result<Option<String>> {
+        let Some(value) = value else {
+            bail!(
+                "--fail-if '{}': too few of {name} were recorded to say (20 are needed for p50 and p95, 100 for p99)",
+                self.text
+            );
+        };
+        let holds = match self.order {
+            Order::Above => value > self.limit,
+            Order::AtLeast => value >= self.limit,
+            Order::Below => value < self.limit,
+            Order::AtMost => value <= self.limit,
+        };
+        let is_time = !matches!(self.measure, Measure::Calls | Measure::Errors | Measure::Lost);
+        let unit = if is_time { " ns" } else { "" };
+        Ok(holds.then(|| format!("failed: {}: {name}: {value}{unit}", self.text)))
+    }
+}
+
+/// A time as ns, or a plain number.
+fn limit(text: &str, is_time: bool) -> Option<f64> {
+    let digits = text
+        .find(|c: char| c != '.' && c != '_' && !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let number: f64 = text[..digits].replace('_', "").parse().ok()?;
+    let factor = match text[digits..].trim() {
+        "" if !is_time => 1.0,
+        "ns" if is_time => 1.0,
+        "us" | "µs" if is_time => 1e3,
+        "ms" if is_time => 1e6,
+        "s" if is_time => 1e9,
+        _ => return None,
+    };
+    Some(number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_understood() {
+        let threshold = Threshold::parse("p99(Gemm<float>) >= 1.5ms").unwrap();
+        assert_eq!(threshold.measure, Measure::P99);
+        assert_eq!(
+            (threshold.name.as_str(), threshold.order),
+            ("Gemm<float>", Order::AtLeast)
+        );
+        assert!((threshold.limit - 1_500_000.0).abs() < 1e-6);
+        assert_eq!(Threshold::parse("lost > 0").unwrap().measure, Measure::Lost);
+        assert_eq!(Threshold::parse("calls(x)<1_000").unwrap().order, Order::Below);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, word) in [
+            ("p99(gemm)", "compares nothing"),
+            ("p98(gemm) > 2ms", "p98"),
+            ("p99(gemm > 2ms", "bracket"),
+            ("p99(gemm) > 2", "unit"),
+            ("p99(gemm) > -2ms", "-2ms"),
+            ("calls(gemm) > 2ms", "number"),
+            ("p99() > 2ms", "expected as"),
+            ("p99 > 2ms", "expected as"),
+            ("lost(x) > 2", "expected as"),
+            ("", "compares nothing"),
+        ] {
+            let told = Threshold::parse(text).unwrap_err().to_string();
+            assert!(told.contains(word), "{text}: {told}");
+        }
+    }
+}
