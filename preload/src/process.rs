@@ -116,6 +116,7 @@ fn start() {
     let due = clock::now().wrapping_add(FIRST_CALIBRATION_TICKS);
     word(word::CALIBRATION_DUE).store(due, Ordering::Relaxed);
     state::switch_on(word::COLLECTOR);
+    crate::backend::register::tell(process);
 }
 
 fn set(file: &RingFile, at: usize, value: u64) {

@@ -9,12 +9,14 @@
 #![expect(unsafe_code, reason = "the register's interface and the libraries' tables")]
 
 use super::hip::entry::{self, Which};
+use crate::config;
+use crate::process::{self, Process};
 use crate::state::{self, word};
-use crate::{config, process, thread};
 use hsa_sys::table::Root;
 use roctop_ring::record::status;
 use roctop_ring::sync::Ordering;
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::{Mutex, PoisonError};
 
 const TAKEN: i32 = 0;
 const NOT_TAKEN: i32 = 1;
@@ -79,10 +81,22 @@ fn text(version: u64) -> String {
     format!("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
 }
 
+/// What was handed over, for the ring file of each process once it has one: a table alone is no reason to make it.
+static SAID: Mutex<Vec<(u64, String)>> = Mutex::new(Vec::new());
+
 fn say(value: u64, text: &str) {
-    if thread::current().is_some()
-        && let Some(process) = process::get()
-    {
+    if let Some(process) = process::get() {
         process.say(status::BACKEND, value, text);
+    }
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    said.push((value, text.to_owned()));
+}
+
+/// Tells of the tables that came before this process had a ring file.
+pub(crate) fn tell(process: &Process) {
+    // A forked child may find the lock taken for ever.
+    let Ok(said) = SAID.try_lock() else { return };
+    for (value, text) in said.iter() {
+        process.say(status::BACKEND, *value, text);
     }
 }
