@@ -124,7 +124,8 @@ fn runnable(path: &Path) -> Found {
     }
 }
 
-/// Variables that put the collector into the program: what the user set stays in front.
+/// Variables that put the collector into the program. What the user set stays: in front, but for tools of HSA, of which
+/// the first one is nearest to the run-time; there the collector sees the queues of the others.
 pub fn environment(installed: &Installed, session: &Path) -> Vec<(OsString, OsString)> {
     let library = installed.library.as_os_str();
     let joined = |name: &str, separator: &str, ours: &OsStr| {
@@ -135,9 +136,14 @@ pub fn environment(installed: &Installed, session: &Path) -> Vec<(OsString, OsSt
         value.push(ours);
         (OsString::from(name), value)
     };
+    let mut tools = library.to_owned();
+    if let Some(others) = std::env::var_os("HSA_TOOLS_LIB").filter(|others| !others.is_empty()) {
+        tools.push(" ");
+        tools.push(others);
+    }
     let mut variables = vec![
         joined("LD_PRELOAD", ":", library),
-        joined("HSA_TOOLS_LIB", " ", library),
+        (OsString::from("HSA_TOOLS_LIB"), tools),
         (ENV_SESSION.into(), session.as_os_str().to_owned()),
     ];
     if !has_roctx() {

@@ -49,3 +49,33 @@ fn the_hsa_calls_of_a_program_are_each_recorded_and_own_its_work() {
         assert!(name.starts_with("hsa_amd_memory_async_copy"), "{name}: {copy:?}");
     }
 }
+
+/// What another tool counted of queues and kernels.
+fn told(recorded: &Recorded) -> [u64; 3] {
+    let text = std::fs::read_to_string(recorded.place.join("tool")).unwrap();
+    let number = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().trim().parse().unwrap()
+    };
+    [number("queues"), number("kernels"), number("completed")]
+}
+
+#[test]
+fn another_tool_that_intercepts_queues_sees_them_too_and_both_are_exact() {
+    let Some(rig) = rig() else { return };
+    let place = crate::rig::Rig::place("tool");
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    let mut command = rig.command(&place, &options, &["many_streams", "3", "6", "3000"]);
+    command.env("HSA_TOOLS_LIB", rig.app("libother_tool.so"));
+    let output = command.env("OTHER_TOOL", place.join("tool")).output().unwrap();
+    let recorded = Recorded::load(&place, output);
+    assert!(recorded.output.status.success(), "{:?}", recorded.output);
+    recorded.check_lost();
+    recorded.check_calls();
+    let dispatches = recorded.check_dispatches();
+    recorded.check_correlation();
+    let [queues, kernels, completed] = told(&recorded);
+    println!("tool: {dispatches} dispatches as logged; the other tool saw {kernels} in {queues} queues");
+    assert_eq!((kernels, completed), (dispatches as u64, dispatches as u64));
+}

@@ -115,6 +115,11 @@ impl Rig {
         })
     }
 
+    /// A file beside the programs.
+    pub(crate) fn app(&self, name: &str) -> PathBuf {
+        self.apps.join(name)
+    }
+
     /// A new empty directory for one test.
     pub(crate) fn place(name: &str) -> PathBuf {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{name}-{}", std::process::id()));

@@ -146,6 +146,8 @@ pub type QueueCallback = Option<unsafe extern "C" fn(Status, *mut Queue, *mut c_
 pub type Writer = unsafe extern "C" fn(*const Packet, u64);
 /// Gets the packets of an intercepted queue.
 pub type Handler = unsafe extern "C" fn(*const Packet, u64, u64, *mut c_void, Writer);
+/// `hsa_amd_queue_intercept_register`.
+pub type InterceptRegister = unsafe extern "C" fn(*mut Queue, Handler, *mut c_void) -> Status;
 /// Attribute of something that has a handle.
 pub type GetInfo = unsafe extern "C" fn(u64, i32, *mut c_void) -> Status;
 /// Creates a queue.
@@ -333,7 +335,7 @@ functions! {
         /// `hsa_amd_queue_intercept_create`.
         intercept_create: QueueCreate,
         /// `hsa_amd_queue_intercept_register`.
-        intercept_register: unsafe extern "C" fn(*mut Queue, Handler, *mut c_void) -> Status,
+        intercept_register: InterceptRegister,
     }
 }
 

@@ -52,6 +52,8 @@ pub(crate) struct Hsa {
     pub(crate) index: index::Originals,
     pub(crate) signal: signal::Originals,
     pub(crate) memory: memory::Ledger,
+    /// Another tool stands in front of the run-time's function that creates queues.
+    pub(crate) queues_are_tools: bool,
     frequency: u64,
 }
 
@@ -172,6 +174,7 @@ fn install(root: &Root) -> Option<()> {
         index: index::Originals::load(core)?,
         signal: signal::Originals::load(core),
         memory: memory::Ledger::load(core, amd, layout)?,
+        queues_are_tools: !real::lies_in(core_functions.queue_create as *const c_void, init::LIBRARY),
         frequency: frequency(&core_functions),
     }));
     HSA.store(std::ptr::from_ref(hsa) as u64, Ordering::Release);
@@ -182,7 +185,7 @@ fn install(root: &Root) -> Option<()> {
     hsa.agents.discover(hsa, process);
     index::patch(core);
     signal::patch(core);
-    interception::patch(core);
+    interception::patch(core, amd, layout);
     symbol::patch(core);
     hook(
         core,
@@ -198,6 +201,14 @@ fn install(root: &Root) -> Option<()> {
         api::patch(process, root, layout);
     }
     process.calibrate();
+    if hsa.queues_are_tools {
+        process.say(
+            status::NOTE,
+            0,
+            "another tool of HSA was loaded first: where it gives kernels signals of its own, times here may be those of \
+             its barriers",
+        );
+    }
     process.say(
         status::BACKEND,
         layout.size as u64,

@@ -11,7 +11,7 @@ use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::thread;
 use hsa_sys::abi::{Agent as AgentHandle, QUEUE_COOPERATIVE, Queue as HsaQueue, SUCCESS, Status};
-use hsa_sys::table::{QueueCallback, QueueCreate, Table, core_entry};
+use hsa_sys::table::{AmdLayout, Handler, InterceptRegister, QueueCallback, QueueCreate, Table, amd_entry, core_entry};
 use roctop_ring::layout::{counter, queue as place};
 use roctop_ring::record::status;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -21,13 +21,31 @@ use std::ffi::c_void;
 /// Numbers given to queues.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) fn patch(table: Table) {
-    hook(table, core_entry::QUEUE_CREATE, create as QueueCreate as *mut c_void);
+pub(crate) fn patch(core: Table, amd: Table, layout: AmdLayout) {
+    hook(core, core_entry::QUEUE_CREATE, create as QueueCreate as *mut c_void);
     hook(
-        table,
+        core,
         core_entry::QUEUE_DESTROY,
         destroy as unsafe extern "C" fn(*mut HsaQueue) -> Status as *mut c_void,
     );
+    if let (Some(create), Some(register)) = (
+        layout.entry(amd_entry::INTERCEPT_CREATE),
+        layout.entry(amd_entry::INTERCEPT_REGISTER),
+    ) {
+        hook(amd, create, create_for_tool as QueueCreate as *mut c_void);
+        hook(amd, register, register_for_tool as InterceptRegister as *mut c_void);
+    }
+}
+
+/// How a queue is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// By a proxy, for our handler.
+    Interception,
+    /// By the run-time's function, only to be observed.
+    Observation,
+    /// By another tool's function, which may have made a proxy.
+    Tool,
 }
 
 unsafe extern "C" fn create(
@@ -41,37 +59,85 @@ unsafe extern "C" fn create(
     out: *mut *mut HsaQueue,
 ) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
+    let (core, amd) = (hsa.core.queue_create, hsa.amd.intercept_create);
+    // SAFETY: the caller's own arguments; all these functions have this signature.
+    let make =
+        |function: QueueCreate| unsafe { function(agent, size, queue_type, callback, data, private, group, out) };
     let made = wall(None, || {
         let _errno = Errno::keep();
         thread::current()?;
         thread::aside(|| {
             let gpu = wanted(hsa, agent)?;
-            let is_observed = queue_type == QUEUE_COOPERATIVE && hsa.layout.shares_cooperative_queue();
-            let make = if is_observed {
-                hsa.core.queue_create
+            let by = if queue_type == QUEUE_COOPERATIVE && hsa.layout.shares_cooperative_queue() {
+                By::Observation
+            } else if hsa.queues_are_tools {
+                By::Tool
             } else {
-                hsa.amd.intercept_create
+                By::Interception
             };
-            // SAFETY: the caller's own arguments; both functions have this signature.
-            let status = unsafe { make(agent, size, queue_type, callback, data, private, group, out) };
+            let status = make(if by == By::Interception { amd } else { core });
             if status != SUCCESS {
-                // An intercepted queue may be refused where a plain one is not.
-                return is_observed.then_some(status);
+                // A proxy may be refused where a plain queue is not.
+                return (by != By::Interception).then_some(status);
             }
             // SAFETY: the call succeeded, so the queue was written.
             let handle = unsafe { *out };
-            if is_observed {
-                observe(hsa, gpu, handle);
-            } else {
-                intercept(hsa, gpu, handle);
+            let is_timed = match by {
+                By::Observation => observe(hsa, gpu, handle),
+                By::Interception | By::Tool => intercept(hsa, gpu, handle),
+            };
+            if by == By::Tool && is_timed.is_none() {
+                // The other tool left it plain.
+                // SAFETY: the queue was just made and nobody knows it yet.
+                unsafe { (hsa.core.queue_destroy)(handle) };
+                if make(amd) != SUCCESS {
+                    return None;
+                }
+                // SAFETY: as above.
+                intercept(hsa, gpu, unsafe { *out });
             }
             Some(status)
         })
     });
+    made.unwrap_or_else(|| make(core))
+}
+
+/// Another tool makes a proxy for its own handler: ours is behind that, next to the hardware.
+unsafe extern "C" fn create_for_tool(
+    agent: AgentHandle,
+    size: u32,
+    queue_type: u32,
+    callback: QueueCallback,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    out: *mut *mut HsaQueue,
+) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
     // SAFETY: the caller's own arguments.
-    made.unwrap_or_else(|| unsafe {
-        (hsa.core.queue_create)(agent, size, queue_type, callback, data, private, group, out)
-    })
+    let status = unsafe { (hsa.amd.intercept_create)(agent, size, queue_type, callback, data, private, group, out) };
+    if status == SUCCESS {
+        wall((), || {
+            let _errno = Errno::keep();
+            if thread::current().is_some() {
+                // SAFETY: the call succeeded, so the queue was written.
+                thread::aside(|| wanted(hsa, agent).and_then(|gpu| intercept(hsa, gpu, unsafe { *out })));
+            }
+        });
+    }
+    status
+}
+
+/// Another tool's handler comes in front of ours: it may put packets between the program's.
+unsafe extern "C" fn register_for_tool(handle: *mut HsaQueue, handler: Handler, context: *mut c_void) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    if state::is_on(word::HSA)
+        && let Some(queue) = find(handle as u64)
+    {
+        queue.is_shared.store(1, Ordering::Release);
+    }
+    // SAFETY: the caller's own arguments.
+    unsafe { (hsa.amd.intercept_register)(handle, handler, context) }
 }
 
 /// The agent of a queue to time; none for a CPU's.
@@ -105,6 +171,8 @@ fn new(hsa: &'static Hsa, process: &'static Process, agent: Agent, handle: *mut 
         slots,
         size as u64,
         claim_words(process, id),
+        // SAFETY: as above.
+        unsafe { (*handle).base } as u64,
     )));
     if queue.words.is_none() {
         process.count(counter::QUEUES_FULL, 1);
@@ -122,10 +190,11 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
     // SAFETY: the queue was made by `intercept_create`; the context lives for ever.
     if unsafe { (hsa.amd.intercept_register)(handle, packet::handler, context) } != SUCCESS {
         leave(handle as u64);
+        forget(queue, true);
         process.say(
-            status::UNAVAILABLE,
+            status::NOTE,
             u64::from(queue.id),
-            "a queue is not timed: the run-time refused the handler",
+            "a queue was not made for interception: the run-time refused the handler",
         );
         return None;
     }
@@ -149,6 +218,19 @@ fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()>
         "cooperative launches: their queue cannot be intercepted here; their kernels are timed on their own signals",
     );
     Some(())
+}
+
+/// A queue is gone: its place is free, and its memory when nothing of it is in flight (the processor may still write to
+/// signals of dispatches that did not complete).
+fn forget(queue: &Queue, is_empty: bool) {
+    if let Some(words) = queue.words {
+        for word in words {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+    if is_empty {
+        queue.slots.give_back();
+    }
 }
 
 /// A place in the file's table of queues.
@@ -191,17 +273,7 @@ unsafe extern "C" fn destroy(handle: *mut HsaQueue) -> Status {
     // SAFETY: the caller's own argument.
     let status = unsafe { (hsa.core.queue_destroy)(handle) };
     if let Some(queue) = queue {
-        wall((), || {
-            if let Some(words) = queue.words {
-                for word in words {
-                    word.store(0, Ordering::Relaxed);
-                }
-            }
-            // The processor may still write to signals of dispatches that did not complete.
-            if is_empty {
-                queue.slots.give_back();
-            }
-        });
+        wall((), || forget(queue, is_empty));
     }
     status
 }

@@ -141,5 +141,5 @@ fn describe(queue: &Queue, packet: &Packet, index: u64) -> roctop_ring::record::
         process.count(counter::SUBMITTED, 1);
         process.dispatches.fetch_add(1, Ordering::Relaxed) + 1
     });
-    packet::describe(queue, packet, index, id, clock::now())
+    packet::describe(queue, packet, Some(index), id, clock::now())
 }

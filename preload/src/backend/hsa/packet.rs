@@ -89,9 +89,16 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     let out = unsafe { &mut *queue.out.get() };
     out.clear();
     out.reserve(2 * packets.len());
+    let is_shared = queue.is_shared.load(Ordering::Acquire) != 0;
+    let mut own = index;
     for (packet, index) in packets.iter().zip(index..) {
         if kind(packet) == packet::DISPATCH {
             id += 1;
+            let mut index = Some(index);
+            if is_shared {
+                index = queue.index_of(packet, own);
+                own = index.map_or(own, |index| index + 1);
+            }
             dispatch(queue, packet, describe(queue, packet, index, id, now), out);
         } else {
             out.push(*packet);
@@ -100,8 +107,8 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     true
 }
 
-pub(crate) fn describe(queue: &Queue, packet: &Packet, index: u64, id: u64, now: u64) -> Dispatch {
-    let [correlation, who] = queue.slots.noted(index);
+pub(crate) fn describe(queue: &Queue, packet: &Packet, index: Option<u64>, id: u64, now: u64) -> Dispatch {
+    let [correlation, who] = index.map_or([0, 0], |index| queue.slots.noted(index));
     let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (packet.grid, packet.workgroup);
     Dispatch {
         begin: 0,

@@ -34,6 +34,10 @@ pub(crate) struct Queue {
     /// What the handler hands to the hardware; only under the queue's own lock.
     pub(crate) out: UnsafeCell<Vec<Packet>>,
     pub(crate) words: Option<Words<'static>>,
+    /// 1 when another tool's handler comes before ours.
+    pub(crate) is_shared: AtomicU64,
+    /// Where the program writes its packets.
+    base: u64,
 }
 
 // SAFETY: `out` is used by the handler alone, which the run-time calls under the queue's lock.
@@ -42,8 +46,15 @@ unsafe impl Sync for Queue {}
 unsafe impl Send for Queue {}
 
 impl Queue {
-    /// A queue of `size` packets; `words` is its place in the file.
-    pub(crate) fn new(id: u32, agent: Agent, slots: Slots, size: u64, words: Option<Words<'static>>) -> Self {
+    /// A queue of `size` packets at `base`; `words` is its place in the file.
+    pub(crate) fn new(
+        id: u32,
+        agent: Agent,
+        slots: Slots,
+        size: u64,
+        words: Option<Words<'static>>,
+        base: u64,
+    ) -> Self {
         Self {
             id,
             agent,
@@ -56,7 +67,21 @@ impl Queue {
             size,
             out: UnsafeCell::new(Vec::with_capacity(64)),
             words,
+            is_shared: AtomicU64::new(0),
+            base,
         }
+    }
+
+    /// Index of the program's packet that became this one, from `index` on: the kernel's arguments tell. None when it is
+    /// not among the next ones.
+    #[cold]
+    pub(crate) fn index_of(&self, packet: &Packet, index: u64) -> Option<u64> {
+        (index..index.saturating_add(self.size)).find(|index| {
+            let place = (self.base as usize as *const Packet).wrapping_add((index & (self.size - 1)) as usize);
+            // SAFETY: the program's queue has `size` packets, a power of two, and exists while its handler runs.
+            let own = unsafe { place.read_volatile() };
+            (own.kernel_object, own.kernarg) == (packet.kernel_object, packet.kernarg)
+        })
     }
 
     /// A dispatch goes to the hardware: shown as in flight.
