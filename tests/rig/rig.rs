@@ -167,6 +167,17 @@ impl Rig {
         command
     }
 
+    /// A shell script in `place`, with roctop in PATH and the app `name` as ./app, on the installed release.
+    pub(crate) fn script(&self, place: &Path, name: &str, text: &str) -> Command {
+        std::os::unix::fs::symlink(self.apps.join(name), place.join("app")).unwrap();
+        let beside = Path::new(env!("CARGO_BIN_EXE_roctop")).parent().unwrap();
+        let path = format!("{}:{}", beside.display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new("bash");
+        command.args(["-euc", text]).current_dir(place).stdin(Stdio::null());
+        command.env("PATH", path).env("LD_PRELOAD", &self.emulated_gpu);
+        command
+    }
+
     /// Runs an app plainly: the same environment, no roctop.
     pub(crate) fn plain(&self, name: &str, words: &[&str]) -> Output {
         let place = Self::place(&format!("plain-{name}"));
