@@ -4,12 +4,14 @@ use crate::hsa;
 use crate::loader;
 use hsa_sys::abi::{SUCCESS, Status, info};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 type SystemGetInfo = unsafe extern "C" fn(i32, *mut c_void) -> Status;
 
 /// The run-time's `hsa_system_get_info`, before it gave us its tables.
 static EXPORTED: AtomicUsize = AtomicUsize::new(0);
+/// How often it was looked for in vain: looking is dear, so it is done at the first, second, fourth, … time.
+static MISSES: AtomicU32 = AtomicU32::new(0);
 /// Ticks in a second; 0 not asked yet.
 static FREQUENCY: AtomicU64 = AtomicU64::new(0);
 
@@ -33,6 +35,9 @@ fn get_info() -> Option<SystemGetInfo> {
 
 #[cold]
 fn find() -> Option<usize> {
+    if !MISSES.fetch_add(1, Ordering::Relaxed).wrapping_add(1).is_power_of_two() {
+        return None;
+    }
     let found = loader::loaded("libhsa-runtime64.so")
         .into_iter()
         .find_map(|(library, _)| library.symbol(c"hsa_system_get_info"))? as usize;

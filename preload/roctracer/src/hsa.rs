@@ -18,7 +18,7 @@ mod tools;
 
 use crate::clock;
 use crate::hip;
-use crate::registration::stay_loaded;
+use crate::registration::{REGISTERED, stay_loaded};
 use crate::wall::wall;
 use hsa_sys::abi::Status;
 use hsa_sys::table::{AmdLayout, Root, Table};
@@ -92,10 +92,15 @@ pub unsafe extern "C" fn OnLoad(root: *mut Root, _version: u64, _failed: u64, _n
     true
 }
 
-/// The run-time's entry point at its end; it puts its own functions back by itself.
+/// The run-time's entry point at its end; it puts its own functions back by itself. It may be started again.
 #[unsafe(no_mangle)]
 pub extern "C" fn OnUnload() {
-    wall((), || IS_LOADED.store(false, Ordering::Release));
+    wall((), || {
+        IS_LOADED.store(false, Ordering::Release);
+        if REGISTERED.has_hsa() {
+            ask();
+        }
+    });
 }
 
 fn install(root: &Root) -> Option<()> {

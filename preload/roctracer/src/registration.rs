@@ -49,6 +49,14 @@ impl Registrations {
     pub(crate) fn has_hip(&self) -> bool {
         !(self.hip_callbacks.is_empty() && self.hip_records.is_empty() && self.hip_work.is_empty())
     }
+
+    /// Is anything of HSA's registered?
+    pub(crate) fn has_hsa(&self) -> bool {
+        !(self.hsa_callbacks.is_empty()
+            && self.hsa_records.is_empty()
+            && self.hsa_work.is_empty()
+            && self.hsa_events.is_empty())
+    }
 }
 
 /// The program's function as a registration has it.

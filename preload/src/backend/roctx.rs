@@ -60,6 +60,7 @@ reals! {
     NAME_DEVICE c"roctxNameHipDevice"
     NAME_STREAM c"roctxNameHipStream"
     THREAD_ID c"roctxGetThreadId"
+    LISTEN c"roctxRegisterTracerCallback"
 }
 
 impl Real {
@@ -100,6 +101,54 @@ macro_rules! real {
     };
 }
 
+/// `roctxRegisterTracerCallback`'s argument: domain, operation, `{message, id}`.
+pub type Listener = unsafe extern "C" fn(u32, u32, *mut c_void) -> c_int;
+
+/// Whom to tell of calls when no ROC-TX library is behind this one; 0 nobody.
+static LISTENER: AtomicU64 = AtomicU64::new(0);
+/// The domain and the operations, as listeners get them.
+const DOMAIN: u32 = 6;
+const OP_MARK: u32 = 0;
+const OP_PUSH: u32 = 1;
+const OP_POP: u32 = 2;
+const OP_START: u32 = 3;
+const OP_STOP: u32 = 4;
+
+/// `roctx_api_data_t`.
+#[repr(C)]
+struct Told {
+    message: *const c_char,
+    id: u64,
+}
+
+#[inline]
+fn tell(op: u32, message: *const c_char, id: u64) {
+    let listener = LISTENER.load(Ordering::Acquire) as *const c_void;
+    if !listener.is_null() {
+        // SAFETY: only `roctxRegisterTracerCallback` stores here, and what it stores is a `Listener`.
+        let listener = unsafe { std::mem::transmute::<*const c_void, Listener>(listener) };
+        let mut data = Told { message, id };
+        // SAFETY: the data lives during the call, as the listener expects.
+        unsafe { listener(DOMAIN, op, (&raw mut data).cast()) };
+    }
+}
+
+/// Another tool wants to hear of calls (libroctracer64 does, for its ROCTX domain); null for not any more.
+///
+/// # Safety
+/// The function stays loaded until it is taken back.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roctxRegisterTracerCallback(listener: Option<Listener>) {
+    match real!(LISTEN as unsafe extern "C" fn(Option<Listener>)) {
+        // SAFETY: the caller's own argument.
+        Some(real) => unsafe { real(listener) },
+        None => LISTENER.store(
+            listener.map_or(0, |listener| listener as usize as u64),
+            Ordering::Release,
+        ),
+    }
+}
+
 /// Major version of the interface.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctx_version_major() -> u32 {
@@ -123,9 +172,10 @@ pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
             collector::mark(text(message));
         }
     });
-    if let Some(real) = real!(MARK as unsafe extern "C" fn(*const c_char)) {
+    match real!(MARK as unsafe extern "C" fn(*const c_char)) {
         // SAFETY: the caller's own argument.
-        unsafe { real(message) };
+        Some(real) => unsafe { real(message) },
+        None => tell(OP_MARK, message, 0),
     }
 }
 
@@ -136,21 +186,23 @@ pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
     let level = wall(0, || if is_on() { collector::push(text(message)) } else { 0 });
-    match real!(PUSH as unsafe extern "C" fn(*const c_char) -> c_int) {
+    if let Some(real) = real!(PUSH as unsafe extern "C" fn(*const c_char) -> c_int) {
         // SAFETY: the caller's own argument.
-        Some(real) => unsafe { real(message) },
-        None => level,
+        return unsafe { real(message) };
     }
+    tell(OP_PUSH, message, 0);
+    level
 }
 
 /// The innermost pushed range ends; returns the level after it, -1 when none was open.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRangePop() -> c_int {
     let level = wall(-1, || if is_on() { collector::pop() } else { -1 });
-    match real!(POP as extern "C" fn() -> c_int) {
-        Some(real) => real(),
-        None => level,
+    if let Some(real) = real!(POP as extern "C" fn() -> c_int) {
+        return real();
     }
+    tell(OP_POP, std::ptr::null(), 0);
+    level
 }
 
 /// A range begins that any thread may stop; returns its id.
@@ -163,14 +215,18 @@ pub unsafe extern "C" fn roctxRangeStartA(message: *const c_char) -> u64 {
     let given = real!(START as unsafe extern "C" fn(*const c_char) -> u64)
         // SAFETY: the caller's own argument.
         .map(|real| unsafe { real(message) });
-    wall(given.unwrap_or(0), || {
+    let id = wall(given.unwrap_or(0), || {
         if !is_on() {
             return given.unwrap_or(0);
         }
         let id = given.unwrap_or_else(collector::range_id);
         collector::start(id, text(message));
         id
-    })
+    });
+    if given.is_none() {
+        tell(OP_START, message, id);
+    }
+    id
 }
 
 /// A started range stops.
@@ -181,8 +237,9 @@ pub extern "C" fn roctxRangeStop(id: u64) {
             collector::stop(id);
         }
     });
-    if let Some(real) = real!(STOP as extern "C" fn(u64)) {
-        real(id);
+    match real!(STOP as extern "C" fn(u64)) {
+        Some(real) => real(id),
+        None => tell(OP_STOP, std::ptr::null(), id),
     }
 }
 

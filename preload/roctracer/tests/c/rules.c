@@ -666,7 +666,10 @@ static void older_interfaces(void) {
 
 /* ---- Threads and forks ------------------------------------------------------------------------------------------ */
 
-enum { THREADS = 8, CALLS_EACH = 20000 };
+#ifndef CALLS_EACH
+#define CALLS_EACH 20000
+#endif
+enum { THREADS = 8 };
 static atomic_uint counted;
 static void counts(uint32_t domain, uint32_t op, const void* data, void* arg) {
   (void)domain, (void)op, (void)data, (void)arg;

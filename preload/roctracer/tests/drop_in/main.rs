@@ -4,7 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
 
+mod care;
 mod headers;
+mod install;
 mod place;
 mod rules;
 mod symbols;

@@ -10,7 +10,7 @@ pub(crate) fn package() -> &'static Path {
 }
 
 /// A folder for what the tests of this run make; what the last run made is gone.
-fn room() -> &'static Path {
+pub(crate) fn room() -> &'static Path {
     static ROOM: OnceLock<PathBuf> = OnceLock::new();
     ROOM.get_or_init(|| {
         let room = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("drop-in");

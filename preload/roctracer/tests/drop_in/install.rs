@@ -1,0 +1,89 @@
+//! The packages: headers alone, and with the libraries, by the paths of the manual.
+
+use crate::place::{compile, libraries, package, room, text};
+use std::path::Path;
+use std::process::Command;
+
+fn install(from: &str, prefix: &Path) {
+    let _ = std::fs::remove_dir_all(prefix);
+    let done = Command::new(package().join("install"))
+        .arg(from)
+        .arg(prefix)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", text(&done));
+}
+
+/// Compiles and links a program that includes the headers in the ways that programs do.
+fn build(flags: &[String], prefix: &Path) {
+    let program = prefix.join("program");
+    let mut words = vec![
+        package().join("tests/c/installed.c").display().to_string(),
+        "-o".into(),
+        program.display().to_string(),
+    ];
+    words.extend(flags.iter().cloned());
+    compile("cc", &words).unwrap();
+    let output = Command::new(&program)
+        .env("LD_LIBRARY_PATH", prefix.join("lib"))
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), text(&output).as_str()), (Some(0), "4.1\n"));
+}
+
+#[test]
+fn the_headers_are_a_package_of_their_own() {
+    if libraries().is_none() {
+        return;
+    }
+    let prefix = room().join("headers");
+    install("--headers", &prefix);
+    assert!(prefix.join("include/roctracer/roctracer.h").exists());
+    assert!(!prefix.join("lib").exists());
+    for (folder, source) in [("include/roctracer", "layout.c"), ("roctracer/include", "layout.c")] {
+        let words = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror"].map(String::from);
+        let mut words = words.to_vec();
+        words.push(format!("-I{}", prefix.join(folder).display()));
+        words.push(package().join("tests/c").join(source).display().to_string());
+        compile("cc", &words).unwrap();
+    }
+}
+
+#[test]
+fn the_libraries_install_by_the_manuals_paths() {
+    let Some(libraries) = libraries() else { return };
+    let prefix = room().join("prefix");
+    install(libraries.to_str().unwrap(), &prefix);
+    for path in [
+        "include/roctracer/roctracer.h",
+        "include/roctracer/ext/prof_protocol.h",
+        "roctracer/include/roctx.h",
+        "lib/libroctracer64.so.4",
+        "lib/libroctx64.so.4",
+        "lib/cmake/roctracer/roctracer-config.cmake",
+    ] {
+        assert!(prefix.join(path).exists(), "{path}");
+    }
+    let at = prefix.display();
+    let flags = [
+        format!("-I{at}/include"),
+        format!("-I{at}/include/roctracer"),
+        format!("-L{at}/lib"),
+    ];
+    let names = ["-lroctracer64", "-lroctx64"].map(String::from);
+    build(&[&flags[..], &names[..]].concat(), &prefix);
+
+    let mut pkg_config = Command::new("pkg-config");
+    pkg_config.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    match pkg_config
+        .args(["--cflags", "--libs", "roctracer64", "roctx64"])
+        .output()
+    {
+        Ok(answer) => {
+            assert!(answer.status.success(), "{}", text(&answer));
+            let flags: Vec<String> = text(&answer).split_whitespace().map(String::from).collect();
+            build(&flags, &prefix);
+        }
+        Err(_) => eprintln!("not tried: pkg-config is not here"),
+    }
+}
