@@ -49,6 +49,14 @@ fn release() -> Option<String> {
         .filter(|release| release != "5.2.3")
 }
 
+/// The release whose compiler makes the programs.
+pub(crate) fn source() -> String {
+    // Programs of 5.2.3 run on 5.7.1 as they are.
+    release()
+        .filter(|release| release != "5.7.1")
+        .unwrap_or_else(|| "5.2.3".to_owned())
+}
+
 impl Rig {
     fn new() -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -67,15 +75,11 @@ impl Rig {
         let emulated_gpu =
             emulated_gpu.ok_or("the emulated GPU is not built (cargo build -p emulated-gpu --release)")?;
         let release = release();
-        // Programs of 5.2.3 run on 5.7.1 as they are.
-        let source = release
-            .as_deref()
-            .filter(|release| *release != "5.7.1")
-            .unwrap_or("5.2.3");
+        let source = source();
         let apps = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("apps-{source}"));
         let mut build = Command::new(root.join("tests/apps/build"));
         let built = build
-            .arg(source)
+            .arg(&source)
             .arg(&apps)
             .output()
             .map_err(|error| error.to_string())?;
@@ -464,7 +468,7 @@ impl Recorded {
     }
 }
 
-fn read_truth(place: &Path) -> Vec<Truth> {
+pub(crate) fn read_truth(place: &Path) -> Vec<Truth> {
     let mut rows = Vec::new();
     for entry in std::fs::read_dir(place).unwrap() {
         let path = entry.unwrap().path();
