@@ -3,6 +3,8 @@
 mod recordings;
 
 use crate::cli;
+use crate::counters::request::Request;
+use crate::counting;
 use crate::launch::{NotStarted, Program};
 use crate::pump::Gauging;
 use crate::run::{Job, headless, pass_on, tell};
@@ -21,18 +23,24 @@ pub fn run(options: &cli::Run) -> Result<u8> {
     if options.words.is_empty() {
         return overview();
     }
-    let job = Job {
+    let live = !options.no_ui && std::io::stdout().is_terminal();
+    let requests = counting::requests(&options.counting)?;
+    if live && requests.len() > 1 {
+        bail!(
+            "these counters take {} runs of the program, and the screen shows one; 'roctop record' makes them all",
+            requests.len()
+        );
+    }
+    let make = |request: Option<&Request>| Job {
         ring_slots: options.ring.ring,
         hsa_api: options.domains.hsa_trace,
         gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
+        variables: request.map(Request::variable).into_iter().collect(),
         ..Job::default()
     };
-    start(
-        &options.words,
-        &job,
-        !options.no_ui && std::io::stdout().is_terminal(),
-        &options.look,
-    )
+    passes(&options.words, &requests, live, &options.look, &|request, _| {
+        make(request)
+    })
 }
 
 /// `roctop` alone: what is here to be watched.
@@ -130,22 +138,59 @@ fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<
     Ok(pass_on(exit))
 }
 
+/// Runs the program once for each request, once without one when there is none. The first failing run is the last.
+fn passes(
+    words: &[OsString],
+    requests: &[Request],
+    live: bool,
+    look: &cli::Look,
+    job: &dyn Fn(Option<&Request>, usize) -> Job,
+) -> Result<u8> {
+    for (number, request) in (1..).zip(requests).take(requests.len().saturating_sub(1)) {
+        tell(&format!(
+            "pass {number} of {}: {}",
+            requests.len(),
+            request.counters.join(" ")
+        ));
+        let code = start(words, &job(Some(request), number), live, look)?;
+        if code != 0 {
+            return Ok(code);
+        }
+    }
+    if requests.len() > 1
+        && let Some(last) = requests.last()
+    {
+        tell(&format!(
+            "pass {0} of {0}: {1}",
+            requests.len(),
+            last.counters.join(" ")
+        ));
+    }
+    start(words, &job(requests.last(), requests.len().max(1)), live, look)
+}
+
 /// `roctop record`: headless, into a recording.
 pub fn record(options: cli::Record) -> Result<u8> {
-    let job = Job {
-        recording: Some(options.output),
-        most_bytes: options.max_size,
-        ring_slots: options.ring.ring,
-        hsa_api: options.domains.hsa_trace,
-        gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
-        ..Job::default()
-    };
+    let requests = counting::requests(&options.counting)?;
     let look = cli::Look {
         theme: None,
         color: cli::Color::Auto,
         filter: None,
     };
-    start(&options.words, &job, false, &look)
+    let several = requests.len() > 1;
+    passes(&options.words, &requests, false, &look, &|request, number| Job {
+        recording: Some(if several {
+            options.output.join(format!("pass_{number}"))
+        } else {
+            options.output.clone()
+        }),
+        most_bytes: options.max_size,
+        ring_slots: options.ring.ring,
+        hsa_api: options.domains.hsa_trace,
+        gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
+        variables: request.map(Request::variable).into_iter().collect(),
+        ..Job::default()
+    })
 }
 
 /// `roctop devices`: the driver's topology.

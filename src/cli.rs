@@ -72,6 +72,8 @@ pub enum Action {
     Recover(Recover),
     /// List the agents of this machine.
     Devices(Devices),
+    /// List the hardware counters of this machine's GPUs, and how many fit at once.
+    Counters(Counters),
     /// Tell what will work here, and why not.
     Doctor(Doctor),
     /// Print a completion script for a shell.
@@ -101,6 +103,9 @@ pub struct Run {
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub gauges: Gauges,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub counting: Counting,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, value_name = "APP ARGS", required = false)]
     pub words: Vec<OsString>,
@@ -153,6 +158,69 @@ fn gauge_rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "expected a number of samples a second from 0 to 100".into())
 }
 
+/// Hardware counters.
+#[derive(Clone, Debug, Args)]
+pub struct Counting {
+    /// Counters to collect, separated by commas or blanks, as SQ_WAVES,TCC_HIT[1]; see 'roctop counters'. Kernels run one
+    /// after the other while they are counted.
+    #[arg(long, value_name = "COUNTERS")]
+    pub pmc: Vec<String>,
+    /// The same from a file: 'pmc:' lines (.txt), or jobs (.yaml, .json); one pass each.
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Read the counters of whole GPUs again and again, and let kernels run as they are.
+    #[arg(long)]
+    pub pmc_device: bool,
+    /// Readings of whole GPUs a second.
+    #[arg(long, value_name = "HZ", default_value_t = 10.0, value_parser = pmc_rate)]
+    pub pmc_rate: f64,
+    /// Count only kernels of these functions.
+    #[arg(long, value_name = "NAMES")]
+    pub kernel_names: Vec<String>,
+    /// Count only these of each kernel's dispatches, as [1-3,7].
+    #[arg(long, value_name = "RANGES")]
+    pub kernel_iteration_range: Vec<String>,
+}
+
+/// A rate between 0.1 and 1000 a second.
+fn pmc_rate(text: &str) -> Result<f64, String> {
+    let rate: Option<f64> = text.parse().ok().filter(|rate| (0.1..=1000.0).contains(rate));
+    rate.ok_or_else(|| "expected a number of readings a second from 0.1 to 1000".into())
+}
+
+/// Options of the list of counters.
+#[derive(Debug, Args)]
+pub struct Counters {
+    /// Only these, with the passes that they take.
+    #[arg(value_name = "COUNTERS")]
+    pub names: Vec<String>,
+    /// How: info (as rocprofv3 -L), table, csv or json.
+    #[arg(long, value_enum, default_value_t = CountersFormat::Info, ignore_case = true)]
+    pub format: CountersFormat,
+    /// Metrics that roctop computes from counters, with formula and source.
+    #[arg(long)]
+    pub metrics: bool,
+    /// Write the two CSV files of rocprofv3 -L (ROCm 6.2) here.
+    #[arg(short, long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Beginning of their names.
+    #[arg(short, long, value_name = "NAME")]
+    pub output: Option<String>,
+}
+
+/// Layouts of the list of counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CountersFormat {
+    /// As rocprofv3 -L.
+    Info,
+    /// One line a counter.
+    Table,
+    /// CSV: basic counters, then derived ones.
+    Csv,
+    /// JSON.
+    Json,
+}
+
 /// What is recorded.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Domains {
@@ -179,6 +247,9 @@ pub struct Record {
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub gauges: Gauges,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub counting: Counting,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, value_name = "APP ARGS", required = true)]
     pub words: Vec<OsString>,
@@ -245,6 +316,9 @@ pub struct Export {
     /// Columns and names of which release: new (rocprofiler-sdk 1.0) or seed (rocprofv3 of ROCm 6.2).
     #[arg(long, value_enum, default_value = "new", ignore_case = true)]
     pub layout: Layout,
+    /// Also a table of counters with a column for each.
+    #[arg(long)]
+    pub wide_counters: bool,
     /// Also tables of statistics, by name and by domain.
     #[arg(long)]
     pub stats: bool,

@@ -4,8 +4,10 @@
 pub mod agent_info;
 pub mod choice;
 pub mod collect;
+pub mod counters;
 pub mod csv;
 pub mod facts;
+mod gauges;
 pub mod hosts;
 mod json;
 pub mod nesting;

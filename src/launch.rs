@@ -296,6 +296,13 @@ pub fn die_here(signal: i32) -> u8 {
     128u8.wrapping_add(signal as u8)
 }
 
+/// True in the process that lists counters.
+pub fn is_counters_worker() -> bool {
+    std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == crate::counters::list::WORKER)
+}
+
 /// True when this process was started as the demo's worker.
 pub fn is_demo() -> bool {
     std::env::args_os().nth(1).is_some_and(|word| word == OsStr::new(DEMO))

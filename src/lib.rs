@@ -28,6 +28,8 @@ pub mod topology;
 // What the user asks for.
 pub mod action;
 pub mod cli;
+pub mod counters;
+pub mod counting;
 pub mod doctor;
 pub mod rocprofv3;
 pub mod run;

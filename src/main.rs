@@ -13,6 +13,10 @@ fn main() -> ExitCode {
     if let Some(signal) = launch::die_argument() {
         return launch::die_here(signal).into();
     }
+    if launch::is_counters_worker() {
+        // The collector in this process has done all of it when it was loaded.
+        return ExitCode::SUCCESS;
+    }
     if launch::is_demo() {
         return launch::demo_worker().into();
     }
@@ -66,6 +70,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Some(Action::Merge(options)) => action::merge(&options),
         Some(Action::Recover(options)) => action::recover(&options),
         Some(Action::Devices(options)) => action::devices(&options),
+        Some(Action::Counters(options)) => roctop::counting::counters(&options),
         Some(Action::Doctor(options)) => action::doctor(&options),
         Some(Action::Completions { shell }) => {
             clap_complete::generate(shell, &mut Cli::command(), "roctop", &mut std::io::stdout());

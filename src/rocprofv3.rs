@@ -9,6 +9,9 @@ mod plan;
 mod settings;
 mod table;
 
+use crate::counters::list::list;
+use crate::counters::request::{Mode, Request, names};
+use crate::counters::show;
 use crate::export::collect::collect;
 use crate::export::facts::Facts;
 use crate::export::{self, stats, summary};
@@ -17,7 +20,7 @@ use crate::launch::{NotStarted, Program};
 use crate::progress::Progress;
 use crate::recording::{Merged, Recording};
 use crate::run::{Job, headless, pass_on, tell};
-use crate::{action, item};
+use crate::{action, counting, item};
 use anyhow::{Context, Result};
 use naming::Keys;
 use plan::Plan;
@@ -50,6 +53,14 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     if typed.on("version") {
         return version().map(|()| 0);
     }
+    if typed.on("list_avail") || typed.on("list_metrics") {
+        let code = list_counters(&typed)?;
+        if program.is_empty() {
+            return Ok(code);
+        }
+    }
+    let has_input = typed.value("input").is_some();
+    let is_text = typed.value("input").is_some_and(|path| path.ends_with(".txt"));
     let jobs = match typed.value("input") {
         Some(path) => {
             let jobs = input::read(Path::new(path))?;
@@ -59,7 +70,10 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     };
     let mut plans = Vec::new();
     for (number, job) in (1..).zip(&jobs) {
-        let pass = (jobs.len() > 1).then(|| format!("pass_{number}"));
+        // As upstream: lines of counters are pmc_N; one job has a directory of its own only when it counts.
+        let counts = !job.values("pmc").is_empty();
+        let word = if is_text { "pmc" } else { "pass" };
+        let pass = (jobs.len() > 1 || (has_input && counts)).then(|| format!("{word}_{number}"));
         plans.push(Plan::new(job, pass.as_deref())?);
     }
     if program.is_empty() {
@@ -104,6 +118,31 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     Ok(worst)
 }
 
+/// Counters of an input file, by job.
+pub(crate) fn counters_of(path: &Path) -> Result<Vec<Vec<String>>> {
+    let jobs = input::read(path)?;
+    jobs.iter().map(|job| names(job.values("pmc"))).collect()
+}
+
+/// `-L`: on standard output, or as two files.
+fn list_counters(settings: &Settings) -> Result<u8> {
+    let listed = list(&Request::new(Mode::List, Vec::new()))?;
+    let (directory, name) = (settings.value("output_directory"), settings.value("output_file"));
+    if directory.is_some() || name.is_some() {
+        counting::files(
+            &listed,
+            Path::new(directory.unwrap_or(".")),
+            name.unwrap_or(&std::process::id().to_string()),
+        )?;
+    } else {
+        show::info(&listed, &mut std::io::stdout().lock())?;
+        for problem in &listed.problems {
+            tell(&format!("counters: {problem}"));
+        }
+    }
+    Ok(u8::from(!listed.problems.is_empty()))
+}
+
 /// Runs the program once and writes its files.
 fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
     let here = Keys::of(
@@ -121,6 +160,7 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
     let job = Job {
         recording: Some(recording.0.clone()),
         hsa_api: plan.wants_hsa(),
+        variables: plan.request.iter().map(Request::variable).collect(),
         ..Job::default()
     };
     let exit = headless(program, &job)?;

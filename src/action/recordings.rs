@@ -164,6 +164,7 @@ fn choice(options: &cli::Export) -> Result<Choice> {
             _ => KernelNames::Demangled,
         },
         rename: options.kernel_rename,
+        wide_counters: options.wide_counters,
         stats: options.stats,
         filter: Filter::parse(filter)
             .map_err(|error| anyhow!("--filter: {} (column {})", error.message, error.column + 1))?,

@@ -119,6 +119,10 @@ impl Default for Kinds {
 /// All choices.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
+    /// Dispatches are there for their counters alone: no rows and slices of their own.
+    pub counters_only: bool,
+    /// Also a table of counters with a column for each.
+    pub wide_counters: bool,
     /// Which kinds of records.
     pub kinds: Kinds,
     /// Whose columns and names.

@@ -3,6 +3,8 @@
 //! Where upstream writes a quote inside a text as it is, this doubles it (RFC 4180): names without quotes are the same
 //! to the byte.
 
+use super::counters::{self, Counted};
+use super::gauges;
 use super::nesting::Row;
 use super::sort::Sorted;
 use super::stats::Domain;
@@ -102,7 +104,7 @@ impl<'w> Lines<'w> {
 /// Writes all tables of a process. A file is made only when there is a row for it.
 pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>) -> Result<()> {
     let rows = &view.rows;
-    if !rows.dispatches.is_empty() {
+    if !rows.dispatches.is_empty() && !view.choice.counters_only {
         files.write("kernel_trace.csv", &|out| kernels(view, out))?;
     }
     if !rows.hsa.is_empty() {
@@ -123,6 +125,18 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
     }
     if !rows.scratches.is_empty() {
         files.write("scratch_memory_trace.csv", &|out| scratches(view, out))?;
+    }
+    let counted = Counted::of(view);
+    if !counted.is_empty() {
+        files.write("counter_collection.csv", &|out| counters::csv(view, &counted, out))?;
+        if view.choice.wide_counters {
+            files.write("counter_collection_wide.csv", &|out| {
+                counters::wide(view, &counted, out)
+            })?;
+        }
+    }
+    if gauges::samples(view).next().is_some() {
+        files.write("gauges.csv", &|out| gauges::csv(view, out))?;
     }
     let product = |node: u32| view.product(node);
     files.write("agent_info.csv", &|out| agent_info::write(view.nodes, &product, out))?;

@@ -4,10 +4,13 @@
 //! readers look names up.
 
 mod agent;
+mod counted;
 mod object;
 mod record;
 pub(super) mod strings;
 
+use super::counters::Counted;
+use super::gauges;
 use super::nesting::Row;
 use super::sort::{Entry, Sorted};
 use super::stats::{Domain, Total};
@@ -24,9 +27,12 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     list(out, view.nodes.iter().enumerate(), |out, (logical, node)| {
         agent::write(view, logical, node, out)
     })?;
-    write!(out, ",\n\"counters\":[],\n\"strings\":")?;
+    let counted = Counted::of(view);
+    write!(out, ",\n\"counters\":")?;
+    counted::counters(view, &counted, out)?;
+    write!(out, ",\n\"strings\":")?;
     let tables = strings::Tables::new(view);
-    strings::write(view, &tables, out)?;
+    strings::write(view, &tables, &counted, out)?;
     write!(out, ",\n\"code_objects\":")?;
     object::code_objects(view, out)?;
     write!(out, ",\n\"kernel_symbols\":")?;
@@ -35,11 +41,15 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     object::host_functions(out)?;
     write!(out, ",\n\"summary\":")?;
     summary(view, head.domains, out)?;
-    write!(
-        out,
-        ",\n\"callback_records\":{{\"counter_collection\":[]}},\n\"buffer_records\":"
-    )?;
+    write!(out, ",\n\"callback_records\":{{\"counter_collection\":")?;
+    counted::collection(view, &counted, out)?;
+    write!(out, "}},\n\"buffer_records\":")?;
     record::write(view, &tables, out)?;
+    if gauges::samples(view).next().is_some() {
+        // Beyond upstream's schema; its readers pass over keys that they do not know.
+        write!(out, ",\n\"gauges\":")?;
+        gauges::json(view, out)?;
+    }
     writeln!(out, "}}\n]}}")
 }
 

@@ -4,6 +4,7 @@
 //! Times are CLOCK_BOOTTIME, the default clock of a trace. What overlaps on one track without lying inside is cut in
 //! the middle of the overlap; the annotations hold the true times.
 
+mod counted;
 mod proto;
 
 use super::csv::lds_block;
@@ -147,7 +148,9 @@ pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         named.insert(track, own);
     }
     emit(view, &named, &slices, &mut trace)?;
-    sizes(view, process, &mut trace)
+    sizes(view, process, &mut trace)?;
+    counted::values(view, process, &mut trace)?;
+    counted::gauges(view, process, &mut trace)
 }
 
 /// A number for a track: FNV-1a over its process and name.
@@ -196,7 +199,7 @@ fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Placed>)> {
         put(Track::Ranges(lane), Slice::Marker(row))?;
     }
     let by_stream = !view.choice.by_queue && view.run.streams.iter().any(|stream| stream.process == view.process.id);
-    for row in rows.dispatches.iter() {
+    for row in rows.dispatches.iter().filter(|_| !view.choice.counters_only) {
         let row = row?;
         let d = &row.record;
         let track = if by_stream {

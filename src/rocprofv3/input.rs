@@ -25,21 +25,25 @@ pub(super) fn read(path: &Path) -> Result<Vec<Settings>> {
     jobs.with_context(|| format!("the input file {shown}"))
 }
 
-/// A text holds counters alone.
+/// A text holds counters alone: each line is a job.
 fn text_lines(text: &str) -> Result<Vec<Settings>> {
+    let row = table::find("pmc").context("no such option")?;
+    let mut jobs = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or("").trim();
         if let Some(counters) = line.strip_prefix("pmc:") {
-            let row = table::find("pmc").context("no such option")?;
-            let counters = counters.split_whitespace().map(str::to_owned).collect();
-            Settings::default()
-                .set(row, counters)
-                .with_context(|| format!("line {number}"))?;
+            let counters: Vec<String> = counters.split_whitespace().map(str::to_owned).collect();
+            let mut settings = Settings::default();
+            settings.set(row, counters).with_context(|| format!("line {number}"))?;
+            jobs.push(settings);
         } else if !line.is_empty() {
             bail!("line {number}: expected 'pmc: COUNTER …', found '{line}'");
         }
     }
-    bail!("there is no line with 'pmc:' in it")
+    if jobs.is_empty() {
+        bail!("there is no line with 'pmc:' in it");
+    }
+    Ok(jobs)
 }
 
 fn yaml(text: &str) -> Result<Vec<Settings>> {
@@ -126,16 +130,24 @@ mod tests {
     }
 
     #[test]
+    fn each_line_of_counters_is_a_job() {
+        let jobs = text_lines("# two\npmc: SQ_WAVES TCC_HIT[1]\n\npmc: GRBM_COUNT # clocks\n").unwrap();
+        assert_eq!(jobs[0].values("pmc"), ["SQ_WAVES", "TCC_HIT[1]"]);
+        assert_eq!(jobs[1].values("pmc"), ["GRBM_COUNT"]);
+        let seed = yaml("metrics:\n  - pmc: [SQ_WAVES, GRBM_COUNT]\n").unwrap();
+        assert_eq!(seed[0].values("pmc"), ["SQ_WAVES", "GRBM_COUNT"]);
+    }
+
+    #[test]
     fn what_is_wrong_is_told() {
         let told = |result: Result<Vec<Settings>>| format!("{:#}", result.unwrap_err());
-        assert!(told(text_lines("# only\npmc: SQ_WAVES\n")).contains("line 2: --pmc"));
+        assert!(told(text_lines("# only\npmc:\n")).contains("line 2: --pmc needs a value"));
         assert!(told(text_lines("range: 0")).contains("line 1"));
         assert!(told(text_lines("")).contains("pmc:"));
         assert!(told(yaml("jobs: [")).contains("YAML"));
         assert!(told(yaml("jobs: 3")).contains("no list"));
         assert!(told(yaml("other: 3")).contains("jobs"));
         assert!(told(yaml("jobs:\n - nonsense: 1")).contains("job 1: there is no option 'nonsense'"));
-        assert!(told(yaml("metrics:\n - pmc: [SQ_WAVES]")).contains("counters"));
         assert!(told(yaml("jobs:\n - hip_trace: maybe")).contains("maybe"));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::settings::Settings;
 use super::table::{RUNTIME, SYSTEM, typed};
+use crate::counters::request::{Mode, Request, iterations, kernels, names};
 use crate::export::Format;
 use crate::export::choice::{AgentIndex, Choice, KernelNames, Kind, Kinds, Layout};
 use crate::export::summary::{Tables, Unit};
@@ -10,6 +11,8 @@ use regex::Regex;
 
 /// A job.
 pub(super) struct Plan {
+    /// Counters to collect.
+    pub(super) request: Option<Request>,
     pub(super) choice: Choice,
     pub(super) formats: Vec<Format>,
     /// With keys.
@@ -93,8 +96,15 @@ impl Plan {
             .parse()
             .with_context(|| format!("--minimum-output-data takes a number of KB, not '{least}'"))?;
         check_kernels(settings)?;
+        let request = request(settings)?;
+        let mut choice = choice(settings)?;
+        if request.is_some() && !choice.kinds.has(Kind::Kernel) {
+            choice.kinds.set(Kind::Kernel, true);
+            choice.counters_only = true;
+        }
         let plan = Self {
-            choice: choice(settings)?,
+            request,
+            choice,
             formats,
             directory,
             file: file.unwrap_or_else(|| "%hostname%/%pid%".to_owned()),
@@ -179,6 +189,21 @@ fn choice(settings: &Settings) -> Result<Choice> {
         by_queue: settings.on("group_by_queue"),
         ..Choice::default()
     })
+}
+
+/// The counters of a job, and for which kernels.
+fn request(settings: &Settings) -> Result<Option<Request>> {
+    let counters = names(settings.values("pmc"))?;
+    if counters.is_empty() {
+        return Ok(None);
+    }
+    let mut request = Request::new(Mode::Dispatch, counters);
+    let include = settings.value("kernel_include_regex").map(str::to_owned);
+    let mut wanted: Vec<String> = settings.values("kernel_names").to_vec();
+    wanted.extend(include.map(|pattern| pattern.trim_matches(['^', '$', '.', '*']).to_owned()));
+    request.kernels = kernels(&wanted).context("--kernel-include-regex takes a function's name for counters")?;
+    request.iterations = iterations(settings.values("kernel_iteration_range"))?;
+    Ok(Some(request))
 }
 
 /// Kernels are chosen for counters alone, as upstream does it; what is wrong is told all the same.

@@ -213,7 +213,7 @@ mod tests {
             ("./app", "./app"),
             ("-d", "--output-directory"),
             ("--hip-trace=maybe -- a", "maybe"),
-            ("--pmc SQ_WAVES -- a", "counters"),
+            ("--pmc -- a", "--pmc needs a value"),
         ] {
             let told = parse(line).unwrap_err().to_string();
             assert!(told.contains(word), "{line}: {told}");

@@ -104,11 +104,11 @@ pub(super) const TABLE: &[Row] = &[
     row("hipfile_trace", ' ', Flag, Refused(NOT_RECORDED)),
     row("ompt_trace", ' ', Flag, Refused(NOT_RECORDED)),
     // Counters and samples.
-    row("pmc", ' ', Many, Refused(COUNTERS)),
+    row("pmc", ' ', Many, Works),
     row("pmc_groups", ' ', Many, Refused(COUNTERS)),
     row("pmc_group_interval", ' ', One, Refused(COUNTERS)),
-    row("list_metrics", ' ', Flag, Refused(COUNTERS)),
-    row("list_avail", 'L', Flag, Refused(COUNTERS)),
+    row("list_metrics", ' ', Flag, Works),
+    row("list_avail", 'L', Flag, Works),
     row("pc_sampling_beta_enabled", ' ', Flag, Refused(SAMPLING)),
     row("pc_sampling_unit", ' ', One, Refused(SAMPLING)),
     row("pc_sampling_method", ' ', One, Refused(SAMPLING)),
@@ -127,10 +127,10 @@ pub(super) const TABLE: &[Row] = &[
     row("agent_index", 'A', One, Works),
     row("group_by_queue", ' ', Flag, Works),
     // Which records.
-    row("kernel_names", ' ', Many, Moot(FOR_COUNTERS)),
-    row("kernel_include_regex", ' ', One, Moot(FOR_COUNTERS)),
+    row("kernel_names", ' ', Many, Works),
+    row("kernel_include_regex", ' ', One, Works),
     row("kernel_exclude_regex", ' ', One, Moot(FOR_COUNTERS)),
-    row("kernel_iteration_range", ' ', Many, Moot(FOR_COUNTERS)),
+    row("kernel_iteration_range", ' ', Many, Works),
     row(
         "collection_period",
         'P',

@@ -180,8 +180,9 @@ pub unsafe extern "C" fn rocprofiler_configure(
 ) -> *const Configured {
     let wanted = wall(false, || {
         let _errno = Errno::keep();
-        // Its own copy of the SDK may ask a second time.
-        request().is_some() && thread::current().is_some() && CONFIGURED.swap(1, Ordering::AcqRel) == 0
+        // Asked for by this library itself, or by a run-time's first call. Another copy of the SDK may ask again.
+        let is_traced = thread::is_aside() || thread::current().is_some();
+        request().is_some() && is_traced && CONFIGURED.swap(1, Ordering::AcqRel) == 0
     });
     if !wanted {
         return std::ptr::null();

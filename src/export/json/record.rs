@@ -12,7 +12,11 @@ use std::io::{self, Write};
 pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = &view.rows;
     write!(out, "{{\"kernel_dispatch\":")?;
-    rows_of(out, &rows.dispatches, |out, row| dispatch(view, row, out))?;
+    if view.choice.counters_only {
+        write!(out, "[]")?;
+    } else {
+        rows_of(out, &rows.dispatches, |out, row| dispatch(view, row, out))?;
+    }
     write!(out, ",\n\"hip_api\":")?;
     rows_of(out, &rows.hip, |out, row| {
         call(view, tables, row, 176, out)?;

@@ -180,7 +180,12 @@ impl<'a> Tables<'a> {
 }
 
 /// Writes the tables.
-pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(
+    view: &View<'_>,
+    tables: &Tables<'_>,
+    counted: &super::super::counters::Counted<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     write!(out, "{{\"callback_records\":")?;
     kinds(&CALLBACK, tables, out)?;
     write!(out, ",\n\"buffer_records\":")?;
@@ -196,9 +201,11 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     let pushed = view.rows.markers.iter();
     let pushed = pushed.filter(|row| row.as_ref().map_or(true, is_pushed));
     list(out, pushed, |out, row| entry(out, &row?))?;
+    write!(out, "}},\n\"counters\":{{\"dimension_ids\":")?;
+    super::counted::all_dimensions(counted, out)?;
     write!(
         out,
-        "}},\n\"counters\":{{\"dimension_ids\":[]}},\"pc_sample_instructions\":[],\"pc_sample_comments\":[],\
+        "}},\"pc_sample_instructions\":[],\"pc_sample_comments\":[],\
 \"att_filenames\":[],\"code_object_snapshot_filenames\":[]}}"
     )
 }

@@ -166,6 +166,30 @@ impl<'w> Trace<'w> {
         })
     }
 
+    /// A track of numbers.
+    pub(super) fn numbers(&mut self, uuid: u64, parent: u64, name: &str) -> io::Result<()> {
+        self.packet(None, |packet| {
+            packet.message(60, |track| {
+                track
+                    .number(1, uuid)
+                    .number(5, parent)
+                    .text(2, name)
+                    .message(8, |counter| {
+                        counter.number(4, 1);
+                    });
+            });
+        })
+    }
+
+    /// A track of numbers has this value from now on.
+    pub(super) fn value(&mut self, track: u64, time: u64, value: f64) -> io::Result<()> {
+        self.packet(Some(time), |packet| {
+            packet.message(11, |body| {
+                body.number(9, COUNTER).number(11, track).fixed(44, value.to_bits());
+            });
+        })
+    }
+
     /// A slice begins.
     pub(super) fn begin(&mut self, track: u64, time: u64, event: &Event<'_>) -> io::Result<()> {
         let mut new = Message::default();

@@ -11,6 +11,8 @@ pub(crate) const EXCEEDS: Status = 38;
 pub(crate) const DENIED: Status = 40;
 /// `ROCPROFILER_STATUS_ERROR_HSA_NOT_LOADED`.
 pub(crate) const HSA_NOT_LOADED: Status = 22;
+/// `ROCPROFILER_AGENT_TYPE_CPU`.
+pub(crate) const AGENT_CPU: u32 = 1;
 /// `ROCPROFILER_AGENT_TYPE_GPU`.
 pub(crate) const AGENT_GPU: u32 = 2;
 

@@ -48,8 +48,11 @@ pub(super) fn find(sdk: &Sdk, request: &Request, process: &Process) -> Vec<OnAge
     }
     let mut number = 0u32;
     let mut found = Vec::new();
-    for agent in agents.iter().filter(|agent| agent.kind == abi::AGENT_GPU) {
+    for agent in &agents {
         let index = index_of(process, agent);
+        if agent.kind != abi::AGENT_GPU {
+            continue;
+        }
         let counters = counters_of(sdk, agent.id);
         let mut on_agent = OnAgent {
             id: agent.id,
@@ -236,14 +239,18 @@ fn configure(sdk: &Sdk, agent: u64, ids: &[u64]) -> (Status, u64) {
 
 /// The agent's index among the collector's: HSA's own when that is there, else it is told now.
 fn index_of(process: &Process, agent: &Agent) -> u32 {
-    if let Some(index) = hsa::hsa().and_then(|hsa| hsa.agents.index_of_node(agent.node)) {
-        return index;
+    if let Some(hsa) = hsa::hsa() {
+        return hsa.agents.index_of_node(agent.node).unwrap_or(agent.logical);
     }
     let fact = record::Agent {
         handle: agent.id,
         index: agent.logical,
         node: agent.node,
-        kind: 1,
+        kind: match agent.kind {
+            abi::AGENT_GPU => 1,
+            abi::AGENT_CPU => 0,
+            _ => 2,
+        },
         // SAFETY: the SDK's names are terminated.
         name: process.intern(unsafe { bytes_of(agent.name) }),
         // SAFETY: as above.

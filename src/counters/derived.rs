@@ -1,0 +1,229 @@
+//! Metrics that people ask for, computed from counters of the same kernel: each with its formula and where that is from.
+//!
+//! Inputs are means over a kernel's dispatches, all instances added up. A metric whose counters were not collected has no
+//! value and says which are missing.
+
+/// What else goes into a formula.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Machine {
+    /// Compute units of the GPU.
+    pub units: f64,
+    /// SIMDs of a compute unit.
+    pub simds: f64,
+    /// Most waves of a SIMD.
+    pub waves: f64,
+    /// Lanes of a wave.
+    pub lanes: f64,
+    /// Channels of the L2 cache and its bytes a request, when they are known.
+    pub peak_bandwidth: Option<f64>,
+    /// Mean duration of the kernel, s.
+    pub seconds: f64,
+}
+
+/// A metric.
+pub struct Metric {
+    /// Its name, also as a column.
+    pub key: &'static str,
+    /// What it is.
+    pub title: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// Formula, in counters' names.
+    pub formula: &'static str,
+    /// Counters that it needs.
+    pub counters: &'static [&'static str],
+    /// Where the formula is from.
+    pub source: &'static str,
+    compute: fn(&dyn Fn(&str) -> f64, &Machine) -> f64,
+}
+
+/// All of them.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        key: "OCCUPANCY",
+        title: "achieved occupancy: waves in flight, of those that fit",
+        unit: "%",
+        formula: "100 * SQ_LEVEL_WAVES / (GRBM_GUI_ACTIVE * CUs * SIMDs of a CU * waves of a SIMD)",
+        counters: &["SQ_LEVEL_WAVES", "GRBM_GUI_ACTIVE"],
+        source: "SQ_LEVEL_WAVES adds up the waves in flight at each clock (ROCm Compute Profiler, wavefront occupancy)",
+        compute: |value, machine| {
+            100.0 * value("SQ_LEVEL_WAVES") / (value("GRBM_GUI_ACTIVE") * machine.units * machine.simds * machine.waves)
+        },
+    },
+    Metric {
+        key: "VALU_UTIL",
+        title: "VALU utilisation: lanes that work, of those of the instructions issued",
+        unit: "%",
+        formula: "100 * SQ_THREAD_CYCLES_VALU / (SQ_ACTIVE_INST_VALU * lanes of a wave)",
+        counters: &["SQ_THREAD_CYCLES_VALU", "SQ_ACTIVE_INST_VALU"],
+        source: "VALUUtilization of rocprofiler-sdk's counter definitions",
+        compute: |value, machine| {
+            100.0 * value("SQ_THREAD_CYCLES_VALU") / (value("SQ_ACTIVE_INST_VALU") * machine.lanes)
+        },
+    },
+    Metric {
+        key: "L2_HIT",
+        title: "L2 hit rate",
+        unit: "%",
+        formula: "100 * TCC_HIT / (TCC_HIT + TCC_MISS)",
+        counters: &["TCC_HIT", "TCC_MISS"],
+        source: "L2CacheHit of rocprofiler-sdk's counter definitions",
+        compute: |value, _| 100.0 * value("TCC_HIT") / (value("TCC_HIT") + value("TCC_MISS")),
+    },
+    Metric {
+        key: "HBM_RATE",
+        title: "bandwidth of the GPU's memory",
+        unit: "B/s",
+        formula: "(32 * TCC_EA_RDREQ_32B + 64 * (TCC_EA_RDREQ - TCC_EA_RDREQ_32B) + 64 * TCC_EA_WRREQ_64B \
++ 32 * (TCC_EA_WRREQ - TCC_EA_WRREQ_64B)) / duration",
+        counters: &["TCC_EA_RDREQ", "TCC_EA_RDREQ_32B", "TCC_EA_WRREQ", "TCC_EA_WRREQ_64B"],
+        source: "FETCH_SIZE and WRITE_SIZE of rocprofiler-sdk's counter definitions",
+        compute: |value, machine| bytes(value) / machine.seconds,
+    },
+    Metric {
+        key: "HBM_SHARE",
+        title: "bandwidth of the GPU's memory, of its peak",
+        unit: "%",
+        formula: "100 * HBM_RATE / peak (gpu_metrics' mem_max_bandwidth, else 2 * clock * width of the topology's memory bank)",
+        counters: &["TCC_EA_RDREQ", "TCC_EA_RDREQ_32B", "TCC_EA_WRREQ", "TCC_EA_WRREQ_64B"],
+        source: "as HBM_RATE; two transfers a clock",
+        compute: |value, machine| 100.0 * bytes(value) / machine.seconds / machine.peak_bandwidth.unwrap_or(f64::NAN),
+    },
+    Metric {
+        key: "FLOPS_PER_BYTE",
+        title: "arithmetic intensity",
+        unit: "FLOP/B",
+        formula: "lanes of a wave * (ADD_F* + MUL_F* + TRANS_F* + 2 * FMA_F*, of 16, 32 and 64 bits) / bytes of HBM_RATE",
+        counters: &[
+            "SQ_INSTS_VALU_ADD_F32",
+            "SQ_INSTS_VALU_MUL_F32",
+            "SQ_INSTS_VALU_FMA_F32",
+            "TCC_EA_RDREQ",
+            "TCC_EA_RDREQ_32B",
+            "TCC_EA_WRREQ",
+            "TCC_EA_WRREQ_64B",
+        ],
+        source: "ROCm Compute Profiler, roofline; matrix instructions are left out",
+        compute: |value, machine| flops(value, machine) / bytes(value),
+    },
+    Metric {
+        key: "FLOP_RATE",
+        title: "floating point operations a second",
+        unit: "FLOP/s",
+        formula: "as FLOPS_PER_BYTE's upper part, / duration",
+        counters: &[
+            "SQ_INSTS_VALU_ADD_F32",
+            "SQ_INSTS_VALU_MUL_F32",
+            "SQ_INSTS_VALU_FMA_F32",
+        ],
+        source: "ROCm Compute Profiler, roofline; matrix instructions are left out",
+        compute: |value, machine| flops(value, machine) / machine.seconds,
+    },
+    Metric {
+        key: "LDS_CONFLICT",
+        title: "LDS bank conflicts: clocks lost, of all",
+        unit: "%",
+        formula: "100 * SQ_LDS_BANK_CONFLICT / (GRBM_GUI_ACTIVE * CUs)",
+        counters: &["SQ_LDS_BANK_CONFLICT", "GRBM_GUI_ACTIVE"],
+        source: "LDSBankConflict of rocprofiler-sdk's counter definitions",
+        compute: |value, machine| 100.0 * value("SQ_LDS_BANK_CONFLICT") / (value("GRBM_GUI_ACTIVE") * machine.units),
+    },
+];
+
+fn bytes(value: &dyn Fn(&str) -> f64) -> f64 {
+    let (reads, small) = (value("TCC_EA_RDREQ"), value("TCC_EA_RDREQ_32B"));
+    let (writes, large) = (value("TCC_EA_WRREQ"), value("TCC_EA_WRREQ_64B"));
+    32.0 * small + 64.0 * (reads - small) + 64.0 * large + 32.0 * (writes - large)
+}
+
+/// Counters of widths that were not collected count as none.
+fn flops(value: &dyn Fn(&str) -> f64, machine: &Machine) -> f64 {
+    let sum: f64 = ["F16", "F32", "F64"]
+        .iter()
+        .map(|width| {
+            let of = |kind: &str| {
+                let found = value(&format!("SQ_INSTS_VALU_{kind}_{width}"));
+                if found.is_nan() { 0.0 } else { found }
+            };
+            of("ADD") + of("MUL") + of("TRANS") + 2.0 * of("FMA")
+        })
+        .sum();
+    sum * machine.lanes
+}
+
+impl Metric {
+    /// A metric by its name.
+    pub fn named(key: &str) -> Option<&'static Self> {
+        METRICS.iter().find(|metric| metric.key == key)
+    }
+
+    /// The value; the counters that are missing when there is none. `value` gives a counter's mean.
+    pub fn value(&self, value: &dyn Fn(&str) -> Option<f64>, machine: &Machine) -> Result<f64, Vec<&'static str>> {
+        let missing: Vec<&str> = self
+            .counters
+            .iter()
+            .copied()
+            .filter(|name| value(name).is_none())
+            .collect();
+        if !missing.is_empty() {
+            return Err(missing);
+        }
+        let found = (self.compute)(&|name| value(name).unwrap_or(f64::NAN), machine);
+        if found.is_finite() { Ok(found) } else { Err(Vec::new()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compute(key: &str, counters: &[(&str, f64)]) -> Result<f64, Vec<&'static str>> {
+        let machine = Machine {
+            units: 60.0,
+            simds: 4.0,
+            waves: 10.0,
+            lanes: 64.0,
+            peak_bandwidth: Some(1e9),
+            seconds: 1e-3,
+        };
+        let value = |name: &str| counters.iter().find(|one| one.0 == name).map(|one| one.1);
+        Metric::named(key).expect("a metric").value(&value, &machine)
+    }
+
+    #[test]
+    fn metrics_follow_their_formulas() {
+        assert_eq!(compute("L2_HIT", &[("TCC_HIT", 75.0), ("TCC_MISS", 25.0)]), Ok(75.0));
+        let occupancy = [("SQ_LEVEL_WAVES", 120_000.0), ("GRBM_GUI_ACTIVE", 100.0)];
+        assert_eq!(compute("OCCUPANCY", &occupancy), Ok(50.0));
+        let valu = [("SQ_THREAD_CYCLES_VALU", 3200.0), ("SQ_ACTIVE_INST_VALU", 100.0)];
+        assert_eq!(compute("VALU_UTIL", &valu), Ok(50.0));
+        let memory = [
+            ("TCC_EA_RDREQ", 1000.0),
+            ("TCC_EA_RDREQ_32B", 0.0),
+            ("TCC_EA_WRREQ", 500.0),
+            ("TCC_EA_WRREQ_64B", 500.0),
+        ];
+        assert_eq!(compute("HBM_RATE", &memory), Ok(96_000_000.0));
+        assert_eq!(compute("HBM_SHARE", &memory), Ok(9.6));
+        let mut all = memory.to_vec();
+        all.extend([
+            ("SQ_INSTS_VALU_ADD_F32", 100.0),
+            ("SQ_INSTS_VALU_MUL_F32", 0.0),
+            ("SQ_INSTS_VALU_FMA_F32", 25.0),
+        ]);
+        assert_eq!(compute("FLOPS_PER_BYTE", &all), Ok(0.1));
+        let lds = [("SQ_LDS_BANK_CONFLICT", 600.0), ("GRBM_GUI_ACTIVE", 100.0)];
+        assert_eq!(compute("LDS_CONFLICT", &lds), Ok(10.0));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_and_nothing_is_divided_by_nothing() {
+        assert_eq!(compute("L2_HIT", &[("TCC_HIT", 1.0)]), Err(vec!["TCC_MISS"]));
+        assert_eq!(compute("L2_HIT", &[("TCC_HIT", 0.0), ("TCC_MISS", 0.0)]), Err(vec![]));
+        assert!(
+            METRICS
+                .iter()
+                .all(|metric| !metric.formula.is_empty() && !metric.source.is_empty())
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Asks the collector, in a process of roctop's own, which counters there are and how many fit at once.
+
+use super::request::Request;
+use crate::decode::Decoder;
+use crate::item::{Agent, CounterInfo, Exit, Item};
+use crate::session::{Live, SessionDir, boottime};
+use crate::{embedded, launch};
+use anyhow::{Context, Result};
+use roctop_ring::record::status;
+use std::process::{Command, Stdio};
+
+/// First argument that makes roctop the process that lists.
+pub const WORKER: &str = "__counters";
+
+/// An agent and its counters.
+#[derive(Clone, Debug, Default)]
+pub struct OnAgent {
+    /// The agent.
+    pub agent: Agent,
+    /// Its counters, in the library's order.
+    pub counters: Vec<CounterInfo>,
+}
+
+/// What the collector told.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    /// GPUs with counters.
+    pub agents: Vec<OnAgent>,
+    /// What cannot be had, and why.
+    pub problems: Vec<String>,
+}
+
+impl Listed {
+    /// Counters by pass, from the first, as the GPU that takes the most passes needs them.
+    pub fn plan(&self) -> Vec<Vec<String>> {
+        let passes_of = |one: &OnAgent| one.counters.iter().map(|counter| counter.pass).max().unwrap_or(0);
+        let Some(longest) = self.agents.iter().max_by_key(|one| passes_of(one)) else {
+            return Vec::new();
+        };
+        let of_pass = |pass: u16| {
+            let counters = longest.counters.iter().filter(|counter| counter.pass == pass);
+            counters.map(|counter| counter.name.to_string()).collect::<Vec<_>>()
+        };
+        (1..=passes_of(longest)).map(of_pass).collect()
+    }
+}
+
+/// Lists counters; those of the request only when it names some, packed into passes.
+///
+/// Errors: the process could not be started. That no library is there is not one: it is among the problems.
+pub fn list(request: &Request) -> Result<Listed> {
+    let installed = embedded::install()?;
+    let session = SessionDir::create()?;
+    let mut variables = launch::environment(&installed, session.path());
+    variables.push(request.variable());
+    let own = std::env::current_exe().context("cannot find roctop's own file")?;
+    let mut command = Command::new(own);
+    command
+        .arg(WORKER)
+        .envs(variables)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let read = command
+        .spawn()
+        .context("cannot start the process that lists counters")
+        .and_then(|mut child| {
+            let pid = child.id();
+            let ended = child.wait()?;
+            let mut decoder = Decoder::default();
+            let exit = ended.code().map_or(Exit::Unknown, Exit::Code);
+            Live::new(session.path()).exited(pid, exit, boottime(), &mut decoder)?;
+            Ok((ended, sort(decoder.take_items())))
+        });
+    session.remove()?;
+    let (ended, mut listed) = read?;
+    if !ended.success() {
+        listed.problems.push(format!(
+            "the profiler's library ended the process that asked it ({ended})"
+        ));
+    }
+    if listed.agents.is_empty() && listed.problems.is_empty() {
+        listed.problems.push("the collector told nothing of counters".into());
+    }
+    Ok(listed)
+}
+
+fn sort(items: Vec<Item>) -> Listed {
+    let mut listed = Listed::default();
+    for item in items {
+        match item {
+            Item::Agent(agent) => listed.agents.push(OnAgent {
+                agent,
+                counters: Vec::new(),
+            }),
+            Item::CounterInfo(counter) => {
+                let owner = listed.agents.iter_mut().find(|one| one.agent.id == counter.agent);
+                if let Some(owner) = owner {
+                    owner.counters.push(counter);
+                }
+            }
+            Item::Status { code, text, .. } if code == status::UNAVAILABLE => {
+                let text = text.strip_prefix("counters: ").unwrap_or(&text);
+                listed.problems.push(text.to_owned());
+            }
+            _ => {}
+        }
+    }
+    listed.agents.retain(|one| !one.counters.is_empty());
+    listed
+}

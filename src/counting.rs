@@ -1,0 +1,119 @@
+//! `--pmc` and `roctop counters`: what is asked for, planned and listed.
+
+use crate::cli;
+use crate::counters::list::{Listed, list};
+use crate::counters::request::{Mode, Request, iterations, kernels, names};
+use crate::counters::show;
+use crate::export;
+use crate::rocprofv3;
+use crate::run::tell;
+use anyhow::{Context, Result, bail};
+use std::io::Write;
+
+/// The requests of a run, one for each pass; none when no counters are asked for.
+///
+/// Errors: a counter that is not known, no library that counts, an input file that cannot be understood.
+pub fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
+    let mode = if options.pmc_device {
+        Mode::Device
+    } else {
+        Mode::Dispatch
+    };
+    let mut passes: Vec<Vec<String>> = Vec::new();
+    if let Some(path) = &options.input {
+        passes = rocprofv3::counters_of(path)?;
+    }
+    let typed = names(&options.pmc)?;
+    if !typed.is_empty() {
+        if !passes.is_empty() {
+            bail!("--pmc and --input exclude each other");
+        }
+        passes = planned(&typed)?;
+    }
+    let make = |(number, counters): (usize, Vec<String>)| -> Result<Request> {
+        let mut request = Request::new(mode, counters);
+        request.kernels = kernels(&options.kernel_names)?;
+        request.iterations = iterations(&options.kernel_iteration_range)?;
+        request.interval = (1e6 / options.pmc_rate) as u64;
+        if request.counters.is_empty() {
+            bail!("pass {} names no counter", number + 1);
+        }
+        Ok(request)
+    };
+    passes.into_iter().enumerate().map(make).collect()
+}
+
+/// Packs counters into passes, shown when there are several.
+fn planned(counters: &[String]) -> Result<Vec<Vec<String>>> {
+    let listed = list(&Request::new(Mode::List, counters.to_vec()))?;
+    refuse(&listed)?;
+    let passes = listed.plan();
+    if passes.len() > 1 {
+        let mut text = Vec::new();
+        show::plan(&passes, &mut text)?;
+        for line in String::from_utf8_lossy(&text).lines() {
+            tell(line);
+        }
+    }
+    Ok(passes)
+}
+
+fn refuse(listed: &Listed) -> Result<()> {
+    let Some((last, others)) = listed.problems.split_last() else {
+        return Ok(());
+    };
+    for problem in others {
+        tell(&format!("counters: {problem}"));
+    }
+    bail!("counters: {last}; without --pmc the program runs, and gauges are there")
+}
+
+/// `roctop counters`.
+pub fn counters(options: &cli::Counters) -> Result<u8> {
+    let mut out = std::io::stdout().lock();
+    if options.metrics {
+        show::metrics(&mut out)?;
+        return Ok(0);
+    }
+    let asked = names(&options.names)?;
+    let listed = list(&Request::new(Mode::List, asked))?;
+    if let Some(directory) = &options.directory {
+        return files(&listed, directory, options.output.as_deref().unwrap_or("roctop")).map(|()| code(&listed));
+    }
+    match options.format {
+        cli::CountersFormat::Json => writeln!(out, "{:#}", show::json(&listed))?,
+        cli::CountersFormat::Csv => {
+            show::csv(&listed, false, &mut out)?;
+            writeln!(out)?;
+            show::csv(&listed, true, &mut out)?;
+        }
+        cli::CountersFormat::Table => show::table(&listed, &mut out)?,
+        cli::CountersFormat::Info => show::info(&listed, &mut out)?,
+    }
+    if !options.names.is_empty() && options.format != cli::CountersFormat::Json {
+        show::plan(&listed.plan(), &mut out)?;
+    }
+    for problem in &listed.problems {
+        tell(&format!("counters: {problem}"));
+    }
+    Ok(code(&listed))
+}
+
+fn code(listed: &Listed) -> u8 {
+    u8::from(!listed.problems.is_empty())
+}
+
+/// The two files that rocprofv3 of ROCm 6.2 makes of a list.
+pub fn files(listed: &Listed, directory: &std::path::Path, name: &str) -> Result<()> {
+    export::prepare_directory(directory)?;
+    for (ending, derived) in [("basic_metrics.csv", false), ("derived_metrics.csv", true)] {
+        let path = directory.join(format!("{name}_{ending}"));
+        export::write_atomic(&path, |out| show::csv(listed, derived, out))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        writeln!(std::io::stdout(), "{}", path.display())?;
+    }
+    for problem in &listed.problems {
+        tell(&format!("counters: {problem}"));
+    }
+    Ok(())
+}

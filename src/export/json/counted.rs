@@ -1,0 +1,132 @@
+//! Hardware counters and their values.
+
+use super::super::counters::Counted;
+use super::super::view::View;
+use super::agent::handle;
+use super::{list, text};
+use crate::item::CounterInfo;
+use roctop_ring::record::counter_flag;
+use std::io::{self, Write};
+
+/// Dimensions by rocprofiler-sdk's numbers.
+const DIMENSIONS: [(&str, u32); 7] = [
+    ("DIMENSION_XCC", 1),
+    ("DIMENSION_AID", 2),
+    ("DIMENSION_SHADER_ENGINE", 3),
+    ("DIMENSION_AGENT", 4),
+    ("DIMENSION_SHADER_ARRAY", 5),
+    ("DIMENSION_WGP", 6),
+    ("DIMENSION_INSTANCE", 7),
+];
+
+/// Name, number and size of each of a counter's dimensions.
+fn dimensions(info: &CounterInfo) -> Vec<(&str, u32, u64)> {
+    let one = |word| -> Option<(&str, u32, u64)> {
+        let word: &str = word;
+        let (name, range) = word.strip_suffix(']')?.split_once('[')?;
+        let last: u64 = range.split_once(':')?.1.parse().ok()?;
+        let known = DIMENSIONS.iter().find(|known| known.0 == name);
+        Some((name, known.map_or(0, |known| known.1), last.saturating_add(1)))
+    };
+    info.dimensions.split_whitespace().filter_map(one).collect()
+}
+
+/// The counter's handle; unique and greater than 0.
+fn counter_handle(info: &CounterInfo) -> u64 {
+    if info.handle == 0 {
+        u64::from(info.id.0) + 1
+    } else {
+        info.handle
+    }
+}
+
+/// The list of counters that have values.
+pub(super) fn counters(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -> io::Result<()> {
+    list(out, &counted.counters, |out, info| {
+        let flag = |bit: u16| u8::from(info.flags & bit != 0);
+        write!(
+            out,
+            "{{\"agent_id\":{{\"handle\":{}}},\"id\":{{\"handle\":{}}},\"is_constant\":{},\"is_derived\":{},\"name\":{}",
+            handle(view.node(Some(info.agent))),
+            counter_handle(info),
+            flag(counter_flag::CONSTANT),
+            flag(counter_flag::DERIVED),
+            text(&info.name)
+        )?;
+        write!(
+            out,
+            ",\"description\":{},\"block\":{},\"expression\":{},\"dimensions\":",
+            text(&info.description),
+            text(&info.block),
+            text(&info.expression)
+        )?;
+        dimension_list(&dimensions(info), out)?;
+        write!(out, ",\"instances\":[]}}")
+    })
+}
+
+fn dimension_list(dimensions: &[(&str, u32, u64)], out: &mut dyn Write) -> io::Result<()> {
+    list(out, dimensions, |out, (name, id, size)| {
+        write!(out, "{{\"id\":{id},\"instance_size\":{size},\"name\":{}}}", text(name))
+    })
+}
+
+/// All dimensions that occur, each once with its largest size.
+pub(super) fn all_dimensions(counted: &Counted<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut all: Vec<(&str, u32, u64)> = Vec::new();
+    for one in counted.counters.iter().flat_map(|info| dimensions(info)) {
+        match all.iter_mut().find(|known| known.0 == one.0) {
+            Some(known) => known.2 = known.2.max(one.2),
+            None => all.push(one),
+        }
+    }
+    all.sort_by_key(|one| one.1);
+    dimension_list(&all, out)
+}
+
+/// One record for each dispatch that was counted; values are sums over all dimensions.
+pub(super) fn collection(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let rows = view.rows.dispatches.iter();
+    let rows = rows.filter(|row| {
+        row.as_ref()
+            .map_or(true, |row| !counted.of_dispatch(row.record.dispatch_id).is_empty())
+    });
+    list(out, rows, |out, row| {
+        let row = row?;
+        let d = &row.record;
+        let ([wx, wy, wz], [gx, gy, gz]) = (d.workgroup, d.grid);
+        write!(
+            out,
+            "{{\"thread_id\":{},\"dispatch_data\":{{\"size\":168,\"correlation_id\":{{\"internal\":{},\"external\":0}},\
+\"start_timestamp\":{},\"end_timestamp\":{}",
+            view.tid(d.thread),
+            row.id,
+            d.span.begin,
+            d.span.end
+        )?;
+        write!(
+            out,
+            ",\"dispatch_info\":{{\"size\":72,\"agent_id\":{{\"handle\":{}}},\"queue_id\":{{\"handle\":{}}},\
+\"kernel_id\":{},\"dispatch_id\":{},\"private_segment_size\":{},\"group_segment_size\":{}",
+            handle(view.node(Some(d.agent))),
+            view.queue(d.queue),
+            d.kernel.0 + 1,
+            d.dispatch_id,
+            d.private_size,
+            d.group_size
+        )?;
+        write!(
+            out,
+            ",\"workgroup_size\":{{\"x\":{wx},\"y\":{wy},\"z\":{wz}}},\"grid_size\":{{\"x\":{gx},\"y\":{gy},\"z\":{gz}}}}}}}\
+,\"records\":"
+        )?;
+        list(out, counted.of_dispatch(d.dispatch_id), |out, (info, value)| {
+            write!(
+                out,
+                "{{\"counter_id\":{{\"handle\":{}}},\"value\":{value:?}}}",
+                counter_handle(info)
+            )
+        })?;
+        write!(out, ",\"stream_id\":{{\"handle\":{}}}}}", view.stream(d.stream))
+    })
+}

@@ -1,0 +1,298 @@
+//! Hardware counters end to end: asked for on the command line, counted by the collector through the stand-in for
+//! rocprofiler-sdk, recorded, and written to every file format with their exact values.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "export/table.rs"]
+mod table;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use table::Table;
+
+/// A directory with the stand-in and a program that uses it.
+struct Rig(PathBuf);
+
+impl Rig {
+    fn new(name: &str) -> Option<Self> {
+        let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("counters-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir_all(&place).unwrap();
+        let compiled = ["stand_in_sdk", "counted"].iter().all(|program| {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("preload/tests/c/{program}.c"));
+            let mut command = Command::new("cc");
+            if *program == "stand_in_sdk" {
+                command.args(["-shared", "-fPIC"]);
+            }
+            command.arg("-o").arg(place.join(program)).arg(source).arg("-ldl");
+            command.status().is_ok_and(|status| status.success())
+        });
+        if !compiled {
+            eprintln!("skipped: needs a C compiler");
+            return None;
+        }
+        Some(Self(place))
+    }
+
+    fn roctop(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+        command
+            .args(words)
+            .env("ROCTOP_SDK", self.0.join("stand_in_sdk"))
+            .current_dir(&self.0)
+            .stdin(Stdio::null());
+        command.output().unwrap()
+    }
+
+    fn works(&self, words: &[&str]) -> String {
+        let output = self.roctop(words);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {told}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn fails(&self, words: &[&str]) -> String {
+        let output = self.roctop(words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    fn table(&self, name: &str) -> Table {
+        Table::read(&self.0.join(name))
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const COUNTED: &str = "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Id,Kernel_Name,Workgroup_Size,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Counter_Name,Counter_Value,Start_Timestamp,End_Timestamp";
+const SEED_COUNTED: &str = "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Name,Workgroup_Size,LDS_Block_Size,Scratch_Size,VGPR_Count,SGPR_Count,Counter_Name,Counter_Value";
+
+#[test]
+fn every_format_holds_the_exact_values() {
+    let Some(rig) = Rig::new("formats") else { return };
+    rig.works(&[
+        "record",
+        "-o",
+        "rec",
+        "--pmc",
+        "SQ_WAVES,GRBM_COUNT",
+        "./counted",
+        "load",
+        "scale",
+        "plain",
+        "scale",
+    ]);
+    rig.works(&[
+        "export",
+        "rec",
+        "--format",
+        "csv,json,pftrace",
+        "-o",
+        "new",
+        "--wide-counters",
+    ]);
+    let rows = rig.table("new_counter_collection.csv");
+    assert_eq!(rows.header.join(","), COUNTED);
+    let names = rows.column("Counter_Name");
+    assert_eq!(
+        names,
+        [
+            "GRBM_COUNT",
+            "SQ_WAVES",
+            "GRBM_COUNT",
+            "SQ_WAVES",
+            "GRBM_COUNT",
+            "SQ_WAVES"
+        ]
+    );
+    let values = rows.column("Counter_Value");
+    assert_eq!(
+        values,
+        [
+            "5000.000000",
+            "1024.000000",
+            "5000.000000",
+            "2.000000",
+            "5000.000000",
+            "1024.000000"
+        ]
+    );
+    assert_eq!(rows.column("Kernel_Name")[0], "scale(float*, int)");
+    assert_eq!(rows.column("Agent_Id")[0], "Agent 1");
+    for (column, value) in [
+        ("Grid_Size", "65536"),
+        ("Workgroup_Size", "256"),
+        ("VGPR_Count", "8"),
+        ("SGPR_Count", "16"),
+    ] {
+        assert_eq!(rows.column(column)[0], value, "{column}");
+    }
+    let wide = rig.table("new_counter_collection_wide.csv");
+    assert_eq!(wide.header[wide.header.len() - 2..], ["GRBM_COUNT", "SQ_WAVES"]);
+    assert_eq!(wide.column("SQ_WAVES"), ["1024.000000", "2.000000", "1024.000000"]);
+    assert_eq!(wide.numbers("Dispatch_Id"), [1, 2, 3]);
+    let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("new_results.json")).unwrap()).unwrap();
+    let tool = &json["rocprofiler-sdk-tool"][0];
+    let counters = tool["counters"].as_array().unwrap();
+    let waves = counters.iter().find(|one| one["name"] == "SQ_WAVES").unwrap();
+    assert_eq!((&waves["block"], &waves["is_derived"]), (&"SQ".into(), &0.into()));
+    assert_eq!(waves["dimensions"][1]["name"], "DIMENSION_SHADER_ENGINE");
+    let records = tool["callback_records"]["counter_collection"].as_array().unwrap();
+    assert_eq!(records.len(), 3);
+    let sum_of = |record: &Value| -> f64 {
+        let own = record["records"].as_array().unwrap().iter();
+        let own = own.filter(|one| one["counter_id"] == waves["id"]);
+        own.map(|one| one["value"].as_f64().unwrap()).sum()
+    };
+    assert_eq!(
+        records.iter().map(|record| sum_of(record) as u64).collect::<Vec<_>>(),
+        [1024, 2, 1024]
+    );
+    assert_eq!(records[1]["dispatch_data"]["dispatch_info"]["grid_size"]["x"], 100);
+    let trace = std::fs::read(rig.0.join("new_results.pftrace")).unwrap();
+    let holds = |text: &str| trace.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds("Agent [1] PMC SQ_WAVES") && holds("Agent [1] PMC GRBM_COUNT"));
+    rig.works(&["export", "rec", "-o", "seed", "--layout", "seed"]);
+    let seed = rig.table("seed_counter_collection.csv");
+    assert_eq!(seed.header.join(","), SEED_COUNTED);
+    assert_eq!(seed.column("Agent_Id")[0], "1");
+}
+
+#[test]
+fn what_does_not_fit_at_once_takes_several_runs() {
+    let Some(rig) = Rig::new("passes") else { return };
+    let output = rig.roctop(&[
+        "record",
+        "-o",
+        "rec",
+        "--pmc",
+        "SQ_WAVES GRBM_COUNT TCC_HIT L2CacheHit",
+        "./counted",
+        "load",
+        "scale",
+    ]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("pass 1 of 2: SQ_WAVES GRBM_COUNT"), "{told}");
+    assert!(told.contains("pass 2 of 2: TCC_HIT L2CacheHit"), "{told}");
+    for (pass, counters) in [(1, ["GRBM_COUNT", "SQ_WAVES"]), (2, ["L2CacheHit", "TCC_HIT"])] {
+        rig.works(&["export", &format!("rec/pass_{pass}"), "-o", &format!("p{pass}")]);
+        let rows = rig.table(&format!("p{pass}_counter_collection.csv"));
+        assert_eq!(rows.column("Counter_Name"), counters);
+    }
+}
+
+#[test]
+fn input_files_name_passes() {
+    let Some(rig) = Rig::new("input") else { return };
+    for (name, text) in [
+        ("in.txt", "# two\npmc: SQ_WAVES\npmc: GRBM_COUNT TCC_HIT[1]\n"),
+        (
+            "in.yaml",
+            "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT, 'TCC_HIT[1]']\n",
+        ),
+        (
+            "in.json",
+            "{\"metrics\":[{\"pmc\":[\"SQ_WAVES\"]},{\"pmc\":[\"GRBM_COUNT\",\"TCC_HIT[1]\"]}]}",
+        ),
+    ] {
+        std::fs::write(rig.0.join(name), text).unwrap();
+        let recording = format!("rec-{name}");
+        rig.works(&["record", "-o", &recording, "-i", name, "./counted", "load", "scale"]);
+        rig.works(&["export", &format!("{recording}/pass_2"), "-o", name]);
+        let rows = rig.table(&format!("{name}_counter_collection.csv"));
+        assert_eq!(rows.column("Counter_Name"), ["GRBM_COUNT", "TCC_HIT[1]"], "{name}");
+        assert_eq!(rows.column("Counter_Value"), ["5000.000000", "2.000000"], "{name}");
+    }
+}
+
+#[test]
+fn rocprofv3s_command_line_counts_too() {
+    let Some(rig) = Rig::new("rocprofv3") else { return };
+    let words = "rocprofv3 -d out -o tour --pmc SQ_WAVES GRBM_COUNT --kernel-iteration-range [2] -- ./counted load scale scale plain";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    let rows = rig.table("out/tour_counter_collection.csv");
+    // Of each kernel the second dispatch.
+    assert_eq!(rows.column("Counter_Value"), ["5000.000000", "1024.000000"]);
+    assert!(
+        !rig.0.join("out/tour_kernel_trace.csv").exists(),
+        "kernels were not asked for"
+    );
+    std::fs::write(rig.0.join("in.txt"), "pmc: SQ_WAVES\npmc: GRBM_COUNT\n").unwrap();
+    let words = "rocprofv3 -d many -o tour -i in.txt -- ./counted load plain";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    assert_eq!(
+        rig.table("many/pmc_1/tour_counter_collection.csv")
+            .column("Counter_Value"),
+        ["2.000000"]
+    );
+    assert_eq!(
+        rig.table("many/pmc_2/tour_counter_collection.csv")
+            .column("Counter_Value"),
+        ["5000.000000"]
+    );
+}
+
+#[test]
+fn counters_are_listed_in_every_layout() {
+    let Some(rig) = Rig::new("list") else { return };
+    let info = rig.works(&["counters"]);
+    let first = "GPU:0\nName:gfx906\nCounter_Name        :\tSQ_WAVES\nDescription         :\tWaves sent";
+    assert!(info.starts_with(first), "{info}");
+    assert!(info.contains(
+        "Block               :\tSQ\nDimensions          :\tDIMENSION_INSTANCE[0:0] DIMENSION_SHADER_ENGINE[0:3]\n\n\n"
+    ));
+    assert_eq!(rig.works(&["rocprofv3", "-L"]), info);
+    rig.works(&["rocprofv3", "-L", "-d", "lists", "-o", "gpu"]);
+    assert_eq!(
+        rig.table("lists/gpu_basic_metrics.csv").column("Name"),
+        ["SQ_WAVES", "GRBM_COUNT", "TCC_HIT"]
+    );
+    assert_eq!(
+        rig.table("lists/gpu_derived_metrics.csv").column("Name"),
+        ["L2CacheHit"]
+    );
+    let json: Value = serde_json::from_str(&rig.works(&["counters", "--format", "json"])).unwrap();
+    assert_eq!(json["agents"][0]["counters"].as_array().unwrap().len(), 4);
+    assert!(rig.works(&["counters", "--format", "table"]).contains("L2CacheHit"));
+    let plan = rig.works(&["counters", "SQ_WAVES", "GRBM_COUNT", "TCC_HIT"]);
+    assert!(
+        plan.ends_with("pass 1 of 2: SQ_WAVES GRBM_COUNT\npass 2 of 2: TCC_HIT\n"),
+        "{plan}"
+    );
+    assert!(
+        rig.works(&["counters", "--metrics"])
+            .contains("L2CacheHit of rocprofiler-sdk")
+    );
+}
+
+#[test]
+fn every_failure_says_what_why_and_what_to_do() {
+    let Some(rig) = Rig::new("failures") else { return };
+    let run = |counter: &str| rig.fails(&["--no-ui", "--pmc", counter, "./counted"]);
+    assert!(run("NONSENSE").contains("NONSENSE is not known on GPU of node 1 (gfx906); 'roctop counters' lists"));
+    assert!(run("TCC_HIT[16]").contains("there is no instance 16"));
+    assert!(run("a;b").contains("'a;b' is no counter's name"));
+    let with = |name: &str, value: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+        command
+            .args(["--no-ui", "--pmc", "SQ_WAVES", "./counted"])
+            .env("ROCTOP_SDK", rig.0.join("stand_in_sdk"))
+            .env(name, value)
+            .current_dir(&rig.0)
+            .stdin(Stdio::null());
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty(), "the program was not started");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(with("ROCTOP_SDK", "/nonexistent").contains("rocprofiler-sdk was not found (/nonexistent); install"));
+    assert!(
+        with("STAND_IN_VERSION", "300").contains("is rocprofiler-sdk 0.3; this release of roctop knows 0.4 to 1.x")
+    );
+    assert!(with("STAND_IN_DENY", "1").contains("Permission denied: this user may not count; it takes CAP_PERFMON"));
+}
