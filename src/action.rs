@@ -170,7 +170,7 @@ fn passes(
 }
 
 /// `roctop record`: headless, into a recording.
-pub fn record(options: cli::Record) -> Result<u8> {
+pub fn record(options: &cli::Record) -> Result<u8> {
     let requests = counting::requests(&options.counting)?;
     let look = cli::Look {
         theme: None,

@@ -59,7 +59,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         None => action::run(&cli.run),
         Some(Action::Run(options)) => action::run(&options),
         Some(Action::Demo(options)) => action::demo(&options),
-        Some(Action::Record(options)) => action::record(options),
+        Some(Action::Record(options)) => action::record(&options),
         Some(Action::Attach(options)) => action::attach(&options),
         Some(Action::Open(options)) => action::open(&options),
         Some(Action::Export(options)) => action::export_files(&options),

@@ -60,7 +60,11 @@ pub fn act(words: &[OsString]) -> Result<u8> {
         }
     }
     let has_input = typed.value("input").is_some();
-    let is_text = typed.value("input").is_some_and(|path| path.ends_with(".txt"));
+    let is_text = typed.value("input").is_some_and(|path| {
+        Path::new(path)
+            .extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("txt"))
+    });
     let jobs = match typed.value("input") {
         Some(path) => {
             let jobs = input::read(Path::new(path))?;

@@ -20,6 +20,9 @@ pub struct Machine {
     pub seconds: f64,
 }
 
+/// Computes a metric from counters' means, NaN where one is missing.
+type Formula = fn(&dyn Fn(&str) -> f64, &Machine) -> f64;
+
 /// A metric.
 pub struct Metric {
     /// Its name, also as a column.
@@ -34,7 +37,7 @@ pub struct Metric {
     pub counters: &'static [&'static str],
     /// Where the formula is from.
     pub source: &'static str,
-    compute: fn(&dyn Fn(&str) -> f64, &Machine) -> f64,
+    compute: Formula,
 }
 
 /// All of them.

@@ -52,21 +52,22 @@ impl Request {
             Mode::Dispatch => "dispatch",
             Mode::Device => "device",
         };
-        let mut text = format!("mode={mode};pass={};interval={}", self.pass, self.interval);
-        if !self.counters.is_empty() {
-            text.push_str(&format!(";pmc={}", self.counters.join(" ")));
+        let ranges: Vec<String> = self
+            .iterations
+            .iter()
+            .map(|(from, to)| format!("{from}-{to}"))
+            .collect();
+        let mut pairs = vec![format!("mode={mode};pass={};interval={}", self.pass, self.interval)];
+        for (key, words, between) in [
+            ("pmc", &self.counters, " "),
+            ("kernels", &self.kernels, ","),
+            ("iterations", &ranges, ","),
+        ] {
+            if !words.is_empty() {
+                pairs.push(format!("{key}={}", words.join(between)));
+            }
         }
-        if !self.kernels.is_empty() {
-            text.push_str(&format!(";kernels={}", self.kernels.join(",")));
-        }
-        if !self.iterations.is_empty() {
-            let ranges: Vec<String> = self
-                .iterations
-                .iter()
-                .map(|(from, to)| format!("{from}-{to}"))
-                .collect();
-            text.push_str(&format!(";iterations={}", ranges.join(",")));
-        }
+        let text = pairs.join(";");
         (ENV_COUNTERS.into(), text.into())
     }
 }

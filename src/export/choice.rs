@@ -118,6 +118,7 @@ impl Default for Kinds {
 
 /// All choices.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 pub struct Choice {
     /// Dispatches are there for their counters alone: no rows and slices of their own.
     pub counters_only: bool,
