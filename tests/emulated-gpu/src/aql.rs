@@ -12,8 +12,9 @@ use crate::blit::Blit;
 use crate::engine::{Address, Context, Step};
 use crate::model::model;
 use crate::outbox::signal;
+use crate::pm4::{self, Pm4};
 use crate::truth_log::Line;
-use crate::{clock, guest};
+use crate::{clock, counters, guest};
 
 const PACKET_BYTES: u64 = 64;
 /// Kernels of one queue that may run at a time.
@@ -28,6 +29,8 @@ mod kind {
 }
 
 const BARRIER_BIT: u16 = 1 << 8;
+/// Format of a vendor packet that names an indirect buffer.
+const INDIRECT_BUFFER: u8 = 1;
 /// Format of a vendor packet that waits for a signal's value.
 const BARRIER_VALUE: u8 = 2;
 
@@ -62,6 +65,7 @@ pub(crate) struct AqlQueue {
     drained: u64,
     /// When the packet that waits for signals began to wait.
     waiting_since: Option<u64>,
+    pm4: Pm4,
 }
 
 impl AqlQueue {
@@ -77,6 +81,7 @@ impl AqlQueue {
             last_begin: 0,
             drained: 0,
             waiting_since: None,
+            pm4: Pm4::default(),
         }
     }
 
@@ -183,7 +188,11 @@ impl AqlQueue {
                 any: kind == kind::BARRIER_OR,
             },
             kind::VENDOR if guest::read::<u8>(packet + 2) == BARRIER_VALUE => Condition::Value,
-            // Indirect buffers invalidate caches, agent packets are nobody's here.
+            kind::VENDOR if guest::read::<u8>(packet + 2) == INDIRECT_BUFFER => {
+                self.indirect(context, packet, ready);
+                return Some((ready, ready));
+            }
+            // Agent packets are nobody's here.
             _ => return Some((ready, ready)),
         };
         // What satisfies it may lie in the own outbox.
@@ -200,6 +209,28 @@ impl AqlQueue {
                 // Somebody satisfied it between the last look and now: never earlier than now.
                 Some((begin, clock::now()))
             }
+        }
+    }
+
+    /// Executes an indirect buffer: counters, or a cache invalidation, which is nothing here.
+    fn indirect(&mut self, context: &Context, packet: u64, now: u64) {
+        let perf = counters::perf(self.address.creation.gpu).and_then(|perf| perf.lock().ok());
+        if let Some(mut perf) = perf {
+            self.pm4
+                .packet(packet, &Aliased(&context.process.memory), &mut perf, now);
+        }
+    }
+
+    /// A kernel that is over is counted when its queue's waves are.
+    fn count(&self, running: &Running) {
+        if !self.pm4.is_counted {
+            return;
+        }
+        if let Some(mut perf) = counters::perf(self.address.creation.gpu).and_then(|perf| perf.lock().ok()) {
+            let items: u64 = running.workgroup.iter().map(|size| u64::from(*size)).product();
+            let waves = items.div_ceil(u64::from(model().target.wave));
+            let workgroups = workgroups(running.grid, running.workgroup);
+            perf.kernel(running.begin, running.end, workgroups, waves, items * workgroups);
         }
     }
 
@@ -259,10 +290,23 @@ impl AqlQueue {
             };
             let running = self.running.remove(index);
             running.blit.execute(&context.process.memory);
+            self.count(&running);
             context.outbox.log(&running.line(&self.address));
             context.outbox.complete(running.signal, running.begin, running.end);
             progress = true;
         }
+    }
+}
+
+/// The program's memory, where the GPU's addresses lead.
+struct Aliased<'a>(&'a crate::memory::Memory);
+
+impl pm4::Memory for Aliased<'_> {
+    fn read(&self, address: u64) -> u32 {
+        guest::read(self.0.host(address))
+    }
+    fn write(&self, address: u64, value: u32) {
+        guest::write(self.0.host(address), value);
     }
 }
 

@@ -11,7 +11,8 @@
 //! Copies, fills, fences, polls, atomics and timestamps are real; signals and events wake real waiters. **Kernels are not
 //! executed**: a dispatch takes its modelled time and changes no memory, except for the run-times' own copy and fill
 //! kernels, which are done natively. What is absent besides: page faults (a wrong GPU address faults the process), peer
-//! links, inter-process memory, counters, and images.
+//! links, inter-process memory, and images. Performance counters are executed as the packets say; waves and clocks are
+//! exact, all other events are made up.
 //!
 //! # Environment
 //!
@@ -47,6 +48,7 @@
 mod aql;
 mod blit;
 mod clock;
+mod counters;
 mod dmabuf;
 mod drm;
 mod engine;
@@ -59,6 +61,7 @@ mod memory;
 mod model;
 mod outbox;
 mod path;
+mod pm4;
 mod process;
 mod sdma;
 mod symbol;
