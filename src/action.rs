@@ -34,6 +34,7 @@ pub fn run(options: &cli::Run) -> Result<u8> {
     let make = |request: Option<&Request>| Job {
         ring_slots: options.ring.ring,
         hsa_api: options.domains.hsa_trace,
+        dispatch_source: options.domains.dispatch_source.number(),
         gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
         variables: request.map(Request::variable).into_iter().collect(),
         ..Job::default()
@@ -187,6 +188,7 @@ pub fn record(options: &cli::Record) -> Result<u8> {
         most_bytes: options.max_size,
         ring_slots: options.ring.ring,
         hsa_api: options.domains.hsa_trace,
+        dispatch_source: options.domains.dispatch_source.number(),
         gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
         variables: request.map(Request::variable).into_iter().collect(),
         ..Job::default()

@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use roctop_ring::session::source;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -227,6 +228,32 @@ pub struct Domains {
     /// Record HSA calls as well: every entry of the run-time's tables.
     #[arg(long)]
     pub hsa_trace: bool,
+    /// Where the times of dispatches come from.
+    #[arg(long, value_name = "SOURCE", value_enum, default_value_t)]
+    pub dispatch_source: DispatchSource,
+}
+
+/// Where the times of dispatches come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DispatchSource {
+    /// HSA's queues; HIP's own records where HSA cannot be seen.
+    #[default]
+    Auto,
+    /// HIP's own records (5.3.1 and later): no geometry, no queue, none of the run-time's own kernels.
+    Hip,
+    /// HSA's queues, intercepted.
+    Hsa,
+}
+
+impl DispatchSource {
+    /// The control file's number for it.
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::Auto => source::AUTO,
+            Self::Hip => source::HIP,
+            Self::Hsa => source::HSA,
+        }
+    }
 }
 
 /// Options of a recording.

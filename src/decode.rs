@@ -369,11 +369,7 @@ impl Decoder {
                 let text = String::from_utf8_lossy(&name);
                 self.thread_id(process, start.tid, text.trim_end_matches('\0'));
             }
-            Body::ApiCall(call) => {
-                let item = self.api_call(process, thread.tid, head.domain(), &call);
-                self.items.push(Item::Api(item));
-            }
-            Body::ExplainedCall(call, _) => {
+            Body::ApiCall(call) | Body::ExplainedCall(call, _) => {
                 let item = self.api_call(process, thread.tid, head.domain(), &call);
                 self.items.push(Item::Api(item));
             }

@@ -26,6 +26,8 @@ pub struct Job {
     pub ring_slots: Option<u64>,
     /// Record HSA calls.
     pub hsa_api: bool,
+    /// One of [`roctop_ring::session::source`].
+    pub dispatch_source: u64,
     /// What is shown as the program's name; its command line when none.
     pub title: Option<String>,
     /// How gauges are read; none: not at all.
@@ -62,6 +64,7 @@ pub(crate) fn prepare(job: &Job, words: &[String]) -> Result<Prepared> {
     if job.hsa_api {
         session.set(control::WANTED, wanted::USUAL | wanted::HSA_API)?;
     }
+    session.set(control::DISPATCH_SOURCE, job.dispatch_source)?;
     let mut variables = launch::environment(&installed, session.path());
     let usual = if recorder.is_some() { RECORD_SLOTS } else { LIVE_SLOTS };
     let slots = job.ring_slots.unwrap_or(usual);

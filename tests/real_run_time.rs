@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "real_run_time/dispatch.rs"]
+mod dispatch;
 #[path = "real_run_time/hsa.rs"]
 mod hsa;
 #[path = "rig/memory.rs"]

@@ -13,6 +13,7 @@ pub mod stream;
 
 /// Takes what the GPU completed and nobody recorded yet; at the end of the process.
 pub(crate) fn last_drain() {
+    hip::activity::settle();
     hsa::harvest::last(hsa::harvest::End::Exit);
 }
 

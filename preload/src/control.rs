@@ -68,6 +68,11 @@ pub(crate) fn is_asked(bit: u64) -> bool {
     load(control::WANTED) & bit != 0
 }
 
+/// Where dispatches come from: one of `roctop_ring::session::source`.
+pub(crate) fn dispatch_source() -> u64 {
+    load(control::DISPATCH_SOURCE)
+}
+
 /// Is recording on, whoever switched it?
 pub(crate) fn is_recording() -> bool {
     load(control::RECORDING) != 0 && word(word::PAUSED).load(Ordering::Relaxed) == 0

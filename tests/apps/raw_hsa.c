@@ -3,6 +3,7 @@
 // right after its last kernel. Kernels come from module_kernels.hsaco beside the program.
 //
 //   raw_hsa [ROUNDS=1]
+//   raw_hsa overlap      independent kernels of one queue alone, sixty-four in flight
 //
 // Each call of HSA is counted by its name, but for those inside callbacks (APP_CALL_COUNTS); GPU memory that is held is
 // told call by call, `name bytes held whose` (APP_MEMORY). The program's own kernel times are checked: every kernel takes KERNEL_NS.
@@ -307,6 +308,27 @@ static void portions(void) {
   OK(hsa_queue_destroy, queue);
 }
 
+// Nothing but the signals holds these kernels back.
+static void independent(void) {
+  enum { SIGNALS = 64 };
+  hsa_signal_t signals[SIGNALS];
+  hsa_queue_t *queue = queue_of(256, HSA_QUEUE_TYPE_MULTI);
+  for (int i = 0; i < SIGNALS; i++) signals[i] = signal_of(1);
+  for (int i = 0; i < 64 * 40; i++) {
+    hsa_signal_t signal = signals[i % SIGNALS];
+    if (i >= SIGNALS) {
+      wait_for(signal);
+      arm(signal, i % 2);
+    }
+    submit(queue, signal, 1, 0);
+  }
+  for (int i = 0; i < SIGNALS; i++) {
+    wait_for(signals[i]);
+    OK(hsa_signal_destroy, signals[i]);
+  }
+  OK(hsa_queue_destroy, queue);
+}
+
 // One signal counts eight kernels; kernels without signals fill the queue; the last one's end is waited for, and the
 // queue destroyed at once.
 static void counting_and_none(void) {
@@ -415,7 +437,7 @@ static void virtual_memory(void) {
   BY_NAME(address_free, "hsa_amd_vmem_address_free", base, bytes);
 }
 
-static void run(const char *program) {
+static void run(const char *program, bool is_overlap) {
   OK(hsa_init);
   gpu.handle = 0;
   OK(hsa_iterate_agents, agent, NULL);
@@ -433,6 +455,11 @@ static void run(const char *program) {
   tell("hsa_memory_allocate", MEMORY / 2, MEMORY / 2);
   memset(memory, 0, MEMORY);
   load(program);
+  if (is_overlap) {
+    independent();
+    OK(hsa_shut_down);
+    return;
+  }
   rotating();
   portions();
   counting_and_none();
@@ -450,10 +477,11 @@ static void run(const char *program) {
 }
 
 int main(int argc, char **argv) {
-  int rounds = argc > 1 ? atoi(argv[1]) : 1;
+  bool is_overlap = argc > 1 && !strcmp(argv[1], "overlap");
+  int rounds = argc > 1 && !is_overlap ? atoi(argv[1]) : 1;
   const char *path = getenv("APP_MEMORY");
   lines = path ? fopen(path, "w") : NULL;
-  for (int i = 0; i < rounds; i++) run(argv[0]);
+  for (int i = 0; i < rounds; i++) run(argv[0], is_overlap);
   if (lines) fclose(lines);
   write_counts();
   printf("raw_hsa: rounds %d, kernels %ld, wrong times %ld\n", rounds, (long)kernels, (long)wrong);

@@ -119,6 +119,11 @@ impl Rig {
         })
     }
 
+    /// Is this the installed 5.2.3?
+    pub(crate) fn is_oldest(&self) -> bool {
+        self.release.is_none()
+    }
+
     /// A file beside the programs.
     pub(crate) fn app(&self, name: &str) -> PathBuf {
         self.apps.join(name)

@@ -51,6 +51,8 @@ const _: () = assert!(size_of::<Tail>() == 32 && std::mem::offset_of!(Tail, phas
 pub const OP_DISPATCH: u32 = 0;
 /// Kind of a kernel's activity record.
 pub const ACTIVITY_KERNEL: u32 = 0x11f0;
+/// Kind of the record of a kernel in a graph.
+pub const ACTIVITY_BATCH: u32 = 0x11f1;
 
 /// An activity record (`activity_record_t`), as a dispatch has it since 5.3.1.
 #[repr(C)]

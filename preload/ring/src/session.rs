@@ -30,6 +30,18 @@ pub mod control {
     pub const RECORDING: usize = 0;
     /// Bits of [`super::wanted`].
     pub const WANTED: usize = 1;
+    /// One of [`super::source`]; read when a back-end starts.
+    pub const DISPATCH_SOURCE: usize = 2;
+}
+
+/// Where dispatches come from.
+pub mod source {
+    /// Interception of HSA's queues; HIP's records when HSA's tables do not come.
+    pub const AUTO: u64 = 0;
+    /// HIP's own records.
+    pub const HIP: u64 = 1;
+    /// Interception of HSA's queues alone.
+    pub const HSA: u64 = 2;
 }
 
 /// What is wanted of the collectors, bits of a control word.

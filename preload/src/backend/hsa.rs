@@ -35,7 +35,7 @@ use crate::{clock, control, process, real, thread};
 use hsa_sys::abi::{SUCCESS, Status, info};
 use hsa_sys::table::{Amd, AmdLayout, Core, Root, Table, core_entry};
 use roctop_ring::record::status;
-use roctop_ring::session::wanted;
+use roctop_ring::session::{source, wanted};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{c_char, c_void};
 
@@ -212,7 +212,11 @@ fn install(root: &Root) -> Option<()> {
     process.say(
         status::BACKEND,
         layout.size as u64,
-        "dispatches: queue interception; copies: on their own signals",
+        if control::dispatch_source() == source::HIP {
+            "copies: on their own signals"
+        } else {
+            "dispatches: queue interception; copies: on their own signals"
+        },
     );
     Some(())
 }

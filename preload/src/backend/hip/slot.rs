@@ -9,7 +9,7 @@
 
 #![expect(unsafe_code, reason = "the run-time's callback and its structure by offsets")]
 
-use super::tracer;
+use super::{activity, tracer};
 use crate::guard::{Errno, wall};
 use crate::{real, thread};
 use hip_sys::tracer::{Callback, DOMAIN_API, DOMAIN_OPS, Phase, Register, Tail};
@@ -126,9 +126,9 @@ unsafe extern "C" fn shared(domain: u32, op: u32, data: *mut c_void) -> i32 {
             let is_ours = wall(false, || tracer::asks(op));
             i32::from(theirs != 0 && !is_ours)
         }
-        // A record, or a mark of newer releases. What the collector alone asked for is nothing to the other tool; the
-        // collector itself uses none.
+        // A record, or a mark of newer releases. What the collector alone asked for is nothing to the other tool.
         DOMAIN_OPS => {
+            wall((), || activity::record(op, data));
             if LISTENED.load(Ordering::Relaxed) == 0 || tell(std::ptr::null_mut()) == 0 {
                 tell(data);
             }

@@ -5,16 +5,16 @@
 
 #![expect(unsafe_code, reason = "the run-time's names of its functions")]
 
-use super::{By, cooperative, slot};
+use super::{By, activity, cooperative, slot};
 use crate::backend::hip;
 use crate::collector::{self, Call};
 use crate::process::Process;
 use crate::state::{self, word};
-use crate::{process, thread};
+use crate::{control, process, thread};
 use hip_sys::function::{FUNCTIONS, Place};
 use hip_sys::tracer::{ApiName, OP_DISPATCH, tail as tail_of};
 use roctop_ring::record::{Domain, status};
-use roctop_ring::session::wanted;
+use roctop_ring::session::{source, wanted};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_void};
 
@@ -33,21 +33,24 @@ static TAIL: AtomicU64 = AtomicU64::new(0);
 /// Registers the callback where the run-time has one and its layout is known.
 pub(crate) fn register(process: &Process, by: By) {
     let Some((library, path)) = hip::library() else { return };
+    let is_source = control::dispatch_source() == source::HIP;
+    let without = |what: &str| {
+        process.say(status::BACKEND, 0, &format!("HIP calls: wrapped functions ({what})"));
+        if is_source {
+            process.say(
+                status::UNAVAILABLE,
+                0,
+                &format!("dispatches: not recorded, HIP's own records were asked for ({what})"),
+            );
+        }
+    };
     let Some(address) = library.symbol(c"hipRegisterTracerCallback") else {
-        process.say(
-            status::BACKEND,
-            0,
-            "HIP calls: wrapped functions (this run-time has no tracer callback)",
-        );
+        without("this run-time has no tracer callback");
         return;
     };
     let (major, names) = (major(&path.to_string_lossy()), library.symbol(c"hipApiName"));
     let (Some(offset), Some(names)) = (major.and_then(tail_of), names) else {
-        process.say(
-            status::BACKEND,
-            0,
-            "HIP calls: wrapped functions (layout of the tracer callback not known)",
-        );
+        without("layout of the tracer callback not known");
         return;
     };
     // SAFETY: the symbol of this name has this type in every release.
@@ -55,7 +58,7 @@ pub(crate) fn register(process: &Process, by: By) {
     TAIL.store(offset as u64, Ordering::Release);
     slot::found(address);
     let major = major.unwrap_or(0);
-    let is_kept = major < ONLY_WHERE_NEEDED || by == By::Hsa;
+    let is_kept = major < ONLY_WHERE_NEEDED || by == By::Hsa || is_source;
     KEPT.store(u64::from(is_kept), Ordering::Relaxed);
     if is_kept {
         slot::listen(true);
@@ -66,6 +69,13 @@ pub(crate) fn register(process: &Process, by: By) {
         "wrapped functions"
     };
     process.say(status::BACKEND, u64::from(major), &format!("HIP calls: {what}"));
+    if is_source {
+        process.say(
+            status::BACKEND,
+            u64::from(major),
+            "dispatches: HIP's own records, without geometry and queue",
+        );
+    }
 }
 
 /// From this release on a registered callback makes HIP report markers whose stream may be gone (a crash inside HIP was
@@ -127,7 +137,7 @@ fn learn(process: &Process, name_of: ApiName) {
 
 /// A question about an operation: are its records wanted?
 pub(crate) fn asks(op: u32) -> bool {
-    op == OP_DISPATCH && cooperative::is_launching()
+    (op == OP_DISPATCH && cooperative::is_launching()) || activity::asks(op)
 }
 
 /// Offset of the structure's tail.
@@ -168,6 +178,7 @@ pub(crate) fn enter(op: u32, data: *mut c_void) -> Entered {
         && thread.hip_frame.get() > here
     {
         return match thread.cooperative.get() {
+            0 if activity::is_source() => Entered::Cooperative(thread.current.get()),
             0 => Entered::No,
             correlation => Entered::Cooperative(correlation),
         };

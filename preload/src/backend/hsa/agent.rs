@@ -77,6 +77,12 @@ impl Agents {
         found.map(|agent| agent.index)
     }
 
+    /// The dense index of the GPU on a node of the driver, or [`UNKNOWN`].
+    pub(crate) fn by_node(&self, node: u32) -> u32 {
+        let found = self.all().iter().find(|agent| agent.node == node && agent.kind == GPU);
+        found.map_or(UNKNOWN, |agent| agent.index)
+    }
+
     /// Asks the run-time, once it answers. Slow path.
     pub(crate) fn discover(&self, hsa: &Hsa, process: &Process) {
         if self.found.get().is_some() {

@@ -9,11 +9,12 @@ use super::{Hsa, harvest, hook, hsa, observed, packet};
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::state::{self, word};
-use crate::thread;
+use crate::{control, thread};
 use hsa_sys::abi::{Agent as AgentHandle, QUEUE_COOPERATIVE, Queue as HsaQueue, SUCCESS, Status};
 use hsa_sys::table::{AmdLayout, Handler, InterceptRegister, QueueCallback, QueueCreate, Table, amd_entry, core_entry};
 use roctop_ring::layout::{counter, queue as place};
 use roctop_ring::record::status;
+use roctop_ring::session::source;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
 use std::ffi::c_void;
@@ -142,7 +143,7 @@ unsafe extern "C" fn register_for_tool(handle: *mut HsaQueue, handler: Handler, 
 
 /// The agent of a queue to time; none for a CPU's.
 fn wanted(hsa: &'static Hsa, handle: AgentHandle) -> Option<Agent> {
-    if !state::is_on(word::HSA) {
+    if !state::is_on(word::HSA) || control::dispatch_source() == source::HIP {
         return None;
     }
     hsa.agents.discover(hsa, process::get()?);

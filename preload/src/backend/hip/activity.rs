@@ -1,0 +1,134 @@
+//! HIP's own records as the source of dispatches: when the user asks for it (`--dispatch-source hip`), or when HSA's
+//! tables did not come though HIP is at work.
+//!
+//! Such a record has no geometry and no queue, and with each comes an interrupt up to 5.7; the run-time's own kernels
+//! have none. Absent: 5.2 and 5.3.0, whose other interface makes every launch dearer by half a microsecond.
+
+#![expect(unsafe_code, reason = "reads the run-time's record by offsets")]
+
+use crate::backend::hsa;
+use crate::state::{self, word};
+use crate::{clock, collector, control, process, thread};
+use hip_sys::tracer::{ACTIVITY_BATCH, ACTIVITY_KERNEL, Activity, OP_DISPATCH, SMALLEST_POINTER};
+use roctop_ring::layout::counter;
+use roctop_ring::record::Dispatch;
+use roctop_ring::session::{source, wanted};
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::{CStr, c_void};
+use std::time::{Duration, Instant};
+
+/// Source of a dispatch record: HIP's activity record.
+const ACTIVITY: u16 = 2;
+/// Launches that are remembered until their records come.
+const LAUNCHES: usize = 64 * 1024;
+/// Of one thread, unless others leave more.
+const A_THREADS: usize = 8 * 1024;
+/// How long the end of the process waits after the last record, and at all.
+const QUIET: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a launch said: correlation id, thread | stream << 32, submit time.
+static NOTES: [[AtomicU64; 3]; LAUNCHES] = [const { [const { AtomicU64::new(0) }; 3] }; LAUNCHES];
+/// Records that came.
+static RECORDS: AtomicU64 = AtomicU64::new(0);
+/// Launches that were asked for.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+
+/// Are HIP's records the source? Asked inside a call of HIP, when HSA is up if it ever will be.
+#[inline]
+pub(crate) fn is_source() -> bool {
+    match control::dispatch_source() {
+        source::HIP => true,
+        source::HSA => false,
+        _ => word(word::HSA).load(Ordering::Relaxed) == state::COLD,
+    }
+}
+
+/// HIP asks whether records of an operation are wanted.
+pub(crate) fn asks(op: u32) -> bool {
+    if op != OP_DISPATCH || !is_source() || !control::is_wanted(wanted::DISPATCH) {
+        return false;
+    }
+    ASKED.fetch_add(1, Ordering::Relaxed);
+    note();
+    true
+}
+
+/// The call that this thread is in launches. (Up to 6.4 HIP asks again when it delivers: then nothing is noted, or the
+/// call that waits.)
+fn note() {
+    let Some(thread) = thread::existing() else { return };
+    let correlation = thread.current.get();
+    if correlation == 0 {
+        return;
+    }
+    if let Some([id, who, submit]) = NOTES.get(place(correlation)) {
+        id.store(0, Ordering::Relaxed);
+        who.store(
+            u64::from(thread.tid()) | u64::from(thread.stream.get()) << 32,
+            Ordering::Relaxed,
+        );
+        submit.store(clock::now(), Ordering::Relaxed);
+        id.store(correlation, Ordering::Release);
+    }
+}
+
+fn noted(correlation: u64) -> [u64; 2] {
+    match NOTES.get(place(correlation)) {
+        Some([id, who, submit]) if correlation != 0 && id.load(Ordering::Acquire) == correlation => {
+            [who.load(Ordering::Relaxed), submit.load(Ordering::Relaxed)]
+        }
+        _ => [0, 0],
+    }
+}
+
+fn place(correlation: u64) -> usize {
+    // A thread's ids follow each other; the upper bits are the thread's.
+    (correlation as usize).wrapping_add((correlation >> 40) as usize * A_THREADS) % LAUNCHES
+}
+
+/// A record came.
+pub(crate) fn record(op: u32, data: *const c_void) {
+    // Smaller values are marks of newer releases.
+    if op != OP_DISPATCH || (data as usize) < SMALLEST_POINTER || !is_source() {
+        return;
+    }
+    // SAFETY: the run-time passes a record that is valid during the call.
+    let record = unsafe { &*data.cast::<Activity>() };
+    if ![ACTIVITY_KERNEL, ACTIVITY_BATCH].contains(&record.kind) || record.kernel_name.is_null() {
+        return;
+    }
+    let Some(process) = process::get() else { return };
+    let [who, submit] = noted(record.correlation);
+    process.count(counter::SUBMITTED, 1);
+    process.count(counter::TIMED, 1);
+    RECORDS.fetch_add(1, Ordering::Relaxed);
+    let dispatch = Dispatch {
+        begin: record.begin,
+        end: record.end,
+        submit,
+        correlation: record.correlation,
+        dispatch_id: process.dispatches.fetch_add(1, Ordering::Relaxed) + 1,
+        source: ACTIVITY,
+        agent: hsa::hsa().map_or(0, |hsa| hsa.agents.by_node(record.device as u32)),
+        stream: (who >> 32) as u32,
+        tid: who as u32,
+        // SAFETY: not null, and a terminated text that is valid during the call.
+        name: process.intern(unsafe { CStr::from_ptr(record.kernel_name) }.to_bytes()),
+        ..Dispatch::default()
+    };
+    collector::dispatch(&dispatch, 0);
+}
+
+/// Waits for late records, at the end of the process.
+pub(crate) fn settle() {
+    let start = Instant::now();
+    let (mut seen, mut since) = (RECORDS.load(Ordering::Relaxed), start);
+    while ASKED.load(Ordering::Relaxed) != 0 && since.elapsed() < QUIET && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_micros(500));
+        let now = RECORDS.load(Ordering::Relaxed);
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        }
+    }
+}
