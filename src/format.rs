@@ -2,7 +2,7 @@
 
 mod name;
 
-pub use self::name::{elide, fit, short_name, width};
+pub use self::name::{elide, elide_around, fit, short_name, width};
 
 /// What is not known.
 pub const MISSING: &str = "–";

@@ -7,6 +7,7 @@ pub mod analysis;
 mod fast;
 pub mod gauges;
 pub mod lane;
+pub mod memory;
 pub mod names;
 pub mod output;
 mod pyramid;
@@ -31,13 +32,15 @@ pub(crate) use self::fast::FastMap;
 
 use self::analysis::Thresholds;
 use self::gauges::Gauges;
+use self::memory::Memory;
 use self::output::Output;
 use self::snapshot::{ProcessRow, Said};
 use self::table::{Tables, is_untimed};
 use self::under::{Under, Work};
 use self::union::Union;
 use crate::item::{
-    ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, ThreadId,
+    Allocation, ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId,
+    Span, ThreadId,
 };
 
 /// How much is kept, and where it comes from.
@@ -126,6 +129,7 @@ pub struct Store {
     said: VecDeque<Said>,
     gauges: Gauges,
     under: Under,
+    memory: Memory,
     output: Output,
     letters: Arc<Vec<KernelId>>,
     totals: Totals,
@@ -186,10 +190,9 @@ impl Store {
                 span: credible(copy.span),
                 ..*copy
             }),
-            // Drawn nowhere yet; exports have them.
+            Item::Allocation(allocation) => self.allocation(allocation),
             // For files alone; the screen is told of gauges and counters as devices and counts.
-            Item::Allocation(_) | Item::Scratch(_) | Item::Gauges(_) | Item::CounterInfo(_) | Item::CounterValue(_) => {
-            }
+            Item::Scratch(_) | Item::Gauges(_) | Item::CounterInfo(_) | Item::CounterValue(_) => {}
             Item::Mark(marker) => self.marker(
                 &Marker {
                     span: credible(marker.span),
@@ -227,6 +230,13 @@ impl Store {
             Item::Output(bytes) => self.output.write(bytes),
             Item::Now(now) => self.tick((*now).min(LATEST)),
         }
+    }
+
+    fn allocation(&mut self, allocation: &Allocation) {
+        self.memory.add(&Allocation {
+            span: credible(allocation.span),
+            ..*allocation
+        });
     }
 
     fn process(&mut self, process: &Process) {

@@ -78,6 +78,8 @@ pub enum Tab {
     Steps,
     /// Difference to a baseline.
     Diff,
+    /// Memory that is held.
+    Memory,
 }
 
 impl Tab {
@@ -96,7 +98,7 @@ impl Tab {
     ];
 
     /// All views.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Overview,
         Self::Timeline,
         Self::Kernels,
@@ -111,6 +113,7 @@ impl Tab {
         Self::Running,
         Self::Steps,
         Self::Diff,
+        Self::Memory,
     ];
 
     /// Its key and name.
@@ -130,6 +133,7 @@ impl Tab {
             Self::Running => ('W', "Running"),
             Self::Steps => ('I', "Steps"),
             Self::Diff => ('D', "Diff"),
+            Self::Memory => ('M', "Memory"),
         }
     }
 }

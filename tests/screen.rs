@@ -2,21 +2,23 @@
 //!
 //! `ROCTOP_GOLDEN=write cargo test --test screen` writes them anew; read the difference before committing it.
 
-use std::path::{Path, PathBuf};
+#[path = "screen/driven.rs"]
+mod driven;
+
 use std::sync::Arc;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Modifier;
-use roctop::model::{Fresh, Mode, Options, Snapshot};
-use roctop::scenario::Scenario;
+use ratatui::style::{Modifier, Style};
+use roctop::model::Mode;
 use roctop::ui::key::Key;
-use roctop::ui::theme::{Depth, Theme};
-use roctop::ui::{Effect, Msg, Ui, update, view};
+use roctop::ui::theme::{Depth, Role, Theme};
+use roctop::ui::track::Layout;
+use roctop::ui::{Effect, Grouping, Tab};
+
+use self::driven::{Driven, snapshot, tests};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
-const VIEWS: [(char, &str); 14] = [
+const VIEWS: [(char, &str); 15] = [
     ('1', "overview"),
     ('2', "timeline"),
     ('3', "kernels"),
@@ -31,69 +33,8 @@ const VIEWS: [(char, &str); 14] = [
     ('W', "running"),
     ('I', "steps"),
     ('D', "diff"),
+    ('M', "memory"),
 ];
-
-fn tests() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
-}
-
-fn snapshot(scenario: &str, mode: Mode, milliseconds: u64) -> Arc<Snapshot> {
-    let text = std::fs::read_to_string(tests().join("scenarios").join(format!("{scenario}.toml")))
-        .expect("the test data is there");
-    let scenario = Scenario::parse(&text).expect("the test data is there");
-    let options = Options {
-        mode,
-        title: scenario.title.clone(),
-        ..Options::default()
-    };
-    scenario.store(options, milliseconds * 1_000_000).snapshot(Fresh::All)
-}
-
-/// A screen that is driven by keys.
-struct Driven {
-    ui: Ui,
-    snap: Arc<Snapshot>,
-    theme: Theme,
-}
-
-impl Driven {
-    fn new(snap: Arc<Snapshot>, size: (u16, u16)) -> Self {
-        let mut ui = Ui::new(snap.mode);
-        update(&mut ui, &snap, Msg::Resize(size.0, size.1));
-        Self {
-            ui,
-            snap,
-            theme: Theme::named("dark", Depth::C256).expect("the test data is there"),
-        }
-    }
-
-    fn key(&mut self, key: Key) -> Effect {
-        update(&mut self.ui, &self.snap, Msg::Key(key))
-    }
-
-    fn typed(&mut self, text: &str) -> &mut Self {
-        for c in text.chars() {
-            self.key(Key::Char(c));
-        }
-        self
-    }
-
-    fn buffer(&self) -> Buffer {
-        let mut buffer = Buffer::empty(Rect::new(0, 0, self.ui.size.0, self.ui.size.1));
-        view(&self.ui, &self.snap, &self.theme, &mut buffer);
-        buffer
-    }
-
-    fn text(&self) -> String {
-        let buffer = self.buffer();
-        let width = buffer.area.width as usize;
-        let rows = buffer.content().chunks(width).map(|row| {
-            let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
-            line.trim_end().to_string() + "\n"
-        });
-        rows.collect()
-    }
-}
 
 fn compare(name: &str, text: &str) {
     let path = tests().join("golden/screens").join(format!("{name}.txt"));
@@ -144,6 +85,225 @@ fn every_view_looks_as_it_did() {
             &format!("nothing-overview-{at}"),
             &Driven::new(Arc::default(), size).text(),
         );
+    }
+}
+
+/// The role of a style in a theme; several roles may look the same.
+fn role(theme: &Theme, style: Style) -> String {
+    let same = |known: Style| (known.fg, known.bg, known.add_modifier) == (style.fg, style.bg, style.add_modifier);
+    let plain = Style::default();
+    if same(plain) {
+        return "text".into();
+    }
+    if let Some(known) = Role::ALL.iter().find(|known| same(theme.style(known.0))) {
+        return known.1.into();
+    }
+    let filled = Role::ALL.iter().find(|known| same(theme.filled_role(known.0)));
+    let hue = (0..26).find(|&number| same(theme.filled(number)) || same(theme.line(number)));
+    match (hue, filled) {
+        (Some(number), _) => format!("hue {number}"),
+        (None, Some(known)) => format!("filled {}", known.1),
+        (None, None) => format!("{:?} on {:?} {:?}", style.fg, style.bg, style.add_modifier),
+    }
+}
+
+/// Each row as runs of roles: `title*6 text*3`.
+fn roles(driven: &Driven) -> String {
+    let buffer = driven.buffer();
+    let mut out = String::new();
+    for row in buffer.content().chunks(buffer.area.width as usize) {
+        let mut runs: Vec<(String, usize)> = Vec::new();
+        for cell in row {
+            let style = cell.style();
+            let reset = |color: Option<_>| color.filter(|&color| color != ratatui::style::Color::Reset);
+            let style = Style {
+                fg: reset(style.fg),
+                bg: reset(style.bg),
+                add_modifier: style.add_modifier,
+                ..Style::default()
+            };
+            // What is blank has no colour of letters.
+            let is_blank = cell.symbol() == " " && style.bg.is_none() && style.add_modifier.is_empty();
+            let role = if is_blank {
+                "text".into()
+            } else {
+                role(&driven.theme, style)
+            };
+            match runs.last_mut() {
+                Some(last) if last.0 == role => last.1 += 1,
+                _ => runs.push((role, 1)),
+            }
+        }
+        let words: Vec<String> = runs.iter().map(|(role, count)| format!("{role}*{count}")).collect();
+        out += &(words.join(" ") + "\n");
+    }
+    out
+}
+
+#[test]
+fn every_view_has_its_roles_in_two_themes_and_says_the_same_in_both() {
+    let training = snapshot("training", Mode::Live, 20_050);
+    for size in SIZES {
+        let mut texts = Vec::new();
+        for name in ["light", "mono"] {
+            let depth = if name == "mono" { Depth::None } else { Depth::C256 };
+            let mut all = String::new();
+            let mut text = String::new();
+            for (key, view) in VIEWS {
+                let mut driven = Driven::new(training.clone(), size);
+                driven.theme = Theme::named(name, depth).expect("a theme of this name is there");
+                driven.typed(&key.to_string());
+                all += &["== ", view, "\n", &roles(&driven)].concat();
+                text += &driven.text();
+            }
+            compare(&format!("roles-{name}-{}x{}", size.0, size.1), &all);
+            texts.push(text);
+        }
+        assert_eq!(texts[0], texts[1], "nothing is told by colour alone");
+    }
+}
+
+#[test]
+fn clicks_do_what_keys_do() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.click("5 API", 1);
+    assert_eq!(driven.ui.tab, Tab::Api);
+    driven.click("3 Kernels", 1);
+    driven.click("CALLS", 3);
+    assert!(driven.text().contains("CALLS▼"));
+    driven.click("CALLS▼", 3);
+    assert!(driven.text().contains("CALLS▲"));
+    driven.click("fwd_kernel", 3);
+    assert!(
+        driven.text().contains("▸ b fwd_kernel") || driven.text().contains("▸b fwd_kernel"),
+        "{}",
+        driven.text()
+    );
+    driven.click("fwd_kernel", 3);
+    assert_eq!(driven.ui.tab, Tab::Timeline, "a click on the selected row opens it");
+    driven.key(Key::Ctrl('o'));
+    assert_eq!(driven.ui.tab, Tab::Kernels);
+    driven.click("help", 30);
+    assert!(driven.text().contains("VIEWS"));
+    driven.click("VIEWS", 3);
+    assert!(!driven.text().contains("VIEWS"));
+    driven.click("▲ 4 alerts", 2);
+    assert_eq!(driven.ui.tab, Tab::Alerts);
+    driven.click("quit", 30);
+    assert_eq!(driven.click("detach", 3), Effect::Detach);
+}
+
+#[test]
+fn a_dragged_range_is_measured() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("2");
+    driven.drag((30, 8), (50, 8));
+    let text = driven.text();
+    for part in ["Range 420 ms", "GPU0 busy", "GPU1 busy", "idle", "copy H2D", "a Cijk_"] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    driven.key(Key::Char('w'));
+    assert!(driven.text().contains("10.0 ms/col"), "{}", driven.text());
+    driven.key(Key::Esc);
+    assert!(!driven.text().contains("Range"));
+}
+
+#[test]
+fn jumps_go_back_and_forth() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("3jj");
+    driven.key(Key::Enter);
+    driven.key(Key::Enter);
+    let at_call = (driven.ui.tab, driven.ui.slice);
+    driven.key(Key::Ctrl('o'));
+    let at_kernel = (driven.ui.tab, driven.ui.slice);
+    assert_ne!(at_call, at_kernel);
+    driven.key(Key::Ctrl('o'));
+    assert_eq!(driven.ui.tab, Tab::Kernels);
+    driven.typed("))");
+    assert_eq!((driven.ui.tab, driven.ui.slice), at_call);
+}
+
+#[test]
+fn the_palette_completes_and_does_what_it_says() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed(":gro");
+    assert!(driven.text().contains("group"), "{}", driven.text());
+    driven.key(Key::Tab);
+    driven.typed(" agent");
+    driven.key(Key::Enter);
+    assert_eq!((driven.ui.tab, driven.ui.grouping), (Tab::Kernels, Grouping::Agent));
+    let text = driven.text();
+    assert!(text.contains("by agent") && text.contains("GPU1"), "{text}");
+    driven.typed(":lanes thread");
+    driven.key(Key::Enter);
+    assert_eq!(driven.ui.layout, Layout::Thread);
+    driven.typed(":goto 2.5s");
+    driven.key(Key::Enter);
+    assert!(driven.text().contains("+2.5"), "{}", driven.text());
+    driven.typed(":goto 1h");
+    driven.key(Key::Enter);
+    assert!(
+        driven.text().contains("neither a time nor a marker"),
+        "{}",
+        driven.text()
+    );
+    driven.typed(":detach");
+    assert_eq!(driven.key(Key::Enter), Effect::Detach);
+}
+
+#[test]
+fn a_filter_to_the_row_and_without_it_are_opposites() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("3jF");
+    assert!(driven.text().contains("1 of 7 kernels"), "{}", driven.text());
+    driven.key(Key::Esc);
+    driven.key(Key::Esc);
+    driven.typed("jX");
+    assert!(driven.text().contains("6 of 7 kernels"), "{}", driven.text());
+}
+
+#[test]
+fn each_layout_shows_all_kernels() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("2");
+    for layout in Layout::ALL {
+        driven.ui.layout = layout.0;
+        compare(&format!("training-lanes-{}-120x36", layout.1), &driven.text());
+    }
+    for grouping in Grouping::ALL {
+        driven.typed("3");
+        driven.ui.grouping = grouping.0;
+        compare(&format!("training-kernels-{}-120x36", grouping.1), &driven.text());
+    }
+}
+
+#[test]
+fn a_selected_row_stays_while_time_goes_on() {
+    for (view, row) in [("3", "gelu"), ("4", "D2H"), ("5", "hipMemcpyAsync")] {
+        let mut driven = Driven::new(snapshot("training", Mode::Live, 3_000), (120, 36));
+        let _ = driven.typed(view).buffer();
+        driven.click(if row == "gelu" { "elementwise_kernel" } else { row }, 3);
+        let marked = |driven: &Driven| {
+            let text = driven.text();
+            let line = text
+                .lines()
+                .find(|line| line.starts_with("│▸"))
+                .map(ToString::to_string);
+            line.unwrap_or_else(|| panic!("nothing is marked on\n{text}"))
+        };
+        let word = if row == "gelu" { "elementwise" } else { row };
+        for later in [4_000, 9_000, 20_050] {
+            driven.snap = snapshot("training", Mode::Live, later);
+            for key in ["s", ">", "S", "<"] {
+                driven.typed(key);
+                assert!(
+                    marked(&driven).contains(word),
+                    "{view} {key} {later}: {}",
+                    marked(&driven)
+                );
+            }
+        }
     }
 }
 

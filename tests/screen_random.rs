@@ -143,7 +143,7 @@ fn gauge(dice: &mut Dice) -> Item {
 }
 
 fn item(dice: &mut Dice) -> Item {
-    match dice.below(27) {
+    match dice.below(28) {
         0 => Item::Process(Process {
             id: ProcessId(dice.id()),
             command: dice.text(),
@@ -212,6 +212,17 @@ fn item(dice: &mut Dice) -> Item {
         16..=18 => Item::Api(call(dice)),
         19..=21 => Item::Dispatch(dispatch(dice)),
         22..=24 => gauge(dice),
+        25 => Item::Allocation(Allocation {
+            process: ProcessId(dice.id()),
+            thread: ThreadId(dice.id()),
+            agent: (dice.below(2) == 0).then(|| AgentId(dice.id())),
+            operation: dice.below(8) as u16,
+            span: dice.span(),
+            address: dice.below(50),
+            bytes: dice.next() >> dice.below(64),
+            total: dice.next(),
+            ..Allocation::default()
+        }),
         _ => Item::Copy(Copy {
             process: ProcessId(dice.id()),
             source: (dice.below(2) == 0).then(|| AgentId(dice.id())),
@@ -227,18 +238,24 @@ fn item(dice: &mut Dice) -> Item {
 }
 
 fn message(dice: &mut Dice) -> Msg {
-    const KEYS: &str = "1234567890 jkgG/ f+-hlw[]sS<>tHe?qxcdz dur>1ms&|()!~\"5";
+    const KEYS: &str = "1234567890AWIDM jkgGt/ f+-hlw[]{}nNvvm';zzoobFXysS<>tHe?qxcdz: dur>1ms&|()!~\"5";
     match dice.below(30) {
         0 => Msg::Resize(dice.below(210) as u16, dice.below(60) as u16),
-        1 => Msg::Mouse(Mouse {
-            kind: MouseKind::Press,
+        1 | 2 => Msg::Mouse(Mouse {
+            kind: match dice.below(8) {
+                0 => MouseKind::WheelUp,
+                1 => MouseKind::WheelDown,
+                2..=4 => MouseKind::Release,
+                _ => MouseKind::Press,
+            },
             x: dice.below(200) as u16,
-            y: dice.below(3) as u16,
+            y: dice.below(60) as u16,
         }),
-        2 => Msg::Mouse(Mouse {
-            kind: MouseKind::WheelUp,
-            x: 3,
-            y: 9,
+        9 => Msg::Key(Key::Tab),
+        10 => Msg::Key(if dice.below(2) == 0 {
+            Key::Ctrl('o')
+        } else {
+            Key::BackTab
         }),
         3 | 4 => Msg::Key(Key::Enter),
         5 => Msg::Key(Key::Esc),
@@ -279,7 +296,18 @@ fn random_items_keys_and_sizes_never_panic() {
             }
             let mut buffer = Buffer::empty(Rect::new(0, 0, ui.size.0, ui.size.1));
             view(&ui, &snap, &theme, &mut buffer);
+            is_whole(&buffer);
         }
+    }
+}
+
+/// No glyph is cut by the edge of the screen.
+fn is_whole(buffer: &Buffer) {
+    let width = buffer.area.width as usize;
+    for row in buffer.content().chunks(width.max(1)) {
+        let last = row.last().map_or(" ", ratatui::buffer::Cell::symbol);
+        assert!(roctop::format::width(last) <= 1, "{last} is cut");
+        assert!(row.iter().all(|cell| !cell.symbol().contains(char::is_control)));
     }
 }
 

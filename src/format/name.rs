@@ -128,6 +128,27 @@ pub fn elide(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
+/// A text cut to `columns` so that the character at `keep`, which tells it from others, is seen.
+pub fn elide_around(text: &str, columns: usize, keep: usize) -> String {
+    let total = text.chars().count();
+    let is_plain = width(text) == total;
+    let tail = columns.saturating_sub(1) * 2 / 5;
+    let head = columns.saturating_sub(1) - tail;
+    if !is_plain || total <= columns || columns < 12 || keep + 3 <= head || keep + tail >= total {
+        return elide(text, columns);
+    }
+    let head = columns / 4;
+    let middle = columns - head - 2;
+    let from = keep.saturating_sub(2).min(total.saturating_sub(middle + 1)).max(head);
+    let part = |from: usize, count: usize| text.chars().skip(from).take(count).collect::<String>();
+    let rest = if from + middle + 1 >= total {
+        part(total - middle - 1, middle + 1)
+    } else {
+        part(from, middle) + "…"
+    };
+    format!("{}…{rest}", part(0, head))
+}
+
 /// A text cut or filled up at its end to exactly `columns`.
 pub fn fit(text: &str, columns: usize) -> String {
     let used = width(text);
@@ -199,6 +220,24 @@ mod tests {
         ] {
             let _ = short_name(broken);
         }
+    }
+
+    #[test]
+    fn what_tells_names_apart_is_not_cut_away() {
+        let long = |tile: &str| format!("Cijk_Alik_Bljk_BBS_BH_{tile}_MI32x32x8x1_SE_1LDSB0_APM1_AF0EM1_AF1EM1");
+        let (a, b) = (long("MT256x128x64"), long("MT128x128x32"));
+        let keep = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
+        for columns in [24, 30, 40, 50] {
+            let (a, b) = (elide_around(&a, columns, keep), elide_around(&b, columns, keep));
+            assert_ne!(a, b, "{columns}");
+            assert!(a.contains("MT256") && width(&a) <= columns, "{a}");
+        }
+        for columns in 0..80 {
+            for keep in 0..80 {
+                assert!(width(&elide_around(&a, columns, keep)) <= columns.max(1));
+            }
+        }
+        assert_eq!(elide_around("short", 20, 3), "short");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Facts: what the ids mean. Shared by reference; copied only when a fact arrives while a snapshot holds the table.
 
+use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::format;
@@ -54,6 +56,8 @@ pub struct KernelName {
     pub kernel: Kernel,
     /// Name without return type, arguments and the inside of templates.
     pub short: Arc<str>,
+    /// Characters that it has in common with the most similar of the other names: what follows tells it from them.
+    pub common: u32,
 }
 
 /// An operation and what is known of it by name.
@@ -74,6 +78,8 @@ pub struct Names {
     agents: Vec<Arc<Agent>>,
     kernels: Vec<Arc<KernelName>>,
     internal: Vec<bool>,
+    /// Short names in order, with their kernels.
+    sorted: BTreeSet<(Arc<str>, u32)>,
     queues: Vec<Queue>,
     streams: Vec<Arc<Stream>>,
     threads: Vec<Arc<Thread>>,
@@ -103,14 +109,48 @@ impl Names {
     }
     /// A kernel.
     pub fn put_kernel(&mut self, kernel: Kernel) {
-        let short = format::short_name(&kernel.name).into();
-        put(&mut self.internal, kernel.id.0, || false, kernel.internal);
-        put(
-            &mut self.kernels,
-            kernel.id.0,
-            Default::default,
-            Arc::new(KernelName { kernel, short }),
-        );
+        let id = kernel.id.0;
+        if id > MOST {
+            return;
+        }
+        let short: Arc<str> = format::short_name(&kernel.name).into();
+        put(&mut self.internal, id, || false, kernel.internal);
+        let name = KernelName {
+            kernel,
+            short: short.clone(),
+            common: 0,
+        };
+        if let Some(old) = self.kernels.get(id as usize) {
+            self.sorted.remove(&(old.short.clone(), id));
+        }
+        put(&mut self.kernels, id, Default::default, Arc::new(name));
+        let key = (short, id);
+        let before = self.sorted.range(..&key).next_back().map(|near| near.1);
+        let after = self
+            .sorted
+            .range((Bound::Excluded(&key), Bound::Unbounded))
+            .next()
+            .map(|near| near.1);
+        for near in [before, after].into_iter().flatten() {
+            self.tell_apart(id, near);
+        }
+        self.sorted.insert(key);
+    }
+
+    /// Notes how much two names that stand side by side have in common; the same name has nothing to tell.
+    fn tell_apart(&mut self, one: u32, other: u32) {
+        let short = |id: u32| self.kernels.get(id as usize).map(|name| name.short.clone());
+        let (Some(a), Some(b)) = (short(one), short(other)) else {
+            return;
+        };
+        if a == b {
+            return;
+        }
+        let common = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count() as u32;
+        for id in [one, other] {
+            let name = Arc::make_mut(&mut self.kernels[id as usize]);
+            name.common = name.common.max(common);
+        }
     }
     /// A queue.
     pub fn put_queue(&mut self, value: Queue) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::analysis::{Cached, Thresholds};
 use super::gauges::Gauges;
 use super::lane::{Lane, LaneKey};
+use super::memory::MemoryValues;
 use super::names::Names;
 use super::stat::{Stat, Sum};
 use super::table::{Cell, CopyStat, KernelStat, MarkerStat, Place, Shape, ThreadStat};
@@ -158,6 +159,8 @@ pub struct Values {
     pub said: Vec<Said>,
     /// Devices and counters.
     pub gauges: Gauges,
+    /// Memory that the program holds.
+    pub memory: Arc<MemoryValues>,
     /// Geometries.
     pub shapes: Vec<Shape>,
     /// Where kernels ran.

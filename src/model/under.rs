@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 
 use crate::item::{Nanos, Span, ThreadId};
 
-/// Work and ranges kept of a thread.
-const MOST_WORK: usize = 8192;
+/// Pieces of work kept one by one of a thread, older ones by the block, and ranges.
+const MOST_WORK: usize = 2048;
+const BLOCK: usize = 64;
+const MOST_BLOCKS: usize = 8192;
 const MOST_RANGES: usize = 512;
 const MOST_THREADS: usize = 1 << 16;
 /// Work completes nearly in the order in which it was launched: after so much older work nothing younger comes.
@@ -37,6 +39,8 @@ impl Work {
 #[derive(Debug, Default)]
 struct Thread {
     work: VecDeque<(Nanos, Work)>,
+    /// Older work, so much at a time: launched from when to when, and its sum.
+    blocks: VecDeque<(Span, Work)>,
     /// Closed ranges with the row that they count for, in order of end.
     ranges: VecDeque<(Span, u32)>,
     /// Rows of closed ranges whose enclosing range is open still, with their levels.
@@ -47,6 +51,26 @@ struct Thread {
 #[derive(Debug, Default)]
 pub(crate) struct Under {
     threads: Vec<Thread>,
+}
+
+impl Thread {
+    /// Puts the oldest work together into a block.
+    fn fold(&mut self) {
+        let mut span = Span {
+            begin: Nanos::MAX,
+            end: 0,
+        };
+        let mut sum = Work::default();
+        for (launched, work) in self.work.drain(..BLOCK) {
+            span.begin = span.begin.min(launched);
+            span.end = span.end.max(launched);
+            sum.merge(work);
+        }
+        if self.blocks.len() == MOST_BLOCKS {
+            self.blocks.pop_front();
+        }
+        self.blocks.push_back((span, sum));
+    }
 }
 
 impl Under {
@@ -69,7 +93,7 @@ impl Under {
             .filter(|(span, _)| span.begin <= launched)
             .for_each(|&(_, row)| credit(row));
         if thread.work.len() == MOST_WORK {
-            thread.work.pop_front();
+            thread.fold();
         }
         thread.work.push_back((launched, work));
     }
@@ -89,6 +113,10 @@ impl Under {
                 sum.merge(work);
             }
         }
+        // Of a block that the range only touches nothing is counted: what is told is a lower bound.
+        let inside = |block: &&(Span, Work)| block.0.begin >= span.begin && block.0.end <= span.end;
+        let young = thread.blocks.iter().rev().take_while(|block| block.0.end >= span.begin);
+        young.filter(inside).for_each(|block| sum.merge(block.1));
         if thread.ranges.len() == MOST_RANGES {
             thread.ranges.pop_front();
         }
@@ -146,6 +174,32 @@ mod tests {
             under.range(ThreadId(4), Span { begin: 0, end: 999 }, 5),
             Work::default()
         );
+    }
+
+    #[test]
+    fn a_long_range_counts_more_work_than_is_kept_one_by_one() {
+        let mut under = Under::default();
+        for at in 0..20_000 {
+            under.work(THREAD, 1000 + at, KERNEL, |_| {});
+        }
+        let all = under.range(
+            THREAD,
+            Span {
+                begin: 1000,
+                end: 50_000,
+            },
+            1,
+        );
+        assert_eq!((all.kernels, all.nanos), (20_000, 200_000));
+        let part = under.range(
+            THREAD,
+            Span {
+                begin: 2000,
+                end: 50_000,
+            },
+            1,
+        );
+        assert!((19_000 - BLOCK as u64..=19_000).contains(&part.kernels), "{part:?}");
     }
 
     #[test]

@@ -70,6 +70,7 @@ impl Store {
             processes: self.processes.clone(),
             said: self.said.iter().cloned().collect(),
             gauges: self.gauges.clone(),
+            memory: self.memory.values(),
             shapes: self.tables.shapes.clone(),
             places: self.tables.places.clone(),
             totals: self.totals,

@@ -122,9 +122,13 @@ pub(crate) fn go(ui: &mut Ui, snap: &Snapshot, target: &Target) -> Option<&'stat
     leave(ui);
     match target {
         Target::Slice(key, begin) => {
-            let known = snap.lane(*key).and_then(|lane| lane.at(*begin));
+            let known = snap.lane(*key).and_then(|lane| lane.at(*begin)).map(|slice| slice.span);
+            let comes_from_elsewhere = ui.tab != Tab::Timeline;
             ui.show(Tab::Timeline);
-            select(ui, snap, *key, *begin, known.map_or(0, |slice| slice.span.duration()));
+            select(ui, snap, *key, *begin, known.map_or(0, Span::duration));
+            if let Some(span) = known.filter(|_| comes_from_elsewhere) {
+                widen(ui, snap, span);
+            }
         }
         Target::Stretch(key, span) => {
             ui.show(Tab::Timeline);
@@ -146,6 +150,20 @@ pub(crate) fn go(ui: &mut Ui, snap: &Snapshot, target: &Target) -> Option<&'stat
         Target::Nowhere(_) => {}
     }
     None
+}
+
+/// What is too narrow to be seen gets an eighth of the screen, with what is around it.
+pub(crate) fn widen(ui: &mut Ui, snap: &Snapshot, span: Span) {
+    let columns = ui.lane_columns();
+    if span.duration() >= ui.time.width(snap, columns).saturating_mul(3) {
+        return;
+    }
+    let margin = span.duration().max(10).saturating_mul(4);
+    let around = Span {
+        begin: span.begin.saturating_sub(margin),
+        end: span.end.saturating_add(margin),
+    };
+    ui.time.frame(snap, columns, around);
 }
 
 /// Selects a slice and brings it on screen; one that is too short to be seen is zoomed in upon.

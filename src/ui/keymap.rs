@@ -205,9 +205,10 @@ keymap! {
     [Char('9')], "processes", A::Show(Tab::Processes), All, View, "processes", "";
     [Char('0')], "log", A::Show(Tab::Log), All, View, "log: program's output", "";
     [Char('A')], "alerts", A::Show(Tab::Alerts), All, View, "what is worth a look", "";
-    [Char('W')], "running", A::Show(Tab::Running), All, View, "what runs now, what hangs", "";
-    [Char('I')], "steps", A::Show(Tab::Steps), All, View, "iterations, step by step", "";
-    [Char('D')], "diff", A::Show(Tab::Diff), All, View, "difference to the baseline", "";
+    [Char('W')], "running", A::Show(Tab::Running), All, View, "what runs, what hangs", "";
+    [Char('I')], "steps", A::Show(Tab::Steps), All, View, "iterations", "";
+    [Char('D')], "diff", A::Show(Tab::Diff), All, View, "change since b", "";
+    [Char('M')], "memory", A::Show(Tab::Memory), All, View, "memory that is held", "";
     [Char('j'), Key::Down], "down", A::Down, All, Move, "down", "";
     [Char('k'), Key::Up], "up", A::Up, All, Move, "up", "";
     [Key::PageDown, Ctrl('d')], "page-down", A::PageDown, All, Move, "a page down", "";
@@ -216,7 +217,7 @@ keymap! {
     [Key::End, Char('G')], "last", A::Last, All, Move, "last", "";
     [Key::Tab], "next-pane", A::NextPane, All, Move, "next list of the view", "";
     [Key::BackTab], "previous-pane", A::PreviousPane, All, Move, "list before", "";
-    [Key::Enter], "open", A::Enter, All, Move, "open, go to what belongs", "open";
+    [Key::Enter], "open", A::Enter, All, Move, "open, to what belongs", "open";
     [Ctrl('o'), Char('(')], "back", A::Back, All, Move, "back to where it was", "";
     [Char(')')], "forward", A::Forward, All, Move, "forward again", "";
     [Key::Esc], "close", A::Close, All, Move, "close, clear", "";
@@ -227,26 +228,26 @@ keymap! {
     [Char('-')], "zoom-out", A::ZoomOut, Time, Time, "zoom out", "zoom";
     [Char('h'), Key::Left], "left", A::Left, Time, Time, "earlier", "pan";
     [Char('l'), Key::Right], "right", A::Right, Time, Time, "later", "pan";
-    [Char('w')], "fit", A::Fit, Time, Time, "the whole run, the range", "fit";
+    [Char('w')], "fit", A::Fit, Time, Time, "the whole run or range", "fit";
     [Char('[')], "previous", A::Previous, Lane, Time, "previous slice", "slice";
     [Char(']')], "next", A::Next, Lane, Time, "next slice", "slice";
     [Char('{')], "previous-gap", A::PreviousGap, Lane, Time, "previous gap", "gap";
     [Char('}')], "next-gap", A::NextGap, Lane, Time, "next gap", "gap";
-    [Char('n')], "next-match", A::NextMatch, Lane, Time, "next match, or next of same", "";
+    [Char('n')], "next-match", A::NextMatch, Lane, Time, "next match or same", "";
     [Char('N')], "previous-match", A::PreviousMatch, Lane, Time, "previous match", "";
     [Char('v')], "range", A::Range, Lane, Time, "measure a range", "range";
-    [Char('m')], "mark", A::Mark, Time, Time, "put a mark, take it away", "";
+    [Char('m')], "mark", A::Mark, Time, Time, "put or take a mark", "";
     [Char('\'')], "marks", A::Marks, Time, Time, "to the next mark", "";
     [Char(';')], "goto", A::GoTo, All, Time, "go to a time (also gt)", "";
-    [Char('z')], "fold", A::Fold, Lane, Time, "fold, unfold a GPU's lanes", "";
+    [Char('z')], "fold", A::Fold, Lane, Time, "fold, unfold a GPU", "";
     [Char('s')], "sort", A::SortNext, Table, Table, "sort by next column", "sort";
     [Char('S')], "reverse", A::Reverse, Table, Table, "turn the order round", "";
-    [Char('<')], "sort-left", A::SortLeft, Table, Table, "sort by the column left", "";
-    [Char('>')], "sort-right", A::SortRight, Table, Table, "sort by the column right", "";
-    [Char('F')], "only", A::FilterTo, Table, Table, "only the selected row", "";
-    [Char('X')], "without", A::FilterOut, Table, Table, "without the selected row", "";
-    [Char('o')], "group", A::Group, Grouped, Table, "group by something else", "group";
-    [Char('t')], "names", A::NameForm, All, Table, "names short/full/mangled", "";
+    [Char('<')], "sort-left", A::SortLeft, Table, Table, "sort by column left", "";
+    [Char('>')], "sort-right", A::SortRight, Table, Table, "sort by column right", "";
+    [Char('F')], "only", A::FilterTo, Table, Table, "only this row", "";
+    [Char('X')], "without", A::FilterOut, Table, Table, "without the row", "";
+    [Char('o')], "group", A::Group, Grouped, Table, "group by what is next", "group";
+    [Char('t')], "names", A::NameForm, All, Table, "short/full/mangled names", "";
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
     [Char('y')], "copy", A::Copy, All, Table, "copy the row (OSC 52)", "";
@@ -265,7 +266,7 @@ keymap! {
 pub fn is_valid(scope: Scope, tab: Tab) -> bool {
     match scope {
         Scope::All => true,
-        Scope::Time => matches!(tab, Tab::Timeline | Tab::Overview | Tab::Steps),
+        Scope::Time => matches!(tab, Tab::Timeline | Tab::Overview),
         Scope::Lane => tab == Tab::Timeline,
         Scope::Grouped => matches!(
             tab,
@@ -311,7 +312,11 @@ mod tests {
         let mut seen = std::collections::HashSet::new();
         for binding in KEYMAP {
             assert!(seen.insert(binding.name), "{} twice", binding.name);
-            assert!(!binding.help.is_empty());
+            assert!(
+                (1..=24).contains(&binding.help.len()),
+                "{} fits no column",
+                binding.help
+            );
         }
     }
 }

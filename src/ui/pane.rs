@@ -36,11 +36,13 @@ pub enum Pane {
     Steps,
     /// Differences to the baseline.
     Changes,
+    /// Allocations that are not freed.
+    Memory,
 }
 
 impl Pane {
     /// How many there are.
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 16;
 
     /// The lists of a view that are shown at a size, the first has the focus at first.
     pub const fn of(tab: Tab, size: Size) -> &'static [Self] {
@@ -62,6 +64,7 @@ impl Pane {
             Tab::Running => &[Self::Running],
             Tab::Steps => &[Self::Steps],
             Tab::Diff => &[Self::Changes],
+            Tab::Memory => &[Self::Memory],
             Tab::Timeline | Tab::Log => &[],
         }
     }

@@ -84,8 +84,12 @@ pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, forward: bool) {
 pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, forward: bool) {
     let Some(track) = current(ui, snap) else { return };
     let columns = ui.lane_columns();
-    let least = ui.time.width(snap, columns).saturating_mul(2);
-    let from = ui.gap.map_or_else(|| cursor(ui, snap), |gap| gap.begin);
+    let least = ui.time.width(snap, columns).saturating_mul(2).min(snap.thresholds.gap);
+    let from = match ui.gap {
+        Some(gap) if forward => gap.end,
+        Some(gap) => gap.begin,
+        None => cursor(ui, snap),
+    };
     let Some(found) = track.gap(snap, from, least, forward) else {
         let least = crate::format::duration(least);
         return say(ui, snap, &format!("no further gap of {least} or more in this row"));
@@ -96,6 +100,7 @@ pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, forward: bool) {
         range.head = found.end;
     }
     ui.time.show(snap, columns, found.begin);
+    jump::widen(ui, snap, found);
 }
 
 /// Begins a range at the cursor, or ends it.

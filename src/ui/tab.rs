@@ -13,6 +13,7 @@ mod kernel_detail;
 pub(crate) mod kernels;
 pub(crate) mod log;
 pub(crate) mod markers;
+pub(crate) mod memory;
 mod overview;
 pub(crate) mod processes;
 pub(crate) mod running;
@@ -33,6 +34,7 @@ use self::diff::ChangeTable;
 use self::gaps::GapTable;
 use self::kernels::KernelTable;
 use self::markers::MarkerTable;
+use self::memory::MemoryTable;
 use self::processes::ProcessTable;
 use self::running::RunningTable;
 use self::steps::StepTable;
@@ -51,7 +53,8 @@ macro_rules! with_table {
         with_table!(@ $pane, $T, $body,
             Kernels KernelTable, Routes CopyTable, Transfers TransferTable, Operations ApiTable, Threads ThreadTable,
             Calls CallTable, Counters CounterTable, Devices DeviceTable, Gaps GapTable, Markers MarkerTable,
-            Processes ProcessTable, Alerts AlertTable, Running RunningTable, Steps StepTable, Changes ChangeTable)
+            Processes ProcessTable, Alerts AlertTable, Running RunningTable, Steps StepTable, Changes ChangeTable,
+            Memory MemoryTable)
     };
     (@ $pane:expr, $T:ident, $body:expr, $($Pane:ident $Table:ident),*) => {
         match $pane {
@@ -88,6 +91,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         Tab::Running => running::draw(canvas, area, scene, size),
         Tab::Steps => steps::draw(canvas, area, scene, size),
         Tab::Diff => diff::draw(canvas, area, scene, size),
+        Tab::Memory => memory::draw(canvas, area, scene, size),
     }
 }
 

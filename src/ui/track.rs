@@ -197,7 +197,7 @@ impl Track {
         !matches!(self, Self::Lane(LaneKey::Agent(_))) && self.sources(snap).any(|lane| lane.kept() > 0)
     }
 
-    /// The next stretch after `at` (or before it) of at least `least` ns without work, as far as slices are kept.
+    /// The first stretch that ends after `at` (or the last that begins before it) of at least `least` ns without work, as far as slices are kept.
     pub fn gap(self, snap: &Snapshot, at: Nanos, least: u64, forward: bool) -> Option<crate::item::Span> {
         let track = match self {
             Self::Lane(LaneKey::Agent(agent)) => Self::OnAgent(agent),
@@ -218,7 +218,7 @@ impl Track {
                     begin: end,
                     end: span.begin,
                 };
-                if forward && gap.begin > at {
+                if forward && gap.end > at {
                     return Some(gap);
                 }
                 if !forward && gap.begin < at {

@@ -65,7 +65,7 @@ impl Usage {
 }
 
 /// Whether a lane holds kernels.
-pub(crate) const fn has_kernels(key: LaneKey) -> bool {
+pub const fn has_kernels(key: LaneKey) -> bool {
     matches!(key, LaneKey::Stream(..) | LaneKey::Queue(..))
 }
 
@@ -288,4 +288,71 @@ pub fn measure(snap: &Snapshot, range: Span) -> Measure {
 /// Busy nanoseconds of a GPU in a stretch by its lane's sums, for when slices are not kept.
 pub fn busy(snap: &Snapshot, agent: AgentId, from: Nanos, to: Nanos) -> u64 {
     snap.lane(LaneKey::Agent(agent)).map_or(0, |lane| lane.busy(from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::{Agent, Copy, Dispatch, Item, QueueId, StreamId};
+    use crate::model::{Fresh, Options, Store};
+
+    const BEGIN: Nanos = 1_000_000;
+    const LENGTH: usize = 2_000;
+
+    #[test]
+    fn shares_are_those_of_counting_each_nanosecond() {
+        let mut seed = 11u64;
+        let mut dice = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        for _ in 0..20 {
+            let mut store = Store::new(Options::default());
+            store.apply(&Item::Agent(Agent {
+                id: AgentId(1),
+                name: "gfx942".into(),
+                ..Agent::default()
+            }));
+            let (mut kernel, mut copy) = ([0u64; LENGTH], [false; LENGTH]);
+            for _ in 0..30 {
+                let begin = dice(1900) as usize;
+                let end = begin + 1 + dice(60) as usize;
+                let span = Span {
+                    begin: BEGIN + begin as u64,
+                    end: BEGIN + end as u64,
+                };
+                if dice(3) == 0 {
+                    copy[begin..end].fill(true);
+                    store.apply(&Item::Copy(Copy {
+                        span,
+                        destination: Some(AgentId(1)),
+                        ..Copy::default()
+                    }));
+                } else {
+                    kernel[begin..end].iter_mut().for_each(|count| *count += 1);
+                    store.apply(&Item::Dispatch(Dispatch {
+                        span,
+                        agent: AgentId(1),
+                        queue: QueueId(dice(2) as u32),
+                        stream: (dice(2) == 0).then_some(StreamId(dice(2) as u32)),
+                        ..Dispatch::default()
+                    }));
+                }
+            }
+            let stretch = Span {
+                begin: BEGIN,
+                end: BEGIN + LENGTH as u64,
+            };
+            let snap = store.snapshot(Fresh::All);
+            let rows = usage(&snap, stretch, 1);
+            let row = rows.iter().find(|row| row.agent == AgentId(1)).expect("it had work");
+            let count = |test: &dyn Fn(usize) -> bool| (0..LENGTH).filter(|&at| test(at)).count() as u64;
+            assert_eq!(row.compute, count(&|at| kernel[at] > 0));
+            assert_eq!(row.copy, count(&|at| copy[at]));
+            assert_eq!(row.overlap, count(&|at| kernel[at] > 0 && copy[at]));
+            assert_eq!(row.idle, count(&|at| kernel[at] == 0 && !copy[at]));
+            assert_eq!(row.kernel_time, kernel.iter().sum::<u64>());
+            assert_eq!(row.gaps.iter().map(|gap| gap.span.duration()).sum::<u64>(), row.idle);
+        }
+    }
 }

@@ -176,7 +176,8 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     }
     let alerts = snap.analysis().alerts.len();
     if alerts > 0 {
-        right.push(format!("▲ {alerts} alerts (A)"));
+        let plural = if alerts == 1 { "" } else { "s" };
+        right.push(format!("▲ {alerts} alert{plural} (A)"));
     }
     let text = right.join("   ");
     if x + (format::width(&text) as u16) < area.right() {

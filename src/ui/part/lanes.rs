@@ -10,7 +10,8 @@ use super::chart::{LEVELS, level};
 use super::open::{OpenWork, open_work};
 use super::table::Scene;
 use crate::format;
-use crate::item::{KernelId, Nanos, OperationId, Span, TextId};
+use crate::item::{KernelId, Nanos, OperationId, TextId};
+use crate::model::analysis::usage;
 use crate::model::{Bucket, Class, LaneKey, Slice, Snapshot};
 use crate::ui::jump::related;
 use crate::ui::subject::SliceSubject;
@@ -146,7 +147,12 @@ impl Layers {
     /// Lays out what a track has on screen in at most so many rows; the last takes what is left.
     pub(crate) fn new(scene: &Scene<'_>, track: Track, stretch: Stretch, columns: u16, most: u16) -> Self {
         let to = stretch.to(columns);
-        let slices = track.slices(scene.snap, stretch.from, to, columns as usize * 64);
+        let most_slices = columns as usize * 64;
+        if let Track::Lane(LaneKey::Agent(agent)) = track {
+            let slices = Track::OnAgent(agent).slices(scene.snap, stretch.from, to, most_slices);
+            return Self::union(track, slices);
+        }
+        let slices = track.slices(scene.snap, stretch.from, to, most_slices);
         let mut ends: Vec<Nanos> = Vec::new();
         let mut rows = Vec::new();
         for (_, slice) in slices.iter().flatten() {
@@ -167,6 +173,28 @@ impl Layers {
             slices,
             rows,
             height: (ends.len() as u16).max(1),
+        }
+    }
+
+    /// When any of the slices ran, in one row.
+    fn union(track: Track, slices: Option<Vec<(LaneKey, Slice)>>) -> Self {
+        let joined = slices.map(|slices| {
+            let mut joined: Vec<(LaneKey, Slice)> = Vec::new();
+            for (_, slice) in slices {
+                match joined.last_mut() {
+                    Some((_, last)) if slice.span.begin <= last.span.end => {
+                        last.span.end = last.span.end.max(slice.span.end);
+                    }
+                    _ => joined.push((track.like(), slice)),
+                }
+            }
+            joined
+        });
+        Self {
+            track,
+            rows: vec![0; joined.as_ref().map_or(0, Vec::len)],
+            slices: joined,
+            height: 1,
         }
     }
 
@@ -207,6 +235,10 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layer
         }
         base(canvas, scene, like, bucket, stretch.width, (at, area.y));
     }
+    if let LaneKey::Agent(_) = like {
+        name_selected_gap(canvas, area, scene, track, stretch);
+        return;
+    }
     // A column in which one slice ends and the next begins shows the end of the first.
     let mut ended = u16::MAX;
     let stands_out = |key: LaneKey, slice: &Slice| {
@@ -223,9 +255,10 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layer
     if row > 0 {
         return;
     }
-    if let Some(gap) = scene.ui.gap.filter(|_| scene.ui.track == Some(track)) {
-        name_gap(canvas, area, stretch, gap);
+    if !scene.ui.time.follows && usage::has_kernels(like) {
+        gaps(canvas, area, layers, stretch);
     }
+    name_selected_gap(canvas, area, scene, track, stretch);
     for open in frame
         .open
         .iter()
@@ -244,8 +277,65 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layer
     }
 }
 
+/// Columns in which the selected slice, and what belongs to it, begin in a row.
+pub(crate) fn ends<'a>(
+    scene: &Scene<'a>,
+    layers: &'a Layers,
+    row: u16,
+    frame: &'a Frame,
+    area: Rect,
+) -> impl Iterator<Item = u16> {
+    let (stretch, selected) = (frame.stretch, scene.ui.slice);
+    let own = layers.of_row(row).filter(move |(key, slice)| {
+        let place = (*key, slice.span.begin);
+        // A range is around the others: it needs no line to them.
+        let is_range = matches!(key, LaneKey::Markers(..) | LaneKey::Ranges(_));
+        !is_range && (selected == Some(place) || frame.related.contains(&place))
+    });
+    let begins = own
+        .map(|(_, slice)| slice.span.begin)
+        .filter(move |&at| at >= stretch.from && at < stretch.to(area.width));
+    begins.map(move |at| area.x + stretch.column(at, area.width))
+}
+
+/// Joins a call and its work by a line, where nothing else stands.
+pub(crate) fn flow(canvas: &mut Canvas<'_>, ends: &[(u16, u16)]) {
+    let (Some(&(x, from)), Some(&(_, to))) = (ends.last(), ends.first()) else {
+        return;
+    };
+    for y in to + 1..from {
+        let is_free = canvas
+            .buffer
+            .cell((x, y))
+            .is_some_and(|cell| matches!(cell.symbol(), " " | "·"));
+        if is_free {
+            canvas.say(x, y, "│", 1, Role::Accent);
+        }
+    }
+}
+
+/// Writes the lengths of gaps that have room for them.
+fn gaps(canvas: &mut Canvas<'_>, area: Rect, layers: &Layers, stretch: Stretch) {
+    let mut end: Option<Nanos> = None;
+    for (_, slice) in layers.slices.iter().flatten() {
+        let before = end.filter(|&end| end < slice.span.begin && end >= stretch.from);
+        end = end.max(Some(slice.span.end));
+        let Some(before) = before else { continue };
+        let first = stretch.column(before, area.width) + 1;
+        let last = stretch.column(slice.span.begin, area.width);
+        let text = format!(" gap {} ", format::duration(slice.span.begin - before));
+        let wide = format::width(&text) as u16;
+        if let Some(rest) = last.checked_sub(first).and_then(|room| room.checked_sub(wide + 2)) {
+            canvas.say(area.x + first + rest / 2 + 1, area.y, &text, wide, Role::Idle);
+        }
+    }
+}
+
 /// Writes the length of the selected gap into it.
-fn name_gap(canvas: &mut Canvas<'_>, area: Rect, stretch: Stretch, gap: Span) {
+fn name_selected_gap(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Track, stretch: Stretch) {
+    let Some(gap) = scene.ui.gap.filter(|_| scene.ui.track == Some(track)) else {
+        return;
+    };
     let first = stretch.column(gap.begin, area.width);
     let last = stretch.column(gap.end, area.width);
     let text = format!(" idle {} ", format::duration(gap.duration()));

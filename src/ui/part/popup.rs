@@ -95,7 +95,7 @@ const FILTERS: [(&str, &str); 9] = [
     ),
 ];
 
-const SIGNS: &str = "● LIVE  ❚❚ PAUSED  ■ ENDED  ↺ REPLAY   ~ the run-time's own   ▒ open   · idle   ▌ end of a slice   – not known   ░ filtered out";
+const SIGNS: &str = "● LIVE  ❚❚ PAUSED  ■ ENDED  ↺ REPLAY   ~ the run-time's own   ▒ open   · idle   ▌ end of a slice   [ ] selected   < > belongs to it   – not known   ░ filtered out";
 
 /// Keys, what they do, how it looks.
 type Line = (String, String, Role);

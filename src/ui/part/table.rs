@@ -282,7 +282,9 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
             (true, true) => ("▲", Role::Sorted),
         };
         let title = format!("{}{mark}", column.title);
-        if column.width == 0 {
+        if column.width == 0 || column.title.ends_with(' ') {
+            // A heading that ends with a space stands to the left, as the texts below it do.
+            let title = format!("{}{mark}", column.title.trim_end());
             canvas.say(x, area.y, &title, width, role);
         } else {
             canvas.right(x + width, area.y, &format::elide(&title, width as usize), role);

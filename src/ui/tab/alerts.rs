@@ -46,7 +46,7 @@ impl Table for AlertTable {
     const SORT: usize = 0;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
-            title: "RULE",
+            title: "RULE ",
             name: "Rule",
             width: 13,
             rank: 4,
@@ -63,7 +63,7 @@ impl Table for AlertTable {
             text: |row, scene, _| format!("▲ {}", source(row, scene).text),
         },
         Column {
-            title: "WHY",
+            title: "WHY ",
             name: "Why",
             width: 44,
             rank: 5,

@@ -151,7 +151,7 @@ impl Table for CallTable {
             text: |row, scene, _| format::timestamp_short(row.slice.span.begin.saturating_sub(scene.snap.origin)),
         },
         Column {
-            title: "THREAD",
+            title: "THREAD ",
             name: "Thread",
             width: 14,
             rank: 1,
@@ -175,7 +175,7 @@ impl Table for CallTable {
             text: |row, scene, _| format::duration(nanos(row, scene)),
         },
         Column {
-            title: "RESULT",
+            title: "RESULT ",
             name: "Result",
             width: 13,
             rank: 0,

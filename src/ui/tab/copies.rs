@@ -47,6 +47,30 @@ fn worth(value: Option<f64>) -> Worth {
     value.map_or(Worth::None, Worth::Number)
 }
 
+/// Slower on the average than the threshold.
+fn is_slow(row: &Row, scene: &Scene<'_>) -> bool {
+    average(source(row, scene)).is_some_and(|speed| speed < scene.snap.thresholds.slow_copy)
+}
+
+/// The average as a share of what the link to the host carries; none when that is not known, or the host has no part.
+fn of_link(copies: &CopyStat, scene: &Scene<'_>) -> Option<f64> {
+    let ends = [copies.route.source, copies.route.destination];
+    let agents = || ends.iter().flatten().filter_map(|&id| scene.snap.names.agent(id));
+    if !agents().any(|agent| agent.kind == AgentKind::Cpu) {
+        return None;
+    }
+    let gpu = agents().find(|agent| agent.kind == AgentKind::Gpu)?;
+    let device = scene
+        .snap
+        .values
+        .gauges
+        .devices
+        .iter()
+        .find(|row| row.now.node == gpu.node)?;
+    let peak = *device.now.link_peak.as_ref().ok()?;
+    average(copies).filter(|_| peak > 0.0).map(|speed| speed / peak)
+}
+
 fn way(copies: &CopyStat) -> String {
     let name = match copies.route.direction {
         direction::UNKNOWN => "copy",
@@ -131,6 +155,30 @@ impl Table for CopyTable {
             rank: 3,
             worth: |row, scene| worth(Some(source(row, scene).peak).filter(|&peak| peak > 0.0)),
             text: |row, scene, _| speed(Some(source(row, scene).peak).filter(|&peak| peak > 0.0)),
+        },
+        Column {
+            title: "",
+            name: "Is_Slow",
+            width: 1,
+            rank: 1,
+            worth: |row, scene| Worth::whole(u64::from(is_slow(row, scene))),
+            text: |row, scene, _| {
+                if is_slow(row, scene) {
+                    "▲".into()
+                } else {
+                    String::new()
+                }
+            },
+        },
+        Column {
+            title: "%LINK",
+            name: "Share_of_link",
+            width: 5,
+            rank: 5,
+            worth: |row, scene| of_link(source(row, scene), scene).map_or(Worth::None, Worth::Number),
+            text: |row, scene, _| {
+                of_link(source(row, scene), scene).map_or_else(|| format::MISSING.into(), format::percent)
+            },
         },
         Column {
             title: "P50 SIZE",
@@ -236,6 +284,8 @@ impl Table for CopyTable {
     fn role(row: &Row, scene: &Scene<'_>) -> Role {
         if source(row, scene).route.engine == engine::BLIT {
             Role::Internal
+        } else if is_slow(row, scene) {
+            Role::Warn
         } else {
             Role::Text
         }
@@ -244,7 +294,16 @@ impl Table for CopyTable {
 
 /// Draws the table in a box.
 pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) -> Option<usize> {
-    let row = table::panel::<CopyTable>(canvas, area, scene, Some("GB/s = 10⁹ B/s".into()), u8::MAX);
+    let row = table::panel::<CopyTable>(
+        canvas,
+        area,
+        scene,
+        Some(format!(
+            "▲ below {}",
+            format::bandwidth(scene.snap.thresholds.slow_copy)
+        )),
+        u8::MAX,
+    );
     row.map(|row| row.0)
 }
 

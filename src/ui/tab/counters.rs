@@ -127,7 +127,7 @@ impl Table for CounterTable {
             text: |row, scene, _| format::count(source(row, scene).range.count),
         },
         Column {
-            title: "STATE",
+            title: "STATE ",
             name: "State",
             width: 22,
             rank: 1,

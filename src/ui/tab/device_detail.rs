@@ -7,6 +7,9 @@ use ratatui::layout::Rect;
 use super::devices::{Row, gauges, label, product, seen};
 use crate::format;
 use crate::gauge::{Device, Reading};
+use crate::item::AgentId;
+use crate::model::snapshot::KernelRow;
+use crate::ui::NameForm;
 use crate::ui::part::canvas::Canvas;
 use crate::ui::part::chart;
 use crate::ui::part::table::Scene;
@@ -68,6 +71,28 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
     }
 }
 
+/// The kernels that took most time on a GPU.
+fn top_kernels(scene: &Scene<'_>, agent: AgentId) -> String {
+    let snap = scene.snap;
+    let here = |row: &KernelRow| {
+        let cells = row.numbers.cells.iter().filter(|cell| {
+            let place = snap.values.places.get(cell.place as usize);
+            place.is_some_and(|place| place.agent == agent)
+        });
+        cells.map(|cell| cell.sum.total).sum::<u64>()
+    };
+    let mut rows: Vec<(u64, &KernelRow)> = snap.values.kernels.iter().map(|row| (here(row), row)).collect();
+    rows.retain(|row| row.0 > 0);
+    rows.sort_by_key(|row| std::cmp::Reverse(row.0));
+    let all: u64 = rows.iter().map(|row| row.0).sum();
+    let told = rows.iter().take(3).map(|(nanos, row)| {
+        let name = super::kernels::name(snap, row.id, NameForm::Short);
+        let share = format::percent(*nanos as f64 / all.max(1) as f64);
+        format!("{} {share} %", format::elide(&name, 24))
+    });
+    told.collect::<Vec<_>>().join("   ")
+}
+
 /// A reading with its unit; its absence with the reason.
 fn told(word: &str, value: &Reading<f64>, decimals: usize, unit: &str) -> String {
     match value {
@@ -93,7 +118,11 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
             format::duration(agent.busy),
         );
         lines.push((text, Role::Text));
-        lines.push((format!("30 s {}", chart::sparkline(&agent.trend)), Role::GaugeMid));
+        let trend = chart::sparkline(&agent.trend);
+        lines.push((
+            format!("30 s {trend}   top: {}", top_kernels(scene, agent.id)),
+            Role::GaugeMid,
+        ));
     } else {
         lines.push(("the program does not use this GPU".into(), Role::Muted));
     }

@@ -118,7 +118,7 @@ impl Table for DeviceTable {
     const SORT: usize = 0;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
-            title: "GPU",
+            title: "GPU ",
             name: "Device",
             width: 5,
             rank: 0,

@@ -148,7 +148,7 @@ impl Table for ChangeTable {
             },
         },
         Column {
-            title: "VERDICT",
+            title: "VERDICT ",
             name: "Verdict",
             width: 8,
             rank: 0,

@@ -56,12 +56,12 @@ impl Table for GapTable {
             text: |row, scene, _| format::timestamp_short(row.gap.span.begin.saturating_sub(scene.snap.origin)),
         },
         Column {
-            title: "GPU",
+            title: "GPU ",
             name: "Device",
             width: 6,
             rank: 0,
             worth: |row, scene| Worth::Text(scene.snap.names.agent_label(row.gap.agent)),
-            text: |row, scene, _| scene.snap.names.agent_label(row.gap.agent),
+            text: |row, scene, width| format::fit(&scene.snap.names.agent_label(row.gap.agent), width),
         },
         Column {
             title: "IDLE",
@@ -88,7 +88,7 @@ impl Table for GapTable {
             text: |row, _, _| format::maybe(row.host.call.map(|call| call.2)),
         },
         Column {
-            title: "THREAD",
+            title: "THREAD ",
             name: "Thread",
             width: 14,
             rank: 2,
@@ -97,13 +97,13 @@ impl Table for GapTable {
                     .thread
                     .map_or(Worth::None, |thread| Worth::Text(scene.snap.names.thread_label(thread)))
             },
-            text: |row, scene, _| {
+            text: |row, scene, width| {
                 let thread = row.host.thread.map(|thread| scene.snap.names.thread_label(thread));
-                thread.unwrap_or_else(|| format::MISSING.into())
+                format::fit(&thread.unwrap_or_else(|| format::MISSING.into()), width)
             },
         },
         Column {
-            title: "ENDED BY",
+            title: "ENDED BY ",
             name: "Next_Kernel",
             width: 24,
             rank: 3,

@@ -4,11 +4,16 @@ use ratatui::layout::Rect;
 
 use super::kernels::{Row, What, delay, name, source};
 use crate::format;
+use crate::item::KernelId;
+use crate::model::analysis::usage;
 use crate::ui::part::canvas::{Canvas, left};
 use crate::ui::part::chart;
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size};
+
+/// Slices of each lane that are looked through.
+const LOOKED_AT: usize = 20_000;
 
 fn facts(scene: &Scene<'_>, row: &Row) -> Vec<String> {
     let Some(kernel) = source(row, scene) else {
@@ -37,7 +42,29 @@ fn facts(scene: &Scene<'_>, row: &Row) -> Vec<String> {
         format::bytes(u64::from(numbers.shape.group_size)),
         format::bytes(u64::from(numbers.shape.private_size)),
     );
-    vec![first, counts(scene, row)]
+    vec![first, counts(scene, row), slowest(scene, kernel.id)]
+}
+
+/// The slowest calls that are kept, and when.
+fn slowest(scene: &Scene<'_>, id: KernelId) -> String {
+    let lanes = scene.snap.lanes.iter().filter(|lane| usage::has_kernels(lane.key));
+    let own = lanes
+        .flat_map(|lane| lane.recent(LOOKED_AT))
+        .filter(|slice| slice.what == id.0);
+    let mut worst: Vec<(u64, u64)> = Vec::with_capacity(4);
+    for slice in own {
+        let key = (slice.span.duration(), slice.span.begin);
+        let at = worst.partition_point(|known| *known > key);
+        if at < 3 {
+            worst.insert(at, key);
+            worst.truncate(3);
+        }
+    }
+    let told = worst.iter().map(|(nanos, begin)| {
+        let at = format::timestamp_short(begin.saturating_sub(scene.snap.origin));
+        format!("{} at {at}", format::duration(*nanos))
+    });
+    format!("slowest {}", told.collect::<Vec<_>>().join("   "))
 }
 
 fn counts(scene: &Scene<'_>, row: &Row) -> String {

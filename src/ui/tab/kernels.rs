@@ -103,7 +103,12 @@ fn label(row: &Row, scene: &Scene<'_>, width: usize) -> String {
     let letter = source(row, scene).and_then(|kernel| kernel.letter).unwrap_or(' ');
     let letter = if row.internal { '~' } else { letter };
     let name = called(row, scene, scene.ui.names);
-    format!("{letter} {}", format::elide(&name, width.saturating_sub(2)))
+    let known = source(row, scene).and_then(|kernel| scene.snap.names.kernel(kernel.id));
+    let keep = known
+        .filter(|_| scene.ui.names == NameForm::Short)
+        .map_or(0, |known| known.common);
+    let room = width.saturating_sub(2);
+    format!("{letter} {}", format::elide_around(&name, room, keep as usize))
 }
 
 const fn time(title: &'static str, name: &'static str, rank: u8, worth: fn(&Row, &Scene<'_>) -> Worth) -> Column<Row> {

@@ -71,8 +71,8 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let (middle, lower) = top(rest, rest.height.saturating_sub(bottom));
     kernels::panel(canvas, middle, scene, if large { u8::MAX } else { 4 });
     if large {
-        let (first, rest) = left(lower, (lower.width * 3 / 8).max(42));
-        let (second, third) = left(rest, rest.width / 2);
+        let (first, rest) = left(lower, (lower.width / 3).max(40));
+        let (second, third) = left(rest, (rest.width * 3 / 8).max(30));
         copies::panel(canvas, first, scene);
         api::panel(canvas, second, scene, 2);
         worth_a_look(canvas, third, scene);
@@ -138,6 +138,25 @@ fn one_line(canvas: &mut Canvas<'_>, area: Rect, gpus: &[&AgentRow], scene: &Sce
     );
 }
 
+/// What the driver says of a GPU in a few words; nothing when it was not asked.
+fn driver(scene: &Scene<'_>, row: &AgentRow) -> String {
+    let agent = scene.snap.names.agent(row.id);
+    let devices = &scene.snap.values.gauges.devices;
+    let Some(device) = agent.and_then(|agent| devices.iter().find(|device| device.now.node == agent.node)) else {
+        return String::new();
+    };
+    let device = &device.now;
+    let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+    let memory = device.memory_used.as_ref().ok().zip(device.memory_total.as_ref().ok());
+    let mut words = Vec::new();
+    words.extend(memory.map(|(used, total)| format!("{:.0}/{:.0} GiB", gib(*used), gib(*total))));
+    words.extend(device.power.as_ref().ok().map(|power| format!("{power:.0} W")));
+    words.extend(device.junction.as_ref().ok().map(|heat| format!("{heat:.0} °C")));
+    words.extend(device.shader_clock.as_ref().ok().map(|clock| format!("{clock:.0} MHz")));
+    words.push(String::new());
+    words.join("  ")
+}
+
 fn gauge(share: f64) -> Role {
     match share {
         share if share >= 0.8 => Role::GaugeHigh,
@@ -199,7 +218,8 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
         let product = agent.and_then(|agent| header::model(&agent.product)).unwrap_or("");
         let arch = agent.map_or("", |agent| &agent.name);
         let text = format!(
-            "{} {} kernels  {} streams  {} queues",
+            "{}{} {} kernels  {} streams  {} queues",
+            driver(scene, row),
             format!("{product} {arch} ").trim_start(),
             format::count(row.dispatches),
             row.streams,

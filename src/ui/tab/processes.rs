@@ -14,8 +14,8 @@ use crate::ui::subject::ProcessSubject;
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab};
 
-/// A process: its place in the snapshot.
-pub(crate) struct Row(usize);
+/// A process: its place in the snapshot, and how deep below the first it stands.
+pub(crate) struct Row(usize, usize);
 
 pub(crate) struct ProcessTable;
 
@@ -80,15 +80,19 @@ impl Table for ProcessTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(source(row, scene).process.command.to_string()),
-            text: |row, scene, _| source(row, scene).process.command.to_string(),
+            text: |row, scene, _| {
+                let branch = if row.1 > 0 { "└ " } else { "" };
+                let depth = 2 * row.1.saturating_sub(1);
+                format!("{:depth$}{branch}{}", "", source(row, scene).process.command)
+            },
         },
         Column {
-            title: "STATE",
+            title: "STATE ",
             name: "State",
             width: 18,
             rank: 0,
             worth: |row, scene| Worth::Text(state(source(row, scene), scene.snap.mode)),
-            text: |row, scene, _| state(source(row, scene), scene.snap.mode),
+            text: |row, scene, width| format::fit(&state(source(row, scene), scene.snap.mode), width),
         },
         Column {
             title: "RECORDS",
@@ -127,8 +131,29 @@ impl Table for ProcessTable {
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let all = scene.snap.values.processes.iter().enumerate();
         all.filter(|(_, row)| scene.ui.filter.accepts(&ProcessSubject(row)))
-            .map(|(at, _)| Row(at))
+            .map(|(at, _)| Row(at, 0))
             .collect()
+    }
+
+    /// Below each process those that it started, in the same order.
+    fn arrange(rows: Vec<Row>, scene: &Scene<'_>) -> Vec<Row> {
+        let process = |row: &Row| &source(row, scene).process;
+        let is_child = |child: &Row, parent: &Row| {
+            let (child, parent) = (process(child), process(parent));
+            child.parent == parent.pid && child.host == parent.host && child.id > parent.id
+        };
+        let roots = rows.iter().filter(|row| !rows.iter().any(|other| is_child(row, other)));
+        let mut stack: Vec<Row> = roots.map(|row| Row(row.0, 0)).collect();
+        stack.reverse();
+        let mut out = Vec::with_capacity(rows.len());
+        while let Some(row) = stack.pop() {
+            let children = rows.iter().rev().filter(|child| is_child(child, &row));
+            stack.extend(children.map(|child| Row(child.0, (row.1 + 1).min(8))));
+            if out.len() < rows.len() {
+                out.push(row);
+            }
+        }
+        out
     }
 
     fn all(scene: &Scene<'_>) -> usize {

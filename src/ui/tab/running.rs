@@ -179,7 +179,7 @@ impl Table for RunningTable {
     const SORT: usize = 0;
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
-            title: "KIND",
+            title: "KIND ",
             name: "Kind",
             width: 9,
             rank: 0,
@@ -200,7 +200,7 @@ impl Table for RunningTable {
             text: |row, scene, _| format::duration(age(row, scene.snap)),
         },
         Column {
-            title: "WHERE",
+            title: "WHERE ",
             name: "Where",
             width: 14,
             rank: 1,
@@ -216,7 +216,7 @@ impl Table for RunningTable {
             text: |row, _, _| row.what.clone(),
         },
         Column {
-            title: "NOTE",
+            title: "NOTE ",
             name: "Note",
             width: 40,
             rank: 3,

@@ -111,9 +111,19 @@ fn idle(scene: &Scene<'_>, gap: Span) -> Vec<(String, Role)> {
         gap.end.saturating_sub(snap.origin),
     );
     let place = scene.ui.track.map(|track| rows::label(scene, track).trim().to_string());
+    let agent = scene
+        .ui
+        .track
+        .and_then(Track::agent)
+        .map(|agent| snap.names.agent_label(agent));
+    let place = match (agent, place) {
+        (Some(agent), Some(place)) if place.starts_with(&agent) => agent,
+        (Some(agent), place) => format!("{agent} {}", place.unwrap_or_default()),
+        (None, place) => place.unwrap_or_default(),
+    };
     let mut out = vec![
         (
-            format!("{}: {}", place.unwrap_or_default(), format::duration(gap.duration())),
+            format!("{place}: idle {}", format::duration(gap.duration())),
             Role::Accent,
         ),
         (

@@ -129,12 +129,14 @@ pub(crate) fn panel(
     scene.ui.track_offset.set(first);
     let frame = Frame::new(scene, stretch);
     let mut y = body.y;
+    let mut ends: Vec<(u16, u16)> = Vec::new();
     for layers in &shown {
         for row in 0..layers.height {
             let place = Rect { y, height: 1, ..body };
             let (name, lane) = left(place, label);
             name_row(canvas, name, scene, layers.track, row);
             lanes::draw(canvas, lane, scene, layers, row, &frame);
+            ends.extend(lanes::ends(scene, layers, row, &frame, lane).map(|x| (x, y)));
             scene.ui.hits.add(name, Hit::Lane(layers.track));
             scene
                 .ui
@@ -143,6 +145,7 @@ pub(crate) fn panel(
             y += 1;
         }
     }
+    lanes::flow(canvas, &ends);
     let hidden = tracks.len() - first - shown.len();
     let note = match (hidden, first) {
         (0, 0) => return,

@@ -63,12 +63,12 @@ impl Table for TransferTable {
             text: |row, scene, _| format::timestamp_short(row.1.span.begin.saturating_sub(scene.snap.origin)),
         },
         Column {
-            title: "DIR",
+            title: "DIR ",
             name: "Direction",
             width: 4,
             rank: 0,
             worth: |row, scene| Worth::Text(direction::name(route(row, scene).direction).into()),
-            text: |row, scene, _| direction::name(route(row, scene).direction).into(),
+            text: |row, scene, width| format::fit(direction::name(route(row, scene).direction), width),
         },
         Column {
             title: "ROUTE",
@@ -117,7 +117,7 @@ impl Table for TransferTable {
             text: |row, scene, _| stream(row, scene),
         },
         Column {
-            title: "CALL",
+            title: "CALL ",
             name: "Function",
             width: 20,
             rank: 3,

@@ -1,0 +1,187 @@
+//! Memory of agents that is held now, by the program's own allocations; its peak; what was never freed.
+
+use std::sync::Arc;
+
+use roctop_ring::record::memory;
+
+use super::fast::FastMap;
+use crate::item::{AgentId, Allocation, Nanos, ProcessId, ThreadId};
+
+/// Allocations kept one by one; beyond, only sums are.
+const MOST: usize = 1 << 20;
+const MOST_PLACES: usize = 4096;
+/// Allocations of a snapshot: the largest.
+const SHOWN: usize = 200;
+
+/// An allocation that is not freed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Whose.
+    pub process: ProcessId,
+    /// Thread that asked for it.
+    pub thread: ThreadId,
+    /// Whose memory; none when unknown.
+    pub agent: Option<AgentId>,
+    /// When.
+    pub at: Nanos,
+    /// Bytes.
+    pub bytes: u64,
+    /// Address, or the handle of virtual memory.
+    pub address: u64,
+    /// The call around it, 0 unknown.
+    pub correlation: u64,
+}
+
+/// Memory of one agent that one process holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pool {
+    /// Whose.
+    pub process: ProcessId,
+    /// Of which agent; none when unknown.
+    pub agent: Option<AgentId>,
+    /// Bytes held, as the collector counted them.
+    pub held: u64,
+    /// The most that was held.
+    pub peak: u64,
+    /// When that was.
+    pub peak_at: Nanos,
+    /// Allocations.
+    pub allocations: u64,
+    /// Frees.
+    pub frees: u64,
+}
+
+/// What a snapshot has of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryValues {
+    /// By process and agent.
+    pub pools: Vec<Pool>,
+    /// The largest allocations that are not freed, the largest first.
+    pub held: Vec<Held>,
+    /// How many are not freed.
+    pub count: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    held: FastMap<(u32, u64), Held>,
+    pools: Vec<Pool>,
+    values: Option<Arc<MemoryValues>>,
+}
+
+impl Memory {
+    /// Memory was allocated or freed; mapping it is neither.
+    pub(crate) fn add(&mut self, allocation: &Allocation) {
+        let is_new = matches!(allocation.operation, memory::ALLOCATE | memory::VMEM_ALLOCATE);
+        if !is_new && !matches!(allocation.operation, memory::FREE | memory::VMEM_FREE) {
+            return;
+        }
+        self.values = None;
+        let key = (allocation.process.0, allocation.address);
+        if !is_new {
+            self.held.remove(&key);
+        } else if self.held.len() < MOST {
+            let held = Held {
+                process: allocation.process,
+                thread: allocation.thread,
+                agent: allocation.agent,
+                at: allocation.span.end,
+                bytes: allocation.bytes,
+                address: allocation.address,
+                correlation: allocation.correlation,
+            };
+            self.held.insert(key, held);
+        }
+        let Allocation { process, agent, .. } = *allocation;
+        let known = self
+            .pools
+            .iter()
+            .position(|pool| (pool.process, pool.agent) == (process, agent));
+        let at = match known {
+            Some(at) => at,
+            None if self.pools.len() < MOST_PLACES => {
+                self.pools.push(Pool {
+                    process,
+                    agent,
+                    ..Pool::default()
+                });
+                self.pools.len() - 1
+            }
+            None => return,
+        };
+        let pool = &mut self.pools[at];
+        pool.held = allocation.total;
+        if is_new {
+            pool.allocations += 1;
+        } else {
+            pool.frees += 1;
+        }
+        if pool.held > pool.peak {
+            (pool.peak, pool.peak_at) = (pool.held, allocation.span.end);
+        }
+    }
+
+    /// What a snapshot has of it.
+    pub(crate) fn values(&mut self) -> Arc<MemoryValues> {
+        if let Some(values) = &self.values {
+            return values.clone();
+        }
+        let mut held: Vec<Held> = self.held.values().copied().collect();
+        let bytes = held.iter().fold(0u64, |sum, held| sum.saturating_add(held.bytes));
+        let count = held.len() as u64;
+        let order = |held: &Held| (std::cmp::Reverse(held.bytes), held.at, held.address);
+        if held.len() > SHOWN {
+            held.select_nth_unstable_by_key(SHOWN, order);
+            held.truncate(SHOWN);
+        }
+        held.sort_by_key(order);
+        let values = Arc::new(MemoryValues {
+            pools: self.pools.clone(),
+            held,
+            count,
+            bytes,
+        });
+        self.values = Some(values.clone());
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_freed_is_held_and_the_peak_stays() {
+        let mut store = Memory::default();
+        let mut total = 0u64;
+        let mut tell = |operation, address, bytes: u64, at| {
+            total = if operation == memory::ALLOCATE {
+                total + bytes
+            } else {
+                total - bytes
+            };
+            store.add(&Allocation {
+                operation,
+                address,
+                bytes,
+                total,
+                agent: Some(AgentId(1)),
+                span: crate::item::Span { begin: at, end: at },
+                ..Allocation::default()
+            });
+        };
+        tell(memory::ALLOCATE, 0x1000, 100, 10);
+        tell(memory::ALLOCATE, 0x2000, 300, 20);
+        tell(memory::FREE, 0x1000, 100, 30);
+        tell(memory::ALLOCATE, 0x3000, 50, 40);
+        let values = store.values();
+        assert_eq!((values.count, values.bytes), (2, 350));
+        assert_eq!(values.held[0].address, 0x2000);
+        let pool = values.pools[0];
+        assert_eq!((pool.held, pool.peak, pool.peak_at), (350, 400, 20));
+        assert_eq!((pool.allocations, pool.frees), (3, 1));
+    }
+}
