@@ -88,7 +88,12 @@ impl Clock {
         if ticks == 0 {
             return 0;
         }
-        let after = self.samples.partition_point(|sample| sample.ticks <= ticks);
+        // What is being recorded comes after the last sample.
+        let after = if ticks >= last.ticks {
+            self.samples.len()
+        } else {
+            self.samples.partition_point(|sample| sample.ticks <= ticks)
+        };
         let (from, slope) = match (after.checked_sub(1), self.samples.get(after)) {
             (None, _) => (first, self.slope),
             (Some(_), None) => (last, self.slope),
@@ -99,7 +104,10 @@ impl Clock {
             }
         };
         let distance = ticks.wrapping_sub(from.ticks) as i64 as f64;
-        from.boottime.saturating_add_signed((distance * slope).round() as i64)
+        let nanos = distance * slope;
+        // To the nearest; `round` is a call where the processor is not known to have an instruction for it.
+        from.boottime
+            .saturating_add_signed((nanos + 0.5f64.copysign(nanos)) as i64)
     }
 
     /// HSA system ns as CLOCK_BOOTTIME ns; 0 stays 0 (untimed).

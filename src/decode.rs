@@ -7,6 +7,7 @@ mod counters;
 mod memory;
 mod names;
 mod queue;
+mod recent;
 
 use crate::clock::{Clock, Sample};
 use crate::item::{
@@ -16,6 +17,7 @@ use crate::item::{
 use crate::raw::{Raw, RawSink};
 use crate::registers::{self, Descriptor};
 use names::Names;
+use recent::Recent;
 use roctop_ring::layout::counter;
 use roctop_ring::reader::{OpenWork, Thread as RingThread};
 use roctop_ring::record::{self, Body, Domain, Head, Slot, flag};
@@ -30,8 +32,33 @@ const MAX_WAITING: usize = 1 << 20;
 pub struct Decoder {
     names: Names,
     processes: Vec<State>,
+    recent: Answers,
     joining: counters::Joining,
     items: Vec<Item>,
+}
+
+/// No process has this number: a session has far fewer.
+const NO_PROCESS: u32 = u32::MAX;
+
+/// What records ask again and again, by process and number.
+struct Answers {
+    kernels: Recent<(u32, u64), KernelId>,
+    queues: Recent<(u32, u32), QueueId>,
+    streams: Recent<(u32, u32), StreamId>,
+    threads: Recent<(u32, u32), ThreadId>,
+    operations: Recent<(u32, u8, u16), OperationId>,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self {
+            kernels: Recent::new(15, (NO_PROCESS, 0), KernelId(0)),
+            queues: Recent::new(8, (NO_PROCESS, 0), QueueId(0)),
+            streams: Recent::new(8, (NO_PROCESS, 0), StreamId(0)),
+            threads: Recent::new(8, (NO_PROCESS, 0), ThreadId(0)),
+            operations: Recent::new(9, (NO_PROCESS, 0, 0), OperationId(0)),
+        }
+    }
 }
 
 /// A kernel symbol as its process loaded it.
@@ -66,6 +93,16 @@ struct State {
 }
 
 impl Decoder {
+    /// The items decoded so far.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Forgets the items decoded so far; their room is used again.
+    pub fn clear(&mut self) {
+        self.items.clear();
+    }
+
     /// Takes the items decoded so far.
     pub fn take_items(&mut self) -> Vec<Item> {
         std::mem::take(&mut self.items)
@@ -222,6 +259,7 @@ impl Decoder {
         let number = state.symbol_count;
         let kernel = self.kernel(&mangled, number, fact.group_size, registers);
         let state = &mut self.processes[process.0 as usize];
+        self.recent.kernels.forget(fact.kernel_object);
         state.symbols.entry(fact.kernel_object).or_default().push(Symbol {
             since: fact.time,
             kernel,
@@ -237,8 +275,15 @@ impl Decoder {
     }
 
     fn kernel_of(&mut self, process: ProcessId, object: u64, name: u32, submit: u64) -> KernelId {
+        let key = (process.0, object);
+        if let Some(known) = self.recent.kernels.get(object, key) {
+            return known;
+        }
         let state = &self.processes[process.0 as usize];
         if let Some(symbols) = state.symbols.get(&object) {
+            if let [only] = symbols.as_slice() {
+                return self.recent.kernels.keep(object, key, only.kernel);
+            }
             // An address may be used again after an unload: the last symbol loaded before the submission counts.
             let fits = symbols
                 .iter()
@@ -254,8 +299,12 @@ impl Decoder {
     }
 
     fn queue_id(&mut self, process: ProcessId, number: u32, agent: AgentId) -> QueueId {
+        let key = (process.0, number);
+        if let Some(known) = self.recent.queues.get(u64::from(number), key) {
+            return known;
+        }
         if let Some(known) = self.processes[process.0 as usize].queues.get(&number) {
-            return known.id;
+            return self.recent.queues.keep(u64::from(number), key, known.id);
         }
         let id = QueueId(self.names.next_queue());
         let queue = Queue {
@@ -289,8 +338,12 @@ impl Decoder {
     }
 
     fn stream_id(&mut self, process: ProcessId, number: u32) -> StreamId {
+        let key = (process.0, number);
+        if let Some(known) = self.recent.streams.get(u64::from(number), key) {
+            return known;
+        }
         if let Some(known) = self.processes[process.0 as usize].streams.get(&number) {
-            return *known;
+            return self.recent.streams.keep(u64::from(number), key, *known);
         }
         let id = StreamId(self.names.next_stream());
         self.processes[process.0 as usize].streams.insert(number, id);
@@ -304,8 +357,12 @@ impl Decoder {
     }
 
     fn thread_id(&mut self, process: ProcessId, tid: u32, name: &str) -> ThreadId {
+        let key = (process.0, tid);
+        if let Some(known) = self.recent.threads.get(u64::from(tid), key) {
+            return known;
+        }
         if let Some(known) = self.processes[process.0 as usize].threads.get(&tid) {
-            return *known;
+            return self.recent.threads.keep(u64::from(tid), key, *known);
         }
         let id = ThreadId(self.names.next_thread());
         self.processes[process.0 as usize].threads.insert(tid, id);
@@ -319,9 +376,13 @@ impl Decoder {
     }
 
     fn operation(&mut self, process: ProcessId, domain: Domain, op: u16) -> OperationId {
+        let key = (process.0, domain.0, op);
+        if let Some(known) = self.recent.operations.get(u64::from(op), key) {
+            return known;
+        }
         let state = &self.processes[process.0 as usize];
         if let Some(known) = state.operations.get(&(domain.0, op)) {
-            return *known;
+            return self.recent.operations.keep(u64::from(op), key, *known);
         }
         let named = state.operation_names.get(&(domain.0, op)).cloned();
         let text = named

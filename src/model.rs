@@ -6,6 +6,7 @@
 pub mod analysis;
 mod fast;
 pub mod gauges;
+mod kernels;
 pub mod lane;
 pub mod memory;
 pub mod names;
@@ -101,6 +102,34 @@ enum Closed {
 struct AgentState {
     union: Union,
     dispatches: u64,
+    /// The lane of when it was busy.
+    lane: u32,
+}
+
+/// A lane, and how it was when it was last shown.
+#[derive(Debug)]
+struct Drawn {
+    lane: Lane,
+    shown: Arc<Lane>,
+    is_changed: bool,
+}
+
+impl Drawn {
+    fn new(key: LaneKey) -> Self {
+        Self {
+            lane: Lane::new(key),
+            shown: Arc::new(Lane::new(key)),
+            is_changed: false,
+        }
+    }
+
+    /// The lane as it is. Its parts are shared with it until one of them changes.
+    fn show(&mut self) -> Arc<Lane> {
+        if std::mem::take(&mut self.is_changed) {
+            self.shown = Arc::new(self.lane.clone());
+        }
+        self.shown.clone()
+    }
 }
 
 /// A span that can be drawn: none of a time that cannot be, none backwards.
@@ -114,14 +143,35 @@ fn credible(span: Span) -> Span {
     }
 }
 
+/// Ids up to here have places in tables of last answers.
+const MOST_NEAR: usize = 1 << 16;
+
+fn known_at(places: &[u32], id: u32) -> u32 {
+    places.get(id as usize).copied().unwrap_or(u32::MAX)
+}
+
+fn keep_at(places: &mut Vec<u32>, id: u32, value: u32) {
+    let id = id as usize;
+    if id < MOST_NEAR {
+        if places.len() <= id {
+            places.resize(id + 1, u32::MAX);
+        }
+        places[id] = value;
+    }
+}
+
 /// Everything known.
 #[derive(Debug, Default)]
 pub struct Store {
     options: Options,
     names: Arc<Names>,
     tables: Tables,
-    lanes: Vec<Arc<Lane>>,
+    lanes: Vec<Drawn>,
     lane_ids: FastMap<LaneKey, u32>,
+    /// By queue: the lane of its last dispatch.
+    queue_lanes: Vec<u32>,
+    /// By thread: the lane of its last call.
+    thread_lanes: Vec<u32>,
     agents: Vec<AgentState>,
     /// Room for the pieces of a dispatch, kept from one to the next.
     pieces: Vec<Span>,
@@ -307,22 +357,39 @@ impl Store {
         self.now = self.now.max(end);
     }
 
-    fn lane(&mut self, key: LaneKey) -> &mut Lane {
-        let at = if let Some(&at) = self.lane_ids.get(&key) {
-            at as usize
-        } else {
-            self.lanes.push(Arc::new(Lane::new(key)));
-            self.lane_ids.insert(key, self.lanes.len() as u32 - 1);
-            self.lanes.len() - 1
-        };
-        Arc::make_mut(&mut self.lanes[at])
+    fn lane_id(&mut self, key: LaneKey) -> u32 {
+        if let Some(&at) = self.lane_ids.get(&key) {
+            return at;
+        }
+        self.lanes.push(Drawn::new(key));
+        let at = self.lanes.len() as u32 - 1;
+        self.lane_ids.insert(key, at);
+        at
+    }
+
+    /// The lane with this key; `last` is the number of the lane that was asked for last in its place.
+    fn lane_near(&mut self, key: LaneKey, last: u32) -> u32 {
+        match self.lanes.get(last as usize) {
+            Some(drawn) if drawn.lane.key == key => last,
+            _ => self.lane_id(key),
+        }
+    }
+
+    fn lane(&mut self, at: u32) -> &mut Lane {
+        let drawn = &mut self.lanes[at as usize];
+        drawn.is_changed = true;
+        &mut drawn.lane
     }
 
     fn slice(&mut self, key: LaneKey, slice: Slice) {
-        if slice.span.end == 0 {
-            return;
+        if slice.span.end > 0 {
+            let at = self.lane_id(key);
+            self.slice_in(at, slice);
         }
-        self.lane(key).add(slice);
+    }
+
+    fn slice_in(&mut self, at: u32, slice: Slice) {
+        self.lane(at).add(slice);
         self.slices += 1;
         if self.slices > self.options.slices {
             self.make_room();
@@ -333,12 +400,17 @@ impl Store {
     fn make_room(&mut self) {
         let before = self.now.saturating_sub(self.options.keep);
         let mut gone = 0;
-        for lane in &mut self.lanes {
-            gone += Arc::make_mut(lane).forget(Some(before));
+        for drawn in &mut self.lanes {
+            let forgot = drawn.lane.forget(Some(before));
+            drawn.is_changed |= forgot > 0;
+            gone += forgot;
         }
         if gone == 0 {
-            let fullest = self.lanes.iter_mut().max_by_key(|lane| lane.kept());
-            gone = fullest.map_or(0, |lane| Arc::make_mut(lane).forget(None));
+            let fullest = self.lanes.iter_mut().max_by_key(|drawn| drawn.lane.kept());
+            gone = fullest.map_or(0, |drawn| {
+                drawn.is_changed = true;
+                drawn.lane.forget(None)
+            });
         }
         self.slices -= gone.min(self.slices);
     }
@@ -381,7 +453,13 @@ impl Store {
             process: call.process.0,
             thread: call.thread.0,
         };
-        self.slice(LaneKey::Api(call.thread, u8::from(call.parent != 0)), slice);
+        if call.span.end == 0 {
+            return;
+        }
+        let last = known_at(&self.thread_lanes, call.thread.0);
+        let at = self.lane_near(LaneKey::Api(call.thread, u8::from(call.parent != 0)), last);
+        keep_at(&mut self.thread_lanes, call.thread.0, at);
+        self.slice_in(at, slice);
     }
 
     fn dispatch(&mut self, dispatch: &Dispatch) {
@@ -432,14 +510,24 @@ impl Store {
             Some(stream) => LaneKey::Stream(dispatch.agent, stream),
             None => LaneKey::Queue(dispatch.agent, dispatch.queue),
         };
-        self.slice(key, slice);
+        let last = known_at(&self.queue_lanes, dispatch.queue.0);
+        let lane = self.lane_near(key, last);
+        keep_at(&mut self.queue_lanes, dispatch.queue.0, lane);
+        self.slice_in(lane, slice);
         let mut pieces = std::mem::take(&mut self.pieces);
         if let Some(agent) = self.agents.get_mut(at) {
             agent.union.add(dispatch.span, |piece| pieces.push(piece));
         }
-        let lane = self.lane(LaneKey::Agent(dispatch.agent));
-        for piece in pieces.drain(..) {
-            lane.add_time(piece, dispatch.kernel.0, true);
+        if !pieces.is_empty() {
+            let last = self.agents.get(at).map_or(u32::MAX, |agent| agent.lane);
+            let number = self.lane_near(LaneKey::Agent(dispatch.agent), last);
+            if let Some(agent) = self.agents.get_mut(at) {
+                agent.lane = number;
+            }
+            let lane = self.lane(number);
+            for piece in pieces.drain(..) {
+                lane.add_time(piece, dispatch.kernel.0, true);
+            }
         }
         self.pieces = pieces;
     }
@@ -593,7 +681,7 @@ impl Store {
             origin: self.origin.unwrap_or(self.now),
             names: self.names.clone(),
             values,
-            lanes: Arc::new(self.lanes.clone()),
+            lanes: Arc::new(self.lanes.iter_mut().map(Drawn::show).collect()),
             output: self.output.lines(),
             open: self.open_now(),
             ended: self.ended(),

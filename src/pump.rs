@@ -23,6 +23,10 @@ use std::time::{Duration, Instant};
 const FASTEST: Duration = Duration::from_millis(1);
 /// The usual time between looks while something happens: rings are emptied before they are half full.
 const USUAL: Duration = Duration::from_millis(4);
+/// Rings that are nearly empty are left alone for so long: emptying costs more than looking.
+const GATHERING: Duration = Duration::from_millis(16);
+/// Nearly empty, in 1/1000 of the fullest ring.
+const NEARLY_EMPTY: u32 = 60;
 /// The time between looks when nothing has happened for two seconds.
 const IDLE: Duration = Duration::from_millis(100);
 const IDLE_AFTER: Duration = Duration::from_secs(2);
@@ -199,12 +203,21 @@ impl Emptying {
         let _ = rustix::process::nice(-10);
         let mut pause = USUAL;
         let mut busy_at = Instant::now();
+        let mut emptied_at = Instant::now();
         loop {
             let message = match messages.recv_timeout(pause) {
                 Ok(message) => Some(message),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => Some(Message::Stop),
             };
+            if message.is_none()
+                && pause == USUAL
+                && emptied_at.elapsed() < GATHERING
+                && self.live.fill()? < NEARLY_EMPTY
+            {
+                continue;
+            }
+            emptied_at = Instant::now();
             let now = boottime();
             let mut batch = Batch::default();
             let mut stop = false;
@@ -235,8 +248,8 @@ impl Emptying {
             pause = match progress.fill {
                 _ if progress.more => Duration::ZERO,
                 0 if busy_at.elapsed() > IDLE_AFTER => IDLE,
-                0..60 => USUAL,
-                60..200 => USUAL / 4,
+                0..NEARLY_EMPTY => USUAL,
+                NEARLY_EMPTY..200 => USUAL / 4,
                 _ => FASTEST,
             };
         }
@@ -253,19 +266,51 @@ struct Digesting {
 impl Digesting {
     fn run(mut self, batches: &Receiver<Batch>) -> Result<()> {
         for batch in batches {
-            match (&mut self.recorder, &self.store) {
-                (Some(recorder), Some(_)) => batch.deliver(&mut Tee(&mut self.decoder, recorder)),
+            let mut feeding = self.store.as_deref().map(|store| Feeding {
+                decoder: &mut self.decoder,
+                store,
+            });
+            match (&mut self.recorder, &mut feeding) {
+                (Some(recorder), Some(feeding)) => batch.deliver(&mut Tee(feeding, recorder)),
                 (Some(recorder), None) => batch.deliver(recorder),
-                (None, _) => batch.deliver(&mut self.decoder),
+                (None, Some(feeding)) => batch.deliver(feeding),
+                (None, None) => {}
             }
             self.waiting.fetch_sub(batch.size(), Ordering::Relaxed);
-            let items = self.decoder.take_items();
-            if let Some(store) = &self.store
-                && !items.is_empty()
-            {
-                store.lock().unwrap_or_else(PoisonError::into_inner).apply_all(&items);
+            if let Some(mut feeding) = feeding {
+                feeding.hand_over();
             }
+            self.decoder.clear();
         }
         self.recorder.map_or(Ok(()), Recorder::finish)
+    }
+}
+
+/// Items that are handed to the store at once: few enough to be in the processor's cache still, and a screen that wants
+/// the store waits for no more than these.
+const PORTION: usize = 1024;
+
+/// Decodes and hands what comes of it to the store, portion by portion.
+struct Feeding<'a> {
+    decoder: &'a mut Decoder,
+    store: &'a Mutex<Store>,
+}
+
+impl Feeding<'_> {
+    fn hand_over(&mut self) {
+        if !self.decoder.items().is_empty() {
+            let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+            store.apply_all(self.decoder.items());
+            self.decoder.clear();
+        }
+    }
+}
+
+impl RawSink for Feeding<'_> {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        self.decoder.take(process, raw);
+        if self.decoder.items().len() >= PORTION {
+            self.hand_over();
+        }
     }
 }

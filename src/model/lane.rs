@@ -91,7 +91,11 @@ impl Lane {
     /// Adds a slice to details and pyramid.
     pub fn add(&mut self, slice: Slice) {
         if self.open.slices.len() >= CHUNK {
-            self.chunks.push_back(Arc::new(std::mem::take(&mut self.open)));
+            let next = Chunk {
+                slices: Vec::with_capacity(CHUNK),
+                ..Chunk::default()
+            };
+            self.chunks.push_back(Arc::new(std::mem::replace(&mut self.open, next)));
         }
         let chunk = &mut self.open;
         if chunk.slices.is_empty() {

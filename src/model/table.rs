@@ -6,11 +6,14 @@ use std::sync::Arc;
 use roctop_ring::record::{engine, flag};
 
 use super::fast::FastMap;
-use super::stat::{HISTOGRAMS, Stat, Sum, Trend};
+pub use super::kernels::{Cell, KernelStat};
+use super::kernels::{Kernels, Pending};
+use super::stat::{HISTOGRAMS, Stat, Trend};
 use super::under::Work;
 use super::union::Union;
 use crate::item::{
-    AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId,
+    AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, ProcessId, QueueId, Span, StreamId, TextId,
+    ThreadId,
 };
 
 /// Geometry and memory of a dispatch; few differ, so they are kept once.
@@ -35,6 +38,23 @@ impl Shape {
             group_size: d.group_size,
             private_size: d.private_size,
         }
+    }
+
+    /// A number that differs for most that differ.
+    fn mixed(&self) -> usize {
+        let words = [
+            self.grid[0],
+            self.grid[1],
+            self.grid[2],
+            self.group_size,
+            self.private_size,
+        ];
+        let group = self.workgroup.map(u64::from);
+        let mut sum = group[0] | group[1] << 16 | group[2] << 32;
+        for word in words {
+            sum = (sum.rotate_left(13) ^ u64::from(word)).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+        (sum >> 32) as usize
     }
 }
 
@@ -62,97 +82,6 @@ pub struct Place {
     pub queue: QueueId,
     /// In which stream.
     pub stream: Option<StreamId>,
-}
-
-/// A kernel's numbers in one place.
-#[derive(Clone, Copy, Debug)]
-pub struct Cell {
-    /// Index of the place; beyond the last, places that share a cell.
-    pub place: u32,
-    /// The numbers.
-    pub sum: Sum,
-}
-
-/// A kernel's numbers.
-#[derive(Clone, Debug, Default)]
-pub struct KernelStat {
-    /// Durations.
-    pub stat: Stat,
-    /// The same by place, as of the last [`Tables::refresh`].
-    pub cells: Arc<Vec<Cell>>,
-    /// Nanoseconds by second.
-    pub trend: Trend,
-    /// Sum of the times from submit to begin.
-    pub delay: u64,
-    /// How many of them are known.
-    pub delayed: u64,
-    /// Geometry of the latest.
-    pub shape: Shape,
-    /// Whether all had that geometry.
-    pub shapes: u32,
-    /// Index of the latest geometry in [`Tables::shapes`].
-    shape_id: u32,
-}
-
-impl KernelStat {
-    fn add(&mut self, dispatch: &Dispatch) {
-        if is_untimed(dispatch.flags, dispatch.span.end) {
-            return self.stat.add_untimed();
-        }
-        let nanos = dispatch.span.duration();
-        self.stat.add(nanos);
-        self.trend.add(dispatch.span.end, nanos);
-        if dispatch.submit > 0 {
-            self.delay = self
-                .delay
-                .saturating_add(dispatch.span.begin.saturating_sub(dispatch.submit));
-            self.delayed += 1;
-        }
-    }
-}
-
-/// A kernel's cells while they are counted in.
-#[derive(Debug)]
-struct Cells {
-    all: Vec<Cell>,
-    /// By the place's low bits: where its cell was when it was last looked for.
-    hints: [u8; MOST_CELLS],
-    /// Whether they differ from those of the last snapshot.
-    is_changed: bool,
-}
-
-impl Default for Cells {
-    fn default() -> Self {
-        Self {
-            all: Vec::new(),
-            hints: [0; MOST_CELLS],
-            is_changed: false,
-        }
-    }
-}
-
-impl Cells {
-    fn of(&mut self, place: u32) -> &mut Cell {
-        self.is_changed = true;
-        let hint = &mut self.hints[place as usize % MOST_CELLS];
-        let cells = &mut self.all;
-        if cells.get(*hint as usize).is_none_or(|cell| cell.place != place) {
-            let known = cells.iter().position(|cell| cell.place == place);
-            let at = known.unwrap_or_else(|| {
-                let place = match cells.len() {
-                    MOST_CELLS => return MOST_CELLS - 1,
-                    // The last cell is for all places beyond the bound.
-                    count if count + 1 == MOST_CELLS => u32::MAX,
-                    _ => place,
-                };
-                let sum = Sum::default();
-                cells.push(Cell { place, sum });
-                cells.len() - 1
-            });
-            *hint = at as u8;
-        }
-        &mut cells[*hint as usize]
-    }
 }
 
 /// Whether a piece of GPU work has no time.
@@ -267,9 +196,7 @@ pub struct MarkerStat {
 #[derive(Debug, Default)]
 pub struct Tables {
     /// By kernel.
-    pub kernels: Vec<KernelStat>,
-    /// By kernel, too.
-    cells: Vec<Cells>,
+    pub kernels: Kernels,
     /// By route.
     pub copies: Vec<CopyStat>,
     routes: FastMap<Route, u32>,
@@ -290,17 +217,18 @@ pub struct Tables {
     /// Distinct geometries.
     pub shapes: Vec<Shape>,
     shape_ids: FastMap<Shape, u32>,
+    /// The last answers of `shape_ids`, each at a place of its own.
+    last_shapes: Vec<u32>,
 }
 
 /// The most patterns that have a row of their own.
 const MOST_MARKERS: usize = 4096;
-const MOST_CELLS: usize = 64;
 const MOST_PLACES: usize = 1 << 16;
 const MOST_SHAPES: usize = 1 << 16;
-const MOST_IDS: usize = 1 << 22;
+pub(super) const MOST_IDS: usize = 1 << 22;
 
 /// The entry with a dense id; those that no one used yet are made.
-fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) -> Option<&mut T> {
+pub(super) fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) -> Option<&mut T> {
     let id = id as usize;
     if id >= MOST_IDS {
         return None;
@@ -314,28 +242,21 @@ fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) -> Option<&mu
 impl Tables {
     /// Counts a dispatch; the index of its geometry in [`Tables::shapes`].
     pub fn dispatch(&mut self, dispatch: &Dispatch) -> u32 {
-        let place = self.place(dispatch);
-        let make = |n| KernelStat {
-            stat: Stat::new(n < HISTOGRAMS),
-            ..KernelStat::default()
-        };
-        let shape = Shape::of(dispatch);
-        let Some(kernel) = dense(&mut self.kernels, dispatch.kernel.0, make) else {
-            return self.shape(shape);
-        };
-        if let Some(cells) = dense(&mut self.cells, dispatch.kernel.0, |_| Cells::default()) {
-            let is_timed = !is_untimed(dispatch.flags, dispatch.span.end);
-            cells.of(place).sum.add(is_timed.then(|| dispatch.span.duration()));
-        }
-        kernel.add(dispatch);
-        if kernel.shapes == 0 || kernel.shape != shape {
-            kernel.shapes = kernel.shapes.saturating_add(1);
-            kernel.shape = shape;
-            let id = self.shape(shape);
-            self.kernels[dispatch.kernel.0 as usize].shape_id = id;
-            return id;
-        }
-        kernel.shape_id
+        let (place, shape) = (self.place(dispatch), self.shape(Shape::of(dispatch)));
+        let Span { begin, end } = dispatch.span;
+        self.kernels.add(Pending {
+            kernel: dispatch.kernel.0,
+            place,
+            shape,
+            is_timed: !is_untimed(dispatch.flags, end),
+            nanos: dispatch.span.duration(),
+            end,
+            delay: match dispatch.submit {
+                0 => u64::MAX,
+                submit => begin.saturating_sub(submit),
+            },
+        });
+        shape
     }
 
     fn place(&mut self, dispatch: &Dispatch) -> u32 {
@@ -376,6 +297,21 @@ impl Tables {
     }
 
     fn shape(&mut self, shape: Shape) -> u32 {
+        const PLACES: usize = 256;
+        if self.last_shapes.is_empty() {
+            self.last_shapes = vec![u32::MAX; PLACES];
+        }
+        let place = shape.mixed() % PLACES;
+        let last = self.last_shapes[place];
+        if self.shapes.get(last as usize) == Some(&shape) {
+            return last;
+        }
+        let id = self.shape_id(shape);
+        self.last_shapes[place] = id;
+        id
+    }
+
+    fn shape_id(&mut self, shape: Shape) -> u32 {
         if let Some(&id) = self.shape_ids.get(&shape) {
             return id;
         }
@@ -530,12 +466,7 @@ impl Tables {
 
     /// Brings what is made of the numbers up to date: percentiles and cells.
     pub fn refresh(&mut self) {
-        for (kernel, cells) in self.kernels.iter_mut().zip(&mut self.cells) {
-            kernel.stat.refresh();
-            if std::mem::take(&mut cells.is_changed) {
-                kernel.cells = Arc::new(cells.all.clone());
-            }
-        }
+        self.kernels.refresh(&self.shapes);
         self.api.iter_mut().for_each(|row| row.stat.refresh());
         self.markers.iter_mut().for_each(|row| row.stat.refresh());
         for copies in &mut self.copies {
@@ -551,6 +482,6 @@ impl Tables {
 
     /// The kernel's numbers, if it ran.
     pub fn kernel(&self, id: KernelId) -> Option<&KernelStat> {
-        self.kernels.get(id.0 as usize)
+        self.kernels.rows().get(id.0 as usize)
     }
 }

@@ -23,11 +23,11 @@ impl Union {
             return;
         }
         let mut merged = Span { begin, end: span.end };
-        // The first kept span that ends at or after our begin, found from the young end.
-        let mut at = self.recent.len();
-        while at > 0 && self.recent[at - 1].end >= merged.begin {
-            at -= 1;
-        }
+        // The first kept span that ends at or after our begin; they are in order and apart.
+        let at = match self.recent.back() {
+            Some(last) if last.end >= merged.begin => self.recent.partition_point(|old| old.end < merged.begin),
+            _ => self.recent.len(),
+        };
         let mut cursor = begin;
         let mut swallowed = 0;
         while let Some(old) = self.recent.get(at + swallowed).filter(|old| old.begin <= span.end) {

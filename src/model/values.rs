@@ -17,12 +17,13 @@ const LETTERS: usize = 26;
 
 impl Store {
     pub(super) fn make_values(&mut self) -> Values {
-        self.assign_letters();
         self.tables.refresh();
+        self.assign_letters();
         let letters = self.letters.clone();
         let kernels = self
             .tables
             .kernels
+            .rows()
             .iter()
             .enumerate()
             .filter(|(_, numbers)| numbers.stat.calls > 0);
@@ -115,7 +116,7 @@ impl Store {
             let lane = self
                 .lane_ids
                 .get(&LaneKey::Agent(agent.id))
-                .map(|&at| &self.lanes[at as usize]);
+                .map(|&at| &self.lanes[at as usize].lane);
             let busy = |from, to| lane.map_or(0, |lane| lane.busy(from, to));
             let second = 1_000_000_000;
             let until = now / second * second;
@@ -147,8 +148,14 @@ impl Store {
     /// Gives letters to the kernels that take most time. A letter stays with its kernel unless that has become small
     /// and one of the greatest has none.
     fn assign_letters(&mut self) {
-        let total = |id: KernelId| self.tables.kernels.get(id.0 as usize).map_or(0, |row| row.stat.total);
-        let mut greatest: Vec<KernelId> = (0..self.tables.kernels.len() as u32).map(KernelId).collect();
+        let total = |id: KernelId| {
+            self.tables
+                .kernels
+                .rows()
+                .get(id.0 as usize)
+                .map_or(0, |row| row.stat.total)
+        };
+        let mut greatest: Vec<KernelId> = (0..self.tables.kernels.rows().len() as u32).map(KernelId).collect();
         greatest.retain(|&id| total(id) > 0 && !self.names.is_internal(id));
         greatest.sort_by_key(|&id| std::cmp::Reverse(total(id)));
         let mut letters = (*self.letters).clone();

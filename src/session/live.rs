@@ -86,6 +86,17 @@ impl Live {
         self.processes.iter().filter(|process| !process.ended).count()
     }
 
+    /// How full the fullest ring of the files known is, in 1/1000. Cheaper than a poll, and nothing is delivered.
+    pub fn fill(&mut self) -> io::Result<u32> {
+        let mut fullest = 0;
+        for file in &mut self.files {
+            if !self.processes[file.process.0 as usize].ended {
+                fullest = fullest.max(file.reader.fill()?);
+            }
+        }
+        Ok(fullest)
+    }
+
     /// Delivers everything new. `now` is CLOCK_BOOTTIME.
     pub fn poll(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
         self.discover(sink)?;

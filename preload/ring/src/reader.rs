@@ -351,6 +351,16 @@ impl<B: Bytes> Reader<B> {
         Ok(progress)
     }
 
+    /// How full the fullest ring is, in 1/1000 of its size; nothing is read from it.
+    pub fn fill(&mut self) -> io::Result<u32> {
+        let heads = self.heads()?;
+        let fills = self.threads.iter().zip(heads).filter_map(|(cursor, head)| {
+            let behind = head?.saturating_sub(cursor.next).min(cursor.ring_slots);
+            (behind * 1000).checked_div(cursor.ring_slots)
+        });
+        Ok(fills.max().unwrap_or(0) as u32)
+    }
+
     /// Accounting of every ring that was ever used.
     pub fn accounts(&self) -> Vec<(Thread, Account)> {
         let used = self
@@ -473,9 +483,9 @@ impl<B: Bytes> Reader<B> {
         let mut heads = Vec::with_capacity(self.threads.len());
         let rings = self.header.region(Region::Rings);
         for index in 0..self.threads.len() {
-            let words = self.region_words(Region::Directory, index * entry::WORDS, entry::RECORDS + 1)?;
+            let words: [u64; entry::RECORDS + 1] = self.some_words(Region::Directory, index * entry::WORDS)?;
             let cursor = &mut self.threads[index];
-            if words.len() <= entry::RECORDS || words[entry::STATE] == entry::FREE || cursor.damaged {
+            if words[entry::STATE] == entry::FREE || cursor.damaged {
                 heads.push(None);
                 continue;
             }
@@ -551,8 +561,8 @@ impl<B: Bytes> Reader<B> {
             // being written sees a head that is not before that record.
             fence(Ordering::Acquire);
             // The head as it stands after the data was copied decides what of it is whole.
-            let after = self.region_words(Region::Directory, index * entry::WORDS + entry::HEAD, 1)?;
-            let after = after.first().copied().unwrap_or(head).max(head);
+            let after: [u64; 1] = self.some_words(Region::Directory, index * entry::WORDS + entry::HEAD)?;
+            let after = after[0].max(head);
             let whole = after.saturating_add(MAX_SLOTS as u64).saturating_sub(slots);
             let run = Run {
                 from,
@@ -887,6 +897,20 @@ impl<B: Bytes> Reader<B> {
     }
 
     /// Words of a region; fewer than asked when the region or the file ends before.
+    /// So many words of a region; 0 where it has none.
+    fn some_words<const N: usize>(&self, kind: Region, from: usize) -> io::Result<[u64; N]> {
+        let extent = self.header.region(kind);
+        let start = (from as u64).saturating_mul(8).min(extent.length);
+        let length = (N as u64 * 8).min(extent.length - start) as usize;
+        let mut raw = [[0u8; 8]; N];
+        read_full(
+            &self.bytes,
+            extent.offset + start,
+            &mut raw.as_flattened_mut()[..length],
+        )?;
+        Ok(raw.map(u64::from_le_bytes))
+    }
+
     fn region_words(&self, kind: Region, from: usize, count: usize) -> io::Result<Vec<u64>> {
         let extent = self.header.region(kind);
         let start = (from as u64).saturating_mul(8).min(extent.length);

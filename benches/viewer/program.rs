@@ -1,0 +1,193 @@
+//! A program that never runs: its ring file is written by the collector's own writer, as fast or as slowly as wanted.
+
+use std::path::Path;
+
+use roctop_ring::layout::{Header, Spec, clock};
+use roctop_ring::map::{Claim, RingFile};
+use roctop_ring::record::{Agent, ApiCall, Dispatch, Domain, KernelSymbol, OperationName, Queue, Stream, ThreadStart};
+
+/// Time zero of the program, ns; its ticks are nanoseconds.
+pub(crate) const BEGIN: u64 = 1_000_000_000_000;
+const AGENTS: u32 = 8;
+const OPERATIONS: u32 = 40;
+
+/// What a program does.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) name: &'static str,
+    pub(crate) rings: u32,
+    pub(crate) slots: u64,
+    pub(crate) kernels: u32,
+    /// Of ten records, how many are dispatches; the rest are calls.
+    pub(crate) dispatches: u64,
+}
+
+/// Numbers as a die gives them.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % most.max(1)
+    }
+}
+
+/// Makes the ring file with all facts. `shift` is what is added to the program's clock to get CLOCK_BOOTTIME.
+pub(crate) fn make(dir: &Path, load: &Load, boottime: u64) -> std::io::Result<RingFile> {
+    let spec = Spec {
+        ordinal: 0,
+        rings: vec![load.slots; load.rings as usize],
+        facts: u64::from(load.kernels) * 2 + 4096,
+        strings: u64::from(load.kernels) + 256,
+        string_bytes: u64::from(load.kernels) * 64 + (1 << 16),
+    };
+    let header = Header {
+        pid: std::process::id(),
+        start_ticks: 1,
+        command: "./load".into(),
+        exe: "load".into(),
+        rank: -1,
+        ..Header::default()
+    };
+    let file = RingFile::create(dir, &roctop_ring::session::ring_name(header.pid, 1, 0), &spec, header)?;
+    for second in [0, 3600 * 24] {
+        let mut sample = [0; clock::WORDS];
+        sample[clock::TICKS] = BEGIN + second * 1_000_000_000;
+        sample[clock::BOOTTIME] = boottime + second * 1_000_000_000;
+        sample[clock::HSA] = BEGIN + second * 1_000_000_000;
+        sample[clock::WIDTH] = 20;
+        file.calibrate(sample);
+    }
+    let (Some(strings), Some(facts)) = (file.strings(), file.facts()) else {
+        return Err(std::io::Error::other("no facts"));
+    };
+    let gfx = strings.add(b"gfx942");
+    for index in 0..AGENTS {
+        let agent = Agent {
+            index,
+            kind: 1,
+            name: gfx,
+            ..Agent::default()
+        };
+        facts.append(Agent::head(0, Domain::NONE), &agent.payload());
+    }
+    for number in 0..load.kernels {
+        let symbol = KernelSymbol {
+            kernel_object: object(number),
+            name: strings.add(format!("kernel_of_some_length_{number}").as_bytes()),
+            agent: number % AGENTS,
+            ..KernelSymbol::default()
+        };
+        facts.append(KernelSymbol::head(0, Domain::NONE), &symbol.payload());
+    }
+    for op in 0..OPERATIONS {
+        let name = OperationName {
+            domain: u32::from(Domain::HIP.0),
+            op,
+            name: strings.add(format!("hipOperation{op}").as_bytes()),
+            reserved: 0,
+        };
+        facts.append(OperationName::head(0, Domain::NONE), &name.payload());
+    }
+    for id in 0..load.rings {
+        let queue = Queue {
+            id: id + 1,
+            agent: id % AGENTS,
+            state: 1,
+            ..Queue::default()
+        };
+        facts.append(Queue::head(0, Domain::NONE), &queue.payload());
+        let stream = Stream {
+            id,
+            state: 1,
+            ..Stream::default()
+        };
+        facts.append(Stream::head(0, Domain::NONE), &stream.payload());
+    }
+    Ok(file)
+}
+
+fn object(kernel: u32) -> u64 {
+    0x7f00_0000_0000 + u64::from(kernel) * 64
+}
+
+/// The program's threads at work.
+pub(crate) struct Writer<'m> {
+    load: Load,
+    claims: Vec<Claim<'m>>,
+    dice: Dice,
+    /// Records written.
+    pub(crate) written: u64,
+}
+
+impl<'m> Writer<'m> {
+    pub(crate) fn new(file: &'m RingFile, load: &Load) -> Self {
+        let claims: Vec<Claim<'m>> = (0..load.rings)
+            .filter_map(|index| file.claim(index as usize, 1000 + index, BEGIN, [0; 2]))
+            .collect();
+        for (index, claim) in (1000..).zip(&claims) {
+            let start = ThreadStart {
+                time: BEGIN,
+                tid: index,
+                generation: claim.generation,
+                ..ThreadStart::default()
+            };
+            claim.ring.push(ThreadStart::head(0, Domain::NONE), &start.payload());
+        }
+        Self {
+            load: *load,
+            written: claims.len() as u64,
+            claims,
+            dice: Dice(0x9e37_79b9_7f4a_7c15),
+        }
+    }
+
+    /// Writes so many records; `at` is the program's time at which the last of them ends, ns since its begin.
+    pub(crate) fn write(&mut self, count: u64, at: u64, step: u64) {
+        let rings = self.claims.len() as u64;
+        for number in 0..count {
+            let end = BEGIN + at - (count - 1 - number) * step;
+            let ring = self.written % rings;
+            let claim = &self.claims[ring as usize];
+            let long = rings * step;
+            let begin = end - (long / 2 + self.dice.below(long / 3));
+            if self.dice.below(10) < self.load.dispatches {
+                let kernel = self.dice.below(u64::from(self.load.kernels)) as u32;
+                let dispatch = Dispatch {
+                    begin,
+                    end,
+                    submit: begin - 5_000,
+                    correlation: self.written + 1,
+                    kernel_object: object(kernel),
+                    dispatch_id: self.written + 1,
+                    grid_x: 256 * (kernel % 97 + 1),
+                    grid_y: 1,
+                    grid_z: 1,
+                    workgroup_x: 256,
+                    workgroup_y: 1,
+                    workgroup_z: 1,
+                    source: 1,
+                    agent: ring as u32 % AGENTS,
+                    queue: ring as u32 + 1,
+                    stream: ring as u32 + 1,
+                    tid: 1000 + ring as u32,
+                    ..Dispatch::default()
+                };
+                claim.ring.push(Dispatch::head(0, Domain::NONE), &dispatch.payload());
+            } else {
+                let call = ApiCall {
+                    start: begin,
+                    end,
+                    correlation: self.written + 1,
+                    op: self.dice.below(u64::from(OPERATIONS)) as u16,
+                    has_status: 1,
+                    ..ApiCall::default()
+                };
+                claim.ring.push(ApiCall::head(0, Domain::HIP), &call.payload());
+            }
+            self.written += 1;
+        }
+    }
+}
