@@ -15,10 +15,38 @@ static MISSES: AtomicU32 = AtomicU32::new(0);
 /// Ticks in a second; 0 not asked yet.
 static FREQUENCY: AtomicU64 = AtomicU64::new(0);
 
-/// Now, ns. Before HSA starts and after its end it is the boot clock, which HSA's is taken from.
+/// What HSA's clock was found to be.
+static KIND: AtomicU32 = AtomicU32::new(UNKNOWN);
+const UNKNOWN: u32 = 0;
+/// The kernel's boot clock, which is read without HSA: releases before 5.5 ask the driver for every time.
+const BOOT: u32 = 1;
+/// Another one.
+const OTHER: u32 = 2;
+
+/// Now, ns. Before HSA starts it is the boot clock, which HSA's is taken from.
 #[inline]
 pub(crate) fn now() -> u64 {
-    get_info().and_then(of_hsa).unwrap_or_else(boot)
+    match KIND.load(Ordering::Relaxed) {
+        BOOT => boot(),
+        OTHER => get_info().and_then(of_hsa).unwrap_or_else(boot),
+        _ => decide(),
+    }
+}
+
+/// Reads HSA's clock between two readings of the boot clock: a time that lies between them every time is the same clock's.
+#[cold]
+fn decide() -> u64 {
+    let Some(get_info) = get_info() else { return boot() };
+    let is_between = || {
+        let before = boot();
+        let time = of_hsa(get_info)?;
+        Some((before..=boot()).contains(&time))
+    };
+    // HSA may be loaded and not started.
+    let Some(first) = is_between() else { return boot() };
+    let is_boot = first && (0..3).all(|_| is_between() == Some(true));
+    KIND.store(if is_boot { BOOT } else { OTHER }, Ordering::Relaxed);
+    now()
 }
 
 fn get_info() -> Option<SystemGetInfo> {

@@ -1,8 +1,8 @@
-//! A lock over registrations that a fork can hold.
-//!
-//! A standard mutex that another thread held at a fork stays locked in the child for ever. This one is taken before a
-//! fork and given back on both sides.
+//! Locks over futexes of our own: one that is taken before a fork and given back on both sides, where a standard mutex
+//! would stay locked in the child for ever; and nothing in them is hidden from a race checker.
 
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
 use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -25,40 +25,36 @@ impl Lock {
     }
 
     pub(crate) fn take(&self) {
-        if self
+        let free = self
             .0
-            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
-        {
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        if free.is_ok() {
             return;
         }
         while self.0.swap(WAITED_FOR, Ordering::Acquire) != FREE {
-            // SAFETY: waits on a word of ours; a spurious return is looked at again.
-            unsafe {
-                libc::syscall(
-                    libc::SYS_futex,
-                    self.0.as_ptr(),
-                    libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-                    WAITED_FOR,
-                    null::<libc::timespec>(),
-                )
-            };
+            wait(&self.0, WAITED_FOR);
         }
     }
 
     pub(crate) fn give(&self) {
         if self.0.swap(FREE, Ordering::Release) == WAITED_FOR {
-            // SAFETY: wakes a waiter of a word of ours.
-            unsafe {
-                libc::syscall(
-                    libc::SYS_futex,
-                    self.0.as_ptr(),
-                    libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-                    1,
-                )
-            };
+            wake(&self.0, 1);
         }
     }
+}
+
+/// Sleeps while the word has this value; may return early.
+fn wait(word: &AtomicU32, value: u32) {
+    let how = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: waits on a word that is borrowed.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), how, value, null::<libc::timespec>()) };
+}
+
+/// Wakes so many sleepers.
+fn wake(word: &AtomicU32, count: i32) {
+    let how = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: wakes sleepers on a word that is borrowed.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), how, count) };
 }
 
 /// The lock, held.
@@ -70,30 +66,118 @@ impl Drop for Held<'_> {
     }
 }
 
+/// A value under a lock.
+pub(crate) struct Guarded<T> {
+    lock: Lock,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached with the lock held.
+unsafe impl<T: Send> Sync for Guarded<T> {}
+
+impl<T> Guarded<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self {
+            lock: Lock::new(),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// The value, until the guard goes.
+    pub(crate) fn hold(&self) -> Guard<'_, T> {
+        self.lock.take();
+        Guard { guarded: self }
+    }
+}
+
+/// A value whose lock is held.
+pub(crate) struct Guard<'a, T> {
+    guarded: &'a Guarded<T>,
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the lock is held.
+        unsafe { &*self.guarded.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the lock is held.
+        unsafe { &mut *self.guarded.value.get() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    fn drop(&mut self) {
+        self.guarded.lock.give();
+    }
+}
+
+/// Wakes those who wait for a guarded value to change.
+pub(crate) struct Bell(AtomicU32);
+
+impl Bell {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// The value has changed; to be called with its lock held.
+    pub(crate) fn ring(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        wake(&self.0, i32::MAX);
+    }
+
+    /// Lets go of the lock until the bell rings; may return early.
+    pub(crate) fn wait<T>(&self, guard: &mut Guard<'_, T>) {
+        // Read with the lock held: a ring after it changes the number.
+        let seen = self.0.load(Ordering::Relaxed);
+        guard.guarded.lock.give();
+        wait(&self.0, seen);
+        guard.guarded.lock.take();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::UnsafeCell;
 
     #[test]
     fn the_lock_keeps_others_out() {
-        struct Shared(Lock, UnsafeCell<u64>);
-        // SAFETY: the cell is used with the lock held.
-        unsafe impl Sync for Shared {}
-        let shared = Shared(Lock::new(), UnsafeCell::new(0));
+        let shared = Guarded::new(0u64);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let shared = &shared;
                     for _ in 0..20_000 {
-                        let _held = shared.0.hold();
-                        // SAFETY: the lock is held.
-                        unsafe { *shared.1.get() += 1 };
+                        *shared.hold() += 1;
                     }
                 });
             }
         });
-        // SAFETY: no thread is left.
-        assert_eq!(unsafe { *shared.1.get() }, 80_000);
+        assert_eq!(*shared.hold(), 80_000);
+    }
+
+    #[test]
+    fn a_bell_wakes_who_waits() {
+        let (turn, bell) = (Guarded::new(0u32), Bell::new());
+        std::thread::scope(|scope| {
+            for own in 0..3 {
+                let (turn, bell) = (&turn, &bell);
+                scope.spawn(move || {
+                    for _ in 0..2000 {
+                        let mut turn = turn.hold();
+                        while *turn % 3 != own {
+                            bell.wait(&mut turn);
+                        }
+                        *turn += 1;
+                        bell.ring();
+                    }
+                });
+            }
+        });
+        assert_eq!(*turn.hold(), 6000);
     }
 }

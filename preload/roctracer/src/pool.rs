@@ -8,6 +8,7 @@
 //! A pool's memory is the program's allocator's; the pool itself stays, closed, for the next one that is opened, so that
 //! a handle used too late is told from an open one.
 
+use crate::lock::{Bell, Guard, Guarded};
 use crate::record::{Record, SIZE};
 use crate::registration;
 use crate::status::{ERROR, INVALID_ARGUMENT, MEMORY_ALLOCATION, Result, fail};
@@ -15,7 +16,6 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// `roctracer_allocator_t`.
@@ -93,15 +93,14 @@ enum Work {
 
 /// A pool.
 pub(crate) struct Pool {
-    producer: Mutex<Producer>,
-    work: Mutex<Work>,
-    changed: Condvar,
+    producer: Guarded<Producer>,
+    work: Guarded<Work>,
+    changed: Bell,
 }
 
-// SAFETY: the memory is used under the producer's lock, or by the thread that was given it.
-unsafe impl Sync for Pool {}
-// SAFETY: as above.
-unsafe impl Send for Pool {}
+// SAFETY: the memory is used under the producer's lock, or by the thread that was given it; what is the program's is its
+// own care.
+unsafe impl Send for Producer {}
 
 /// A pool as it was opened: one that has been closed since is told from it.
 #[derive(Clone, Copy)]
@@ -115,10 +114,6 @@ static OPENED: AtomicU64 = AtomicU64::new(1);
 thread_local! {
     /// The pool whose callback this thread runs.
     static INSIDE: Cell<*const Pool> = const { Cell::new(null()) };
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Opened {
@@ -162,7 +157,7 @@ impl Opened {
 
     /// Writes records one behind the other; the name is the first one's.
     pub(crate) fn write(self, records: &[Record], name: Option<&[u8]>) {
-        let mut producer = locked(&self.pool.producer);
+        let mut producer = self.pool.producer.hold();
         if producer.opened != self.number {
             return;
         }
@@ -202,7 +197,7 @@ impl Opened {
             return Ok(());
         }
         {
-            let mut producer = locked(&self.pool.producer);
+            let mut producer = self.pool.producer.hold();
             if producer.opened != self.number {
                 return Err(unknown());
             }
@@ -224,7 +219,7 @@ impl Opened {
         }
         self.flush()?;
         let (thread, properties, memory) = {
-            let mut producer = locked(&self.pool.producer);
+            let mut producer = self.pool.producer.hold();
             if producer.opened != self.number {
                 return Err(unknown());
             }
@@ -240,9 +235,12 @@ impl Opened {
             // It ends by itself; nothing in it panics.
             let _ = thread.join();
         }
-        *locked(&self.pool.work) = Work::None;
-        self.pool.changed.notify_all();
-        locked(&self.pool.producer).memory = null_mut();
+        {
+            let mut work = self.pool.work.hold();
+            *work = Work::None;
+            self.pool.changed.ring();
+        }
+        self.pool.producer.hold().memory = null_mut();
         properties.memory(memory, 0);
         Ok(())
     }
@@ -255,7 +253,7 @@ pub(crate) fn unknown() -> i32 {
 
 /// Is the pool behind this handle open, and under which number?
 pub(crate) fn opened(pool: &'static Pool) -> Option<Opened> {
-    let number = locked(&pool.producer).opened;
+    let number = pool.producer.hold().opened;
     (number != 0).then_some(Opened { pool, number })
 }
 
@@ -290,28 +288,28 @@ pub(crate) fn open(properties: &Properties, pools: &[&'static Pool]) -> Result<O
         opened: number,
     };
     let free = pools.iter().find(|pool| {
-        let producer = locked(&pool.producer);
+        let producer = pool.producer.hold();
         producer.opened == 0 && producer.memory.is_null()
     });
     let pool: &'static Pool = match free {
         Some(pool) => {
-            *locked(&pool.producer) = producer;
+            *pool.producer.hold() = producer;
             pool
         }
         None => Box::leak(Box::new(Pool {
-            producer: Mutex::new(producer),
-            work: Mutex::new(Work::None),
-            changed: Condvar::new(),
+            producer: Guarded::new(producer),
+            work: Guarded::new(Work::None),
+            changed: Bell::new(),
         })),
     };
     registration::stay_loaded();
     match start(pool, *properties) {
         Ok(thread) => {
-            locked(&pool.producer).thread = Some(thread);
+            pool.producer.hold().thread = Some(thread);
             Ok(Opened { pool, number })
         }
         Err(error) => {
-            let mut producer = locked(&pool.producer);
+            let mut producer = pool.producer.hold();
             producer.opened = 0;
             producer.memory = null_mut();
             properties.memory(memory, 0);
@@ -348,17 +346,18 @@ fn start(pool: &'static Pool, properties: Properties) -> std::io::Result<JoinHan
 
 impl Pool {
     /// Waits until the thread has nothing to do.
-    fn idle(&self) -> MutexGuard<'_, Work> {
-        let mut work = locked(&self.work);
+    fn idle(&self) -> Guard<'_, Work> {
+        let mut work = self.work.hold();
         while *work != Work::None {
-            work = self.changed.wait(work).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut work);
         }
         work
     }
 
     fn give(&self, next: Work) {
-        *self.idle() = next;
-        self.changed.notify_all();
+        let mut work = self.idle();
+        *work = next;
+        self.changed.ring();
     }
 
     /// Gives the buffer to the thread and turns to the other one; false when that one is in the hands of the very
@@ -380,9 +379,9 @@ impl Pool {
     fn deliver(&self, properties: &Properties) {
         loop {
             let next = {
-                let mut work = locked(&self.work);
+                let mut work = self.work.hold();
                 while *work == Work::None {
-                    work = self.changed.wait(work).unwrap_or_else(PoisonError::into_inner);
+                    self.changed.wait(&mut work);
                 }
                 *work
             };
@@ -397,8 +396,9 @@ impl Pool {
                     );
                 }
             }
-            *locked(&self.work) = Work::None;
-            self.changed.notify_all();
+            let mut work = self.work.hold();
+            *work = Work::None;
+            self.changed.ring();
         }
     }
 }
