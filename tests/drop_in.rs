@@ -186,6 +186,21 @@ fn the_manuals_sample_compiles_and_runs() {
 }
 
 #[test]
+fn a_million_calls_lose_nothing() {
+    let Some((rig, program)) = program("million") else {
+        return;
+    };
+    let output = rig.plain("drop-in-million", &[program.to_str().unwrap()]);
+    assert!(
+        output.status.success(),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    print!("{}", text(&output.stdout));
+}
+
+#[test]
 fn the_program_and_roctop_both_see_every_record() {
     let Some((rig, program)) = program("traced_transpose") else {
         return;

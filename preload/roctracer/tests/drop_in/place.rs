@@ -13,7 +13,7 @@ pub(crate) fn package() -> &'static Path {
 pub(crate) fn room() -> &'static Path {
     static ROOM: OnceLock<PathBuf> = OnceLock::new();
     ROOM.get_or_init(|| {
-        let room = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("drop-in");
+        let room = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("drop-in-rules");
         let _ = std::fs::remove_dir_all(&room);
         std::fs::create_dir_all(&room).unwrap();
         room
