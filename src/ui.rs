@@ -22,7 +22,7 @@ pub mod theme;
 pub mod time;
 pub mod track;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
@@ -44,7 +44,7 @@ use self::time::{Range, Time};
 use self::track::{Layout, Track};
 use crate::filter::Filter;
 use crate::item::{AgentId, Nanos, Span};
-use crate::model::{LaneKey, Mode, Snapshot};
+use crate::model::{LaneKey, Mode, Slice, Snapshot};
 
 /// A view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -324,6 +324,7 @@ pub struct Ui {
     /// The hint bar is hidden.
     pub bare: bool,
     jumps: Jumps,
+    related: RefCell<Option<Related>>,
     hits: Hits,
     pressed: Option<(u16, u16)>,
     leads: bool,
@@ -334,6 +335,9 @@ pub struct Ui {
     /// When the program was last interrupted from here.
     pub interrupted: Option<Nanos>,
 }
+
+/// A slice and what belongs to it.
+type Related = ((LaneKey, Nanos), Vec<(LaneKey, Slice)>);
 
 /// What can happen.
 #[derive(Clone, Debug)]

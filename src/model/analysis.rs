@@ -11,6 +11,7 @@ pub mod usage;
 use std::sync::OnceLock;
 
 pub use self::alert::{Alert, Evidence, Rule};
+pub use self::steps::{Source, Steps};
 pub use self::usage::{Gap, Usage};
 
 use super::Snapshot;
@@ -72,8 +73,16 @@ pub struct Analysis {
     pub alerts: Vec<Alert>,
 }
 
-/// Made when it is first asked for.
-pub type Cached = OnceLock<Analysis>;
+/// Kinds of steps that are kept once they were looked at.
+const KINDS: usize = 8;
+
+/// What costs more than the values themselves: made when it is first asked for.
+#[derive(Debug, Default)]
+pub struct Cached {
+    analysis: OnceLock<Analysis>,
+    sources: OnceLock<Vec<Source>>,
+    steps: [OnceLock<Steps>; KINDS],
+}
 
 impl Analysis {
     /// Looks at the window of a snapshot.
@@ -92,6 +101,20 @@ impl Analysis {
 impl Snapshot {
     /// What is worth knowing of the last while; made once for the values that are on screen.
     pub fn analysis(&self) -> &Analysis {
-        self.values.analysis.get_or_init(|| Analysis::of(self))
+        self.values.analysis.analysis.get_or_init(|| Analysis::of(self))
+    }
+
+    /// All that can be taken as a step, the likeliest first.
+    pub fn step_sources(&self) -> &[Source] {
+        let sources = self.values.analysis.sources.get_or_init(|| steps::sources(self));
+        &sources[..sources.len().min(KINDS)]
+    }
+
+    /// The steps of one of the sources, counted round.
+    pub fn steps(&self, number: usize) -> Option<&Steps> {
+        let sources = self.step_sources();
+        let at = number.checked_rem(sources.len())?;
+        let made = || steps::steps(self, &sources[at]);
+        Some(self.values.analysis.steps[at].get_or_init(made))
     }
 }

@@ -5,7 +5,7 @@ use super::part::table::Scene;
 use super::time::Time;
 use super::track::Track;
 use super::{Tab, Ui, tab};
-use crate::item::{KernelId, Nanos, OperationId, Span};
+use crate::item::{KernelId, Nanos, OperationId, Span, ThreadId};
 use crate::model::{LaneKey, Slice, Snapshot};
 
 /// Where Enter leads.
@@ -103,10 +103,10 @@ fn on_timeline(ui: &Ui, snap: &Snapshot) -> Target {
     if let Some(range) = ui.range.filter(|range| range.moves) {
         return Target::Stretch(None, range.span());
     }
-    let Some((key, begin)) = ui.slice else {
+    if ui.slice.is_none() {
         return Target::Nowhere("nothing selected: [ ] step from slice to slice");
-    };
-    let all = related(snap, key, begin);
+    }
+    let all = of_selected(ui, snap);
     // A call made a kernel or a copy; that leads to the range around it, and the range back to what is in it.
     all.first()
         .map_or(Target::Nowhere("nothing that belongs to it is kept"), |(key, slice)| {
@@ -203,11 +203,15 @@ pub(crate) fn related(snap: &Snapshot, key: LaneKey, begin: Nanos) -> Vec<(LaneK
     };
     let mut out: Vec<(LaneKey, Slice)> = Vec::new();
     if slice.correlation != 0 {
-        let others = snap.lanes.iter().filter(|lane| belongs(key, lane.key));
-        out.extend(others.filter_map(|lane| {
-            let other = lane.correlated(slice.correlation)?;
-            (other.process == slice.process).then_some((lane.key, *other))
-        }));
+        if let Some(call) = launching(snap, &slice).filter(|_| !matches!(key, LaneKey::Api(..))) {
+            out.push(call);
+        } else {
+            let others = snap.lanes.iter().filter(|lane| belongs(key, lane.key));
+            out.extend(others.filter_map(|lane| {
+                let other = lane.correlated(slice.correlation)?;
+                (other.process == slice.process).then_some((lane.key, *other))
+            }));
+        }
     }
     match key {
         LaneKey::Markers(thread, _) | LaneKey::Ranges(thread) => {
@@ -228,8 +232,39 @@ pub(crate) fn related(snap: &Snapshot, key: LaneKey, begin: Nanos) -> Vec<(LaneK
     out
 }
 
+/// The call that launched a piece of work, found by its thread and the time of its launch.
+fn launching(snap: &Snapshot, work: &Slice) -> Option<(LaneKey, Slice)> {
+    if work.thread == u32::MAX || work.submit == 0 {
+        return None;
+    }
+    let keys = [0, 1].map(|depth| LaneKey::Api(ThreadId(work.thread), depth));
+    keys.into_iter().find_map(|key| {
+        let calls = snap.lane(key)?.slices(work.submit, work.submit, 256)?;
+        let own = calls.into_iter().find(|call| call.correlation == work.correlation)?;
+        Some((key, own))
+    })
+}
+
+/// What belongs to the selected slice; looked for once.
+pub(crate) fn of_selected(ui: &Ui, snap: &Snapshot) -> Vec<(LaneKey, Slice)> {
+    let Some((key, begin)) = ui.slice else {
+        return Vec::new();
+    };
+    if let Some((known, found)) = &*ui.related.borrow()
+        && *known == (key, begin)
+    {
+        return found.clone();
+    }
+    let found = related(snap, key, begin);
+    // What is to come yet is looked for again.
+    if !found.is_empty() {
+        ui.related.replace(Some(((key, begin), found.clone())));
+    }
+    found
+}
+
 /// The innermost range of a thread at a time.
-fn around(snap: &Snapshot, thread: crate::item::ThreadId, at: Nanos) -> Option<(LaneKey, Slice)> {
+fn around(snap: &Snapshot, thread: ThreadId, at: Nanos) -> Option<(LaneKey, Slice)> {
     let lanes = snap.lanes.iter().filter(|lane| match lane.key {
         LaneKey::Markers(of, _) | LaneKey::Ranges(of) => of == thread,
         _ => false,

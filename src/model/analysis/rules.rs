@@ -11,6 +11,11 @@ use crate::model::names::Class;
 use crate::model::table::CLASSES;
 use crate::model::{LaneKey, Snapshot};
 
+/// Slices of each of so many lanes that are looked through.
+fn each(lanes: usize) -> usize {
+    (super::MOST_SLICES / lanes.max(1)).max(500)
+}
+
 /// The most alerts of one rule.
 const MOST: usize = 5;
 
@@ -51,12 +56,18 @@ fn lost(snap: &Snapshot, out: &mut Vec<Alert>) {
 fn failed(snap: &Snapshot, out: &mut Vec<Alert>) {
     let mut rows: Vec<_> = snap.values.api.iter().filter(|row| row.errors > 0).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.errors));
+    let most = each(
+        snap.lanes
+            .iter()
+            .filter(|lane| matches!(lane.key, LaneKey::Api(..)))
+            .count(),
+    );
     for row in rows.into_iter().take(MOST) {
         let name = snap.names.operation(row.id).map_or("?", |name| &name.operation.name);
         let lanes = snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Api(..)));
         let last = lanes.filter_map(|lane| {
             let found = lane
-                .recent(20_000)
+                .recent(most)
                 .find(|call| call.what == row.id.0 && call.shape != 0)?;
             Some((lane.key, found.span.begin))
         });
@@ -164,11 +175,8 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
 fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
     let (name, limits) = (snap.names.agent_label(row.agent), &snap.thresholds);
     let share = row.share(row.starving);
-    let most = greatest_kernel(snap, row.agent);
-    let evidence = most.map_or(
-        Evidence::Stretch(LaneKey::Agent(row.agent), row.stretch),
-        Evidence::Kernel,
-    );
+    let stretch = Evidence::Stretch(LaneKey::Agent(row.agent), row.stretch);
+    let evidence = || greatest_kernel(snap, row.agent).map_or(stretch, Evidence::Kernel);
     if share > limits.launch {
         out.push(Alert {
             rule: Rule::Launch,
@@ -183,7 +191,7 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
                 format::percent(limits.launch)
             ),
             weight: share,
-            evidence,
+            evidence: evidence(),
         });
     }
     let shorts = row.short as f64 / row.kernels.max(1) as f64;
@@ -201,7 +209,7 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
                 format::percent(limits.shorts)
             ),
             weight: shorts / 2.0,
-            evidence,
+            evidence: evidence(),
         });
     }
 }
@@ -220,20 +228,32 @@ fn greatest_kernel(snap: &Snapshot, agent: crate::item::AgentId) -> Option<Kerne
 }
 
 fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
+    let most = each(
+        snap.lanes
+            .iter()
+            .filter(|lane| matches!(lane.key, LaneKey::Api(..)))
+            .count(),
+    );
     for lane in snap.lanes.iter() {
         let LaneKey::Api(thread, 0) = lane.key else { continue };
-        let Some(calls) = lane.slices(stretch.begin, stretch.end, super::MOST_SLICES) else {
-            continue;
-        };
         let blocks = |what: u32| snap.names.operation(OperationId(what)).is_some_and(|name| name.blocks);
         let (mut waited, mut longest) = (0, None::<crate::model::Slice>);
-        for call in calls.iter().filter(|call| blocks(call.what)) {
-            waited += super::usage::clip(call.span, stretch).map_or(0, Span::duration);
-            if longest.is_none_or(|known| known.span.duration() < call.span.duration()) {
-                longest = Some(*call);
+        // From the youngest on, as far back as the stretch or as many as are looked through.
+        let (mut looked, mut since) = (0, stretch.begin);
+        for call in lane.recent(most).take_while(|call| call.span.end >= stretch.begin) {
+            looked += 1;
+            if looked == most {
+                since = since.max(call.span.begin);
+            }
+            if blocks(call.what) {
+                waited += super::usage::clip(call.span, stretch).map_or(0, Span::duration);
+                if longest.is_none_or(|known| known.span.duration() < call.span.duration()) {
+                    longest = Some(*call);
+                }
             }
         }
-        let share = waited as f64 / stretch.duration().max(1) as f64;
+        let looked_at = stretch.end.saturating_sub(since);
+        let share = waited as f64 / looked_at.max(1) as f64;
         let Some(longest) = longest.filter(|_| share > snap.thresholds.sync) else {
             continue;
         };
@@ -250,7 +270,7 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
             ),
             why: format!(
                 "of the last {} in calls that wait for the GPU; told beyond {} %",
-                format::duration(stretch.duration()),
+                format::duration(looked_at),
                 format::percent(snap.thresholds.sync)
             ),
             weight: share / 2.0,
@@ -273,10 +293,11 @@ fn outliers(snap: &Snapshot, out: &mut Vec<Alert>) {
         }
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let most = each(snap.lanes.iter().filter(|lane| has_kernels(lane.key)).count());
     for (times, id, max) in found.into_iter().take(MOST) {
         let lanes = snap.lanes.iter().filter(|lane| has_kernels(lane.key));
         let longest = lanes.filter_map(|lane| {
-            let own = lane.recent(50_000).filter(|slice| slice.what == id.0);
+            let own = lane.recent(most).filter(|slice| slice.what == id.0);
             Some((lane.key, *own.max_by_key(|slice| slice.span.duration())?))
         });
         let longest = longest.max_by_key(|(_, slice)| slice.span.duration());

@@ -13,7 +13,7 @@ use crate::format;
 use crate::item::{KernelId, Nanos, OperationId, TextId};
 use crate::model::analysis::usage;
 use crate::model::{Bucket, Class, LaneKey, Slice, Snapshot};
-use crate::ui::jump::related;
+use crate::ui::jump::of_selected;
 use crate::ui::subject::SliceSubject;
 use crate::ui::theme::Role;
 use crate::ui::track::Track;
@@ -118,10 +118,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     pub(crate) fn new(scene: &Scene<'_>, stretch: Stretch) -> Self {
-        let related = scene
-            .ui
-            .slice
-            .map_or_else(Vec::new, |(key, begin)| related(scene.snap, key, begin));
+        let related = of_selected(scene.ui, scene.snap);
         Self {
             stretch,
             open: open_work(scene.snap),

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::kernels::{Row, What, delay, name, source};
+use super::kernels::{Row, What, delay, members, name, source};
 use crate::format;
 use crate::item::KernelId;
 use crate::model::analysis::usage;
@@ -119,7 +119,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
         height: inner.bottom().saturating_sub(y),
         ..inner
     };
-    if size == Size::Large {
+    if !matches!(row.what, What::Kernel(_)) {
+        within(canvas, rest, scene, row);
+    } else if size == Size::Large {
         let (one, rest) = left(rest, rest.width * 2 / 5);
         let (two, three) = left(rest, rest.width / 2);
         histogram(canvas, one, scene, row);
@@ -129,6 +131,36 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
         let (one, two) = left(rest, rest.width * 3 / 5);
         histogram(canvas, one, scene, row);
         places(canvas, two, scene, row);
+    }
+}
+
+/// The kernels of a group.
+fn within(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
+    if area.height == 0 {
+        return;
+    }
+    canvas.say(area.x + 1, area.y, "kernels within, by total", area.width, Role::Head);
+    let members = members(scene, row);
+    if members.is_empty() {
+        let why = "of ranges the sums are kept, not the kernels";
+        canvas.say(area.x + 1, area.y + 1, why, area.width.saturating_sub(1), Role::Muted);
+    }
+    let room = (area.width as usize).saturating_sub(38).min(70);
+    for (i, (id, sum)) in members.iter().take(area.height as usize - 1).enumerate() {
+        let text = format!(
+            "{} {:>8} {:>8}× {:>8} avg",
+            format::fit(&format::elide(&name(scene.snap, *id, NameForm::Short), room), room),
+            format::duration(sum.total),
+            format::count(sum.calls),
+            format::maybe(sum.average()),
+        );
+        canvas.say(
+            area.x + 1,
+            area.y + 1 + i as u16,
+            &text,
+            area.width.saturating_sub(1),
+            Role::Text,
+        );
     }
 }
 

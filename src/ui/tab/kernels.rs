@@ -3,12 +3,14 @@
 use ratatui::layout::Rect;
 
 use super::kernel_detail;
+use std::sync::Arc;
+
 use crate::format;
 use crate::item::{AgentId, KernelId, ProcessId, StreamId};
-use crate::model::Snapshot;
 use crate::model::snapshot::KernelRow;
 use crate::model::stat::{Stat, Sum};
 use crate::model::table::Place;
+use crate::model::{Lane, LaneKey, Snapshot};
 use crate::ui::jump::{self, Target};
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
@@ -81,7 +83,11 @@ fn called(row: &Row, scene: &Scene<'_>, form: NameForm) -> String {
     let (snap, names) = (scene.snap, &scene.snap.names);
     match row.what {
         What::Kernel(at) => name(snap, snap.values.kernels[at].id, form),
-        What::Stream(Some(stream)) => names.stream_label(stream),
+        What::Stream(Some(stream)) => {
+            let place = snap.values.places.iter().find(|place| place.stream == Some(stream));
+            let gpu = place.map_or_else(String::new, |place| names.agent_label(place.agent));
+            format!("{gpu} {}", names.stream_label(stream))
+        }
         What::Stream(None) => "(stream not known)".into(),
         What::Agent(agent) => names.agent_label(agent),
         What::Process(process) => names
@@ -246,6 +252,16 @@ impl Table for KernelTable {
             )),
             What::Agent(agent) => Some(Target::Row(Tab::Devices, Pane::Devices, u64::from(agent.0))),
             What::Process(process) => Some(Target::Row(Tab::Processes, Pane::Processes, u64::from(process.0))),
+            What::Stream(Some(stream)) => {
+                let own = |lane: &&Arc<Lane>| matches!(lane.key, LaneKey::Stream(_, id) if id == stream);
+                let last = scene
+                    .snap
+                    .lanes
+                    .iter()
+                    .find(own)
+                    .and_then(|lane| Some((lane.key, lane.recent(1).next()?)));
+                last.map(|(key, slice)| Target::Slice(key, slice.span.begin))
+            }
             _ => None,
         };
         last.unwrap_or(Target::Nowhere("no dispatch of it is kept in full any more"))
@@ -301,17 +317,39 @@ fn by_name(scene: &Scene<'_>) -> Vec<Row> {
     rows.collect()
 }
 
-/// All kernels that pass, added up by where they ran.
-fn by_place(scene: &Scene<'_>) -> Vec<Row> {
-    let snap = scene.snap;
-    let of = |place: Option<Place>| match (scene.ui.grouping, place) {
+/// To which row the kernels of a place belong.
+fn of(scene: &Scene<'_>, place: Option<Place>) -> What {
+    match (scene.ui.grouping, place) {
         (Grouping::Agent, Some(place)) => What::Agent(place.agent),
         (Grouping::Process, Some(place)) => What::Process(place.process),
         (_, place) => What::Stream(place.and_then(|place| place.stream)),
-    };
+    }
+}
+
+/// The kernels of a row that stands for many, the one with most time first.
+pub(crate) fn members(scene: &Scene<'_>, row: &Row) -> Vec<(KernelId, Sum)> {
+    if matches!(row.what, What::Kernel(_) | What::Marker(_)) {
+        return Vec::new();
+    }
+    let kernels = scene.snap.values.kernels.iter();
+    let mut found: Vec<(KernelId, Sum)> = kernels
+        .filter_map(|kernel| {
+            Some((
+                kernel.id,
+                passing(scene, kernel, |place| of(scene, place) == row.what)?.sum(),
+            ))
+        })
+        .collect();
+    found.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.total));
+    found
+}
+
+/// All kernels that pass, added up by where they ran.
+fn by_place(scene: &Scene<'_>) -> Vec<Row> {
+    let snap = scene.snap;
     let mut kinds: Vec<What> = Vec::new();
     for place in &snap.values.places {
-        let what = of(Some(*place));
+        let what = of(scene, Some(*place));
         if !kinds.contains(&what) {
             kinds.push(what);
         }
@@ -319,7 +357,7 @@ fn by_place(scene: &Scene<'_>) -> Vec<Row> {
     let rows = kinds.into_iter().filter_map(|what| {
         let mut sum = Sum::default();
         for row in &snap.values.kernels {
-            let stat = passing(scene, row, |place| of(place) == what);
+            let stat = passing(scene, row, |place| of(scene, place) == what);
             if let Some(stat) = stat {
                 sum.merge(&stat.sum());
             }
@@ -369,6 +407,7 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank
     let count = match scene.ui.grouping {
         Grouping::Name if rows == all => format!("{bound}{all} kernels"),
         Grouping::Name => format!("{bound}{rows} of {all} kernels"),
+        Grouping::Marker => format!("{bound}by marker; a range within another counts for both"),
         other => format!("{bound}by {}, {rows} rows", other.word()),
     };
     table::panel::<KernelTable>(canvas, area, scene, Some(count), rank)

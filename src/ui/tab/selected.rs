@@ -91,7 +91,7 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
         }
         _ => {}
     }
-    for (at, (other, slice)) in jump::related(snap, key, slice.span.begin).iter().enumerate() {
+    for (at, (other, slice)) in jump::of_selected(scene.ui, snap).iter().enumerate() {
         let when = format::timestamp_short(slice.span.begin.saturating_sub(snap.origin));
         let what = what(scene, *other, slice);
         match (at, other) {

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::filter::{Field, Subject, Value};
 use crate::format;
-use crate::model::analysis::steps::{self, Source, Step, Steps};
+use crate::model::analysis::steps::{Source, Step, Steps};
 use crate::model::{LaneKey, Snapshot};
 use crate::ui::Size;
 use crate::ui::jump::Target;
@@ -25,11 +25,9 @@ pub(crate) struct Row {
 
 pub(crate) struct StepTable;
 
-/// The steps that are shown, and how many other kinds there are.
-fn shown(scene: &Scene<'_>) -> Option<(Steps, usize)> {
-    let sources = steps::sources(scene.snap);
-    let source = sources.get(scene.ui.stepped % sources.len().max(1))?;
-    Some((steps::steps(scene.snap, source), sources.len()))
+/// The steps that are shown.
+fn shown<'a>(scene: &Scene<'a>) -> Option<&'a Steps> {
+    scene.snap.steps(scene.ui.stepped)
 }
 
 const fn lane(source: &Source) -> LaneKey {
@@ -122,18 +120,18 @@ impl Table for StepTable {
     ];
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
-        let Some((found, _)) = shown(scene) else {
+        let Some(found) = shown(scene) else {
             return Vec::new();
         };
         let (median, lane) = (found.median, lane(&found.source));
         let passing = found
             .steps
-            .into_iter()
+            .iter()
             .enumerate()
             .filter(|(_, step)| scene.ui.filter.accepts(&StepSubject { step }));
         passing
             .map(|(number, step)| Row {
-                step,
+                step: step.clone(),
                 number,
                 median,
                 lane,
@@ -142,7 +140,7 @@ impl Table for StepTable {
     }
 
     fn all(scene: &Scene<'_>) -> usize {
-        shown(scene).map_or(0, |(found, _)| found.steps.len())
+        shown(scene).map_or(0, |found| found.steps.len())
     }
 
     fn hint() -> Option<&'static str> {
@@ -184,7 +182,8 @@ impl Subject for StepSubject<'_> {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
-    let Some((found, kinds)) = shown(scene).filter(|_| size >= Size::Medium) else {
+    let kinds = scene.snap.step_sources().len();
+    let Some(found) = shown(scene).filter(|_| size >= Size::Medium) else {
         table::panel::<StepTable>(canvas, area, scene, None, u8::MAX);
         return;
     };
@@ -196,7 +195,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         found.outliers
     );
     let inner = canvas.frame(upper, &format!("Time per {}", name(scene.snap, &found.source)), &right);
-    chart(canvas, inner, &found);
+    chart(canvas, inner, found);
     let right = format!(
         "{} steps   o other kind ({kinds})   enter → timeline",
         found.steps.len()
