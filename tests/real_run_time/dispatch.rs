@@ -1,6 +1,10 @@
-//! Dispatches: that timing them changes nothing for the program, and where else their times may come from.
+//! Dispatches and copies beside plain ones: graphs, peers, a large BAR; that timing them changes nothing for the program;
+//! where else their times may come from.
 
+use crate::check_on;
 use crate::rig::{Recorded, Rig, TOLERANCE, Truth, read_truth, rig};
+use roctop::item::AgentKind;
+use roctop_ring::record::engine;
 
 /// The mean number of kernels that ran at once, from the first begin to the last end.
 fn running(truth: &[Truth]) -> f64 {
@@ -92,4 +96,76 @@ fn hips_own_records_can_be_the_source() {
         left.swap_remove(same.unwrap_or_else(|| panic!("no record for {row:?}")));
     }
     println!("by-hip: {} dispatches, all as logged", truth.len());
+}
+
+#[test]
+fn graphs_events_and_all_kinds_of_memory_are_recorded_as_they_happened() {
+    let Some(rig) = rig() else { return };
+    let recorded = check_on(rig, "features", &["features", "2"]);
+    let launches: Vec<u64> = recorded
+        .run
+        .calls
+        .iter()
+        .filter(|call| &*recorded.run.operations[call.operation.0 as usize].name == "hipGraphLaunch")
+        .map(|call| call.correlation)
+        .collect();
+    assert_eq!(launches.len(), 10);
+    for launch in launches {
+        let of_launch = recorded.run.dispatches.iter().filter(|d| d.correlation == launch);
+        let own = of_launch.filter(|dispatch| recorded.kernel(dispatch).contains("touch"));
+        assert_eq!(own.count(), 1, "the graph's one kernel has its launch as parent");
+    }
+}
+
+#[test]
+fn copies_between_two_gpus_are_recorded_as_they_happened() {
+    let Some(rig) = rig() else { return };
+    let recorded = check_on(&rig.on(&[("EMULATED_GPU_COUNT", "2")]), "peers", &["features"]);
+    let agent = |id: Option<roctop::item::AgentId>| id.map(|id| &recorded.run.agents[id.0 as usize]);
+    let gpus: std::collections::BTreeSet<u32> = recorded
+        .run
+        .dispatches
+        .iter()
+        .map(|dispatch| recorded.run.agents[dispatch.agent.0 as usize].number)
+        .collect();
+    assert_eq!(gpus.into_iter().collect::<Vec<_>>(), [0, 1], "dispatches of both GPUs");
+    for copy in recorded.run.copies.iter().filter(|copy| copy.engine == engine::SDMA) {
+        let (from, to) = (agent(copy.source), agent(copy.destination));
+        let is_gpu = |agent: Option<&roctop::item::Agent>| agent.is_some_and(|agent| agent.kind == AgentKind::Gpu);
+        assert!(is_gpu(from) || is_gpu(to), "{copy:?}");
+    }
+    let at = |number: u32| {
+        let has = |id| agent(id).is_some_and(|agent| agent.kind == AgentKind::Gpu && agent.number == number);
+        recorded
+            .run
+            .copies
+            .iter()
+            .filter(|copy| has(copy.source) || has(copy.destination))
+            .count()
+    };
+    println!("peers: {} copies of GPU 0, {} of GPU 1", at(0), at(1));
+}
+
+#[test]
+fn copies_that_the_cpu_makes_are_not_invented() {
+    let Some(rig) = rig() else { return };
+    let plain = check_on(rig, "small-bar", &["memcpy_storm", "1", "1"]);
+    let large = check_on(
+        &rig.on(&[("EMULATED_GPU_LARGE_BAR", "1")]),
+        "large-bar",
+        &["memcpy_storm", "1", "1"],
+    );
+    let calls = |recorded: &Recorded| recorded.run.calls.len();
+    let work = |recorded: &Recorded| recorded.run.copies.len() + recorded.run.dispatches.len();
+    println!(
+        "large-bar: {} pieces of work for the GPU, {} without",
+        work(&large),
+        work(&plain)
+    );
+    assert_eq!(calls(&large), calls(&plain), "the program does the same");
+    assert!(work(&large) <= work(&plain));
+    // Later releases make these copies by kernels, with a large BAR too.
+    if rig.is_oldest() {
+        assert!(work(&large) < work(&plain), "the CPU makes some of the copies");
+    }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Rig {
     bridge: Option<PathBuf>,
     /// Another release than the installed one.
     release: Option<String>,
+    /// More variables of the emulated GPU.
+    machine: Vec<(&'static str, &'static str)>,
 }
 
 /// The rig, made once for all tests of a file; none, with the reason printed, where ROCm 5.2.3 is not installed.
@@ -89,6 +91,7 @@ impl Rig {
                 apps,
                 bridge: None,
                 release,
+                machine: Vec::new(),
             }),
             Some(77) => Err(format!("no hipcc of ROCm {source} (see tests/runtimes)")),
             _ => Err(format!(
@@ -116,7 +119,19 @@ impl Rig {
             apps: self.apps.clone(),
             bridge: Some(bridge),
             release: self.release.clone(),
+            machine: self.machine.clone(),
         })
+    }
+
+    /// The same rig on another machine, by variables of the emulated GPU.
+    pub(crate) fn on(&self, machine: &[(&'static str, &'static str)]) -> Self {
+        Self {
+            emulated_gpu: self.emulated_gpu.clone(),
+            apps: self.apps.clone(),
+            bridge: self.bridge.clone(),
+            release: self.release.clone(),
+            machine: machine.to_vec(),
+        }
     }
 
     /// Is this the installed 5.2.3?
@@ -167,6 +182,7 @@ impl Rig {
             command
         };
         command.envs(self.bridge.as_ref().map(|bridge| ("HSA_TOOLS_LIB", bridge)));
+        command.envs(self.machine.iter().copied());
         command.current_dir(place).stdin(Stdio::null());
         command.env("EMULATED_GPU_LOG", place.join("truth.%p.csv"));
         command
