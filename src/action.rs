@@ -33,7 +33,7 @@ pub fn run(options: &cli::Run) -> Result<u8> {
     }
     let make = |request: Option<&Request>| Job {
         ring_slots: options.ring.ring,
-        hsa_api: options.domains.hsa_trace,
+        wanted: options.domains.wanted(),
         dispatch_source: options.domains.dispatch_source.number(),
         gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
         variables: request.map(Request::variable).into_iter().collect(),
@@ -131,6 +131,9 @@ fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<
             return Ok(code);
         }
     };
+    if let Some(obstacle) = doctor::program::obstacle(&program.path) {
+        tell(&format!("nothing of this program can be recorded: {obstacle}"));
+    }
     let exit = if live {
         screen::live(&program, job, look)?
     } else {
@@ -187,7 +190,7 @@ pub fn record(options: &cli::Record) -> Result<u8> {
         }),
         most_bytes: options.max_size,
         ring_slots: options.ring.ring,
-        hsa_api: options.domains.hsa_trace,
+        wanted: options.domains.wanted(),
         dispatch_source: options.domains.dispatch_source.number(),
         gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
         variables: request.map(Request::variable).into_iter().collect(),

@@ -1,7 +1,7 @@
 //! The command line as typed.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use roctop_ring::session::source;
+use roctop_ring::session::{source, wanted};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -228,6 +228,9 @@ pub struct Domains {
     /// Record HSA calls as well: every entry of the run-time's tables.
     #[arg(long)]
     pub hsa_trace: bool,
+    /// Record the arguments of HIP calls as well; costs some nanoseconds and bytes a call.
+    #[arg(long)]
+    pub args: bool,
     /// Where the times of dispatches come from.
     #[arg(long, value_name = "SOURCE", value_enum, default_value_t)]
     pub dispatch_source: DispatchSource,
@@ -253,6 +256,15 @@ impl DispatchSource {
             Self::Hip => source::HIP,
             Self::Hsa => source::HSA,
         }
+    }
+}
+
+impl Domains {
+    /// What is recorded besides the usual, bits of `roctop_ring::session::wanted`.
+    pub const fn wanted(self) -> u64 {
+        let hsa = if self.hsa_trace { wanted::HSA_API } else { 0 };
+        let arguments = if self.args { wanted::ARGUMENTS } else { 0 };
+        hsa | arguments
     }
 }
 

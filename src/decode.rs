@@ -9,6 +9,7 @@ mod names;
 mod queue;
 mod recent;
 
+use crate::arguments;
 use crate::clock::{Clock, Sample};
 use crate::item::{
     Agent, AgentId, AgentKind, ApiCall, Copy, CounterId, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos,
@@ -18,6 +19,7 @@ use crate::raw::{Raw, RawSink};
 use crate::registers::{self, Descriptor};
 use names::Names;
 use recent::Recent;
+use roctop_ring::arguments::Arguments;
 use roctop_ring::layout::counter;
 use roctop_ring::reader::{OpenWork, Thread as RingThread};
 use roctop_ring::record::{self, Body, Domain, Head, Slot, flag};
@@ -430,8 +432,13 @@ impl Decoder {
                 let text = String::from_utf8_lossy(&name);
                 self.thread_id(process, start.tid, text.trim_end_matches('\0'));
             }
-            Body::ApiCall(call) | Body::ExplainedCall(call, _) => {
+            Body::ApiCall(call) => {
                 let item = self.api_call(process, thread.tid, head.domain(), &call);
+                self.items.push(Item::Api(item));
+            }
+            Body::ExplainedCall(call, arguments) => {
+                let mut item = self.api_call(process, thread.tid, head.domain(), &call);
+                item.arguments = self.arguments(process, head.domain(), call.op, &arguments);
                 self.items.push(Item::Api(item));
             }
             Body::Dispatch(dispatch) => {
@@ -486,7 +493,20 @@ impl Decoder {
             correlation: call.correlation,
             parent: call.parent,
             status: (call.has_status == 1).then_some(call.status),
+            arguments: None,
         }
+    }
+
+    fn arguments(&mut self, process: ProcessId, domain: Domain, op: u16, found: &Arguments) -> Option<TextId> {
+        let name = self.processes[process.0 as usize]
+            .operation_names
+            .get(&(domain.0, op))?;
+        let text = arguments::text(name, found)?;
+        let (id, new) = self.names.arguments(&text)?;
+        if let Some(text) = new {
+            self.items.push(Item::Text(id, text));
+        }
+        Some(id)
     }
 
     fn dispatch(&mut self, process: ProcessId, flags: u8, found: &record::Dispatch) -> Dispatch {

@@ -1,10 +1,17 @@
 //! What will work here, and why not: one screen, each line a fact that was looked at.
+//!
+//! [`program`] looks at what is to be recorded, [`recorded`] at the run-times and what comes of them, [`trial`] records the
+//! built-in workload.
 
-use crate::launch::Program;
+mod libraries;
+pub mod program;
+mod recorded;
+mod trial;
+
 use crate::{embedded, topology};
 use std::ffi::OsStr;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 /// How a thing stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,10 +78,11 @@ pub fn examine(app: Option<&OsStr>) -> Report {
     session(&mut report);
     clock(&mut report);
     agents(&mut report);
-    run_times(&mut report);
-    if let Some(app) = app {
-        program(&mut report, app);
-    }
+    terminal(&mut report);
+    environment(&mut report);
+    let hip = app.and_then(|app| program::examine(&mut report, app));
+    recorded::examine(&mut report, hip);
+    trial::examine(&mut report);
     report
 }
 
@@ -140,121 +148,54 @@ fn agents(report: &mut Report) {
     }
 }
 
-/// Directories in which the system's libraries lie.
-fn library_directories() -> Vec<PathBuf> {
-    let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    places.extend(std::env::var_os("ROCM_PATH").map(|path| PathBuf::from(path).join("lib")));
-    for place in [
-        "/opt/rocm/lib",
-        "/usr/lib/x86_64-linux-gnu",
-        "/usr/lib64",
-        "/usr/local/lib",
+fn terminal(report: &mut Report) {
+    if !io::stdout().is_terminal() {
+        let text = "standard output is none here: 'roctop APP' will run without a screen and print a summary";
+        return report.add(Verdict::Note, "terminal", text);
+    }
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let size = rustix::termios::tcgetwinsize(io::stdout()).map_or_else(
+        |_| "of unknown size".to_owned(),
+        |size| format!("{}x{}", size.ws_col, size.ws_row),
+    );
+    let locale = [variable("LC_ALL"), variable("LC_CTYPE"), variable("LANG")];
+    let locale = locale.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
+    let is_utf8 = locale.to_ascii_uppercase().replace('-', "").contains("UTF8");
+    let term = variable("TERM");
+    let colours = match (variable("COLORTERM").as_str(), term.contains("256color")) {
+        ("truecolor" | "24bit", _) => "true colours",
+        (_, true) => "256 colours",
+        _ => "16 colours",
+    };
+    let text = format!("{term}, {size}, {colours}, locale {locale}");
+    if is_utf8 {
+        report.add(Verdict::Well, "terminal", text);
+    } else {
+        let text = format!("{text}: not UTF-8, so lines and bars may look wrong");
+        report.add(Verdict::Note, "terminal", text);
+    }
+}
+
+/// Variables of the user that have to do with what is loaded into programs.
+fn environment(report: &mut Report) {
+    for (name, what) in [
+        ("LD_PRELOAD", "stays in front of the collector"),
+        ("HSA_TOOLS_LIB", "stays in front of the collector"),
+        (
+            "ROCP_TOOL_LIBRARIES",
+            "is another tool of rocprofiler-sdk: both get the run-time's tables",
+        ),
+        (
+            "ROCPROFILER_REGISTER_FORCE_LOAD",
+            "ends programs that find no rocprofiler-sdk; roctop does not need it",
+        ),
     ] {
-        places.push(place.into());
-    }
-    places
-}
-
-fn find_library(prefix: &str) -> Option<PathBuf> {
-    for directory in library_directories() {
-        let Ok(entries) = std::fs::read_dir(&directory) else {
-            continue;
-        };
-        let mut found: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| {
-                path.file_name()
-                    .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
-            })
-            .collect();
-        found.sort_by_key(|path| std::cmp::Reverse(path.as_os_str().len()));
-        if let Some(path) = found.into_iter().next() {
-            return Some(path.canonicalize().unwrap_or(path));
-        }
-    }
-    None
-}
-
-fn run_times(report: &mut Report) {
-    match find_library("libamdhip64.so.") {
-        Some(path) => {
-            let symbols = std::fs::read(&path).unwrap_or_default();
-            let way = if contains(&symbols, b"hipRegisterTracerCallback") {
-                "HIP calls by wrapped functions, those of libraries with a scope of their own by the tracer callback"
-            } else {
-                "HIP calls by wrapped functions; those of libraries with a scope of their own (RTLD_DEEPBIND) are not seen"
-            };
-            report.add(Verdict::Well, "HIP", format!("{}: {way}", path.display()));
-        }
-        None => report.add(Verdict::Note, "HIP", "no libamdhip64 in the usual places"),
-    }
-    match find_library("libhsa-runtime64.so.") {
-        Some(path) => {
-            let text = format!(
-                "{}: dispatches and copies with their own times, by interception",
-                path.display()
-            );
-            report.add(Verdict::Well, "HSA", text);
-        }
-        None => report.add(Verdict::Note, "HSA", "no libhsa-runtime64 in the usual places"),
-    }
-}
-
-fn contains(bytes: &[u8], needle: &[u8]) -> bool {
-    bytes.windows(needle.len()).any(|window| window == needle)
-}
-
-fn program(report: &mut Report, app: &OsStr) {
-    let program = match Program::find(&[app.to_owned()]) {
-        Ok(program) => program,
-        Err(error) => return report.add(Verdict::Bad, "program", error.reason),
-    };
-    let shown = program.path.display();
-    let bytes = match std::fs::read(&program.path) {
-        Ok(bytes) => bytes,
-        Err(error) => return report.add(Verdict::Bad, "program", format!("{shown}: {error}")),
-    };
-    let mode =
-        std::fs::metadata(&program.path).map(|facts| std::os::unix::fs::PermissionsExt::mode(&facts.permissions()));
-    if mode.is_ok_and(|mode| mode & 0o6000 != 0) {
-        return report.add(
-            Verdict::Bad,
-            "program",
-            format!("{shown} is setuid or setgid: the loader ignores preloaded libraries"),
-        );
-    }
-    match bytes.get(..5) {
-        Some([0x7f, b'E', b'L', b'F', 2]) => {}
-        Some([0x7f, b'E', b'L', b'F', 1]) => {
-            return report.add(
-                Verdict::Bad,
-                "program",
-                format!("{shown} is a 32-bit program; the collector is 64-bit"),
-            );
-        }
-        Some([b'#', b'!', ..]) => {
-            return report.add(
+        if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
+            report.add(
                 Verdict::Note,
-                "program",
-                format!("{shown} is a script: what it starts is recorded"),
+                "environment",
+                format!("{name}={} {what}", value.display()),
             );
         }
-        _ => return report.add(Verdict::Bad, "program", format!("{shown} is not an ELF program")),
     }
-    if !contains(&bytes, b"ld-linux") && !contains(&bytes, b"ld-musl") {
-        return report.add(
-            Verdict::Bad,
-            "program",
-            format!("{shown} is linked statically: nothing can be preloaded into it"),
-        );
-    }
-    if contains(&bytes, b"ld-musl") {
-        return report.add(
-            Verdict::Bad,
-            "program",
-            format!("{shown} is linked to musl; the collector needs glibc"),
-        );
-    }
-    report.add(Verdict::Well, "program", format!("{shown} can be recorded"));
 }

@@ -234,6 +234,8 @@ pub struct ApiCall {
     pub parent: u64,
     /// Return code, when known.
     pub status: Option<i32>,
+    /// Its arguments as a text, when they were recorded and are known.
+    pub arguments: Option<TextId>,
 }
 
 /// A kernel that ran.

@@ -4,6 +4,7 @@
 //! of its own; since that takes calls between fork and exec, roctop starts itself once more as a small trampoline
 //! (`roctop __launch`) that makes them and then becomes the program.
 
+use crate::doctor;
 use crate::embedded::Installed;
 use anyhow::{Context, Result, anyhow};
 use roctop_ring::session::{ENV_DEMO, ENV_SESSION};
@@ -125,8 +126,20 @@ fn runnable(path: &Path) -> Found {
 }
 
 /// Variables that put the collector into the program. What the user set stays: in front, but for tools of HSA, of which
-/// the first one is nearest to the run-time; there the collector sees the queues of the others.
-pub fn environment(installed: &Installed, session: &Path) -> Vec<(OsString, OsString)> {
+/// the first one is nearest to the run-time; there the collector sees the queues of the others. Before all comes the
+/// library of a sanitizer that the program is linked to, which refuses to work from another place.
+pub fn environment(installed: &Installed, session: &Path, program: &Path) -> Vec<(OsString, OsString)> {
+    let user = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+    let sanitizer = doctor::program::sanitizer(program).filter(|library| {
+        let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        !user.to_string_lossy().contains(&name)
+    });
+    let parts = [
+        sanitizer.map(PathBuf::into_os_string),
+        (!user.is_empty()).then_some(user),
+        Some(installed.library.clone().into_os_string()),
+    ];
+    let preload = parts.into_iter().flatten().collect::<Vec<_>>().join(OsStr::new(":"));
     let library = installed.library.as_os_str();
     let joined = |name: &str, separator: &str, ours: &OsStr| {
         let mut value = std::env::var_os(name).unwrap_or_default();
@@ -142,7 +155,7 @@ pub fn environment(installed: &Installed, session: &Path) -> Vec<(OsString, OsSt
         tools.push(others);
     }
     let mut variables = vec![
-        joined("LD_PRELOAD", ":", library),
+        ("LD_PRELOAD".into(), preload),
         (OsString::from("HSA_TOOLS_LIB"), tools),
         (ENV_SESSION.into(), session.as_os_str().to_owned()),
     ];

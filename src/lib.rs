@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 // Data, in the order in which it flows.
+pub mod arguments;
 pub mod clock;
 pub mod comparison;
 pub mod decode;
@@ -31,6 +32,7 @@ pub mod cli;
 pub mod counters;
 pub mod counting;
 pub mod doctor;
+pub mod elf;
 pub mod rocprofv3;
 pub mod run;
 pub mod screen;

@@ -449,7 +449,7 @@ impl Store {
             submit: 0,
             correlation: call.correlation,
             value: u64::from(code as u32),
-            queue: u32::MAX,
+            queue: call.arguments.map_or(u32::MAX, |text| text.0),
             process: call.process.0,
             thread: call.thread.0,
         };

@@ -24,6 +24,7 @@ use crate::{action, counting, item};
 use anyhow::{Context, Result};
 use naming::Keys;
 use plan::Plan;
+use roctop_ring::session::wanted;
 use settings::Settings;
 use std::ffi::OsString;
 use std::io::Write;
@@ -163,7 +164,7 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
     let recording = Scratch(directory.join(format!(".roctop-{}.rec", std::process::id())));
     let job = Job {
         recording: Some(recording.0.clone()),
-        hsa_api: plan.wants_hsa(),
+        wanted: if plan.wants_hsa() { wanted::HSA_API } else { 0 },
         variables: plan.request.iter().map(Request::variable).collect(),
         ..Job::default()
     };

@@ -24,8 +24,8 @@ pub struct Job {
     pub most_bytes: Option<u64>,
     /// Slots of an application thread's ring.
     pub ring_slots: Option<u64>,
-    /// Record HSA calls.
-    pub hsa_api: bool,
+    /// What is recorded besides the usual, bits of `roctop_ring::session::wanted`.
+    pub wanted: u64,
     /// One of [`roctop_ring::session::source`].
     pub dispatch_source: u64,
     /// What is shown as the program's name; its command line when none.
@@ -48,11 +48,12 @@ pub(crate) struct Prepared {
     pub(crate) recorder: Option<Recorder>,
 }
 
-pub(crate) fn prepare(job: &Job, words: &[String]) -> Result<Prepared> {
+pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
+    let words = program.words();
     let installed = embedded::install()?;
     let recorder = match &job.recording {
         Some(path) => {
-            let recorder = Recorder::create(path, words, &topology::read(Path::new("/")))?;
+            let recorder = Recorder::create(path, &words, &topology::read(Path::new("/")))?;
             Some(recorder.with_limit(job.most_bytes))
         }
         None => None,
@@ -61,11 +62,11 @@ pub(crate) fn prepare(job: &Job, words: &[String]) -> Result<Prepared> {
     if let Some(path) = &job.recording {
         session.note_recording(path)?;
     }
-    if job.hsa_api {
-        session.set(control::WANTED, wanted::USUAL | wanted::HSA_API)?;
+    if job.wanted != 0 {
+        session.set(control::WANTED, wanted::USUAL | job.wanted)?;
     }
     session.set(control::DISPATCH_SOURCE, job.dispatch_source)?;
-    let mut variables = launch::environment(&installed, session.path());
+    let mut variables = launch::environment(&installed, session.path(), &program.path);
     let usual = if recorder.is_some() { RECORD_SLOTS } else { LIVE_SLOTS };
     let slots = job.ring_slots.unwrap_or(usual);
     variables.push((OsString::from(ENV_RING), OsString::from(slots.to_string())));
@@ -83,7 +84,7 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
         session,
         variables,
         recorder,
-    } = prepare(job, &program.words())?;
+    } = prepare(job, program)?;
     let store = recorder.is_none().then(|| {
         let options = Options {
             mode: Mode::Live,

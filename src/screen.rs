@@ -54,7 +54,7 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
         session,
         variables,
         recorder,
-    } = run::prepare(job, &program.words())?;
+    } = run::prepare(job, program)?;
     let size = rustix::termios::tcgetwinsize(&tty)?;
     let (command, terminal) = launch::command_in_terminal(program, &variables, size)?;
     let options = Options {

@@ -104,6 +104,159 @@ fn the_users_preload_stays_in_front() {
 }
 
 #[test]
+fn a_program_with_a_sanitizer_runs_as_it_does_alone() {
+    let place = place("sanitizer");
+    let (source, program) = (place.join("leaky.c"), place.join("leaky"));
+    std::fs::write(
+        &source,
+        "#include <stdlib.h>\nint main(void) { char *p = malloc(8); p[0] = 1; free(p); return p == 0; }\n",
+    )
+    .unwrap();
+    let mut compiler = Command::new("cc");
+    let built = compiler
+        .args(["-fsanitize=address", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .output();
+    if !built.is_ok_and(|output| output.status.success()) {
+        println!("skipped: needs a C compiler with the address sanitizer");
+        return;
+    }
+    let output = run(&["--no-ui", word(&program)]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(!said.contains("AddressSanitizer") && !said.contains("ASan"), "{said}");
+    // A program that brings none gets none.
+    let shown = text(&run(&["--no-ui", "sh", "-c", "echo $LD_PRELOAD"]).stdout);
+    assert!(!shown.contains("san"), "{shown}");
+}
+
+#[test]
+fn an_allocator_of_the_users_stays_in_front_and_is_used() {
+    let place = place("allocator");
+    let (source, library) = (place.join("allocator.c"), place.join("libjemalloc.so.2"));
+    // Stands in for an allocator: says that it was called, and leaves the work to the C library's.
+    let code = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+        void *malloc(size_t n) { static void *(*next)(size_t); static int told;\n\
+        if (!next) next = dlsym(RTLD_NEXT, \"malloc\");\n\
+        if (!told) { told = 1; if (write(1, \"mine\\n\", 5)) {} }\n return next(n); }\n";
+    std::fs::write(&source, code).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(&source)
+        .arg("-ldl");
+    if !compiler.status().is_ok_and(|status| status.success()) {
+        println!("skipped: needs a C compiler");
+        return;
+    }
+    let mut command = roctop();
+    command
+        .args(["--no-ui", "sh", "-c", "echo done"])
+        .env("LD_PRELOAD", &library);
+    let output = command.output().unwrap();
+    // roctop itself and each of its programs is told once.
+    let shown = text(&output.stdout);
+    assert!(shown.starts_with("mine\n") && shown.ends_with("done\n"), "{shown}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_recorded_is_told_and_runs_all_the_same() {
+    let place = place("obstacles");
+    let source = place.join("plain.c");
+    std::fs::write(&source, "int main(void) { return 7; }\n").unwrap();
+    let program = place.join("static");
+    let mut compiler = Command::new("cc");
+    let built = compiler.args(["-static", "-o"]).arg(&program).arg(&source).output();
+    if built.is_ok_and(|output| output.status.success()) {
+        let output = run(&["--no-ui", word(&program)]);
+        assert_eq!(output.status.code(), Some(7));
+        assert!(
+            text(&output.stderr).contains("linked statically"),
+            "{}",
+            text(&output.stderr)
+        );
+        let report = run(&["doctor", word(&program)]);
+        assert_eq!(report.status.code(), Some(1));
+        assert!(
+            text(&report.stdout).contains("BAD   program"),
+            "{}",
+            text(&report.stdout)
+        );
+    }
+    // A program is told by its loader and its kind, wherever it is made.
+    for (name, loader, said) in [
+        ("musl", "/lib/ld-musl-x86_64.so.1\0", "linked to musl"),
+        ("short", "", "32-bit"),
+    ] {
+        let path = place.join(name);
+        std::fs::write(&path, tiny_program(loader)).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let report = run(&["doctor", word(&path)]);
+        assert_eq!(report.status.code(), Some(1));
+        assert!(text(&report.stdout).contains(said), "{}", text(&report.stdout));
+    }
+    let setuid = place.join("setuid");
+    std::fs::copy("/bin/true", &setuid).unwrap();
+    std::fs::set_permissions(&setuid, std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
+    let report = run(&["doctor", word(&setuid)]);
+    assert!(text(&report.stdout).contains("setuid"), "{}", text(&report.stdout));
+}
+
+/// The head of a program that asks for this loader; without one that of a 32-bit program.
+fn tiny_program(loader: &str) -> Vec<u8> {
+    let mut bytes = vec![0u8; 64 + 56];
+    bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    if loader.is_empty() {
+        bytes[4] = 1;
+        return bytes;
+    }
+    bytes[18] = 62;
+    bytes[32] = 64;
+    bytes[54] = 56;
+    bytes[56] = 1;
+    bytes[64] = 3;
+    bytes[72] = 64 + 56;
+    bytes[96] = loader.len() as u8;
+    bytes.extend_from_slice(loader.as_bytes());
+    bytes
+}
+
+#[test]
+fn the_doctor_tells_on_one_screen_what_works() {
+    let place = place("doctor");
+    let mut command = roctop();
+    let output = command
+        .args(["doctor", "/bin/sh"])
+        .env("XDG_CACHE_HOME", place.join("cache"))
+        .output()
+        .unwrap();
+    let shown = text(&output.stdout);
+    for subject in [
+        "collector",
+        "session",
+        "clock",
+        "terminal",
+        "program",
+        "HIP calls",
+        "kernels",
+        "markers",
+        "counters",
+        "trial",
+        "clock error",
+    ] {
+        assert!(
+            shown.lines().any(|line| line[6..].starts_with(subject)),
+            "{subject}: {shown}"
+        );
+    }
+    assert!(shown.contains("0 lost") && shown.lines().count() <= 24, "{shown}");
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+}
+
+#[test]
 fn programs_that_cannot_be_started_are_told_as_env_tells_them() {
     let missing = run(&["--no-ui", "no-such-program-anywhere"]);
     assert_eq!(missing.status.code(), Some(127));

@@ -83,6 +83,46 @@ fn the_memory_of_a_program_is_what_the_program_counts() {
 }
 
 #[test]
+fn arguments_of_calls_are_recorded_when_they_are_wanted() {
+    let Some(rig) = rig() else { return };
+    let recorded = rig.record_with("args", &["--args"], &["matrix_transpose", "2"]);
+    assert_eq!(recorded.output.status.code(), Some(0));
+    recorded.check_lost();
+    recorded.check_calls();
+    recorded.check_dispatches();
+    let texts = |name: &str| -> Vec<&str> {
+        let run = &recorded.run;
+        let calls = run
+            .calls
+            .iter()
+            .filter(|call| &*run.operations[call.operation.0 as usize].name == name);
+        calls
+            .map(|call| call.arguments.map_or("", |id| &*run.texts[id.0 as usize]))
+            .collect()
+    };
+    let (given, freed) = (texts("hipMalloc"), texts("hipFree"));
+    assert_eq!((given.len(), freed.len()), (2, 2));
+    for (one, other) in given.iter().zip(&freed) {
+        // What was given is what is freed: both are told by their addresses.
+        assert_eq!(*one, format!("{other}, size=4194304"));
+    }
+    let copies = texts("hipMemcpy");
+    let kinds = |kind: &str| {
+        copies
+            .iter()
+            .filter(|text| text.ends_with(&format!("size=4194304, kind={kind}")))
+            .count()
+    };
+    assert_eq!(["HostToDevice", "DeviceToDevice", "DeviceToHost"].map(kinds), [2, 2, 2]);
+    let launches = texts("hipLaunchKernel");
+    let shapes = ["grid=64x64x1, block=16x16x1, ", "grid=32x32x1, block=32x8x1, "];
+    assert_eq!(
+        shapes.map(|shape| launches.iter().filter(|text| text.contains(shape)).count()),
+        [2, 2]
+    );
+}
+
+#[test]
 fn a_tool_of_the_programs_own_keeps_getting_every_call_and_record() {
     for how in ["before", "after", "handle"] {
         check(&format!("two-{how}"), &["two_tools", how]);

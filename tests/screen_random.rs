@@ -71,6 +71,7 @@ fn call(dice: &mut Dice) -> ApiCall {
         correlation: dice.below(40),
         parent: dice.below(2),
         status: (dice.below(3) == 0).then(|| dice.next() as i32),
+        arguments: (dice.below(3) == 0).then(|| TextId(dice.id())),
     }
 }
 

@@ -51,9 +51,9 @@ impl Listed {
 pub fn list(request: &Request) -> Result<Listed> {
     let installed = embedded::install()?;
     let session = SessionDir::create()?;
-    let mut variables = launch::environment(&installed, session.path());
-    variables.push(request.variable());
     let own = std::env::current_exe().context("cannot find roctop's own file")?;
+    let mut variables = launch::environment(&installed, session.path(), &own);
+    variables.push(request.variable());
     let mut command = Command::new(own);
     command
         .arg(WORKER)

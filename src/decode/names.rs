@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The most different marker texts that keep a name of their own.
-const MAX_TEXTS: u32 = 1 << 16;
+const MAX_TEXTS: u32 = 1 << 18;
+/// Texts of calls' arguments may take this many of them, the rest is for markers.
+const MAX_ARGUMENTS: u32 = MAX_TEXTS - (1 << 16);
 
 /// Numbers given out.
 #[derive(Default)]
@@ -83,6 +85,12 @@ impl Names {
         let next = CounterId(self.counters.len() as u32);
         let id = *self.counters.entry((name.clone(), node)).or_insert(next);
         (id, id == next)
+    }
+
+    /// The id of a call's arguments, as [`Names::text`]; none when there are too many different ones.
+    pub(super) fn arguments(&mut self, text: &str) -> Option<(TextId, Option<Arc<str>>)> {
+        let has_room = self.texts.len() < MAX_ARGUMENTS as usize || self.texts.contains_key(text);
+        has_room.then(|| self.text(text))
     }
 
     /// The id of a marker's text, and the text when it is new. Beyond the limit all share one name.

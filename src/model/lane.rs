@@ -42,7 +42,7 @@ pub struct Slice {
     pub correlation: u64,
     /// Bytes of a copy, dispatch id of a dispatch, return code of a call.
     pub value: u64,
-    /// Queue of a dispatch.
+    /// Queue of a dispatch, stream of a copy, text of a call's arguments; `u32::MAX` none.
     pub queue: u32,
     /// Process.
     pub process: u32,

@@ -212,6 +212,7 @@ impl<'a> Maker<'a> {
                 correlation: self.correlation,
                 parent: 0,
                 status: Some(status),
+                arguments: None,
             }),
         ));
         (span, self.correlation)

@@ -77,10 +77,15 @@ static void hand_over(const char *name, uint32_t (*import)(void), uint32_t versi
   if (getenv("BRIDGE_SAYS")) fprintf(stderr, "bridge: %s handed over, %d\n", name, result);
 }
 
+int OnLoad(void *tables, uint64_t version, uint64_t failed, const char *const *names);
+
 static void hip(void) {
   static int is_done;
   if (is_done) return;
   is_done = 1;
+  // A run-time with the register hands its tables over before it looks for tools: here this library is the first of them.
+  Dl_info own;
+  if (dladdr((void *)OnLoad, &own)) setenv("HSA_TOOLS_LIB", own.dli_fname, 1);
   const char *path = 0;
   dl_iterate_phdr(visit, &path);
   struct link_map *map = path ? dlopen(path, RTLD_NOLOAD | RTLD_NOW) : 0;

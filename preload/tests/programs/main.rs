@@ -11,5 +11,6 @@ mod marks;
 mod place;
 mod quiet;
 mod raw_hsa;
+mod rccl;
 mod ring;
 mod storm;

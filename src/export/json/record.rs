@@ -5,7 +5,7 @@ use super::rows_of;
 use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_ALLOCATION, MEMORY_COPY, SCRATCH_MEMORY, Tables};
 use crate::export::nesting::Row;
 use crate::export::view::{View, direction_number, is_free};
-use crate::item::{Allocation, ApiCall, Dispatch, Scratch};
+use crate::item::{Allocation, ApiCall, Dispatch, Scratch, TextId};
 use std::io::{self, Write};
 
 /// Writes all lists; those that hold nothing as well.
@@ -24,9 +24,10 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
             .record
             .status
             .map_or(String::new(), |status| format!("\"hipError_t_retval\":\"{status}\""));
+        let arguments = arguments(view, row.record.arguments);
         write!(
             out,
-            ",\"args\":[],\"retval\":{{{result}}},\"stream_id\":{{\"handle\":0}}}}"
+            ",\"args\":[{arguments}],\"retval\":{{{result}}},\"stream_id\":{{\"handle\":0}}}}"
         )
     })?;
     write!(out, ",\n\"hsa_api\":")?;
@@ -69,6 +70,17 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
         ",\n\"rocdecode_api\":[],\"rocjpeg_api\":[],\
 \"pc_sample_host_trap\":[],\"pc_sample_stochastic\":[]}}"
     )
+}
+
+/// A call's arguments as objects of name and value; empty when they were not recorded.
+fn arguments(view: &View<'_>, text: Option<TextId>) -> String {
+    let text = text.and_then(|id| view.run.texts.get(id.0 as usize));
+    let parts = text.iter().flat_map(|text| text.split(", "));
+    let pairs = parts.filter_map(|part| part.split_once('='));
+    let objects: Vec<String> = pairs
+        .map(|(name, value)| format!("{{\"name\":\"{name}\",\"value\":\"{value}\"}}"))
+        .collect();
+    objects.join(",")
 }
 
 /// Id of the range around the launch, when kernels are called by it.

@@ -86,8 +86,14 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
                 Role::Text,
             ));
         }
-        LaneKey::Api(..) if slice.shape != 0 => {
-            out.push((format!("returned error {}", slice.value as u32 as i32), Role::Bad));
+        LaneKey::Api(..) => {
+            if slice.shape != 0 {
+                out.push((format!("returned error {}", slice.value as u32 as i32), Role::Bad));
+            }
+            // A call that is still open has none.
+            if slice.queue != u32::MAX && slice.span.end <= snap.now {
+                out.push((names.text(TextId(slice.queue)).to_owned(), Role::Text));
+            }
         }
         _ => {}
     }

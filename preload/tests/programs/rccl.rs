@@ -1,0 +1,105 @@
+//! RCCL's calls, by its exported functions and by the dispatch table that it hands over.
+
+use crate::place::{Place, out};
+use crate::ring::Ring;
+use roctop_ring::arguments::Arguments;
+use roctop_ring::record::{ApiCall, Body, Domain};
+use std::process::Command;
+
+fn program(place: &Place) -> std::path::PathBuf {
+    let folder = place.dir.to_string_lossy().into_owned();
+    let library = |name: &str| ["-shared".to_owned(), "-fPIC".to_owned(), format!("-Wl,-soname,{name}")];
+    let words = |words: &[String]| words.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+    for (source, name) in [("fake_hip", "libamdhip64.so.5"), ("fake_rccl", "librccl.so.1")] {
+        let arguments = words(&library(name));
+        place.compile(source, name, &arguments.split('\n').collect::<Vec<_>>());
+    }
+    let (search, path) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));
+    place.compile(
+        "rccl",
+        "rccl",
+        &[
+            &search,
+            "-Wl,--no-as-needed",
+            "-l:librccl.so.1",
+            "-l:libamdhip64.so.5",
+            &path,
+            "-ldl",
+        ],
+    )
+}
+
+/// RCCL's calls with their arguments, and the number of calls of HIP inside of them.
+fn calls(ring: &Ring) -> (Vec<(String, ApiCall, Arguments)>, usize) {
+    let names = ring.operations();
+    let mut found = Vec::new();
+    for (_, domain, body) in &ring.records {
+        if let Body::ExplainedCall(call, arguments) = body {
+            assert_eq!(Domain(*domain), Domain::RCCL);
+            let name = names[&(u32::from(*domain), u32::from(call.op))].clone();
+            found.push((name, *call, *arguments));
+        }
+    }
+    let is_inside = |call: &ApiCall| found.iter().any(|(_, outer, _)| outer.correlation == call.parent);
+    let inner = ring.records.iter().filter(
+        |(_, domain, body)| matches!(body, Body::ApiCall(call) if Domain(*domain) == Domain::HIP && is_inside(call)),
+    );
+    let count = inner.count();
+    (found, count)
+}
+
+fn check(place: &Place, table: bool) {
+    let program = program(place);
+    let words: &[&str] = if table { &["table"] } else { &[] };
+    let plain = Command::new(&program).args(words).output().unwrap();
+    let traced = place.traced(&program).args(words).output().unwrap();
+    let expected = "0 0 0 4 0 0 no error\n";
+    assert_eq!(out(&plain).lines().last(), Some(expected.trim_end()));
+    assert_eq!(
+        out(&traced),
+        if table {
+            format!("0\n{expected}")
+        } else {
+            expected.to_owned()
+        }
+    );
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    let (calls, inner) = calls(ring);
+    let names: Vec<_> = calls
+        .iter()
+        .map(|(name, call, _)| (name.as_str(), call.has_status == 1, call.status))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("ncclGetUniqueId", true, 0),
+            ("ncclCommInitRank", true, 0),
+            ("ncclAllReduce", true, 0),
+            ("ncclAllReduce", true, 4),
+            ("ncclSend", true, 0),
+            ("ncclGetErrorString", false, 0),
+            ("ncclCommDestroy", true, 0),
+        ]
+    );
+    // Count and type, and the stream behind the registers.
+    let (_, call, arguments) = &calls[2];
+    assert_eq!(
+        (call.arg, arguments.registers[2], arguments.registers[3] as u32),
+        (1 << 20, 1 << 20, 7)
+    );
+    assert_eq!(arguments.stack[0], 0x50);
+    assert_eq!(calls[1].2.given, 0xc0, "the communicator that was given");
+    assert_eq!(inner, 2, "HIP's calls inside are calls of their own");
+}
+
+#[test]
+fn calls_of_rccl_are_recorded_with_count_and_type() {
+    let Some(place) = Place::new() else { return };
+    check(&place, false);
+}
+
+#[test]
+fn calls_through_a_table_that_rccl_handed_over_are_recorded_once() {
+    let Some(place) = Place::new() else { return };
+    check(&place, true);
+}

@@ -1,0 +1,153 @@
+//! A program: can anything be loaded into it, and which run-time will it use?
+
+use super::libraries::{self, Library};
+use super::{Report, Verdict};
+use crate::elf::{self, Elf, Kind};
+use crate::launch::Program;
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Scripts that run scripts are followed so far.
+const MOST_SCRIPTS: usize = 4;
+
+/// Why nothing can be loaded into this program, if so.
+pub fn obstacle(path: &Path) -> Option<String> {
+    let shown = path.display();
+    let mode = std::fs::metadata(path).ok()?.permissions().mode();
+    if mode & 0o6000 != 0 {
+        return Some(format!(
+            "{shown} is setuid or setgid: the loader ignores preloaded libraries"
+        ));
+    }
+    if has_capabilities(path) {
+        return Some(format!(
+            "{shown} has file capabilities: the loader ignores preloaded libraries"
+        ));
+    }
+    match kind(path)? {
+        Kind::Native(elf) => obstacle_of(&shown.to_string(), &elf),
+        Kind::Foreign(what) => Some(format!(
+            "{shown} is {what}; the collector is for 64-bit x86-64 programs"
+        )),
+        Kind::Script(_) => None,
+        Kind::Other => Some(format!("{shown} is neither an ELF program nor a script")),
+    }
+}
+
+fn obstacle_of(shown: &str, elf: &Elf) -> Option<String> {
+    match &elf.interpreter {
+        None => Some(format!(
+            "{shown} is linked statically: nothing can be preloaded into it"
+        )),
+        Some(loader) if loader.contains("ld-musl") => Some(format!(
+            "{shown} is linked to musl ({loader}); the collector needs glibc"
+        )),
+        Some(_) => None,
+    }
+}
+
+fn kind(path: &Path) -> Option<Kind> {
+    Some(elf::kind(&std::fs::File::open(path).ok()?))
+}
+
+fn has_capabilities(path: &Path) -> bool {
+    let mut value = [0u8; 64];
+    rustix::fs::getxattr(path, "security.capability", &mut value).is_ok_and(|length| length > 0)
+}
+
+/// The sanitizer's library that has to come first of all preloaded ones, if the program needs one.
+pub fn sanitizer(path: &Path) -> Option<PathBuf> {
+    let Kind::Native(elf) = kind(path)? else {
+        return None;
+    };
+    let is_it = |name: &&String| {
+        ["libasan.so", "libtsan.so", "libhwasan.so"]
+            .iter()
+            .any(|part| name.starts_with(part))
+    };
+    let name = elf.needed.iter().find(is_it)?;
+    libraries::find_exact(name, &paths(&elf, path))
+}
+
+/// Directories that the program itself names.
+fn paths(elf: &Elf, path: &Path) -> Vec<PathBuf> {
+    let origin = path
+        .parent()
+        .map(|parent| parent.display().to_string())
+        .unwrap_or_default();
+    let own = elf.paths.iter();
+    own.map(|one| PathBuf::from(one.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin)))
+        .collect()
+}
+
+/// Looks at the program; gives the HIP library that it will load, when it is linked to one.
+pub(super) fn examine(report: &mut Report, app: &OsStr) -> Option<Library> {
+    let program = match Program::find(&[app.to_owned()]) {
+        Ok(program) => program,
+        Err(error) => {
+            report.add(Verdict::Bad, "program", error.reason);
+            return None;
+        }
+    };
+    let mut path = program.path;
+    for _ in 0..MOST_SCRIPTS {
+        if let Some(obstacle) = obstacle(&path) {
+            report.add(Verdict::Bad, "program", obstacle);
+            return None;
+        }
+        let shown = path.display().to_string();
+        match kind(&path)? {
+            Kind::Script(line) => {
+                report.add(
+                    Verdict::Note,
+                    "program",
+                    format!("{shown} is a script for {line}: what it starts is recorded"),
+                );
+                path = interpreter(&line)?;
+            }
+            Kind::Native(elf) => return native(report, &path, &elf),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The program that runs a script, by its first line.
+fn interpreter(line: &str) -> Option<PathBuf> {
+    let mut words = line.split_whitespace();
+    let first = words.next()?;
+    if first.ends_with("/env") {
+        let name = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+        return Program::find(&[name.into()]).ok().map(|program| program.path);
+    }
+    Some(first.into())
+}
+
+fn native(report: &mut Report, path: &Path, elf: &Elf) -> Option<Library> {
+    let shown = path.display();
+    report.add(Verdict::Well, "program", format!("{shown} can be recorded"));
+    if let Some(library) = sanitizer(path) {
+        let text = format!(
+            "{} is loaded before the collector, as the sanitizer wants it",
+            library.display()
+        );
+        report.add(Verdict::Note, "sanitizer", text);
+    }
+    let linked = |part: &str| elf.needed.iter().find(|name| name.starts_with(part));
+    let Some(name) = linked("libamdhip64.so") else {
+        let what = if linked("libhsa-runtime64.so").is_some() {
+            "linked to HSA, not to HIP: its dispatches, copies and HSA calls are recorded"
+        } else {
+            "not linked to HIP itself: HIP is recorded when something of it loads HIP"
+        };
+        report.add(Verdict::Note, "program", what);
+        return None;
+    };
+    let Some(found) = libraries::find_exact(name, &paths(elf, path)) else {
+        let text = format!("{name} was not found where the program and the system look: the program will not start");
+        report.add(Verdict::Bad, "program", text);
+        return None;
+    };
+    Some(Library::open(&found))
+}
