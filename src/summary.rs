@@ -1,6 +1,6 @@
 //! Tables of a run as text or JSON.
 
-use crate::item::Exit;
+use crate::item::{Exit, KernelId, QueueId};
 use crate::model::Snapshot;
 use crate::model::stat::Stat;
 use roctop_ring::record::direction;
@@ -167,12 +167,26 @@ fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
                 .map_or("?", |known| &known.operation.name);
             writeln!(out, "  {name} on {}", snapshot.names.thread_label(call.thread))?;
         }
-        for dispatch in open.dispatches.iter().take(TOP) {
-            let name = snapshot
-                .names
-                .kernel(dispatch.kernel)
-                .map_or("?", |known| &known.kernel.name);
-            writeln!(out, "  {name} on {}", snapshot.names.queue_label(dispatch.queue))?;
+        // A queue holds the same few kernels over and over: each is a line, in order of its oldest dispatch.
+        let mut kinds: Vec<((KernelId, QueueId), usize)> = Vec::new();
+        for dispatch in &open.dispatches {
+            let key = (dispatch.kernel, dispatch.queue);
+            match kinds.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((key, 1)),
+            }
+        }
+        for ((kernel, queue), count) in kinds.iter().take(TOP) {
+            let name = snapshot.names.kernel(*kernel).map_or("?", |known| &known.kernel.name);
+            let times = if *count > 1 {
+                format!(", {count} times")
+            } else {
+                String::new()
+            };
+            writeln!(out, "  {name} on {}{times}", snapshot.names.queue_label(*queue))?;
+        }
+        if kinds.len() > TOP {
+            writeln!(out, "  and {} more kernels", kinds.len() - TOP)?;
         }
     }
     Ok(())

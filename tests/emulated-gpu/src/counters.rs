@@ -153,7 +153,7 @@ impl Perf {
         let constant = waves * (1 + u64::from(event % 8));
         match (block, event) {
             (Block::Grbm, event::GRBM_COUNT) => sums.clocks,
-            (Block::Grbm, event::GRBM_GUI_ACTIVE) => sums.active,
+            // GRBM_GUI_ACTIVE among them.
             (Block::Grbm | Block::Cpc | Block::Cpf, _) => sums.active,
             (Block::Sq, event::SQ_WAVES) => waves,
             (Block::Sq | Block::Spi, _) => constant,

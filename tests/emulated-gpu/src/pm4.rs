@@ -194,8 +194,8 @@ fn copy_data(fields: &[u32; 4], memory: &dyn Memory, perf: &Perf) {
         return;
     }
     let value = REGISTERS.iter().find_map(|block| {
-        let own = block.values.iter().enumerate();
-        own.filter_map(|(counter, register)| {
+        let mut own = block.values.iter().enumerate();
+        own.find_map(|(counter, register)| {
             let value = || perf.value(block.block, counter);
             if *register == source {
                 Some(value() as u32)
@@ -205,7 +205,6 @@ fn copy_data(fields: &[u32; 4], memory: &dyn Memory, perf: &Perf) {
                 None
             }
         })
-        .next()
     });
     memory.write(u64::from(low) | u64::from(high) << 32, value.unwrap_or(0));
 }
