@@ -8,7 +8,8 @@ mod driven;
 use std::sync::Arc;
 
 use ratatui::style::{Modifier, Style};
-use roctop::model::Mode;
+use roctop::item::{Agent, AgentId, Dispatch, Item, LossReason, ProcessId, Span, StreamId};
+use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Role, Theme};
 use roctop::ui::track::Layout;
@@ -430,7 +431,88 @@ fn a_call_leads_to_its_kernel_and_back() {
         driven.text()
     );
     driven.key(Key::Enter);
-    assert_ne!(driven.ui.slice, kernel);
+    let call = driven.ui.slice;
+    assert_ne!(call, kernel);
+    assert!(driven.text().contains("enter → range"), "{}", driven.text());
     driven.key(Key::Enter);
+    assert!(
+        driven.text().contains("range "),
+        "on to the range around it: {}",
+        driven.text()
+    );
+    assert!(driven.ui.slice != kernel && driven.ui.slice != call);
+    driven.key(Key::Ctrl('o'));
+    assert_eq!(driven.ui.slice, call);
+    driven.key(Key::Char('('));
     assert_eq!(driven.ui.slice, kernel);
+}
+
+/// A snapshot of kernels on one stream: begin and length, µs.
+fn kernels(spans: &[(u64, u64)], lost: u64) -> Arc<Snapshot> {
+    let mut store = Store::new(Options::default());
+    store.apply(&Item::Agent(Agent {
+        id: AgentId(1),
+        name: "gfx942".into(),
+        ..Agent::default()
+    }));
+    for &(begin, length) in spans {
+        let begin = 1_000_000_000 + begin * 1000;
+        store.apply(&Item::Dispatch(Dispatch {
+            agent: AgentId(1),
+            stream: Some(StreamId(0)),
+            span: Span {
+                begin,
+                end: begin + length * 1000,
+            },
+            ..Dispatch::default()
+        }));
+    }
+    store.apply(&Item::Lost {
+        process: ProcessId(0),
+        reason: LossReason::Overwritten,
+        records: lost,
+    });
+    store.apply(&Item::Now(1_100_000_000));
+    store.snapshot(Fresh::All)
+}
+
+#[test]
+fn what_overlaps_in_a_stream_stands_in_rows_of_its_own() {
+    let apart = kernels(&[(0, 20_000), (30_000, 20_000)], 0);
+    let at_once = kernels(&[(0, 40_000), (20_000, 40_000), (70_000, 5_000)], 0);
+    for (snap, rows) in [(apart, 0), (at_once, 1)] {
+        let mut driven = Driven::new(snap, (120, 36));
+        driven.typed("2w");
+        assert_eq!(driven.text().matches("at once").count(), rows, "{}", driven.text());
+    }
+}
+
+#[test]
+fn after_a_loss_a_measured_share_is_a_lower_bound() {
+    for (lost, bound) in [(0, false), (5, true)] {
+        let mut driven = Driven::new(kernels(&[(0, 20_000), (30_000, 20_000)], lost), (120, 36));
+        driven.typed("2w");
+        driven.drag((30, 6), (60, 6));
+        assert_eq!(driven.text().contains("busy ≥"), bound, "{}", driven.text());
+    }
+}
+
+#[test]
+fn the_wheel_zooms_about_the_mouse() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("2 ");
+    let column = 60;
+    let under = |driven: &Driven| driven.ui.time.from + driven.ui.time.width * (column - 19);
+    let (before, width) = (under(&driven), driven.ui.time.width);
+    driven.wheel((column as u16, 8));
+    assert_eq!((under(&driven), driven.ui.time.width), (before, width / 2));
+}
+
+#[test]
+fn two_letters_make_a_key() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("3Ggg");
+    assert!(driven.text().contains("│▸ a Cijk"), "{}", driven.text());
+    driven.typed("gt");
+    assert!(driven.text().contains(":goto"), "{}", driven.text());
 }

@@ -107,11 +107,17 @@ fn on_timeline(ui: &Ui, snap: &Snapshot) -> Target {
         return Target::Nowhere("nothing selected: [ ] step from slice to slice");
     }
     let all = of_selected(ui, snap);
-    // A call made a kernel or a copy; that leads to the range around it, and the range back to what is in it.
-    all.first()
-        .map_or(Target::Nowhere("nothing that belongs to it is kept"), |(key, slice)| {
-            Target::Slice(*key, slice.span.begin)
-        })
+    onward(ui, &all).map_or(Target::Nowhere("nothing that belongs to it is kept"), |(key, slice)| {
+        Target::Slice(key, slice.span.begin)
+    })
+}
+
+/// What Enter leads to of all that belongs to the selected slice: the first that it did not just come from, so that it
+/// goes from call to work to range; there is a key to go back.
+pub(crate) fn onward(ui: &Ui, all: &[(LaneKey, Slice)]) -> Option<(LaneKey, Slice)> {
+    let from = ui.jumps.past.last().and_then(|place| place.slice);
+    let mut others = all.iter().filter(|(key, slice)| Some((*key, slice.span.begin)) != from);
+    others.next().or(all.first()).copied()
 }
 
 /// Goes there.

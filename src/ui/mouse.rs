@@ -18,13 +18,24 @@ use crate::model::Snapshot;
 pub(super) fn on_mouse(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
     let in_time = matches!(ui.tab, Tab::Timeline);
     match mouse.kind {
-        MouseKind::WheelUp if in_time => act(ui, latest, Action::ZoomIn),
-        MouseKind::WheelDown if in_time => act(ui, latest, Action::ZoomOut),
+        MouseKind::WheelUp | MouseKind::WheelDown if in_time => wheel(ui, latest, mouse),
         MouseKind::WheelUp => act(ui, latest, Action::Up),
         MouseKind::WheelDown => act(ui, latest, Action::Down),
         MouseKind::Press => press(ui, latest, mouse),
         MouseKind::Release => release(ui, latest, mouse),
     }
+}
+
+/// Zooms about the time below the mouse.
+fn wheel(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
+    let snap = ui.frozen.clone().unwrap_or_else(|| latest.clone());
+    let anchor = match ui.hits.at(mouse.x, mouse.y) {
+        Some((area, Hit::Time(_, from, width))) => Some(time_at(area, mouse.x, from, width)),
+        _ => None,
+    };
+    let columns = ui.lane_columns();
+    ui.time.zoom(&snap, columns, mouse.kind == MouseKind::WheelUp, anchor);
+    Effect::None
 }
 
 /// When a column of a stretch begins.

@@ -70,6 +70,12 @@ impl Driven {
         effect
     }
 
+    /// Turns the wheel up.
+    pub(crate) fn wheel(&mut self, at: (u16, u16)) {
+        let _ = self.buffer();
+        self.mouse(MouseKind::WheelUp, at);
+    }
+
     /// Presses at one place and lets go at another.
     pub(crate) fn drag(&mut self, from: (u16, u16), to: (u16, u16)) {
         let _ = self.buffer();

@@ -119,7 +119,7 @@ impl Table for MemoryTable {
     }
 
     fn hint() -> Option<&'static str> {
-        Some("allocations are recorded when asked for: --memory-allocation-trace")
+        Some("allocations through HSA are recorded from the run-time's start on")
     }
 
     fn least(_: u16) -> u16 {

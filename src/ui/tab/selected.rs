@@ -97,12 +97,14 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
         }
         _ => {}
     }
-    for (at, (other, slice)) in jump::of_selected(scene.ui, snap).iter().enumerate() {
+    let all = jump::of_selected(scene.ui, snap);
+    let next = jump::onward(scene.ui, &all);
+    for (other, slice) in &all {
         let when = format::timestamp_short(slice.span.begin.saturating_sub(snap.origin));
         let what = what(scene, *other, slice);
-        match (at, other) {
-            (0, _) => out.push((format!("enter → {what} at {when}"), Role::Key)),
-            (_, LaneKey::Markers(..) | LaneKey::Ranges(_)) => out.push((format!("under {what}"), Role::Muted)),
+        match other {
+            _ if next == Some((*other, *slice)) => out.push((format!("enter → {what} at {when}"), Role::Key)),
+            LaneKey::Markers(..) | LaneKey::Ranges(_) => out.push((format!("under {what}"), Role::Muted)),
             _ => out.push((format!("also {what} at {when}"), Role::Muted)),
         }
     }

@@ -50,7 +50,11 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         0
     };
     let (first, second) = left(lower, lower.width - range_columns);
-    let inner = canvas.frame(first, "Selected", "[ ] slice   { } gap   enter call ⇄ work");
+    let inner = canvas.frame(
+        first,
+        "Selected",
+        "[ ] slice   { } gap   enter call → work → range   ctrl-o back",
+    );
     lines(canvas, inner, &selected::lines(scene));
     if let Some(range) = scene.ui.range {
         let title = format!("Range {}", format::duration(range.span().duration()));
