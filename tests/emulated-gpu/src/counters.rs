@@ -29,7 +29,6 @@ const INSTANCES: u64 = 16;
 
 mod event {
     pub(super) const GRBM_COUNT: u32 = 0;
-    pub(super) const GRBM_GUI_ACTIVE: u32 = 2;
     pub(super) const SQ_WAVES: u32 = 4;
 }
 
