@@ -102,7 +102,8 @@ typedef activity_api_phase_t roctracer_api_phase_t;
 #define ROCTRACER_API_PHASE_EXIT ACTIVITY_API_PHASE_EXIT
 
 /* Calls `callback` around every call of one operation, of all of a domain, of all domains; a second one takes the
- * first one's place. INVALID_DOMAIN_ID: no domain. INVALID_ARGUMENT: no such operation, or no callback. */
+ * first one's place. INVALID_DOMAIN_ID: no domain. INVALID_ARGUMENT: no such operation, or no callback.
+ * NOT_IMPLEMENTED: a HIP release whose calls are told in a way that is not known. */
 ROCTRACER_API roctracer_status_t roctracer_enable_op_callback(activity_domain_t domain, uint32_t op,
                                                               activity_rtapi_callback_t callback, void* arg);
 ROCTRACER_API roctracer_status_t roctracer_enable_domain_callback(activity_domain_t domain,

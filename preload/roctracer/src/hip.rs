@@ -9,6 +9,7 @@ mod tracer;
 
 use crate::loader::{self, Library};
 use crate::registration::REGISTERED;
+use crate::status::{NOT_IMPLEMENTED, Result, fail};
 use hip_sys::tracer::{ApiName, Register, tail};
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Range;
@@ -27,8 +28,8 @@ pub(crate) struct Hip {
 
 /// How it tells of its calls.
 enum Way {
-    /// One callback; the offset of its structure's tail.
-    Tracer(Register, usize),
+    /// One callback; the offset of its structure's tail, where that is known. Work can be told without it.
+    Tracer(Register, Option<usize>),
     Legacy(legacy::Functions),
     /// None that we know.
     None,
@@ -65,10 +66,9 @@ impl Hip {
             .map(|own| loader::first(name).unwrap_or(own))
             // SAFETY: the symbol of this name has this type in every release.
             .map(|address| unsafe { std::mem::transmute::<*mut c_void, Register>(address) });
-        let way = match (register, major(path).and_then(tail)) {
-            (Some(register), Some(tail)) => Way::Tracer(register, tail),
-            (Some(_), None) => Way::None,
-            (None, _) => legacy::Functions::load(library).map_or(Way::None, Way::Legacy),
+        let way = match register {
+            Some(register) => Way::Tracer(register, major(path).and_then(tail)),
+            None => legacy::Functions::load(library).map_or(Way::None, Way::Legacy),
         };
         Self {
             api_name: function!(library, c"hipApiName"),
@@ -106,7 +106,18 @@ pub(crate) fn engage_work(operations: Range<u32>) {
     }
 }
 
-fn engage_tracer(register: Register, tail: usize) {
+/// Fails where the run-time has no way, or none that we know, to tell of its calls.
+pub(crate) fn can_tell_calls() -> Result<()> {
+    match hip().map(|hip| &hip.way) {
+        Some(Way::None | Way::Tracer(_, None)) => Err(fail(
+            NOT_IMPLEMENTED,
+            format_args!("calls of this HIP release cannot be traced: what it tells of them is not known"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn engage_tracer(register: Register, tail: Option<usize>) {
     let is_wanted = REGISTERED.has_hip();
     if IS_ENGAGED.swap(is_wanted, Ordering::AcqRel) != is_wanted {
         tracer::set(register, tail, is_wanted);

@@ -238,6 +238,15 @@ pub(crate) fn default_pool(next: *mut c_void) -> *mut c_void {
     })
 }
 
+/// Fails where a domain's calls cannot be had from the loaded run-time.
+pub(crate) fn possible(domain: Domain) -> Result<()> {
+    if domain == Domain::HipApi {
+        hip::can_tell_calls()
+    } else {
+        Ok(())
+    }
+}
+
 /// Requires a callback.
 pub(crate) fn required(function: Option<Callback>) -> Result<Callback> {
     function.ok_or_else(|| fail(INVALID_ARGUMENT, format_args!("there is no callback")))

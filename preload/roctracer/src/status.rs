@@ -15,6 +15,7 @@ pub(crate) const DEFAULT_POOL_UNDEFINED: Status = -4;
 pub(crate) const DEFAULT_POOL_ALREADY_DEFINED: Status = -5;
 pub(crate) const MEMORY_ALLOCATION: Status = -6;
 pub(crate) const MISMATCHED_EXTERNAL_ID: Status = -7;
+pub(crate) const NOT_IMPLEMENTED: Status = -8;
 
 /// A function's result before it goes to C: the failures are noted by [`fail`].
 pub(crate) type Result<T> = std::result::Result<T, Status>;

@@ -1,7 +1,7 @@
 //! Callbacks.
 
 use crate::domain::{self, Domain};
-use crate::registration::{self, Callback, required};
+use crate::registration::{self, Callback, possible, required};
 use crate::status::{self, Result, Status};
 use crate::wall::wall;
 use std::ffi::c_void;
@@ -10,18 +10,26 @@ use std::ptr::null_mut;
 fn set_operation(domain: u32, op: u32, function: Option<Callback>, argument: *mut c_void) -> Result<()> {
     let domain = Domain::new(domain)?;
     let operations = domain.asked(op)?;
+    if function.is_some() {
+        possible(domain)?;
+    }
     registration::set_callback(domain, operations, function, argument);
     Ok(())
 }
 
 fn set_domain(domain: u32, function: Option<Callback>, argument: *mut c_void) -> Result<()> {
     let domain = Domain::new(domain)?;
+    if function.is_some() {
+        possible(domain)?;
+    }
     registration::set_callback(domain, domain.operations(), function, argument);
     Ok(())
 }
 
 fn set_all(function: Option<Callback>, argument: *mut c_void) {
-    for domain in domain::ALL {
+    // What this run-time cannot tell is left out of everything.
+    let is_possible = |domain: &Domain| function.is_none() || possible(*domain).is_ok();
+    for domain in domain::ALL.into_iter().filter(is_possible) {
         registration::set_callback(domain, domain.operations(), function, argument);
     }
 }

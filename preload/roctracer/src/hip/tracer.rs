@@ -19,12 +19,12 @@ pub(super) const PHASE: usize = 8;
 /// The call returns.
 pub(super) const EXIT: u32 = 1;
 
-/// Offset of the structure's tail.
+/// Offset of the structure's tail; 0 not known, then no call is wanted.
 static TAIL: AtomicUsize = AtomicUsize::new(0);
 
 /// Registers the callback or takes it back.
-pub(super) fn set(register: Register, tail: usize, is_wanted: bool) {
-    TAIL.store(tail, Ordering::Release);
+pub(super) fn set(register: Register, tail: Option<usize>, is_wanted: bool) {
+    TAIL.store(tail.unwrap_or(0), Ordering::Release);
     // SAFETY: a store of a pointer inside the run-time; this library stays loaded once something is registered.
     unsafe { register(is_wanted.then_some(traced)) };
 }
@@ -46,7 +46,7 @@ fn tail(data: *mut c_void) -> *mut Tail {
 fn enter(op: u32, data: *mut c_void) -> i32 {
     let callback = REGISTERED.hip_callbacks.get(op);
     let records = REGISTERED.hip_records.get(op);
-    if (callback.is_none() && records.is_none()) || control::is_stopped() {
+    if (callback.is_none() && records.is_none()) || control::is_stopped() || TAIL.load(Ordering::Acquire) == 0 {
         return -1;
     }
     if data.is_null() {

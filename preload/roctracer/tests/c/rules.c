@@ -741,6 +741,27 @@ static void forks(void) {
   CHECK(sinks[0].count == 1 && sinks[1].count == 0);
 }
 
+/* With a HIP whose calls are told in a way that is not known. */
+static void an_unknown_release(void) {
+  GIVES(ERROR_NOT_IMPLEMENTED, roctracer_enable_op_callback(ACTIVITY_DOMAIN_HIP_API, 3, on_call, NULL));
+  CHECK(has_error("not known"));
+  GIVES(ERROR_NOT_IMPLEMENTED, roctracer_enable_domain_callback(ACTIVITY_DOMAIN_HIP_API, on_call, NULL));
+  open_default(4096);
+  GIVES(ERROR_NOT_IMPLEMENTED, roctracer_enable_op_activity(ACTIVITY_DOMAIN_HIP_API, 3));
+  GIVES(ERROR_NOT_IMPLEMENTED, roctracer_enable_domain_activity(ACTIVITY_DOMAIN_HIP_API));
+  /* Everything is what there is: work and marks. */
+  GIVES(SUCCESS, roctracer_enable_callback(on_call, NULL));
+  GIVES(SUCCESS, roctracer_enable_activity());
+  fake_call(3, 0, NULL);
+  roctxMark("a mark");
+  CHECK(call_count == 1);
+  CHECK(fake_work(1, 0x11f4, 1, 2, NULL, 64));
+  GIVES(SUCCESS, roctracer_disable_callback());
+  GIVES(SUCCESS, roctracer_disable_activity());
+  GIVES(SUCCESS, roctracer_close_pool());
+  CHECK(sinks[0].count == 1 && sinks[0].records[0].domain == ACTIVITY_DOMAIN_HIP_OPS);
+}
+
 int main(int argc, char** argv) {
   const struct test tests[] = {
       {"versions", versions},
@@ -767,6 +788,7 @@ int main(int argc, char** argv) {
       {"older_interfaces", older_interfaces},
       {"threads", threads},
       {"forks", forks},
+      {"an_unknown_release", an_unknown_release},
   };
   return run(tests, sizeof tests / sizeof tests[0], argc, argv);
 }

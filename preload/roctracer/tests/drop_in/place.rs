@@ -106,11 +106,14 @@ pub(crate) fn program(source: &str, result: &str, more: &[String]) -> PathBuf {
 /// The HIP run-time without a GPU, as a file to link to.
 pub(crate) fn fake_hip() -> String {
     static FAKE: OnceLock<String> = OnceLock::new();
-    FAKE.get_or_init(|| {
-        let more = ["-shared", "-fPIC", "-Wl,-soname,libamdhip64.so.6"].map(String::from);
-        program("fake_hip.c", "libamdhip64.so.6", &more).display().to_string()
-    })
-    .clone()
+    FAKE.get_or_init(|| fake_hip_of(6)).clone()
+}
+
+/// The same with the name of another release.
+pub(crate) fn fake_hip_of(major: u32) -> String {
+    let name = format!("libamdhip64.so.{major}");
+    let more = ["-shared".into(), "-fPIC".into(), format!("-Wl,-soname,{name}")];
+    program("fake_hip.c", &name, &more).display().to_string()
 }
 
 /// What a program printed, both streams.

@@ -1,6 +1,6 @@
 //! The manual's rules, one a process, on a HIP without a GPU: tests/c/rules.c and tests/c/marks.c say what they are.
 
-use crate::place::{fake_hip, libraries, program, text};
+use crate::place::{fake_hip, fake_hip_of, libraries, program, text};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -49,6 +49,16 @@ rules! {
     what_is_left_of_older_interfaces_does_nothing "older_interfaces"
     threads_lose_nothing "threads"
     a_forked_child_has_callbacks_and_no_pools "forks"
+}
+
+#[test]
+fn calls_of_an_unknown_release_are_refused_and_the_rest_is_traced() {
+    if libraries().is_none() {
+        return;
+    }
+    let program = program("rules.c", "rules-unknown", &[fake_hip_of(9)]);
+    let output = Command::new(program).arg("an_unknown_release").output().unwrap();
+    assert_eq!((output.status.code(), text(&output).as_str()), (Some(0), "ok\n"));
 }
 
 #[test]
