@@ -58,6 +58,23 @@ fn planned(counters: &[String]) -> Result<Vec<Vec<String>>> {
     Ok(passes)
 }
 
+/// Finds out before a program starts whether a request can be had, in one run.
+///
+/// Errors: it cannot; which counter, why, and what to do.
+pub fn check(request: &Request) -> Result<()> {
+    let listed = list(&Request::new(Mode::List, request.counters.clone()))?;
+    refuse(&listed)?;
+    let passes = listed.plan();
+    if passes.len() > 1 {
+        let lines: Vec<String> = passes.iter().map(|counters| counters.join(" ")).collect();
+        bail!(
+            "counters: they do not fit into one run; name them as 'pmc:' lines of an input file: {}",
+            lines.join(" | ")
+        );
+    }
+    Ok(())
+}
+
 fn refuse(listed: &Listed) -> Result<()> {
     let Some((last, others)) = listed.problems.split_last() else {
         return Ok(());

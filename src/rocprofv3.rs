@@ -56,7 +56,7 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     }
     if typed.on("list_avail") || typed.on("list_metrics") {
         let code = list_counters(&typed)?;
-        if program.is_empty() {
+        if program.is_empty() || code != 0 {
             return Ok(code);
         }
     }
@@ -92,6 +92,9 @@ pub fn act(words: &[OsString]) -> Result<u8> {
             return Ok(code);
         }
     };
+    for request in plans.iter().filter_map(|plan| plan.request.as_ref()) {
+        counting::check(request)?;
+    }
     let mut worst = 0;
     let last = plans.len() - 1;
     for (number, plan) in plans.iter().enumerate() {

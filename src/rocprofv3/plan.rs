@@ -1,7 +1,7 @@
 //! What one job does: settings turned into choices, with everything wrong found before the program starts.
 
 use super::settings::Settings;
-use super::table::{RUNTIME, SYSTEM, typed};
+use super::table::{FOR_COUNTERS, RUNTIME, SYSTEM, typed};
 use crate::counters::request::{Mode, Request, iterations, kernels, names};
 use crate::export::Format;
 use crate::export::choice::{AgentIndex, Choice, KernelNames, Kind, Kinds, Layout};
@@ -102,6 +102,13 @@ impl Plan {
             choice.kinds.set(Kind::Kernel, true);
             choice.counters_only = true;
         }
+        // Without counters nothing chooses kernels, as upstream.
+        let choosers = ["kernel_names", "kernel_include_regex", "kernel_iteration_range"];
+        let is_idle = request.is_none();
+        let idle = choosers
+            .into_iter()
+            .filter(|name| is_idle && !settings.values(name).is_empty())
+            .map(|name| (typed(name), FOR_COUNTERS));
         let plan = Self {
             request,
             choice,
@@ -111,7 +118,7 @@ impl Plan {
             tables,
             summary_file: set("summary_output_file").unwrap_or_else(|| "stderr".to_owned()),
             least_bytes: least.saturating_mul(1024),
-            moot: settings.moot().collect(),
+            moot: settings.moot().chain(idle).collect(),
             missing: ["runtime_trace", "sys_trace"]
                 .into_iter()
                 .filter(|name| settings.on(name))

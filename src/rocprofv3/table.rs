@@ -47,14 +47,14 @@ const fn row(name: &'static str, letter: char, takes: Takes, here: Here) -> Row 
 use Here::{Moot, Refused, Works};
 use Takes::{Flag, Many, One};
 
-const COUNTERS: &str = "counters are not there yet";
+const COUNTERS: &str = "counters of a definition file, and groups of them, are not there yet";
 const NOT_RECORDED: &str = "roctop does not record these yet";
 const SAMPLING: &str = "PC sampling is not there yet";
 const THREAD_TRACE: &str = "thread traces are not there yet";
 const NO_BUFFER: &str = "traces are written to files, with no buffer that could be too small";
-const FOR_COUNTERS: &str =
-    "it chooses kernels for counters, which are not there yet; 'roctop export --filter' chooses rows";
-const NO_SDK: &str = "roctop does not load the rocprofiler SDK";
+pub(super) const FOR_COUNTERS: &str =
+    "it chooses kernels for counters, and none are asked for; 'roctop export --filter' chooses rows";
+const NO_SDK: &str = "the rocprofiler SDK is looked for beside the run-time; ROCTOP_SDK names another";
 const NO_ATTACH: &str = "attaching is not there yet; start the program under roctop";
 
 /// All options.

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "what must not fail in a test is unwrapped")]
 
 mod copies;
+mod counters;
 mod launches;
 mod machine;
 mod processes;
