@@ -5,6 +5,7 @@ mod recordings;
 use crate::cli;
 use crate::counters::request::Request;
 use crate::counting;
+pub use crate::devices::devices;
 use crate::launch::{NotStarted, Program};
 use crate::pump::Gauging;
 use crate::run::{Job, headless, pass_on, tell};
@@ -196,52 +197,6 @@ pub fn record(options: &cli::Record) -> Result<u8> {
         variables: request.map(Request::variable).into_iter().collect(),
         ..Job::default()
     })
-}
-
-/// `roctop devices`: the driver's topology.
-pub fn devices(options: &cli::Devices) -> Result<u8> {
-    let nodes = topology::read(&options.root);
-    let mut out = std::io::stdout().lock();
-    if options.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&nodes)?)?;
-        return Ok(0);
-    }
-    if nodes.is_empty() {
-        let place = options.root.join(topology::KFD_TOPOLOGY);
-        bail!(
-            "no agents: {} is not there or holds nothing; is the amdgpu driver loaded?",
-            place.display()
-        );
-    }
-    writeln!(
-        out,
-        "{:>4}  {:4} {:10} {:>5} {:>6} {:>10}  MODEL",
-        "NODE", "KIND", "NAME", "CUS", "WAVE", "MEMORY GiB"
-    )?;
-    for node in &nodes {
-        let gpu = node.is_gpu();
-        let name = if gpu { node.name() } else { "–".into() };
-        let simds = node.property("simd_per_cu").max(1);
-        let units = if gpu {
-            node.property("simd_count") / simds
-        } else {
-            node.property("cpu_cores_count")
-        };
-        let wave = if gpu {
-            node.property("wave_front_size").to_string()
-        } else {
-            "–".into()
-        };
-        let memory = node.memory as f64 / f64::from(1 << 30);
-        let model = if gpu { &node.model } else { &node.cpu_model };
-        let kind = if gpu { "GPU" } else { "CPU" };
-        writeln!(
-            out,
-            "{:>4}  {kind:4} {name:10} {units:>5} {wave:>6} {memory:>10.1}  {model}",
-            node.id
-        )?;
-    }
-    Ok(0)
 }
 
 /// `roctop doctor`: what will work.

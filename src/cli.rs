@@ -478,6 +478,9 @@ pub struct Devices {
     /// Read the driver's files below this directory instead of `/`.
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub root: PathBuf,
+    /// Also gauges that are not there, with the reason.
+    #[arg(long)]
+    pub all: bool,
     /// As JSON.
     #[arg(long)]
     pub json: bool,

@@ -35,6 +35,8 @@ enum Expr {
     Name(Text),
     Number(Field, Vec<Bounds>, bool),
     Text(Field, Vec<Text>, bool),
+    /// A hardware counter or a metric computed from some, by its name.
+    Counter(String, Vec<Bounds>, bool),
 }
 
 /// A stretch of numbers, each end with or without itself.
@@ -137,12 +139,27 @@ impl Value<'_> {
     }
 }
 
+/// What a thing says when asked for a hardware counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Counted {
+    /// Nothing is counted of such things.
+    Never,
+    /// It was not counted.
+    Not,
+    /// This, in the mean.
+    Value(f64),
+}
+
 /// A thing that can be filtered.
 pub trait Subject {
     /// Whether any of its names passes the test.
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool;
     /// Its value for a field.
     fn value(&self, field: Field) -> Value<'_>;
+    /// Its mean of a hardware counter, or its value of a metric computed from some.
+    fn counter(&self, _name: &str) -> Counted {
+        Counted::Never
+    }
 }
 
 impl Filter {
@@ -195,7 +212,7 @@ impl Expr {
             Self::Or(parts) | Self::And(parts) => parts.iter().all(Self::names_only),
             Self::Not(inner) => inner.names_only(),
             Self::Name(_) => true,
-            Self::Number(..) => false,
+            Self::Number(..) | Self::Counter(..) => false,
             Self::Text(field, ..) => *field == Field::Name,
         }
     }
@@ -215,6 +232,11 @@ impl Expr {
                 };
                 Some(bounds.iter().any(|bounds| bounds.meets(from, to)) != *negated)
             }
+            Self::Counter(name, bounds, negated) => match subject.counter(name) {
+                Counted::Never => None,
+                Counted::Not => Some(false),
+                Counted::Value(value) => Some(bounds.iter().any(|bounds| bounds.meets(value, value)) != *negated),
+            },
             Self::Text(Field::Name, texts, negated) => {
                 let yes = subject.any_name(&|name| texts.iter().any(|text| text.matches(name)));
                 Some(yes != *negated)
@@ -355,5 +377,40 @@ mod tests {
         }
         assert!(Filter::parse(&"(".repeat(10_000)).is_err());
         assert!(Filter::parse(&"!".repeat(10_000)).is_err());
+    }
+
+    struct Counting;
+    impl Subject for Counting {
+        fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+            test("Cijk<float>")
+        }
+        fn value(&self, _: Field) -> Value<'_> {
+            Value::None
+        }
+        fn counter(&self, name: &str) -> Counted {
+            match name {
+                "SQ_WAVES" => Counted::Value(2e6),
+                "TCC_HIT[1]" => Counted::Value(50.0),
+                _ => Counted::Not,
+            }
+        }
+    }
+
+    #[test]
+    fn counters_are_compared_by_name() {
+        for (text, yes) in [
+            ("SQ_WAVES>1e6", true),
+            ("SQ_WAVES>2M", false),
+            ("SQ_WAVES>=2M", true),
+            ("TCC_HIT[1]=40..60", true),
+            ("TCC_HIT[1]!=50", false),
+            ("L2_HIT<50%", false),
+            ("!(SQ_WAVES<1k)", true),
+            ("Cijk<float>", true),
+        ] {
+            assert_eq!(Filter::parse(text).unwrap().accepts(&Counting), yes, "{text}");
+        }
+        // Of other things nothing is counted: the term says nothing.
+        assert!(Filter::parse("SQ_WAVES>1e6").unwrap().accepts_text("anything"));
     }
 }

@@ -48,6 +48,8 @@ pub struct Device {
     pub busy: Reading<f64>,
     /// Share of time in which its memory controller worked, 0 to 1.
     pub memory_busy: Reading<f64>,
+    /// The most that its memory carries, bytes/s.
+    pub memory_peak: Reading<f64>,
     /// Bytes of its memory in use.
     pub memory_used: Reading<u64>,
     /// Bytes of its memory.
@@ -91,6 +93,7 @@ impl Default for Device {
             at: 0,
             busy: not_read(),
             memory_busy: not_read(),
+            memory_peak: not_read(),
             memory_used: not_read(),
             memory_total: not_read(),
             power: not_read(),

@@ -31,6 +31,7 @@ pub mod action;
 pub mod cli;
 pub mod counters;
 pub mod counting;
+pub mod devices;
 pub mod doctor;
 pub mod elf;
 pub mod rocprofv3;

@@ -4,6 +4,7 @@
 //! There is no clock, file or colour here: time comes with the items.
 
 pub mod analysis;
+pub mod counted;
 mod fast;
 pub mod gauges;
 mod kernels;

@@ -300,3 +300,53 @@ fn hostile_tables_are_read_without_a_fault() {
         }
     }
 }
+
+#[test]
+fn the_emulated_gpus_tree_is_read_like_a_real_one() {
+    let Some(emulated) = std::env::var_os("EMULATED_GPU_SO")
+        .map(PathBuf::from)
+        .filter(|path| path.exists())
+    else {
+        eprintln!("skipped: no EMULATED_GPU_SO");
+        return;
+    };
+    for (target, units) in [("gfx906", 60), ("gfx90a", 104)] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
+            .args(["devices", "--json"])
+            .env("LD_PRELOAD", &emulated)
+            .env("EMULATED_GPU_TARGET", target)
+            .env("EMULATED_GPU_COUNT", "2")
+            .output()
+            .expect("roctop runs");
+        assert!(output.status.success());
+        let nodes: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let gpus: Vec<_> = nodes.as_array().expect("a list").iter().skip(1).collect();
+        assert_eq!(gpus.len(), 2);
+        for gpu in gpus {
+            let simds = gpu["properties"]["simd_count"].as_u64().expect("a number");
+            assert_eq!(simds / 4, units);
+            for (key, value) in [
+                ("busy", 42.0),
+                ("power", 212.0),
+                ("power_cap", 300.0),
+                ("shader_clock", 1700.0),
+                ("memory_clock", 1000.0),
+                ("temperature_junction", 61.0),
+                ("fan", 1450.0),
+                ("vram_total", 17_179_869_184.0),
+                ("vram_used", 4_294_967_296.0),
+                ("pcie_speed", 16.0),
+            ] {
+                let found = gpu["gauges"][key].as_f64();
+                assert!(
+                    found.is_some_and(|found| (found - value).abs() < 1e-6),
+                    "{target} {key}: {found:?}"
+                );
+            }
+            assert_eq!(
+                gpu["absent"]["xgmi_read"], "this GPU's gpu_metrics has no such field",
+                "{target}"
+            );
+        }
+    }
+}

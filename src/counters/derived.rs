@@ -14,7 +14,7 @@ pub struct Machine {
     pub waves: f64,
     /// Lanes of a wave.
     pub lanes: f64,
-    /// Channels of the L2 cache and its bytes a request, when they are known.
+    /// The most that the memory carries, bytes/s, when it is known.
     pub peak_bandwidth: Option<f64>,
     /// Mean duration of the kernel, s.
     pub seconds: f64,
@@ -22,6 +22,25 @@ pub struct Machine {
 
 /// Computes a metric from counters' means, NaN where one is missing.
 type Formula = fn(&dyn Fn(&str) -> f64, &Machine) -> f64;
+
+impl Machine {
+    /// What is known of a GPU by its instruction set: SIMDs of a unit and waves of a SIMD, as the driver's topology has them.
+    pub fn of(name: &str, units: u32, lanes: u32) -> Self {
+        let (simds, waves) = match name {
+            "gfx90a" | "gfx940" | "gfx941" | "gfx942" | "gfx950" => (4.0, 8.0),
+            name if name.starts_with("gfx9") => (4.0, 10.0),
+            name if name.starts_with("gfx101") => (2.0, 20.0),
+            _ => (2.0, 16.0),
+        };
+        Self {
+            units: f64::from(units),
+            simds,
+            waves,
+            lanes: f64::from(lanes),
+            ..Self::default()
+        }
+    }
+}
 
 /// A metric.
 pub struct Metric {

@@ -145,11 +145,34 @@ impl Parser {
             return self.comparison(field, operator);
         }
         self.at = begin;
+        if let Some(counter) = self.counter() {
+            return Ok(counter);
+        }
+        self.at = begin;
         let word = self.run();
         if word.is_empty() {
             return Err(self.error("expected a word"));
         }
         Ok(Expr::Name(Text::Word(word)))
+    }
+
+    /// A hardware counter with its comparison: a name that begins with a capital, an operator, numbers. None when it is
+    /// something else, as the word `Cijk<float>`.
+    fn counter(&mut self) -> Option<Expr> {
+        let begin = self.at;
+        if !self.peek()?.is_ascii_uppercase() {
+            return None;
+        }
+        while self
+            .peek()
+            .is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '[' | ']'))
+        {
+            self.at += 1;
+        }
+        let name: String = self.chars[begin..self.at].iter().collect();
+        let operator = self.operator().filter(|operator| !operator.ends_with('~'))?;
+        let bounds: Option<Vec<Bounds>> = self.run().split(',').map(|part| counted(operator, part)).collect();
+        Some(Expr::Counter(name, bounds?, operator == "!="))
     }
 
     fn operator(&mut self) -> Option<&'static str> {
@@ -310,6 +333,37 @@ fn expected(field: Field) -> &'static str {
         Kind::Plain => "a number",
         Kind::Text => "a text",
     }
+}
+
+/// One number or range of a counter's comparison.
+fn counted(operator: &str, part: &str) -> Option<Bounds> {
+    let number = |text: &str| -> Option<f64> {
+        let (digits, factor) = match text.chars().next_back()? {
+            'k' => (&text[..text.len() - 1], 1e3),
+            'M' => (&text[..text.len() - 1], 1e6),
+            'G' => (&text[..text.len() - 1], 1e9),
+            '%' => (&text[..text.len() - 1], 1.0),
+            _ => (text, 1.0),
+        };
+        digits
+            .parse::<f64>()
+            .ok()
+            .filter(|value| value.is_finite())
+            .map(|value| value * factor)
+    };
+    let strict = operator == "<" || operator == ">";
+    let (low, high) = match (operator, part.split_once("..")) {
+        ("=" | "!=", Some((low, high))) => (number(low)?, number(high)?),
+        (">" | ">=", _) => (number(part)?, f64::INFINITY),
+        ("<" | "<=", _) => (f64::NEG_INFINITY, number(part)?),
+        _ => (number(part)?, number(part)?),
+    };
+    Some(Bounds {
+        low,
+        low_included: !strict,
+        high,
+        high_included: !strict,
+    })
 }
 
 /// One number or range of a comparison, and whether it was in per cent.

@@ -27,6 +27,7 @@ fn device(sample: &Sample, all: &[Sample]) -> Device {
         at: sample.at,
         busy: share(Metric::BUSY),
         memory_busy: share(Metric::MEMORY_BUSY),
+        memory_peak: number(Metric::MEMORY_PEAK),
         memory_used: bytes(Metric::VRAM_USED),
         memory_total: bytes(Metric::VRAM_TOTAL),
         power: number(Metric::POWER),

@@ -31,6 +31,8 @@ struct Gpu {
     id: u64,
     address: String,
     units: f64,
+    /// By the topology's memory bank: two transfers a clock; 0 unknown.
+    peak: f64,
     device: PathBuf,
     sensors: Option<PathBuf>,
     before: Option<(Nanos, Running)>,
@@ -98,6 +100,7 @@ impl Gpu {
             location,
             id: node.gpu_id,
             address: super::device::location(location).to_string(),
+            peak: peak(node),
             units: (node.property("simd_count") / node.property("simd_per_cu").max(1)) as f64,
             device,
             sensors: sensors.into_iter().next(),
@@ -116,6 +119,9 @@ impl Gpu {
         self.read_files(&mut sample);
         self.read_sensors(&mut sample);
         self.read_table(&mut sample);
+        if self.peak > 0.0 {
+            sample.put(Metric::MEMORY_PEAK, Ok(self.peak));
+        }
         sample
     }
 
@@ -291,6 +297,19 @@ impl Gpu {
         *before = now;
         Some(sample)
     }
+}
+
+/// Bytes a second of the memory's own bank, two transfers a clock.
+fn peak(node: &Node) -> f64 {
+    let own = node
+        .banks
+        .iter()
+        .filter(|bank| matches!(bank.get("heap_type"), Some(1 | 2)));
+    let rates = own.map(|bank| {
+        let number = |name: &str| bank.get(name).copied().unwrap_or(0) as f64;
+        number("mem_clk_max") * 1e6 * 2.0 * number("width") / 8.0
+    });
+    rates.fold(0.0, f64::max)
 }
 
 /// Growth of a count per ns.

@@ -82,6 +82,20 @@ impl Range {
         self.total += value;
     }
 
+    /// Adds another's.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        (self.min, self.max) = if self.count == 0 {
+            (other.min, other.max)
+        } else {
+            (self.min.min(other.min), self.max.max(other.max))
+        };
+        self.count += other.count;
+        self.total += other.total;
+    }
+
     /// Mean.
     pub fn average(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total / self.count as f64)

@@ -202,8 +202,8 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::FilterTo => narrow(ui, &snap, true),
         Action::FilterOut => narrow(ui, &snap, false),
         Action::Command => ui.prompt = Some(Prompt::command("", ui.filter.clone())),
-        Action::SortNext | Action::SortRight => sort(ui, 1),
-        Action::SortLeft => sort(ui, -1),
+        Action::SortNext | Action::SortRight => sort(ui, &snap, 1),
+        Action::SortLeft => sort(ui, &snap, -1),
         Action::Reverse => {
             if let Some(table) = ui.table_mut() {
                 table.sort.ascending ^= true;
@@ -329,11 +329,17 @@ fn step(ui: &mut Ui, snap: &Snapshot, by: isize) {
     }
 }
 
-fn sort(ui: &mut Ui, by: isize) {
+fn sort(ui: &mut Ui, snap: &Snapshot, by: isize) {
     let Some(pane) = ui.pane() else { return };
     let (count, own) = tab::sortable(pane);
     let at = ui.tables[pane as usize].sort.column.unwrap_or(own) as isize;
-    sort_by(ui, pane, (at + by).rem_euclid(count.max(1) as isize) as usize);
+    let count = count.max(1) as isize;
+    let next = (1..=count).map(|steps| (at + by * steps).rem_euclid(count) as usize);
+    let scene = Scene { ui, snap };
+    let found = next.into_iter().find(|at| tab::has_column(&scene, pane, *at));
+    if let Some(at) = found {
+        sort_by(ui, pane, at);
+    }
 }
 
 /// Sorts by a column, or turns the order round when it is the one already.

@@ -2,7 +2,7 @@
 
 use roctop_ring::record::{Domain, direction, engine};
 
-use crate::filter::{Field, Subject, Value};
+use crate::filter::{Counted, Field, Subject, Value};
 use crate::item::{AgentId, AgentKind, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId};
 use crate::model::snapshot::{ApiRow, ProcessRow};
 use crate::model::stat::{Stat, Sum};
@@ -89,9 +89,15 @@ pub(crate) struct KernelSubject<'a> {
     pub(crate) shape: &'a Shape,
     pub(crate) delay: Option<u64>,
     pub(crate) whole: u64,
+    /// What was counted of it, by name.
+    pub(crate) counted: &'a dyn Fn(&str) -> Option<f64>,
 }
 
 impl Subject for KernelSubject<'_> {
+    fn counter(&self, name: &str) -> Counted {
+        (self.counted)(name).map_or(Counted::Not, Counted::Value)
+    }
+
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
         kernel_names(self.names, self.id, test)
     }

@@ -16,6 +16,7 @@ pub(crate) mod markers;
 pub(crate) mod memory;
 mod overview;
 pub(crate) mod processes;
+mod roofline;
 pub(crate) mod running;
 mod selected;
 pub(crate) mod steps;
@@ -103,6 +104,11 @@ pub(crate) fn keys(scene: &Scene<'_>, pane: Pane) -> Vec<u64> {
 /// How many columns a list can be sorted by, and which does so at first.
 pub(crate) fn sortable(pane: Pane) -> (usize, usize) {
     with_table!(pane, T => (T::COLUMNS.len(), T::SORT))
+}
+
+/// Whether a list has this column now.
+pub(crate) fn has_column(scene: &Scene<'_>, pane: Pane, at: usize) -> bool {
+    with_table!(pane, T => !matches!(T::heading(scene, at), table::Heading::Absent))
 }
 
 /// Headings of a list's columns.

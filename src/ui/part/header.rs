@@ -46,6 +46,11 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
         format!("lost {}", format::count(totals.lost)),
         if totals.lost > 0 { Role::Bad } else { Role::Muted },
     )];
+    // Whatever mode changes how the program runs is said on every view.
+    let mut counters = latest.values.gauges.counters.iter();
+    if let Some(row) = counters.find(|row| row.counter.state.is_ok() && !row.counter.perturbs.is_empty()) {
+        right.push((format!("▲ {}", row.counter.perturbs), Role::Warn));
+    }
     if latest.mode == Mode::Live {
         right.push((format!("{:>6}", format::rate(latest.values.rate)), Role::Text));
     } else {

@@ -74,6 +74,16 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) text: fn(&R, &Scene<'_>, usize) -> String,
 }
 
+/// A column's heading, where it depends on what there is.
+pub(crate) enum Heading {
+    /// As the column says.
+    Usual,
+    /// This.
+    Text(String),
+    /// There is no such column now.
+    Absent,
+}
+
 /// A kind of table.
 pub(crate) trait Table {
     type Row: 'static;
@@ -105,6 +115,10 @@ pub(crate) trait Table {
     /// What else is to be said when there is no row.
     fn hint() -> Option<&'static str> {
         None
+    }
+    /// The heading of a column.
+    fn heading(_scene: &Scene<'_>, _at: usize) -> Heading {
+        Heading::Usual
     }
     /// A last word on the order of the sorted rows.
     fn arrange(rows: Vec<Self::Row>, _scene: &Scene<'_>) -> Vec<Self::Row> {
@@ -172,12 +186,21 @@ pub(crate) fn csv<T: Table>(scene: &Scene<'_>) -> String {
             text
         }
     };
-    let heads: Vec<String> = T::COLUMNS.iter().map(|column| quote(column.name.to_string())).collect();
+    let columns: Vec<(String, &Column<T::Row>)> = T::COLUMNS
+        .iter()
+        .enumerate()
+        .filter_map(|(at, column)| match T::heading(scene, at) {
+            Heading::Usual => Some((column.name.to_string(), column)),
+            Heading::Text(name) => Some((name, column)),
+            Heading::Absent => None,
+        })
+        .collect();
+    let heads: Vec<String> = columns.iter().map(|column| quote(column.0.clone())).collect();
     let mut out = heads.join(",") + "\n";
     for row in sorted::<T>(scene) {
-        let cells: Vec<String> = T::COLUMNS
+        let cells: Vec<String> = columns
             .iter()
-            .map(|column| quote((column.worth)(&row, scene).raw()))
+            .map(|(_, column)| quote((column.worth)(&row, scene).raw()))
             .collect();
         out += &cells.join(",");
         out.push('\n');
@@ -186,9 +209,17 @@ pub(crate) fn csv<T: Table>(scene: &Scene<'_>) -> String {
 }
 
 /// The columns that fit: (index, width), in their order.
-fn layout<R>(columns: &[Column<R>], width: u16, least: u16, rank: u8) -> Vec<(usize, u16)> {
+fn layout<R>(
+    columns: &[Column<R>],
+    here: &dyn Fn(usize) -> bool,
+    width: u16,
+    least: u16,
+    rank: u8,
+) -> Vec<(usize, u16)> {
     let flexible = |column: &Column<R>| column.width == 0;
-    let mut order: Vec<usize> = (0..columns.len()).filter(|&at| columns[at].rank <= rank).collect();
+    let mut order: Vec<usize> = (0..columns.len())
+        .filter(|&at| columns[at].rank <= rank && here(at))
+        .collect();
     order.sort_by_key(|&at| columns[at].rank);
     let mut left = width.saturating_sub(3);
     let mut shown = Vec::new();
@@ -271,7 +302,8 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
     let (ui, state) = (scene.ui, state::<T>(scene));
     let has_focus = ui.pane() == Some(T::PANE);
     let columns = T::COLUMNS;
-    let shown = layout(columns, area.width, T::least(area.width), rank);
+    let here = |at: usize| !matches!(T::heading(scene, at), Heading::Absent);
+    let shown = layout(columns, &here, area.width, T::least(area.width), rank);
     let sorted_by = state.sort.column.unwrap_or(T::SORT);
     let mut x = area.x + 2;
     for &(at, width) in &shown {
@@ -281,7 +313,13 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
             (true, false) => ("▼", Role::Sorted),
             (true, true) => ("▲", Role::Sorted),
         };
-        let title = format!("{}{mark}", column.title);
+        let title = match T::heading(scene, at) {
+            Heading::Text(text) => {
+                let room = (width as usize).saturating_sub(mark.chars().count());
+                format!("{}{mark}", format::elide(&text, room))
+            }
+            _ => format!("{}{mark}", column.title),
+        };
         if column.width == 0 || column.title.ends_with(' ') {
             // A heading that ends with a space stands to the left, as the texts below it do.
             let title = format!("{}{mark}", column.title.trim_end());

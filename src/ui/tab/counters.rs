@@ -2,6 +2,8 @@
 
 use ratatui::layout::Rect;
 
+use super::roofline::{self, Roofline};
+
 use crate::filter::{Field, Subject, Value};
 use crate::format;
 use crate::gauge::Scope;
@@ -23,7 +25,7 @@ fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a CounterRow {
 }
 
 /// A value in at most 8 columns.
-fn amount(value: Option<f64>) -> String {
+pub(crate) fn amount(value: Option<f64>) -> String {
     match value {
         None => format::MISSING.into(),
         Some(value) if value.fract() == 0.0 && value.abs() < 1e6 => format!("{value:.0}"),
@@ -200,7 +202,22 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         let row = source(&row, scene);
         match row.counter.scope {
             Scope::Device => history(canvas, upper, scene, row),
-            Scope::Dispatch => kernels(canvas, upper, scene, row),
+            Scope::Dispatch => {
+                let roofline = Roofline::of(scene.snap);
+                let part = if roofline.points.is_empty() || upper.width < 80 {
+                    upper
+                } else {
+                    let half = upper.width / 2;
+                    let right = Rect {
+                        x: upper.x + half,
+                        width: upper.width - half,
+                        ..upper
+                    };
+                    roofline::draw(canvas, right, &roofline);
+                    Rect { width: half, ..upper }
+                };
+                kernels(canvas, part, scene, row);
+            }
         }
     }
     let mut counters = scene.snap.values.gauges.counters.iter();
@@ -268,7 +285,7 @@ fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Counter
 
 /// Kernels by what a counter of dispatches counted in them.
 fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &CounterRow) {
-    let inner = canvas.frame(area, &title(row, scene), "kernels, by average");
+    let inner = canvas.frame(area, &title(row, scene), "mean  calls  min … max");
     if row.kernels.is_empty() {
         return canvas.empty(inner, &[format!("no value yet; {}", state(row))]);
     }
@@ -279,7 +296,7 @@ fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Counter
         .first()
         .map_or(0.0, |known| average(&known.1))
         .max(f64::MIN_POSITIVE);
-    let name_room = (inner.width / 2).saturating_sub(4) as usize;
+    let name_room = (inner.width / 3).saturating_sub(4) as usize;
     for (i, (kernel, range)) in ranked.iter().take(inner.height as usize).enumerate() {
         let y = inner.y + i as u16;
         let name = super::kernels::name(scene.snap, *kernel, NameForm::Short);
@@ -292,9 +309,11 @@ fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Counter
         );
         canvas.right(x + 10, y, &amount(range.average()), Role::Text);
         canvas.right(x + 19, y, &format!("{}×", format::count(range.count)), Role::Muted);
-        let room = inner.right().saturating_sub(x + 22);
+        let ends = format!("{} … {}", amount(Some(range.min)), amount(Some(range.max)));
+        canvas.right(x + 41, y, &ends, Role::Muted);
+        let room = inner.right().saturating_sub(x + 44);
         canvas.say(
-            x + 20,
+            x + 42,
             y,
             &chart::bar(average(range) / most, room as usize),
             room,

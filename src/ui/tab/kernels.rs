@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::kernel_detail;
+use super::{counters, kernel_detail};
 use std::sync::Arc;
 
 use crate::format;
@@ -10,12 +10,12 @@ use crate::item::{AgentId, KernelId, ProcessId, StreamId};
 use crate::model::snapshot::KernelRow;
 use crate::model::stat::{Stat, Sum};
 use crate::model::table::Place;
-use crate::model::{Lane, LaneKey, Snapshot};
+use crate::model::{Lane, LaneKey, Snapshot, counted};
 use crate::ui::jump::{self, Target};
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::table::{self, Column, Heading, Scene, Table, Worth};
 use crate::ui::subject::{KernelSubject, MarkerSubject};
 use crate::ui::theme::Role;
 use crate::ui::{Grouping, NameForm, Size, Tab};
@@ -141,6 +141,31 @@ macro_rules! times {
     };
 }
 
+/// The place of the first column of a counter.
+const FIRST_COUNTER: usize = 12;
+/// Columns of counters.
+const COUNTERS: usize = 8;
+
+/// What was counted, by the number of its column.
+fn amount(row: &Row, scene: &Scene<'_>, number: usize) -> Option<f64> {
+    let name = *counted::columns(scene.snap).get(number)?;
+    counted::value(scene.snap, source(row, scene)?, name)
+}
+
+/// A column whose heading is a counter's name; absent when there is none.
+macro_rules! counter {
+    ($name:literal, $number:literal) => {
+        Column {
+            title: $name,
+            name: $name,
+            width: 10,
+            rank: 1,
+            worth: |row, scene| amount(row, scene, $number).map_or(Worth::None, Worth::Number),
+            text: |row, scene, _| counters::amount(amount(row, scene, $number)),
+        }
+    };
+}
+
 impl Table for KernelTable {
     type Row = Row;
     const PANE: Pane = Pane::Kernels;
@@ -202,6 +227,14 @@ impl Table for KernelTable {
             6,
             |row: &Row, scene: &Scene<'_>| Worth::maybe(source(row, scene).and_then(delay))
         ),
+        counter!("Counter_1", 0),
+        counter!("Counter_2", 1),
+        counter!("Counter_3", 2),
+        counter!("Counter_4", 3),
+        counter!("Counter_5", 4),
+        counter!("Counter_6", 5),
+        counter!("Counter_7", 6),
+        counter!("Counter_8", 7),
         Column {
             title: "TIME, 20 s",
             name: "Time_last_second_ns",
@@ -211,6 +244,16 @@ impl Table for KernelTable {
             text: |row, scene, width| chart::trailing(&trend(row, scene, 20), width),
         },
     ];
+
+    fn heading(scene: &Scene<'_>, at: usize) -> Heading {
+        match at.checked_sub(FIRST_COUNTER).filter(|number| *number < COUNTERS) {
+            None => Heading::Usual,
+            Some(number) => match counted::columns(scene.snap).get(number) {
+                Some(name) => Heading::Text((*name).to_string()),
+                None => Heading::Absent,
+            },
+        }
+    }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         match scene.ui.grouping {
@@ -295,6 +338,7 @@ fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Place>) -> b
                 shape: &row.numbers.shape,
                 delay: delay(row),
                 whole,
+                counted: &|name| counted::value(snap, row, name),
             })
     })
 }

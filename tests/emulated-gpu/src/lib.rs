@@ -64,6 +64,7 @@ mod path;
 mod pm4;
 mod process;
 mod sdma;
+mod sensors;
 mod symbol;
 mod sys;
 mod sysfs;

@@ -1,8 +1,8 @@
 //! The files that the driver would publish: topology, module state, render nodes in `/sys`.
 //!
 //! They are written as real files into one directory per kind of machine, named by the hash of their content, so that
-//! any number of processes share it and a changed model makes a new one. Reading then needs no emulation. Absent:
-//! counters and sensors.
+//! any number of processes share it and a changed model makes a new one. Reading then needs no emulation. Sensors
+//! stand still: they say what a busy GPU could say.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,13 +12,15 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::model::{Model, model};
-use crate::topology;
+use crate::{sensors, topology};
 
 /// A file with its content, or a link with its target.
 #[derive(Hash)]
 pub(crate) enum Entry {
     /// A regular file.
     File(String, String),
+    /// A regular file that is no text.
+    Bytes(String, Vec<u8>),
     /// A symbolic link.
     Link(String, String),
 }
@@ -74,13 +76,14 @@ fn base_directory() -> Option<PathBuf> {
 }
 
 fn write(root: &Path, entry: &Entry) -> std::io::Result<()> {
-    let (Entry::File(path, _) | Entry::Link(path, _)) = entry;
+    let (Entry::File(path, _) | Entry::Bytes(path, _) | Entry::Link(path, _)) = entry;
     let place = root.join(path.trim_start_matches('/'));
     if let Some(parent) = place.parent() {
         fs::create_dir_all(parent)?;
     }
     match entry {
         Entry::File(_, content) => fs::write(place, content),
+        Entry::Bytes(_, content) => fs::write(place, content),
         Entry::Link(_, target) => symlink(target, place),
     }
 }
@@ -141,6 +144,7 @@ fn render_node(model: &Model, gpu: u32, list: &mut Vec<Entry>) {
     {
         list.push(file(format!("{device}/{name}"), format!("0x{value:04x}\n")));
     }
+    sensors::entries(model, &device, list);
     list.push(link(format!("{device}/subsystem"), "../../../bus/pci"));
     list.push(link(format!("{device}/driver"), "../../../bus/pci/drivers/amdgpu"));
     list.push(file(
