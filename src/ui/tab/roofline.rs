@@ -97,18 +97,19 @@ impl Roofline {
                 .contains(&up)
                 .then(|| height - 1 - up as usize)
         };
+        let mut put = |at: usize, column: usize, mark: char| lines[at][column] = mark;
         for column in 0..width {
             let power = left + (right - left) * column as f64 / (width - 1) as f64;
             let roof = self.roof(10f64.powf(power));
             if let Some(at) = roof.and_then(|roof| line(roof.log10())) {
                 let is_flat = self.compute.is_some_and(|most| roof == Some(most));
-                lines[at][column] = if is_flat { '─' } else { '/' };
+                put(at, column, if is_flat { '─' } else { '/' });
             }
         }
         for (mark, x, y) in &self.points {
             let column = (x.log10() - left) / (right - left) * (width - 1) as f64;
             if let Some(at) = line(y.log10()) {
-                lines[at][(column.round() as usize).min(width - 1)] = *mark;
+                put(at, (column.round() as usize).min(width - 1), *mark);
             }
         }
         lines

@@ -152,7 +152,7 @@ impl Perf {
         let constant = waves * (1 + u64::from(event % 8));
         match (block, event) {
             (Block::Grbm, event::GRBM_COUNT) => sums.clocks,
-            // GRBM_GUI_ACTIVE among them.
+            // GRBM_GUI_ACTIVE is exact; other events of these blocks are given its value.
             (Block::Grbm | Block::Cpc | Block::Cpf, _) => sums.active,
             (Block::Sq, event::SQ_WAVES) => waves,
             (Block::Sq | Block::Spi, _) => constant,
