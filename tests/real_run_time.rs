@@ -4,6 +4,8 @@
 
 #[path = "real_run_time/dispatch.rs"]
 mod dispatch;
+#[path = "real_run_time/gauges.rs"]
+mod gauges;
 #[path = "real_run_time/hsa.rs"]
 mod hsa;
 #[path = "rig/memory.rs"]

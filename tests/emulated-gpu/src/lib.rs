@@ -54,6 +54,7 @@ mod drm;
 mod engine;
 mod event;
 mod guest;
+mod holding;
 mod interpose;
 mod interpose_stat;
 mod kfd;

@@ -9,6 +9,7 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
+use crate::holding;
 use crate::model::Model;
 use crate::path::Device;
 use crate::sys;
@@ -165,7 +166,9 @@ impl Memory {
     fn take(&self, buffer: Buffer) -> bool {
         let used = &self.used[buffer.gpu as usize];
         // Relaxed: a plain tally, nothing else is ordered by it.
-        if used.fetch_add(buffer.size, Ordering::Relaxed) + buffer.size <= self.capacity {
+        let now = used.fetch_add(buffer.size, Ordering::Relaxed) + buffer.size;
+        if now <= self.capacity {
+            holding::publish(buffer.gpu, now);
             return true;
         }
         used.fetch_sub(buffer.size, Ordering::Relaxed);
@@ -200,7 +203,8 @@ impl Memory {
             let args = [self.store as usize, mode, offset as usize, buffer.size as usize, 0, 0];
             sys::call(libc::SYS_fallocate, args);
             if buffer.flags & flag::VRAM != 0 {
-                self.used[buffer.gpu as usize].fetch_sub(buffer.size, Ordering::Relaxed);
+                let before = self.used[buffer.gpu as usize].fetch_sub(buffer.size, Ordering::Relaxed);
+                holding::publish(buffer.gpu, before.saturating_sub(buffer.size));
             }
         }
         self.frees.fetch_add(1, Ordering::Release);
