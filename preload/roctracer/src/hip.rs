@@ -8,7 +8,7 @@ pub(crate) mod name;
 mod tracer;
 
 use crate::loader::{self, Library};
-use crate::registration::REGISTERED;
+use crate::registration::{self, REGISTERED};
 use crate::status::{NOT_IMPLEMENTED, Result, fail};
 use hip_sys::tracer::{ApiName, Register, tail};
 use std::ffi::{CStr, c_char, c_void};
@@ -118,10 +118,13 @@ pub(crate) fn can_tell_calls() -> Result<()> {
 }
 
 fn engage_tracer(register: Register, tail: Option<usize>) {
-    let is_wanted = REGISTERED.has_hip();
-    if IS_ENGAGED.swap(is_wanted, Ordering::AcqRel) != is_wanted {
-        tracer::set(register, tail, is_wanted);
-    }
+    // Looked at and told under one lock: the last one who changes something is the last one to tell.
+    registration::locked(|| {
+        let is_wanted = REGISTERED.has_hip();
+        if IS_ENGAGED.swap(is_wanted, Ordering::AcqRel) != is_wanted {
+            tracer::set(register, tail, is_wanted);
+        }
+    });
 }
 
 /// HIP may have been loaded after the registrations: called when HSA starts.

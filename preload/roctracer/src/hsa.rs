@@ -1,9 +1,9 @@
 //! HSA: calls, copies and events, from the run-time's function tables.
 //!
 //! The run-time hands its tables to `OnLoad`, because this library exports `HSA_AMD_TOOL_PRIORITY` (5.3 and later) or
-//! because `HSA_TOOLS_LIB` names it. [`event`] and [`copy`] put functions of their own into some entries; in front of
-//! every known entry goes a stub ([`gate`]) that calls what is registered for the operation. [`api`] has the operations'
-//! numbers and names, [`argument`] the layout of their arguments.
+//! because `HSA_TOOLS_LIB` names it. `event` and `copy` put functions of their own into some entries; in front of
+//! every known entry goes a stub (`gate`) that calls what is registered for the operation. `api` has the operations'
+//! numbers and names, `argument` the layout of their arguments.
 //!
 //! Not seen: `hsa_init`, in which the tables come here; and everything, when HSA was started before this library was
 //! loaded.
@@ -18,7 +18,7 @@ mod tools;
 
 use crate::clock;
 use crate::hip;
-use crate::registration::{REGISTERED, stay_loaded};
+use crate::registration::stay_loaded;
 use crate::wall::wall;
 use hsa_sys::abi::Status;
 use hsa_sys::table::{AmdLayout, Root, Table};
@@ -97,9 +97,7 @@ pub unsafe extern "C" fn OnLoad(root: *mut Root, _version: u64, _failed: u64, _n
 pub extern "C" fn OnUnload() {
     wall((), || {
         IS_LOADED.store(false, Ordering::Release);
-        if REGISTERED.has_hsa() {
-            ask();
-        }
+        ask();
     });
 }
 

@@ -130,6 +130,12 @@ pub(crate) fn set_pool(domain: Domain, operations: Range<u32>, pool: Option<Open
     engage(domain, operations);
 }
 
+/// Runs something short with the registrations' lock held.
+pub(crate) fn locked(body: impl FnOnce()) {
+    let _held = LOCK.hold();
+    body();
+}
+
 /// Lets the run-time know. Not under the lock: a run-time may be waiting for a call of ours to end.
 fn engage(domain: Domain, operations: Range<u32>) {
     match domain {

@@ -27,9 +27,11 @@ pub(crate) fn engage() {
     };
     // SAFETY: the address of the function of this name, which has this type.
     let register = unsafe { std::mem::transmute::<*const c_void, Register>(register as *const c_void) };
-    let tracer = (!REGISTERED.roctx.is_empty()).then_some(told as Tracer);
-    // SAFETY: this library stays loaded once something is registered.
-    unsafe { register(tracer) };
+    registration::locked(|| {
+        let tracer = (!REGISTERED.roctx.is_empty()).then_some(told as Tracer);
+        // SAFETY: this library stays loaded once something is registered.
+        unsafe { register(tracer) };
+    });
 }
 
 fn find() -> Option<usize> {

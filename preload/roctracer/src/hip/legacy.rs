@@ -76,6 +76,10 @@ fn argument() -> *mut c_void {
     REGISTERED_HERE.as_ptr().cast_mut().cast()
 }
 
+fn is_wanted(op: u32) -> bool {
+    REGISTERED.hip_callbacks.get(op).is_some() || REGISTERED.hip_records.get(op).is_some()
+}
+
 impl Functions {
     pub(super) fn load(library: Library) -> Option<Self> {
         Some(Self {
@@ -94,18 +98,20 @@ impl Functions {
             let Some(is_here) = REGISTERED_HERE.get(op as usize) else {
                 continue;
             };
-            let is_wanted = REGISTERED.hip_callbacks.get(op).is_some() || REGISTERED.hip_records.get(op).is_some();
-            if is_wanted && !is_here.swap(true, Ordering::AcqRel) {
-                // SAFETY: both have the types that the run-time calls; this library stays loaded.
-                unsafe {
-                    (self.set_activity)(op, activity as ActivityCallback as *mut c_void, argument());
-                    (self.set_api)(op, api as ApiCallback as *mut c_void, argument());
-                }
-            } else if !is_wanted && DEPTH.get() == 0 && is_here.swap(false, Ordering::AcqRel) {
+            if !is_wanted(op) && DEPTH.get() == 0 && is_here.swap(false, Ordering::AcqRel) {
                 // SAFETY: this thread is not inside a call.
                 unsafe {
                     (self.remove_api)(op);
                     (self.remove_activity)(op);
+                }
+                // Another thread may have registered meanwhile, before the removal.
+                is_here.store(false, Ordering::Release);
+            }
+            if is_wanted(op) && !is_here.swap(true, Ordering::AcqRel) {
+                // SAFETY: both have the types that the run-time calls; this library stays loaded.
+                unsafe {
+                    (self.set_activity)(op, activity as ActivityCallback as *mut c_void, argument());
+                    (self.set_api)(op, api as ApiCallback as *mut c_void, argument());
                 }
             }
         }

@@ -3,6 +3,7 @@
 
 use super::is_loaded;
 use crate::loader;
+use crate::registration::REGISTERED;
 use std::ffi::{CStr, CString, OsString, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,7 +25,7 @@ fn state() -> MutexGuard<'static, State> {
 
 /// Something of HSA's was registered or taken back.
 pub(crate) fn ask() {
-    if is_loaded() || !needs_a_name() {
+    if is_loaded() || !REGISTERED.has_hsa() || !needs_a_name() {
         return;
     }
     let mut state = state();
