@@ -22,7 +22,7 @@ const INK: &str = "#d8dade";
 fn main() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let theme = Theme::named("dark", Depth::True).ok_or_else(|| anyhow::anyhow!("no theme"))?;
-    let shots: [(&str, &str, u16, u16, &str); 8] = [
+    let shots: [(&str, &str, u16, u16, &str); 14] = [
         ("overview", "training", 120, 36, "1"),
         ("overview-80x24", "training", 80, 24, "1"),
         ("timeline", "training", 120, 36, "2"),
@@ -30,6 +30,12 @@ fn main() -> anyhow::Result<()> {
         ("kernels-filter", "training", 120, 36, "3/gemm|fmha"),
         ("copies", "training", 120, 36, "4"),
         ("api", "training", 120, 36, "5"),
+        ("devices", "training", 120, 36, "7"),
+        ("markers", "training", 120, 36, "8"),
+        ("alerts", "training", 120, 36, "A"),
+        ("steps", "training", 120, 36, "I"),
+        ("timeline-slice", "training", 120, 36, "2+++jj]]"),
+        ("running", "killed", 120, 36, "W"),
         ("killed", "killed", 120, 36, "1"),
     ];
     std::fs::create_dir_all(root.join("screenshots"))?;

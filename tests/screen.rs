@@ -509,6 +509,42 @@ fn the_wheel_zooms_about_the_mouse() {
 }
 
 #[test]
+fn the_selection_goes_along_from_view_to_view() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("3jj2");
+    let text = driven.text();
+    assert!(driven.ui.slice.is_some() && text.contains("fmha::fwd_kernel"), "{text}");
+    driven.key(Key::Enter);
+    driven.typed("5");
+    assert!(driven.text().contains("│▸ hipLaunchKernel"), "{}", driven.text());
+    let mut fresh = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    fresh.typed("32");
+    assert!(fresh.ui.slice.is_none(), "nothing was selected");
+}
+
+#[test]
+fn each_list_is_written_under_its_name() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    let mut names = Vec::new();
+    for (key, _) in VIEWS {
+        driven.typed(&key.to_string());
+        for _ in 0..3 {
+            let Effect::Export { name, bytes } = driven.key(Key::Char('e')) else {
+                panic!("no export")
+            };
+            let text = String::from_utf8(bytes).expect("it is text");
+            let has_head = text.lines().next().is_some_and(|head| head.contains(','));
+            assert!(driven.ui.tab == Tab::Log || has_head, "{name}: {text}");
+            names.push(name);
+            driven.key(Key::Tab);
+        }
+    }
+    names.sort();
+    names.dedup();
+    assert!(names.len() >= 17, "{names:?}");
+}
+
+#[test]
 fn two_letters_make_a_key() {
     let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
     driven.typed("3Ggg");

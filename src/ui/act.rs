@@ -147,7 +147,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
     let snap = ui.frozen.clone().unwrap_or_else(|| latest.clone());
     let columns = ui.lane_columns();
     match action {
-        Action::Show(tab) => ui.show(tab),
+        Action::Show(tab) => jump::carry(ui, &snap, tab),
         Action::Up => step(ui, &snap, -1),
         Action::Down => step(ui, &snap, 1),
         Action::PageUp => step(ui, &snap, -page(ui)),

@@ -9,9 +9,9 @@ pub fn export_csv(ui: &Ui, snap: &Snapshot) -> (String, Vec<u8>) {
     let snap = ui.shown(snap);
     let scene = Scene { ui, snap };
     let pid = snap.values.processes.first().map_or(0, |row| row.process.pid);
-    let word = match ui.tab {
-        Tab::Overview => "kernels".to_string(),
-        tab => tab.title().1.to_lowercase(),
+    let word = match ui.pane() {
+        Some(pane) => pane.word().to_string(),
+        None => ui.tab.title().1.to_lowercase(),
     };
     let ending = if ui.tab == Tab::Log { "txt" } else { "csv" };
     let seconds = snap.elapsed() / 1_000_000_000;

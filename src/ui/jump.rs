@@ -5,7 +5,8 @@ use super::part::table::Scene;
 use super::time::Time;
 use super::track::Track;
 use super::{Tab, Ui, tab};
-use crate::item::{KernelId, Nanos, OperationId, Span, ThreadId};
+use crate::item::{KernelId, Nanos, OperationId, Span, TextId, ThreadId};
+use crate::model::table::pattern;
 use crate::model::{LaneKey, Slice, Snapshot};
 
 /// Where Enter leads.
@@ -84,6 +85,38 @@ pub(crate) fn travel(ui: &mut Ui, back: bool) -> bool {
         ui.tables[pane as usize].selected = selected;
     }
     true
+}
+
+/// Shows a view with what is selected now: a row on the timeline, a slice in its table.
+pub(crate) fn carry(ui: &mut Ui, snap: &Snapshot, tab: Tab) {
+    let selected = ui.pane().filter(|&pane| ui.tables[pane as usize].selected.is_some());
+    if tab == Tab::Timeline && matches!(ui.tab, Tab::Kernels | Tab::Copies | Tab::Api | Tab::Markers) {
+        let target = selected.map(|pane| tab::target(&Scene { ui, snap }, pane));
+        if let Some(target @ Target::Slice(..)) = target {
+            go(ui, snap, &target);
+            return;
+        }
+    }
+    let slice = ui.slice.filter(|_| ui.tab == Tab::Timeline);
+    let known = slice.and_then(|(key, begin)| Some((key, snap.lane(key)?.at(begin)?.what)));
+    ui.show(tab);
+    let row = known.and_then(|(key, what)| match key {
+        LaneKey::Stream(..) | LaneKey::Queue(..) => Some((Pane::Kernels, u64::from(what))),
+        LaneKey::Copies(_) => Some((Pane::Routes, u64::from(what))),
+        LaneKey::Api(..) => {
+            let at = snap.values.api.iter().position(|row| row.id.0 == what)?;
+            Some((Pane::Operations, at as u64))
+        }
+        LaneKey::Markers(..) | LaneKey::Ranges(_) => {
+            let text = pattern(snap.names.text(TextId(what)));
+            let row = snap.values.markers.iter().find(|row| *row.pattern == *text)?;
+            Some((Pane::Markers, u64::from(row.id)))
+        }
+        LaneKey::Agent(_) => None,
+    });
+    if let Some((pane, key)) = row.filter(|(pane, _)| ui.pane() == Some(*pane)) {
+        ui.tables[pane as usize].selected = Some(key);
+    }
 }
 
 /// Goes to what belongs to the selected thing; what to say when that is nowhere.

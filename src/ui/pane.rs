@@ -44,6 +44,28 @@ impl Pane {
     /// How many there are.
     pub const COUNT: usize = 16;
 
+    /// Its word in the names of files.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kernels => "kernels",
+            Self::Routes => "copies",
+            Self::Transfers => "recent-copies",
+            Self::Operations => "api",
+            Self::Threads => "threads",
+            Self::Calls => "recent-calls",
+            Self::Counters => "counters",
+            Self::Devices => "devices",
+            Self::Gaps => "gaps",
+            Self::Markers => "markers",
+            Self::Processes => "processes",
+            Self::Alerts => "alerts",
+            Self::Running => "running",
+            Self::Steps => "steps",
+            Self::Changes => "changes",
+            Self::Memory => "memory",
+        }
+    }
+
     /// The lists of a view that are shown at a size, the first has the focus at first.
     pub const fn of(tab: Tab, size: Size) -> &'static [Self] {
         let small = !matches!(size, Size::Medium | Size::Large);

@@ -37,7 +37,7 @@ fn of_thread(snap: &Snapshot, thread: ThreadId, span: Span) -> Host {
     };
     for call in calls.unwrap_or_default() {
         let nanos = clip(call.span, span).map_or(0, Span::duration);
-        host.in_calls += nanos;
+        host.in_calls = host.in_calls.saturating_add(nanos);
         if host.call.is_none_or(|best| best.2 < nanos) && nanos > 0 {
             host.call = Some((key, call, nanos));
         }
@@ -54,7 +54,7 @@ fn of_thread(snap: &Snapshot, thread: ThreadId, span: Span) -> Host {
             end: snap.now,
         };
         let nanos = clip(until, span).map_or(0, Span::duration);
-        host.in_calls += nanos;
+        host.in_calls = host.in_calls.saturating_add(nanos);
         if host.call.is_none_or(|best| best.2 < nanos) && nanos > 0 {
             let call = Slice {
                 span: until,

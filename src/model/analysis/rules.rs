@@ -237,7 +237,7 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
     for lane in snap.lanes.iter() {
         let LaneKey::Api(thread, 0) = lane.key else { continue };
         let blocks = |what: u32| snap.names.operation(OperationId(what)).is_some_and(|name| name.blocks);
-        let (mut waited, mut longest) = (0, None::<crate::model::Slice>);
+        let (mut waited, mut longest) = (0u64, None::<crate::model::Slice>);
         // From the youngest on, as far back as the stretch or as many as are looked through.
         let (mut looked, mut since) = (0, stretch.begin);
         for call in lane.recent(most).take_while(|call| call.span.end >= stretch.begin) {
@@ -246,7 +246,8 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
                 since = since.max(call.span.begin);
             }
             if blocks(call.what) {
-                waited += super::usage::clip(call.span, stretch).map_or(0, Span::duration);
+                waited = super::usage::clip(call.span, stretch)
+                    .map_or(waited, |part| part.duration().saturating_add(waited));
                 if longest.is_none_or(|known| known.span.duration() < call.span.duration()) {
                     longest = Some(*call);
                 }

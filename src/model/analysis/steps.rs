@@ -79,7 +79,7 @@ pub fn sources(snap: &Snapshot) -> Vec<Source> {
             });
             last = Some((slice.what, at));
             patterns[at].1 += 1;
-            patterns[at].2 += slice.span.duration();
+            patterns[at].2 = patterns[at].2.saturating_add(slice.span.duration());
         }
         let often = patterns.into_iter().filter(|known| known.1 >= FEWEST);
         found.extend(often.map(|(text, _, total)| (level, total, Source::Ranges(lane.key, text))));
@@ -187,10 +187,9 @@ pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
     let steps: Vec<Step> = spans
         .into_iter()
         .map(|(span, text)| {
-            let busy = agents
-                .iter()
-                .map(|&agent| super::usage::busy(snap, agent, span.begin, span.end))
-                .sum::<u64>();
+            let busy = agents.iter().fold(0, |sum: u64, &agent| {
+                sum.saturating_add(super::usage::busy(snap, agent, span.begin, span.end))
+            });
             let whole = span.duration().max(1) as f64 * agents.len().max(1) as f64;
             Step {
                 span,

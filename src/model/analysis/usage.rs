@@ -101,8 +101,8 @@ fn union(spans: impl Iterator<Item = Span>) -> Vec<Span> {
     out
 }
 
-fn total(spans: &[Span]) -> u64 {
-    spans.iter().map(|span| span.duration()).sum()
+fn total(spans: impl Iterator<Item = Span>) -> u64 {
+    spans.fold(0, |sum, span| sum.saturating_add(span.duration()))
 }
 
 /// The part of a span that lies within another.
@@ -155,7 +155,7 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
         }
     }
     let spans = || kernels.iter().filter_map(|(_, slice)| clip(slice.span, stretch));
-    usage.kernel_time = spans().map(Span::duration).sum();
+    usage.kernel_time = total(spans());
     let compute = union(spans());
     let mut copies: Vec<Span> = Vec::new();
     for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
@@ -178,9 +178,9 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
     let mut both: Vec<Span> = compute.iter().chain(&copies).copied().collect();
     both.sort_by_key(|span| span.begin);
     let both = union(both.into_iter());
-    (usage.compute, usage.copy) = (total(&compute), total(&copies));
-    let busy = total(&both);
-    usage.overlap = (usage.compute + usage.copy).saturating_sub(busy);
+    (usage.compute, usage.copy) = (total(compute.iter().copied()), total(copies.iter().copied()));
+    let busy = total(both.iter().copied());
+    usage.overlap = usage.compute.saturating_add(usage.copy).saturating_sub(busy);
     usage.idle = stretch.duration().saturating_sub(busy);
     gaps(&mut usage, &both, &kernels, least_gap);
     usage
@@ -193,7 +193,7 @@ fn starve(usage: &mut Usage, slices: &[Slice]) {
         let wait = slice.span.begin.saturating_sub(end);
         if end > 0 && slice.submit >= end && wait < BETWEEN && slice.span.begin >= usage.stretch.begin {
             usage.starved += 1;
-            usage.starving += wait;
+            usage.starving = usage.starving.saturating_add(wait);
         }
         end = end.max(slice.span.end);
     }
@@ -262,18 +262,18 @@ pub fn measure(snap: &Snapshot, range: Span) -> Measure {
             for slice in slices() {
                 let nanos = clip(slice.span, range).map_or(0, Span::duration);
                 match out.kernels.iter_mut().find(|known| known.0.0 == slice.what) {
-                    Some(known) => (known.1, known.2) = (known.1 + 1, known.2 + nanos),
+                    Some(known) => (known.1, known.2) = (known.1 + 1, known.2.saturating_add(nanos)),
                     None => out.kernels.push((crate::item::KernelId(slice.what), 1, nanos)),
                 }
             }
         } else if let LaneKey::Copies(way) = lane.key {
             let ended = slices().into_iter().filter(|slice| slice.span.end <= range.end);
-            let sum = ended.fold((way, 0, 0u64, 0), |sum, slice| {
+            let sum = ended.fold((way, 0, 0u64, 0u64), |sum, slice| {
                 (
                     way,
                     sum.1 + 1,
                     sum.2.saturating_add(slice.value),
-                    sum.3 + slice.span.duration(),
+                    sum.3.saturating_add(slice.span.duration()),
                 )
             });
             if sum.1 > 0 {

@@ -79,12 +79,12 @@ fn top_kernels(scene: &Scene<'_>, agent: AgentId) -> String {
             let place = snap.values.places.get(cell.place as usize);
             place.is_some_and(|place| place.agent == agent)
         });
-        cells.map(|cell| cell.sum.total).sum::<u64>()
+        cells.fold(0u64, |sum, cell| sum.saturating_add(cell.sum.total))
     };
     let mut rows: Vec<(u64, &KernelRow)> = snap.values.kernels.iter().map(|row| (here(row), row)).collect();
     rows.retain(|row| row.0 > 0);
     rows.sort_by_key(|row| std::cmp::Reverse(row.0));
-    let all: u64 = rows.iter().map(|row| row.0).sum();
+    let all = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.0));
     let told = rows.iter().take(3).map(|(nanos, row)| {
         let name = super::kernels::name(snap, row.id, NameForm::Short);
         let share = format::percent(*nanos as f64 / all.max(1) as f64);

@@ -208,7 +208,10 @@ pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<(String, Role)> {
             },
         ));
     }
-    let all: u64 = measure.kernels.iter().map(|known| known.2).sum();
+    let all = measure
+        .kernels
+        .iter()
+        .fold(0u64, |sum, known| sum.saturating_add(known.2));
     for (id, count, nanos) in measure.kernels.iter().take(3) {
         let text = format!(
             "{} {:>8} {:>5} %  {}×",
