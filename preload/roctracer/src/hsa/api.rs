@@ -4,6 +4,7 @@
 use crate::loader;
 use hsa_sys::function::{self, Function};
 use hsa_sys::table::AmdLayout;
+use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -96,22 +97,16 @@ fn of(operation: u32) -> Option<&'static Function> {
 
 /// The call's name; "unknown" for a number that is none, as the shipped library has it.
 pub(crate) fn name(operation: u32) -> Option<&'static CStr> {
-    static NAMES: OnceLock<Vec<(&'static str, CString)>> = OnceLock::new();
+    static NAMES: OnceLock<HashMap<&'static str, CString>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
         let all = [&function::CORE[..], &function::AMD[..], &function::IMAGE[..]];
-        all.iter()
-            .copied()
-            .flatten()
-            .filter_map(|function| Some((function.name, CString::new(function.name).ok()?)))
-            .collect()
+        let terminated = |function: &Function| Some((function.name, CString::new(function.name).ok()?));
+        all.iter().copied().flatten().filter_map(terminated).collect()
     });
     let Some(function) = of(operation) else {
         return Some(c"unknown");
     };
-    names
-        .iter()
-        .find(|(name, _)| *name == function.name)
-        .map(|(_, text)| text.as_c_str())
+    names.get(function.name).map(CString::as_c_str)
 }
 
 /// The call of this name.
