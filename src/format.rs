@@ -1,7 +1,9 @@
 //! Numbers and names as text: the only place that rounds. Every kind has a fixed width, so that nothing jumps.
 
+mod error;
 mod name;
 
+pub use self::error::hip_error;
 pub use self::name::{elide, elide_around, fit, short_name, width};
 
 /// What is not known.

@@ -80,9 +80,9 @@ fn each_view_shows_itself_and_help_is_made_from_the_keys() {
         terminal.shows(text);
     }
     terminal.keys("?");
-    terminal.shows("typed after");
+    terminal.shows("VIEWS");
     terminal.keys("\u{1b}");
-    terminal.wait("no help", |text| !text.contains("typed after"));
+    terminal.wait("no help", |text| !text.contains("VIEWS"));
     terminal.resize(80, 24);
     terminal.keys("3");
     terminal.shows("KERNEL");

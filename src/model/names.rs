@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use roctop_ring::record::Domain;
+
 use crate::format;
 use crate::item::{
     Agent, AgentId, AgentKind, Kernel, KernelId, Operation, OperationId, Process, ProcessId, Queue, QueueId, Stream,
@@ -257,6 +259,15 @@ impl Names {
             Some(thread) => thread.tid.to_string(),
             None => "?".into(),
         }
+    }
+
+    /// What a call of an operation returned: `hipErrorOutOfMemory`; the number where it has no name.
+    pub fn error_label(&self, operation: OperationId, code: i32) -> String {
+        let is_hip = self
+            .operation(operation)
+            .is_some_and(|name| name.operation.domain == Domain::HIP.0);
+        let name = format::hip_error(code).filter(|_| is_hip);
+        name.map_or_else(|| format!("error {code}"), Into::into)
     }
 
     /// `host→GPU0`.

@@ -60,6 +60,7 @@ fn of_thread(snap: &Snapshot, thread: ThreadId, span: Span) -> Host {
                 span: until,
                 what: open.operation.0,
                 correlation: open.correlation,
+                queue: u32::MAX,
                 process: open.process.0,
                 thread: thread.0,
                 ..Slice::default()

@@ -77,7 +77,7 @@ fn failed(snap: &Snapshot, out: &mut Vec<Alert>) {
             text: format!(
                 "{name} failed {}×, last with {}",
                 format::count(row.errors),
-                row.last_error
+                snap.names.error_label(row.id, row.last_error)
             ),
             why: "the call returned an error code".into(),
             weight: row.errors as f64,

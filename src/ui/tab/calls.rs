@@ -3,7 +3,7 @@
 use super::api::name;
 use super::wall;
 use crate::format;
-use crate::item::OperationId;
+use crate::item::{OperationId, TextId};
 use crate::model::snapshot::ThreadRow;
 use crate::model::{LaneKey, Slice};
 use crate::ui::jump::Target;
@@ -126,12 +126,24 @@ fn thread(row: &CallRow, scene: &Scene<'_>) -> String {
         .unwrap_or_default()
 }
 
-fn result(row: &CallRow) -> String {
+fn result(row: &CallRow, scene: &Scene<'_>) -> String {
     match (row.is_open, row.slice.shape) {
         (true, _) => "open".into(),
         (false, 0) => "ok".into(),
-        (false, _) => format!("error {} ▲", row.slice.value as u32 as i32),
+        (false, _) => {
+            let operation = OperationId(row.slice.what);
+            let error = scene.snap.names.error_label(operation, row.slice.value as u32 as i32);
+            format!("▲ {}", error.trim_start_matches("hipError"))
+        }
     }
+}
+
+/// What it was called with, when that was recorded.
+fn arguments<'a>(row: &CallRow, scene: &Scene<'a>) -> &'a str {
+    if row.is_open || row.slice.queue == u32::MAX {
+        return "";
+    }
+    scene.snap.names.text(TextId(row.slice.queue))
 }
 
 impl Table for CallTable {
@@ -177,10 +189,18 @@ impl Table for CallTable {
         Column {
             title: "RESULT ",
             name: "Result",
-            width: 13,
+            width: 16,
             rank: 0,
-            worth: |row, _| Worth::Text(result(row)),
-            text: |row, _, width| format::fit(&result(row), width),
+            worth: |row, scene| Worth::Text(result(row, scene)),
+            text: |row, scene, width| format::fit(&result(row, scene), width),
+        },
+        Column {
+            title: "ARGUMENTS ",
+            name: "Arguments",
+            width: 60,
+            rank: 3,
+            worth: |row, scene| Worth::Text(arguments(row, scene).into()),
+            text: |row, scene, width| format::fit(arguments(row, scene), width),
         },
     ];
 
@@ -196,6 +216,7 @@ impl Table for CallTable {
                 },
                 what: call.operation.0,
                 correlation: call.correlation,
+                queue: u32::MAX,
                 process: call.process.0,
                 thread: call.thread.0,
                 ..Slice::default()

@@ -88,7 +88,8 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
         }
         LaneKey::Api(..) => {
             if slice.shape != 0 {
-                out.push((format!("returned error {}", slice.value as u32 as i32), Role::Bad));
+                let error = names.error_label(OperationId(slice.what), slice.value as u32 as i32);
+                out.push((format!("returned {error}"), Role::Bad));
             }
             // A call that is still open has none.
             if slice.queue != u32::MAX && slice.span.end <= snap.now {
