@@ -220,8 +220,10 @@ int main(int argc, char** argv) {
   }
   HIP(hipFree(d_in));
   HIP(hipFree(d_out));
-  for (int i = 0; i < 1000 && worked(HIP_OP_ID_DISPATCH) < iterations; i++) usleep(5000);
-  usleep(20000);
+  for (int i = 0; i < 1000; i++) {
+    if (worked(HIP_OP_ID_DISPATCH) >= iterations && worked(HIP_OP_ID_COPY) >= 2 * iterations) break;
+    usleep(5000);
+  }
   TRACER(roctracer_disable_activity());
   TRACER(roctracer_disable_callback());
   TRACER(roctracer_close_pool());
