@@ -10,7 +10,7 @@ use crate::launch::{NotStarted, Program};
 use crate::pump::Gauging;
 use crate::run::{Job, headless, pass_on, tell};
 use crate::session::sessions;
-use crate::{doctor, screen, topology};
+use crate::{doctor, rank, screen, topology};
 use anyhow::{Result, bail};
 pub use recordings::{compare, cut, export_files, merge, open, recover, summary};
 pub(crate) use recordings::{hosts, warn_of_damage};
@@ -183,12 +183,14 @@ pub fn record(options: &cli::Record) -> Result<u8> {
         filter: None,
     };
     let several = requests.len() > 1;
+    let output = rank::place(&options.output, &|name| std::env::var(name).ok());
     passes(&options.words, &requests, false, &look, &|request, number| Job {
         recording: Some(if several {
-            options.output.join(format!("pass_{number}"))
+            output.join(format!("pass_{number}"))
         } else {
-            options.output.clone()
+            output.clone()
         }),
+        metrics: options.metrics,
         most_bytes: options.max_size,
         ring_slots: options.ring.ring,
         wanted: options.domains.wanted(),

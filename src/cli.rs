@@ -271,9 +271,13 @@ impl Domains {
 /// Options of a recording.
 #[derive(Debug, Args)]
 pub struct Record {
-    /// Directory of the recording; must not exist, or be empty.
+    /// Directory of the recording; must not exist, or be empty. Several ranks get directories inside of it; %rank%,
+    /// %pid%, %hostname% and %job% are replaced.
     #[arg(short, long, value_name = "REC")]
     pub output: PathBuf,
+    /// Answer Prometheus here while the program runs: PORT of this machine alone, or ADDRESS:PORT.
+    #[arg(long, value_name = "ADDRESS", value_parser = crate::metrics::address)]
+    pub metrics: Option<std::net::SocketAddr>,
     /// Keep so many bytes of records, as 500M or 20G; the oldest go first and are counted.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_size: Option<u64>,
@@ -396,6 +400,10 @@ pub enum Format {
     Json,
     /// A trace for Perfetto.
     Pftrace,
+    /// An SQLite database as rocpd has it.
+    Rocpd,
+    /// Parquet files in folders by kind, host and rank.
+    Parquet,
 }
 
 /// Options of a summary.

@@ -11,7 +11,9 @@ mod gauges;
 pub mod hosts;
 mod json;
 pub mod nesting;
+mod parquet;
 mod perfetto;
+mod rocpd;
 pub mod run;
 mod sort;
 pub mod stats;
@@ -42,6 +44,10 @@ pub enum Format {
     Json,
     /// A trace for Perfetto.
     Pftrace,
+    /// An SQLite database as rocpd has it.
+    Rocpd,
+    /// Columns, in folders by kind, host and rank.
+    Parquet,
 }
 
 impl From<crate::cli::Format> for Format {
@@ -50,6 +56,8 @@ impl From<crate::cli::Format> for Format {
             crate::cli::Format::Csv => Self::Csv,
             crate::cli::Format::Json => Self::Json,
             crate::cli::Format::Pftrace => Self::Pftrace,
+            crate::cli::Format::Rocpd => Self::Rocpd,
+            crate::cli::Format::Parquet => Self::Parquet,
         }
     }
 }
@@ -117,12 +125,36 @@ impl Write for Counted<'_> {
 }
 
 impl Files<'_> {
-    /// Writes a file, named by the process and `ending`.
-    fn write(&mut self, ending: &str, fill: &dyn Fn(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    /// A file's path, named by the process and `ending`.
+    fn path(&self, ending: &str) -> PathBuf {
         let mut path = self.stem.clone().into_os_string();
         path.push("_");
         path.push(ending);
-        let path = PathBuf::from(path);
+        path.into()
+    }
+
+    /// Writes a file by a library that makes it itself.
+    fn write_at(&mut self, path: PathBuf, fill: &dyn Fn(&Path) -> Result<()>) -> Result<()> {
+        self.progress.begin(&format!("writing {}", path.display()), 0);
+        let failed = || format!("cannot write {}", path.display());
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).with_context(failed)?;
+        }
+        let beside = beside(&path);
+        // One that a killed roctop left would be filled up.
+        let _ = std::fs::remove_file(&beside);
+        let written = fill(&beside).and_then(|()| Ok(std::fs::rename(&beside, &path)?));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&beside);
+        }
+        written.with_context(failed)?;
+        self.made.push(path);
+        Ok(())
+    }
+
+    /// Writes a file, named by the process and `ending`.
+    fn write(&mut self, ending: &str, fill: &dyn Fn(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+        let path = self.path(ending);
         self.progress.begin(&format!("writing {}", path.display()), 0);
         write_atomic(&path, |out| {
             fill(&mut Counted {
@@ -193,16 +225,32 @@ fn write_process(
             Format::Csv => csv::export(view, domains, &mut files)?,
             Format::Pftrace => files.write("results.pftrace", &|out| perfetto::write(view, out))?,
             Format::Json => files.write("results.json", &|out| json::write(view, &head, out))?,
+            Format::Rocpd => {
+                let path = files.path("results.db");
+                files.write_at(path, &|path| rocpd::write(view, &head, path))?;
+            }
+            Format::Parquet => {
+                let base = stem.with_file_name("parquet");
+                let name = stem.file_name().unwrap_or_default().to_string_lossy();
+                for table in parquet::tables(view, &name) {
+                    files.write_at(base.join(&table.path), &*table.fill)?;
+                }
+            }
         }
     }
     Ok(())
 }
 
-/// Writes a file atomically: beside its name, then renamed. Nothing is left when `fill` fails.
-pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+/// The name under which a file grows.
+fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", std::process::id()));
-    let beside = PathBuf::from(beside);
+    beside.into()
+}
+
+/// Writes a file atomically: beside its name, then renamed. Nothing is left when `fill` fails.
+pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    let beside = beside(path);
     let written = (|| {
         let mut file = BufWriter::with_capacity(1 << 18, File::create(&beside)?);
         fill(&mut file)?;

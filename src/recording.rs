@@ -19,6 +19,7 @@ pub use merged::Merged;
 pub use reader::{Recording, Replay};
 pub use recover::{Recovered, recover};
 pub use writer::Recorder;
+pub(crate) use writer::hostname;
 
 /// Name of the file that says what the directory is.
 pub const MANIFEST: &str = "roctop.json";

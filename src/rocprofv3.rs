@@ -3,8 +3,10 @@
 //! `roctop rocprofv3 [options] -- app`, or roctop called by the name `rocprofv3`. The run is recorded beside the output
 //! and exported when the program has ended; the recording is removed then.
 
+mod attach;
 mod input;
 mod naming;
+mod period;
 mod plan;
 mod settings;
 mod table;
@@ -21,7 +23,8 @@ use crate::progress::Progress;
 use crate::recording::{Merged, Recording};
 use crate::run::{Job, headless, pass_on, tell};
 use crate::{action, counting, item};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use attach::Attach;
 use naming::Keys;
 use plan::Plan;
 use roctop_ring::session::wanted;
@@ -73,6 +76,12 @@ pub fn act(words: &[OsString]) -> Result<u8> {
         }
         None => vec![typed],
     };
+    if let Some(attach) = attach::read(&jobs[0])? {
+        if !program.is_empty() || jobs.len() > 1 {
+            bail!("--attach takes no program and no further jobs");
+        }
+        return attached(&Plan::new(&jobs[0], None)?, &attach);
+    }
     let mut plans = Vec::new();
     for (number, job) in (1..).zip(&jobs) {
         // As upstream: lines of counters are pmc_N; one job has a directory of its own only when it counts.
@@ -151,18 +160,32 @@ fn list_counters(settings: &Settings) -> Result<u8> {
     Ok(u8::from(!listed.problems.is_empty()))
 }
 
+/// Records what runs already, and writes its files.
+fn attached(plan: &Plan, attach: &Attach) -> Result<u8> {
+    if plan.is_idle() {
+        tell("Warning: No tracing options were enabled.");
+    }
+    let directory = PathBuf::from(keys(&[]).expand(&plan.directory));
+    export::prepare_directory(&directory)?;
+    let recording = Scratch(directory.join(format!(".roctop-{}.rec", std::process::id())));
+    attach.record(&recording.0)?;
+    write(plan, Recording::open(&recording.0)?.command(), &recording.0)?;
+    Ok(0)
+}
+
+/// What the keys stand for before a program runs.
+fn keys(words: &[String]) -> Keys {
+    let own = item::Process {
+        pid: std::process::id(),
+        host: rustix::system::uname().nodename().to_string_lossy().as_ref().into(),
+        ..item::Process::default()
+    };
+    Keys::of(&own, words, 1)
+}
+
 /// Runs the program once and writes its files.
 fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
-    let here = Keys::of(
-        &item::Process {
-            pid: std::process::id(),
-            host: rustix::system::uname().nodename().to_string_lossy().as_ref().into(),
-            ..item::Process::default()
-        },
-        &program.words(),
-        1,
-    );
-    let directory = PathBuf::from(here.expand(&plan.directory));
+    let directory = PathBuf::from(keys(&program.words()).expand(&plan.directory));
     export::prepare_directory(&directory)?;
     let recording = Scratch(directory.join(format!(".roctop-{}.rec", std::process::id())));
     let job = Job {
@@ -172,7 +195,7 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
         ..Job::default()
     };
     let exit = headless(program, &job)?;
-    write(plan, program, &recording.0)?;
+    write(plan, &program.words(), &recording.0)?;
     Ok(exit)
 }
 
@@ -186,7 +209,7 @@ impl Drop for Scratch {
     }
 }
 
-fn write(plan: &Plan, program: &Program, path: &Path) -> Result<()> {
+fn write(plan: &Plan, words: &[String], path: &Path) -> Result<()> {
     let recording = Recording::open(path)?;
     let recordings = [recording];
     let whole = Merged::new(recordings.iter().collect())?;
@@ -194,12 +217,12 @@ fn write(plan: &Plan, program: &Program, path: &Path) -> Result<()> {
     // Beside the recording: there is room, and it is removed with it.
     let (collected, replay) = collect(&whole, None, path, &progress)?;
     action::warn_of_damage(path, replay);
-    let (words, facts) = (program.words(), Facts::read(&whole)?);
+    let facts = Facts::read(&whole)?;
     let nodes = action::hosts(&recordings, &collected);
     let processes = &collected.run.processes;
     let stem = |process: &item::Process| {
         let siblings = processes.iter().filter(|other| other.parent == process.parent);
-        let keys = Keys::of(process, &words, siblings.count());
+        let keys = Keys::of(process, words, siblings.count());
         PathBuf::from(keys.expand(&plan.directory)).join(keys.expand(&plan.file))
     };
     let job = export::Job {
@@ -208,7 +231,7 @@ fn write(plan: &Plan, program: &Program, path: &Path) -> Result<()> {
         nodes: &nodes,
         progress: &progress,
         facts: &facts,
-        command: &words,
+        command: words,
         choice: &plan.choice,
         formats: &plan.formats,
         sums: plan.wants_summary(),

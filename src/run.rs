@@ -3,6 +3,7 @@
 use crate::embedded;
 use crate::item::Exit;
 use crate::launch::{self, Program};
+use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::pump::{Gauging, Pump};
 use crate::recording::Recorder;
@@ -22,6 +23,8 @@ pub struct Job {
     pub recording: Option<PathBuf>,
     /// Bytes of records that the recording keeps, about; the oldest go first.
     pub most_bytes: Option<u64>,
+    /// Where the metrics are asked for.
+    pub metrics: Option<std::net::SocketAddr>,
     /// Slots of an application thread's ring.
     pub ring_slots: Option<u64>,
     /// What is recorded besides the usual, bits of `roctop_ring::session::wanted`.
@@ -80,12 +83,14 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
 
 /// Runs a program without a screen; returns how it ended. With no recording a summary goes to standard error.
 pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
+    let endpoint = job.metrics.map(Endpoint::bind).transpose()?;
     let Prepared {
         session,
         variables,
         recorder,
     } = prepare(job, program)?;
-    let store = recorder.is_none().then(|| {
+    let is_recorded = recorder.is_some();
+    let store = (!is_recorded || endpoint.is_some()).then(|| {
         let options = Options {
             mode: Mode::Live,
             title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
@@ -94,6 +99,9 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
         Arc::new(Mutex::new(Store::new(options)))
     });
     let gauging = job.gauging.clone().unwrap_or_else(Gauging::off);
+    if let (Some(endpoint), Some(store)) = (endpoint, &store) {
+        endpoint.serve(store.clone())?;
+    }
     let pump = Pump::start(Live::new(session.path()), store.clone(), recorder, &gauging)?;
     let sender = pump.sender();
     let mut pid = 0;
@@ -114,7 +122,7 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
             session.path().display()
         ));
     }
-    if let Some(store) = store {
+    if let Some(store) = store.filter(|_| !is_recorded) {
         let snapshot = store
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -19,6 +19,8 @@ use roctop::recording::{Merged, Recording, Replay};
 use roctop::session::{self, Live, boottime};
 use roctop_ring::record::Head;
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -521,4 +523,82 @@ fn a_kill_of_program_and_roctop_loses_nothing_that_the_rings_hold() {
         code == Some(1) && errors.contains("no session no-such-session"),
         "{errors}"
     );
+}
+
+fn demo_record(output: &Path, seconds: &str, options: &[&str]) -> Command {
+    let own = env!("CARGO_BIN_EXE_roctop");
+    let mut command = Command::new(own);
+    command.args(["record", "-o", output.to_str().unwrap()]).args(options);
+    command.args(["--", own, "__demo"]);
+    command.env("ROCTOP_DEMO_WORKER", seconds);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
+#[test]
+fn ranks_write_recordings_that_do_not_meet() {
+    let run = place("srun").join("run");
+    let mut ranks: Vec<_> = (0..3)
+        .map(|rank| {
+            let mut command = demo_record(&run, "0.2", &[]);
+            command.env("SLURM_PROCID", rank.to_string()).env("SLURM_NTASKS", "3");
+            command.spawn().unwrap()
+        })
+        .collect();
+    assert!(ranks.iter_mut().all(|rank| rank.wait().unwrap().success()));
+    let (code, out, errors) = told(&["summary", "--format", "json", run.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{errors}");
+    // One machine and one boot: nothing had to be moved.
+    assert!(!errors.contains("moved"), "{errors}");
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["processes"].as_array().unwrap().len(), 3);
+    for rank in 0..3 {
+        let (part, _) = load(&run.join(format!("rank-000{rank}")));
+        assert_eq!(part.processes[0].rank, Some(rank));
+    }
+}
+
+#[test]
+fn metrics_are_there_while_the_program_runs() {
+    let address = {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap()
+    };
+    let output = place("metrics").join("rec");
+    let mut program = demo_record(&output, "3", &["--metrics", &address.port().to_string()])
+        .spawn()
+        .unwrap();
+    let ask = |path: &str| {
+        let mut client = TcpStream::connect(address).ok()?;
+        write!(client, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    };
+    let mut answer = String::new();
+    for _ in 0..200 {
+        answer = ask("/metrics").unwrap_or_default();
+        if answer.contains("roctop_dispatches_total{") && answer.contains("roctop_copy_bytes_total{") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(
+        answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("# EOF\n"),
+        "{answer}"
+    );
+    let value = |answer: &str| {
+        let lines = answer
+            .lines()
+            .filter(|line| line.starts_with("roctop_dispatches_total{"));
+        lines
+            .map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap())
+            .sum::<f64>()
+    };
+    assert!(ask("/other").unwrap().starts_with("HTTP/1.1 404"));
+    std::thread::sleep(Duration::from_millis(300));
+    let later = ask("/metrics").unwrap();
+    assert!(value(&later) > value(&answer), "counters grow");
+    assert!(program.wait().unwrap().success());
+    assert!(value(&later) <= load(&output).0.dispatches.len() as f64);
 }

@@ -140,6 +140,9 @@ pub struct Choice {
     pub by_queue: bool,
     /// Only records that pass.
     pub filter: Filter,
+    /// Only records that begin in one of these stretches of time, after the process's first calibration; all when there
+    /// are none.
+    pub periods: Vec<(Nanos, Nanos)>,
     /// Only records that touch this stretch of time, after the beginning of the recording.
     pub range: Option<(Nanos, Nanos)>,
 }

@@ -248,16 +248,11 @@ fn calls(view: &View<'_>, rows: &Sorted<Row<ApiCall>>, out: &mut dyn Write) -> i
 }
 
 fn markers(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let domain = if view.is_seed() {
-        "MARKER_CORE_API"
-    } else {
-        "MARKER_CORE_RANGE_API"
-    };
     let mut lines = Lines::new(out, CALLS)?;
     for row in view.rows.markers.iter() {
         let row = row?;
         let m = &row.record;
-        lines.text(domain).text(view.message(m));
+        lines.text(view.marker_domain()).text(view.message(m));
         lines.number(view.process.pid).number(view.tid(Some(m.thread)));
         lines.number(row.id).number(m.span.begin).number(m.span.end).end()?;
     }

@@ -4,6 +4,7 @@ use crate::item::ProcessId;
 use crate::raw::{Raw, RawSink};
 use crate::recording::Merged;
 use anyhow::Result;
+use roctop_ring::layout::clock;
 use roctop_ring::record::{self, Body, CodeObject, KernelSymbol};
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,6 +25,8 @@ pub struct ProcessFacts {
     pub queues: BTreeMap<u32, u64>,
     /// Driver's nodes of agents by index.
     pub nodes: BTreeMap<u32, u32>,
+    /// When its clock was first looked at, CLOCK_BOOTTIME ns: the process had just begun.
+    pub since: Option<u64>,
     symbols: HashMap<String, Vec<KernelSymbol>>,
 }
 
@@ -65,6 +68,10 @@ impl RawSink for Facts {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         let known = self.processes.entry(process).or_default();
         match raw {
+            Raw::Calibration(words) => {
+                let at = words[clock::BOOTTIME];
+                known.since = Some(known.since.map_or(at, |since| since.min(at)));
+            }
             Raw::Text(id, text) => {
                 known.strings.insert(*id, String::from_utf8_lossy(text).into_owned());
             }

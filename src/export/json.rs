@@ -65,6 +65,17 @@ pub(super) struct Head<'a> {
     pub(super) domains: &'a [Domain],
 }
 
+impl Head<'_> {
+    /// The command line of a process: word by word for the one that was started.
+    pub(super) fn command_of(&self, view: &View<'_>) -> Vec<String> {
+        if view.process.id.0 == 0 && !self.command.is_empty() {
+            self.command.to_vec()
+        } else {
+            vec![view.process.command.to_string()]
+        }
+    }
+}
+
 /// A list, one line an item.
 fn list<T>(
     out: &mut dyn Write,
@@ -111,18 +122,13 @@ fn metadata(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result
         write!(out, ",\"{key}\":{}", text(value))?;
     }
     let (first, last) = view.times();
-    let own = [view.process.command.to_string()];
-    let command = if view.process.id.0 == 0 && !head.command.is_empty() {
-        head.command
-    } else {
-        &own
-    };
+    let command = head.command_of(view);
     write!(
         out,
         "}},\"pid\":{},\"init_time\":{first},\"fini_time\":{last}",
         view.process.pid
     )?;
-    write!(out, ",\"command\":{}", serde_json::Value::from(command.to_vec()))?;
+    write!(out, ",\"command\":{}", serde_json::Value::from(command))?;
     config(view, head, out)?;
     write!(out, "}}")
 }
@@ -152,7 +158,7 @@ fn config(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<(
         ("pftrace_output", written(super::Format::Pftrace)),
         ("otf2_output", false),
         ("summary_output", false),
-        ("rocpd_output", false),
+        ("rocpd_output", written(super::Format::Rocpd)),
         ("kernel_rename", view.choice.rename),
         ("group_by_queue", view.choice.by_queue),
     ] {
@@ -163,17 +169,17 @@ fn config(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<(
 
 /// The machine, as far as it is known: a recording that was made elsewhere says its host's name alone.
 #[derive(Default)]
-struct System {
-    machine: String,
-    name: String,
-    release: String,
-    version: String,
-    hardware: String,
-    domain: String,
+pub(super) struct System {
+    pub(super) machine: String,
+    pub(super) name: String,
+    pub(super) release: String,
+    pub(super) version: String,
+    pub(super) hardware: String,
+    pub(super) domain: String,
 }
 
 impl System {
-    fn of(process: &Process) -> Self {
+    pub(super) fn of(process: &Process) -> Self {
         let here = rustix::system::uname();
         let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
         if word(here.nodename()) != *process.host {

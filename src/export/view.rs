@@ -81,7 +81,14 @@ impl<'a> View<'a> {
             let first = collected.first;
             (first.saturating_add(from), first.saturating_add(to))
         });
-        let within = |span: Span| range.is_none_or(|(from, to)| span.end >= from && span.begin <= to);
+        let since = view.facts.since.unwrap_or(collected.first);
+        let in_period = |begin: u64| {
+            let periods = &choice.periods;
+            let after = begin.saturating_sub(since);
+            periods.is_empty() || periods.iter().any(|(from, to)| (*from..*to).contains(&after))
+        };
+        let within =
+            |span: Span| range.is_none_or(|(from, to)| span.end >= from && span.begin <= to) && in_period(span.begin);
         let filter = &choice.filter;
         let tests = nesting::Tests {
             call: &|row| within(row.record.span) && filter.accepts(&CallSubject(&view, row)),
@@ -235,6 +242,14 @@ impl<'a> View<'a> {
             (Kind::HsaImage, _) => "HSA_IMAGE_EXT_API",
             (Kind::HsaFinalizer, _) => "HSA_FINALIZE_EXT_API",
             _ => "HSA_CORE_API",
+        }
+    }
+
+    /// Domain of markers as the files call it.
+    pub const fn marker_domain(&self) -> &'static str {
+        match self.choice.layout {
+            Layout::Seed => "MARKER_CORE_API",
+            Layout::New => "MARKER_CORE_RANGE_API",
         }
     }
 

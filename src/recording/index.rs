@@ -2,6 +2,7 @@
 
 use super::block::{Head, Kind, Owner};
 use crate::raw::records;
+use roctop_ring::arguments::Arguments;
 use roctop_ring::record::{Allocation, ApiCall, Copy, Dispatch, Marker, SLOT_WORDS, Scratch, Slot};
 
 /// Words of an entry.
@@ -40,7 +41,9 @@ impl Times {
         let (begin, end) = (first[1], first[2]);
         let into = match first[0] as u8 {
             Dispatch::KIND | Copy::KIND => &mut self.hsa,
-            ApiCall::KIND | Marker::MARK | Marker::RANGE | Allocation::KIND | Scratch::KIND => &mut self.ticks,
+            ApiCall::KIND | Arguments::KIND | Marker::MARK | Marker::RANGE | Allocation::KIND | Scratch::KIND => {
+                &mut self.ticks
+            }
             _ => return,
         };
         // 0 is a time that is not known.

@@ -151,31 +151,12 @@ impl Keys {
     }
 }
 
-/// The last of these variables that is set.
-fn last_number(names: &[&str]) -> Option<u32> {
-    let mut values = names.iter().filter_map(|name| std::env::var(name).ok()?.parse().ok());
-    values.next_back()
-}
-
 fn rank() -> Option<u32> {
-    last_number(&[
-        "MPI_RANK",
-        "MPI_LOCALRANKID",
-        "MPI_RANKID",
-        "MV2_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_RANK",
-        "SLURM_PROCID",
-    ])
+    crate::rank::of(&|name| std::env::var(name).ok()).map(|rank| rank.0)
 }
 
 fn size() -> Option<u32> {
-    last_number(&[
-        "MPI_SIZE",
-        "MPI_LOCALNRANKS",
-        "MPI_NRANKS",
-        "MV2_COMM_WORLD_SIZE",
-        "OMPI_COMM_WORLD_SIZE",
-    ])
+    crate::rank::of(&|name| std::env::var(name).ok()).and_then(|rank| rank.1)
 }
 
 /// The local time, as `date` formats it.

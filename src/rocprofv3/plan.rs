@@ -151,9 +151,9 @@ fn format(word: &str) -> Result<Format> {
         "csv" => Format::Csv,
         "json" => Format::Json,
         "pftrace" => Format::Pftrace,
-        "otf2" => bail!("--output-format otf2 cannot be had: use pftrace, or json"),
-        "rocpd" => bail!("--output-format rocpd is not there yet: use csv, json or pftrace"),
-        _ => bail!("--output-format takes csv, json or pftrace, not '{word}'"),
+        "rocpd" => Format::Rocpd,
+        "otf2" => bail!("--output-format otf2 cannot be had: roctop does not write it; use pftrace, json or rocpd"),
+        _ => bail!("--output-format takes csv, json, pftrace or rocpd, not '{word}'"),
     })
 }
 
@@ -194,6 +194,7 @@ fn choice(settings: &Settings) -> Result<Choice> {
         },
         stats: settings.on("stats"),
         by_queue: settings.on("group_by_queue"),
+        periods: super::period::read(settings)?,
         ..Choice::default()
     })
 }
@@ -284,7 +285,6 @@ mod tests {
     fn what_cannot_be_understood_is_told() {
         for (line, word) in [
             ("-f otf2", "otf2"),
-            ("-f rocpd", "rocpd"),
             ("-f xml", "xml"),
             ("-s -M -T", "exclude"),
             ("-s --kernel-include-regex [", "--kernel-include-regex"),

@@ -55,7 +55,6 @@ const NO_BUFFER: &str = "traces are written to files, with no buffer that could 
 pub(super) const FOR_COUNTERS: &str =
     "it chooses kernels for counters, and none are asked for; 'roctop export --filter' chooses rows";
 const NO_SDK: &str = "the rocprofiler SDK is looked for beside the run-time; ROCTOP_SDK names another";
-const NO_ATTACH: &str = "attaching is not there yet; start the program under roctop";
 
 /// All options.
 pub(super) const TABLE: &[Row] = &[
@@ -131,18 +130,15 @@ pub(super) const TABLE: &[Row] = &[
     row("kernel_include_regex", ' ', One, Works),
     row("kernel_exclude_regex", ' ', One, Moot(FOR_COUNTERS)),
     row("kernel_iteration_range", ' ', Many, Works),
-    row(
-        "collection_period",
-        'P',
-        Many,
-        Refused("'roctop record' and 'roctop export --range' cut a run by time"),
-    ),
-    row("collection_period_unit", ' ', One, Refused("see --collection-period")),
+    row("collection_period", 'P', Many, Works),
+    row("collection_period_unit", ' ', One, Works),
     row(
         "selected_regions",
         ' ',
         Flag,
-        Refused("'roctop export --filter' chooses records"),
+        Refused(
+            "roctop records from the start and obeys roctxProfilerPause and -Resume; '--collection-period' and 'roctop export --filter' choose records",
+        ),
     ),
     row(
         "selected_regions_ref_count",
@@ -154,7 +150,7 @@ pub(super) const TABLE: &[Row] = &[
         "profile_mpi_ranks",
         ' ',
         Many,
-        Refused("start roctop on the wanted ranks alone"),
+        Refused("each rank writes files of its own (%rank%): start roctop on the wanted ranks alone"),
     ),
     row(
         "mpi_world_rank_variable",
@@ -191,9 +187,9 @@ pub(super) const TABLE: &[Row] = &[
         Moot("roctop installs no signal handlers in the program"),
     ),
     row("process_sync", ' ', Flag, Refused("processes write files of their own")),
-    row("attach", 'p', One, Refused(NO_ATTACH)),
-    row("pid", ' ', One, Refused(NO_ATTACH)),
-    row("attach_duration_msec", ' ', One, Refused(NO_ATTACH)),
+    row("attach", 'p', One, Works),
+    row("pid", ' ', One, Works),
+    row("attach_duration_msec", ' ', One, Works),
     // Thread traces.
     row("att", ' ', Flag, Refused(THREAD_TRACE)),
     row("advanced_thread_trace", ' ', Flag, Refused(THREAD_TRACE)),

@@ -147,6 +147,16 @@ impl<'a> Tables<'a> {
         (if self.view.is_seed() { 7 } else { 32 }, operation)
     }
 
+    /// Name of a marker's operation.
+    pub(in crate::export) fn marker_name(&self, marker: &Marker) -> &'static str {
+        let (_, operation) = self.of_marker(marker);
+        if self.view.is_seed() {
+            MARKERS[operation]
+        } else {
+            RANGES[operation]
+        }
+    }
+
     fn operations(&self, kind: &str) -> Vec<&str> {
         let seed = self.view.is_seed();
         let calls = |kind| self.names.get(&kind).cloned().unwrap_or_default();

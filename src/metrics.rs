@@ -1,0 +1,204 @@
+//! An endpoint that Prometheus scrapes while a program is recorded: totals by kernel, copy and API function, in the
+//! OpenMetrics text format.
+
+use crate::model::{Fresh, Snapshot, Store};
+use anyhow::{Context, Result};
+use roctop_ring::record::direction;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long a client may take for its request, and to take the answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of a request that are looked at.
+const REQUEST: usize = 4096;
+
+/// An address that is listened on.
+pub struct Endpoint(TcpListener);
+
+impl Endpoint {
+    /// Listens.
+    ///
+    /// Errors: the address is taken or is none of this machine's.
+    pub fn bind(address: SocketAddr) -> Result<Self> {
+        let listener = TcpListener::bind(address).with_context(|| format!("--metrics: cannot listen on {address}"))?;
+        Ok(Self(listener))
+    }
+
+    /// Answers from a thread of its own until the process ends, one client after the other.
+    pub fn serve(self, store: Arc<Mutex<Store>>) -> Result<()> {
+        std::thread::Builder::new().name("metrics".into()).spawn(move || {
+            for client in self.0.incoming().flatten() {
+                // A client that goes away is its own affair.
+                let _ = answer(client, &store);
+            }
+        })?;
+        Ok(())
+    }
+}
+
+fn answer(mut client: TcpStream, store: &Mutex<Store>) -> std::io::Result<()> {
+    client.set_read_timeout(Some(PATIENCE))?;
+    client.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    let mut part = [0u8; 512];
+    while request.len() < REQUEST && !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        match client.read(&mut part)? {
+            0 => break,
+            got => request.extend_from_slice(&part[..got]),
+        }
+    }
+    let (state, kind, body) = if request.starts_with(b"GET /metrics ") || request.starts_with(b"GET / ") {
+        let snapshot = store
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .snapshot(Fresh::All);
+        let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        ("200 OK", kind, text(&snapshot))
+    } else {
+        ("404 Not Found", "text/plain", "there is only /metrics\n".to_owned())
+    };
+    let length = body.len();
+    write!(
+        client,
+        "HTTP/1.1 {state}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+}
+
+/// One value with the words that tell which it is.
+type Sample = (Vec<(&'static str, String)>, f64);
+
+/// The text of all metrics.
+pub fn text(snapshot: &Snapshot) -> String {
+    let (names, values) = (&snapshot.names, &snapshot.values);
+    let mut out = String::new();
+    let kernel = |id| {
+        names
+            .kernel(id)
+            .map_or(String::new(), |known| known.kernel.name.to_string())
+    };
+    let kernels: Vec<_> = values.kernels.iter().filter(|row| row.numbers.stat.calls > 0).collect();
+    let counted = kernels
+        .iter()
+        .map(|row| (vec![("kernel", kernel(row.id))], row.numbers.stat.calls as f64));
+    family(
+        &mut out,
+        "roctop_dispatches",
+        "",
+        "Kernel dispatches that completed.",
+        counted,
+    );
+    let timed = kernels
+        .iter()
+        .map(|row| (vec![("kernel", kernel(row.id))], row.numbers.stat.total as f64 / 1e9));
+    family(&mut out, "roctop_kernel_seconds", "seconds", "Time on the GPU.", timed);
+    let copies: Vec<_> = values.copies.iter().filter(|row| row.stat.calls > 0).collect();
+    let route = |row: &crate::model::table::CopyStat| {
+        vec![
+            ("direction", direction::name(row.route.direction).to_owned()),
+            ("route", names.route_label(row.route.source, row.route.destination)),
+        ]
+    };
+    let counted = copies.iter().map(|row| (route(row), row.stat.calls as f64));
+    family(&mut out, "roctop_copies", "", "Copies that completed.", counted);
+    let bytes = copies.iter().map(|row| (route(row), row.sizes.total as f64));
+    family(&mut out, "roctop_copy_bytes", "bytes", "Bytes copied.", bytes);
+    let timed = copies.iter().map(|row| (route(row), row.stat.total as f64 / 1e9));
+    family(&mut out, "roctop_copy_seconds", "seconds", "Time of copies.", timed);
+    let function = |id| {
+        names
+            .operation(id)
+            .map_or(String::new(), |known| known.operation.name.to_string())
+    };
+    let calls: Vec<_> = values.api.iter().filter(|row| row.stat.calls > 0).collect();
+    let counted = calls
+        .iter()
+        .map(|row| (vec![("function", function(row.id))], row.stat.calls as f64));
+    family(&mut out, "roctop_api_calls", "", "API calls that returned.", counted);
+    let timed = calls
+        .iter()
+        .map(|row| (vec![("function", function(row.id))], row.stat.total as f64 / 1e9));
+    family(&mut out, "roctop_api_seconds", "seconds", "Time in API calls.", timed);
+    let failed = calls
+        .iter()
+        .map(|row| (vec![("function", function(row.id))], row.errors as f64));
+    family(
+        &mut out,
+        "roctop_api_errors",
+        "",
+        "API calls that returned an error.",
+        failed,
+    );
+    let lost = values.processes.iter().flat_map(|row| {
+        let pid = row.process.pid.to_string();
+        row.lost.iter().map(move |(reason, records)| {
+            (
+                vec![("pid", pid.clone()), ("reason", format!("{reason:?}"))],
+                *records as f64,
+            )
+        })
+    });
+    family(&mut out, "roctop_lost_records", "", "Records that are missing.", lost);
+    out.push_str("# EOF\n");
+    out
+}
+
+/// A counter with all of its samples.
+fn family(out: &mut String, name: &str, unit: &str, help: &str, samples: impl Iterator<Item = Sample>) {
+    // Writing to a text cannot fail.
+    let _ = writeln!(out, "# TYPE {name} counter");
+    if !unit.is_empty() {
+        let _ = writeln!(out, "# UNIT {name} {unit}");
+    }
+    let _ = writeln!(out, "# HELP {name} {help}");
+    for (words, value) in samples {
+        let words: Vec<String> = words
+            .iter()
+            .map(|(key, word)| format!("{key}=\"{}\"", escaped(word)))
+            .collect();
+        let _ = writeln!(out, "{name}_total{{{}}} {value}", words.join(","));
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// Reads `PORT` or `ADDRESS:PORT`; a port alone is this machine's own.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let whole = if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        format!("127.0.0.1:{text}")
+    } else {
+        text.to_owned()
+    };
+    whole
+        .parse()
+        .map_err(|_| format!("'{text}' is no address; expected as 9400 or 127.0.0.1:9400"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_this_machines_own() {
+        assert_eq!(address("9400").unwrap().to_string(), "127.0.0.1:9400");
+        assert_eq!(address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
+        assert_eq!(address("[::1]:5").unwrap().to_string(), "[::1]:5");
+        for wrong in ["", "localhost", "70000", "1.2.3.4", "-1"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn words_are_escaped() {
+        let mut out = String::new();
+        let samples = [(vec![("kernel", "a\"b\\c".to_owned())], 2.0)];
+        family(&mut out, "roctop_x", "seconds", "Help.", samples.into_iter());
+        let expected = "# TYPE roctop_x counter\n# UNIT roctop_x seconds\n# HELP roctop_x Help.\n\
+roctop_x_total{kernel=\"a\\\"b\\\\c\"} 2\n";
+        assert_eq!(out, expected);
+    }
+}

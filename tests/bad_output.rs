@@ -1,0 +1,159 @@
+//! Where files cannot go: found before the program starts where it can be, and never anything half-written.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "export/demo.rs"]
+#[expect(dead_code, reason = "only a place and a program are needed")]
+mod demo;
+#[path = "export/made.rs"]
+mod made;
+
+use demo::{place, roctop};
+use made::{Made, make};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A file system of its own, so small that it fills up; removed in the end.
+struct Small(PathBuf);
+
+impl Small {
+    /// Needs root.
+    fn mount(name: &str, size: &str) -> Option<Self> {
+        let path = place(name);
+        let options = format!("size={size}");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(&path)
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(path));
+        }
+        println!("SKIPPED: only root may mount a small file system");
+        None
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        files(&self.0)
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+fn files(place: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(place).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_full_disk_is_one_line_and_leaves_nothing_half_written() {
+    let recording = place("full-recording").join("rec");
+    make(
+        &recording,
+        &Made {
+            records: 60_000,
+            ..Made::default()
+        },
+    );
+    for format in ["csv", "json", "pftrace", "rocpd", "parquet"] {
+        let Some(small) = Small::mount(&format!("full-{format}"), "256k") else {
+            return;
+        };
+        let words = [
+            "export",
+            recording.to_str().unwrap(),
+            "--format",
+            format,
+            "-d",
+            small.0.to_str().unwrap(),
+        ];
+        let output = roctop(&words);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{format}: {told}");
+        assert_eq!(told.lines().count(), 1, "{format}: {told}");
+        assert!(
+            told.contains("cannot write") && told.contains(small.0.to_str().unwrap()),
+            "{format}: {told}"
+        );
+        let left: Vec<PathBuf> = small.files().into_iter().filter(|path| path.is_file()).collect();
+        assert!(left.is_empty(), "{format}: {left:?}");
+    }
+}
+
+#[test]
+fn a_recording_on_a_full_disk_keeps_what_was_written() {
+    let Some(small) = Small::mount("full-record", "500k") else {
+        return;
+    };
+    let path = small.0.join("rec");
+    let own = env!("CARGO_BIN_EXE_roctop");
+    let output = Command::new(own)
+        .args(["record", "-o", path.to_str().unwrap(), "--", own, "__demo"])
+        .env("ROCTOP_DEMO_WORKER", "2")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "the program's own code: {told}");
+    assert!(
+        told.contains("is incomplete") && told.contains("No space left"),
+        "{told}"
+    );
+    let summary = roctop(&["summary", "--format", "csv", path.to_str().unwrap()]);
+    assert!(summary.status.success());
+    assert!(
+        String::from_utf8(summary.stdout).unwrap().lines().count() > 3,
+        "what was written opens"
+    );
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_found_before_the_program_starts() {
+    let place = place("unwritable");
+    let started = place.join("started");
+    let touch = ["touch", started.to_str().unwrap()];
+    for words in [
+        ["record", "-o", "/proc/nowhere/rec", "--"],
+        ["rocprofv3", "--kernel-trace", "-d/proc/nowhere", "--"],
+    ] {
+        let output = roctop(&[&words[..], &touch[..]].concat());
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("/proc/nowhere") && told.lines().count() == 1, "{told}");
+        assert!(!started.exists(), "{words:?} started the program");
+    }
+    std::fs::write(place.join("file"), "x").unwrap();
+    let occupied = place.to_str().unwrap();
+    let output = roctop(&[&["record", "-o", occupied, "--"][..], &touch[..]].concat());
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("not empty") && told.contains("-o"), "{told}");
+    assert!(!started.exists());
+}
+
+#[test]
+fn an_address_that_is_taken_is_found_before_the_program_starts() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let place = place("taken");
+    let (rec, started) = (place.join("rec"), place.join("started"));
+    let words = [
+        "record",
+        "--metrics",
+        &address,
+        "-o",
+        rec.to_str().unwrap(),
+        "--",
+        "touch",
+        started.to_str().unwrap(),
+    ];
+    let output = roctop(&words);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        told.contains("--metrics") && told.contains(&address) && told.lines().count() == 1,
+        "{told}"
+    );
+    assert!(!started.exists());
+}

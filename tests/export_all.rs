@@ -1,0 +1,368 @@
+//! All formats of one run hold the same records; other programs read them as they are.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "export/demo.rs"]
+#[expect(dead_code, reason = "exports here have options of their own")]
+mod demo;
+#[path = "export/made.rs"]
+mod made;
+#[path = "export/table.rs"]
+mod table;
+
+use demo::{place, recording, roctop};
+use made::{Made, make};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use rusqlite::Connection;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use table::Table;
+
+/// A record as every format tells it: name, correlation id, begin, end.
+type Record = (String, u64, u64, u64);
+
+/// Records by kind, sorted.
+type Records = BTreeMap<&'static str, Vec<Record>>;
+
+const KINDS: [(&str, &str, &str); 4] = [
+    ("kernel_dispatch", "kernel_trace.csv", "Kernel_Name"),
+    ("hip_api", "hip_api_trace.csv", "Function"),
+    ("memory_copy", "memory_copy_trace.csv", "Direction"),
+    ("marker_api", "marker_api_trace.csv", "Function"),
+];
+
+fn export_all(name: &str, recording: &Path) -> PathBuf {
+    let out = place(name);
+    let words = [
+        "export",
+        recording.to_str().unwrap(),
+        "-d",
+        out.to_str().unwrap(),
+        "-o",
+        "t",
+    ];
+    let formats = ["--format", "csv,json,pftrace,rocpd,parquet", "--stats"];
+    let output = roctop(&[&words[..], &formats[..]].concat());
+    assert!(output.status.success(), "{output:?}");
+    out
+}
+
+fn of_csv(out: &Path) -> Records {
+    let records = KINDS.iter().map(|(kind, file, column)| {
+        let table = Table::read(&out.join(format!("t_{file}")));
+        let numbers = |name: &str| table.numbers(name).into_iter();
+        let times = numbers("Start_Timestamp").zip(numbers("End_Timestamp"));
+        let rows = table
+            .column(column)
+            .into_iter()
+            .zip(numbers("Correlation_Id").zip(times));
+        let mut rows: Vec<Record> = rows
+            .map(|(name, (id, (begin, end)))| (name.to_owned(), id, begin, end))
+            .collect();
+        rows.sort();
+        (*kind, rows)
+    });
+    records.collect()
+}
+
+fn of_json(out: &Path) -> Records {
+    let text = std::fs::read_to_string(out.join("t_results.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let process = &document["rocprofiler-sdk-tool"][0];
+    let messages: BTreeMap<u64, &str> = process["strings"]["marker_api"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| (entry["key"].as_u64().unwrap(), entry["value"].as_str().unwrap()))
+        .collect();
+    let records = KINDS.iter().map(|(kind, ..)| {
+        let rows = process["buffer_records"][kind].as_array().unwrap().iter();
+        let mut rows: Vec<Record> = rows
+            .map(|row| {
+                let id = row["correlation_id"]["internal"].as_u64().unwrap();
+                let number = |key: &str| row[key].as_u64().unwrap();
+                let name = match *kind {
+                    "kernel_dispatch" => {
+                        let symbol = row["dispatch_info"]["kernel_id"].as_u64().unwrap() as usize;
+                        process["kernel_symbols"][symbol]["formatted_kernel_name"]
+                            .as_str()
+                            .unwrap()
+                    }
+                    "marker_api" => messages[&id],
+                    _ => {
+                        let kinds = &process["strings"]["buffer_records"][number("kind") as usize];
+                        kinds["operations"][number("operation") as usize].as_str().unwrap()
+                    }
+                };
+                (name.to_owned(), id, number("start_timestamp"), number("end_timestamp"))
+            })
+            .collect();
+        rows.sort();
+        (*kind, rows)
+    });
+    records.collect()
+}
+
+fn of_rocpd(out: &Path) -> Records {
+    let database = Connection::open(out.join("t_results.db")).unwrap();
+    let calls = "regions WHERE category LIKE 'HIP_%'";
+    let markers = "regions_and_samples WHERE category = 'MARKER_CORE_RANGE_API'";
+    let views = [
+        ("kernel_dispatch", "name", "kernels WHERE category = 'KERNEL_DISPATCH'"),
+        ("hip_api", "name", calls),
+        ("memory_copy", "name", "memory_copies WHERE category = 'MEMORY_COPY'"),
+        ("marker_api", "json_extract(extdata, '$.message')", markers),
+    ];
+    let records = views.iter().map(|(kind, name, view)| {
+        let sql = format!("SELECT {name}, stack_id, start, \"end\" FROM {view}");
+        let mut statement = database.prepare(&sql).unwrap();
+        let number = |row: &rusqlite::Row<'_>, at: usize| Ok::<u64, rusqlite::Error>(row.get::<_, i64>(at)? as u64);
+        let rows = statement.query_map([], |row| {
+            Ok((row.get(0)?, number(row, 1)?, number(row, 2)?, number(row, 3)?))
+        });
+        let mut rows: Vec<Record> = rows.unwrap().map(Result::unwrap).collect();
+        rows.sort();
+        (*kind, rows)
+    });
+    records.collect()
+}
+
+fn parquet_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(parquet_files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn of_parquet(out: &Path) -> Records {
+    use parquet::record::RowAccessor;
+    let records = KINDS.iter().map(|(kind, ..)| {
+        let mut rows = Vec::new();
+        for path in parquet_files(&out.join("parquet").join(format!("kind={kind}"))) {
+            let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
+            for row in reader.get_row_iter(None).unwrap() {
+                let row = row.unwrap();
+                let at = |name: &str| row.get_column_iter().position(|(column, _)| column == name).unwrap();
+                let number = |name: &str| row.get_long(at(name)).unwrap() as u64;
+                let name = match *kind {
+                    "kernel_dispatch" => "kernel",
+                    "memory_copy" => "direction",
+                    _ => "function",
+                };
+                let name = row.get_string(at(name)).unwrap().clone();
+                rows.push((name, number("correlation_id"), number("start_ns"), number("end_ns")));
+            }
+        }
+        rows.sort();
+        (*kind, rows)
+    });
+    records.collect()
+}
+
+#[test]
+fn all_formats_hold_the_same_records() {
+    let out = export_all("all", recording());
+    let csv = of_csv(&out);
+    assert!(csv.values().all(|rows| !rows.is_empty()));
+    assert!(of_json(&out) == csv, "JSON");
+    assert!(of_rocpd(&out) == csv, "rocpd");
+    assert!(of_parquet(&out) == csv, "Parquet");
+    // What a trace holds is compared in export_perfetto.rs, slice by slice.
+    assert!(out.join("t_results.pftrace").metadata().unwrap().len() > 1000);
+    let left = std::fs::read_dir(&out).unwrap().filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        name.to_string_lossy().contains(".tmp")
+    });
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn what_does_not_fit_in_memory_is_the_same_as_what_does() {
+    // 1.2 million records need several runs of every sort.
+    let place = place("spill");
+    let path = place.join("rec");
+    let made = make(
+        &path,
+        &Made {
+            records: 1_200_000,
+            threads: 3,
+            ..Made::default()
+        },
+    );
+    let out = place.join("out");
+    let words = ["export", path.to_str().unwrap(), "-d", out.to_str().unwrap(), "-o", "t"];
+    let output = roctop(&words);
+    assert!(output.status.success(), "{output:?}");
+    let kernels = Table::read(&out.join("t_kernel_trace.csv"));
+    let calls = Table::read(&out.join("t_hip_api_trace.csv"));
+    assert_eq!(
+        (kernels.rows.len() as u64, calls.rows.len() as u64),
+        (made.dispatches, made.calls)
+    );
+    assert!(kernels.numbers("End_Timestamp").is_sorted() && calls.numbers("End_Timestamp").is_sorted());
+    // Each dispatch belongs to the call in which it was submitted.
+    let begins: BTreeMap<u64, u64> = calls
+        .numbers("Correlation_Id")
+        .into_iter()
+        .zip(calls.numbers("Start_Timestamp"))
+        .collect();
+    assert_eq!(begins.len(), calls.rows.len(), "ids are unique");
+    let numbers = kernels
+        .numbers("Dispatch_Id")
+        .into_iter()
+        .zip(kernels.numbers("Correlation_Id"));
+    for (dispatch, id) in numbers {
+        let step = (dispatch - 1) / 9 * 10 + (dispatch - 1) % 9;
+        assert_eq!(begins[&id], made::BEGIN + step * 2500);
+    }
+}
+
+/// A Python that has a module, if there is one: ROCTOP_PYTHON, or python3.
+fn python(module: &str) -> Option<String> {
+    let python = std::env::var("ROCTOP_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let found = Command::new(&python).args(["-c", &format!("import {module}")]).output();
+    let there = found.is_ok_and(|output| output.status.success());
+    if !there {
+        println!("SKIPPED: {python} has no {module} ('pip install {module}', or name another with ROCTOP_PYTHON)");
+    }
+    there.then_some(python)
+}
+
+fn run_python(python: &str, script: &str, arguments: &[&str]) -> String {
+    let output = Command::new(python)
+        .args(["-c", script])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn duckdb_reads_ranks_and_hosts_as_one_table() {
+    let Some(python) = python("duckdb") else { return };
+    let place = place("duckdb");
+    for rank in 0..3 {
+        let path = place.join(format!("run/rank-{rank}"));
+        let made = Made {
+            rank,
+            pid: 4000 + rank as u32,
+            host: ["node7", "node8", "node7"][rank as usize],
+            ..Made::default()
+        };
+        make(&path, &made);
+    }
+    let run = place.join("run");
+    let out = place.join("out");
+    let words = [
+        "export",
+        run.to_str().unwrap(),
+        "--format",
+        "parquet,csv",
+        "-d",
+        out.to_str().unwrap(),
+    ];
+    let output = roctop(&words);
+    assert!(output.status.success(), "{output:?}");
+    // The queries of the README.
+    let script = r"
+import duckdb, sys
+out = sys.argv[1]
+kernels = f'''read_parquet('{out}/parquet/kind=kernel_dispatch/**/*.parquet', hive_partitioning = true)'''
+for host, rank, count in duckdb.sql(f'''SELECT host, rank, count(*) FROM {kernels} GROUP BY ALL ORDER BY rank''').fetchall():
+    print(host, rank, count)
+total = duckdb.sql(f'SELECT count(*), sum(end_ns - start_ns) FROM {kernels}').fetchall()[0]
+csv = duckdb.sql(f'''SELECT count(*), sum(End_Timestamp - Start_Timestamp) FROM '{out}/*_kernel_trace.csv' ''').fetchall()[0]
+assert total == csv, (total, csv)
+worst = duckdb.sql(f'''SELECT kernel, quantile_cont(end_ns - start_ns, 0.99) AS p99 FROM {kernels} GROUP BY kernel ORDER BY p99 DESC''').fetchall()
+assert any('gemm' in name for name, _ in worst)
+";
+    let told = run_python(&python, script, &[out.to_str().unwrap()]);
+    let rows: Vec<&str> = told.lines().collect();
+    assert_eq!(rows.len(), 3, "{told}");
+    assert!(
+        rows[0].starts_with("node7 0 ") && rows[1].starts_with("node8 1 "),
+        "{told}"
+    );
+}
+
+#[test]
+fn perfettos_own_message_types_read_a_trace() {
+    let Some(python) = python("perfetto.protos.perfetto.trace.perfetto_trace_pb2") else {
+        return;
+    };
+    let out = export_all("perfetto", recording());
+    let script = r"
+import sys, collections
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+trace = pb.Trace()
+trace.ParseFromString(open(sys.argv[1], 'rb').read())
+BEGIN, COUNTER = pb.TrackEvent.TYPE_SLICE_BEGIN, pb.TrackEvent.TYPE_COUNTER
+categories, counters, flows, names, arguments = {}, 0, 0, set(), set()
+interned = {'c': {}, 'n': {}, 'a': {}}
+tracks = {}
+for packet in trace.packet:
+    data = packet.interned_data
+    for table, entries in (('c', data.event_categories), ('n', data.event_names), ('a', data.debug_annotation_names)):
+        for entry in entries:
+            interned[table][entry.iid] = entry.name
+    if packet.HasField('track_descriptor'):
+        tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+    if packet.HasField('track_event'):
+        event = packet.track_event
+        if event.type == BEGIN:
+            category = interned['c'][event.category_iids[0]]
+            categories[category] = categories.get(category, 0) + 1
+            flows += len(event.flow_ids) > 0
+            if category == 'kernel_dispatch':
+                names.add(interned['n'][event.name_iid])
+                arguments.update(interned['a'][a.name_iid] for a in event.debug_annotations)
+        counters += event.type == COUNTER
+assert counters and flows and tracks
+assert any('<' in name or '(' in name for name in names), names
+for wanted in ('grid_size', 'workgroup_size', 'VGPR_Count', 'SGPR_Count', 'LDS_Block_Size', 'corr_id', 'agent'):
+    assert wanted in arguments, (wanted, arguments)
+for category, count in sorted(categories.items()):
+    print(category, count)
+";
+    let told = run_python(&python, script, &[out.join("t_results.pftrace").to_str().unwrap()]);
+    let counts: BTreeMap<&str, usize> = told
+        .lines()
+        .map(|line| line.split_once(' ').unwrap())
+        .map(|(category, count)| (category, count.parse().unwrap()))
+        .collect();
+    let expected: BTreeMap<&str, usize> = of_json(&out).iter().map(|(kind, rows)| (*kind, rows.len())).collect();
+    assert_eq!(counts, expected);
+}
+
+#[test]
+fn pythons_sqlite_reads_rocpd_and_its_own_version_is_told() {
+    let Some(python) = python("sqlite3") else { return };
+    let out = export_all("sqlite", recording());
+    let script = r"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+facts = dict(db.execute('SELECT tag, value FROM rocpd_metadata'))
+assert facts['schema_version'] == '3' and facts['uuid'].startswith('_'), facts
+views = [row[0] for row in db.execute('''SELECT name FROM sqlite_master WHERE type = 'view' ''')]
+for view in views:
+    db.execute(f'SELECT * FROM {view} LIMIT 3').fetchall()
+tables = [row[0] for row in db.execute('''SELECT name FROM sqlite_master WHERE type = 'table' ''')]
+assert all(table.endswith(facts['uuid']) for table in tables), tables
+print(len(views))
+assert db.execute('PRAGMA integrity_check').fetchone() == ('ok',)
+";
+    let views: usize = run_python(&python, script, &[out.join("t_results.db").to_str().unwrap()])
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(views >= 20 + 20, "{views} views: one a table, and those over them");
+}
