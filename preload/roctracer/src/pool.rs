@@ -8,8 +8,12 @@
 //! A pool's memory is the program's allocator's; the pool itself stays, closed, for the next one that is opened, so that
 //! a handle used too late is told from an open one.
 
+mod properties;
+
+pub use properties::{Allocator, BufferCallback, Properties};
+
 use crate::lock::{Bell, Guard, Guarded};
-use crate::record::{Record, SIZE};
+use crate::record::Record;
 use crate::registration;
 use crate::status::{ERROR, INVALID_ARGUMENT, MEMORY_ALLOCATION, Result, fail};
 use std::cell::Cell;
@@ -17,55 +21,6 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-
-/// `roctracer_allocator_t`.
-pub type Allocator = unsafe extern "C" fn(pointer: *mut *mut c_char, size: usize, argument: *mut c_void);
-/// `roctracer_buffer_callback_t`.
-pub type BufferCallback = unsafe extern "C" fn(begin: *const c_char, end: *const c_char, argument: *mut c_void);
-
-/// `roctracer_properties_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Properties {
-    /// Not used.
-    pub mode: u32,
-    /// Bytes of each buffer.
-    pub buffer_size: usize,
-    /// Gives and takes memory; none for the C library's.
-    pub allocate: Option<Allocator>,
-    /// For the allocator.
-    pub allocator_argument: *mut c_void,
-    /// Gets full buffers.
-    pub callback: Option<BufferCallback>,
-    /// For the callback.
-    pub callback_argument: *mut c_void,
-}
-
-const _: () = assert!(size_of::<Properties>() == 48 && std::mem::offset_of!(Properties, callback) == 32);
-
-impl Properties {
-    /// Bytes of a buffer: room for a record and its external id at least.
-    fn size(&self) -> usize {
-        self.buffer_size.max(2 * SIZE)
-    }
-
-    /// Another size of the memory at `before`: from nothing, to nothing, or both.
-    fn memory(&self, before: *mut c_char, size: usize) -> *mut c_char {
-        let mut pointer = before;
-        match self.allocate {
-            // SAFETY: the program's allocator, called as the interface says.
-            Some(allocate) => unsafe { allocate(&raw mut pointer, size, self.allocator_argument) },
-            None if size == 0 => {
-                // SAFETY: from `malloc`, below.
-                unsafe { libc::free(pointer.cast()) };
-                pointer = null_mut();
-            }
-            // SAFETY: takes any size.
-            None => pointer = unsafe { libc::malloc(size) }.cast(),
-        }
-        pointer
-    }
-}
 
 /// The writers' side.
 struct Producer {
@@ -77,6 +32,8 @@ struct Producer {
     records: usize,
     /// Bytes of names in it, from its end.
     names: usize,
+    /// How many buffers have been given to the thread.
+    given: u64,
     thread: Option<JoinHandle<()>>,
     /// The number that the pool was opened under; 0 closed.
     opened: u64,
@@ -157,55 +114,65 @@ impl Opened {
 
     /// Writes records one behind the other; the name is the first one's.
     pub(crate) fn write(self, records: &[Record], name: Option<&[u8]>) {
-        let mut producer = self.pool.producer.hold();
-        if producer.opened != self.number {
-            return;
-        }
-        let size = producer.properties.size();
-        let bytes = size_of_val(records);
-        let (name, is_kept) = match name {
-            Some(name) => (name, name.len() <= size - bytes),
-            None => (&[][..], true),
-        };
-        let reserved = if is_kept { name.len() } else { 0 };
-        if producer.records + bytes + producer.names + reserved > size && !self.pool.pass_on(&mut producer) {
-            return;
-        }
-        let base = producer.memory.wrapping_add(producer.buffer * size);
-        let place = base.wrapping_add(producer.records);
-        // SAFETY: there is room for all of them (tested above), and the lock is held.
-        unsafe { place.copy_from_nonoverlapping(records.as_ptr().cast(), bytes) };
-        producer.records += bytes;
-        if reserved > 0 {
-            producer.names += reserved;
-            let kept = base.wrapping_add(size - producer.names);
-            // SAFETY: there is room between the records and the names (tested above).
-            unsafe { kept.copy_from_nonoverlapping(name.as_ptr().cast(), reserved) };
-            let detail = place.wrapping_add(std::mem::offset_of!(Record, detail));
-            // SAFETY: inside the record that was just written.
-            unsafe { detail.cast::<u64>().write_unaligned(kept as u64) };
-        }
-        if !is_kept && self.pool.pass_on(&mut producer) {
-            // The name is the run-time's: it has to be seen before this returns.
+        let name = name.unwrap_or_default();
+        loop {
+            {
+                let mut producer = self.pool.producer.hold();
+                if producer.opened != self.number {
+                    return;
+                }
+                let is_kept = name.len() <= producer.properties.size() - size_of_val(records);
+                let kept = if is_kept { name } else { &[] };
+                if producer.has_room(records, kept) || self.pool.pass_on(&mut producer) {
+                    let given = producer.given;
+                    producer.put(records, kept, is_kept || !self.is_inside());
+                    drop(producer);
+                    if !is_kept && !self.is_inside() {
+                        // The name is the run-time's: it has to be seen before this returns.
+                        self.deliver_up_to(given);
+                    }
+                    return;
+                }
+            }
+            // The other buffer is with the program. Its own callback cannot wait for itself.
+            if self.is_inside() {
+                return;
+            }
             drop(self.pool.idle());
+        }
+    }
+
+    /// Returns when the program has seen what was in the buffer that was written to after so many were given.
+    fn deliver_up_to(self, given: u64) {
+        loop {
+            {
+                let mut producer = self.pool.producer.hold();
+                let is_given = producer.opened != self.number || producer.given != given || producer.records == 0;
+                if is_given || self.pool.pass_on(&mut producer) {
+                    break;
+                }
+            }
+            // Nobody is kept from writing meanwhile: the program's callback may be one who writes.
+            drop(self.pool.idle());
+        }
+        drop(self.pool.idle());
+    }
+
+    /// How many buffers have been given.
+    fn given(self) -> Result<u64> {
+        let producer = self.pool.producer.hold();
+        if producer.opened == self.number {
+            Ok(producer.given)
+        } else {
+            Err(unknown())
         }
     }
 
     /// Hands over what there is and returns when the program has seen it.
     pub(crate) fn flush(self) -> Result<()> {
-        if self.is_inside() {
-            return Ok(());
+        if !self.is_inside() {
+            self.deliver_up_to(self.given()?);
         }
-        {
-            let mut producer = self.pool.producer.hold();
-            if producer.opened != self.number {
-                return Err(unknown());
-            }
-            if producer.records > 0 {
-                self.pool.pass_on(&mut producer);
-            }
-        }
-        drop(self.pool.idle());
         Ok(())
     }
 
@@ -217,20 +184,23 @@ impl Opened {
                 format_args!("a pool cannot be closed by its own buffer callback"),
             ));
         }
-        self.flush()?;
-        let (thread, properties, memory) = {
+        let (thread, properties, memory) = loop {
+            self.flush()?;
             let mut producer = self.pool.producer.hold();
             if producer.opened != self.number {
                 return Err(unknown());
             }
             // A writer may have come in between.
-            if producer.records > 0 {
-                self.pool.pass_on(&mut producer);
+            if producer.records == 0 {
+                producer.opened = 0;
+                break (producer.thread.take(), producer.properties, producer.memory);
             }
-            producer.opened = 0;
-            (producer.thread.take(), producer.properties, producer.memory)
         };
-        self.pool.give(Work::End);
+        {
+            let mut work = self.pool.idle();
+            *work = Work::End;
+            self.pool.changed.ring();
+        }
         if let Some(thread) = thread {
             // It ends by itself; nothing in it panics.
             let _ = thread.join();
@@ -243,6 +213,37 @@ impl Opened {
         self.pool.producer.hold().memory = null_mut();
         properties.memory(memory, 0);
         Ok(())
+    }
+}
+
+impl Producer {
+    fn has_room(&self, records: &[Record], name: &[u8]) -> bool {
+        self.records + size_of_val(records) + self.names + name.len() <= self.properties.size()
+    }
+
+    /// Puts records into the buffer, which has room for them. A name that is not kept there stays where it is, or is left
+    /// out.
+    fn put(&mut self, records: &[Record], kept: &[u8], has_name: bool) {
+        let size = self.properties.size();
+        let base = self.memory.wrapping_add(self.buffer * size);
+        let place = base.wrapping_add(self.records);
+        // SAFETY: there is room for all of them, and the lock is held.
+        unsafe { place.copy_from_nonoverlapping(records.as_ptr().cast(), size_of_val(records)) };
+        self.records += size_of_val(records);
+        let name = if kept.is_empty() {
+            0
+        } else {
+            self.names += kept.len();
+            let name = base.wrapping_add(size - self.names);
+            // SAFETY: there is room between the records and the names.
+            unsafe { name.copy_from_nonoverlapping(kept.as_ptr().cast(), kept.len()) };
+            name as u64
+        };
+        if name != 0 || !has_name {
+            let detail = place.wrapping_add(std::mem::offset_of!(Record, detail));
+            // SAFETY: inside the record that was just written.
+            unsafe { detail.cast::<u64>().write_unaligned(name) };
+        }
     }
 }
 
@@ -284,6 +285,7 @@ pub(crate) fn open(properties: &Properties, pools: &[&'static Pool]) -> Result<O
         buffer: 0,
         records: 0,
         names: 0,
+        given: 0,
         thread: None,
         opened: number,
     };
@@ -354,24 +356,19 @@ impl Pool {
         work
     }
 
-    fn give(&self, next: Work) {
-        let mut work = self.idle();
-        *work = next;
-        self.changed.ring();
-    }
-
-    /// Gives the buffer to the thread and turns to the other one; false when that one is in the hands of the very
-    /// callback that is asking.
+    /// Gives the buffer to the thread and turns to the other one; false while that one is with the program.
     fn pass_on(&self, producer: &mut Producer) -> bool {
-        if INSIDE.get() == std::ptr::from_ref(self) {
+        let mut work = self.work.hold();
+        if *work != Work::None {
             return false;
         }
-        let size = producer.properties.size();
-        let begin = producer.memory as usize + producer.buffer * size;
-        self.give(Work::Deliver(begin, begin + producer.records));
+        let begin = producer.memory as usize + producer.buffer * producer.properties.size();
+        *work = Work::Deliver(begin, begin + producer.records);
+        self.changed.ring();
         producer.buffer = 1 - producer.buffer;
         producer.records = 0;
         producer.names = 0;
+        producer.given += 1;
         true
     }
 

@@ -503,6 +503,35 @@ static void from_its_own_callback(void) {
   GIVES(SUCCESS, roctracer_close_pool());
 }
 
+static atomic_uint of_writers;
+static void calls_back(const char* begin, const char* end, void* arg) {
+  (void)arg;
+  const activity_record_t* record = (const activity_record_t*)begin;
+  for (; record < (const activity_record_t*)end; record++) of_writers += record->op == 4;
+  fake_call(3, 0, NULL);
+}
+static void* writes_much(void* arg) {
+  (void)arg;
+  for (int i = 0; i < 5000; i++) fake_call(4, 0, NULL);
+  return NULL;
+}
+
+static void a_callback_that_calls_among_writers(void) {
+  /* Writers wait for the program's callback, which writes itself: it waits for nobody, and they lose nothing. */
+  roctracer_properties_t p = properties(0, 256);
+  p.buffer_callback_fun = calls_back;
+  alarm(60);
+  GIVES(SUCCESS, roctracer_open_pool(&p));
+  GIVES(SUCCESS, roctracer_enable_op_activity(ACTIVITY_DOMAIN_HIP_API, 3));
+  GIVES(SUCCESS, roctracer_enable_op_activity(ACTIVITY_DOMAIN_HIP_API, 4));
+  pthread_t writers[3];
+  for (int i = 0; i < 3; i++) pthread_create(&writers[i], NULL, writes_much, NULL);
+  for (int i = 0; i < 3; i++) pthread_join(writers[i], NULL);
+  GIVES(SUCCESS, roctracer_disable_activity());
+  GIVES(SUCCESS, roctracer_close_pool());
+  CHECK(of_writers == 3 * 5000);
+}
+
 static void closing(void) {
   roctracer_pool_t* other = NULL;
   const roctracer_properties_t p = properties(1, 4096);
@@ -781,6 +810,7 @@ int main(int argc, char** argv) {
       {"small_buffers", small_buffers},
       {"flushing", flushing},
       {"from_its_own_callback", from_its_own_callback},
+      {"a_callback_that_calls_among_writers", a_callback_that_calls_among_writers},
       {"closing", closing},
       {"external_ids", external_ids},
       {"starting_and_stopping", starting_and_stopping},

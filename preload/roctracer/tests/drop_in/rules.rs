@@ -42,6 +42,7 @@ rules! {
     a_buffer_of_twelve_bytes_loses_nothing "small_buffers"
     a_flush_returns_when_the_program_has_seen_the_records "flushing"
     a_buffer_callback_may_call_the_library "from_its_own_callback"
+    a_buffer_callback_that_is_traced_keeps_nobody_waiting "a_callback_that_calls_among_writers"
     closing_a_pool_disables_and_flushes_it "closing"
     an_external_id_is_in_front_of_its_call_and_nowhere_else "external_ids"
     while_stopped_nothing_comes "starting_and_stopping"
