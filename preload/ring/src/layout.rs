@@ -396,8 +396,7 @@ impl Header {
         put(HOST, cut(&self.host, EXE - HOST - 1));
         put(EXE, cut(&self.exe, COMMAND - EXE - 1));
         put(COMMAND, cut(&self.command, PAGE - COMMAND - 1));
-        let sum = checksum(&page);
-        page[CHECKSUM..CHECKSUM + 8].copy_from_slice(&sum.to_le_bytes());
+        seal(&mut page);
         page
     }
 
@@ -478,6 +477,14 @@ impl Header {
 
 fn cut(text: &str, room: usize) -> &[u8] {
     &text.as_bytes()[..text.len().min(room)]
+}
+
+/// Puts the checksum into a header page that was written by hand; shorter ones stay as they are.
+pub fn seal(page: &mut [u8]) {
+    if let Some(page) = page.get_mut(..PAGE) {
+        let sum = checksum(page);
+        page[CHECKSUM..CHECKSUM + 8].copy_from_slice(&sum.to_le_bytes());
+    }
 }
 
 /// FNV-1a over the header page without the checksum itself.

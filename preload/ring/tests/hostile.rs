@@ -5,6 +5,10 @@
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../fuzz/input.rs"]
+mod input;
+
+use input::{SLOTS, fresh, honest, put, spec};
 use proptest::prelude::*;
 use roctop_ring::directory;
 use roctop_ring::layout::{Extent, Header, MAJOR, PAGE, REGIONS, Region, Spec, clock, counter, entry};
@@ -113,108 +117,6 @@ fn look(bytes: impl Bytes, most: u64) -> u64 {
         LARGEST.load(Ordering::Relaxed)
     );
     count.calls
-}
-
-const SLOTS: u64 = 64;
-
-fn spec() -> Spec {
-    Spec {
-        ordinal: 0,
-        rings: vec![SLOTS; 2],
-        facts: 16,
-        strings: 8,
-        string_bytes: 512,
-    }
-}
-
-fn put(file: &mut [u8], at: u64, words: &[AtomicU64]) {
-    for (i, word) in words.iter().enumerate() {
-        let at = at as usize + i * 8;
-        file[at..at + 8].copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-    }
-}
-
-fn fresh(count: u64) -> Vec<AtomicU64> {
-    (0..count).map(|_| AtomicU64::new(0)).collect()
-}
-
-/// An honest file, made by the real writers.
-fn honest() -> Vec<u8> {
-    let (regions, size) = spec().regions();
-    let header = Header {
-        major: MAJOR,
-        size,
-        regions,
-        pid: 7,
-        exe: "app".into(),
-        ..Header::default()
-    };
-    let mut file = vec![0; size as usize];
-    file[..PAGE].copy_from_slice(&header.encode());
-    let rings = header.region(Region::Rings);
-    for index in 0..2 {
-        let words = fresh(entry::WORDS as u64);
-        let slots = fresh(SLOTS * 8);
-        let at = rings.offset + index * SLOTS * 64;
-        words[entry::RING_OFFSET].store(at, Ordering::Relaxed);
-        words[entry::RING_SLOTS].store(SLOTS, Ordering::Relaxed);
-        let generation = directory::claim(&words, 100, 1, [0; 2]).unwrap();
-        let ring = RingWriter::new(&slots, &words[entry::HEAD], &words[entry::RECORDS]).unwrap();
-        let start = ThreadStart {
-            tid: 100,
-            generation,
-            ..ThreadStart::default()
-        };
-        ring.push(ThreadStart::head(0, Domain::NONE), &start.payload());
-        for n in 0..20 + 30 * index {
-            ring.push(
-                ApiCall::head(0, Domain::HIP),
-                &ApiCall {
-                    start: n,
-                    ..ApiCall::default()
-                }
-                .payload(),
-            );
-            ring.push(
-                Dispatch::head(0, Domain::NONE),
-                &Dispatch {
-                    begin: n,
-                    ..Dispatch::default()
-                }
-                .payload(),
-            );
-        }
-        words[entry::CALL_DEPTH].store(2, Ordering::Relaxed);
-        words[entry::RANGE_DEPTH].store(1, Ordering::Relaxed);
-        put(
-            &mut file,
-            header.region(Region::Directory).offset + index * entry::WORDS as u64 * 8,
-            &words,
-        );
-        put(&mut file, at, &slots);
-    }
-    let counts = fresh(counter::WORDS as u64);
-    let (facts, index, bytes) = (fresh(16 * 8), fresh(8), fresh(64));
-    let writer = FactWriter::new(&facts, &counts[counter::FACTS_USED], &counts[counter::FACTS_FULL]);
-    for _ in 0..5 {
-        assert!(writer.append(Dispatch::head(0, Domain::NONE), &Dispatch::default().payload()));
-    }
-    let [ids, used, full] = [counter::STRINGS, counter::STRING_WORDS, counter::STRINGS_FULL].map(|at| &counts[at]);
-    for text in ["one", "a longer one", ""] {
-        StringWriter::new(&index, &bytes, ids, used, full).add(text.as_bytes());
-    }
-    let sample = fresh(clock::WORDS as u64);
-    directory::write_sample(&sample, 0, &[5; clock::WORDS]);
-    for (kind, words) in [
-        (Region::Counters, &counts),
-        (Region::Facts, &facts),
-        (Region::StringIndex, &index),
-        (Region::StringBytes, &bytes),
-        (Region::Clock, &sample),
-    ] {
-        put(&mut file, header.region(kind).offset, words);
-    }
-    file
 }
 
 /// What may be read of a file of that size: all of it a few times, and the looks at heads and owners.
@@ -585,5 +487,30 @@ proptest! {
             file[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
         look(Borrowed(&file), bound(file.len()));
+    }
+}
+
+/// What the fuzzer found worth keeping; `fuzz/` says how to look for more.
+#[test]
+fn the_kept_inputs_of_the_fuzzer_are_survived() {
+    for kind in ["ring", "flight"] {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("fuzz/corpus")
+            .join(kind);
+        let mut count = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let kept = std::fs::read(entry.unwrap().path()).unwrap();
+            if kind == "ring" {
+                let file = input::ring(&kept);
+                let most = bound(file.len());
+                look(file, most);
+            } else {
+                let file = input::flying(&kept);
+                let most = file.len();
+                assert!(roctop_ring::flight::read(&file).is_ok_and(|left| left.len() <= most) || most < 1 << 20);
+            }
+            count += 1;
+        }
+        assert!(count > 0, "no inputs for {kind}");
     }
 }

@@ -1,0 +1,194 @@
+//! What an input of the fuzzer means: an honest file, and what is done to it. The replay of the kept inputs uses it too.
+//!
+//! Bytes that begin with 0 are a file as they are. Else each eight of them change the honest file: three bytes say which word,
+//! one what is done to it, four give the value. The header's checksum is made right afterwards, or nothing would be reached.
+
+use roctop_ring::directory;
+use roctop_ring::flight;
+use roctop_ring::layout::{Header, MAJOR, PAGE, Region, Spec, clock, counter, entry, seal};
+use roctop_ring::record::{ApiCall, Dispatch, Domain, ThreadStart};
+use roctop_ring::sync::{AtomicU64, Ordering};
+use roctop_ring::writer::{FactWriter, RingWriter, StringWriter};
+
+pub(crate) const SLOTS: u64 = 64;
+
+pub(crate) fn spec() -> Spec {
+    Spec {
+        ordinal: 0,
+        rings: vec![SLOTS; 2],
+        facts: 16,
+        strings: 8,
+        string_bytes: 512,
+    }
+}
+
+pub(crate) fn put(file: &mut [u8], at: u64, words: &[AtomicU64]) {
+    for (i, word) in words.iter().enumerate() {
+        let at = at as usize + i * 8;
+        file[at..at + 8].copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    }
+}
+
+pub(crate) fn fresh(count: u64) -> Vec<AtomicU64> {
+    (0..count).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// An honest file, made by the real writers.
+pub(crate) fn honest() -> Vec<u8> {
+    let (regions, size) = spec().regions();
+    let header = Header {
+        major: MAJOR,
+        size,
+        regions,
+        pid: 7,
+        exe: "app".into(),
+        ..Header::default()
+    };
+    let mut file = vec![0; size as usize];
+    file[..PAGE].copy_from_slice(&header.encode());
+    let rings = header.region(Region::Rings);
+    for index in 0..2 {
+        let words = fresh(entry::WORDS as u64);
+        let slots = fresh(SLOTS * 8);
+        let at = rings.offset + index * SLOTS * 64;
+        words[entry::RING_OFFSET].store(at, Ordering::Relaxed);
+        words[entry::RING_SLOTS].store(SLOTS, Ordering::Relaxed);
+        let generation = directory::claim(&words, 100, 1, [0; 2]).unwrap();
+        let ring = RingWriter::new(&slots, &words[entry::HEAD], &words[entry::RECORDS]).unwrap();
+        let start = ThreadStart {
+            tid: 100,
+            generation,
+            ..ThreadStart::default()
+        };
+        ring.push(ThreadStart::head(0, Domain::NONE), &start.payload());
+        for n in 0..20 + 30 * index {
+            ring.push(
+                ApiCall::head(0, Domain::HIP),
+                &ApiCall {
+                    start: n,
+                    ..ApiCall::default()
+                }
+                .payload(),
+            );
+            ring.push(
+                Dispatch::head(0, Domain::NONE),
+                &Dispatch {
+                    begin: n,
+                    ..Dispatch::default()
+                }
+                .payload(),
+            );
+        }
+        words[entry::CALL_DEPTH].store(2, Ordering::Relaxed);
+        words[entry::RANGE_DEPTH].store(1, Ordering::Relaxed);
+        put(
+            &mut file,
+            header.region(Region::Directory).offset + index * entry::WORDS as u64 * 8,
+            &words,
+        );
+        put(&mut file, at, &slots);
+    }
+    let counts = fresh(counter::WORDS as u64);
+    let (facts, index, bytes) = (fresh(16 * 8), fresh(8), fresh(64));
+    let writer = FactWriter::new(&facts, &counts[counter::FACTS_USED], &counts[counter::FACTS_FULL]);
+    for _ in 0..5 {
+        assert!(writer.append(Dispatch::head(0, Domain::NONE), &Dispatch::default().payload()));
+    }
+    let [ids, used, full] = [counter::STRINGS, counter::STRING_WORDS, counter::STRINGS_FULL].map(|at| &counts[at]);
+    for text in ["one", "a longer one", ""] {
+        StringWriter::new(&index, &bytes, ids, used, full).add(text.as_bytes());
+    }
+    let sample = fresh(clock::WORDS as u64);
+    directory::write_sample(&sample, 0, &[5; clock::WORDS]);
+    for (kind, words) in [
+        (Region::Counters, &counts),
+        (Region::Facts, &facts),
+        (Region::StringIndex, &index),
+        (Region::StringBytes, &bytes),
+        (Region::Clock, &sample),
+    ] {
+        put(&mut file, header.region(kind).offset, words);
+    }
+    file
+}
+
+/// A ring file out of an input.
+pub(crate) fn ring(input: &[u8]) -> Vec<u8> {
+    match input {
+        [0, rest @ ..] => rest.to_vec(),
+        changes => {
+            let mut file = changed(honest(), changes);
+            seal(&mut file);
+            file
+        }
+    }
+}
+
+/// A flight file out of an input.
+pub(crate) fn flying(input: &[u8]) -> Vec<u8> {
+    match input {
+        [0, rest @ ..] => rest.to_vec(),
+        changes => changed(honest_flight(), changes),
+    }
+}
+
+/// A flight file with dispatches in every state.
+pub(crate) fn honest_flight() -> Vec<u8> {
+    const SLOTS: usize = 8;
+    let head = fresh(PAGE as u64 / 8);
+    head[flight::header::MAGIC].store(flight::MAGIC, Ordering::Relaxed);
+    head[flight::header::SLOTS].store(SLOTS as u64, Ordering::Relaxed);
+    flight::keep_point(&head, 1_000_000, 10_000_000);
+    flight::keep_point(&head, 2_000_000, 20_000_000);
+    let records = fresh((SLOTS * flight::SLOT_WORDS) as u64);
+    let signals = fresh((SLOTS * flight::SIGNAL_WORDS) as u64);
+    for (at, state) in [flight::State::Own, flight::State::Foreign, flight::State::Own]
+        .into_iter()
+        .enumerate()
+    {
+        let slot = flight::SlotWriter::new(&records, at).unwrap();
+        slot.keep(&Dispatch {
+            dispatch_id: at as u64 + 1,
+            ..Dispatch::default()
+        });
+        slot.publish(at as u64, state);
+        signals[at * flight::SIGNAL_WORDS + 4].store(1_500_000, Ordering::Relaxed);
+        signals[at * flight::SIGNAL_WORDS + 5].store(1_500_010, Ordering::Relaxed);
+    }
+    flight::SlotWriter::new(&records, 2).unwrap().take();
+    let words = head.iter().chain(&records).chain(&signals);
+    words
+        .flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes())
+        .collect()
+}
+
+fn changed(mut file: Vec<u8>, changes: &[u8]) -> Vec<u8> {
+    for change in changes.as_chunks::<8>().0 {
+        let [a, b, c, how, value @ ..] = *change;
+        let value = u64::from(u32::from_le_bytes(value));
+        let words = file.len() / 8;
+        if words == 0 {
+            break;
+        }
+        let at = u32::from_le_bytes([a, b, c, 0]) as usize % words;
+        let Some(place) = file[at * 8..].first_chunk_mut::<8>() else {
+            continue;
+        };
+        let old = u64::from_le_bytes(*place);
+        let new = match how % 8 {
+            0 => old & !0xffff_ffff | value,
+            1 => old & 0xffff_ffff | value << 32,
+            2 => old.wrapping_add(value),
+            3 => old.wrapping_sub(value),
+            4 => old ^ 1 << (value % 64),
+            5 => value,
+            6 => u64::MAX - value,
+            _ => {
+                file.truncate(at * 8);
+                continue;
+            }
+        };
+        *place = new.to_le_bytes();
+    }
+    file
+}
