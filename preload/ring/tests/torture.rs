@@ -261,17 +261,53 @@ fn a_kill_at_any_instant_tears_nothing() {
     println!("{kills} kills: {seen} records accepted, 0 torn; {lost} lost; {open} calls open, {late} not yet counted");
 }
 
+/// Sends a signal to the writer.
+fn signal(writer: &Writer, name: &str) {
+    let sent = Command::new("kill").args([name, &writer.0.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+#[test]
+fn a_writer_that_is_stopped_in_the_middle_of_a_record_goes_on() {
+    let stops = number("ROCTOP_STOPS", 25);
+    let dir = Directory::new("stop");
+    let mut writer = Writer::start(&dir.0, 64);
+    let open = || Reader::open(File::open(dir.0.join("1-1.ring")).unwrap()).unwrap();
+    // One reader looks while the writer stands still, one while it runs, one only at the end.
+    let mut readers = [open(), open(), open()];
+    let mut checks: [Check; 3] = std::array::from_fn(|_| Check::default());
+    for _ in 0..stops {
+        signal(&writer, "-STOP");
+        for _ in 0..3 {
+            readers[0].poll(Ended::No, &mut checks[0]).unwrap();
+        }
+        signal(&writer, "-CONT");
+        readers[1].poll(Ended::No, &mut checks[1]).unwrap();
+    }
+    writer.kill();
+    for (reader, check) in readers.iter_mut().zip(&mut checks) {
+        finish(reader, check);
+    }
+    let written: Vec<u64> = checks.iter().map(|check| check.seen + check.lost).collect();
+    assert!(written.iter().all(|count| *count == written[0]), "{written:?}");
+    assert!(checks.iter().all(|check| check.seen > 0 && check.lost > 0));
+    println!(
+        "{stops} stops: {} records accepted of {}, 0 torn",
+        checks[0].seen, written[0]
+    );
+}
+
 #[test]
 fn a_lapping_reader_accepts_only_whole_records() {
     let records = number("ROCTOP_LAP_RECORDS", 0);
     let (mut accepted, mut lost) = (0, 0);
-    for slots in [16, 64, 1024] {
+    for slots in [16, 64, 1024, 65536] {
         let dir = Directory::new(&format!("lap{slots}"));
         let mut writer = Writer::start(&dir.0, slots);
         let mut reader = Reader::open(File::open(dir.0.join("1-1.ring")).unwrap()).unwrap();
         let mut check = Check::default();
         let until = Instant::now() + Duration::from_millis(666);
-        while Instant::now() < until || check.seen + check.lost < records.div_ceil(3) {
+        while Instant::now() < until || check.seen + check.lost < records.div_ceil(4) {
             reader.poll(Ended::No, &mut check).unwrap();
         }
         writer.kill();

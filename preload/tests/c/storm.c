@@ -77,6 +77,29 @@ static void forks(int count, const char *self) {
   while (wait(NULL) > 0) {}
 }
 
+// Private memory in use, KiB.
+static long anonymous(void) {
+  char line[256];
+  long found = -1;
+  FILE *file = fopen("/proc/self/status", "r");
+  while (file && fgets(line, sizeof line, file)) sscanf(line, "RssAnon: %ld", &found);
+  if (file) fclose(file);
+  return found;
+}
+
+// Threads that come and go, and texts that never come again; says at the half and at the end how much memory is in use.
+static void memory(int count) {
+  char text[96];
+  for (int i = 0; i < count; i++) {
+    if (i == count / 2) printf("%ld\n", anonymous());
+    pthread_t thread;
+    if (!pthread_create(&thread, NULL, together, NULL)) pthread_join(thread, NULL);
+    snprintf(text, sizeof text, "%d:%d a text that is too long for a record and is kept as a string", getpid(), i);
+    mark(text);
+  }
+  printf("%ld\n", anonymous());
+}
+
 static void *endless(void *unused) {
   (void)unused;
   for (;;) {
@@ -104,6 +127,7 @@ int main(int count, char **words) {
   work();
   if (!strcmp(what, "threads")) threads(first, second);
   if (!strcmp(what, "forks")) forks(first, words[0]);
+  if (!strcmp(what, "memory")) memory(first);
   if (!strcmp(what, "sleep")) puts("ready"), fflush(stdout), usleep(first), work();
   if (!strcmp(what, "endless")) {
     puts("ready"), fflush(stdout);

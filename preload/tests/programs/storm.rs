@@ -160,6 +160,38 @@ fn children_and_their_detached_children_have_rings_of_their_own() {
     assert_eq!((sum.starts, sum.lost, sum.no_ring), (workers, 0, 0), "{sum:?}");
 }
 
+#[test]
+fn a_long_run_takes_no_more_memory_and_no_more_room_than_its_first_half() {
+    let Some(storm) = Storm::new() else { return };
+    let count = 20_000 * number("ROCTOP_STORM", 1);
+    let result = storm
+        .command(&["memory", &count.to_string()])
+        .env("ROCTOP_RING_SLOTS", "1024")
+        .output()
+        .unwrap();
+    assert!(result.status.success(), "{}", result.status);
+    let sizes: Vec<u64> = out(&result).lines().map(|line| line.parse().unwrap()).collect();
+    let rings = storm.place.rings();
+    let files: u64 = std::fs::read_dir(storm.place.session())
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum();
+    let written: u64 = rings
+        .iter()
+        .flat_map(|ring| &ring.accounts)
+        .map(|(_, account)| account.written)
+        .sum();
+    println!(
+        "{written} records of {count} threads: {sizes:?} KiB, files of {} KiB",
+        files >> 10
+    );
+    assert_eq!(written, (count + 1) * (CALLS + MARKS + 1) + count);
+    // One thread at a time: the first file was enough, and was made as large as it is.
+    assert_eq!((rings.len(), sizes.len()), (1, 2));
+    assert!(sizes[1] <= sizes[0] + 256, "{sizes:?} KiB");
+    assert!(files < 16 << 20);
+}
+
 /// Ends the endless program after a time by `signal`; what it wrote is whole.
 fn endless(storm: &Storm, words: &[&str], after: Duration) -> (Sum, Option<i32>) {
     let mut child = storm
