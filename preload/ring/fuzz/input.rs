@@ -10,9 +10,9 @@ use roctop_ring::record::{ApiCall, Dispatch, Domain, ThreadStart};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::{FactWriter, RingWriter, StringWriter};
 
-pub(crate) const SLOTS: u64 = 64;
+const SLOTS: u64 = 64;
 
-pub(crate) fn spec() -> Spec {
+fn spec() -> Spec {
     Spec {
         ordinal: 0,
         rings: vec![SLOTS; 2],
@@ -22,14 +22,14 @@ pub(crate) fn spec() -> Spec {
     }
 }
 
-pub(crate) fn put(file: &mut [u8], at: u64, words: &[AtomicU64]) {
+fn put(file: &mut [u8], at: u64, words: &[AtomicU64]) {
     for (i, word) in words.iter().enumerate() {
         let at = at as usize + i * 8;
         file[at..at + 8].copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
 }
 
-pub(crate) fn fresh(count: u64) -> Vec<AtomicU64> {
+fn fresh(count: u64) -> Vec<AtomicU64> {
     (0..count).map(|_| AtomicU64::new(0)).collect()
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn flying(input: &[u8]) -> Vec<u8> {
 }
 
 /// A flight file with dispatches in every state.
-pub(crate) fn honest_flight() -> Vec<u8> {
+fn honest_flight() -> Vec<u8> {
     const SLOTS: usize = 8;
     let head = fresh(PAGE as u64 / 8);
     head[flight::header::MAGIC].store(flight::MAGIC, Ordering::Relaxed);

@@ -8,14 +8,11 @@
 #[path = "../fuzz/input.rs"]
 mod input;
 
-use input::{SLOTS, fresh, honest, put, spec};
+use input::honest;
 use proptest::prelude::*;
-use roctop_ring::directory;
-use roctop_ring::layout::{Extent, Header, MAJOR, PAGE, REGIONS, Region, Spec, clock, counter, entry};
+use roctop_ring::layout::{Extent, Header, MAJOR, PAGE, REGIONS, Region, clock, entry};
 use roctop_ring::reader::{Bytes, Ended, POLL_SLOTS, Reader, Sink, Thread};
-use roctop_ring::record::{ApiCall, Dispatch, Domain, Head, Slot, ThreadStart, decode};
-use roctop_ring::sync::AtomicU64;
-use roctop_ring::writer::{FactWriter, RingWriter, StringWriter};
+use roctop_ring::record::{Head, Slot, decode};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
