@@ -1,0 +1,270 @@
+//! What an input of the fuzzer means: an honest recording, and what is done to its blocks. The replay of the kept inputs
+//! uses it too.
+//!
+//! Each eight bytes change one block: two say which, two where in its payload, one what is done, three give the value.
+//! Checksums are made right afterwards, or nothing would be reached. The layout of blocks is that of `src/recording/block.rs`.
+
+use roctop::item::{Exit, ProcessId};
+use roctop::raw::{Raw, RawSink};
+use roctop::recording::{FACTS, MANIFEST, Recorder, Recording, SEGMENT};
+use roctop_ring::layout::{Header, clock, counter};
+use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
+use roctop_ring::record::{ApiCall, Dispatch, Domain, Head, KernelSymbol, Marker, OperationName, PAYLOAD_WORDS, Slot};
+use std::path::Path;
+
+const HEADER: usize = 48;
+const MAGIC: &[u8] = b"RBK1";
+
+/// A recording's files: name and blocks.
+pub struct Honest(Vec<(String, Vec<Block>)>);
+
+#[derive(Clone)]
+struct Block {
+    header: [u8; HEADER],
+    payload: Vec<u8>,
+}
+
+impl Block {
+    fn word(&self, at: usize) -> u32 {
+        let mut word = [0; 4];
+        word.copy_from_slice(&self.header[at..at + 4]);
+        u32::from_le_bytes(word)
+    }
+
+    fn put(&mut self, at: usize, word: u32) {
+        self.header[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    }
+
+    /// Its bytes, not compressed, with lengths and sums that are right.
+    fn seal(&self, into: &mut Vec<u8>) {
+        let mut sealed = self.clone();
+        sealed.put(4, self.word(4) & !0x100);
+        sealed.put(20, self.payload.len() as u32);
+        sealed.put(24, self.payload.len() as u32);
+        sealed.put(28, crc32fast::hash(&self.payload));
+        let sum = crc32fast::hash(&sealed.header[..HEADER - 4]);
+        sealed.put(HEADER - 4, sum);
+        into.extend_from_slice(&sealed.header);
+        into.extend_from_slice(&self.payload);
+    }
+}
+
+fn blocks(mut bytes: &[u8]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    while let Some(header) = bytes.first_chunk::<HEADER>() {
+        let mut block = Block {
+            header: *header,
+            payload: Vec::new(),
+        };
+        assert_eq!(&header[..4], MAGIC, "the layout of blocks has changed: change this too");
+        let stored = &bytes[HEADER..][..block.word(24) as usize];
+        block.payload = match block.word(4) & 0x100 {
+            0 => stored.to_vec(),
+            _ => lz4_flex::block::decompress(stored, block.word(20) as usize).unwrap(),
+        };
+        bytes = &bytes[HEADER + stored.len()..];
+        blocks.push(block);
+    }
+    blocks
+}
+
+fn slots<const S: usize>(head: Head, payload: [[u64; PAYLOAD_WORDS]; S]) -> Vec<Slot> {
+    let slot = |(at, [a, b, c, d, e, f]): (usize, [u64; PAYLOAD_WORDS])| {
+        let head = if at == 0 {
+            head
+        } else {
+            Head::new(roctop_ring::record::CONTINUATION, 0, at as u8, 0)
+        };
+        [head.0, a, b, c, d, e, f, at as u64 + 1]
+    };
+    payload.into_iter().enumerate().map(slot).collect()
+}
+
+/// Everything that a recording may have in it.
+fn tell(sink: &mut dyn RawSink) {
+    let process = ProcessId(0);
+    let header = Header {
+        pid: 7,
+        exe: "app".into(),
+        command: "app".into(),
+        ..Header::default()
+    };
+    sink.take(process, &Raw::Header(&header));
+    for (id, text) in [(1, "hipLaunchKernel"), (2, "_Z4axpyPf"), (3, "a text")] {
+        sink.take(process, &Raw::Text(id, text.as_bytes()));
+    }
+    let name = OperationName {
+        domain: 1,
+        op: 3,
+        name: 1,
+        reserved: 0,
+    };
+    sink.take(
+        process,
+        &Raw::Fact(&slots(OperationName::head(0, Domain::NONE), name.payload())),
+    );
+    let symbol = KernelSymbol {
+        kernel_object: 0x1000,
+        name: 2,
+        ..KernelSymbol::default()
+    };
+    sink.take(
+        process,
+        &Raw::Fact(&slots(KernelSymbol::head(0, Domain::NONE), symbol.payload())),
+    );
+    for at in [1_000_000, 2_000_000] {
+        let mut sample = [at; clock::WORDS];
+        sample[clock::WIDTH] = 20;
+        sink.take(process, &Raw::Calibration(&sample));
+    }
+    let thread = Thread { index: 1, tid: 9 };
+    for number in 0..20 {
+        let time = 1_000_000 + number * 1000;
+        let call = ApiCall {
+            start: time,
+            end: time + 10,
+            correlation: number + 1,
+            op: 3,
+            ..ApiCall::default()
+        };
+        sink.take(
+            process,
+            &Raw::Record(thread, &slots(ApiCall::head(0, Domain::HIP), call.payload())),
+        );
+        let ran = Dispatch {
+            begin: time + 5,
+            end: time + 50,
+            correlation: number + 1,
+            kernel_object: 0x1000,
+            dispatch_id: number + 1,
+            ..Dispatch::default()
+        };
+        sink.take(
+            process,
+            &Raw::Record(thread, &slots(Dispatch::head(0, Domain::NONE), ran.payload())),
+        );
+        let mark = Marker::payload([time, time], number, 0, 3 * (number as u32 % 2), 0, b"text");
+        let head = Head::new(Marker::MARK, 0, 2, Domain::MARKER.0);
+        sink.take(process, &Raw::Record(thread, &slots(head, [mark[0], mark[1]])));
+    }
+    sink.take(process, &Raw::Lost(thread, 5));
+    sink.take(process, &Raw::Counters(&[3; counter::WORDS]));
+    let work = OpenWork {
+        calls: vec![OpenCall {
+            thread,
+            start: 1_500_000,
+            domain: Domain::HIP,
+            op: 3,
+            correlation: 70,
+            level: 0,
+        }],
+        ranges: vec![OpenRange {
+            thread,
+            start: 1_500_000,
+            correlation: 71,
+            range_id: 0,
+            text_id: 0,
+            level: 0,
+            text: b"open".to_vec(),
+        }],
+        queues: vec![QueueWork {
+            id: 1,
+            submitted: 3,
+            completed: 2,
+            in_flight: vec![InFlight {
+                submit: 1_500_000,
+                kernel_object: 0x1000,
+                correlation: 70,
+                dispatch_id: 99,
+            }],
+            ..QueueWork::default()
+        }],
+    };
+    sink.take(process, &Raw::Open(&work));
+    sink.take(process, &Raw::Output(b"hello\n"));
+    sink.take(process, &Raw::Now(3_000_000));
+    sink.take(process, &Raw::Ended(Exit::Code(0), 3_000_000));
+}
+
+impl Honest {
+    /// Makes it at `path`, by the real writer.
+    pub fn make(path: &Path) -> Self {
+        let mut recorder = Recorder::create(path, &["app".to_owned()], &[]).unwrap();
+        tell(&mut recorder);
+        recorder.finish().unwrap();
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(path).unwrap() {
+            let file = entry.unwrap().path();
+            if file.extension().is_some_and(|ending| ending == SEGMENT) {
+                let name = file.file_name().unwrap().to_string_lossy().into_owned();
+                files.push((name, blocks(&std::fs::read(&file).unwrap())));
+            }
+        }
+        files.sort_by(|one, other| one.0.cmp(&other.0));
+        assert!(files.iter().any(|(name, _)| name.starts_with(FACTS)) && path.join(MANIFEST).exists());
+        Self(files)
+    }
+
+    /// Writes the changed recording over the one at `path`.
+    pub fn write(&self, path: &Path, changes: &[u8]) {
+        let mut files: Vec<Vec<Block>> = self.0.iter().map(|(_, blocks)| blocks.clone()).collect();
+        for change in changes.as_chunks::<8>().0 {
+            let [file, block, low, high, how, value @ ..] = *change;
+            let count = files.len();
+            let blocks = &mut files[usize::from(file) % count];
+            if blocks.is_empty() {
+                continue;
+            }
+            let at = usize::from(block) % blocks.len();
+            let place = usize::from(u16::from_le_bytes([low, high]));
+            let value = u32::from_le_bytes([value[0], value[1], value[2], 0]);
+            apply(blocks, at, place, how, value);
+        }
+        for ((name, _), blocks) in self.0.iter().zip(files) {
+            let mut bytes = Vec::new();
+            blocks.iter().for_each(|block| block.seal(&mut bytes));
+            std::fs::write(path.join(name), bytes).unwrap();
+        }
+    }
+}
+
+fn apply(blocks: &mut Vec<Block>, at: usize, place: usize, how: u8, value: u32) {
+    let other = value as usize % blocks.len();
+    let block = &mut blocks[at];
+    let length = block.payload.len();
+    match how % 10 {
+        0 if length > 0 => block.payload[place % length] = value as u8,
+        1 | 2 if length >= 8 => {
+            let place = place % (length / 8) * 8;
+            let new = if how % 10 == 1 {
+                u64::from(value)
+            } else {
+                u64::MAX - u64::from(value)
+            };
+            block.payload[place..place + 8].copy_from_slice(&new.to_le_bytes());
+        }
+        3 => block.payload.truncate(place),
+        4 => block.payload.resize((length + place).min(1 << 16), value as u8),
+        5 => block.put(4, value & 0xff),
+        6 => block.put(8 + place % 3 * 4, value),
+        7 => blocks.swap(at, other),
+        8 => {
+            blocks.remove(at);
+        }
+        _ if blocks.len() < 200 => {
+            let copy = blocks[at].clone();
+            blocks.insert(other, copy);
+        }
+        _ => {}
+    }
+}
+
+/// Does all that a viewer does with a recording.
+pub fn look(path: &Path) {
+    let Ok(recording) = Recording::open(path) else { return };
+    let mut count = 0usize;
+    let _ = recording.items(&mut |items| count += items.len());
+    assert!(count < 1 << 20, "{count} items in a small recording");
+    let _ = recording.span();
+    let _ = recording.clocks();
+}

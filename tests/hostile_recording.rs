@@ -1,0 +1,65 @@
+//! Recordings made by a liar, with checksums that are right: no panic, no memory by their word.
+//!
+//! The changes are those of the fuzzer (`fuzz/`), whose kept inputs are replayed here, and random ones:
+//! `ROCTOP_HOSTILE=100000` does more of them.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
+
+#[path = "../fuzz/input.rs"]
+mod input;
+
+use input::{Honest, look};
+use std::path::PathBuf;
+
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("roctop-hostile-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        Self(dir)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_kept_inputs_of_the_fuzzer_are_survived() {
+    let place = Place::new("kept");
+    let honest = Honest::make(&place.0);
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/recording");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        honest.write(&place.0, &std::fs::read(entry.unwrap().path()).unwrap());
+        look(&place.0);
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
+#[test]
+fn random_changes_are_survived() {
+    let place = Place::new("random");
+    let honest = Honest::make(&place.0);
+    let rounds: u64 = std::env::var("ROCTOP_HOSTILE")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(2000);
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for round in 0..rounds {
+        let mut changes = Vec::new();
+        for _ in 0..=round % 12 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            changes.extend_from_slice(&random.to_le_bytes());
+        }
+        honest.write(&place.0, &changes);
+        let survived = std::panic::catch_unwind(|| look(&place.0));
+        assert!(survived.is_ok(), "round {round}: {changes:?}");
+    }
+}
