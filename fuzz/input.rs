@@ -5,6 +5,7 @@
 //! Checksums are made right afterwards, or nothing would be reached. The layout of blocks is that of `src/recording/block.rs`.
 
 use roctop::item::{Exit, ProcessId};
+use roctop::model::{Fresh, Options, Store};
 use roctop::raw::{Raw, RawSink};
 use roctop::recording::{FACTS, MANIFEST, Recorder, Recording, SEGMENT};
 use roctop_ring::layout::{Header, clock, counter};
@@ -16,7 +17,7 @@ const HEADER: usize = 48;
 const MAGIC: &[u8] = b"RBK1";
 
 /// A recording's files: name and blocks.
-pub struct Honest(Vec<(String, Vec<Block>)>);
+pub(crate) struct Honest(Vec<(String, Vec<Block>)>);
 
 #[derive(Clone)]
 struct Block {
@@ -188,7 +189,7 @@ fn tell(sink: &mut dyn RawSink) {
 
 impl Honest {
     /// Makes it at `path`, by the real writer.
-    pub fn make(path: &Path) -> Self {
+    pub(crate) fn make(path: &Path) -> Self {
         let mut recorder = Recorder::create(path, &["app".to_owned()], &[]).unwrap();
         tell(&mut recorder);
         recorder.finish().unwrap();
@@ -206,7 +207,7 @@ impl Honest {
     }
 
     /// Writes the changed recording over the one at `path`.
-    pub fn write(&self, path: &Path, changes: &[u8]) {
+    pub(crate) fn write(&self, path: &Path, changes: &[u8]) {
         let mut files: Vec<Vec<Block>> = self.0.iter().map(|(_, blocks)| blocks.clone()).collect();
         for change in changes.as_chunks::<8>().0 {
             let [file, block, low, high, how, value @ ..] = *change;
@@ -260,10 +261,15 @@ fn apply(blocks: &mut Vec<Block>, at: usize, place: usize, how: u8, value: u32) 
 }
 
 /// Does all that a viewer does with a recording.
-pub fn look(path: &Path) {
+pub(crate) fn look(path: &Path) {
     let Ok(recording) = Recording::open(path) else { return };
     let mut count = 0usize;
-    let _ = recording.items(&mut |items| count += items.len());
+    let mut store = Store::new(Options::default());
+    let _ = recording.items(&mut |items| {
+        count += items.len();
+        store.apply_all(&items);
+    });
+    drop(store.snapshot(Fresh::All));
     assert!(count < 1 << 20, "{count} items in a small recording");
     let _ = recording.span();
     let _ = recording.clocks();

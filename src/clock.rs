@@ -44,7 +44,7 @@ pub struct Clock {
 }
 
 /// HSA's system clock counts as BOOTTIME when the samples say that they differ by less than this, ns.
-const SAME_CLOCK: i64 = 20_000;
+const SAME_CLOCK: u64 = 20_000;
 
 impl Clock {
     /// Adds a sample.
@@ -67,7 +67,7 @@ impl Clock {
             .collect();
         offsets.sort_unstable();
         let median = offsets.get(offsets.len() / 2).copied().unwrap_or(0);
-        self.hsa_offset = if median.abs() < SAME_CLOCK { 0 } else { median };
+        self.hsa_offset = if median.unsigned_abs() < SAME_CLOCK { 0 } else { median };
     }
 
     /// Samples known.

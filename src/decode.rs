@@ -407,7 +407,7 @@ impl Decoder {
             if state.waiting.len() < MAX_WAITING {
                 state.waiting.push((thread, slots.to_vec()));
             } else {
-                state.overwritten += 1;
+                state.overwritten = state.overwritten.saturating_add(1);
             }
             return;
         }
@@ -711,7 +711,10 @@ impl RawSink for Decoder {
             Raw::Fact(slots) => self.fact(process, slots),
             Raw::Calibration(words) => self.state(process).clock.add(Sample::from_words(words)),
             Raw::Record(thread, slots) => self.record(process, *thread, slots),
-            Raw::Lost(_, records) => self.state(process).overwritten += records,
+            Raw::Lost(_, records) => {
+                let state = self.state(process);
+                state.overwritten = state.overwritten.saturating_add(*records);
+            }
             Raw::Counters(words) => self.counters(process, words),
             Raw::Open(work) => self.open(process, work),
             Raw::Ended(exit, at) => self.ended(process, *exit, *at),

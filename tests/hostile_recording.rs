@@ -9,6 +9,7 @@
 mod input;
 
 use input::{Honest, look};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 struct Place(PathBuf);
@@ -50,6 +51,7 @@ fn random_changes_are_survived() {
         .and_then(|text| text.parse().ok())
         .unwrap_or(2000);
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut faults = BTreeMap::<String, Vec<u8>>::new();
     for round in 0..rounds {
         let mut changes = Vec::new();
         for _ in 0..=round % 12 {
@@ -59,7 +61,11 @@ fn random_changes_are_survived() {
             changes.extend_from_slice(&random.to_le_bytes());
         }
         honest.write(&place.0, &changes);
-        let survived = std::panic::catch_unwind(|| look(&place.0));
-        assert!(survived.is_ok(), "round {round}: {changes:?}");
+        if let Err(fault) = std::panic::catch_unwind(|| look(&place.0)) {
+            let text = fault.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| fault.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            faults.entry(text.unwrap_or_default()).or_insert(changes);
+        }
     }
+    assert!(faults.is_empty(), "{faults:?}");
 }

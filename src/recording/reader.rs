@@ -259,8 +259,8 @@ impl Replay {
         self.blocks += other.blocks;
         self.damaged += other.damaged;
         self.damaged_bytes += other.damaged_bytes;
-        self.missing += other.missing;
-        self.dropped += other.dropped;
+        self.missing = self.missing.saturating_add(other.missing);
+        self.dropped = self.dropped.saturating_add(other.dropped);
         self.finished &= other.finished;
     }
 }
@@ -352,7 +352,8 @@ fn deliver_file(
                 replay.blocks += 1;
                 replay.finished |= head.kind == Kind::FINISHED;
                 if head.kind == Kind::DROPPED {
-                    replay.dropped += index::words(&payload).first().copied().unwrap_or(0);
+                    let records = index::words(&payload).first().copied().unwrap_or(0);
+                    replay.dropped = replay.dropped.saturating_add(records);
                 }
                 deliver_block(head, &payload, sink);
                 at += HEADER as u64 + u64::from(head.stored_length);
