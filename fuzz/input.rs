@@ -223,7 +223,9 @@ impl Honest {
         }
         for ((name, _), blocks) in self.0.iter().zip(files) {
             let mut bytes = Vec::new();
-            blocks.iter().for_each(|block| block.seal(&mut bytes));
+            for block in &blocks {
+                block.seal(&mut bytes);
+            }
             std::fs::write(path.join(name), bytes).unwrap();
         }
     }
