@@ -148,6 +148,11 @@ fn tell(sink: &mut dyn RawSink) {
         let head = Head::new(Marker::MARK, 0, 2, Domain::MARKER.0);
         sink.take(process, &Raw::Record(thread, &slots(head, [mark[0], mark[1]])));
     }
+    tell_end(process, thread, sink);
+}
+
+/// Losses, what is open, and how it ended.
+fn tell_end(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
     sink.take(process, &Raw::Lost(thread, 5));
     sink.take(process, &Raw::Counters(&[3; counter::WORDS]));
     let work = OpenWork {
