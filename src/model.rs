@@ -4,6 +4,7 @@
 //! There is no clock, file or colour here: time comes with the items.
 
 pub mod analysis;
+mod count;
 pub mod counted;
 mod fast;
 pub mod gauges;
@@ -23,8 +24,6 @@ mod values;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use roctop_ring::record::{Domain, direction, engine, flag};
-
 pub use self::lane::{Lane, LaneKey, Slice};
 pub use self::names::{Class, Names};
 pub use self::pyramid::Bucket;
@@ -37,12 +36,11 @@ use self::gauges::Gauges;
 use self::memory::Memory;
 use self::output::Output;
 use self::snapshot::{ProcessRow, Said};
-use self::table::{Tables, is_untimed};
-use self::under::{Under, Work};
+use self::table::Tables;
+use self::under::Under;
 use self::union::Union;
 use crate::item::{
-    Allocation, ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId,
-    Span, ThreadId,
+    ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span,
 };
 
 /// How much is kept, and where it comes from.
@@ -84,12 +82,8 @@ pub enum Fresh {
     All,
 }
 
-/// HIP's "not ready" is an answer, not an error.
-const HIP_NOT_READY: i32 = 600;
 /// A time beyond this is no time (36 years after the machine began).
 const LATEST: Nanos = 1 << 60;
-/// Open dispatches that are looked through for one that ended.
-const OLDEST: usize = 64;
 const MOST_SAID: usize = 500;
 
 /// Open work that ended, by its place.
@@ -283,13 +277,6 @@ impl Store {
         }
     }
 
-    fn allocation(&mut self, allocation: &Allocation) {
-        self.memory.add(&Allocation {
-            span: credible(allocation.span),
-            ..*allocation
-        });
-    }
-
     fn process(&mut self, process: &Process) {
         Arc::make_mut(&mut self.names).put_process(process.clone());
         self.row(process.id, |row| row.process = process.clone());
@@ -427,216 +414,6 @@ impl Store {
             Some(Closed::Dispatch(at)) => drop(Arc::make_mut(&mut row.open).dispatches.remove(at)),
             None => {}
         }
-    }
-
-    fn call(&mut self, call: &ApiCall) {
-        self.totals.calls += 1;
-        self.close(call.process, |open| {
-            open.calls
-                .iter()
-                .position(|one| one.correlation == call.correlation)
-                .map(Closed::Call)
-        });
-        self.seen(call.process, call.span.begin, call.span.end);
-        let operation = self.names.operation(call.operation);
-        let (domain, blocks) = operation.map_or((0, false), |o| (o.operation.domain, o.blocks));
-        let code = call.status.unwrap_or(0);
-        let error = code != 0 && !(domain == Domain::HIP.0 && code == HIP_NOT_READY);
-        self.tables.call(call, error, blocks);
-        let slice = Slice {
-            span: call.span,
-            what: call.operation.0,
-            shape: u32::from(error),
-            submit: 0,
-            correlation: call.correlation,
-            value: u64::from(code as u32),
-            queue: call.arguments.map_or(u32::MAX, |text| text.0),
-            process: call.process.0,
-            thread: call.thread.0,
-        };
-        if call.span.end == 0 {
-            return;
-        }
-        let last = known_at(&self.thread_lanes, call.thread.0);
-        let at = self.lane_near(LaneKey::Api(call.thread, u8::from(call.parent != 0)), last);
-        keep_at(&mut self.thread_lanes, call.thread.0, at);
-        self.slice_in(at, slice);
-    }
-
-    fn dispatch(&mut self, dispatch: &Dispatch) {
-        self.totals.dispatches += 1;
-        // Dispatches end nearly in order: one that is not among the oldest was submitted after the look.
-        self.close(dispatch.process, |open| {
-            let oldest = open.dispatches.iter().take(OLDEST);
-            oldest
-                .enumerate()
-                .find(|(_, one)| one.dispatch_id == dispatch.dispatch_id)
-                .map(|(at, _)| Closed::Dispatch(at))
-        });
-        self.seen(dispatch.process, dispatch.span.begin, dispatch.span.end);
-        let shape = self.tables.dispatch(dispatch);
-        if self.names.is_internal(dispatch.kernel) {
-            self.totals.internal += 1;
-            self.blit(dispatch);
-        }
-        let at = dispatch.agent.0 as usize;
-        if at < 1 << 12 {
-            if self.agents.len() <= at {
-                self.agents.resize_with(at + 1, AgentState::default);
-            }
-            self.agents[at].dispatches += 1;
-        }
-        if is_untimed(dispatch.flags, dispatch.span.end) {
-            return;
-        }
-        self.totals.kernel_time = self.totals.kernel_time.saturating_add(dispatch.span.duration());
-        let work = Work {
-            kernels: 1,
-            nanos: dispatch.span.duration(),
-            ..Work::default()
-        };
-        self.launched(dispatch.thread, dispatch.submit, work);
-        let slice = Slice {
-            span: dispatch.span,
-            what: dispatch.kernel.0,
-            shape,
-            submit: dispatch.submit,
-            correlation: dispatch.correlation,
-            value: dispatch.dispatch_id,
-            queue: dispatch.queue.0,
-            process: dispatch.process.0,
-            thread: dispatch.thread.map_or(u32::MAX, |thread| thread.0),
-        };
-        let key = match dispatch.stream {
-            Some(stream) => LaneKey::Stream(dispatch.agent, stream),
-            None => LaneKey::Queue(dispatch.agent, dispatch.queue),
-        };
-        let last = known_at(&self.queue_lanes, dispatch.queue.0);
-        let lane = self.lane_near(key, last);
-        keep_at(&mut self.queue_lanes, dispatch.queue.0, lane);
-        self.slice_in(lane, slice);
-        let mut pieces = std::mem::take(&mut self.pieces);
-        if let Some(agent) = self.agents.get_mut(at) {
-            agent.union.add(dispatch.span, |piece| pieces.push(piece));
-        }
-        if !pieces.is_empty() {
-            let last = self.agents.get(at).map_or(u32::MAX, |agent| agent.lane);
-            let number = self.lane_near(LaneKey::Agent(dispatch.agent), last);
-            if let Some(agent) = self.agents.get_mut(at) {
-                agent.lane = number;
-            }
-            let lane = self.lane(number);
-            for piece in pieces.drain(..) {
-                lane.add_time(piece, dispatch.kernel.0, true);
-            }
-        }
-        self.pieces = pieces;
-    }
-
-    /// Counts work for the ranges in which it was launched.
-    fn launched(&mut self, thread: Option<ThreadId>, submit: Nanos, work: Work) {
-        if let Some(thread) = thread.filter(|_| submit > 0) {
-            let markers = &mut self.tables.markers;
-            self.under.work(thread, submit, work, |row| {
-                if let Some(row) = markers.get_mut(row as usize) {
-                    row.work.merge(work);
-                }
-            });
-        }
-    }
-
-    /// Counts for a range that was closed what had completed of it, and notes what was within.
-    fn closed(&mut self, marker: &Marker) {
-        let Some(row) = self.tables.marker_row(marker.text) else {
-            return;
-        };
-        let work = self.under.range(marker.thread, marker.span, row);
-        if let Some(row) = self.tables.markers.get_mut(row as usize) {
-            row.work.merge(work);
-        }
-        if marker.range_id == 0 {
-            for child in self.under.nest(marker.thread, marker.level, row) {
-                if let Some(child) = self.tables.markers.get_mut(child as usize) {
-                    child.parent = Some(row);
-                }
-            }
-        }
-    }
-
-    /// The run-time's own kernels that move bytes are copies as well, unless the collector says them as such.
-    fn blit(&mut self, dispatch: &Dispatch) {
-        let Some(name) = self.names.kernel(dispatch.kernel) else {
-            return;
-        };
-        let direction = if name.kernel.mangled.contains("fill") {
-            direction::FILL
-        } else if name.kernel.mangled.contains("copy") {
-            direction::UNKNOWN
-        } else {
-            return;
-        };
-        if !self.copies_with_blits {
-            self.tables.blit(direction, dispatch);
-        }
-    }
-
-    fn copy(&mut self, copy: &Copy) {
-        self.totals.copies += 1;
-        self.seen(copy.process, copy.span.begin, copy.span.end);
-        self.copies_with_blits |= copy.engine == engine::BLIT && copy.flags & flag::INTERNAL != 0;
-        let route = self.tables.copy(copy);
-        if is_untimed(copy.flags, copy.span.end) {
-            return;
-        }
-        let slice = Slice {
-            span: copy.span,
-            what: route,
-            shape: u32::MAX,
-            submit: copy.submit,
-            correlation: copy.correlation,
-            value: copy.bytes,
-            queue: copy.stream.map_or(u32::MAX, |stream| stream.0),
-            process: copy.process.0,
-            thread: copy.thread.map_or(u32::MAX, |thread| thread.0),
-        };
-        self.slice(LaneKey::Copies(copy.direction), slice);
-        let work = Work {
-            copies: 1,
-            nanos: copy.span.duration(),
-            ..Work::default()
-        };
-        self.launched(copy.thread, copy.submit, work);
-    }
-
-    fn marker(&mut self, marker: &Marker, is_mark: bool) {
-        self.totals.markers += 1;
-        self.close(marker.process, |open| {
-            open.ranges
-                .iter()
-                .position(|one| one.correlation == marker.correlation)
-                .map(Closed::Range)
-        });
-        self.seen(marker.process, marker.span.begin, marker.span.end);
-        self.tables.marker(marker, is_mark);
-        if !is_mark {
-            self.closed(marker);
-        }
-        let slice = Slice {
-            span: marker.span,
-            what: marker.text.0,
-            shape: u32::from(is_mark),
-            submit: 0,
-            correlation: marker.correlation,
-            value: marker.range_id,
-            queue: u32::MAX,
-            process: marker.process.0,
-            thread: marker.thread.0,
-        };
-        let key = match marker.range_id {
-            0 => LaneKey::Markers(marker.thread, marker.level),
-            _ => LaneKey::Ranges(marker.thread),
-        };
-        self.slice(key, slice);
     }
 
     /// The clock goes on; it stands once all processes have ended, so that the last moments stay on screen.

@@ -10,6 +10,7 @@ pub(crate) mod devices;
 pub(crate) mod diff;
 pub(crate) mod gaps;
 mod kernel_detail;
+mod kernel_rows;
 pub(crate) mod kernels;
 pub(crate) mod log;
 pub(crate) mod markers;

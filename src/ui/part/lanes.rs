@@ -1,90 +1,22 @@
 //! A row of the timeline as cells: a column shows what took most of it, a slice that is wide enough its name.
 
 use ratatui::layout::Rect;
-use ratatui::style::Style;
-use roctop_ring::record::direction;
 
 use super::axis::Stretch;
 use super::canvas::Canvas;
 use super::chart::{LEVELS, level};
+use super::look::look;
 use super::open::{OpenWork, open_work};
+use super::overlay;
 use super::table::Scene;
 use crate::format;
-use crate::item::{KernelId, Nanos, OperationId, TextId};
+use crate::item::Nanos;
 use crate::model::analysis::usage;
-use crate::model::{Bucket, Class, LaneKey, Slice, Snapshot};
+use crate::model::{Bucket, LaneKey, Slice};
 use crate::ui::jump::of_selected;
 use crate::ui::subject::SliceSubject;
 use crate::ui::theme::Role;
 use crate::ui::track::Track;
-
-/// How a slice looks: letter, text, style filled, style of a line.
-struct Look {
-    letter: char,
-    text: String,
-    filled: Style,
-    line: Style,
-}
-
-fn look(canvas: &Canvas<'_>, snap: &Snapshot, key: LaneKey, what: u32) -> Look {
-    let names = &snap.names;
-    let by_role = |letter, text: &str, role| Look {
-        letter,
-        text: text.to_string(),
-        filled: canvas.theme.filled_role(role),
-        line: canvas.style(role),
-    };
-    match key {
-        LaneKey::Stream(..) | LaneKey::Queue(..) => {
-            let id = KernelId(what);
-            let place = snap.letters.iter().position(|&lettered| lettered == id);
-            let hue = place.unwrap_or(what as usize);
-            let text = names.kernel(id).map_or("?", |name| &name.short);
-            if names.is_internal(id) {
-                return by_role('~', text, Role::CopyFill);
-            }
-            let letter = snap.letter(id).unwrap_or('*');
-            Look {
-                letter,
-                text: text.into(),
-                filled: canvas.theme.filled(hue),
-                line: canvas.theme.line(hue),
-            }
-        }
-        LaneKey::Copies(way) => by_role(copy_letter(way), direction::name(way), copy_role(way)),
-        LaneKey::Api(..) => {
-            let name = names.operation(OperationId(what));
-            let (letter, role) = match name.map(|name| name.class).unwrap_or_default() {
-                Class::Sync => ('S', Role::ApiSync),
-                Class::Launch => ('L', Role::ApiLaunch),
-                Class::Memory => ('M', Role::ApiMemory),
-                Class::Other => ('A', Role::ApiOther),
-            };
-            by_role(letter, name.map_or("?", |name| &name.operation.name), role)
-        }
-        LaneKey::Markers(..) | LaneKey::Ranges(_) => by_role('─', names.text(TextId(what)), Role::Marker),
-        LaneKey::Agent(_) => by_role('█', "", Role::GaugeHigh),
-    }
-}
-
-/// The role of a direction.
-pub(crate) fn copy_role(way: u16) -> Role {
-    match way {
-        direction::H2D => Role::CopyH2d,
-        direction::D2H => Role::CopyD2h,
-        direction::D2D | direction::H2H => Role::CopyD2d,
-        _ => Role::CopyFill,
-    }
-}
-
-fn copy_letter(way: u16) -> char {
-    match way {
-        direction::H2D => '↓',
-        direction::D2H => '↑',
-        direction::FILL => '=',
-        _ => '↔',
-    }
-}
 
 /// Adds slices up by column, exactly.
 fn gather<'a>(slices: impl Iterator<Item = &'a Slice>, stretch: Stretch, columns: u16) -> Vec<Bucket> {
@@ -134,7 +66,7 @@ impl Frame {
 pub(crate) struct Layers {
     pub(crate) track: Track,
     /// None: too many to be told apart, or not kept.
-    slices: Option<Vec<(LaneKey, Slice)>>,
+    pub(crate) slices: Option<Vec<(LaneKey, Slice)>>,
     /// Row of each slice.
     rows: Vec<u16>,
     pub(crate) height: u16,
@@ -195,7 +127,8 @@ impl Layers {
         }
     }
 
-    fn of_row(&self, row: u16) -> impl Iterator<Item = &(LaneKey, Slice)> {
+    /// The slices of one of its rows.
+    pub(crate) fn of_row(&self, row: u16) -> impl Iterator<Item = &(LaneKey, Slice)> {
         let all = self.slices.iter().flatten().zip(&self.rows);
         all.filter(move |(_, at)| **at == row).map(|(slice, _)| slice)
     }
@@ -233,7 +166,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layer
         base(canvas, scene, like, bucket, stretch.width, (at, area.y));
     }
     if let LaneKey::Agent(_) = like {
-        name_selected_gap(canvas, area, scene, track, stretch);
+        overlay::name_selected_gap(canvas, area, scene, track, stretch);
         return;
     }
     // A column in which one slice ends and the next begins shows the end of the first.
@@ -253,9 +186,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layer
         return;
     }
     if !scene.ui.time.follows && usage::has_kernels(like) {
-        gaps(canvas, area, layers, stretch);
+        overlay::gaps(canvas, area, layers, stretch);
     }
-    name_selected_gap(canvas, area, scene, track, stretch);
+    overlay::name_selected_gap(canvas, area, scene, track, stretch);
     for open in frame
         .open
         .iter()
@@ -271,75 +204,6 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layer
             (end - begin).min(area.width - begin.min(area.width)),
             Role::Open,
         );
-    }
-}
-
-/// Columns in which the selected slice, and what belongs to it, begin in a row.
-pub(crate) fn ends<'a>(
-    scene: &Scene<'a>,
-    layers: &'a Layers,
-    row: u16,
-    frame: &'a Frame,
-    area: Rect,
-) -> impl Iterator<Item = u16> {
-    let (stretch, selected) = (frame.stretch, scene.ui.slice);
-    let own = layers.of_row(row).filter(move |(key, slice)| {
-        let place = (*key, slice.span.begin);
-        // A range is around the others: it needs no line to them.
-        let is_range = matches!(key, LaneKey::Markers(..) | LaneKey::Ranges(_));
-        !is_range && (selected == Some(place) || frame.related.contains(&place))
-    });
-    let begins = own
-        .map(|(_, slice)| slice.span.begin)
-        .filter(move |&at| at >= stretch.from && at < stretch.to(area.width));
-    begins.map(move |at| area.x + stretch.column(at, area.width))
-}
-
-/// Joins a call and its work by a line, where nothing else stands.
-pub(crate) fn flow(canvas: &mut Canvas<'_>, ends: &[(u16, u16)]) {
-    let (Some(&(x, from)), Some(&(_, to))) = (ends.last(), ends.first()) else {
-        return;
-    };
-    for y in to + 1..from {
-        let is_free = canvas
-            .buffer
-            .cell((x, y))
-            .is_some_and(|cell| matches!(cell.symbol(), " " | "·"));
-        if is_free {
-            canvas.say(x, y, "│", 1, Role::Accent);
-        }
-    }
-}
-
-/// Writes the lengths of gaps that have room for them.
-fn gaps(canvas: &mut Canvas<'_>, area: Rect, layers: &Layers, stretch: Stretch) {
-    let mut end: Option<Nanos> = None;
-    for (_, slice) in layers.slices.iter().flatten() {
-        let before = end.filter(|&end| end < slice.span.begin && end >= stretch.from);
-        end = end.max(Some(slice.span.end));
-        let Some(before) = before else { continue };
-        let first = stretch.column(before, area.width) + 1;
-        let last = stretch.column(slice.span.begin, area.width);
-        let text = format!(" gap {} ", format::duration(slice.span.begin - before));
-        let wide = format::width(&text) as u16;
-        if let Some(rest) = last.checked_sub(first).and_then(|room| room.checked_sub(wide + 2)) {
-            canvas.say(area.x + first + rest / 2 + 1, area.y, &text, wide, Role::Idle);
-        }
-    }
-}
-
-/// Writes the length of the selected gap into it.
-fn name_selected_gap(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Track, stretch: Stretch) {
-    let Some(gap) = scene.ui.gap.filter(|_| scene.ui.track == Some(track)) else {
-        return;
-    };
-    let first = stretch.column(gap.begin, area.width);
-    let last = stretch.column(gap.end, area.width);
-    let text = format!(" idle {} ", format::duration(gap.duration()));
-    let room = last.saturating_sub(first);
-    let wide = format::width(&text) as u16;
-    if room > wide + 1 {
-        canvas.say(area.x + first + (room - wide) / 2, area.y, &text, wide, Role::Selected);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, left, top};
 use crate::ui::part::table::{self, Column, Scene, Table, Worth};
-use crate::ui::part::{chart, lanes};
+use crate::ui::part::{chart, look};
 use crate::ui::subject::CopySubject;
 use crate::ui::theme::Role;
 
@@ -387,7 +387,7 @@ fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &Copy
             inner.y + row,
             &line,
             inner.width - 11,
-            lanes::copy_role(copies.route.direction),
+            look::copy_role(copies.route.direction),
         );
     }
 }

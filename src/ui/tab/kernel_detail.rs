@@ -2,7 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::kernels::{Row, What, delay, members, name, source};
+use super::kernel_rows::{Row, What, delay, members};
+use super::kernels::{name, source};
 use crate::format;
 use crate::item::KernelId;
 use crate::model::analysis::usage;

@@ -10,6 +10,7 @@ use crate::ui::hit::Hit;
 use crate::ui::part::axis::{self, Stretch};
 use crate::ui::part::canvas::{Canvas, left, top};
 use crate::ui::part::lanes::{self, Frame, Layers};
+use crate::ui::part::overlay;
 use crate::ui::part::rows;
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
@@ -140,7 +141,7 @@ pub(crate) fn panel(
             let (name, lane) = left(place, label);
             name_row(canvas, name, scene, layers.track, row);
             lanes::draw(canvas, lane, scene, layers, row, &frame);
-            ends.extend(lanes::ends(scene, layers, row, &frame, lane).map(|x| (x, y)));
+            ends.extend(overlay::ends(scene, layers, row, &frame, lane).map(|x| (x, y)));
             scene.ui.hits.add(name, Hit::Lane(layers.track));
             scene
                 .ui
@@ -149,7 +150,7 @@ pub(crate) fn panel(
             y += 1;
         }
     }
-    lanes::flow(canvas, &ends);
+    overlay::flow(canvas, &ends);
     let hidden = tracks.len() - first - shown.len();
     let note = match (hidden, first) {
         (0, 0) => return,
