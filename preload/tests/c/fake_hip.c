@@ -38,4 +38,6 @@ Desc hipCreateChannelDesc(int x, int y, int z, int w, int f) { Desc d = {x, y, z
 const char *hipGetErrorString(int e) { return e == 2 ? "out of memory" : "?"; }
 int hipMalloc(void **p, size_t size) { (void)p; return size > 1000 ? 2 : 0; }
 int hipStreamCreate(void **s) { *s = (void *)0x1230; return 0; }
+int hipProfilerStart(void) { return 0; }
+int hipProfilerStop(void) { return 0; }
 int hipStreamDestroy(void *s) { return s == (void *)0x1230 ? 0 : 1; }

@@ -2,6 +2,7 @@
 
 use crate::place::{Place, library, out};
 use roctop_ring::record::Body;
+use roctop_ring::session;
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -47,6 +48,23 @@ fn calls_of_every_shape_pass_whole_and_are_recorded_once() {
         })
         .collect();
     assert!(streams.contains(&(0x1230, 1)) && streams.contains(&(0x1230, 2)));
+}
+
+#[test]
+fn calls_are_recorded_while_viewer_and_program_want_them() {
+    let Some(place) = Place::new() else { return };
+    place.want(session::wanted::USUAL);
+    let link = place.fake_hip();
+    let link: Vec<&str> = link.iter().map(String::as_str).collect();
+    let program = place.compile("switch", "switch", &link);
+    let result = place.traced(&program).output().unwrap();
+    assert!(result.status.success(), "{}", result.status);
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    let calls = ring.calls();
+    let count = |name: &str| calls.iter().filter(|(known, _)| known == name).count();
+    // The one that switches on is not recorded: it is off until then.
+    let counts = ["hipGetDevice", "hipProfilerStop", "hipProfilerStart"].map(count);
+    assert_eq!(counts, [5 + 11 + 17, 1, 0]);
 }
 
 #[test]
