@@ -195,6 +195,9 @@ pub struct Counters {
     /// Only these, with the passes that they take.
     #[arg(value_name = "COUNTERS")]
     pub names: Vec<String>,
+    /// What was counted of each kernel in these recordings, all passes together, in place of a list.
+    #[arg(long, value_name = "REC", num_args = 1.., conflicts_with = "names")]
+    pub of: Vec<PathBuf>,
     /// How: info (as rocprofv3 -L), table, csv or json.
     #[arg(long, value_enum, default_value_t = CountersFormat::Info, ignore_case = true)]
     pub format: CountersFormat,

@@ -1,5 +1,8 @@
 //! `--pmc` and `roctop counters`: what is asked for, planned and listed.
 
+mod of;
+
+use crate::action;
 use crate::cli;
 use crate::counters::list::{Listed, list};
 use crate::counters::request::{Mode, Request, iterations, kernels, names};
@@ -90,6 +93,14 @@ pub fn counters(options: &cli::Counters) -> Result<u8> {
     let mut out = std::io::stdout().lock();
     if options.metrics {
         show::metrics(&mut out)?;
+        return Ok(0);
+    }
+    if !options.of.is_empty() {
+        let snapshot = action::snapshot(&options.of)?;
+        if !of::write(&snapshot, options.format, &mut out)? {
+            tell("no counters were collected there; 'roctop record --pmc …' does");
+            return Ok(1);
+        }
         return Ok(0);
     }
     let asked = names(&options.names)?;

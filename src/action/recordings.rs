@@ -217,6 +217,11 @@ fn load(recordings: &[Recording]) -> Result<Arc<Snapshot>> {
     Ok(store.snapshot(Fresh::All))
 }
 
+/// What is known at the end of some recordings, as one.
+pub(crate) fn snapshot(paths: &[PathBuf]) -> Result<Arc<Snapshot>> {
+    load(&open_all(paths)?)
+}
+
 /// `roctop diff`: what became slower or faster.
 pub fn compare(options: &cli::Diff) -> Result<u8> {
     let before = load(&open_all(std::slice::from_ref(&options.before))?)?;
