@@ -256,11 +256,11 @@ fn counters_are_columns_on_screen_that_sort_and_filter() {
     assert!(kernels.contains("▲ SERIALIZED"), "{kernels}");
     assert!(kernels.contains("SQ_WAVES"), "{kernels}");
     let row = |text: &str, name: &str| text.lines().find(|line| line.contains(name)).map(str::to_owned);
-    assert!(row(&kernels, "scale").unwrap().contains(" 1024 "), "{kernels}");
-    assert!(row(&kernels, "plain").unwrap().contains(" 2 "), "{kernels}");
+    assert!(row(&kernels, "  a scale").unwrap().contains(" 1024 "), "{kernels}");
+    assert!(row(&kernels, "  b plain").unwrap().contains(" 2 "), "{kernels}");
     let filtered = shown("/SQ_WAVES>1e3\n");
     assert!(
-        row(&filtered, " scale").is_some() && row(&filtered, " plain").is_none(),
+        row(&filtered, "  a scale").is_some() && row(&filtered, "  b plain").is_none(),
         "{filtered}"
     );
     let counters = shown("6");

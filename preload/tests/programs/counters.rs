@@ -169,6 +169,11 @@ fn what_does_not_fit_goes_into_another_pass() {
         .iter()
         .map(|one| (one.counter, f64::from_bits(one.value) as u64))
         .collect();
+    let notes = said(&ring, status::NOTE);
+    assert!(
+        notes.iter().any(|text| text.contains("2 of them do not fit")),
+        "{notes:?}"
+    );
     // All 16 instances, the second of them, and the derived one.
     assert_eq!(values, [(2, 136), (3, 2), (4, 75)]);
 }

@@ -110,6 +110,17 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
         ));
         return false;
     }
+    let left = COUNTING.get().map_or(0, |counting| {
+        let all = counting.agents.iter().flat_map(|agent| &agent.chosen);
+        all.filter(|one| one.pass != request.pass).count()
+    });
+    if left > 0 {
+        process.say(
+            status::NOTE,
+            left as u64,
+            &format!("counters: {left} of them do not fit into this run and are not counted"),
+        );
+    }
     process.say(
         status::BACKEND,
         u64::from(sdk.version()),
