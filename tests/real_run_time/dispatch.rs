@@ -3,8 +3,8 @@
 
 use crate::check_on;
 use crate::rig::{Recorded, Rig, TOLERANCE, Truth, read_truth, rig};
-use roctop::item::AgentKind;
-use roctop_ring::record::engine;
+use roctop::item::{AgentKind, Scratch};
+use roctop_ring::record::{engine, scratch};
 
 /// The mean number of kernels that ran at once, from the first begin to the last end.
 fn running(truth: &[Truth]) -> f64 {
@@ -167,5 +167,47 @@ fn copies_that_the_cpu_makes_are_not_invented() {
     // Later releases make these copies by kernels, with a large BAR too.
     if rig.is_oldest() {
         assert!(work(&large) < work(&plain), "the CPU makes some of the copies");
+    }
+}
+
+#[test]
+fn scratch_memory_is_told_where_the_run_time_tells_it() {
+    let Some(rig) = rig() else { return };
+    let recorded = check_on(rig, "scratch", &["api_tour"]);
+    let logged: Vec<&Truth> = recorded.truth.iter().filter(|row| row.kind == "scratch").collect();
+    assert!(!logged.is_empty(), "a kernel needs scratch");
+    let of = |operation: u16| {
+        recorded
+            .run
+            .scratches
+            .iter()
+            .filter(move |row| row.operation == operation)
+    };
+    let given: Vec<_> = of(scratch::ALLOC).collect();
+    println!(
+        "scratch: given {}, taken back {}, logged {}",
+        given.len(),
+        of(scratch::FREE).count(),
+        logged.len()
+    );
+    if rig.is_oldest() {
+        assert!(recorded.run.scratches.is_empty(), "5.2.3 has no table of tool events");
+        return;
+    }
+    assert_eq!(given.len(), logged.len());
+    for row in &logged {
+        let inside =
+            |given: &&&Scratch| row.begin <= given.span.begin + TOLERANCE && given.span.end <= row.end + TOLERANCE;
+        let given = given
+            .iter()
+            .find(inside)
+            .unwrap_or_else(|| panic!("{row:?}: {given:?}"));
+        assert!(
+            given.bytes > 0 && given.queue.is_some() && given.agent.is_some(),
+            "{given:?}"
+        );
+        let queue = recorded.run.queues[given.queue.unwrap().0 as usize];
+        let of_queue = recorded.run.dispatches.iter().filter(|d| d.queue == queue.id);
+        assert!(of_queue.filter(|d| d.private_size == row.private).count() >= 1);
     }
 }

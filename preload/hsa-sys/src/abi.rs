@@ -110,6 +110,31 @@ pub const SIGNAL_USER: i64 = 1;
 /// `HSA_AMD_SIGNAL_AMD_GPU_ONLY`: a signal without an event; nobody is woken by it.
 pub const SIGNAL_GPU_ONLY: u64 = 1;
 
+/// An event of scratch memory (`hsa_amd_event_scratch_alloc_end_t`; the others end earlier).
+#[repr(C)]
+#[derive(Debug)]
+pub struct ScratchEvent {
+    /// Kind.
+    pub kind: u32,
+    /// Reserved.
+    pub reserved0: u32,
+    /// The queue's handle.
+    pub queue: u64,
+    /// 1 for one use, 2 from the alternative pool.
+    pub flags: u32,
+    /// Reserved.
+    pub reserved1: u32,
+    /// Index of the packet that asks; in events of allocation alone.
+    pub packet: u64,
+    /// Bytes; in the end of an allocation alone.
+    pub size: u64,
+    /// Waves that have a place; as above.
+    pub slots: u64,
+}
+
+const _: () = assert!(offset_of!(ScratchEvent, queue) == 8 && offset_of!(ScratchEvent, packet) == 24);
+const _: () = assert!(offset_of!(ScratchEvent, size) == 32 && offset_of!(ScratchEvent, slots) == 40);
+
 /// `hsa_queue_t`.
 #[repr(C)]
 #[derive(Debug)]

@@ -11,7 +11,7 @@
 )]
 
 use crate::abi::{
-    Agent, Dim3, Executable, Packet, Pitched, Pool, Queue, SignalHandle, Span, Status, Symbol, VmemHandle,
+    Agent, Dim3, Executable, Packet, Pitched, Pool, Queue, ScratchEvent, SignalHandle, Span, Status, Symbol, VmemHandle,
 };
 use std::ffi::c_void;
 
@@ -43,6 +43,32 @@ pub struct Root {
     pub finalizer: *mut c_void,
     /// Image functions or null.
     pub image: *mut c_void,
+}
+
+impl Root {
+    /// The table of tool events; none before 6.1.
+    ///
+    /// # Safety
+    /// The root is the run-time's: as long as it states.
+    pub unsafe fn tools(&self) -> Option<*mut c_void> {
+        const END: u32 = size_of::<Root>() as u32 + 8;
+        if self.version.size < END {
+            return None;
+        }
+        // SAFETY: the table goes on behind what all releases have, by its own word.
+        let place = unsafe { std::ptr::from_ref(self).add(1) }.cast::<*mut c_void>();
+        // SAFETY: as above.
+        Some(unsafe { place.read() })
+    }
+}
+
+/// A function of the table of tool events.
+pub type ToolEvent = unsafe extern "C" fn(*const ScratchEvent) -> Status;
+
+/// Entries of the table of tool events: begin and end of each, in the order of `roctop_ring::record::scratch`.
+pub mod tools_entry {
+    /// Scratch memory given, taken back, reclaimed: begin and end of each.
+    pub const COUNT: usize = 6;
 }
 
 const HEAD: usize = 16;

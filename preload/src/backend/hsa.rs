@@ -25,6 +25,7 @@ pub mod observed;
 pub mod packet;
 pub mod proxy;
 pub mod queue;
+pub mod scratch;
 pub mod signal;
 pub mod slots;
 pub mod symbol;
@@ -195,6 +196,7 @@ fn install(root: &Root) -> Option<()> {
     copy::patch(amd, layout);
     proxy::patch(amd);
     memory::patch(core, amd, hsa);
+    scratch::patch(process, root);
     // Last: in front of the hooks above.
     #[cfg(target_arch = "x86_64")]
     if control::is_asked(wanted::HSA_API) {

@@ -13,6 +13,7 @@ use crate::engine::{Address, Context, Step};
 use crate::model::model;
 use crate::outbox::signal;
 use crate::pm4::{self, Pm4};
+use crate::scratch::{Found, Scratch};
 use crate::truth_log::Line;
 use crate::{clock, counters, guest};
 
@@ -66,6 +67,7 @@ pub(crate) struct AqlQueue {
     /// When the packet that waits for signals began to wait.
     waiting_since: Option<u64>,
     pm4: Pm4,
+    scratch: Scratch,
 }
 
 impl AqlQueue {
@@ -82,6 +84,7 @@ impl AqlQueue {
             drained: 0,
             waiting_since: None,
             pm4: Pm4::default(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -236,6 +239,32 @@ impl AqlQueue {
 
     /// Begins a kernel; false when it is one that waits for a value, which holds back the queue until then.
     fn dispatch(&mut self, context: &mut Context, packet: u64, ready: u64) -> bool {
+        let private_bytes: u32 = guest::read(packet + 24);
+        let mut ready = ready;
+        match self
+            .scratch
+            .look(context.process, self.address.creation.read, private_bytes)
+        {
+            Found::Enough => {}
+            Found::Wait => {
+                context.outbox.flush();
+                return false;
+            }
+            Found::Answered(since) => {
+                ready = clock::now();
+                context.outbox.log(&Line {
+                    kind: "scratch",
+                    queue: self.address.id,
+                    index: self.next,
+                    begin: since,
+                    end: ready,
+                    private_bytes,
+                    gpu: self.address.creation.gpu,
+                    ring: self.address.creation.ring,
+                    ..Line::default()
+                });
+            }
+        }
         let kernel_object: u64 = guest::read(packet + 32);
         let grid: [u32; 3] = guest::read(packet + 12);
         let workgroup: [u16; 3] = guest::read(packet + 4);
@@ -270,7 +299,7 @@ impl AqlQueue {
             grid,
             workgroup,
             group_bytes: guest::read(packet + 28),
-            private_bytes: guest::read(packet + 24),
+            private_bytes,
             blit,
         });
         true

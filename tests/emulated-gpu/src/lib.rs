@@ -64,6 +64,7 @@ mod outbox;
 mod path;
 mod pm4;
 mod process;
+mod scratch;
 mod sdma;
 mod sensors;
 mod symbol;

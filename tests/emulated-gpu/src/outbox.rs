@@ -94,7 +94,7 @@ impl Completion {
 }
 
 /// Stores an event's id into its mailbox and sets the event, as the interrupt after a completion does.
-fn notify(process: &Process, mailbox: u64, event: u32) {
+pub(crate) fn notify(process: &Process, mailbox: u64, event: u32) {
     if mailbox != 0 {
         // Release: pairs with the driver's look at the mailbox page; nothing depends on it here.
         guest::atomic_u64(mailbox).store(event.into(), Ordering::Release);
