@@ -49,12 +49,15 @@ static hsa_status_t value(event_t event, uint64_t counter, uint64_t found, void 
     return HSA_STATUS_SUCCESS;
 }
 
-static void submit(const void *packet, uint32_t header) {
-    uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
-    char *place = (char *)queue->base_address + (index & (queue->size - 1)) * 64;
-    memcpy(place + 4, (const char *)packet + 4, 60);
-    __atomic_store_n((uint32_t *)place, header, __ATOMIC_RELEASE);
-    hsa_signal_store_screlease(queue->doorbell_signal, index);
+/* The last packet is published first: the GPU sees all of them at one moment, and no clock runs between two. */
+static void submit(const void *const *packets, const uint32_t *headers, int count) {
+    uint64_t index = hsa_queue_add_write_index_relaxed(queue, count);
+    for (int i = count - 1; i >= 0; i--) {
+        char *place = (char *)queue->base_address + ((index + i) & (queue->size - 1)) * 64;
+        memcpy(place + 4, (const char *)packets[i] + 4, 60);
+        __atomic_store_n((uint32_t *)place, headers[i], __ATOMIC_RELEASE);
+    }
+    hsa_signal_store_screlease(queue->doorbell_signal, index + count - 1);
 }
 
 int main(int argc, char **argv) {
@@ -90,10 +93,9 @@ int main(int argc, char **argv) {
     uint32_t barrier = HSA_PACKET_TYPE_VENDOR_SPECIFIC | 1 << HSA_PACKET_HEADER_BARRIER | 1 << 16;
     for (int round = 0; round < 2; round++) {
         hsa_signal_store_relaxed(done, 1);
-        submit(&packets.start, barrier);
-        submit(&kernel, HSA_PACKET_TYPE_KERNEL_DISPATCH | 1 << HSA_PACKET_HEADER_BARRIER | 1 << 16);
-        submit(&packets.read, barrier);
-        submit(&packets.stop, barrier);
+        const void *all[] = {&packets.start, &kernel, &packets.read, &packets.stop};
+        uint32_t dispatch = HSA_PACKET_TYPE_KERNEL_DISPATCH | 1 << HSA_PACKET_HEADER_BARRIER | 1 << 16;
+        submit(all, (uint32_t[]){barrier, dispatch, barrier, barrier}, 4);
         hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, -1, HSA_WAIT_STATE_BLOCKED);
         printf("round %d\n", round);
         check(iterate(made, value, NULL), "iterate");
