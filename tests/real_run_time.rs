@@ -4,8 +4,12 @@
 
 #[path = "real_run_time/dispatch.rs"]
 mod dispatch;
+#[path = "real_run_time/foreign.rs"]
+mod foreign;
 #[path = "real_run_time/gauges.rs"]
 mod gauges;
+#[path = "real_run_time/hip.rs"]
+mod hip;
 #[path = "real_run_time/hsa.rs"]
 mod hsa;
 #[path = "rig/memory.rs"]

@@ -45,7 +45,7 @@ pub(crate) fn rig() -> Option<&'static Rig> {
 }
 
 /// Another release than the installed 5.2.3, when one was chosen.
-fn release() -> Option<String> {
+pub(crate) fn release() -> Option<String> {
     std::env::var("ROCTOP_TEST_RELEASE")
         .ok()
         .filter(|release| release != "5.2.3")
@@ -142,6 +142,17 @@ impl Rig {
     /// A file beside the programs.
     pub(crate) fn app(&self, name: &str) -> PathBuf {
         self.apps.join(name)
+    }
+
+    /// The same rig on another prefix of the same release.
+    pub(crate) fn with_prefix(&self, prefix: &str) -> Self {
+        Self {
+            emulated_gpu: self.emulated_gpu.clone(),
+            apps: self.apps.clone(),
+            bridge: None,
+            release: Some(prefix.to_owned()),
+            machine: self.machine.clone(),
+        }
     }
 
     /// A new empty directory for one test.

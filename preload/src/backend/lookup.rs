@@ -9,6 +9,7 @@
 
 use crate::backend::hip::{self, slot};
 use crate::backend::hsa::init;
+use crate::backend::roctx;
 use crate::guard::{Errno, wall};
 use crate::state::{self, word};
 use crate::{real, thread};
@@ -102,7 +103,7 @@ fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> O
     // SAFETY: not null; the caller passes a terminated name.
     let name = unsafe { CStr::from_ptr(name) };
     let bytes = name.to_bytes();
-    if !["hip", "__hip", "_Z", "nccl", "msccl", "hsa_init"]
+    if !["hip", "__hip", "_Z", "nccl", "msccl", "hsa_init", "roctx"]
         .iter()
         .any(|start| bytes.starts_with(start.as_bytes()))
         || thread::is_aside()
@@ -119,6 +120,9 @@ fn wrapped(name: &CStr, ask: impl FnOnce(&CStr) -> Option<*mut c_void>) -> Optio
     if name == init::NAME {
         let found = ask(name).filter(|found| !found.is_null() && real::lies_in(*found, init::LIBRARY))?;
         return Some(init::found(found));
+    }
+    if name.to_bytes().starts_with(b"roctx") {
+        return roctx::stand_in(name, ask(name).filter(|found| !found.is_null())?);
     }
     let ours = hip::gate::wrapped(name).map(|(index, stub)| (Some(index), stub));
     let (index, stub) = ours.or_else(|| slot::wrapped(name).map(|stub| (None, stub)))?;

@@ -91,6 +91,42 @@ impl Real {
     }
 }
 
+/// How the file names of libraries with these functions begin.
+const LIBRARIES: [&str; 2] = ["libroctx64.so", "librocprofiler-sdk-roctx.so"];
+
+/// The function of ours that stands for the one that a program looked up in a library of its own, which becomes the real
+/// one behind it and stays loaded; none when another library is behind it already.
+pub(crate) fn stand_in(name: &CStr, found: *mut c_void) -> Option<*mut c_void> {
+    let ours = own(name)?;
+    let real = ALL.iter().find(|real| real.name == name)?;
+    if found == ours || !LIBRARIES.iter().any(|library| real::lies_in(found, library)) {
+        return None;
+    }
+    if real.get().is_none() {
+        real::pin(found);
+        real.address.store(found as u64, Ordering::Release);
+    }
+    (real.address.load(Ordering::Acquire) == found as u64).then_some(ours)
+}
+
+fn own(name: &CStr) -> Option<*mut c_void> {
+    Some(match name.to_bytes() {
+        b"roctxMarkA" => roctxMarkA as unsafe extern "C" fn(_) as *mut c_void,
+        b"roctxRangePushA" => roctxRangePushA as unsafe extern "C" fn(_) -> _ as *mut c_void,
+        b"roctxRangePop" => roctxRangePop as extern "C" fn() -> _ as *mut c_void,
+        b"roctxRangeStartA" => roctxRangeStartA as unsafe extern "C" fn(_) -> _ as *mut c_void,
+        b"roctxRangeStop" => roctxRangeStop as extern "C" fn(_) as *mut c_void,
+        b"roctxProfilerPause" => roctxProfilerPause as extern "C" fn(_) -> _ as *mut c_void,
+        b"roctxProfilerResume" => roctxProfilerResume as extern "C" fn(_) -> _ as *mut c_void,
+        b"roctxNameOsThread" => roctxNameOsThread as unsafe extern "C" fn(_) -> _ as *mut c_void,
+        b"roctxNameHsaAgent" => roctxNameHsaAgent as unsafe extern "C" fn(_, _) -> _ as *mut c_void,
+        b"roctxNameHipDevice" => roctxNameHipDevice as unsafe extern "C" fn(_, _) -> _ as *mut c_void,
+        b"roctxNameHipStream" => roctxNameHipStream as unsafe extern "C" fn(_, _) -> _ as *mut c_void,
+        b"roctxGetThreadId" => roctxGetThreadId as unsafe extern "C" fn(_) -> _ as *mut c_void,
+        _ => return None,
+    })
+}
+
 /// The real function as a function of the given type.
 macro_rules! real {
     ($place:ident as $ty:ty) => {
