@@ -11,6 +11,7 @@
 use super::hip::entry::{self, Which};
 use crate::config;
 use crate::process::{self, Process};
+use crate::real;
 use crate::state::{self, word};
 use hsa_sys::table::Root;
 use roctop_ring::record::status;
@@ -23,20 +24,32 @@ const NOT_TAKEN: i32 = 1;
 /// The newest version of HSA's root table whose layout is known (HSA 7.2).
 const HSA_MAJOR: u32 = 3;
 
-/// Takes a library's tables, if they are known; returns the register's answer.
+/// Takes a library's tables, if they are known; returns the register's answer. `is_taken` says whether another tool
+/// already has.
 ///
 /// # Safety
 /// `name` is null or terminated, `tables` null or `count` tables of that library.
-pub(crate) unsafe fn hand_over(name: *const c_char, version: u64, tables: *mut *mut c_void, count: u64) -> i32 {
+pub(crate) unsafe fn hand_over(
+    name: *const c_char,
+    version: u64,
+    tables: *mut *mut c_void,
+    count: u64,
+    is_taken: bool,
+) -> i32 {
     if name.is_null() || tables.is_null() {
         return NOT_TAKEN;
     }
     // SAFETY: not null; else as the caller says.
     let (name, tables) = unsafe { (CStr::from_ptr(name), std::slice::from_raw_parts(tables, count as usize)) };
-    take(name.to_bytes(), version, tables)
+    take(name.to_bytes(), version, tables, is_taken)
 }
 
-fn take(name: &[u8], version: u64, tables: &[*mut c_void]) -> i32 {
+/// Is there another tool that HSA would load, such as libroctracer64?
+fn has_other_tool() -> bool {
+    real::next(c"HSA_AMD_TOOL_PRIORITY").is_some() || real::loaded("libroctracer64.so").is_some()
+}
+
+fn take(name: &[u8], version: u64, tables: &[*mut c_void], is_taken: bool) -> i32 {
     if config::config().is_none() || word(word::COLLECTOR).load(Ordering::Acquire) == state::OFF {
         return NOT_TAKEN;
     }
@@ -44,6 +57,10 @@ fn take(name: &[u8], version: u64, tables: &[*mut c_void]) -> i32 {
         return NOT_TAKEN;
     };
     if name == b"hsa" {
+        // When nobody takes its tables HSA loads its tools, this library among them; else it loads none of them.
+        if !is_taken && has_other_tool() {
+            return NOT_TAKEN;
+        }
         // SAFETY: the table of this name is HSA's root.
         let root = unsafe { &*table.cast::<Root>() };
         // A root table of an unknown kind, or something else, is left alone.

@@ -148,7 +148,7 @@ pub unsafe extern "C" fn rocprofiler_set_api_table(
     let ours = wall(NOT_WANTED, || {
         let _errno = Errno::keep();
         // SAFETY: the caller's own arguments.
-        unsafe { register::hand_over(name, version, tables, count) }
+        unsafe { register::hand_over(name, version, tables, count, theirs == 0) }
     });
     if ours == 0 { ours } else { theirs }
 }
