@@ -8,7 +8,7 @@ mod driven;
 use std::sync::Arc;
 
 use ratatui::style::{Modifier, Style};
-use roctop::item::{Agent, AgentId, Dispatch, Item, LossReason, ProcessId, Span, StreamId};
+use roctop::item::{Agent, AgentId, Dispatch, Exit, Item, LossReason, Process, ProcessId, Span, StreamId};
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Role, Theme};
@@ -485,6 +485,46 @@ fn what_overlaps_in_a_stream_stands_in_rows_of_its_own() {
         driven.typed("2w");
         assert_eq!(driven.text().matches("at once").count(), rows, "{}", driven.text());
     }
+}
+
+#[test]
+fn processes_stand_below_those_that_started_them() {
+    let mut store = Store::new(Options::default());
+    for (id, pid, parent, command, rank) in [
+        (0, 10, 1, "mpirun", None),
+        (1, 13, 10, "./second", Some(1)),
+        (2, 11, 10, "./first", Some(0)),
+        (3, 12, 11, "./child", None),
+    ] {
+        store.apply(&Item::Process(Process {
+            id: ProcessId(id),
+            pid,
+            parent,
+            rank,
+            command: command.into(),
+            since: 1_000_000_000,
+            ..Process::default()
+        }));
+    }
+    store.apply(&Item::Ended {
+        process: ProcessId(3),
+        exit: Exit::Signal(11),
+        at: 2_000_000_000,
+    });
+    let mut driven = Driven::new(store.snapshot(Fresh::All), (120, 36));
+    driven.typed("9");
+    let text = driven.text();
+    let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("no {word} on\n{text}"));
+    assert!(at("mpirun") < at("└ ./first") && at("└ ./first") < at("  └ ./child"));
+    assert!(
+        text.contains("└ ./second") && text.contains("signal 11 SIGSEGV"),
+        "{text}"
+    );
+    let child = text.lines().find(|line| line.contains("./child")).expect("it is there");
+    assert!(
+        child.contains("12") && child.contains('–'),
+        "its pid, and no rank: {child}"
+    );
 }
 
 #[test]
