@@ -222,6 +222,29 @@ fn the_program_and_roctop_both_see_every_record() {
     );
 }
 
+#[test]
+fn both_see_every_record_where_the_run_times_hand_over_their_tables() {
+    let Some((rig, program)) = program("traced_transpose") else {
+        return;
+    };
+    let registering = match rig.registering() {
+        Ok(registering) => registering,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let words = [program.to_str().unwrap(), &ITERATIONS.to_string()];
+    let recorded = registering.record("drop-in-tables", &words);
+    check(&told(&recorded.output), &recorded.truth);
+    recorded.check_lost();
+    assert_eq!(recorded.check_dispatches(), ITERATIONS);
+    recorded.check_copies();
+    // HSA's are left alone, so that HSA looks for its tools and finds both.
+    assert!(
+        !recorded.said.iter().any(|said| said.starts_with("hsa ")),
+        "{:?}",
+        recorded.said
+    );
+}
+
 /// roctop recorded every call that the program's own callbacks were told of, as often.
 fn check_same(recorded: &Recorded, calls: &[Vec<String>]) {
     let mut ours: BTreeMap<&str, u64> = BTreeMap::new();
