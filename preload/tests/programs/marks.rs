@@ -253,3 +253,21 @@ fn what_was_open_at_an_abort_is_there() {
     assert_eq!(ring.open.ranges.len(), 1);
     assert_eq!(ring.counter(counter::STATE), 1);
 }
+
+#[test]
+fn an_end_at_once_goes_on_to_the_next_library_that_has_one() {
+    let Some(place) = Place::new() else { return };
+    let next = place.compile("leave", "libnext.so", &["-shared", "-fPIC", "-DLIBRARY"]);
+    let program = place.compile("leave", "leave", &[]);
+    for (how, code) in [("_exit", 8), ("_Exit", 9)] {
+        let mut traced = place.traced(&program);
+        let both = format!("{}:{}", library().display(), next.display());
+        let output = traced.arg(how).env("LD_PRELOAD", both).output().unwrap();
+        assert_eq!(out(&output), "next _exit\n", "{how}");
+        assert_eq!(output.status.code(), Some(code), "{how}");
+    }
+    // Without such a library the C library's does the work.
+    let output = place.traced(&program).arg("_Exit").output().unwrap();
+    assert_eq!((out(&output).as_str(), output.status.code()), ("", Some(9)));
+    assert_eq!(place.rings().len(), 3);
+}

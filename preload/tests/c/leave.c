@@ -1,0 +1,24 @@
+// A library with an `_exit` of its own, as another preloaded tool has (-DLIBRARY), and a program that ends by it.
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifdef LIBRARY
+static void told(const char *text, int code) {
+  if (write(1, text, strlen(text))) {
+  }
+  for (;;) syscall(SYS_exit_group, code);
+}
+void _exit(int code) { told("next _exit\n", code); }
+void _Exit(int code) { told("next _exit\n", code); }
+#else
+void roctxMarkA(const char *);
+int main(int argc, char **argv) {
+  if (roctxMarkA) roctxMarkA("before the end");
+  if (argc > 1 && !strcmp(argv[1], "_Exit")) _Exit(9);
+  _exit(8);
+}
+#pragma weak roctxMarkA
+#endif
