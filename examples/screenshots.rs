@@ -1,28 +1,24 @@
-//! The pictures in screenshots/: each view of a scenario as SVG.
+//! The pictures in screenshots/: each view of a scenario as SVG and PNG, and a filter being typed.
 //!
 //! `cargo run --example screenshots` writes them all anew; nothing in them is drawn by hand.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier};
-use roctop::model::{Fresh, Options};
+use roctop::model::{Fresh, Options, Snapshot};
 use roctop::scenario::Scenario;
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Theme};
-use roctop::ui::{Msg, Ui, update, view};
-use std::fmt::Write;
+use roctop::ui::{Msg, Ui, picture, update, view};
 use std::path::Path;
+use std::sync::Arc;
 
 /// When the pictures are taken, ns after the beginning.
 const AT: u64 = 20_000_000_000;
-const CELL: (f32, f32) = (8.4, 18.0);
-const PAPER: &str = "#14161a";
-const INK: &str = "#d8dade";
 
 fn main() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let theme = Theme::named("dark", Depth::True).ok_or_else(|| anyhow::anyhow!("no theme"))?;
-    let shots: [(&str, &str, u16, u16, &str); 14] = [
+    let shots: [(&str, &str, u16, u16, &str); 17] = [
         ("overview", "training", 120, 36, "1"),
         ("overview-80x24", "training", 80, 24, "1"),
         ("timeline", "training", 120, 36, "2"),
@@ -35,6 +31,9 @@ fn main() -> anyhow::Result<()> {
         ("alerts", "training", 120, 36, "A"),
         ("steps", "training", 120, 36, "I"),
         ("timeline-slice", "training", 120, 36, "2+++jj]]"),
+        ("processes", "training", 120, 36, "9"),
+        ("log", "training", 120, 36, "0"),
+        ("memory", "training", 120, 36, "M"),
         ("running", "killed", 120, 36, "W"),
         ("killed", "killed", 120, 36, "1"),
     ];
@@ -53,100 +52,64 @@ fn main() -> anyhow::Result<()> {
         for key in keys.chars() {
             update(&mut ui, &snapshot, Msg::Key(Key::Char(key)));
         }
-        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-        view(&ui, &snapshot, &theme, &mut buffer);
         let path = root.join("screenshots").join(format!("{name}.svg"));
-        std::fs::write(&path, svg(&buffer)?)?;
+        std::fs::write(&path, picture::svg(&drawn(&ui, &snapshot, &theme, (width, height))))?;
+        png(&path);
+        if name == "kernels-filter" {
+            let path = root.join("screenshots/filter-typed.svg");
+            std::fs::write(&path, typing(&snapshot, &theme))?;
+        }
         println!("{}", path.file_name().unwrap_or_default().to_string_lossy());
     }
     Ok(())
 }
 
-fn svg(buffer: &Buffer) -> Result<String, std::fmt::Error> {
-    let (width, height) = (
-        f32::from(buffer.area.width) * CELL.0,
-        f32::from(buffer.area.height) * CELL.1,
-    );
-    let mut out = String::new();
-    writeln!(
-        out,
-        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" font-size="14">"#
-    )?;
-    writeln!(
-        out,
-        r"<style>text{{font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre}}</style>"
-    )?;
-    writeln!(out, r#"<rect width="100%" height="100%" fill="{PAPER}"/>"#)?;
-    for y in 0..buffer.area.height {
-        let mut x = 0;
-        while x < buffer.area.width {
-            let look = look(buffer, x, y);
-            let from = x;
-            let mut text = String::new();
-            while x < buffer.area.width && self::look(buffer, x, y) == look {
-                text.push_str(buffer[(x, y)].symbol());
-                x += 1;
-            }
-            run(&mut out, (from, x, y), &look, &text)?;
-        }
-    }
-    out.push_str("</svg>\n");
-    Ok(out)
-}
-
-#[derive(PartialEq)]
-struct Look {
-    ink: String,
-    paper: String,
-    is_bold: bool,
-    is_underlined: bool,
-}
-
-fn look(buffer: &Buffer, x: u16, y: u16) -> Look {
-    let cell = &buffer[(x, y)];
-    let (mut ink, mut paper) = (paint(cell.fg, INK), paint(cell.bg, PAPER));
-    if cell.modifier.contains(Modifier::REVERSED) {
-        std::mem::swap(&mut ink, &mut paper);
-    }
-    Look {
-        ink,
-        paper,
-        is_bold: cell.modifier.contains(Modifier::BOLD),
-        is_underlined: cell.modifier.contains(Modifier::UNDERLINED),
+/// The picture as PNG, where the machine has a converter; none is needed to build or to test.
+fn png(path: &Path) {
+    let converted = std::process::Command::new("rsvg-convert")
+        .arg(path)
+        .arg("-o")
+        .arg(path.with_extension("png"))
+        .status();
+    if !converted.is_ok_and(|status| status.success()) {
+        eprintln!("no PNG of {}: rsvg-convert is missing", path.display());
     }
 }
 
-fn paint(color: Color, otherwise: &str) -> String {
-    match color {
-        Color::Rgb(red, green, blue) => format!("#{red:02x}{green:02x}{blue:02x}"),
-        _ => otherwise.to_owned(),
+/// Frames of a filter being typed, each shown while its key is waited for.
+fn typing(snapshot: &Arc<Snapshot>, theme: &Theme) -> String {
+    const SIZE: (u16, u16) = (100, 24);
+    const KEYS: &str = "/gemm|fmha dur>1ms";
+    const EACH: f32 = 0.35;
+    let mut ui = Ui::new(snapshot.mode);
+    update(&mut ui, snapshot, Msg::Resize(SIZE.0, SIZE.1));
+    update(&mut ui, snapshot, Msg::Key(Key::Char('3')));
+    let mut frames = Vec::new();
+    for key in KEYS.chars().map(Key::Char).chain([Key::Enter]) {
+        frames.push(picture::svg_cells(&drawn(&ui, snapshot, theme, SIZE)));
+        update(&mut ui, snapshot, Msg::Key(key));
     }
+    frames.push(picture::svg_cells(&drawn(&ui, snapshot, theme, SIZE)));
+    // The last one stays for a while before it begins again.
+    let whole = EACH * (frames.len() as f32 + 6.0);
+    let mut out = picture::svg_head(SIZE.0, SIZE.1);
+    for (number, cells) in frames.iter().enumerate() {
+        let from = number as f32 * EACH / whole;
+        let to = if number + 1 == frames.len() {
+            1.0
+        } else {
+            from + EACH / whole
+        };
+        out += &format!(
+            "<g visibility=\"hidden\"><animate attributeName=\"visibility\" calcMode=\"discrete\" dur=\"{whole:.2}s\" \
+             repeatCount=\"indefinite\" values=\"hidden;visible;hidden\" keyTimes=\"0;{from:.4};{to:.4}\"/>\n{cells}</g>\n"
+        );
+    }
+    out + "</svg>\n"
 }
 
-fn run(out: &mut String, (from, to, y): (u16, u16, u16), look: &Look, text: &str) -> std::fmt::Result {
-    let (left, top) = (f32::from(from) * CELL.0, f32::from(y) * CELL.1);
-    let width = f32::from(to - from) * CELL.0;
-    if look.paper != PAPER {
-        writeln!(
-            out,
-            r#"<rect x="{left:.1}" y="{top:.1}" width="{width:.1}" height="{:.1}" fill="{}"/>"#,
-            CELL.1, look.paper
-        )?;
-    }
-    if text.trim().is_empty() {
-        return Ok(());
-    }
-    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let bold = if look.is_bold { r#" font-weight="bold""# } else { "" };
-    let line = if look.is_underlined {
-        r#" text-decoration="underline""#
-    } else {
-        ""
-    };
-    let baseline = top + 14.0;
-    writeln!(
-        out,
-        r#"<text x="{left:.1}" y="{baseline:.1}" fill="{}" textLength="{width:.1}" xml:space="preserve"{bold}{line}>{escaped}</text>"#,
-        look.ink
-    )
+fn drawn(ui: &Ui, snapshot: &Snapshot, theme: &Theme, size: (u16, u16)) -> Buffer {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, size.0, size.1));
+    view(ui, snapshot, theme, &mut buffer);
+    buffer
 }

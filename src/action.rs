@@ -11,7 +11,7 @@ use crate::pump::Gauging;
 use crate::run::{Job, headless, pass_on, tell};
 use crate::session::sessions;
 use crate::{doctor, rank, screen, topology};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 pub use recordings::{compare, cut, export_files, merge, open, recover, summary};
 pub(crate) use recordings::{hosts, snapshot, warn_of_damage};
 use roctop_ring::session::ENV_DEMO;
@@ -19,8 +19,33 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+/// `roctop config`.
+pub fn config(wish: cli::ConfigWish) -> Result<u8> {
+    let mut out = std::io::stdout().lock();
+    let path =
+        crate::config::path().context("neither XDG_CONFIG_HOME nor HOME is set: there is no place for settings")?;
+    match wish {
+        cli::ConfigWish::Print => write!(out, "{}", crate::config::printed())?,
+        cli::ConfigWish::Path => writeln!(out, "{}", path.display())?,
+        cli::ConfigWish::Schema => writeln!(out, "{:#}", crate::config::schema())?,
+        cli::ConfigWish::Check => {
+            crate::config::Config::load()?;
+            let state = if path.exists() {
+                "valid"
+            } else {
+                "not there, which is valid"
+            };
+            writeln!(out, "{}: {state}", path.display())?;
+        }
+    }
+    Ok(0)
+}
+
 /// `roctop APP`: live on a terminal, else headless with a summary.
 pub fn run(options: &cli::Run) -> Result<u8> {
+    if options.print_config {
+        return config(cli::ConfigWish::Print);
+    }
     if options.words.is_empty() {
         return overview();
     }

@@ -77,6 +77,12 @@ pub enum Action {
     Counters(Counters),
     /// Tell what will work here, and why not.
     Doctor(Doctor),
+    /// The settings file: print it with every setting, say where it is, check it.
+    Config {
+        /// What about it.
+        #[arg(value_enum, default_value_t = ConfigWish::Print)]
+        wish: ConfigWish,
+    },
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -86,9 +92,25 @@ pub enum Action {
     Man,
 }
 
+/// What to do with the settings file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ConfigWish {
+    /// Print a file with every setting as it is when nobody has set anything.
+    Print,
+    /// Print where the file is looked for.
+    Path,
+    /// Print a JSON schema of it.
+    Schema,
+    /// Say whether the file is valid.
+    Check,
+}
+
 /// Options of a run.
 #[derive(Debug, Args)]
 pub struct Run {
+    /// Print a settings file with every setting (the same as `config print`).
+    #[arg(long)]
+    pub print_config: bool,
     /// No screen: print a summary on standard error when the program ends.
     #[arg(long)]
     pub no_ui: bool,
@@ -115,7 +137,7 @@ pub struct Run {
 /// How the screen looks.
 #[derive(Clone, Debug, Args)]
 pub struct Look {
-    /// Theme: dark, light, mono, or the path of a theme's file.
+    /// Theme: dark, light, high-contrast, okabe-ito, terminal, mono, or the path of a theme's file.
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
     /// When to use colours.

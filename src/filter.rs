@@ -3,6 +3,7 @@
 //! `gemm & dur>1ms & stream=3 !~memset` is a valid filter. The parser is total: any text gives a filter or an error
 //! with its column and what was expected. A term on a field that a thing does not have says nothing about it.
 
+pub mod complete;
 mod field;
 mod parse;
 
@@ -25,6 +26,28 @@ pub struct Error {
     pub column: usize,
     /// What is wrong and what was expected.
     pub message: String,
+}
+
+/// A filter's text with each word `@name` written out, where there is a preset of that name.
+pub fn with_presets(source: &str, presets: &[(String, String)]) -> String {
+    let mut out = String::new();
+    let mut rest = source;
+    while let Some(at) = rest.find('@') {
+        let (before, after) = rest.split_at(at);
+        let end = after[1..].find(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
+        let end = end.map_or(after.len(), |end| end + 1);
+        out += before;
+        let is_word = before
+            .chars()
+            .next_back()
+            .is_none_or(|c| c.is_whitespace() || "&|!(".contains(c));
+        match presets.iter().find(|preset| is_word && preset.0 == after[1..end]) {
+            Some(preset) => out.extend(["(", preset.1.as_str(), ")"]),
+            None => out += &after[..end],
+        }
+        rest = &after[end..];
+    }
+    out + rest
 }
 
 #[derive(Clone, Debug)]

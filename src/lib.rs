@@ -10,6 +10,7 @@
 pub mod arguments;
 pub mod clock;
 pub mod comparison;
+pub mod config;
 pub mod decode;
 pub mod export;
 pub mod format;

@@ -24,6 +24,8 @@ mod values;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use regex::Regex;
+
 pub use self::lane::{Lane, LaneKey, Slice};
 pub use self::names::{Class, Names};
 pub use self::pyramid::Bucket;
@@ -54,6 +56,8 @@ pub struct Options {
     pub slices: usize,
     /// How long slices are kept in full at least while there is room, ns.
     pub keep: u64,
+    /// Kernels by another name: the first that fits the demangled or the mangled name.
+    pub aliases: Vec<(Regex, String)>,
     /// The window that shares are of, ns.
     pub window: u64,
     /// When something is worth a look.
@@ -67,6 +71,7 @@ impl Default for Options {
             title: String::new(),
             slices: 1_000_000,
             keep: 120_000_000_000,
+            aliases: Vec::new(),
             window: 10_000_000_000,
             thresholds: Thresholds::default(),
         }
@@ -210,7 +215,15 @@ impl Store {
                 self.row(*process, |row| row.exit = Some((*exit, (*at).min(LATEST))));
             }
             Item::Agent(agent) => Arc::make_mut(&mut self.names).put_agent(agent.clone()),
-            Item::Kernel(kernel) => Arc::make_mut(&mut self.names).put_kernel(kernel.clone()),
+            Item::Kernel(kernel) => {
+                let fits = |alias: &&(Regex, String)| {
+                    [&kernel.name, &kernel.mangled]
+                        .iter()
+                        .any(|name| alias.0.is_match(name))
+                };
+                let alias = self.options.aliases.iter().find(fits).map(|alias| alias.1.as_str());
+                Arc::make_mut(&mut self.names).put_kernel(kernel.clone(), alias);
+            }
             Item::Queue(queue) => Arc::make_mut(&mut self.names).put_queue(*queue),
             Item::Stream(stream) => Arc::make_mut(&mut self.names).put_stream(stream.clone()),
             Item::Thread(thread) => Arc::make_mut(&mut self.names).put_thread(thread.clone()),

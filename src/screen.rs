@@ -1,7 +1,8 @@
 //! The live screen and the replay: wires the program's terminal, the pump and the screen together.
 
 use crate::cli::{Color, Look};
-use crate::filter::Filter;
+use crate::config::{self, Config};
+use crate::filter::{self, Filter};
 use crate::item::{Exit, Nanos, Span};
 use crate::launch::{self, Program};
 use crate::model::{Mode, Options, Store};
@@ -9,11 +10,13 @@ use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Merged, Recording};
 use crate::run::{self, Job, Prepared, tell};
 use crate::session::Live;
+use crate::ui::run::Settings;
 use crate::ui::screen::{Options as ScreenOptions, Screen};
-use crate::ui::theme::{Depth, Theme};
+use crate::ui::theme::{BUILT_IN, Depth, Theme};
 use crate::ui::{self, Effect, Flow};
 use crate::{action, export, supervise};
 use anyhow::{Context, Result, anyhow};
+use regex::Regex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -60,6 +63,7 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     let options = Options {
         mode: Mode::Live,
         title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
+        aliases: screen_look.aliases.clone(),
         ..Options::default()
     };
     let store = Arc::new(Mutex::new(Store::new(options)));
@@ -75,7 +79,7 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
     let mut wish = Effect::Quit;
     let mut resized = size;
-    let shown = ui::run::run_with(screen, screen_look.filter, &store, &mut |effect| {
+    let shown = ui::run::run_with(screen, screen_look.settings, &store, &mut |effect| {
         act(effect, &shared, &terminal.master, &mut resized, &mut wish)
     });
     show_output(&shared);
@@ -109,6 +113,7 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
     let screen_look = appearance(look)?;
     let store = Arc::new(Mutex::new(Store::new(Options {
         mode: Mode::Live,
+        aliases: screen_look.aliases.clone(),
         ..Options::default()
     })));
     let pump = Pump::start(
@@ -118,7 +123,7 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
         &Gauging::rate(gauge_rate),
     )?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
-    let shown = ui::run::run_with(screen, screen_look.filter, &store, &mut |effect| match effect {
+    let shown = ui::run::run_with(screen, screen_look.settings, &store, &mut |effect| match effect {
         Effect::Export { name, bytes } => write_export(&name, &bytes),
         Effect::Quit | Effect::Detach => Flow::Stop,
         Effect::Suspend => suspend(),
@@ -146,6 +151,7 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
     let store = Arc::new(Mutex::new(Store::new(Options {
         mode: Mode::Replay,
         title: title.join(" "),
+        aliases: screen_look.aliases.clone(),
         ..Options::default()
     })));
     let into = store.clone();
@@ -163,7 +169,7 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
         Ok::<_, anyhow::Error>((whole.alignment(), replay))
     })?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
-    ui::run::run_with(screen, screen_look.filter, &store, &mut |effect| match effect {
+    ui::run::run_with(screen, screen_look.settings, &store, &mut |effect| match effect {
         Effect::Export { name, bytes } => write_export(&name, &bytes),
         Effect::Quit | Effect::Detach | Effect::StopApp => Flow::Stop,
         Effect::Suspend => suspend(),
@@ -190,11 +196,13 @@ fn open_terminal() -> Result<File> {
 struct Appearance {
     theme: Theme,
     options: ScreenOptions,
-    filter: Filter,
+    settings: Settings,
+    aliases: Vec<(Regex, String)>,
 }
 
 /// The theme and glyphs that were asked for, on a terminal as the environment describes it.
 fn appearance(look: &Look) -> Result<Appearance> {
+    let config = Config::load()?;
     let depth = match look.color {
         Color::Never => Depth::None,
         Color::Auto => Depth::detect(|variable| std::env::var(variable).ok()),
@@ -207,25 +215,46 @@ fn appearance(look: &Look) -> Result<Appearance> {
     let name = if depth == Depth::None {
         "mono"
     } else {
-        look.theme.as_deref().unwrap_or("dark")
+        look.theme.as_deref().or(config.theme.as_deref()).unwrap_or("dark")
     };
     let theme = if let Some(theme) = Theme::named(name, depth) {
         theme
     } else {
-        let text = std::fs::read_to_string(name)
-            .with_context(|| format!("there is no theme {name}, nor a file of that name"))?;
+        let own = config::directory().map(|directory| directory.join("themes").join(format!("{name}.toml")));
+        let own = own.and_then(|path| std::fs::read_to_string(path).ok());
+        let text = own.map_or_else(|| std::fs::read_to_string(name), Ok).with_context(|| {
+            let known: Vec<&str> = BUILT_IN.iter().map(|theme| theme.0).collect();
+            format!(
+                "there is no theme {name}, nor a file of that name; themes: {}",
+                known.join(", ")
+            )
+        })?;
         Theme::parse(&text, depth).map_err(|error| anyhow!("{name}: {error}"))?
     };
     let options = ScreenOptions {
-        ascii: ui::run::is_ascii(),
-        ..ScreenOptions::default()
+        ascii: config.unicode.map_or_else(ui::run::is_ascii, |unicode| !unicode),
+        no_mouse: config.no_mouse,
     };
-    let filter = match &look.filter {
-        Some(text) => Filter::parse(text)
-            .map_err(|error| anyhow!("--filter: {} (column {} of '{text}')", error.message, error.column + 1))?,
+    let filter = match look.filter.as_ref().or(config.filter.as_ref()) {
+        Some(text) => {
+            let text = filter::with_presets(text, &config.presets);
+            Filter::parse(&text)
+                .map_err(|error| anyhow!("--filter: {} (column {} of '{text}')", error.message, error.column + 1))?
+        }
         None => Filter::default(),
     };
-    Ok(Appearance { theme, options, filter })
+    let defaults = Settings::default();
+    Ok(Appearance {
+        theme,
+        options,
+        settings: Settings {
+            filter,
+            keys: config.keys,
+            presets: config.presets,
+            throttle: config.throttle.unwrap_or(defaults.throttle),
+        },
+        aliases: config.aliases,
+    })
 }
 
 fn read_output(mut master: File, shared: Shared, sender: PumpSender) -> std::thread::JoinHandle<()> {
@@ -288,7 +317,7 @@ fn act(effect: Effect, shared: &Shared, master: &File, size: &mut rustix::termio
             *wish = effect;
             Flow::Stop
         }
-        Effect::None | Effect::Redraw | Effect::Clipboard(_) => Flow::Go,
+        Effect::None | Effect::Picture(_) | Effect::Redraw | Effect::Clipboard(_) => Flow::Go,
     }
 }
 

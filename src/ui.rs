@@ -4,6 +4,7 @@
 
 mod act;
 pub mod export;
+pub mod guard;
 mod hit;
 mod jump;
 pub mod key;
@@ -12,6 +13,7 @@ mod mouse;
 pub mod palette;
 pub mod pane;
 mod part;
+pub mod picture;
 pub mod prompt;
 pub mod run;
 pub mod screen;
@@ -34,6 +36,7 @@ pub use self::run::{Flow, run};
 use self::hit::Hits;
 use self::jump::Jumps;
 use self::key::{Key, Mouse};
+use self::keymap::Keys;
 use self::pane::Pane;
 use self::part::canvas::{Canvas, top};
 use self::part::table::Scene;
@@ -323,6 +326,12 @@ pub struct Ui {
     pub baseline: Option<Arc<Snapshot>>,
     /// The hint bar is hidden.
     pub bare: bool,
+    /// Keys in force.
+    pub keys: Keys,
+    /// Filters by name: name, filter.
+    pub presets: Vec<(String, String)>,
+    /// What roctop itself takes, when that is known.
+    pub own: Option<Own>,
     jumps: Jumps,
     related: RefCell<Option<Related>>,
     hits: Hits,
@@ -338,6 +347,15 @@ pub struct Ui {
 
 /// A slice and what belongs to it.
 type Related = ((LaneKey, Nanos), Vec<(LaneKey, Slice)>);
+
+/// What roctop itself takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Own {
+    /// Of one core, in per cent.
+    pub share: f64,
+    /// Frames are drawn so many times less often than usual, since it was too much.
+    pub slowed: u32,
+}
 
 /// What can happen.
 #[derive(Clone, Debug)]
@@ -372,6 +390,8 @@ pub enum Effect {
         /// What is in it.
         bytes: Vec<u8>,
     },
+    /// Write the screen as pictures; the beginning of their names.
+    Picture(String),
     /// Draw all anew.
     Redraw,
     /// Hand a text to the terminal's clipboard.

@@ -112,3 +112,170 @@ fn the_screen_says_how_a_killed_program_ended_and_what_was_running() {
     let status = terminal.end();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
 }
+
+/// A new directory, and the terminal's settings in it.
+fn place(name: &str, settings: &str) -> std::path::PathBuf {
+    let place = std::env::temp_dir().join(format!("roctop-terminal-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&place);
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::write(place.join("config.toml"), settings).unwrap();
+    place
+}
+
+fn send(signal: &str, pid: u32) {
+    let sent = std::process::Command::new("kill")
+        .args([format!("-{signal}"), pid.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+fn state(pid: u32) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit(") ").next().unwrap().chars().next().unwrap()
+}
+
+#[test]
+fn a_suspended_screen_gives_the_terminal_back_and_takes_it_again() {
+    let mut terminal = demo(80, 24);
+    terminal.shows("LIVE");
+    terminal.keys("\u{1a}");
+    terminal.wait("the shell's screen", |_| state(terminal.pid()) == 'T');
+    assert!(!terminal.is_full_screen());
+    send("CONT", terminal.pid());
+    terminal.wait("the screen again", |text| {
+        terminal.is_full_screen() && text.contains("LIVE")
+    });
+    quit(terminal);
+}
+
+#[test]
+fn signals_that_end_roctop_leave_the_terminal_as_it_was() {
+    for signal in ["TERM", "HUP"] {
+        let mut terminal = demo(80, 24);
+        terminal.shows("LIVE");
+        send(signal, terminal.pid());
+        terminal.end();
+        assert!(!terminal.is_full_screen(), "{signal}");
+        let bytes = terminal.bytes();
+        let shown = |sequence: &[u8]| bytes.windows(sequence.len()).rposition(|window| window == sequence);
+        assert!(
+            shown(b"\x1b[?25h") > shown(b"\x1b[?25l"),
+            "{signal}: the cursor is shown again"
+        );
+        assert!(
+            shown(b"\x1b[?1000l") > shown(b"\x1b[?1000h"),
+            "{signal}: the mouse is let go"
+        );
+    }
+}
+
+#[test]
+fn the_first_interrupt_is_the_programs_and_the_second_asks() {
+    let script = "trap 'echo caught it' INT; echo ready; while :; do sleep 0.1; done";
+    let place = std::env::temp_dir();
+    let mut terminal = Terminal::start(&place, 80, 24, &["run", "--", "sh", "-c", script], &[]);
+    terminal.shows("LIVE");
+    terminal.keys("0");
+    terminal.shows("ready");
+    terminal.keys("\u{3}");
+    terminal.shows("SIGINT sent");
+    terminal.shows("caught it");
+    terminal.keys("\u{3}");
+    terminal.shows("SIGTERM");
+    terminal.keys("t");
+    terminal.shows("signal 15");
+    terminal.keys("q");
+    let status = terminal.end();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
+}
+
+#[test]
+fn a_pipe_into_roctop_is_the_programs_and_keys_come_from_the_terminal() {
+    let roctop = env!("CARGO_BIN_EXE_roctop");
+    let script = format!("echo fed by a pipe | exec {roctop} run -- cat");
+    let place = std::env::temp_dir();
+    let mut terminal = Terminal::start_program(&place, 80, 24, "/bin/sh", &["-c", &script], &[]);
+    terminal.shows("ENDED exit 0");
+    terminal.keys("0");
+    terminal.shows("fed by a pipe");
+    terminal.keys("q");
+    assert!(terminal.end().success());
+}
+
+#[test]
+fn keys_and_presets_are_those_of_the_settings() {
+    let settings = "filter = \"@opt\"\n[keys]\nquit = [\"Q\"]\n[presets]\nopt = \"adam | sgd\"\n";
+    let place = place("settings", settings);
+    let file = place.join("config.toml");
+    let set = [("ROCTOP_CONFIG", file.to_str().unwrap())];
+    let mut terminal = Terminal::start(&place, 120, 36, &["demo"], &set);
+    terminal.shows("filter: (adam | sgd)");
+    terminal.keys("3");
+    terminal.wait("one kernel", |text| {
+        !text.contains("softmax_xentr") && text.contains("adamw_step")
+    });
+    terminal.keys("qP");
+    terminal.shows("wrote roctop-");
+    terminal.keys("Q");
+    terminal.shows("stop it");
+    terminal.keys("s");
+    terminal.end();
+    let pictures = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path());
+    let mut endings: Vec<String> = pictures
+        .filter_map(|path| {
+            let ending = path.extension()?.to_str()?.to_owned();
+            let text = std::fs::read_to_string(&path).unwrap();
+            (ending != "toml").then(|| assert!(text.contains("adamw_step"), "{ending}"))?;
+            Some(ending)
+        })
+        .collect();
+    endings.sort();
+    assert_eq!(endings, ["ans", "svg", "txt"]);
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
+fn settings_that_are_wrong_are_said_with_their_line() {
+    let place = place("wrong", "theme = \"dark\"\nthme = \"x\"\n");
+    let checked = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(["config", "check"])
+        .env("ROCTOP_CONFIG", place.join("config.toml"))
+        .output()
+        .unwrap();
+    assert_eq!(checked.status.code(), Some(1));
+    let said = String::from_utf8(checked.stderr).unwrap();
+    assert!(said.contains("config.toml: line 2: unknown field `thme`"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
+fn a_viewer_comes_and_goes_while_the_program_goes_on() {
+    let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(["demo", "--no-ui", "--seconds", "60"])
+        .stderr(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let session = running.id().to_string();
+    let place = std::env::temp_dir();
+    for _ in 0..2 {
+        let began = std::time::Instant::now();
+        let mut terminal = loop {
+            let mut terminal = Terminal::start(&place, 80, 24, &["attach", &session], &[]);
+            let up = terminal.wait_or_end("LIVE");
+            if up || began.elapsed() > std::time::Duration::from_secs(30) {
+                break terminal;
+            }
+        };
+        terminal.shows("LIVE");
+        terminal.shows("fmha_fwd");
+        terminal.keys("q");
+        terminal.wait("the question", |text| text.contains("leave"));
+        terminal.keys("d");
+        assert!(terminal.end().success());
+        assert!(running.try_wait().unwrap().is_none(), "the program goes on");
+    }
+    send("TERM", running.id());
+    let _ = running.wait();
+}

@@ -109,13 +109,13 @@ impl Names {
     pub fn put_agent(&mut self, value: Agent) {
         put(&mut self.agents, value.id.0, Default::default, Arc::new(value));
     }
-    /// A kernel.
-    pub fn put_kernel(&mut self, kernel: Kernel) {
+    /// A kernel; `alias` is what it is called instead of its own short name.
+    pub fn put_kernel(&mut self, kernel: Kernel, alias: Option<&str>) {
         let id = kernel.id.0;
         if id > MOST {
             return;
         }
-        let short: Arc<str> = format::short_name(&kernel.name).into();
+        let short: Arc<str> = alias.map_or_else(|| format::short_name(&kernel.name).into(), Into::into);
         put(&mut self.internal, id, || false, kernel.internal);
         let name = KernelName {
             kernel,

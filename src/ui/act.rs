@@ -55,7 +55,7 @@ pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
         ui.leads = true;
         return Effect::None;
     }
-    match keymap::action(ui.tab, key) {
+    match keymap::action(&ui.keys, ui.tab, key) {
         Some(action) => act(ui, latest, action),
         None => Effect::None,
     }
@@ -83,6 +83,11 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
                 line
             });
         }
+        ui.prompt = Some(prompt);
+        return Effect::None;
+    }
+    if key == Key::Tab && !is_command {
+        prompt.complete(&ui.presets, &mut ui.filter);
         ui.prompt = Some(prompt);
         return Effect::None;
     }
@@ -218,6 +223,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
             let (name, bytes) = super::export::export_csv(ui, &snap);
             return Effect::Export { name, bytes };
         }
+        Action::Picture => return Effect::Picture(super::export::stem(ui, &snap)),
         Action::Copy => return copy(ui, &snap),
         Action::Help => ui.popup = Some(Popup::Help(0)),
         Action::Hints => ui.bare ^= true,

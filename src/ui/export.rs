@@ -4,19 +4,21 @@ use super::part::table::Scene;
 use super::{Tab, Ui, tab};
 use crate::model::Snapshot;
 
-/// A name for the file and what is in it: the rows of the view that pass the filter, in their order, in base units.
-pub fn export_csv(ui: &Ui, snap: &Snapshot) -> (String, Vec<u8>) {
+/// The beginning of a file's name: whose screen, which list, when.
+pub fn stem(ui: &Ui, snap: &Snapshot) -> String {
     let snap = ui.shown(snap);
-    let scene = Scene { ui, snap };
     let pid = snap.values.processes.first().map_or(0, |row| row.process.pid);
     let word = match ui.pane() {
         Some(pane) => pane.word().to_string(),
         None => ui.tab.title().1.to_lowercase(),
     };
+    format!("roctop-{pid}-{word}-{}s", snap.elapsed() / 1_000_000_000)
+}
+
+/// A name for the file and what is in it: the rows of the view that pass the filter, in their order, in base units.
+pub fn export_csv(ui: &Ui, snap: &Snapshot) -> (String, Vec<u8>) {
+    let snap = ui.shown(snap);
+    let scene = Scene { ui, snap };
     let ending = if ui.tab == Tab::Log { "txt" } else { "csv" };
-    let seconds = snap.elapsed() / 1_000_000_000;
-    (
-        format!("roctop-{pid}-{word}-{seconds}s.{ending}"),
-        tab::csv(&scene).into_bytes(),
-    )
+    (format!("{}.{ending}", stem(ui, snap)), tab::csv(&scene).into_bytes())
 }

@@ -69,6 +69,52 @@ impl fmt::Display for Key {
     }
 }
 
+/// Keys that have words of their own, as they are spelled in files.
+const WORDS: [(&str, Key); 15] = [
+    ("space", Key::Char(' ')),
+    ("enter", Key::Enter),
+    ("esc", Key::Esc),
+    ("tab", Key::Tab),
+    ("shift-tab", Key::BackTab),
+    ("backspace", Key::Backspace),
+    ("del", Key::Delete),
+    ("up", Key::Up),
+    ("down", Key::Down),
+    ("left", Key::Left),
+    ("right", Key::Right),
+    ("home", Key::Home),
+    ("end", Key::End),
+    ("pgup", Key::PageUp),
+    ("pgdn", Key::PageDown),
+];
+
+impl Key {
+    /// As it is spelled in files.
+    pub fn word(self) -> String {
+        let known = WORDS.iter().find(|known| known.1 == self);
+        known.map_or_else(|| self.to_string(), |known| known.0.into())
+    }
+
+    /// The key that is spelled so: a character, `ctrl-x`, `F5`, or a word.
+    pub fn named(word: &str) -> Option<Self> {
+        let mut characters = word.chars();
+        if let (Some(only), None) = (characters.next(), characters.next()) {
+            return Some(Self::Char(only));
+        }
+        if let Some(rest) = word.strip_prefix("ctrl-") {
+            let mut rest = rest.chars();
+            return match (rest.next(), rest.next()) {
+                (Some(letter @ 'a'..='z'), None) => Some(Self::Ctrl(letter)),
+                _ => None,
+            };
+        }
+        if let Some(number) = word.strip_prefix('F').and_then(|number| number.parse().ok()) {
+            return (1..=12).contains(&number).then_some(Self::F(number));
+        }
+        WORDS.iter().find(|known| known.0 == word).map(|known| known.1)
+    }
+}
+
 /// What the mouse did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MouseKind {

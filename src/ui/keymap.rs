@@ -1,6 +1,8 @@
 //! One table: keys, what they do, where, and the words for it. Dispatch, hints, the palette and the help screen are made
 //! from it.
 
+use std::sync::Arc;
+
 use super::Tab;
 use super::key::Key;
 
@@ -95,6 +97,8 @@ pub enum Action {
     Baseline,
     /// Write what is on screen to a file.
     Export,
+    /// Write the screen as a picture.
+    Picture,
     /// Copy the selected row to the clipboard.
     Copy,
     /// Show all keys.
@@ -252,6 +256,7 @@ keymap! {
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
     [Char('y')], "copy", A::Copy, All, Table, "copy the row (OSC 52)", "";
     [Char('e')], "export", A::Export, All, Table, "write this view as CSV", "export";
+    [Char('P')], "picture", A::Picture, All, Table, "picture: SVG, ANSI, text", "";
     [Char(':')], "command", A::Command, All, App, "command", "command";
     [Ctrl('c')], "interrupt", A::Interrupt, All, App, "interrupt the program", "";
     [Char('x')], "signals", A::Signals, All, App, "signals for the program", "";
@@ -277,11 +282,54 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
     }
 }
 
+/// The keys in force: those of [`KEYMAP`], or what the user has set instead.
+#[derive(Clone, Debug, Default)]
+pub struct Keys(Option<Arc<[Vec<Key>]>>);
+
+impl Keys {
+    /// With other keys for some actions, by their places in [`KEYMAP`]. A key that is set is taken from whoever had it; an
+    /// error names the second of two places for which one key was set.
+    pub fn with(set: Vec<(usize, Vec<Key>)>) -> Result<Self, (usize, String)> {
+        let meet = |a: usize, b: usize| {
+            let both = |tab: &Tab| is_valid(KEYMAP[a].scope, *tab) && is_valid(KEYMAP[b].scope, *tab);
+            Tab::ALL.iter().any(both)
+        };
+        let mut all: Vec<Vec<Key>> = KEYMAP.iter().map(|binding| binding.keys.to_vec()).collect();
+        for (place, keys) in &set {
+            for (_, others) in all.iter_mut().enumerate().filter(|(other, _)| meet(*place, *other)) {
+                others.retain(|key| !keys.contains(key));
+            }
+        }
+        for (at, (place, keys)) in set.iter().enumerate() {
+            for (other, others) in set[..at].iter().filter(|(other, _)| meet(*place, *other)) {
+                if let Some(key) = keys.iter().find(|key| others.contains(key)) {
+                    let (one, two) = (KEYMAP[*other].name, KEYMAP[*place].name);
+                    let later = *place.max(other);
+                    return Err((later, format!("[keys] {key} is set for {one} and for {two}")));
+                }
+            }
+        }
+        for (place, keys) in set {
+            all[place] = keys;
+        }
+        Ok(Self(Some(all.into())))
+    }
+
+    /// The keys of an action.
+    pub fn of<'a>(&'a self, binding: &'a Binding) -> &'a [Key] {
+        let place = || KEYMAP.iter().position(|known| known.name == binding.name);
+        match &self.0 {
+            Some(all) => place().map_or(binding.keys, |place| &all[place]),
+            None => binding.keys,
+        }
+    }
+}
+
 /// What a key does in a view.
-pub fn action(tab: Tab, key: Key) -> Option<Action> {
+pub fn action(keys: &Keys, tab: Tab, key: Key) -> Option<Action> {
     let mut valid = KEYMAP.iter().filter(|binding| is_valid(binding.scope, tab));
     valid
-        .find(|binding| binding.keys.contains(&key))
+        .find(|binding| keys.of(binding).contains(&key))
         .map(|binding| binding.action)
 }
 

@@ -77,6 +77,15 @@ impl Prompt {
         self.text.iter().collect()
     }
 
+    /// Completes the word at the cursor; changes `filter` as soon as the line is one.
+    pub fn complete(&mut self, presets: &[(String, String)], filter: &mut Filter) {
+        if let Some((line, cursor)) = filter::complete::complete(&self.text(), self.cursor, presets) {
+            self.text = line.chars().take(LONGEST).collect();
+            self.cursor = cursor.min(self.text.len());
+            self.check(filter);
+        }
+    }
+
     /// A key was typed; changes `filter` as soon as the line is one.
     pub fn key(&mut self, key: Key, history: &[String], filter: &mut Filter) -> Typed {
         match key {
@@ -113,6 +122,12 @@ impl Prompt {
             self.error = None;
             return Typed::On;
         }
+        self.check(filter);
+        Typed::On
+    }
+
+    /// The last valid filter stays while the line is none.
+    fn check(&mut self, filter: &mut Filter) {
         match Filter::parse(&self.text()) {
             Ok(valid) => {
                 *filter = valid;
@@ -120,7 +135,6 @@ impl Prompt {
             }
             Err(error) => self.error = Some(error),
         }
-        Typed::On
     }
 
     fn erase_word(&mut self) {

@@ -5,7 +5,10 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::guard::Guard;
 use super::key::Input;
+use super::keymap::Keys;
+use super::picture;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
 use super::{Effect, Msg, Ui, update, view};
@@ -14,6 +17,8 @@ use crate::model::{Fresh, Snapshot, Store};
 
 /// How often the timeline's head moves.
 const HEAD: Duration = Duration::from_millis(100);
+/// How often our own share is measured.
+const MEASURE: Duration = Duration::from_secs(1);
 /// How often values change.
 const VALUES: Duration = Duration::from_millis(500);
 
@@ -26,6 +31,30 @@ pub enum Flow {
     Say(String),
     /// It ends.
     Stop,
+}
+
+/// What the user has set.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Filter to start with.
+    pub filter: Filter,
+    /// Keys in force.
+    pub keys: Keys,
+    /// Filters by name.
+    pub presets: Vec<(String, String)>,
+    /// The share of a core, in per cent, above which frames are drawn less often.
+    pub throttle: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            filter: Filter::default(),
+            keys: Keys::default(),
+            presets: Vec::new(),
+            throttle: 50.0,
+        }
+    }
 }
 
 /// The theme of a name that fits the environment's terminal.
@@ -53,19 +82,22 @@ pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect)
         ascii: is_ascii(),
         ..Options::default()
     };
-    run_with(Screen::open(tty, theme, options)?, Filter::default(), store, effects)
+    run_with(Screen::open(tty, theme, options)?, Settings::default(), store, effects)
 }
 
-/// Runs the loop on a screen, with a filter to start with.
+/// Runs the loop on a screen.
 pub fn run_with(
     mut screen: Screen,
-    filter: Filter,
+    settings: Settings,
     store: &Arc<Mutex<Store>>,
     effects: &mut dyn FnMut(Effect) -> Flow,
 ) -> io::Result<()> {
     let mut latest = snapshot(store, Fresh::All);
     let mut ui = Ui::new(latest.mode);
-    ui.filter = filter;
+    (ui.filter, ui.keys, ui.presets) = (settings.filter, settings.keys, settings.presets);
+    let mut guard = Guard::new(settings.throttle);
+    let began = Instant::now();
+    let mut measured = Duration::ZERO;
     let (mut headed, mut valued) = (Instant::now(), Instant::now());
     let mut is_dirty = true;
     loop {
@@ -74,8 +106,13 @@ pub fn run_with(
             is_dirty = true;
             update(&mut ui, &latest, Msg::Resize(size.0, size.1));
         }
-        if headed.elapsed() >= HEAD {
-            let fresh = if valued.elapsed() >= VALUES {
+        if began.elapsed() >= measured + MEASURE {
+            measured = began.elapsed();
+            ui.own = guard.measure(processor(), measured).or(ui.own);
+        }
+        let slowed = ui.own.map_or(1, |own| own.slowed);
+        if headed.elapsed() >= HEAD * slowed {
+            let fresh = if valued.elapsed() >= VALUES * slowed {
                 Fresh::All
             } else {
                 Fresh::Head
@@ -94,6 +131,7 @@ pub fn run_with(
         if !perform(Effect::Idle, &mut screen, &mut ui, &latest, effects)? {
             return Ok(());
         }
+        // Signals and the program's end are looked for as often as ever.
         let wait = HEAD.saturating_sub(headed.elapsed()).as_millis().max(1) as u64;
         let mut input = screen.input(wait);
         // All that was typed since is taken before the next frame.
@@ -115,6 +153,12 @@ pub fn run_with(
     }
 }
 
+/// Processor time of all our threads so far.
+fn processor() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
 fn snapshot(store: &Mutex<Store>, fresh: Fresh) -> Arc<Snapshot> {
     store.lock().unwrap_or_else(PoisonError::into_inner).snapshot(fresh)
 }
@@ -132,6 +176,26 @@ fn perform(
         Effect::Redraw => {
             screen.redraw();
             Flow::Go
+        }
+        Effect::Picture(name) => {
+            let shown = screen.shown();
+            let files = [
+                ("svg", picture::svg(shown).into_bytes()),
+                ("ans", picture::ansi(shown)),
+                ("txt", picture::text(shown).into_bytes()),
+            ];
+            let mut flow = Flow::Go;
+            for (ending, bytes) in files {
+                let name = format!("{name}.{ending}");
+                match effects(Effect::Export { name, bytes }) {
+                    Flow::Say(said) if said.starts_with("wrote ") => {}
+                    other => flow = other,
+                }
+            }
+            if flow == Flow::Go {
+                flow = Flow::Say(format!("wrote {name}.svg, .ans and .txt"));
+            }
+            flow
         }
         Effect::Clipboard(text) => {
             screen.copy(&text)?;

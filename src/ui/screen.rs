@@ -12,7 +12,7 @@ use ratatui::buffer::Buffer;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{self, OptionalActions, Termios};
 
-pub use self::encode::attributes;
+pub use self::encode::{ansi_rows, attributes};
 use self::frames::Frames;
 use super::key::{Decoder, Input};
 use super::theme::Theme;
@@ -109,6 +109,11 @@ impl Screen {
         let bytes = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
         self.written += bytes.len() as u64;
         self.tty.write_all(bytes.as_bytes())
+    }
+
+    /// What is on the screen.
+    pub fn shown(&self) -> &Buffer {
+        self.frames.shown()
     }
 
     /// Columns and rows.

@@ -142,10 +142,11 @@ pub struct Theme {
 }
 
 /// The themes that come with roctop.
-pub const BUILT_IN: [(&str, &str); 5] = [
+pub const BUILT_IN: [(&str, &str); 6] = [
     ("dark", include_str!("../../themes/dark.toml")),
     ("light", include_str!("../../themes/light.toml")),
     ("high-contrast", include_str!("../../themes/high-contrast.toml")),
+    ("okabe-ito", include_str!("../../themes/okabe-ito.toml")),
     ("terminal", include_str!("../../themes/terminal.toml")),
     ("mono", include_str!("../../themes/mono.toml")),
 ];

@@ -25,6 +25,18 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts roctop with `arguments` in a terminal of `columns` x `rows`, in `place`.
     pub(crate) fn start(place: &Path, columns: u16, rows: u16, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::start_program(place, columns, rows, env!("CARGO_BIN_EXE_roctop"), arguments, variables)
+    }
+
+    /// Starts a program.
+    pub(crate) fn start_program(
+        place: &Path,
+        columns: u16,
+        rows: u16,
+        program: &str,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         rustix::pty::grantpt(&master).unwrap();
         rustix::pty::unlockpt(&master).unwrap();
@@ -36,7 +48,7 @@ impl Terminal {
         // roctop's own trampoline makes the session with this terminal.
         let mut command = Command::new(roctop);
         command
-            .args(["__launch", roctop, "0", "roctop"])
+            .args(["__launch", program, "0", program])
             .args(arguments)
             .current_dir(place);
         command
@@ -97,6 +109,19 @@ impl Terminal {
                 return text;
             }
             assert!(started.elapsed() < PATIENCE, "never seen: {what}\n{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the screen shows a text; false when the program has ended before.
+    pub(crate) fn wait_or_end(&mut self, text: &str) -> bool {
+        loop {
+            if self.text().contains(text) {
+                return true;
+            }
+            if self.child.try_wait().unwrap().is_some() {
+                return false;
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
     }

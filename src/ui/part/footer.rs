@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::table::Scene;
+use crate::filter::complete;
 use crate::format;
 use crate::ui::hit::Hit;
 use crate::ui::keymap::{Action, Binding, KEYMAP, is_valid};
@@ -47,7 +48,9 @@ fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let shown = |binding: &&Binding| !binding.hint.is_empty() && is_valid(binding.scope, scene.ui.tab);
     let mut hints: Vec<(String, &str, Vec<Action>)> = Vec::new();
     for binding in KEYMAP.iter().filter(shown) {
-        let key = binding.keys[0].to_string();
+        let Some(key) = scene.ui.keys.of(binding).first().map(ToString::to_string) else {
+            continue;
+        };
         match hints.last_mut() {
             // Keys with one hint stand together: `+ - zoom`.
             Some((keys, hint, actions)) if *hint == binding.hint => {
@@ -150,14 +153,26 @@ fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         let text = format!("column {place}: {}   (the last valid filter stays)", error.message);
         canvas.say(area.x + 1, area.y + 1, &text, room, Role::Bad);
     } else {
+        let begun = complete::candidates(&prompt.text(), prompt.cursor, &scene.ui.presets);
         let text = "word  \"text\"  /re/  ~re !~re  dur>1ms  dev=0  stream=1,3  total>1%  bytes>=1MiB  & | ! ( )";
-        canvas.say(area.x + 1, area.y + 1, text, room, Role::Muted);
+        if begun.words.is_empty() {
+            canvas.say(area.x + 1, area.y + 1, text, room, Role::Muted);
+        } else {
+            let words = format!("tab: {}", begun.words.join("  "));
+            canvas.say(
+                area.x + 1,
+                area.y + 1,
+                &format::fit(&words, room as usize),
+                room,
+                Role::Key,
+            );
+        }
     }
     if area.height > 2 {
         canvas.say(
             area.x + 1,
             area.y + 2,
-            "enter apply   esc give up   ↑ ↓ history",
+            "enter apply   esc give up   ↑ ↓ history   tab fields, values, @presets",
             room,
             Role::Muted,
         );

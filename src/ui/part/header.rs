@@ -56,6 +56,14 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     } else {
         right.push((format!("{} records", format::count(totals.records())), Role::Text));
     }
+    if let Some(own) = scene.ui.own.filter(|own| large || own.slowed > 1) {
+        let text = format!("own {:>3.0} %", own.share);
+        right.push(if own.slowed > 1 {
+            (format!("SLOWED 1/{} {text}", own.slowed), Role::Warn)
+        } else {
+            (text, Role::Muted)
+        });
+    }
     if large && let Some(gpus) = gpus(snap) {
         right.push((gpus, Role::Muted));
     }

@@ -8,7 +8,7 @@ use crate::format;
 use crate::ui::Popup;
 use crate::ui::hit::Hit;
 use crate::ui::key::Key;
-use crate::ui::keymap::{Binding, Group, KEYMAP};
+use crate::ui::keymap::{Binding, Group, KEYMAP, Keys};
 use crate::ui::theme::Role;
 
 /// Draws it.
@@ -75,8 +75,8 @@ fn menu(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, title: &str, row
 }
 
 /// A row of help: keys and what they do.
-fn line(binding: &Binding) -> (String, String) {
-    let keys: Vec<String> = binding.keys.iter().map(ToString::to_string).collect();
+fn line(keys: &Keys, binding: &Binding) -> (String, String) {
+    let keys: Vec<String> = keys.of(binding).iter().map(ToString::to_string).collect();
     (keys.join(" "), binding.help.to_string())
 }
 
@@ -101,14 +101,18 @@ const SIGNS: &str = "● LIVE  ❚❚ PAUSED  ■ ENDED  ↺ REPLAY   ~ the run-
 type Line = (String, String, Role);
 
 /// Title and rows of a group.
-fn list(group: Group) -> Vec<Line> {
+fn list(keys: &Keys, group: Group) -> Vec<Line> {
     let title = Group::ALL
         .iter()
         .find(|known| known.0 == group)
         .map_or("", |known| known.1);
     let mut list = vec![(String::new(), title.to_string(), Role::Accent)];
     let of_group = KEYMAP.iter().filter(|binding| binding.group == group);
-    list.extend(of_group.map(line).map(|(keys, help)| (keys, help, Role::Text)));
+    list.extend(
+        of_group
+            .map(|binding| line(keys, binding))
+            .map(|(keys, help)| (keys, help, Role::Text)),
+    );
     list.push((String::new(), String::new(), Role::Text));
     list
 }
@@ -127,7 +131,7 @@ fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
     let blank = || (String::new(), String::new(), Role::Text);
     let lists: Vec<Vec<Line>> = columns
         .iter()
-        .map(|groups| groups.iter().flat_map(|&group| list(group)).collect())
+        .map(|groups| groups.iter().flat_map(|&group| list(&scene.ui.keys, group)).collect())
         .collect();
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
     let mut rows: Vec<Vec<Line>> = (0..longest)

@@ -264,6 +264,29 @@ fn walk(from: Option<(u16, u16)>, to: (u16, u16), next: &Buffer, pen: &Pen, asci
     out.extend_from_slice(&best);
 }
 
+/// All rows of a buffer as lines of text with escape sequences; none ends in blanks.
+pub fn ansi_rows(buffer: &Buffer) -> Vec<u8> {
+    let mut out = Vec::new();
+    let columns = usize::from(buffer.area.width).max(1);
+    for row in buffer.content.chunks(columns) {
+        let end = row.iter().rposition(|cell| !is_blank(cell)).map_or(0, |last| last + 1);
+        let mut pen = Encoder::default().pen;
+        let mut hidden = 0;
+        for cell in &row[..end] {
+            if hidden == 0 {
+                style(&mut pen, cell, &mut out);
+                hidden = put(cell.symbol(), false, &mut out);
+            }
+            hidden -= 1;
+        }
+        if pen != Encoder::default().pen {
+            out.extend_from_slice(b"\x1b[m");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+    out
+}
+
 /// Changes the pen to a cell's style.
 fn style(pen: &mut Pen, cell: &Cell, out: &mut Vec<u8>) {
     if pen.fits(cell) {

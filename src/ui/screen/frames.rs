@@ -29,6 +29,11 @@ impl Frames {
         }
     }
 
+    /// What the terminal shows.
+    pub fn shown(&self) -> &Buffer {
+        &self.shown
+    }
+
     /// The next frame is whole.
     pub fn redraw(&mut self) {
         self.is_fresh = true;

@@ -1,0 +1,304 @@
+//! What the user has set for good: a TOML file. What the command line says goes before it.
+//!
+//! Reading is strict: what is not known is an error that names the line.
+
+use crate::filter::Filter;
+use crate::ui::key::Key;
+use crate::ui::keymap::{KEYMAP, Keys};
+use regex::Regex;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// The file as it is when nobody has set anything, with words on all of it.
+pub const DEFAULT: &str = include_str!("config.toml");
+
+/// What was set.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Name or path of the theme.
+    pub theme: Option<String>,
+    /// Glyphs beyond ASCII; none: as the locale says.
+    pub unicode: Option<bool>,
+    /// Whether the mouse is asked for.
+    pub no_mouse: bool,
+    /// Filter to start with.
+    pub filter: Option<String>,
+    /// Keys.
+    pub keys: Keys,
+    /// Kernels of other names: (which, name).
+    pub aliases: Vec<(Regex, String)>,
+    /// Filters by name.
+    pub presets: Vec<(String, String)>,
+    /// The share of a core, in per cent, above which the screen slows down.
+    pub throttle: Option<f64>,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Line, from 1.
+    pub line: usize,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    theme: Option<String>,
+    glyphs: Option<Spanned<String>>,
+    mouse: Option<bool>,
+    filter: Option<Spanned<String>>,
+    throttle: Option<Spanned<f64>>,
+    #[serde(default)]
+    keys: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+    #[serde(default)]
+    alias: Vec<Alias>,
+    #[serde(default)]
+    presets: BTreeMap<String, Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Alias {
+    kernel: Spanned<String>,
+    name: String,
+}
+
+impl Config {
+    /// Reads a file's text.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let at = |from: usize, message: String| Error {
+            line: text[..from.min(text.len())].matches('\n').count() + 1,
+            message,
+        };
+        let file: File = toml::from_str(text).map_err(|error| {
+            let from = error.span().map_or(0, |span| span.start);
+            at(from, error.message().trim().replace('\n', ", "))
+        })?;
+        let unicode = match &file.glyphs {
+            None => None,
+            Some(glyphs) => match glyphs.get_ref().as_str() {
+                "auto" => None,
+                "unicode" => Some(true),
+                "ascii" => Some(false),
+                other => {
+                    let message = format!("glyphs = \"{other}\": expected auto, unicode or ascii");
+                    return Err(at(glyphs.span().start, message));
+                }
+            },
+        };
+        let checked = |source: &Spanned<String>| match Filter::parse(source.get_ref()) {
+            Ok(_) => Ok(source.get_ref().clone()),
+            Err(error) => Err(at(
+                source.span().start,
+                format!("{} (column {} of the filter)", error.message, error.column + 1),
+            )),
+        };
+        let mut aliases = Vec::new();
+        for alias in &file.alias {
+            let regex = Regex::new(alias.kernel.get_ref());
+            let regex = regex.map_err(|error| at(alias.kernel.span().start, short(&error.to_string())))?;
+            aliases.push((regex, alias.name.clone()));
+        }
+        let mut presets = Vec::new();
+        for (name, source) in &file.presets {
+            presets.push((name.clone(), checked(source)?));
+        }
+        if let Some(throttle) = &file.throttle
+            && !(1.0..=10_000.0).contains(throttle.get_ref())
+        {
+            let message = "throttle: expected per cent of a core, from 1".to_string();
+            return Err(at(throttle.span().start, message));
+        }
+        Ok(Self {
+            theme: file.theme,
+            unicode,
+            no_mouse: file.mouse == Some(false),
+            filter: file.filter.as_ref().map(checked).transpose()?,
+            keys: keys(&file.keys, &at)?,
+            aliases,
+            presets,
+            throttle: file.throttle.map(Spanned::into_inner),
+        })
+    }
+
+    /// Reads the user's file, which need not be there.
+    pub fn load() -> anyhow::Result<Self> {
+        match path() {
+            Some(path) => Self::read(&path),
+            None => Ok(Self::default()),
+        }
+    }
+
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => anyhow::bail!("{}: {error}", path.display()),
+        };
+        Self::parse(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))
+    }
+}
+
+/// Where the file is: `$ROCTOP_CONFIG`, else `roctop/config.toml` below the XDG configuration directory.
+pub fn path() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(path) = set("ROCTOP_CONFIG") {
+        return Some(path.into());
+    }
+    directory().map(|directory| directory.join("config.toml"))
+}
+
+/// `roctop` below the XDG configuration directory.
+pub fn directory() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let base = set("XDG_CONFIG_HOME").map(PathBuf::from);
+    let base = base.or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".config")));
+    base.map(|base| base.join("roctop"))
+}
+
+fn keys(
+    set: &BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+    at: &dyn Fn(usize, String) -> Error,
+) -> Result<Keys, Error> {
+    let mut wanted = Vec::new();
+    for (name, words) in set {
+        let place = KEYMAP.iter().position(|binding| binding.name == name.get_ref());
+        let place = place.ok_or_else(|| {
+            let message = format!(
+                "[keys] {}: no such action; `roctop config print` lists them",
+                name.get_ref()
+            );
+            at(name.span().start, message)
+        })?;
+        let mut keys = Vec::new();
+        for word in words {
+            let key = Key::named(word.get_ref());
+            let wrong = || format!("[keys] {}: no such key: {}", name.get_ref(), word.get_ref());
+            keys.push(key.ok_or_else(|| at(word.span().start, wrong()))?);
+        }
+        wanted.push((place, keys, name.span().start));
+    }
+    let pairs = wanted.iter().map(|(place, keys, _)| (*place, keys.clone())).collect();
+    Keys::with(pairs).map_err(|(place, message)| {
+        let from = wanted.iter().find(|known| known.0 == place).map_or(0, |known| known.2);
+        at(from, message)
+    })
+}
+
+fn short(message: &str) -> String {
+    let last = message.lines().last().unwrap_or_default();
+    format!("no regular expression: {}", last.trim_start_matches("error: "))
+}
+
+/// A JSON schema of the file, for editors.
+pub fn schema() -> serde_json::Value {
+    let keys: serde_json::Map<String, serde_json::Value> = KEYMAP
+        .iter()
+        .map(|binding| {
+            let shape = serde_json::json!({
+                "type": "array", "items": { "type": "string" }, "description": binding.help,
+            });
+            (binding.name.to_string(), shape)
+        })
+        .collect();
+    serde_json::json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "roctop configuration",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "theme": { "type": "string" },
+            "glyphs": { "enum": ["auto", "unicode", "ascii"] },
+            "mouse": { "type": "boolean" },
+            "filter": { "type": "string" },
+            "throttle": { "type": "number", "minimum": 1 },
+            "keys": { "type": "object", "additionalProperties": false, "properties": keys },
+            "alias": { "type": "array", "items": {
+                "type": "object", "additionalProperties": false, "required": ["kernel", "name"],
+                "properties": { "kernel": { "type": "string" }, "name": { "type": "string" } },
+            } },
+            "presets": { "type": "object", "additionalProperties": { "type": "string" } },
+        },
+    })
+}
+
+/// The default file, with every action and its keys.
+pub fn printed() -> String {
+    let mut out = DEFAULT.trim_end().to_string();
+    out += "\n\n# Actions and their keys; an action that is named here has these keys and no others.\n[keys]\n";
+    for binding in KEYMAP {
+        let keys: Vec<String> = binding
+            .keys
+            .iter()
+            .map(|key| serde_json::Value::String(key.word()).to_string())
+            .collect();
+        let _ = writeln!(out, "# {} = [{}]  # {}", binding.name, keys.join(", "), binding.help);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::Tab;
+    use crate::ui::keymap::{Action, action};
+
+    #[test]
+    fn what_is_printed_is_read_again_and_says_nothing_new() {
+        let printed = printed();
+        let config = Config::parse(&printed).unwrap();
+        assert_eq!((config.theme, config.filter, config.aliases.len()), (None, None, 0));
+        // Every line that is commented out is valid as well.
+        let all: String = printed
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(rest) if rest.contains(" = ") || rest.starts_with('[') => format!("{rest}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        let config = Config::parse(&all).unwrap_or_else(|error| panic!("{error}\n{all}"));
+        assert_eq!(config.presets.len(), 1);
+    }
+
+    #[test]
+    fn what_is_not_known_is_an_error_with_its_line() {
+        let line = |text: &str| Config::parse(text).map(|_| ()).unwrap_err().line;
+        assert_eq!(line("theme = \"dark\"\nthme = 1\n"), 2);
+        assert_eq!(line("\n\n[keys]\npause = [\"x\"]\nnonsense = [\"x\"]\n"), 5);
+        assert_eq!(line("[keys]\npause = [\"hyper-x\"]\n"), 2);
+        assert_eq!(line("glyphs = \"runes\"\n"), 1);
+        assert_eq!(line("theme = \"x\"\nfilter = \"dur>\"\n"), 2);
+        assert_eq!(line("[[alias]]\nkernel = \"(\"\nname = \"x\"\n"), 2);
+        assert_eq!(line("[presets]\na = \"(\"\n"), 2);
+        assert_eq!(line("throttle = 0.0\n"), 1);
+        assert_eq!(line("theme = \n"), 1);
+        // One key for two actions of one view.
+        assert_eq!(line("[keys]\npause = [\"p\"]\nfollow = [\"p\"]\n"), 3);
+    }
+
+    #[test]
+    fn a_key_that_is_set_does_what_was_set() {
+        let config = Config::parse("[keys]\npause = [\"p\", \"ctrl-p\"]\nfollow = [\" \"]\n").unwrap();
+        let does = |key| action(&config.keys, Tab::Kernels, key);
+        assert_eq!(does(Key::Char('p')), Some(Action::Pause));
+        assert_eq!(does(Key::Ctrl('p')), Some(Action::Pause));
+        assert_eq!(does(Key::Char(' ')), Some(Action::Follow));
+        assert_eq!(
+            does(Key::Char('f')),
+            None,
+            "an action has the keys that were set and no others"
+        );
+        assert_eq!(does(Key::Char('q')), Some(Action::Quit));
+    }
+}
