@@ -24,8 +24,8 @@ fn fetched(script: &str, arguments: &[&str]) -> Option<String> {
 #[test]
 fn a_data_loader_of_many_processes_on_hip_python_is_recorded_as_it_happened() {
     let Some(rig) = rig() else { return };
-    if let Some(release) = release() {
-        println!("n/a: the prefix of {release} has no Python");
+    if release().is_some() {
+        println!("n/a: unpacked prefixes have no Python; hip-python runs on the installed 5.2.3");
         return;
     }
     let Some(python) = fetched("fetch-hip-python", &[]) else {

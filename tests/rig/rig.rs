@@ -104,9 +104,8 @@ impl Rig {
     /// The same rig with run-times that hand their tables to the real rocprofiler-register; an error says why there is
     /// none on this release.
     pub(crate) fn registering(&self) -> Result<Self, String> {
-        let release = release().unwrap_or_else(|| "5.2.3".to_owned());
-        if release != "7.2.4" {
-            return Err(format!("{release}: this suite has no rocprofiler-register"));
+        if release().is_none_or(|release| release != "7.2.4") {
+            return Err("Debian has rocprofiler-register beside 7.2.4 only".into());
         }
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let bridge = Self::place("bridge").join("bridge.so");
