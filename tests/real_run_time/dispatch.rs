@@ -211,3 +211,11 @@ fn scratch_memory_is_told_where_the_run_time_tells_it() {
         assert!(of_queue.filter(|d| d.private_size == row.private).count() >= 1);
     }
 }
+
+/// Minutes long: `.ci/matrix` runs it.
+#[test]
+#[ignore = "a million launches take minutes"]
+fn a_million_launches_of_sixty_four_threads_are_recorded_as_they_happened() {
+    let Some(rig) = rig() else { return };
+    check_on(rig, "million", &["many_streams", "64", "512", "1000000"]);
+}
