@@ -19,8 +19,9 @@ fn running(truth: &[Truth]) -> f64 {
     busy as f64 / (end - begin) as f64
 }
 
-/// The mean number of kernels running, alone and recorded; the best of three, since other programs want the processors.
-fn overlap(name: &str, words: &[&str], kernel_ns: &str) -> Option<(f64, f64)> {
+/// The mean number of kernels running, alone and recorded; the best of some runs each, until recorded ones have `share` of
+/// it, since other programs want the processors. A program that is held up is so in every run.
+fn overlap(name: &str, words: &[&str], kernel_ns: &str, share: f64) -> Option<(f64, f64)> {
     let rig = rig()?;
     let mean = |name: &str, is_recorded: bool| {
         let place = Rig::place(name);
@@ -36,29 +37,34 @@ fn overlap(name: &str, words: &[&str], kernel_ns: &str) -> Option<(f64, f64)> {
         }
         running(&read_truth(&place))
     };
-    let best = |name: &str, is_recorded| {
-        let means = (0..3).map(|_| mean(name, is_recorded));
-        means.fold(0.0, f64::max)
-    };
-    let (alone, recorded) = (best(&format!("plain-{name}"), false), best(name, true));
+    let (mut alone, mut recorded) = (0.0_f64, 0.0_f64);
+    for _ in 0..6 {
+        alone = alone.max(mean(&format!("plain-{name}"), false));
+        recorded = recorded.max(mean(name, true));
+        if recorded > share * alone {
+            break;
+        }
+    }
     println!("{name}: {alone:.2} kernels run at once, {recorded:.2} recorded");
     Some((alone, recorded))
 }
 
 #[test]
 fn independent_kernels_of_one_queue_still_overlap() {
-    if let Some((alone, recorded)) = overlap("independent", &["raw_hsa", "overlap"], "3000000") {
+    // With a barrier behind each kernel it would be one.
+    const SHARE: f64 = 0.5;
+    if let Some((alone, recorded)) = overlap("independent", &["raw_hsa", "overlap"], "3000000", SHARE) {
         assert!(alone > 8.0, "the program does not show what it is for");
-        // With a barrier behind each kernel it would be one.
-        assert!(recorded > 0.5 * alone);
+        assert!(recorded > SHARE * alone);
     }
 }
 
 #[test]
 fn streams_still_overlap() {
-    if let Some((alone, recorded)) = overlap("overlap", &["many_streams", "4", "16", "1600"], "300000") {
+    const SHARE: f64 = 0.85;
+    if let Some((alone, recorded)) = overlap("overlap", &["many_streams", "4", "16", "1600"], "300000", SHARE) {
         assert!(alone > 2.0, "the program does not show what it is for");
-        assert!(recorded > 0.85 * alone);
+        assert!(recorded > SHARE * alone);
     }
 }
 
