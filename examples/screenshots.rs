@@ -9,6 +9,7 @@ use roctop::scenario::Scenario;
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Theme};
 use roctop::ui::{Msg, Ui, picture, update, view};
+use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -100,7 +101,8 @@ fn typing(snapshot: &Arc<Snapshot>, theme: &Theme) -> String {
         } else {
             from + EACH / whole
         };
-        out += &format!(
+        let _ = write!(
+            out,
             "<g visibility=\"hidden\"><animate attributeName=\"visibility\" calcMode=\"discrete\" dur=\"{whole:.2}s\" \
              repeatCount=\"indefinite\" values=\"hidden;visible;hidden\" keyTimes=\"0;{from:.4};{to:.4}\"/>\n{cells}</g>\n"
         );
