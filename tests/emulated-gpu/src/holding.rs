@@ -12,8 +12,8 @@ const PLACE: &str = "sys/class/kfd/kfd/proc";
 
 /// This process holds so many bytes of a GPU's memory now.
 pub(crate) fn publish(gpu: u32, bytes: u64) {
-    let Some(root) = sysfs::root() else { return };
     static PREPARED: OnceLock<()> = OnceLock::new();
+    let Some(root) = sysfs::root() else { return };
     let all = Path::new(root).join(PLACE);
     PREPARED.get_or_init(|| prune(&all));
     let own = all.join(sys::process_id().to_string());
