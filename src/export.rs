@@ -179,14 +179,7 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
         place: job.place,
     };
     view::each(&source, job.choice, &mut |view| {
-        let mut stem = (job.stem)(view.process);
-        if !taken.insert(stem.clone()) {
-            // A name without the process id cannot hold the files of two.
-            let mut other = stem.into_os_string();
-            other.push(format!("_{}", view.process.pid));
-            stem = other.into();
-            taken.insert(stem.clone());
-        }
+        let stem = free_stem(&mut taken, &(job.stem)(view.process), view.process.pid);
         let sums = if job.sums || job.choice.stats {
             stats::domains(view)?
         } else {
@@ -197,6 +190,23 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
         Ok(())
     })?;
     Ok(written)
+}
+
+/// A beginning of names that no other process has: with the process id, and with a number when ranks on several machines
+/// share that too.
+fn free_stem(taken: &mut HashSet<PathBuf>, wanted: &Path, pid: u32) -> PathBuf {
+    let mut stem = wanted.to_owned();
+    let mut number = 1;
+    while !taken.insert(stem.clone()) {
+        let mut other = wanted.as_os_str().to_owned();
+        other.push(format!("_{pid}"));
+        if number > 1 {
+            other.push(format!("_{number}"));
+        }
+        stem = other.into();
+        number += 1;
+    }
+    stem
 }
 
 fn write_process(
@@ -276,4 +286,19 @@ pub fn prepare_directory(path: &Path) -> Result<()> {
     let probe = path.join(format!(".roctop-{}.tmp", std::process::id()));
     File::create(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))?;
     std::fs::remove_file(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_processes_share_a_name() {
+        let mut taken = HashSet::new();
+        let mut next = || free_stem(&mut taken, Path::new("out/n"), 7).display().to_string();
+        assert_eq!(
+            [next(), next(), next(), next()],
+            ["out/n", "out/n_7", "out/n_7_2", "out/n_7_3"]
+        );
+    }
 }

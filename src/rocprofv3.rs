@@ -192,6 +192,7 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
         recording: Some(recording.0.clone()),
         wanted: if plan.wants_hsa() { wanted::HSA_API } else { 0 },
         variables: plan.request.iter().map(Request::variable).collect(),
+        preload: plan.preload.clone(),
         ..Job::default()
     };
     let exit = headless(program, &job)?;

@@ -11,7 +11,7 @@ use crate::session::{Live, SessionDir};
 use crate::{summary, supervise, topology};
 use anyhow::{Context, Result};
 use roctop_ring::session::{ENV_RING, control, wanted};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +35,8 @@ pub struct Job {
     pub title: Option<String>,
     /// How gauges are read; none: not at all.
     pub gauging: Option<Gauging>,
+    /// Libraries that are loaded into the program before the collector.
+    pub preload: Vec<OsString>,
     /// More variables for the program.
     pub variables: Vec<(OsString, OsString)>,
 }
@@ -72,6 +74,14 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
     let mut variables = launch::environment(&installed, session.path(), &program.path);
     let usual = if recorder.is_some() { RECORD_SLOTS } else { LIVE_SLOTS };
     let slots = job.ring_slots.unwrap_or(usual);
+    let preloaded = variables.iter_mut().find(|(name, _)| name == "LD_PRELOAD");
+    if let Some((_, value)) = preloaded.filter(|_| !job.preload.is_empty()) {
+        // What the user names stays in front.
+        let mut all = job.preload.join(OsStr::new(":"));
+        all.push(":");
+        all.push(&value);
+        *value = all;
+    }
     variables.push((OsString::from(ENV_RING), OsString::from(slots.to_string())));
     variables.extend(job.variables.iter().cloned());
     Ok(Prepared {

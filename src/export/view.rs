@@ -185,7 +185,8 @@ impl<'a> View<'a> {
     /// A queue's handle, or its number when there is none.
     pub fn queue_handle(&self, queue: QueueId) -> u64 {
         let number = self.queue(queue);
-        self.facts.queues.get(&number).copied().unwrap_or(number.into())
+        let known = self.facts.queues.get(&number).copied();
+        known.filter(|handle| *handle != 0).unwrap_or(number.into())
     }
 
     /// A queue's number, from 1.

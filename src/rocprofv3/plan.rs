@@ -8,6 +8,8 @@ use crate::export::choice::{AgentIndex, Choice, KernelNames, Kind, Kinds, Layout
 use crate::export::summary::{Tables, Unit};
 use anyhow::{Context, Result, bail};
 use regex::Regex;
+use std::ffi::OsString;
+use std::path::Path;
 
 /// A job.
 pub(super) struct Plan {
@@ -22,6 +24,8 @@ pub(super) struct Plan {
     pub(super) tables: Tables,
     pub(super) summary_file: String,
     pub(super) least_bytes: u64,
+    /// Libraries that are loaded before the collector.
+    pub(super) preload: Vec<OsString>,
     /// Options without effect, and why.
     pub(super) moot: Vec<(String, &'static str)>,
     /// Options of which a part cannot be had, and which.
@@ -118,6 +122,7 @@ impl Plan {
             tables,
             summary_file: set("summary_output_file").unwrap_or_else(|| "stderr".to_owned()),
             least_bytes: least.saturating_mul(1024),
+            preload: preload(settings)?,
             moot: settings.moot().chain(idle).collect(),
             missing: ["runtime_trace", "sys_trace"]
                 .into_iter()
@@ -155,6 +160,23 @@ fn format(word: &str) -> Result<Format> {
         "otf2" => bail!("--output-format otf2 cannot be had: roctop does not write it; use pftrace, json or rocpd"),
         _ => bail!("--output-format takes csv, json, pftrace or rocpd, not '{word}'"),
     })
+}
+
+/// Libraries by their paths, or by names that the loader knows.
+fn preload(settings: &Settings) -> Result<Vec<OsString>> {
+    let words = settings
+        .values("preload")
+        .iter()
+        .flat_map(|text| text.split([':', ' ']));
+    let words = words.filter(|word| !word.is_empty());
+    words
+        .map(|word| {
+            if word.contains('/') && !Path::new(word).exists() {
+                bail!("--preload: there is no library {word}");
+            }
+            Ok(word.into())
+        })
+        .collect()
 }
 
 fn pattern(name: &str, text: &str) -> Result<Regex> {
@@ -291,6 +313,7 @@ mod tests {
             ("-s --kernel-iteration-range 3-1", "3 comes after 1"),
             ("-s --kernel-iteration-range x", "'x'"),
             ("-s --minimum-output-data -1", "-1"),
+            ("-s --preload /nowhere/lib.so", "/nowhere/lib.so"),
             ("-s -u hours", "hours"),
             ("-s --agent-index best", "best"),
             ("--stats", "--kernel-trace"),

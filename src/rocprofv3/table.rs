@@ -171,12 +171,7 @@ pub(super) const TABLE: &[Row] = &[
     row("perfetto_buffer_fill_policy", ' ', One, Moot(NO_BUFFER)),
     row("perfetto_shmem_size_hint", ' ', One, Moot(NO_BUFFER)),
     // The rest.
-    row(
-        "preload",
-        ' ',
-        Many,
-        Refused("set LD_PRELOAD for roctop itself: what it names stays in front"),
-    ),
+    row("preload", ' ', Many, Works),
     row("rocm_root", ' ', One, Moot(NO_SDK)),
     row("sdk_soversion", ' ', One, Moot(NO_SDK)),
     row("sdk_version", ' ', One, Moot(NO_SDK)),
