@@ -266,7 +266,7 @@ mod tests {
     };
 
     fn plan(line: &str) -> Result<Plan> {
-        let words: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
+        let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
         Plan::new(&Settings::parse(&words)?.0, None)
     }
 
