@@ -3,6 +3,7 @@
 //! `update` and `view` are pure: they know a snapshot and no clock, file or terminal. [`run()`] is the only part that acts.
 
 mod act;
+mod choice;
 pub mod export;
 pub mod guard;
 mod hit;
@@ -33,6 +34,7 @@ use ratatui::layout::Rect;
 pub use self::act::update;
 pub use self::run::{Flow, run};
 
+use self::choice::choices;
 use self::hit::Hits;
 use self::jump::Jumps;
 use self::key::{Key, Mouse};
@@ -233,31 +235,7 @@ pub enum Grouping {
     Marker,
 }
 
-impl Grouping {
-    /// All of them with their words.
-    pub const ALL: [(Self, &'static str); 5] = [
-        (Self::Name, "name"),
-        (Self::Stream, "stream"),
-        (Self::Agent, "agent"),
-        (Self::Process, "process"),
-        (Self::Marker, "marker"),
-    ];
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|known| known.0 == self)
-            .map_or("", |known| known.1)
-    }
-
-    /// The one after it.
-    #[must_use]
-    pub fn next(self) -> Self {
-        let at = Self::ALL.iter().position(|known| known.0 == self).unwrap_or(0);
-        Self::ALL[(at + 1) % Self::ALL.len()].0
-    }
-}
+choices!(Grouping: Name "name" Stream "stream" Agent "agent" Process "process" Marker "marker");
 
 /// What a table remembers.
 #[derive(Clone, Debug, Default)]

@@ -37,7 +37,7 @@ pub struct Thread {
     pub(crate) hip_frame: Cell<usize>,
     /// Correlation id of the call that this thread is in, 0 for none.
     pub current: Cell<u64>,
-    /// Correlation id of the cooperative launch that this thread is in, when HIP's records are needed for it; else 0.
+    /// Correlation id of the cooperative launch that this thread is in, while HIP is made to give its packets signals; else 0.
     pub(crate) cooperative: Cell<u64>,
     /// The call that this thread is in by the run-time's callback.
     pub(crate) tracer: Cell<Open>,

@@ -2,6 +2,7 @@
 
 use crate::item::{AgentId, Nanos, QueueId, ThreadId};
 use crate::model::{Bucket, LaneKey, Slice, Snapshot};
+use crate::ui::choice::choices;
 
 /// By what the work of GPUs is laid out in rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,31 +20,7 @@ pub enum Layout {
     Marker,
 }
 
-impl Layout {
-    /// All of them with their words.
-    pub const ALL: [(Self, &'static str); 5] = [
-        (Self::Stream, "stream"),
-        (Self::Queue, "queue"),
-        (Self::Agent, "agent"),
-        (Self::Thread, "thread"),
-        (Self::Marker, "marker"),
-    ];
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|known| known.0 == self)
-            .map_or("", |known| known.1)
-    }
-
-    /// The one after it.
-    #[must_use]
-    pub fn next(self) -> Self {
-        let at = Self::ALL.iter().position(|known| known.0 == self).unwrap_or(0);
-        Self::ALL[(at + 1) % Self::ALL.len()].0
-    }
-}
+choices!(Layout: Stream "stream" Queue "queue" Agent "agent" Thread "thread" Marker "marker");
 
 /// A row of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
