@@ -2,9 +2,15 @@
 //!
 //! Reading is strict: what is not known is an error that names the line.
 
+mod columns;
+mod thresholds;
+
 use crate::filter::Filter;
+use crate::kernel_name::Aliases;
+use crate::model::analysis::Thresholds;
 use crate::ui::key::Key;
 use crate::ui::keymap::{KEYMAP, Keys};
+use crate::ui::pane::Pane;
 use regex::Regex;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -28,8 +34,12 @@ pub struct Config {
     pub filter: Option<String>,
     /// Keys.
     pub keys: Keys,
-    /// Kernels of other names: (which, name).
-    pub aliases: Vec<(Regex, String)>,
+    /// Kernels of other names.
+    pub aliases: Aliases,
+    /// Lists with columns of the user's choice, by their places.
+    pub columns: Vec<(Pane, Vec<usize>)>,
+    /// When something is worth a look.
+    pub thresholds: Thresholds,
     /// Filters by name.
     pub presets: Vec<(String, String)>,
     /// The share of a core, in per cent, above which the screen slows down.
@@ -61,6 +71,10 @@ struct File {
     throttle: Option<Spanned<f64>>,
     #[serde(default)]
     keys: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+    #[serde(default)]
+    columns: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+    #[serde(default)]
+    thresholds: thresholds::File,
     #[serde(default)]
     alias: Vec<Alias>,
     #[serde(default)]
@@ -126,7 +140,9 @@ impl Config {
             no_mouse: file.mouse == Some(false),
             filter: file.filter.as_ref().map(checked).transpose()?,
             keys: keys(&file.keys, &at)?,
-            aliases,
+            aliases: Aliases::new(aliases),
+            columns: columns::read(&file.columns, &at)?,
+            thresholds: thresholds::read(&file.thresholds, &at)?,
             presets,
             throttle: file.throttle.map(Spanned::into_inner),
         })
@@ -212,6 +228,17 @@ pub fn schema() -> serde_json::Value {
             (binding.name.to_string(), shape)
         })
         .collect();
+    let columns: serde_json::Map<String, serde_json::Value> = Pane::ALL
+        .into_iter()
+        .map(|pane| {
+            let known = crate::ui::columns::words(pane);
+            let shape = serde_json::json!({ "type": "array", "minItems": 1, "items": { "enum": known } });
+            (pane.word().to_string(), shape)
+        })
+        .collect();
+    let share = || serde_json::json!({ "type": "number", "minimum": 0, "maximum": 100, "description": "per cent" });
+    let time = || serde_json::json!({ "type": "string", "description": "a time with its unit, as 1ms" });
+    let speed = serde_json::json!({ "type": "string", "description": "a bandwidth with its unit, as 5GB/s" });
     serde_json::json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "roctop configuration",
@@ -224,6 +251,12 @@ pub fn schema() -> serde_json::Value {
             "filter": { "type": "string" },
             "throttle": { "type": "number", "minimum": 1 },
             "keys": { "type": "object", "additionalProperties": false, "properties": keys },
+            "columns": { "type": "object", "additionalProperties": false, "properties": columns },
+            "thresholds": { "type": "object", "additionalProperties": false, "properties": {
+                "idle": share(), "gap": time(), "long_gap": time(), "sync": share(), "short": time(),
+                "shorts": share(), "outlier": { "type": "number", "minimum": 1 }, "launch": share(),
+                "slow_copy": speed, "hang": time(),
+            } },
             "alias": { "type": "array", "items": {
                 "type": "object", "additionalProperties": false, "required": ["kernel", "name"],
                 "properties": { "kernel": { "type": "string" }, "name": { "type": "string" } },
@@ -269,6 +302,9 @@ mod tests {
             .collect();
         let config = Config::parse(&all).unwrap_or_else(|error| panic!("{error}\n{all}"));
         assert_eq!(config.presets.len(), 1);
+        assert_eq!((config.aliases.len(), config.columns.len()), (1, 1));
+        // The thresholds that are printed are those in force.
+        assert_eq!(config.thresholds, Thresholds::default());
     }
 
     #[test]
@@ -282,9 +318,55 @@ mod tests {
         assert_eq!(line("[[alias]]\nkernel = \"(\"\nname = \"x\"\n"), 2);
         assert_eq!(line("[presets]\na = \"(\"\n"), 2);
         assert_eq!(line("throttle = 0.0\n"), 1);
+        assert_eq!(line("[columns]\nkernels = [\"KERNEL\"]\nnonsense = [\"P99\"]\n"), 3);
+        assert_eq!(line("[columns]\nkernels = [\n  \"KERNEL\",\n  \"P98\"]\n"), 4);
+        assert_eq!(line("[columns]\nkernels = []\n"), 2);
+        assert_eq!(line("[thresholds]\nidle = 50\ngap = \"1 parsec\"\n"), 3);
+        assert_eq!(line("[thresholds]\nidle = 500\n"), 2);
+        assert_eq!(line("[thresholds]\nidel = 50\n"), 2);
         assert_eq!(line("theme = \n"), 1);
         // One key for two actions of one view.
         assert_eq!(line("[keys]\npause = [\"p\"]\nfollow = [\"p\"]\n"), 3);
+    }
+
+    #[test]
+    fn the_schema_knows_every_setting_and_no_other() {
+        let schema = schema();
+        let properties = |of: &serde_json::Value| -> Vec<String> {
+            let known = of["properties"].as_object().expect("it has properties");
+            known.keys().cloned().collect()
+        };
+        let thresholds = properties(&schema["properties"]["thresholds"]);
+        let printed = printed();
+        // Each is in the printed file, and the printed file is read strictly.
+        for name in properties(&schema).iter().chain(&thresholds) {
+            let is_there = [
+                format!("# {name} ="),
+                format!("# [{name}]"),
+                format!("# [[{name}]]"),
+                format!("[{name}]"),
+            ]
+            .iter()
+            .any(|line| printed.lines().any(|printed| printed.starts_with(line.as_str())));
+            assert!(is_there, "{name} is not in the printed file");
+        }
+        assert_eq!(thresholds.len(), 10);
+    }
+
+    #[test]
+    fn columns_are_taken_in_the_order_of_the_list_and_counters_stay() {
+        let config = Config::parse("[columns]\nkernels = [\"p99\", \"KERNEL\"]\ncopies = [\"ROUTE\"]\n").unwrap();
+        let of = |pane: Pane| {
+            config
+                .columns
+                .iter()
+                .find(|known| known.0 == pane)
+                .map(|known| &known.1[..])
+        };
+        let named = |word| crate::ui::columns::named(Pane::Kernels, word).unwrap();
+        let kernels = of(Pane::Kernels).unwrap();
+        assert_eq!(kernels[..3], [named("P99"), named("KERNEL"), named("Counter_1")]);
+        assert_eq!(of(Pane::Routes).map(<[usize]>::len), Some(1));
     }
 
     #[test]

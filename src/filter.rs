@@ -185,6 +185,11 @@ pub trait Subject {
     }
 }
 
+/// A number with its unit as a field has them, in base units: `1ms`, `5GB/s`.
+pub fn amount(field: Field, text: &str) -> Result<f64, Error> {
+    parse::number(field, text.trim(), 0).map(|number| number.0)
+}
+
 impl Filter {
     /// Reads a filter; an empty one lets all pass.
     pub fn parse(source: &str) -> Result<Self, Error> {

@@ -1,6 +1,34 @@
 //! Names of kernels: demangled with arguments, and cut to the bare function.
 
 use cpp_demangle::{DemangleOptions, Symbol};
+use regex::Regex;
+
+/// Names that the user gave to kernels.
+#[derive(Clone, Debug, Default)]
+pub struct Aliases(Vec<(Regex, String)>);
+
+impl Aliases {
+    /// Each with what it stands for, in order.
+    pub fn new(aliases: Vec<(Regex, String)>) -> Self {
+        Self(aliases)
+    }
+
+    /// The first that fits the demangled or the mangled name.
+    pub fn of(&self, name: &str, mangled: &str) -> Option<&str> {
+        let fits = |alias: &&(Regex, String)| alias.0.is_match(name) || alias.0.is_match(mangled);
+        self.0.iter().find(fits).map(|alias| alias.1.as_str())
+    }
+
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 /// The demangled name, or the name itself when it is not a C++ symbol.
 pub fn demangle(mangled: &str) -> String {
@@ -42,6 +70,18 @@ mod tests {
         assert_eq!(demangle("_Z5scaleIfEvPT_S0_i"), "void scale<float>(float*, float, int)");
         assert_eq!(demangle("_Z5plainPi"), "plain(int*)");
         assert_eq!(demangle("__amd_rocclr_copyBuffer"), "__amd_rocclr_copyBuffer");
+    }
+
+    #[test]
+    fn the_first_alias_that_fits_either_name_is_taken() {
+        let alias = |pattern: &str, name: &str| (Regex::new(pattern).expect("it is one"), name.to_string());
+        let aliases = Aliases::new(vec![alias("scale<float>", "scale"), alias("^_Z5", "five")]);
+        assert_eq!(
+            aliases.of("void scale<float>(float*)", "_Z5scaleIfEvPT_"),
+            Some("scale")
+        );
+        assert_eq!(aliases.of("plain(int*)", "_Z5plainPi"), Some("five"));
+        assert_eq!(aliases.of("other(int*)", "_Z6otherPi"), None);
     }
 
     #[test]

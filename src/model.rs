@@ -24,8 +24,6 @@ mod values;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use regex::Regex;
-
 pub use self::lane::{Lane, LaneKey, Slice};
 pub use self::names::{Class, Names};
 pub use self::pyramid::Bucket;
@@ -44,6 +42,7 @@ use self::union::Union;
 use crate::item::{
     ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span,
 };
+use crate::kernel_name::Aliases;
 
 /// How much is kept, and where it comes from.
 #[derive(Clone, Debug)]
@@ -57,7 +56,7 @@ pub struct Options {
     /// How long slices are kept in full at least while there is room, ns.
     pub keep: u64,
     /// Kernels by another name: the first that fits the demangled or the mangled name.
-    pub aliases: Vec<(Regex, String)>,
+    pub aliases: Aliases,
     /// The window that shares are of, ns.
     pub window: u64,
     /// When something is worth a look.
@@ -71,7 +70,7 @@ impl Default for Options {
             title: String::new(),
             slices: 1_000_000,
             keep: 120_000_000_000,
-            aliases: Vec::new(),
+            aliases: Aliases::default(),
             window: 10_000_000_000,
             thresholds: Thresholds::default(),
         }
@@ -216,12 +215,7 @@ impl Store {
             }
             Item::Agent(agent) => Arc::make_mut(&mut self.names).put_agent(agent.clone()),
             Item::Kernel(kernel) => {
-                let fits = |alias: &&(Regex, String)| {
-                    [&kernel.name, &kernel.mangled]
-                        .iter()
-                        .any(|name| alias.0.is_match(name))
-                };
-                let alias = self.options.aliases.iter().find(fits).map(|alias| alias.1.as_str());
+                let alias = self.options.aliases.of(&kernel.name, &kernel.mangled);
                 Arc::make_mut(&mut self.names).put_kernel(kernel.clone(), alias);
             }
             Item::Queue(queue) => Arc::make_mut(&mut self.names).put_queue(*queue),

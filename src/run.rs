@@ -1,5 +1,6 @@
 //! `roctop APP`, `roctop record` and `roctop demo`: a program from start to end.
 
+use crate::config::Config;
 use crate::embedded;
 use crate::item::Exit;
 use crate::launch::{self, Program};
@@ -94,15 +95,20 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
 /// Runs a program without a screen; returns how it ended. With no recording a summary goes to standard error.
 pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
     let endpoint = job.metrics.map(Endpoint::bind).transpose()?;
+    // What is wrong with the settings is said before the program starts.
+    let config = Config::load()?;
     let Prepared {
         session,
         variables,
         recorder,
     } = prepare(job, program)?;
     let is_recorded = recorder.is_some();
-    let store = (!is_recorded || endpoint.is_some()).then(|| {
+    let is_shown = !is_recorded || endpoint.is_some();
+    let store = is_shown.then(|| {
         let options = Options {
             mode: Mode::Live,
+            aliases: config.aliases,
+            thresholds: config.thresholds,
             title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
             ..Options::default()
         };

@@ -4,7 +4,9 @@ use crate::cli::{Color, Look};
 use crate::config::{self, Config};
 use crate::filter::{self, Filter};
 use crate::item::{Exit, Nanos, Span};
+use crate::kernel_name::Aliases;
 use crate::launch::{self, Program};
+use crate::model::analysis::Thresholds;
 use crate::model::{Mode, Options, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Merged, Recording};
@@ -16,7 +18,6 @@ use crate::ui::theme::{BUILT_IN, Depth, Theme};
 use crate::ui::{self, Effect, Flow};
 use crate::{action, export, supervise};
 use anyhow::{Context, Result, anyhow};
-use regex::Regex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -64,6 +65,7 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
         mode: Mode::Live,
         title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
         aliases: screen_look.aliases.clone(),
+        thresholds: screen_look.thresholds,
         ..Options::default()
     };
     let store = Arc::new(Mutex::new(Store::new(options)));
@@ -114,6 +116,7 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
     let store = Arc::new(Mutex::new(Store::new(Options {
         mode: Mode::Live,
         aliases: screen_look.aliases.clone(),
+        thresholds: screen_look.thresholds,
         ..Options::default()
     })));
     let pump = Pump::start(
@@ -152,6 +155,7 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
         mode: Mode::Replay,
         title: title.join(" "),
         aliases: screen_look.aliases.clone(),
+        thresholds: screen_look.thresholds,
         ..Options::default()
     })));
     let into = store.clone();
@@ -197,7 +201,8 @@ struct Appearance {
     theme: Theme,
     options: ScreenOptions,
     settings: Settings,
-    aliases: Vec<(Regex, String)>,
+    aliases: Aliases,
+    thresholds: Thresholds,
 }
 
 /// The theme and glyphs that were asked for, on a terminal as the environment describes it.
@@ -251,9 +256,11 @@ fn appearance(look: &Look) -> Result<Appearance> {
             filter,
             keys: config.keys,
             presets: config.presets,
+            columns: config.columns,
             throttle: config.throttle.unwrap_or(defaults.throttle),
         },
         aliases: config.aliases,
+        thresholds: config.thresholds,
     })
 }
 

@@ -4,6 +4,7 @@
 
 mod act;
 mod choice;
+pub mod columns;
 pub mod export;
 pub mod guard;
 mod hit;
@@ -215,6 +216,8 @@ pub enum Popup {
     Quit,
     /// A signal for the program.
     Signals,
+    /// Which columns the list has.
+    Columns,
     /// The program was interrupted twice.
     Interrupted,
 }
@@ -246,6 +249,10 @@ pub struct TableState {
     pub selected: Option<u64>,
     /// Rows stay in this order until then, since the user moves about in them.
     pub held: Option<(Nanos, Arc<[u64]>)>,
+    /// The columns that were chosen, in their order; none: all that there is room for.
+    pub columns: Option<Vec<usize>>,
+    /// The columns that were drawn last.
+    shown: RefCell<Vec<usize>>,
     offset: Cell<usize>,
 }
 

@@ -219,3 +219,39 @@ fn filters_and_ranges_choose_rows() {
         assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
     }
 }
+
+#[test]
+fn kernels_have_the_names_that_the_user_gave_them_and_filters_know_these() {
+    let place = place("aliases");
+    let settings = place.join("config.toml");
+    std::fs::write(
+        &settings,
+        "[[alias]]\nkernel = \"^_Z.*softmax\"\nname = \"the softmax\"\n",
+    )
+    .unwrap();
+    let names = |options: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"));
+        command
+            .arg("export")
+            .arg(recording())
+            .arg("-d")
+            .arg(&place)
+            .args(options);
+        let output = command.env("ROCTOP_CONFIG", &settings).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let files = String::from_utf8(output.stdout).unwrap();
+        let kernels = files.lines().find(|path| path.ends_with("kernel_trace.csv")).unwrap();
+        let table = Table::read(std::path::Path::new(kernels));
+        let names: BTreeSet<String> = table.column("Kernel_Name").iter().map(ToString::to_string).collect();
+        names
+    };
+    let named = names(&[]);
+    assert!(named.contains("the softmax") && named.len() > 1, "{named:?}");
+    assert!(!named.iter().any(|name| name.contains("softmax_x")), "{named:?}");
+    assert_eq!(
+        names(&["--filter", "\"the softmax\""]),
+        ["the softmax".to_owned()].into()
+    );
+    let mangled = names(&["-M"]);
+    assert!(!mangled.contains("the softmax"), "{mangled:?}");
+}

@@ -592,3 +592,42 @@ fn two_letters_make_a_key() {
     driven.typed("gt");
     assert!(driven.text().contains(":goto"), "{}", driven.text());
 }
+
+#[test]
+fn columns_are_chosen_by_their_letters_and_stay_chosen() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (80, 24));
+    driven.typed("3");
+    let heads = |driven: &Driven| {
+        let text = driven.text();
+        text.lines()
+            .find(|line| line.contains("KERNEL  "))
+            .expect("it has a heading")
+            .to_string()
+    };
+    assert!(heads(&driven).contains("P99") && !heads(&driven).contains("STDDEV"));
+    driven.typed("c");
+    let text = driven.text();
+    assert!(
+        text.contains("Columns of kernels") && text.contains("k  [ ] STDDEV"),
+        "{text}"
+    );
+    driven.typed("k");
+    driven.text();
+    let text = driven.text();
+    assert!(text.contains("k  [x] no room: STDDEV"), "{text}");
+    driven.typed("i");
+    driven.key(Key::Esc);
+    assert!(
+        heads(&driven).contains("STDDEV") && !heads(&driven).contains("P99"),
+        "{}",
+        driven.text()
+    );
+    driven.typed("c*");
+    driven.key(Key::Esc);
+    assert!(heads(&driven).contains("P99") && !heads(&driven).contains("STDDEV"));
+    driven.typed("c");
+    driven.text();
+    driven.click("CALLS", 5);
+    driven.key(Key::Esc);
+    assert!(!heads(&driven).contains("CALLS"), "{}", driven.text());
+}

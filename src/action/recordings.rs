@@ -2,6 +2,7 @@
 
 use crate::cli;
 use crate::comparison;
+use crate::config::Config;
 use crate::export::choice::{Choice, KernelNames, Layout};
 use crate::export::collect::{Collected, collect};
 use crate::export::facts::Facts;
@@ -163,6 +164,7 @@ fn choice(options: &cli::Export) -> Result<Choice> {
             (_, true) => KernelNames::Truncated,
             _ => KernelNames::Demangled,
         },
+        aliases: Config::load()?.aliases,
         rename: options.kernel_rename,
         wide_counters: options.wide_counters,
         stats: options.stats,
@@ -202,9 +204,12 @@ fn load(recordings: &[Recording]) -> Result<Arc<Snapshot>> {
         [one] => one.command().join(" "),
         many => names(many),
     };
+    let config = Config::load()?;
     let mut store = Store::new(Options {
         mode: Mode::Replay,
         title,
+        aliases: config.aliases,
+        thresholds: config.thresholds,
         ..Options::default()
     });
     let progress = Progress::new();

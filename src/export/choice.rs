@@ -2,6 +2,7 @@
 
 use crate::filter::Filter;
 use crate::item::Nanos;
+use crate::kernel_name::Aliases;
 use roctop_ring::record::Domain;
 
 /// Which release's columns and names the files have.
@@ -130,6 +131,8 @@ pub struct Choice {
     pub layout: Layout,
     /// Names of kernels.
     pub kernel_names: KernelNames,
+    /// Names that the user gave to kernels; mangled names stay.
+    pub aliases: Aliases,
     /// A kernel is called by the innermost push/pop range around its launch.
     pub rename: bool,
     /// Names of agents.

@@ -70,7 +70,8 @@ impl Subject for MarkerSubject<'_> {
 impl Subject for DispatchSubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
         let kernel = self.0.run.kernels.get(self.1.record.kernel.0 as usize);
-        kernel.is_some_and(|kernel| test(&kernel.name) || test(&kernel.mangled))
+        let called = self.0.called(self.1.record.kernel);
+        kernel.is_some_and(|kernel| test(&kernel.name) || test(&kernel.mangled)) || called.is_some_and(test)
     }
 
     fn value(&self, field: Field) -> Value<'_> {

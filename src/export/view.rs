@@ -9,7 +9,7 @@ use super::nesting::{self, Row, Rows};
 use super::run::Run;
 use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
 use crate::item::{
-    AgentId, ApiCall, Copy, Dispatch, Kernel, Marker, OperationId, Process, QueueId, Span, StreamId, ThreadId,
+    AgentId, ApiCall, Copy, Dispatch, Kernel, KernelId, Marker, OperationId, Process, QueueId, Span, StreamId, ThreadId,
 };
 use crate::kernel_name;
 use crate::topology::Node;
@@ -202,16 +202,25 @@ impl<'a> View<'a> {
         {
             return text;
         }
-        self.names.get(row.record.kernel.0 as usize).map_or("", |name| name)
+        self.called(row.record.kernel).unwrap_or("")
     }
 
     /// A kernel by the chosen kind of name.
     pub fn symbol_name(&self, kernel: &'a Kernel) -> Cow<'a, str> {
+        let alias = || self.choice.aliases.of(&kernel.name, &kernel.mangled);
         match self.choice.kernel_names {
-            KernelNames::Demangled => Cow::Borrowed(&kernel.name),
             KernelNames::Mangled => Cow::Owned(with_kd(&kernel.mangled)),
-            KernelNames::Truncated => Cow::Owned(kernel_name::truncate(&kernel.name)),
+            form => match (alias(), form) {
+                (Some(alias), _) => Cow::Borrowed(alias),
+                (None, KernelNames::Truncated) => Cow::Owned(kernel_name::truncate(&kernel.name)),
+                (None, _) => Cow::Borrowed(&kernel.name),
+            },
         }
+    }
+
+    /// The name of a kernel in the files.
+    pub fn called(&self, kernel: KernelId) -> Option<&str> {
+        self.names.get(kernel.0 as usize).map(|name| &**name)
     }
 
     /// What was called.

@@ -404,7 +404,7 @@ fn range(field: Field, operator: &str, part: &str, column: usize) -> Result<(Bou
 }
 
 /// A number with its unit, in base units, and whether that unit was per cent.
-fn number(field: Field, text: &str, column: usize) -> Result<(f64, bool), Error> {
+pub(super) fn number(field: Field, text: &str, column: usize) -> Result<(f64, bool), Error> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-')
         .unwrap_or(text.len());

@@ -127,6 +127,11 @@ fn in_popup(ui: &mut Ui, latest: &Arc<Snapshot>, popup: Popup, key: Key) -> Effe
         };
         return Effect::None;
     }
+    if popup == Popup::Columns {
+        let snap = ui.frozen.clone().unwrap_or_else(|| latest.clone());
+        super::columns::key(ui, &snap, key);
+        return Effect::None;
+    }
     let Key::Char(letter) = key else {
         if key == Key::Esc {
             ui.popup = None;
@@ -215,6 +220,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
                 table.held = None;
             }
         }
+        Action::Columns => super::columns::open(ui, &snap),
         Action::Group => group(ui),
         Action::NameForm => ui.names = ui.names.next(),
         Action::Logarithmic => ui.logarithmic ^= true,

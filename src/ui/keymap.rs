@@ -87,6 +87,8 @@ pub enum Action {
     SortLeft,
     /// Sort by the column to the right.
     SortRight,
+    /// Choose columns.
+    Columns,
     /// Group by something else.
     Group,
     /// Form of the names.
@@ -251,6 +253,7 @@ keymap! {
     [Char('F')], "only", A::FilterTo, Table, Table, "only this row", "";
     [Char('X')], "without", A::FilterOut, Table, Table, "without the row", "";
     [Char('o')], "group", A::Group, Grouped, Table, "group by what is next", "group";
+    [Char('c')], "columns", A::Columns, Table, Table, "choose columns", "";
     [Char('t')], "names", A::NameForm, All, Table, "short/full/mangled names", "";
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";

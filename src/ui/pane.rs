@@ -44,6 +44,26 @@ impl Pane {
     /// How many there are.
     pub const COUNT: usize = 16;
 
+    /// All of them.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Kernels,
+        Self::Routes,
+        Self::Transfers,
+        Self::Operations,
+        Self::Threads,
+        Self::Calls,
+        Self::Counters,
+        Self::Devices,
+        Self::Gaps,
+        Self::Markers,
+        Self::Processes,
+        Self::Alerts,
+        Self::Running,
+        Self::Steps,
+        Self::Changes,
+        Self::Memory,
+    ];
+
     /// Its word in the names of files.
     pub const fn word(self) -> &'static str {
         match self {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::guard::Guard;
 use super::key::Input;
 use super::keymap::Keys;
+use super::pane::Pane;
 use super::picture;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
@@ -42,6 +43,8 @@ pub struct Settings {
     pub keys: Keys,
     /// Filters by name.
     pub presets: Vec<(String, String)>,
+    /// Lists with columns of the user's choice, by their places.
+    pub columns: Vec<(Pane, Vec<usize>)>,
     /// The share of a core, in per cent, above which frames are drawn less often.
     pub throttle: f64,
 }
@@ -52,6 +55,7 @@ impl Default for Settings {
             filter: Filter::default(),
             keys: Keys::default(),
             presets: Vec::new(),
+            columns: Vec::new(),
             throttle: 50.0,
         }
     }
@@ -95,6 +99,9 @@ pub fn run_with(
     let mut latest = snapshot(store, Fresh::All);
     let mut ui = Ui::new(latest.mode);
     (ui.filter, ui.keys, ui.presets) = (settings.filter, settings.keys, settings.presets);
+    for (pane, columns) in settings.columns {
+        ui.tables[pane as usize].columns = Some(columns);
+    }
     let mut guard = Guard::new(settings.throttle);
     let began = Instant::now();
     let mut measured = Duration::ZERO;

@@ -117,6 +117,11 @@ pub(crate) fn titles(pane: Pane) -> Vec<String> {
     with_table!(pane, T => T::COLUMNS.iter().map(|column| column.title.trim().to_string()).collect())
 }
 
+/// Headings of a list's columns, on screen and in files.
+pub(crate) fn headings(pane: Pane) -> Vec<(&'static str, &'static str)> {
+    with_table!(pane, T => T::COLUMNS.iter().map(|column| (column.title, column.name)).collect())
+}
+
 /// Where Enter leads from a list's selected row, or its first.
 pub(crate) fn target(scene: &Scene<'_>, pane: Pane) -> Target {
     with_table!(pane, T => table::selected::<T>(scene)

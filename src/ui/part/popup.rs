@@ -10,12 +10,14 @@ use crate::ui::hit::Hit;
 use crate::ui::key::Key;
 use crate::ui::keymap::{Binding, Group, KEYMAP, Keys};
 use crate::ui::theme::Role;
+use crate::ui::{columns, tab};
 
 /// Draws it.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, popup: Popup) {
     match popup {
         Popup::Help(line) => help(canvas, area, scene, line),
         Popup::Quit => menu(canvas, area, scene, "The program still runs", QUIT),
+        Popup::Columns => columns(canvas, area, scene),
         Popup::Signals => menu(canvas, area, scene, "Signal to the program", SIGNALS),
         Popup::Interrupted => menu(canvas, area, scene, "Interrupted twice, and it still runs", INTERRUPTED),
     }
@@ -71,6 +73,44 @@ fn menu(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, title: &str, row
                 .hits
                 .add(place, Hit::Press(Key::Char(key.chars().next().unwrap_or('c'))));
         }
+    }
+}
+
+/// The columns of the list that has the focus: which are on, and which of those have no room.
+fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+    let Some(pane) = scene.ui.pane() else { return };
+    let state = scene.ui.table();
+    let chosen = state.and_then(|state| state.columns.clone());
+    let shown = state.map(|state| state.shown.borrow().clone()).unwrap_or_default();
+    let here: Vec<usize> = (0..tab::headings(pane).len())
+        .filter(|&at| tab::has_column(scene, pane, at))
+        .collect();
+    let (width, height) = (44.min(area.width), (here.len() as u16 + 4).min(area.height));
+    let place = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 3,
+        width,
+        height,
+    };
+    canvas.clear(place);
+    let inner = canvas.frame(place, &format!("Columns of {}", pane.word()), "* usual   esc close");
+    for (line, at) in here.into_iter().enumerate() {
+        let y = inner.y + 1 + line as u16;
+        let Some(letter) = columns::letter(at).filter(|_| y < inner.bottom()) else {
+            break;
+        };
+        let is_shown = shown.contains(&at);
+        let is_on = chosen.as_ref().map_or(is_shown, |chosen| chosen.contains(&at));
+        let mark = match (is_on, is_shown) {
+            (true, true) => "[x]",
+            (true, false) => "[x] no room:",
+            (false, _) => "[ ]",
+        };
+        canvas.say(inner.x + 2, y, &letter.to_string(), 1, Role::Key);
+        let text = format!("{mark} {}", columns::word(pane, at));
+        canvas.say(inner.x + 5, y, &text, inner.width.saturating_sub(6), Role::Text);
+        let row = Rect { y, height: 1, ..inner };
+        scene.ui.hits.add(row, Hit::Press(Key::Char(letter)));
     }
 }
 

@@ -208,19 +208,30 @@ pub(crate) fn csv<T: Table>(scene: &Scene<'_>) -> String {
     out
 }
 
-/// The columns that fit: (index, width), in their order.
+/// The columns that fit: (index, width), in their order. The first of those that were chosen stay when room is short; none
+/// chosen: those of the lowest ranks, up to `rank`.
 fn layout<R>(
     columns: &[Column<R>],
     here: &dyn Fn(usize) -> bool,
+    chosen: Option<&[usize]>,
     width: u16,
     least: u16,
     rank: u8,
 ) -> Vec<(usize, u16)> {
     let flexible = |column: &Column<R>| column.width == 0;
-    let mut order: Vec<usize> = (0..columns.len())
-        .filter(|&at| columns[at].rank <= rank && here(at))
-        .collect();
-    order.sort_by_key(|&at| columns[at].rank);
+    let order: Vec<usize> = if let Some(chosen) = chosen {
+        chosen
+            .iter()
+            .copied()
+            .filter(|&at| at < columns.len() && here(at))
+            .collect()
+    } else {
+        let mut order: Vec<usize> = (0..columns.len())
+            .filter(|&at| columns[at].rank <= rank && here(at))
+            .collect();
+        order.sort_by_key(|&at| columns[at].rank);
+        order
+    };
     let mut left = width.saturating_sub(3);
     let mut shown = Vec::new();
     for at in order {
@@ -237,7 +248,9 @@ fn layout<R>(
             left = 0;
         }
     }
-    shown.sort_unstable();
+    if chosen.is_none() {
+        shown.sort_unstable();
+    }
     let grow = left;
     shown
         .into_iter()
@@ -303,7 +316,15 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
     let has_focus = ui.pane() == Some(T::PANE);
     let columns = T::COLUMNS;
     let here = |at: usize| !matches!(T::heading(scene, at), Heading::Absent);
-    let shown = layout(columns, &here, area.width, T::least(area.width), rank);
+    let shown = layout(
+        columns,
+        &here,
+        state.columns.as_deref(),
+        area.width,
+        T::least(area.width),
+        rank,
+    );
+    *state.shown.borrow_mut() = shown.iter().map(|column| column.0).collect();
     let sorted_by = state.sort.column.unwrap_or(T::SORT);
     let mut x = area.x + 2;
     for &(at, width) in &shown {

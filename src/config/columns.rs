@@ -1,0 +1,60 @@
+//! `[columns]`: which columns a list has, and in which order.
+
+use super::Error;
+use crate::ui::columns;
+use crate::ui::pane::Pane;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// Each list with its columns, by their places.
+pub(super) fn read(
+    set: &BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+    at: &dyn Fn(usize, String) -> Error,
+) -> Result<Vec<(Pane, Vec<usize>)>, Error> {
+    let mut all = Vec::new();
+    for (list, words) in set {
+        let pane = Pane::ALL.into_iter().find(|pane| pane.word() == list.get_ref());
+        let pane = pane.ok_or_else(|| {
+            let known: Vec<&str> = Pane::ALL.into_iter().map(Pane::word).collect();
+            let message = format!(
+                "[columns] {}: no such list; expected one of {}",
+                list.get_ref(),
+                known.join(", ")
+            );
+            at(list.span().start, message)
+        })?;
+        let mut chosen: Vec<usize> = Vec::new();
+        for word in words {
+            let column = columns::named(pane, word.get_ref());
+            let column = column.ok_or_else(|| {
+                let message = format!(
+                    "[columns] {}: no column {}; it has {}",
+                    pane.word(),
+                    word.get_ref(),
+                    columns::words(pane).join(", ")
+                );
+                at(word.span().start, message)
+            })?;
+            if !chosen.contains(&column) {
+                chosen.push(column);
+            }
+        }
+        if chosen.is_empty() {
+            let message = format!("[columns] {}: a list has at least one column", pane.word());
+            return Err(at(list.span().start, message));
+        }
+        chosen.extend(counters(pane, &chosen));
+        all.push((pane, chosen));
+    }
+    Ok(all)
+}
+
+/// Counters are asked for by the run: their columns stay unless the list says which of them it wants.
+fn counters(pane: Pane, chosen: &[usize]) -> Vec<usize> {
+    let words = columns::words(pane);
+    let is_counter = |at: &usize| words[*at].starts_with("Counter_");
+    if pane != Pane::Kernels || chosen.iter().any(is_counter) {
+        return Vec::new();
+    }
+    (0..words.len()).filter(is_counter).collect()
+}
