@@ -1,4 +1,4 @@
-// HSA without HIP: queues shared by threads, portions that cross the end of the ring, every way to arm a signal anew,
+// HSA without HIP: queues shared by threads, portions, also large ones, that cross the end of the ring, every way to arm a signal anew,
 // barriers, counting signals, thousands of signals at once, copies of all three kinds, memory, a queue that is destroyed
 // right after its last kernel. Kernels come from module_kernels.hsaco beside the program.
 //
@@ -308,6 +308,35 @@ static void portions(void) {
   OK(hsa_queue_destroy, queue);
 }
 
+// Portions of seven hundred in a ring of a thousand and twenty-four, so that most go past its end: reserved at once, the
+// first one written last; or one by one, and the doorbell rung at the end alone.
+static void large_portions(void) {
+  enum { MANY = 700 };
+  hsa_queue_t *queue = queue_of(1024, HSA_QUEUE_TYPE_MULTI);
+  hsa_signal_t done = signal_of(1);
+  for (int i = 0; i < 16; i++) {
+    uint64_t last;
+    if (i % 2) {
+      uint64_t index = VALUE(hsa_queue_add_write_index_scacq_screl, queue, MANY);
+      last = index + MANY - 1;
+      for (uint64_t at = index + 1; at < last; at++) put_kernel(queue, at, none, at % 5 + 1, 1);
+      put_kernel(queue, last, done, 1, 1);
+      put_kernel(queue, index, none, 2, 1);
+    } else {
+      for (int k = 0; k < MANY; k++) {
+        last = VALUE(hsa_queue_add_write_index_relaxed, queue, 1);
+        put_kernel(queue, last, k == MANY - 1 ? done : none, k % 5 + 1, 1);
+      }
+    }
+    ring(queue, last);
+    wait_for(done);
+    judge(done);
+    arm(done, i);
+  }
+  OK(hsa_signal_destroy, done);
+  OK(hsa_queue_destroy, queue);
+}
+
 // Nothing but the signals holds these kernels back.
 static void independent(void) {
   enum { SIGNALS = 64 };
@@ -462,6 +491,7 @@ static void run(const char *program, bool is_overlap) {
   }
   rotating();
   portions();
+  large_portions();
   counting_and_none();
   many_signals();
   copies();

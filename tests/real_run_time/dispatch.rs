@@ -218,6 +218,14 @@ fn scratch_memory_is_told_where_the_run_time_tells_it() {
     }
 }
 
+/// On 7.2.4 the run-time overwrites its heap when more than 256 packets wait across the end of an intercepted queue's ring.
+#[test]
+fn queues_that_a_program_keeps_full_for_rounds_are_recorded_as_they_happened() {
+    let Some(rig) = rig() else { return };
+    let slow = rig.on(&[("EMULATED_GPU_KERNEL_NS", "10000")]);
+    check_on(&slow, "full", &["many_streams", "16", "16", "160000"]);
+}
+
 /// Minutes long: `.ci/matrix` runs it.
 #[test]
 #[ignore = "a million launches take minutes"]

@@ -5,7 +5,7 @@
 //! [`interception`], [`queue`] and [`packet`] time dispatches by signals of our own, [`observed`] those of queues that
 //! cannot be intercepted and [`copy`] copies on the signals that they have,
 //! [`harvest`] turns both into records, [`signal`] knows the program's signals that are being watched, [`index`] joins a
-//! packet to the call that made it, [`memory`] records allocations. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
+//! packet to the call that made it, [`room`] and [`lap`] hold the program back where a proxy must not be overrun, [`memory`] records allocations. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
 //!
 //! Absent on purpose: barrier and proxy signals where they can be avoided.
 
@@ -20,11 +20,13 @@ pub mod harvest;
 pub mod index;
 pub mod init;
 pub mod interception;
+pub mod lap;
 pub mod memory;
 pub mod observed;
 pub mod packet;
 pub mod proxy;
 pub mod queue;
+pub mod room;
 pub mod scratch;
 pub mod signal;
 pub mod slots;

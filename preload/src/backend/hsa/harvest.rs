@@ -220,6 +220,10 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
     };
     let mut record = kept.kept();
     side.watch.free();
+    if record.dispatch_id == 0 {
+        // It told how far the hardware has come, no more.
+        return;
+    }
     let [begin, end] = span;
     let is_timed = begin != 0 && end != 0;
     let mut flags = 0;

@@ -9,7 +9,7 @@
 )]
 
 use super::queue::{self, Queue};
-use super::{hook, hsa};
+use super::{Hsa, hook, hsa};
 use crate::guard::wall;
 use crate::state::{self, word};
 use crate::thread;
@@ -49,13 +49,14 @@ impl Originals {
 }
 
 #[inline(always)]
-fn note(handle: *const HsaQueue, first: u64, count: u64) {
-    if !state::is_on(word::HSA) {
-        return;
-    }
+fn note(hsa: &Hsa, handle: *const HsaQueue, first: u64, count: u64) {
     wall((), || {
         if let Some(queue) = queue::find(handle as u64) {
-            note_in(queue, first, count);
+            if state::is_on(word::HSA) {
+                note_in(queue, first, count);
+            }
+            // Queues stay intercepted when all is switched off.
+            queue.reserve(hsa, handle, first, count);
         }
     });
 }
@@ -70,20 +71,24 @@ fn note_in(queue: &Queue, first: u64, count: u64) {
 }
 
 unsafe extern "C" fn add<const N: usize>(queue: *const HsaQueue, value: u64) -> u64 {
+    let Some(hsa) = hsa() else { return 0 };
     // SAFETY: the caller's own arguments.
-    let first = hsa()
-        .and_then(|hsa| hsa.index.add.get(N))
+    let first = hsa
+        .index
+        .add
+        .get(N)
         .map_or(0, |original| unsafe { original(queue, value) });
-    note(queue, first, value);
+    note(hsa, queue, first, value);
     first
 }
 
 unsafe extern "C" fn cas<const N: usize>(queue: *const HsaQueue, expected: u64, value: u64) -> u64 {
-    let original = hsa().and_then(|hsa| hsa.index.cas.get(N));
+    let Some(hsa) = hsa() else { return 0 };
+    let original = hsa.index.cas.get(N);
     // SAFETY: the caller's own arguments.
     let seen = original.map_or(0, |original| unsafe { original(queue, expected, value) });
     if seen == expected && value > expected {
-        note(queue, expected, value - expected);
+        note(hsa, queue, expected, value - expected);
     }
     seen
 }
@@ -93,7 +98,7 @@ unsafe extern "C" fn store<const N: usize>(queue: *const HsaQueue, value: u64) {
     // SAFETY: the caller's own argument.
     let before = unsafe { (hsa.core.load_write_index)(queue) };
     if value > before {
-        note(queue, before, value - before);
+        note(hsa, queue, before, value - before);
     }
     if let Some(original) = hsa.index.store.get(N) {
         // SAFETY: the caller's own arguments.

@@ -5,7 +5,7 @@
 use super::agent::{self, Agent};
 use super::queue::{Queue, enter, find, leave};
 use super::slots::Slots;
-use super::{Hsa, harvest, hook, hsa, observed, packet};
+use super::{Hsa, harvest, hook, hsa, lap, observed, packet};
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::state::{self, word};
@@ -210,6 +210,7 @@ fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()>
     }
     let process = process::get()?;
     let queue = new(hsa, process, agent, handle)?;
+    queue.room.is_plain();
     queue.tell(process, handle, 1);
     harvest::begin(queue);
     observed::begin(hsa, handle, queue);
@@ -265,6 +266,7 @@ unsafe extern "C" fn destroy(handle: *mut HsaQueue) -> Status {
             let _errno = Errno::keep();
             let drained = harvest::end(queue);
             leave(handle as u64);
+            lap::forget(handle);
             if let Some(process) = process::get() {
                 queue.tell(process, handle, 2);
             }

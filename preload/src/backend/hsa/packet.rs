@@ -6,16 +6,16 @@
 
 #![expect(unsafe_code, reason = "the run-time's handler signature")]
 
-use super::harvest;
 use super::queue::Queue;
 use super::signal::{self, Kind};
 use super::slots::Side;
+use super::{harvest, lap};
 use crate::guard::wall;
 use crate::state::{self, word};
 use crate::{clock, collector, control, process};
 use hsa_sys::abi::{Packet, packet};
 use hsa_sys::table::Writer;
-use roctop_ring::flight::State;
+use roctop_ring::flight::{SlotWriter, State};
 use roctop_ring::layout::counter;
 use roctop_ring::record::{Dispatch, flag};
 use roctop_ring::session::wanted;
@@ -35,6 +35,7 @@ pub(crate) unsafe extern "C" fn handler(
 ) {
     // SAFETY: the context is the queue that `intercept` registered; it lives for ever.
     let queue = unsafe { &*context.cast::<Queue>() };
+    let packets = wall(packets, || whole(queue, packets, count, index));
     let is_rewritten = wall(false, || {
         let is_on = state::is_on(word::HSA) && !packets.is_null();
         // SAFETY: the run-time passes `count` packets of 64 bytes.
@@ -44,15 +45,13 @@ pub(crate) unsafe extern "C" fn handler(
                 unsafe { std::slice::from_raw_parts(packets, count as usize) },
                 index,
             );
-        if is_on {
-            let handed = if is_rewritten {
-                // SAFETY: `out` is used under the queue's lock alone.
-                unsafe { (*queue.out.get()).len() as u64 }
-            } else {
-                count
-            };
-            queue.hand_over(handed);
-        }
+        let handed = if is_rewritten {
+            // SAFETY: `out` is used under the queue's lock alone.
+            unsafe { (*queue.out.get()).len() as u64 }
+        } else {
+            count
+        };
+        queue.hand_over(handed, index + count);
         is_rewritten
     });
     if is_rewritten {
@@ -64,6 +63,28 @@ pub(crate) unsafe extern "C" fn handler(
         // SAFETY: the packets as they came.
         unsafe { writer(packets, count) };
     }
+}
+
+/// The packets in one piece.
+#[inline]
+fn whole(queue: &Queue, packets: *const Packet, count: u64, index: u64) -> *const Packet {
+    let Some((before, base)) = lap::past_end(queue, packets, count, index) else {
+        return packets;
+    };
+    // SAFETY: only the handler uses `whole`, under the queue's lock.
+    let out = unsafe { &mut *queue.whole.get() };
+    out.clear();
+    // SAFETY: the ring has this many packets from here to its end, and the others at its beginning.
+    let parts = unsafe {
+        [
+            std::slice::from_raw_parts(packets, before as usize),
+            std::slice::from_raw_parts(base, (count - before).min(queue.size()) as usize),
+        ]
+    };
+    for part in parts {
+        out.extend_from_slice(part);
+    }
+    out.as_ptr()
 }
 
 fn kind(packet: &Packet) -> u16 {
@@ -79,7 +100,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     }
     let dispatches = packets.iter().filter(|packet| kind(packet) == packet::DISPATCH).count() as u64;
     if dispatches == 0 || !control::is_wanted(wanted::DISPATCH) {
-        return false;
+        return mark(queue, packets);
     }
     let Some(process) = process::get() else { return false };
     let mut id = process.dispatches.fetch_add(dispatches, Ordering::Relaxed);
@@ -89,6 +110,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     let out = unsafe { &mut *queue.out.get() };
     out.clear();
     out.reserve(2 * packets.len());
+    queue.wait_for_slots(dispatches);
     let is_shared = queue.is_shared.load(Ordering::Acquire) != 0;
     let mut own = index;
     for (packet, index) in packets.iter().zip(index..) {
@@ -104,6 +126,32 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
             out.push(*packet);
         }
     }
+    true
+}
+
+/// Nothing is recorded; still some packet has to tell how far the hardware has come.
+fn mark(queue: &Queue, packets: &[Packet]) -> bool {
+    if !queue.room.is_mark_due(packets.len() as u64) {
+        return false;
+    }
+    let is_free =
+        |packet: &Packet| matches!(kind(packet), packet::DISPATCH | packet::BARRIER_AND) && packet.completion == 0;
+    let sequence = queue.head.load(Ordering::Relaxed);
+    let (Some(at), Some((side, kept))) = (packets.iter().rposition(is_free), free_slot(queue, sequence)) else {
+        return false;
+    };
+    // SAFETY: only the handler uses `out`, under the queue's lock.
+    let out = unsafe { &mut *queue.out.get() };
+    out.clear();
+    out.extend_from_slice(packets);
+    let Some(packet) = out.get_mut(at) else { return false };
+    // No dispatch has the number 0: the harvester records nothing. Not published: nobody finds it after a kill.
+    kept.keep(&Dispatch::default());
+    let position = queue.room.written() + at as u64;
+    side.position.store(position, Ordering::Relaxed);
+    watch(queue, side, sequence, packet);
+    queue.room.mark(position);
+    begin(queue, sequence);
     true
 }
 
@@ -134,30 +182,39 @@ pub(crate) fn describe(queue: &Queue, packet: &Packet, index: Option<u64>, id: u
     }
 }
 
-fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Packet>) {
-    let sequence = queue.head.load(Ordering::Relaxed);
+/// The slot of a sequence number, unless all are in use.
+fn free_slot(queue: &Queue, sequence: u64) -> Option<(&'static Side, SlotWriter<'static>)> {
     // Acquire: pairs with the harvester's release of the tail; it has done with the slot.
     let is_full = sequence.wrapping_sub(queue.tail.load(Ordering::Acquire)) >= queue.slots.len();
-    let (Some(side), Some(kept)) = (
-        queue.slots.side(sequence).filter(|_| !is_full),
-        queue.slots.record(sequence),
-    ) else {
+    let side = queue.slots.side(sequence).filter(|_| !is_full)?;
+    Some((side, queue.slots.record(sequence)?))
+}
+
+/// A slot is in flight from here on.
+fn begin(queue: &Queue, sequence: u64) {
+    // Release: the harvester that sees the head sees the slot; and the slot is seen before the packet is.
+    queue.head.store(sequence + 1, Ordering::Release);
+    harvest::began(1);
+    fence(Ordering::SeqCst);
+}
+
+fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Packet>) {
+    let sequence = queue.head.load(Ordering::Relaxed);
+    let Some((side, kept)) = free_slot(queue, sequence) else {
         untimed(queue, record);
         out.push(*packet);
         return;
     };
     kept.keep(&record);
     queue.submitted(Some(sequence), &record);
-    let position = queue.written.load(Ordering::Relaxed) + out.len() as u64;
+    let position = queue.room.written() + out.len() as u64;
     side.position.store(position, Ordering::Relaxed);
+    queue.room.mark(position);
     let mut copy = *packet;
     let behind = watch(queue, side, sequence, &mut copy);
     let is_own = copy.completion != packet.completion;
     kept.publish(sequence, if is_own { State::Own } else { State::Foreign });
-    // Release: the harvester that sees the head sees the slot; and the slot is seen before the packet is.
-    queue.head.store(sequence + 1, Ordering::Release);
-    harvest::began(1);
-    fence(Ordering::SeqCst);
+    begin(queue, sequence);
     out.push(copy);
     out.extend(behind);
 }
@@ -165,21 +222,13 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
 /// A dispatch of a queue that is only observed: timed when its own signal can be watched.
 pub(crate) fn observe(queue: &'static Queue, packet: &Packet, record: Dispatch) {
     let sequence = queue.head.load(Ordering::Relaxed);
-    // Acquire: as in `dispatch`.
-    let is_full = sequence.wrapping_sub(queue.tail.load(Ordering::Acquire)) >= queue.slots.len();
-    let side = queue
-        .slots
-        .side(sequence)
-        .filter(|_| !is_full && packet.completion != 0);
-    if let (Some(side), Some(kept)) = (side, queue.slots.record(sequence)) {
+    if let Some((side, kept)) = free_slot(queue, sequence).filter(|_| packet.completion != 0) {
         kept.keep(&record);
         if side.watch.in_place(packet.completion, Kind::Dispatch) {
             kept.publish(sequence, State::Foreign);
             queue.submitted(Some(sequence), &record);
             kept.publish(sequence, State::Foreign);
-            // Release: as in `dispatch`.
-            queue.head.store(sequence + 1, Ordering::Release);
-            harvest::began(1);
+            begin(queue, sequence);
             return;
         }
     }

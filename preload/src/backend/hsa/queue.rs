@@ -1,11 +1,11 @@
-//! An intercepted queue: what it has in flight, how much room the hardware has, and the table by handle.
+//! An intercepted queue: what it has in flight, and the table by handle.
 
 #![expect(unsafe_code, reason = "queues reached through their handles")]
 
 use super::agent::Agent;
+use super::room::Room;
 use super::slots::Slots;
 use crate::clock;
-use crate::guard::Errno;
 use crate::process::Process;
 use core::cell::UnsafeCell;
 use hsa_sys::abi::{Packet, Queue as HsaQueue};
@@ -13,7 +13,6 @@ use roctop_ring::layout::queue as place;
 use roctop_ring::record::{Dispatch, Domain, Queue as Fact};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
-use std::time::{Duration, Instant};
 
 /// A queue whose dispatches are timed.
 pub(crate) struct Queue {
@@ -24,23 +23,19 @@ pub(crate) struct Queue {
     pub(crate) head: AtomicU64,
     /// Slots ever harvested.
     pub(crate) tail: AtomicU64,
-    /// Packets handed to the hardware, and how many may be before its queue could be full.
-    pub(crate) written: AtomicU64,
-    room: AtomicU64,
-    /// Slots whose packets were handed over; the newest ones wait for room.
-    handed: AtomicU64,
-    /// Packets that the hardware's queue holds.
-    size: u64,
+    pub(crate) room: Room,
     /// What the handler hands to the hardware; only under the queue's own lock.
     pub(crate) out: UnsafeCell<Vec<Packet>>,
     pub(crate) words: Option<Words<'static>>,
     /// 1 when another tool's handler comes before ours.
     pub(crate) is_shared: AtomicU64,
+    /// What the run-time passed as if the ring had no end; only under the queue's own lock.
+    pub(crate) whole: UnsafeCell<Vec<Packet>>,
     /// Where the program writes its packets.
-    base: u64,
+    pub(crate) base: u64,
 }
 
-// SAFETY: `out` is used by the handler alone, which the run-time calls under the queue's lock.
+// SAFETY: `out` and `whole` are used by the handler alone, which the run-time calls under the queue's lock.
 unsafe impl Sync for Queue {}
 // SAFETY: everything a queue points to lives for ever.
 unsafe impl Send for Queue {}
@@ -61,23 +56,27 @@ impl Queue {
             slots,
             head: AtomicU64::new(0),
             tail: AtomicU64::new(0),
-            written: AtomicU64::new(0),
-            handed: AtomicU64::new(0),
-            room: AtomicU64::new(capacity(size)),
-            size,
+            room: Room::new(size),
             out: UnsafeCell::new(Vec::with_capacity(64)),
             words,
             is_shared: AtomicU64::new(0),
+            whole: UnsafeCell::new(Vec::new()),
             base,
         }
+    }
+
+    /// Packets that the queue holds: a power of two.
+    #[inline]
+    pub(crate) fn size(&self) -> u64 {
+        self.room.size
     }
 
     /// Index of the program's packet that became this one, from `index` on: the kernel's arguments tell. None when it is
     /// not among the next ones.
     #[cold]
     pub(crate) fn index_of(&self, packet: &Packet, index: u64) -> Option<u64> {
-        (index..index.saturating_add(self.size)).find(|index| {
-            let place = (self.base as usize as *const Packet).wrapping_add((index & (self.size - 1)) as usize);
+        (index..index.saturating_add(self.size())).find(|index| {
+            let place = (self.base as usize as *const Packet).wrapping_add((index & (self.size() - 1)) as usize);
             // SAFETY: the program's queue has `size` packets, a power of two, and exists while its handler runs.
             let own = unsafe { place.read_volatile() };
             (own.kernel_object, own.kernarg) == (packet.kernel_object, packet.kernarg)
@@ -110,51 +109,6 @@ impl Queue {
         add(words, place::COMPLETED);
         if !is_timed {
             add(words, place::UNTIMED);
-        }
-    }
-
-    /// Counts `count` packets that go to the hardware now, after waiting until its queue has room for them.
-    ///
-    /// The run-time's proxy takes packets without end, where a plain queue makes the program wait while it is full; up to
-    /// ROCr 5.7 it aborts when two packets find the hardware's queue full (`overflow_`, intercept_queue.cpp). So the
-    /// program waits here, as it would without roctop. Only the handler calls this, under the queue's lock.
-    #[inline]
-    pub(crate) fn hand_over(&self, count: u64) {
-        let written = self.written.load(Ordering::Relaxed);
-        if written + count > self.room.load(Ordering::Relaxed) {
-            self.wait_for_room(written + count);
-        }
-        self.written.store(written + count, Ordering::Relaxed);
-        self.handed.store(self.head.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
-
-    #[cold]
-    fn wait_for_room(&self, needed: u64) {
-        let _errno = Errno::keep();
-        let mut seen = self.tail.load(Ordering::Acquire);
-        let mut since = Instant::now();
-        loop {
-            let tail = self.tail.load(Ordering::Acquire);
-            if let Some(last) = tail.checked_sub(1).and_then(|sequence| self.slots.side(sequence)) {
-                // All packets up to that of a completed dispatch have left the hardware's queue.
-                let room = last.position.load(Ordering::Acquire) + 1 + capacity(self.size);
-                self.room.store(room, Ordering::Relaxed);
-                if needed <= room {
-                    return;
-                }
-            }
-            if tail >= self.handed.load(Ordering::Relaxed) {
-                // Nothing timed is in flight: what fills the queue is not known, the proxy has to see to it.
-                return;
-            }
-            if tail != seen {
-                (seen, since) = (tail, Instant::now());
-            }
-            let oldest_is_done = self.slots.side(tail).is_some_and(|side| side.watch.look().is_some());
-            if oldest_is_done && since.elapsed() > HARVESTER_IS_GONE {
-                return;
-            }
-            std::thread::sleep(ROOM_NAP);
         }
     }
 
@@ -193,19 +147,6 @@ fn add(words: Words<'static>, at: usize) {
     if let Some(word) = words.get(at) {
         word.fetch_add(1, Ordering::Release);
     }
-}
-
-/// A part of the hardware's queue is kept free: the processor may count a packet as read later than it completes it (an
-/// abort of 5.2.3 was seen with 64 places of 1024).
-const MARGIN: u64 = 4;
-/// The nap while the program waits for room.
-const ROOM_NAP: Duration = Duration::from_micros(50);
-/// A completed dispatch that nobody takes for so long: there is no harvesting thread.
-const HARVESTER_IS_GONE: Duration = Duration::from_secs(1);
-
-/// Packets that a hardware queue of `size` may hold before the program waits.
-fn capacity(size: u64) -> u64 {
-    size - size / MARGIN
 }
 
 const PLACES: usize = 1024;

@@ -6,7 +6,7 @@
 
 #![expect(unsafe_code, reason = "reads signals in memory by their handles")]
 
-use super::{hook, hsa, observed};
+use super::{hook, hsa, lap, observed};
 use crate::clock;
 use crate::guard::wall;
 use crate::state::{self, word};
@@ -326,6 +326,12 @@ impl Originals {
         unsafe { (self.store[0])(handle, value) };
     }
 
+    /// Rings a doorbell of the program's.
+    pub(crate) fn ring(&self, doorbell: SignalHandle, index: u64) {
+        // SAFETY: the queue exists.
+        unsafe { (self.store[1])(doorbell, index.cast_signed()) };
+    }
+
     /// Lowers a signal of the program by one, as a completion does.
     pub(crate) fn complete(&self, handle: SignalHandle) {
         const SUBTRACT_SCRELEASE: usize = 6;
@@ -352,7 +358,9 @@ unsafe extern "C" fn store<const N: usize>(handle: SignalHandle, value: i64) {
     if state::is_on(word::HSA) {
         wall((), || observed::before_store(handle, value));
     }
-    if let Some(original) = hsa().and_then(|hsa| hsa.signal.store.get(N)) {
+    let Some(hsa) = hsa() else { return };
+    lap::before_ring(hsa, handle);
+    if let Some(original) = hsa.signal.store.get(N) {
         // SAFETY: the caller's own arguments.
         unsafe { original(handle, value) };
     }

@@ -41,13 +41,16 @@ pub(crate) struct Slots {
 // SAFETY: the signals are plain memory of the run-time's pool, reached through atomics alone once a queue has them.
 unsafe impl Send for Slots {}
 
+/// Half the slots of a small queue: what it completes while the harvester naps.
+const FEWEST: usize = 1024;
+
 /// Memory of queues that are gone.
 static SPARE: Mutex<Vec<Slots>> = Mutex::new(Vec::new());
 
 impl Slots {
     /// Slots for a queue of `size` packets.
     pub(crate) fn get(hsa: &Hsa, agent: Agent, size: usize) -> Option<Self> {
-        let slots = 2 * size.next_power_of_two().max(64);
+        let slots = 2 * size.next_power_of_two().max(FEWEST);
         let mut spare = SPARE.lock().ok()?;
         if let Some(at) = spare
             .iter()

@@ -1,0 +1,172 @@
+//! The end of an intercepted queue's ring, which ROCr 7 does not pass with more than 256 packets in one round.
+//!
+//! From 7.1 on the run-time's proxy passes all packets that have come together since the last round at once. Where they go
+//! past the ring's end, its first releases let the handler read behind the ring, and 7.2 copies them into a buffer for
+//! 256 packets, whatever their number (`staging_buffer_`, intercept_queue.cpp): the heap is overwritten. A program that
+//! keeps its queue full gets there within seconds, with a handler that only passes packets on as well.
+//!
+//! So a thread that reserved a packet behind the end waits until few enough before it are left. As long as it has not
+//! written its packet the proxy stops there. A portion that is itself larger is handed over in two, see [`before_ring`].
+
+#![expect(unsafe_code, reason = "functions of the run-time, packets in the program's queue")]
+
+use super::Hsa;
+use super::queue::Queue;
+use crate::guard::{Errno, wall};
+use hsa_sys::abi::{Packet, Queue as HsaQueue, SignalHandle, packet};
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU16;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Packets that the run-time's buffer holds.
+const MOST: u64 = 256;
+const NAP: Duration = Duration::from_micros(50);
+/// How long a thread waits for packets before its own that nobody hands over.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Waits until the packets before `last` that were not handed over yet do not go past the ring's end, or are few. Gives
+/// up to where that holds. On the thread that reserved those from `first` on and has not written them.
+pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, first: u64, last: u64) -> u64 {
+    // SAFETY: the program reserves packets of it, so the queue exists.
+    let (read, size, doorbell) = unsafe {
+        (
+            || (hsa.core.load_read_index)(handle),
+            u64::from((*handle).size).max(1),
+            (*handle).doorbell,
+        )
+    };
+    let mut taken = read();
+    let mut since = Instant::now();
+    loop {
+        let end = taken - taken % size + size;
+        if last <= end {
+            return end;
+        }
+        if last - taken <= MOST {
+            return last;
+        }
+        if taken >= first {
+            // All that is left is this thread's own.
+            split(queue, handle, doorbell, end);
+            return last;
+        }
+        if since.elapsed() > PATIENCE {
+            return last;
+        }
+        // Whoever wrote those packets may ring late, or wait here.
+        hsa.signal.ring(doorbell, taken);
+        let now = read();
+        if now == taken {
+            std::thread::sleep(NAP);
+        } else {
+            (taken, since) = (now, Instant::now());
+        }
+    }
+}
+
+/// A portion that goes past the ring's end and is too large for the run-time.
+struct Split {
+    queue: &'static Queue,
+    handle: u64,
+    doorbell: SignalHandle,
+    /// Index of the first packet behind the end.
+    end: u64,
+}
+
+static SPLITS: Mutex<Vec<Split>> = Mutex::new(Vec::new());
+/// Their number: most programs have none.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+fn split(queue: &'static Queue, handle: *const HsaQueue, doorbell: SignalHandle, end: u64) {
+    let mut all = SPLITS.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|one| one.handle != handle as u64);
+    all.push(Split {
+        queue,
+        handle: handle as u64,
+        doorbell,
+        end,
+    });
+    COUNT.store(all.len() as u64, Ordering::Release);
+}
+
+/// A queue is gone.
+pub(crate) fn forget(handle: *const HsaQueue) {
+    if COUNT.load(Ordering::Acquire) != 0 {
+        let mut all = SPLITS.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|one| one.handle != handle as u64);
+        COUNT.store(all.len() as u64, Ordering::Release);
+    }
+}
+
+/// A signal is stored to. When it is the doorbell of a queue with a portion that goes past the ring's end, what lies before
+/// the end is handed over by itself, before the program's own ring does the rest.
+#[inline(always)]
+pub(crate) fn before_ring(hsa: &Hsa, doorbell: SignalHandle) {
+    if COUNT.load(Ordering::Acquire) != 0 {
+        wall((), || ring_first(hsa, doorbell));
+    }
+}
+
+#[cold]
+fn ring_first(hsa: &Hsa, doorbell: SignalHandle) {
+    let _errno = Errno::keep();
+    let mut all = SPLITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(at) = all.iter().position(|one| one.doorbell == doorbell) else {
+        return;
+    };
+    let is_done = all.get(at).is_none_or(|one| one.hand_over_to_end(hsa));
+    if is_done {
+        all.swap_remove(at);
+        COUNT.store(all.len() as u64, Ordering::Release);
+    }
+}
+
+impl Split {
+    fn header(&self, index: u64) -> &AtomicU16 {
+        let place =
+            (self.queue.base as usize as *const Packet).wrapping_add((index & (self.queue.size() - 1)) as usize);
+        // SAFETY: a queue has a power of two of packets, and exists while its doorbell is rung; headers are written and read
+        // whole, by the program, the run-time and this alone.
+        unsafe { AtomicU16::from_ptr(place.cast_mut().cast()) }
+    }
+
+    /// Hides the first packet behind the end while what is before it is handed over. False when not all is written yet.
+    fn hand_over_to_end(&self, hsa: &Hsa) -> bool {
+        let is_invalid = |header: u16| header & packet::TYPE == packet::INVALID;
+        // SAFETY: the program rings its doorbell, so the queue exists.
+        let read = || unsafe { (hsa.core.load_read_index)(self.handle as usize as *const HsaQueue) };
+        if read() >= self.end {
+            return true;
+        }
+        let hidden = self.header(self.end).swap(packet::INVALID, Ordering::AcqRel);
+        if is_invalid(hidden) {
+            return false;
+        }
+        let since = Instant::now();
+        let mut taken = read();
+        while taken < self.end && !is_invalid(self.header(taken).load(Ordering::Acquire)) && since.elapsed() < PATIENCE
+        {
+            hsa.signal.ring(self.doorbell, taken);
+            let now = read();
+            if now == taken {
+                std::thread::sleep(NAP);
+            }
+            taken = now;
+        }
+        if taken <= self.end {
+            self.header(self.end).store(hidden, Ordering::Release);
+        }
+        taken >= self.end
+    }
+}
+
+/// The packets of one round, where the run-time passed them as if the ring had no end: how many lie before it, and where
+/// the others are.
+#[inline]
+pub(super) fn past_end(queue: &Queue, packets: *const Packet, count: u64, index: u64) -> Option<(u64, *const Packet)> {
+    let base = queue.base as usize as *const Packet;
+    let at = index & (queue.size() - 1);
+    let before = queue.size() - at;
+    (count > before && packets == base.wrapping_add(at as usize)).then_some((before, base))
+}

@@ -1,0 +1,211 @@
+//! Room in an intercepted queue: the program waits for it where it would without roctop, before it writes a packet.
+//!
+//! The run-time's proxy takes packets without end, where a plain queue makes the program wait while it is full; up to
+//! ROCr 5.7 it aborts when two packets find the hardware's queue full (`overflow_`, intercept_queue.cpp). So threads wait
+//! when they reserve a packet, and the handler does where that was not enough.
+
+use super::queue::Queue;
+use super::{Hsa, harvest, lap};
+use crate::guard::Errno;
+use crate::state::{self, word};
+use hsa_sys::abi::Queue as HsaQueue;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A part of the hardware's queue is kept free: the processor may count a packet as read later than it completes it (an
+/// abort of 5.2.3 was seen with 64 places of 1024).
+const MARGIN: u64 = 4;
+/// Places that are kept free when nothing completes any more: one for the run-time's own barrier, and one that is read.
+const RESERVE: u64 = 2;
+/// The nap while the program waits for room.
+const NAP: Duration = Duration::from_micros(50);
+/// So long without a completion, and the program may fill the queue: what the queue waits for may be the program.
+const STILL: Duration = Duration::from_millis(100);
+/// Every such part of the queue has a packet that tells when it has left, while nothing is recorded too.
+const MARKS: u64 = 16;
+
+/// What is known of a queue's room.
+pub(crate) struct Room {
+    /// Packets that the queue holds.
+    pub(super) size: u64,
+    /// Packets handed to the hardware, and how many may be before its queue could be full.
+    written: AtomicU64,
+    limit: AtomicU64,
+    /// The program's packets that the handler had.
+    taken: AtomicU64,
+    /// Slots whose packets were handed over; the newest ones wait for room.
+    handed: AtomicU64,
+    /// The program's packets before this one have room, as far as is known.
+    clear: AtomicU64,
+    /// The last packet that tells when it has left.
+    marked: AtomicU64,
+}
+
+impl Room {
+    pub(crate) const fn new(size: u64) -> Self {
+        Self {
+            size,
+            written: AtomicU64::new(0),
+            limit: AtomicU64::new(size - size / MARGIN),
+            taken: AtomicU64::new(0),
+            handed: AtomicU64::new(0),
+            clear: AtomicU64::new(0),
+            marked: AtomicU64::new(0),
+        }
+    }
+
+    /// The queue has no proxy: the program itself looks for room.
+    pub(crate) fn is_plain(&self) {
+        self.clear.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Packets handed to the hardware. For the handler.
+    #[inline]
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// A packet at `position` of the hardware's queue has a signal that is watched. For the handler.
+    #[inline]
+    pub(crate) fn mark(&self, position: u64) {
+        self.marked.store(position, Ordering::Relaxed);
+    }
+
+    /// Would too many packets go to the hardware that do not tell when they have left? For the handler.
+    #[inline]
+    pub(crate) fn is_mark_due(&self, count: u64) -> bool {
+        self.written() + count >= self.marked.load(Ordering::Relaxed) + self.size / MARKS
+    }
+
+    /// Packets that the hardware may hold.
+    fn capacity(&self, is_still: bool) -> u64 {
+        if is_still {
+            self.size.saturating_sub(RESERVE)
+        } else {
+            self.size - self.size / MARGIN
+        }
+    }
+}
+
+impl Queue {
+    /// Waits before `count` packets from `first` on are written. On the thread that reserved them.
+    #[inline(always)]
+    pub(crate) fn reserve(&'static self, hsa: &Hsa, handle: *const HsaQueue, first: u64, count: u64) {
+        let last = first.saturating_add(count);
+        if last > self.room.clear.load(Ordering::Relaxed) {
+            self.look_for_room(hsa, handle, first, last);
+        }
+    }
+
+    #[cold]
+    fn look_for_room(&'static self, hsa: &Hsa, handle: *const HsaQueue, first: u64, last: u64) {
+        let _errno = Errno::keep();
+        let room = &self.room;
+        let ahead = || last.saturating_sub(room.taken.load(Ordering::Acquire));
+        let needed = || room.written() + ahead();
+        if needed() > room.limit.load(Ordering::Relaxed) {
+            self.wait_for_room(needed, Wait::Reserving);
+        }
+        let fits = room.limit.load(Ordering::Relaxed).saturating_sub(room.written());
+        let across = lap::wait(hsa, self, handle, first, last);
+        let clear = across.min(room.taken.load(Ordering::Acquire) + fits);
+        room.clear.store(clear, Ordering::Relaxed);
+    }
+
+    /// The handler had the program's packets up to `next`, and hands `count` packets to the hardware: waits until there
+    /// is room for them. Only the handler calls this, under the queue's lock.
+    #[inline]
+    pub(crate) fn hand_over(&self, count: u64, next: u64) {
+        let room = &self.room;
+        let needed = room.written() + count;
+        if needed > room.limit.load(Ordering::Relaxed) {
+            self.wait_for_room(|| needed, Wait::HandingOver);
+        }
+        room.written.store(needed, Ordering::Relaxed);
+        room.taken.store(next, Ordering::Release);
+        room.handed.store(self.head.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn wait_for_room(&self, needed: impl Fn() -> u64, who: Wait) {
+        if !state::is_on(word::HSA) {
+            // Nothing is timed any more.
+            return;
+        }
+        let _errno = Errno::keep();
+        let room = &self.room;
+        let (mut seen, mut since) = (None, Instant::now());
+        loop {
+            let (left, is_empty) = self.left();
+            if left != seen {
+                (seen, since) = (left, Instant::now());
+            }
+            let is_still = since.elapsed() > STILL;
+            let limit = left.unwrap_or(0) + room.capacity(is_still);
+            room.limit.fetch_max(limit, Ordering::Relaxed);
+            // Where nothing timed is in flight, what fills the queue is not known: the proxy has to see to it.
+            if needed() <= limit || is_empty || (who == Wait::Reserving && is_still) {
+                return;
+            }
+            std::thread::sleep(NAP);
+        }
+    }
+
+    /// Waits until `count` slots are free, unless that will not be soon. For the handler.
+    #[inline]
+    pub(crate) fn wait_for_slots(&self, count: u64) {
+        let last = self.head.load(Ordering::Relaxed) + count;
+        if last - self.tail.load(Ordering::Acquire) > self.slots.len() {
+            self.wait_for_harvest(last);
+        }
+    }
+
+    #[cold]
+    fn wait_for_harvest(&self, last: u64) {
+        let _errno = Errno::keep();
+        let (mut seen, mut since) = (self.tail.load(Ordering::Acquire), Instant::now());
+        loop {
+            harvest::wake();
+            std::thread::sleep(NAP);
+            let tail = self.tail.load(Ordering::Acquire);
+            if tail != seen {
+                (seen, since) = (tail, Instant::now());
+            }
+            // Or a dispatch takes so long, or there is no harvester.
+            let is_free = last - tail <= self.slots.len() || tail == self.head.load(Ordering::Relaxed);
+            if is_free || since.elapsed() > STILL {
+                return;
+            }
+        }
+    }
+
+    /// How many packets have left the hardware's queue: all up to that of the last dispatch that is seen complete. And
+    /// whether that is the last one that was handed over.
+    fn left(&self) -> (Option<u64>, bool) {
+        let tail = self.tail.load(Ordering::Acquire);
+        let handed = self.room.handed.load(Ordering::Relaxed).max(tail);
+        let (mut from, mut to) = (tail, handed);
+        // Packets complete nearly in order; any that did will do.
+        while from < to {
+            let middle = from + (to - from) / 2;
+            let is_done = self.slots.side(middle).is_some_and(|side| side.watch.look().is_some());
+            (from, to) = if is_done { (middle + 1, to) } else { (from, middle) };
+        }
+        let position = from.checked_sub(1).and_then(|last| {
+            let position = self.slots.side(last)?.position.load(Ordering::Acquire);
+            // Where the slot is used again, it says where its new packet is.
+            let is_used_again = self.head.load(Ordering::Acquire) >= last + self.slots.len();
+            (!is_used_again).then_some(position + 1)
+        });
+        (position, from >= handed)
+    }
+}
+
+/// Who waits for room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// A thread of the program that reserved packets: the handler's wait comes behind this one.
+    Reserving,
+    /// The handler.
+    HandingOver,
+}
