@@ -490,6 +490,9 @@ pub struct Recover {
     /// The recording to complete, when the session does not say where it is.
     #[arg(short, long, value_name = "REC")]
     pub output: Option<PathBuf>,
+    /// Go on with the recording while programs of the session live.
+    #[arg(long, hide = true)]
+    pub follow: bool,
 }
 
 /// Formats of a summary.

@@ -8,7 +8,7 @@ use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::pump::{Gauging, Pump};
 use crate::recording::Recorder;
-use crate::session::{Live, SessionDir};
+use crate::session::{Live, SessionDir, going_on};
 use crate::{summary, supervise, topology};
 use anyhow::{Context, Result};
 use roctop_ring::session::{ENV_RING, control, wanted};
@@ -127,15 +127,31 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
         sender.exited(pid, exit);
     }
     let read = pump.stop();
-    let removed = session.remove();
+    let left = if is_recorded {
+        going_on(session.path())
+    } else {
+        Vec::new()
+    };
+    let removed = if left.is_empty() {
+        session.remove()
+    } else {
+        session.follow()
+    };
     let exit = exit.map_or_else(|| ended.map(supervise::exit_of), Ok)?;
     if let Err(error) = read.context("the program's records could not be read to the end") {
         tell(&format!("{error:#}"));
     }
     if let Err(error) = removed {
         tell(&format!(
-            "the session {} could not be removed: {error}",
-            session.path().display()
+            "the session {} could not be {}: {error}",
+            session.path().display(),
+            if left.is_empty() { "removed" } else { "followed" }
+        ));
+    } else if !left.is_empty() {
+        let name = session.path().file_name().unwrap_or_default().to_string_lossy();
+        tell(&format!(
+            "processes that go on in the background: {}; so does the recording, until the last ends ('roctop attach {name}' watches)",
+            left.len()
         ));
     }
     if let Some(store) = store.filter(|_| !is_recorded) {

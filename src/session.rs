@@ -1,18 +1,23 @@
 //! A session: its directory on tmpfs with the control file, those that are there, and the rings in one ([`Live`]).
 
+mod inside;
 mod left;
 mod live;
+pub use inside::going_on;
 pub use live::Live;
 
 use crate::item::Nanos;
 use anyhow::{Context, Result, bail};
 use roctop_ring::reader::Reader;
 use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir, wanted};
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A session's directory and control file.
@@ -100,6 +105,22 @@ impl SessionDir {
     pub fn note_recording(&self, recording: &Path) -> io::Result<()> {
         let whole = std::path::absolute(recording)?;
         std::fs::write(self.path.join(RECORDING), whole.as_os_str().as_bytes())
+    }
+
+    /// Starts a roctop of its own that goes on with the recording until the last program in the session has ended, and
+    /// removes the session then. It holds the session's lock from the first moment on.
+    pub fn follow(&self) -> io::Result<()> {
+        let lock = self.control.try_clone()?;
+        Command::new(std::env::current_exe()?)
+            .args([OsStr::new("recover"), OsStr::new("--follow")])
+            .arg(&self.path)
+            .stdin(Stdio::from(lock))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Ctrl-C is not meant for it.
+            .process_group(0)
+            .spawn()
+            .map(drop)
     }
 
     /// Removes the session with all its rings.

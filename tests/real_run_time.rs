@@ -14,6 +14,8 @@ mod hip;
 mod hsa;
 #[path = "rig/memory.rs"]
 mod memory;
+#[path = "real_run_time/processes.rs"]
+mod processes;
 #[path = "rig/rig.rs"]
 #[expect(dead_code, reason = "the documents' shell scripts are run elsewhere")]
 mod rig;

@@ -20,6 +20,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The exit code when a threshold was exceeded.
 const EXCEEDED: u8 = 3;
@@ -293,6 +294,28 @@ fn first_time(whole: &Merged<'_>) -> Result<u64> {
     Ok(first)
 }
 
+/// How often a session that goes on is read, and how often it is asked whether it does.
+const READING: Duration = Duration::from_millis(20);
+const ASKING: Duration = Duration::from_millis(500);
+
+/// Goes on with a recording while programs of the session live. Nobody sees what it says.
+fn follow(session: &Path, path: &Path) -> Result<u8> {
+    let mut asked = Instant::now();
+    let mut lives = true;
+    recording::recover(session, path, &mut || {
+        if asked.elapsed() >= ASKING {
+            asked = Instant::now();
+            lives = !session::going_on(session).is_empty();
+        }
+        if lives {
+            std::thread::sleep(READING);
+        }
+        lives
+    })?;
+    std::fs::remove_dir_all(session)?;
+    Ok(0)
+}
+
 /// `roctop recover`: completes the recording of a session whose roctop died.
 pub fn recover(options: &cli::Recover) -> Result<u8> {
     let session = session::find(&options.session)?;
@@ -305,13 +328,16 @@ pub fn recover(options: &cli::Recover) -> Result<u8> {
             )
         })?,
     };
+    if options.follow {
+        return follow(&session, &path);
+    }
     if session::is_in_use(&session) {
         bail!(
             "the session {} is still in use: its roctop or a program in it lives; 'roctop attach' watches it",
             session.display()
         );
     }
-    let found = recording::recover(&session, &path)?;
+    let found = recording::recover(&session, &path, &mut || false)?;
     std::fs::remove_dir_all(&session).with_context(|| format!("cannot remove the session {}", session.display()))?;
     tell(&format!(
         "{}: {} records were there, {} came from the rings; the recording is complete",

@@ -71,10 +71,11 @@ impl RawSink for Known {
     }
 }
 
-/// Adds to the recording at `path` what the rings of the session at `session` hold beyond it, and finishes it.
+/// Adds to the recording at `path` what the rings of the session at `session` hold beyond it, and finishes it, when
+/// `goes_on` says that nobody writes to them any more.
 ///
 /// Errors: the recording cannot be read or written, or the session is not there.
-pub fn recover(session: &Path, path: &Path) -> Result<Recovered> {
+pub fn recover(session: &Path, path: &Path, goes_on: &mut dyn FnMut() -> bool) -> Result<Recovered> {
     let recording = Recording::open(path)?;
     let mut known = Known::default();
     recording.deliver(&mut known)?;
@@ -90,9 +91,10 @@ pub fn recover(session: &Path, path: &Path) -> Result<Recovered> {
     let mut live = Live::new(session);
     let failed = || format!("cannot read the session {}", session.display());
     loop {
+        // Asked first: what came before the answer is in the rings now.
+        let is_over = !goes_on();
         let progress = live.poll(boottime(), &mut rest).with_context(failed)?;
-        // Nobody writes any more: what is not there now will not come.
-        if !progress.more {
+        if is_over && !progress.more {
             break;
         }
     }

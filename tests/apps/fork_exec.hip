@@ -1,10 +1,11 @@
 // Stresses processes: a fork before the first HIP call, a child that execs a HIP program (itself), a child that leaves
 // by _exit with work under way, and system().
 //
-//   fork_exec
+//   fork_exec [--background]
 //
 // Each process that uses HIP makes its own number of launches: the first fork 10, the exec'd one 20, the _exit one 30,
 // the parent 40. A child's counts go to APP_CALL_COUNTS.PID.
+// --background: goes to the background as a service does, and makes 50 launches when its parent is long gone.
 #include "count.hpp"
 
 #include <sys/wait.h>
@@ -43,6 +44,15 @@ int main(int argc, char** argv) {
   }
 
   pid_t pid = fork();
+  if (pid > 0 && argc > 1 && !std::strcmp(argv[1], "--background")) return 0;
+  if (pid == 0 && argc > 1) {
+    setsid();
+    usleep(500000);
+    app::in_child();
+    work(50, true);
+    app::finish();
+    return 0;
+  }
   if (pid == 0) {
     app::in_child();
     work(10, true);

@@ -1,0 +1,35 @@
+use crate::rig::{Recorded, Rig, rig};
+use std::time::{Duration, Instant};
+
+#[test]
+fn what_goes_to_the_background_is_recorded_to_its_end() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("background");
+    let recording = place.join("rec");
+    let mut command = rig.command(
+        &place,
+        &["record", "-o", recording.to_str().unwrap()],
+        &["fork_exec", "--background"],
+    );
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert!(errors.contains("go on in the background: 1;"), "{errors}");
+    let name = errors
+        .split("roctop attach ")
+        .nth(1)
+        .and_then(|rest| rest.split('\'').next());
+    let session = roctop::session::find(name.unwrap()).unwrap();
+
+    // The second roctop takes the session away when it is done.
+    let started = Instant::now();
+    while session.exists() {
+        assert!(started.elapsed() < Duration::from_secs(60), "the session is never over");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let recorded = Recorded::load(&place, output);
+    assert_eq!(recorded.check_dispatches(), 50);
+    recorded.check_copies();
+    recorded.check_correlation();
+    recorded.check_lost();
+}
