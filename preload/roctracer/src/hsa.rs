@@ -14,6 +14,7 @@ mod copy;
 mod event;
 #[cfg(target_arch = "x86_64")]
 mod gate;
+mod settle;
 mod tools;
 
 use crate::clock;
@@ -25,6 +26,7 @@ use hsa_sys::table::{AmdLayout, Root, Table};
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+pub(crate) use settle::settle;
 pub(crate) use tools::ask;
 
 /// Tools load in this order; that of the shipped library.

@@ -30,5 +30,6 @@ pub mod registration;
 mod roctx;
 mod status;
 mod table;
+mod text;
 mod thread;
 mod wall;

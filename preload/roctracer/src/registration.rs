@@ -113,6 +113,15 @@ pub(crate) fn set_callback(domain: Domain, operations: Range<u32>, function: Opt
 
 /// Registers a pool, or takes it back (none), for operations of a domain.
 pub(crate) fn set_pool(domain: Domain, operations: Range<u32>, pool: Option<Opened>) {
+    let is_work = match domain {
+        Domain::HipOps => !REGISTERED.hip_work.is_empty(),
+        Domain::HsaOps => !REGISTERED.hsa_work.is_empty(),
+        _ => false,
+    };
+    if pool.is_none() && is_work {
+        // What is done has its records.
+        hsa::settle();
+    }
     let words = pool.map_or([0; 2], Opened::words);
     {
         let _held = LOCK.hold();
@@ -167,6 +176,20 @@ fn known(pools: &Pools, handle: *mut c_void) -> Option<Opened> {
     pool::opened(pool)
 }
 
+/// Hands over what the pool has, with the records of all work that is done.
+pub(crate) fn flush(opened: Opened) -> Result<()> {
+    settle(opened);
+    opened.flush()
+}
+
+/// Returns when records of work that is done are in the pool.
+fn settle(opened: Opened) {
+    let ours = |words| words == opened.words();
+    if !opened.is_inside() && (REGISTERED.hip_work.has(ours) || REGISTERED.hsa_work.has(ours)) {
+        hsa::settle();
+    }
+}
+
 /// Opens a pool; the default one unless the program wants its handle.
 pub(crate) fn open(properties: &Properties, is_default: bool) -> Result<Opened> {
     // The program's allocator is called in between, so the lock cannot be held over all of it.
@@ -213,6 +236,7 @@ pub(crate) fn close(handle: *mut c_void) -> Result<()> {
     if opened.is_inside() {
         return opened.close();
     }
+    settle(opened);
     with_pools(|pools| {
         let ours = opened.words();
         REGISTERED.hip_records.forget(|words| words == ours);

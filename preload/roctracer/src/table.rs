@@ -65,6 +65,11 @@ impl<const N: usize> Table<N> {
         self.count.load(Ordering::Relaxed) == 0
     }
 
+    /// Has any operation words like these?
+    pub(crate) fn has(&self, words: impl Fn([u64; 2]) -> bool) -> bool {
+        (0..N as u32).any(|operation| self.get(operation).is_some_and(&words))
+    }
+
     /// The operations that have these words, taken back. Only with the registrations' lock held.
     pub(crate) fn forget(&self, words: impl Fn([u64; 2]) -> bool) {
         for operation in 0..N as u32 {

@@ -15,7 +15,7 @@ use crate::outbox::signal;
 use crate::pm4::{self, Pm4};
 use crate::scratch::{Found, Scratch};
 use crate::truth_log::Line;
-use crate::{clock, counters, guest};
+use crate::{clock, counters, guest, twin};
 
 const PACKET_BYTES: u64 = 64;
 /// Kernels of one queue that may run at a time.
@@ -47,6 +47,8 @@ struct Running {
     workgroup: [u16; 3],
     group_bytes: u32,
     private_bytes: u32,
+    /// Address of the argument block.
+    arguments: u64,
     blit: Blit,
 }
 
@@ -269,7 +271,8 @@ impl AqlQueue {
         let grid: [u32; 3] = guest::read(packet + 12);
         let workgroup: [u16; 3] = guest::read(packet + 4);
         let name = context.symbols.name(&context.process.memory, kernel_object);
-        let blit = Blit::recognise(&context.process.memory, &name, grid[0], guest::read(packet + 40));
+        let arguments: u64 = guest::read(packet + 40);
+        let blit = Blit::recognise(&context.process.memory, &name, grid[0], arguments);
         let begin = *self.waiting_since.get_or_insert(ready);
         let waited = matches!(blit, Blit::Await { .. });
         if waited {
@@ -300,6 +303,7 @@ impl AqlQueue {
             workgroup,
             group_bytes: guest::read(packet + 28),
             private_bytes,
+            arguments,
             blit,
         });
         true
@@ -318,7 +322,13 @@ impl AqlQueue {
                 return progress;
             };
             let running = self.running.remove(index);
-            running.blit.execute(&context.process.memory);
+            match running.blit {
+                Blit::None => {
+                    let arguments = context.process.memory.host(running.arguments);
+                    twin::execute(&running.name, arguments, running.grid, running.workgroup);
+                }
+                _ => running.blit.execute(&context.process.memory),
+            }
             self.count(&running);
             context.outbox.log(&running.line(&self.address));
             context.outbox.complete(running.signal, running.begin, running.end);

@@ -10,7 +10,7 @@
 //!
 //! Copies, fills, fences, polls, atomics and timestamps are real; signals and events wake real waiters. **Kernels are not
 //! executed**: a dispatch takes its modelled time and changes no memory, except for the run-times' own copy and fill
-//! kernels, which are done natively. What is absent besides: page faults (a wrong GPU address faults the process), peer
+//! kernels, which are done natively, and kernels with a twin on the host. What is absent besides: page faults (a wrong GPU address faults the process), peer
 //! links, inter-process memory, and images. Performance counters are executed as the packets say; waves and clocks are
 //! exact, all other events are made up.
 //!
@@ -30,6 +30,7 @@
 //! | `EMULATED_GPU_SEED` | 1 | seed of the jitter; a dispatch's place in its queue does the rest |
 //! | `EMULATED_GPU_COPY_GBPS` | 12 | bandwidth of copies and fills, in 10^9 bytes a second |
 //! | `EMULATED_GPU_COPY_LATENCY_NS` | 2000 | added to each copy and fill |
+//! | `EMULATED_GPU_KERNELS` | none | library with host twins of kernels (`twin`): those have an effect on memory |
 //! | `EMULATED_GPU_KFD_MINOR` | 15 | the driver interface's minor version; 14 hides virtual memory management |
 //! | `EMULATED_GPU_TRACE` | none | path where each driver call is noted, to debug the emulation itself |
 //!
@@ -74,3 +75,4 @@ mod target;
 mod topology;
 mod trace;
 mod truth_log;
+mod twin;

@@ -22,6 +22,8 @@ pub(crate) struct Model {
     pub(crate) log: Option<String>,
     /// Where driver calls are noted, for debugging the emulation.
     pub(crate) trace: Option<String>,
+    /// The library with host twins of kernels.
+    pub(crate) kernels: Option<String>,
     /// Version of the driver interface after the dot.
     pub(crate) kfd_minor: u32,
     kernel_ns: u64,
@@ -60,6 +62,7 @@ impl Model {
             vram: number("VRAM_MIB", 16 * 1024_u64).max(64) << 20,
             log: text("LOG"),
             trace: text("TRACE"),
+            kernels: text("KERNELS"),
             kfd_minor: number("KFD_MINOR", 15),
             kernel_ns: number("KERNEL_NS", 5000),
             per_workgroup_ns: number("PER_WORKGROUP_NS", 0),

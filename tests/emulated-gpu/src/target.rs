@@ -26,7 +26,8 @@ pub(crate) struct Target {
     pub(crate) waves_per_simd: u32,
     /// Work-items of a wave.
     pub(crate) wave: u32,
-    /// The capability word of the topology.
+    /// The capability word of the topology. Bit 29, firmware that supports debugging, is what later run-times need to end
+    /// whole: without it they leave the driver open and cannot be started again.
     pub(crate) capability: u32,
     /// KiB of the second-level cache.
     pub(crate) l2_kib: u32,
@@ -47,7 +48,7 @@ static TARGETS: [Target; 3] = [
         arrays_per_engine: 1,
         waves_per_simd: 10,
         wave: 64,
-        capability: 0x0c06_2280,
+        capability: 0x2c06_2280,
         l2_kib: 4096,
         family: 141,
     },
@@ -63,7 +64,7 @@ static TARGETS: [Target; 3] = [
         arrays_per_engine: 1,
         waves_per_simd: 8,
         wave: 64,
-        capability: 0x0c06_2280,
+        capability: 0x2c06_2280,
         l2_kib: 8192,
         family: 141,
     },
@@ -79,7 +80,7 @@ static TARGETS: [Target; 3] = [
         arrays_per_engine: 2,
         waves_per_simd: 16,
         wave: 32,
-        capability: 0x0806_2280,
+        capability: 0x2806_2280,
         l2_kib: 4096,
         family: 143,
     },

@@ -63,7 +63,7 @@ pub extern "C" fn roctracer_default_pool() -> *mut c_void {
 pub extern "C" fn roctracer_flush_activity_expl(pool: *mut c_void) -> Status {
     wall(status::ERROR, || {
         status::of(match registration::pool(pool) {
-            Ok(pool) => pool.flush(),
+            Ok(pool) => registration::flush(pool),
             // Nothing was written that could be handed over.
             Err(DEFAULT_POOL_UNDEFINED) => Ok(()),
             Err(status) => Err(status),

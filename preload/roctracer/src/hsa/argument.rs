@@ -2,7 +2,7 @@
 //! callbacks read them.
 //!
 //! A digit is an argument of so many bytes, each in a register or a stack word of its own; `r` is the pointer to a copy's
-//! range, which the callbacks' structure has the pointed-to value of too.
+//! range, which the callbacks' structure has the pointed-to value of too; `s` is a text.
 
 /// Core functions.
 pub(super) static CORE: [&str; 125] = [
@@ -79,26 +79,26 @@ pub(super) static CORE: [&str; 125] = [
     "888",      // hsa_signal_cas_scacquire
     "888",      // hsa_signal_cas_screlease
     "888",      // hsa_signal_cas_scacq_screl
-    "88",       // hsa_isa_from_name
+    "s8",       // hsa_isa_from_name
     "8448",     // hsa_isa_get_info
     "888",      // hsa_isa_compatible
-    "888888",   // hsa_code_object_serialize
-    "8888",     // hsa_code_object_deserialize
+    "888s88",   // hsa_code_object_serialize
+    "88s8",     // hsa_code_object_deserialize
     "8",        // hsa_code_object_destroy
     "848",      // hsa_code_object_get_info
-    "888",      // hsa_code_object_get_symbol
+    "8s8",      // hsa_code_object_get_symbol
     "848",      // hsa_code_symbol_get_info
     "888",      // hsa_code_object_iterate_symbols
-    "4488",     // hsa_executable_create
+    "44s8",     // hsa_executable_create
     "8",        // hsa_executable_destroy
-    "8888",     // hsa_executable_load_code_object
-    "88",       // hsa_executable_freeze
+    "888s",     // hsa_executable_load_code_object
+    "8s",       // hsa_executable_freeze
     "848",      // hsa_executable_get_info
-    "888",      // hsa_executable_global_variable_define
-    "8888",     // hsa_executable_agent_global_variable_define
-    "8888",     // hsa_executable_readonly_variable_define
+    "8s8",      // hsa_executable_global_variable_define
+    "88s8",     // hsa_executable_agent_global_variable_define
+    "88s8",     // hsa_executable_readonly_variable_define
     "88",       // hsa_executable_validate
-    "888848",   // hsa_executable_get_symbol
+    "8ss848",   // hsa_executable_get_symbol
     "848",      // hsa_executable_symbol_get_info
     "888",      // hsa_executable_iterate_symbols
     "48",       // hsa_status_string
@@ -120,15 +120,15 @@ pub(super) static CORE: [&str; 125] = [
     "8448",     // hsa_isa_get_round_method
     "848",      // hsa_wavefront_get_info
     "888",      // hsa_isa_iterate_wavefronts
-    "8888",     // hsa_code_object_get_symbol_from_name
+    "8ss8",     // hsa_code_object_get_symbol_from_name
     "48",       // hsa_code_object_reader_create_from_file
     "888",      // hsa_code_object_reader_create_from_memory
     "8",        // hsa_code_object_reader_destroy
-    "4488",     // hsa_executable_create_alt
-    "8888",     // hsa_executable_load_program_code_object
-    "88888",    // hsa_executable_load_agent_code_object
-    "888",      // hsa_executable_validate_alt
-    "8888",     // hsa_executable_get_symbol_by_name
+    "44s8",     // hsa_executable_create_alt
+    "88s8",     // hsa_executable_load_program_code_object
+    "888s8",    // hsa_executable_load_agent_code_object
+    "8s8",      // hsa_executable_validate_alt
+    "8s88",     // hsa_executable_get_symbol_by_name
     "8888",     // hsa_executable_iterate_agent_symbols
     "888",      // hsa_executable_iterate_program_symbols
 ];

@@ -1,6 +1,10 @@
 //! Copies (HSA_OPS): each gets a signal of ours while records of them are wanted; when it is done, its times go to the
 //! record and, with the decrement, to the program's own signal.
 
+use super::settle::{
+    ASYNC_HANDLER, AsyncHandler, LESS, SIGNAL_CREATE, SIGNAL_DESTROY, SIGNAL_STORE_SCRELEASE, SignalCreate,
+    SignalDestroy, SignalSet,
+};
 use super::{amd, core, hook};
 use crate::domain::Domain;
 use crate::pool::Opened;
@@ -16,21 +20,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `HSA_OP_ID_COPY`.
 const COPY: u32 = 1;
-/// Entries of the core table.
-const SIGNAL_CREATE: usize = 37;
-const SIGNAL_DESTROY: usize = 38;
-const SIGNAL_STORE_SCRELEASE: usize = 42;
+/// Entry of the core table.
 const SIGNAL_SUBTRACT_SCRELEASE: usize = 67;
-/// Entry of the AMD table.
-const ASYNC_HANDLER: usize = 7;
-/// `HSA_SIGNAL_CONDITION_LT`.
-const LESS: u32 = 2;
 
-type SignalCreate = unsafe extern "C" fn(i64, u32, *const Agent, *mut SignalHandle) -> Status;
-type SignalDestroy = unsafe extern "C" fn(SignalHandle) -> Status;
-type SignalSet = unsafe extern "C" fn(SignalHandle, i64);
-type Handler = unsafe extern "C" fn(i64, *mut c_void) -> bool;
-type AsyncHandler = unsafe extern "C" fn(SignalHandle, u32, i64, Handler, *mut c_void) -> Status;
 type GetTime = unsafe extern "C" fn(SignalHandle, *mut Span) -> Status;
 type Enable = unsafe extern "C" fn(bool) -> Status;
 

@@ -10,11 +10,11 @@ use crate::pool::Opened;
 use crate::record::Record;
 use crate::registration::{self, REGISTERED};
 use crate::wall::wall;
-use crate::{clock, control, correlation};
+use crate::{clock, control, correlation, text};
 use core::mem::{MaybeUninit, offset_of};
 use hsa_sys::function::{self, Function};
 use hsa_sys::table::{AmdLayout, Root, Table};
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The tables' first places; as many entries of each are taken as their functions are known.
@@ -250,8 +250,16 @@ fn sizes(index: usize, place: &Place) -> &'static str {
 fn lay_out(frame: &Frame, sizes: &str, arguments: &mut [u64; ARGUMENT_WORDS]) {
     let mut at = 0usize;
     for (number, size) in sizes.bytes().enumerate() {
-        let value = fetch(frame, number);
-        let bytes = if size == b'r' { 8 } else { usize::from(size - b'0') };
+        let mut value = fetch(frame, number);
+        let bytes = match size {
+            b'r' | b's' => size_of::<u64>(),
+            digit => usize::from(digit - b'0'),
+        };
+        if size == b's' && value != 0 {
+            // SAFETY: not null; the caller's text, which the function reads too.
+            let kept = text::keep(unsafe { CStr::from_ptr(value as usize as *const c_char) });
+            value = kept.cast::<c_char>() as u64;
+        }
         at = at.next_multiple_of(bytes);
         put(arguments, at, &value.to_le_bytes(), bytes);
         at += bytes;

@@ -25,6 +25,7 @@
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #define WRONG(...) (std::printf(__VA_ARGS__), std::printf("\n"), std::fflush(stdout), std::_Exit(1))
@@ -85,6 +86,8 @@ static void on_hip(uint32_t domain, uint32_t op, const void* data, void* arg) {
 }
 
 static unsigned checked_hsa;
+// Texts among the arguments, and what they were: programs read them when the call is over.
+static std::vector<std::pair<const char*, std::string>> texts;
 
 static void on_hsa(uint32_t domain, uint32_t op, const void* data, void*) {
   auto call = static_cast<const hsa_api_data_t*>(data);
@@ -108,6 +111,9 @@ static void on_hsa(uint32_t domain, uint32_t op, const void* data, void*) {
       if (call->args.hsa_amd_memory_pool_allocate.size == 0 || !call->args.hsa_amd_memory_pool_allocate.ptr)
         WRONG("an allocation of nothing");
       checked_hsa++;
+      break;
+    case HSA_API_ID_hsa_isa_from_name:
+      texts.emplace_back(call->args.hsa_isa_from_name.name, call->args.hsa_isa_from_name.name);
       break;
     case HSA_API_ID_hsa_signal_wait_scacquire:
       if (std::strcmp(name, "hsa_signal_wait_scacquire")) WRONG("%s is hsa_signal_wait_scacquire", name);
@@ -178,15 +184,6 @@ static void on_records(const char* begin, const char* end, void*) {
   }
 }
 
-// Records of work come when the run-time has seen that it is done, which may be a little after the program has.
-static size_t worked(uint32_t op) {
-  TRACER(roctracer_flush_activity());
-  std::lock_guard<std::mutex> lock(guard);
-  size_t count = 0;
-  for (auto& record : work) count += record.op == op;
-  return count;
-}
-
 int main(int argc, char** argv) {
   const unsigned iterations = argc > 1 ? std::atoi(argv[1]) : 3;
   roctracer_properties_t properties{};
@@ -218,11 +215,20 @@ int main(int argc, char** argv) {
     HIP(hipMemcpy(out.data(), d_out, bytes, hipMemcpyDeviceToHost));
     TRACER(roctracer_activity_pop_external_correlation_id(nullptr));
   }
+  // A text that is gone when the call has returned.
+  char text[] = "no such architecture";
+  hsa_isa_t isa;
+  reinterpret_cast<hsa_status_t (*)(const char*, hsa_isa_t*)>(dlsym(RTLD_DEFAULT, "hsa_isa_from_name"))(text, &isa);
+  std::memset(text, '#', sizeof text - 1);
   HIP(hipFree(d_in));
   HIP(hipFree(d_out));
-  for (int i = 0; i < 1000; i++) {
-    if (worked(HIP_OP_ID_DISPATCH) >= iterations && worked(HIP_OP_ID_COPY) >= 2 * iterations) break;
-    usleep(5000);
+  // The records of work that is done come with the next flush, not some time after it.
+  TRACER(roctracer_flush_activity());
+  {
+    std::lock_guard<std::mutex> lock(guard);
+    size_t done = 0;
+    for (auto& record : work) done += record.op == HIP_OP_ID_DISPATCH || record.op == HIP_OP_ID_COPY;
+    if (done < 3 * iterations) WRONG("%zu records of work after a flush", done);
   }
   TRACER(roctracer_disable_activity());
   TRACER(roctracer_disable_callback());
@@ -230,7 +236,9 @@ int main(int argc, char** argv) {
 
   if (checked_copies != 4 * iterations || checked_sizes != 2) WRONG("%u copies, %u allocations", checked_copies, checked_sizes);
 #if ROCTRACER_CHECKS_NUMBERS
-  if (!checked_hsa) WRONG("no HSA call was looked at");
+  if (!checked_hsa || texts.size() < 2) WRONG("%u HSA calls and %zu texts were looked at", checked_hsa, texts.size());
+  for (auto& text : texts)
+    if (text.first != text.second) WRONG("%s has become %s", text.second.c_str(), text.first);
 #endif
   for (auto& entry : calls)
     std::printf("call %s %u %u %u\n", entry.first.c_str(), entry.second.enters, entry.second.exits, entry.second.records);

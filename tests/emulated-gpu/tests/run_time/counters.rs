@@ -1,27 +1,6 @@
 //! Counter packets of the real aqlprofile library, on the real HSA run-time.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use crate::rig::{Release, releases, run, scratch};
-
-/// The program, compiled against the installed headers; the library's name is the same in all releases.
-fn program(place: &Path) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/packets.c");
-    let result = place.join("packets");
-    let compiled = Command::new("cc")
-        .args(["-w", "-O1", "-o"])
-        .arg(&result)
-        .arg(source)
-        .args(["-lhsa-runtime64", "-ldl"])
-        .status();
-    if compiled.is_ok_and(|status| status.success()) {
-        Some(result)
-    } else {
-        println!("skipped: no C compiler, or no headers of HSA");
-        None
-    }
-}
+use crate::rig::{Release, compile, releases, run, scratch};
 
 /// Values by round, block, event; all that were read of one added up.
 fn values(text: &str) -> Vec<((usize, u32, u32), Vec<u64>)> {
@@ -52,7 +31,9 @@ fn the_real_library_reads_what_the_kernels_did() {
     }
     for (target, engines, units) in [("gfx906", 4, 60), ("gfx90a", 8, 104)] {
         let place = scratch(&format!("counters-{target}"));
-        let Some(program) = program(&place) else { return };
+        let Some(program) = compile("packets.c", &place, &["-lhsa-runtime64", "-ldl"]) else {
+            return;
+        };
         let (groups, size) = (10, 250);
         let mut command = release.command(&program);
         command

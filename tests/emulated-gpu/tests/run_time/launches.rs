@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::rig::{INSTALLED, releases, scratch, succeed};
+use crate::rig::{INSTALLED, compile, releases, run, scratch, succeed};
 use crate::truth::{self, Row};
 
 /// What `many_streams` says that it launches: kernel, grid, work-group and LDS by the number of the launch.
@@ -139,4 +139,24 @@ fn durations_follow_name_work_groups_and_the_seeded_jitter() {
     assert!(one.iter().any(|row| row.2 < 9000) && one.iter().any(|row| row.2 > 11000));
     let same = one.iter().zip(&two).all(|(one, two)| one.2.abs_diff(two.2) <= 10);
     assert!(same, "the same seed gives the same durations");
+}
+
+#[test]
+fn a_kernel_with_a_twin_on_the_host_has_its_effect() {
+    let Some(twins) = compile("twins.c", &scratch("twins"), &["-shared", "-fPIC"]) else {
+        return;
+    };
+    for release in releases() {
+        let Some(program) = release.program("matrix_transpose") else {
+            continue;
+        };
+        let place = scratch(&format!("twins-{}", release.0));
+        let verified = |kernels: &std::path::Path| {
+            let mut command = release.command(&program);
+            command.args(["2", "--verify"]).env("EMULATED_GPU_KERNELS", kernels);
+            run(command, &place).status.success()
+        };
+        assert!(verified(&twins), "{}", release.0);
+        assert!(!verified("".as_ref()), "{}: verified without twins", release.0);
+    }
 }

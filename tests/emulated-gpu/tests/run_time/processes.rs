@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::rig::{INSTALLED, releases, scratch, succeed};
+use crate::rig::{INSTALLED, compile, releases, scratch, succeed};
 use crate::truth;
 
 #[test]
@@ -73,4 +73,20 @@ fn two_programs_at_a_time_do_not_see_each_other() {
             });
         }
     });
+}
+
+#[test]
+fn hsa_can_be_started_again_when_it_has_ended() {
+    let Some(program) = compile("restart.c", &scratch("restart"), &["-lhsa-runtime64"]) else {
+        return;
+    };
+    for release in releases() {
+        let place = scratch(&format!("restart-{}", release.0));
+        assert_eq!(
+            succeed(release.command(&program), &place),
+            "started 3 times\n",
+            "{}",
+            release.0
+        );
+    }
 }

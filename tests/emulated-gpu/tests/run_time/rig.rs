@@ -163,6 +163,20 @@ impl Release {
     }
 }
 
+/// A program or library of `tests/c`, made by the system's compiler for all releases; none, with a printed reason,
+/// without one or without HSA's headers.
+pub(crate) fn compile(source: &str, place: &Path, flags: &[&str]) -> Option<PathBuf> {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source);
+    let result = place.join(source).with_extension("");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-w", "-O1", "-o"]).arg(&result).arg(from).args(flags);
+    if compiler.status().is_ok_and(|status| status.success()) {
+        return Some(result);
+    }
+    println!("skipped: no C compiler, or no headers of HSA");
+    None
+}
+
 /// Runs to the end, or ends it when it hangs; the output is kept in files, so no pipe can fill up.
 pub(crate) fn run(mut command: Command, scratch: &Path) -> Output {
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| scratch.join(name));
