@@ -320,7 +320,11 @@ impl Store {
         open.dispatches
             .iter_mut()
             .for_each(|dispatch| clamp(&mut dispatch.submit));
-        self.row(open.process, |row| row.open = Arc::new(open));
+        let now = self.now;
+        self.row(open.process, |row| {
+            row.open = Arc::new(open);
+            row.looked = (row.open.clone(), now);
+        });
     }
 
     fn lost(&mut self, process: ProcessId, reason: LossReason, records: u64) {

@@ -70,7 +70,7 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     };
     let store = Arc::new(Mutex::new(Store::new(options)));
     let pump = Pump::start(
-        Live::new(session.path()),
+        Live::new(session.path()).watched(),
         Some(store.clone()),
         recorder,
         &job.gauging.clone().unwrap_or_else(Gauging::off),
@@ -120,7 +120,7 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
         ..Options::default()
     })));
     let pump = Pump::start(
-        Live::late(session),
+        Live::late(session).watched(),
         Some(store.clone()),
         None,
         &Gauging::rate(gauge_rate),

@@ -8,7 +8,7 @@ mod driven;
 use std::sync::Arc;
 
 use ratatui::style::{Modifier, Style};
-use roctop::item::{Agent, AgentId, Dispatch, Exit, Item, LossReason, Process, ProcessId, Span, StreamId};
+use roctop::item::{Agent, AgentId, Dispatch, Exit, Item, LossReason, Open, Process, ProcessId, Span, StreamId};
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Role, Theme};
@@ -630,4 +630,48 @@ fn columns_are_chosen_by_their_letters_and_stay_chosen() {
     driven.click("CALLS", 5);
     driven.key(Key::Esc);
     assert!(!heads(&driven).contains("CALLS"), "{}", driven.text());
+}
+
+#[test]
+fn what_was_in_flight_is_shown_also_when_it_has_ended_since() {
+    let mut store = Store::new(Options::default());
+    store.apply(&Item::Process(Process {
+        pid: 7,
+        since: 1_000_000_000,
+        ..Process::default()
+    }));
+    store.apply(&Item::Now(2_000_000_000));
+    let flying = |dispatch_id, submit| Dispatch {
+        dispatch_id,
+        submit,
+        ..Dispatch::default()
+    };
+    store.apply(&Item::Open(Open {
+        dispatches: vec![flying(1, 1_998_000_000), flying(2, 1_999_000_000)],
+        ..Open::default()
+    }));
+    store.apply(&Item::Dispatch(Dispatch {
+        span: Span {
+            begin: 1_999_000_000,
+            end: 2_001_000_000,
+        },
+        ..flying(1, 1_998_000_000)
+    }));
+    store.apply(&Item::Now(2_400_000_000));
+    let mut driven = Driven::new(store.snapshot(Fresh::All), (120, 36));
+    let text = driven.typed("W").text();
+    let line = |word: &str| text.lines().find(|line| line.contains(word)).unwrap_or_default();
+    // The ages are those of the look: a kernel that is gone does not grow old.
+    assert!(
+        line("oldest").contains("2.00 ms") && line("oldest").contains("ended since; 1 behind it"),
+        "{text}"
+    );
+    assert!(
+        line("│  kernel").contains("1.00 ms") && !line("│  kernel").contains("ended"),
+        "{text}"
+    );
+    assert!(
+        line("last done").contains("took 2.00 ms") && text.contains("2 open when last looked at"),
+        "{text}"
+    );
 }

@@ -86,6 +86,8 @@ pub struct ProcessRow {
     pub lost: Vec<(LossReason, u64)>,
     /// What is open, or was at the end.
     pub open: Arc<Open>,
+    /// What was open when it was last looked at, and when that was; what has ended since is still in it.
+    pub looked: (Arc<Open>, Nanos),
     /// Whether recording is on.
     pub recording: bool,
 }

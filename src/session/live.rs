@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 
 /// How often counters and open work are read.
 const SLOW: Duration = Duration::from_millis(400);
+/// The same when somebody looks on.
+const WATCHED: Duration = Duration::from_millis(100);
+/// With more processes than these it costs too much to look so often.
+const MOST_WATCHED: usize = 8;
 /// How often it is looked whether a writer is still there.
 const PROBE: Duration = Duration::from_millis(100);
 
@@ -27,6 +31,7 @@ pub struct Live {
     slow_at: Option<Instant>,
     probe_at: Option<Instant>,
     is_late: bool,
+    is_watched: bool,
 }
 
 struct Known {
@@ -59,6 +64,16 @@ impl Live {
             slow_at: None,
             probe_at: None,
             is_late: false,
+            is_watched: false,
+        }
+    }
+
+    /// Open work is looked at for each frame of a screen.
+    #[must_use]
+    pub fn watched(self) -> Self {
+        Self {
+            is_watched: true,
+            ..self
         }
     }
 
@@ -113,7 +128,8 @@ impl Live {
         }
         let moment = Instant::now();
         if self.slow_at.is_none_or(|at| moment >= at) {
-            self.slow_at = Some(moment + SLOW);
+            let is_often = self.is_watched && self.alive() <= MOST_WATCHED;
+            self.slow_at = Some(moment + if is_often { WATCHED } else { SLOW });
             for process in 0..self.processes.len() {
                 if !self.processes[process].ended {
                     self.state_of(ProcessId(process as u32), sink)?;

@@ -1,11 +1,12 @@
 //! What runs now, or what hangs: kernels in flight, calls that have not returned, ranges that are open, and per queue
-//! what came last.
+//! what came last. Most work takes less time than there is between two frames, so what was open when it was last looked at
+//! is shown, also when it has ended since.
 
 use ratatui::layout::Rect;
 
 use crate::filter::{Field, Subject, Value};
 use crate::format;
-use crate::item::{KernelId, Nanos, OperationId, ProcessId, QueueId, ThreadId};
+use crate::item::{ApiCall, Dispatch, KernelId, Nanos, Open, OperationId, ProcessId, QueueId, ThreadId};
 use crate::model::{LaneKey, Snapshot};
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
@@ -37,6 +38,10 @@ pub(crate) struct Row {
     kind: Kind,
     /// When it began; a kernel: when it was submitted; completed: when it ended.
     since: Nanos,
+    /// When it was looked at.
+    seen: Nanos,
+    /// It has ended after it was looked at.
+    has_ended: bool,
     process: ProcessId,
     /// Where: queue or thread.
     place: String,
@@ -48,8 +53,53 @@ pub(crate) struct Row {
 
 pub(crate) struct RunningTable;
 
-fn age(row: &Row, snap: &Snapshot) -> u64 {
-    snap.now.saturating_sub(row.since)
+fn age(row: &Row) -> u64 {
+    row.seen.saturating_sub(row.since)
+}
+
+/// What was open in a process when it was last looked at.
+struct Look<'a> {
+    open: &'a Open,
+    /// What of it is open still.
+    still: &'a Open,
+    at: Nanos,
+}
+
+impl<'a> Look<'a> {
+    fn of(snap: &'a Snapshot) -> impl Iterator<Item = Self> {
+        let is_live = snap.is_running();
+        snap.values.processes.iter().map(move |row| match row.exit {
+            None if is_live => Self {
+                open: &row.looked.0,
+                still: &row.open,
+                at: row.looked.1,
+            },
+            _ => Self {
+                open: &row.open,
+                still: &row.open,
+                at: snap.now,
+            },
+        })
+    }
+
+    fn has_ended(&self, dispatch: &Dispatch) -> bool {
+        let mut still = self.still.dispatches.iter();
+        !still.any(|one| one.dispatch_id == dispatch.dispatch_id)
+    }
+
+    fn has_returned(&self, call: &ApiCall) -> bool {
+        !self.still.calls.iter().any(|one| one.correlation == call.correlation)
+    }
+}
+
+/// What is known besides; work that is not open any more says so first.
+fn note(row: &Row) -> String {
+    match (row.kind, row.has_ended) {
+        (Kind::Call, true) => "returned since".into(),
+        (Kind::Oldest | Kind::Kernel, true) if row.note.is_empty() => "ended since".into(),
+        (Kind::Oldest | Kind::Kernel, true) => format!("ended since; {}", row.note),
+        _ => row.note.clone(),
+    }
 }
 
 const fn word(kind: Kind) -> &'static str {
@@ -67,7 +117,8 @@ fn queue(snap: &Snapshot, agent: crate::item::AgentId, queue: QueueId) -> String
 }
 
 fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
-    for open in &snap.open {
+    for look in Look::of(snap) {
+        let open = look.open;
         let mut dispatches: Vec<_> = open.dispatches.iter().collect();
         dispatches.sort_by_key(|dispatch| (dispatch.submit, dispatch.dispatch_id));
         let mut seen: Vec<QueueId> = Vec::new();
@@ -90,7 +141,10 @@ fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
                 ),
                 (true, None) => format!("{behind} behind it"),
             };
+            let has_ended = look.has_ended(dispatch);
             rows.push(Row {
+                seen: look.at,
+                has_ended,
                 kind: if is_first { Kind::Oldest } else { Kind::Kernel },
                 since: dispatch.submit,
                 process: dispatch.process,
@@ -109,10 +163,13 @@ fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
 
 fn host(snap: &Snapshot, rows: &mut Vec<Row>) {
     let thread = |id: ThreadId| snap.names.thread_label(id);
-    for open in &snap.open {
+    for look in Look::of(snap) {
+        let open = look.open;
         for call in &open.calls {
             let name = snap.names.operation(OperationId(call.operation.0));
             rows.push(Row {
+                seen: look.at,
+                has_ended: look.has_returned(call),
                 kind: Kind::Call,
                 since: call.span.begin,
                 process: call.process,
@@ -129,6 +186,8 @@ fn host(snap: &Snapshot, rows: &mut Vec<Row>) {
         }
         for range in &open.ranges {
             rows.push(Row {
+                seen: look.at,
+                has_ended: false,
                 kind: Kind::Range,
                 since: range.span.begin,
                 process: range.process,
@@ -155,6 +214,8 @@ fn done(snap: &Snapshot, rows: &mut Vec<Row>) {
             continue;
         };
         rows.push(Row {
+            seen: snap.values.at.max(last.span.end),
+            has_ended: true,
             kind: Kind::Done,
             since: last.span.end,
             process: ProcessId(last.process),
@@ -184,10 +245,10 @@ impl Table for RunningTable {
             width: 9,
             rank: 0,
             // Kernels first, then calls, ranges, and what is done; of each the oldest first.
-            worth: |row, scene| {
+            worth: |row, _| {
                 let kind = if row.kind == Kind::Kernel { 1 } else { row.kind as u8 };
                 let sign = if row.kind == Kind::Done { -1.0 } else { 1.0 };
-                Worth::Number(-f64::from(kind) * 1e15 + sign * (age(row, scene.snap) as f64 / 1e4).min(1e14))
+                Worth::Number(-f64::from(kind) * 1e15 + sign * (age(row) as f64 / 1e4).min(1e14))
             },
             text: |row, _, width| format::fit(word(row.kind), width),
         },
@@ -196,8 +257,8 @@ impl Table for RunningTable {
             name: "Age_ns",
             width: 8,
             rank: 0,
-            worth: |row, scene| Worth::whole(age(row, scene.snap)),
-            text: |row, scene, _| format::duration(age(row, scene.snap)),
+            worth: |row, _| Worth::whole(age(row)),
+            text: |row, _, _| format::duration(age(row)),
         },
         Column {
             title: "WHERE ",
@@ -220,8 +281,8 @@ impl Table for RunningTable {
             name: "Note",
             width: 40,
             rank: 3,
-            worth: |row, _| Worth::Text(row.note.clone()),
-            text: |row, _, width| format::fit(&row.note, width),
+            worth: |row, _| Worth::Text(note(row)),
+            text: |row, _, width| format::fit(&note(row), width),
         },
         Column {
             title: "PID",
@@ -243,7 +304,7 @@ impl Table for RunningTable {
     }
 
     fn all(scene: &Scene<'_>) -> usize {
-        let open = scene.snap.open.iter();
+        let open = Look::of(scene.snap).map(|look| look.open);
         open.map(|open| open.calls.len() + open.ranges.len() + open.dispatches.len())
             .sum()
     }
@@ -260,7 +321,8 @@ impl Table for RunningTable {
         match row.kind {
             Kind::Done => Role::Muted,
             Kind::Range => Role::Text,
-            _ if scene.snap.is_running() && age(row, scene.snap) > scene.snap.thresholds.hang => Role::Bad,
+            _ if row.has_ended => Role::Text,
+            _ if scene.snap.is_running() && age(row) > scene.snap.thresholds.hang => Role::Bad,
             _ => Role::Open,
         }
     }
@@ -285,7 +347,7 @@ impl Subject for RunningSubject<'_> {
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {
-            Field::Dur => Value::whole(age(self.row, self.scene.snap)),
+            Field::Dur => Value::whole(age(self.row)),
             Field::Pid => Value::Number(f64::from(pid(self.row, self.scene))),
             _ => Value::None,
         }
@@ -297,7 +359,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Si
     let hang = format::duration(scene.snap.thresholds.hang);
     let open = RunningTable::all(scene);
     let title = if scene.snap.is_running() {
-        format!("{open} open   beyond {hang} it may hang")
+        format!("{open} open when last looked at   beyond {hang} it may hang")
     } else {
         format!("{open} open at the end")
     };
