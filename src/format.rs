@@ -47,6 +47,49 @@ pub fn duration(nanos: u64) -> String {
     }
 }
 
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// ns.
+    Nanos,
+    /// µs.
+    Micros,
+    /// ms.
+    Millis,
+    /// s.
+    Seconds,
+}
+
+impl Unit {
+    /// All of them with their words.
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Nanos, "ns"),
+        (Self::Micros, "us"),
+        (Self::Millis, "ms"),
+        (Self::Seconds, "s"),
+    ];
+
+    /// The one after it; after the last comes none.
+    pub fn next(unit: Option<Self>) -> Option<Self> {
+        let at = Self::ALL.iter().position(|known| Some(known.0) == unit);
+        Self::ALL.get(at.map_or(0, |at| at + 1)).map(|known| known.0)
+    }
+}
+
+/// Nanoseconds in one unit, in at most 8 columns: `0.57 ms`, `9840 ms`; as [`duration`] has them where they take more.
+pub fn duration_in(nanos: u64, unit: Unit) -> String {
+    let (scale, word, digits) = match unit {
+        Unit::Nanos => (1.0, "ns", 0),
+        Unit::Micros => (1e3, "µs", 1),
+        Unit::Millis => (1e6, "ms", 2),
+        Unit::Seconds => (1e9, "s", 3),
+    };
+    let value = nanos as f64 / scale;
+    let forms = (0..=digits).rev().map(|digits| format!("{value:.digits$} {word}"));
+    let fits = |text: &String| width(text) <= 8;
+    forms.into_iter().find(fits).unwrap_or_else(|| duration(nanos))
+}
+
 /// A duration, or the sign for what is not known.
 pub fn maybe(nanos: Option<u64>) -> String {
     nanos.map_or_else(|| MISSING.into(), duration)

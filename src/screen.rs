@@ -1,5 +1,8 @@
 //! The live screen and the replay: wires the program's terminal, the pump and the screen together.
 
+mod desk;
+
+use self::desk::{Desk, Source};
 use crate::cli::{Color, Look};
 use crate::config::{self, Config};
 use crate::filter::{self, Filter};
@@ -11,18 +14,19 @@ use crate::model::{Mode, Options, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Merged, Recording};
 use crate::run::{self, Job, Prepared, tell};
-use crate::session::Live;
+use crate::session::{Live, sessions};
 use crate::ui::run::Settings;
 use crate::ui::screen::{Options as ScreenOptions, Screen};
 use crate::ui::theme::{BUILT_IN, Depth, Theme};
-use crate::ui::{self, Effect, Flow};
+use crate::ui::{self, Effect, Flow, Left};
 use crate::{action, export, supervise};
 use anyhow::{Context, Result, anyhow};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,6 +40,8 @@ const GRACE: Duration = Duration::from_secs(5);
 struct Watched {
     pid: Option<u32>,
     exit: Option<Result<Exit, String>>,
+    /// Makes a recording on the side.
+    recorder: Option<PumpSender>,
     /// roctop itself was told to end.
     leave: bool,
     /// The last of what the program wrote, until the screen is gone.
@@ -50,8 +56,20 @@ fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Watched> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a program under the live screen; returns how it ended.
+/// Runs a program under the live screen, again and again when the user wants it so; returns how it ended.
 pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
+    let mut before = None;
+    loop {
+        let (exit, again) = live_once(program, job, look, before)?;
+        match again {
+            Some(left) => before = Some(left),
+            None => return Ok(exit),
+        }
+    }
+}
+
+/// One run, and what is left of its screen when there is to be another.
+fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) -> Result<(Exit, Option<Left>)> {
     let tty = open_terminal()?;
     let screen_look = appearance(look)?;
     let Prepared {
@@ -69,23 +87,31 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
         ..Options::default()
     };
     let store = Arc::new(Mutex::new(Store::new(options)));
+    let gauging = job.gauging.clone().unwrap_or_else(Gauging::off);
     let pump = Pump::start(
         Live::new(session.path()).watched(),
         Some(store.clone()),
         recorder,
-        &job.gauging.clone().unwrap_or_else(Gauging::off),
+        &gauging,
     )?;
     let shared = Shared::default();
     let reading = read_output(terminal.master.try_clone()?, shared.clone(), pump.sender());
     let waiting = wait_for_end(command, shared.clone(), pump.sender());
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
+    let source = Source::Session(session.path().to_owned(), program.words());
+    let mut desk = Desk::new(source, screen_look.depth, gauging);
     let mut wish = Effect::Quit;
     let mut resized = size;
-    let shown = ui::run::run_with(screen, screen_look.settings, &store, &mut |effect| {
-        act(effect, &shared, &terminal.master, &mut resized, &mut wish)
-    });
+    // A fault of the screen's own must not end the program, which would lose its terminal with roctop.
+    let shown = catch_unwind(AssertUnwindSafe(|| {
+        ui::run::run_with(screen, screen_look.settings, before, &store, &mut |effect| {
+            fail_for_a_test(&effect);
+            act(effect, &shared, &terminal.master, &mut resized, &mut wish, &mut desk)
+        })
+    }));
+    let shown = shown.unwrap_or_else(|_| Err(std::io::Error::other("a fault of roctop's own, told above")));
     show_output(&shared);
-    if wish == Effect::StopApp || lock(&shared).leave {
+    if matches!(wish, Effect::StopApp | Effect::Rerun) || lock(&shared).leave {
         stop(&shared);
     } else if lock(&shared).exit.is_none() {
         tell("the screen is gone, the program goes on; its output follows");
@@ -101,12 +127,27 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     if let Err(error) = pump.stop() {
         tell(&format!("{error:#}"));
     }
+    match desk.finish() {
+        Ok(said) => said.iter().for_each(|said| tell(said)),
+        Err(error) => tell(&format!("{error:#}")),
+    }
     session
         .remove()
         .with_context(|| format!("cannot remove the session {}", session.path().display()))?;
-    shown.context("the terminal failed")?;
+    let left = shown.context("the screen failed")?;
+    let again = (wish == Effect::Rerun && !lock(&shared).leave).then_some(left);
     let exit = lock(&shared).exit.take();
-    exit.unwrap_or(Ok(Exit::Unknown)).map_err(|error| anyhow!(error))
+    let exit = exit.unwrap_or(Ok(Exit::Unknown)).map_err(|error| anyhow!(error))?;
+    Ok((exit, again))
+}
+
+/// A fault on purpose, in builds for tests alone: the terminal must be as it was after it.
+fn fail_for_a_test(effect: &Effect) {
+    let is_wanted = || std::env::var_os("ROCTOP_TEST_PANIC").is_some();
+    assert!(
+        !(cfg!(debug_assertions) && matches!(effect, Effect::Export { .. }) && is_wanted()),
+        "a fault for a test"
+    );
 }
 
 /// Shows a session that another roctop runs. Its program and its rings are left alone.
@@ -119,27 +160,36 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
         thresholds: screen_look.thresholds,
         ..Options::default()
     })));
-    let pump = Pump::start(
-        Live::late(session).watched(),
-        Some(store.clone()),
-        None,
-        &Gauging::rate(gauge_rate),
-    )?;
+    let gauging = Gauging::rate(gauge_rate);
+    let pump = Pump::start(Live::late(session).watched(), Some(store.clone()), None, &gauging)?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
-    let shown = ui::run::run_with(screen, screen_look.settings, &store, &mut |effect| match effect {
-        Effect::Export { name, bytes } => write_export(&name, &bytes),
+    let mut desk = Desk::new(
+        Source::Session(session.to_owned(), command_of(session)),
+        screen_look.depth,
+        gauging,
+    );
+    let shown = ui::run::run_with(screen, screen_look.settings, None, &store, &mut |effect| match effect {
         Effect::Quit | Effect::Detach => Flow::Stop,
-        Effect::Suspend => suspend(),
         Effect::StopApp | Effect::Interrupt | Effect::Signal(_) => {
             Flow::Say("attached: the program belongs to the roctop that started it".into())
         }
         Effect::Idle if !session.exists() => Flow::Stop,
-        _ => Flow::Go,
+        other => desk.act(other),
     });
     // The session may have gone with its roctop: that is an end like any other.
     let read = pump.stop();
+    if let Ok(Some(said)) = desk.finish() {
+        tell(&said);
+    }
     shown.context("the terminal failed")?;
     if session.exists() { read } else { Ok(()) }
+}
+
+/// The words of the first program of a session.
+fn command_of(session: &Path) -> Vec<String> {
+    let all = sessions().into_iter().find(|known| known.path == session);
+    let first = all.and_then(|known| known.processes.into_iter().next());
+    first.map_or_else(Vec::new, |(_, command)| command.split(' ').map(Into::into).collect())
 }
 
 /// Shows recordings, at once: they are read while they are shown. With `range`, only what may touch that time after
@@ -147,10 +197,8 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
 pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nanos)>) -> Result<()> {
     let tty = open_terminal()?;
     let screen_look = appearance(look)?;
-    let title = recordings
-        .iter()
-        .map(|recording| recording.path().display().to_string())
-        .collect::<Vec<_>>();
+    let paths: Vec<PathBuf> = recordings.iter().map(|recording| recording.path().to_owned()).collect();
+    let title = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
     let store = Arc::new(Mutex::new(Store::new(Options {
         mode: Mode::Replay,
         title: title.join(" "),
@@ -173,11 +221,10 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
         Ok::<_, anyhow::Error>((whole.alignment(), replay))
     })?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
-    ui::run::run_with(screen, screen_look.settings, &store, &mut |effect| match effect {
-        Effect::Export { name, bytes } => write_export(&name, &bytes),
+    let mut desk = Desk::new(Source::Recordings(paths), screen_look.depth, Gauging::off());
+    ui::run::run_with(screen, screen_look.settings, None, &store, &mut |effect| match effect {
         Effect::Quit | Effect::Detach | Effect::StopApp => Flow::Stop,
-        Effect::Suspend => suspend(),
-        _ => Flow::Go,
+        other => desk.act(other),
     })
     .context("the terminal failed")?;
     if reader.is_finished() {
@@ -199,6 +246,7 @@ fn open_terminal() -> Result<File> {
 
 struct Appearance {
     theme: Theme,
+    depth: Depth,
     options: ScreenOptions,
     settings: Settings,
     aliases: Aliases,
@@ -222,20 +270,7 @@ fn appearance(look: &Look) -> Result<Appearance> {
     } else {
         look.theme.as_deref().or(config.theme.as_deref()).unwrap_or("dark")
     };
-    let theme = if let Some(theme) = Theme::named(name, depth) {
-        theme
-    } else {
-        let own = config::directory().map(|directory| directory.join("themes").join(format!("{name}.toml")));
-        let own = own.and_then(|path| std::fs::read_to_string(path).ok());
-        let text = own.map_or_else(|| std::fs::read_to_string(name), Ok).with_context(|| {
-            let known: Vec<&str> = BUILT_IN.iter().map(|theme| theme.0).collect();
-            format!(
-                "there is no theme {name}, nor a file of that name; themes: {}",
-                known.join(", ")
-            )
-        })?;
-        Theme::parse(&text, depth).map_err(|error| anyhow!("{name}: {error}"))?
-    };
+    let theme = find_theme(name, depth)?;
     let options = ScreenOptions {
         ascii: config.unicode.map_or_else(ui::run::is_ascii, |unicode| !unicode),
         no_mouse: config.no_mouse,
@@ -251,6 +286,7 @@ fn appearance(look: &Look) -> Result<Appearance> {
     let defaults = Settings::default();
     Ok(Appearance {
         theme,
+        depth,
         options,
         settings: Settings {
             filter,
@@ -262,6 +298,23 @@ fn appearance(look: &Look) -> Result<Appearance> {
         aliases: config.aliases,
         thresholds: config.thresholds,
     })
+}
+
+/// A theme of this name or in this file.
+fn find_theme(name: &str, depth: Depth) -> Result<Theme> {
+    if let Some(theme) = Theme::named(name, depth) {
+        return Ok(theme);
+    }
+    let own = config::directory().map(|directory| directory.join("themes").join(format!("{name}.toml")));
+    let own = own.and_then(|path| std::fs::read_to_string(path).ok());
+    let text = own.map_or_else(|| std::fs::read_to_string(name), Ok).with_context(|| {
+        let known: Vec<&str> = BUILT_IN.iter().map(|theme| theme.0).collect();
+        format!(
+            "there is no theme {name}, nor a file of that name; themes: {}",
+            known.join(", ")
+        )
+    })?;
+    Theme::parse(&text, depth).map_err(|error| anyhow!("{name}: {error}"))
 }
 
 fn read_output(mut master: File, shared: Shared, sender: PumpSender) -> std::thread::JoinHandle<()> {
@@ -293,15 +346,26 @@ fn wait_for_end(command: std::process::Command, shared: Shared, sender: PumpSend
         let ended = supervise::run_to_end(command, started, told);
         let exit = ended.map(supervise::exit_of).map_err(|error| format!("{error:#}"));
         let pid = lock(&shared).pid;
+        let also = lock(&shared).recorder.take();
         if let (Some(pid), Ok(exit)) = (pid, &exit) {
             sender.exited(pid, *exit);
+            if let Some(recorder) = also {
+                recorder.exited(pid, *exit);
+            }
         }
         lock(&shared).exit = Some(exit);
     })
 }
 
 /// Does what the screen asks for.
-fn act(effect: Effect, shared: &Shared, master: &File, size: &mut rustix::termios::Winsize, wish: &mut Effect) -> Flow {
+fn act(
+    effect: Effect,
+    shared: &Shared,
+    master: &File,
+    size: &mut rustix::termios::Winsize,
+    wish: &mut Effect,
+    desk: &mut Desk,
+) -> Flow {
     match effect {
         Effect::Idle => {
             follow_size(master, size);
@@ -310,7 +374,7 @@ fn act(effect: Effect, shared: &Shared, master: &File, size: &mut rustix::termio
             if watched.leave || has_failed {
                 Flow::Stop
             } else {
-                Flow::Go
+                desk.news()
             }
         }
         Effect::Interrupt => signal(shared, Signal::INT),
@@ -318,13 +382,16 @@ fn act(effect: Effect, shared: &Shared, master: &File, size: &mut rustix::termio
             Some(named) => signal(shared, named),
             None => Flow::Say(format!("there is no signal {number}")),
         },
-        Effect::Suspend => suspend(),
-        Effect::Export { name, bytes } => write_export(&name, &bytes),
-        Effect::Detach | Effect::StopApp | Effect::Quit => {
+        Effect::Record => {
+            let flow = desk.act(effect);
+            lock(shared).recorder = desk.recorder();
+            flow
+        }
+        Effect::Detach | Effect::StopApp | Effect::Quit | Effect::Rerun => {
             *wish = effect;
             Flow::Stop
         }
-        Effect::None | Effect::Picture(_) | Effect::Redraw | Effect::Clipboard(_) => Flow::Go,
+        other => desk.act(other),
     }
 }
 

@@ -27,13 +27,14 @@ pub mod time;
 pub mod track;
 
 use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 pub use self::act::update;
-pub use self::run::{Flow, run};
+pub use self::run::{Flow, Left, run};
 
 use self::choice::choices;
 use self::hit::Hits;
@@ -49,6 +50,7 @@ use self::theme::{Role, Theme};
 use self::time::{Range, Time};
 use self::track::{Layout, Track};
 use crate::filter::Filter;
+use crate::format::{self, Unit};
 use crate::item::{AgentId, Nanos, Span};
 use crate::model::{LaneKey, Mode, Slice, Snapshot};
 
@@ -311,6 +313,12 @@ pub struct Ui {
     pub baseline: Option<Arc<Snapshot>>,
     /// The hint bar is hidden.
     pub bare: bool,
+    /// The unit of times in lists; none: what fits each.
+    pub unit: Option<Unit>,
+    /// Frames a second at most; none: as many as are usual.
+    pub rate: Option<u32>,
+    /// A recording is made there.
+    pub recording: Option<String>,
     /// Keys in force.
     pub keys: Keys,
     /// Filters by name: name, filter.
@@ -353,6 +361,10 @@ pub enum Msg {
     Resize(u16, u16),
     /// A word to the user.
     Say(String),
+    /// A recording to compare with was read.
+    Baseline(Arc<Snapshot>),
+    /// A recording is made here now, or no more; and a word to the user.
+    Recording(Option<String>, String),
 }
 
 /// What is to be done outside.
@@ -375,8 +387,36 @@ pub enum Effect {
         /// What is in it.
         bytes: Vec<u8>,
     },
+    /// Write all lists into a directory.
+    ExportAll {
+        /// Proposed name of the directory.
+        name: String,
+        /// Names in it, and what is in them.
+        files: Vec<(String, Vec<u8>)>,
+    },
+    /// Write whole records of a recording.
+    ExportRecords {
+        /// As the command line names the format.
+        format: &'static str,
+        /// Directory.
+        place: String,
+        /// Filter in force.
+        filter: String,
+        /// The range that is measured: ns since the session began.
+        range: Option<(Nanos, Nanos)>,
+    },
     /// Write the screen as pictures; the beginning of their names.
     Picture(String),
+    /// Show in another theme.
+    Theme(String),
+    /// Send ASCII only, or not.
+    Ascii(bool),
+    /// Read a recording to compare with.
+    Compare(PathBuf),
+    /// Begin or end a recording.
+    Record,
+    /// Run the program again and compare with this run.
+    Rerun,
     /// Draw all anew.
     Redraw,
     /// Hand a text to the terminal's clipboard.
@@ -407,9 +447,55 @@ impl Ui {
         }
     }
 
+    /// For another run of the same program, which is compared with the numbers of the last one.
+    #[must_use]
+    pub fn again(self, last: Arc<Snapshot>) -> Self {
+        let tables = self.tables.map(|table| TableState {
+            selected: None,
+            held: None,
+            ..table
+        });
+        Self {
+            tables,
+            baseline: Some(last),
+            frozen: None,
+            time: Time {
+                width: self.time.width,
+                ..Time::default()
+            },
+            slice: None,
+            track: None,
+            gap: None,
+            range: None,
+            marks: Vec::new(),
+            folded: Vec::new(),
+            jumps: Jumps::default(),
+            related: RefCell::default(),
+            scrolled: 0,
+            toast: None,
+            popup: None,
+            interrupted: None,
+            recording: None,
+            ..self
+        }
+    }
+
     /// The snapshot on screen.
     pub fn shown<'a>(&'a self, latest: &'a Snapshot) -> &'a Snapshot {
         self.frozen.as_deref().unwrap_or(latest)
+    }
+
+    /// A duration in a list, in the unit that was chosen.
+    pub(crate) fn duration(&self, nanos: u64) -> String {
+        match self.unit {
+            None => format::duration(nanos),
+            Some(unit) => format::duration_in(nanos, unit),
+        }
+    }
+
+    /// The same, or the sign for what is not known.
+    pub(crate) fn maybe(&self, nanos: Option<u64>) -> String {
+        nanos.map_or_else(|| format::MISSING.into(), |nanos| self.duration(nanos))
     }
 
     /// The list that has the focus.

@@ -663,7 +663,7 @@ fn what_was_in_flight_is_shown_also_when_it_has_ended_since() {
     let line = |word: &str| text.lines().find(|line| line.contains(word)).unwrap_or_default();
     // The ages are those of the look: a kernel that is gone does not grow old.
     assert!(
-        line("oldest").contains("2.00 ms") && line("oldest").contains("ended since; 1 behind it"),
+        line("oldest").contains("2.00 ms") && line("oldest").contains("ended since; 1 behind"),
         "{text}"
     );
     assert!(

@@ -89,8 +89,8 @@ fn each_view_shows_itself_and_help_is_made_from_the_keys() {
     quit(terminal);
 }
 
-#[test]
-fn the_screen_says_how_a_killed_program_ended_and_what_was_running() {
+/// Kills the demo's worker; true when a call or a kernel was open at that moment and the log tells so.
+fn told_when_killed() -> bool {
     let mut terminal = demo(120, 36);
     terminal.shows("fmha_fwd");
     let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", terminal.pid())).unwrap();
@@ -105,12 +105,20 @@ fn the_screen_says_how_a_killed_program_ended_and_what_was_running() {
         .status()
         .unwrap();
     assert!(killed.success());
-    terminal.shows("signal 9");
+    terminal.shows("KILLED by signal 9");
     terminal.keys("0");
-    terminal.shows("hipStreamSynchronize");
+    let text = terminal.shows("■ signal 9 SIGKILL after");
     terminal.keys("q");
     let status = terminal.end();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+    assert!(text.contains('▒') || text.contains("nothing was open"), "{text}");
+    text.contains('▒')
+}
+
+#[test]
+fn the_screen_says_how_a_killed_program_ended_and_what_was_running() {
+    // Between two steps nothing is open; that several kills all meet such a moment is not to be believed.
+    assert!((0..5).any(|_| told_when_killed()));
 }
 
 /// A new directory, and the terminal's settings in it.
@@ -278,4 +286,137 @@ fn a_viewer_comes_and_goes_while_the_program_goes_on() {
     }
     send("TERM", running.id());
     let _ = running.wait();
+}
+
+#[test]
+fn a_fault_of_the_screen_leaves_the_terminal_as_it_was_and_the_program_running() {
+    let place = place("fault", "");
+    let script = "echo begun; sleep 3; echo ended; exit 7";
+    let set = [("ROCTOP_TEST_PANIC", "1"), ("RUST_BACKTRACE", "0")];
+    let mut terminal = Terminal::start(&place, 80, 24, &["run", "--", "sh", "-c", script], &set);
+    let before = terminal.modes();
+    terminal.shows("LIVE");
+    assert_ne!(terminal.modes(), before, "the terminal is raw");
+    terminal.keys("e");
+    terminal.wait("what the fault was", |text| {
+        text.contains("a fault for a test") && text.contains("the program goes on")
+    });
+    assert!(!terminal.is_full_screen());
+    assert_eq!(terminal.modes(), before);
+    terminal.shows("ended");
+    let status = terminal.end();
+    assert_eq!(status.code(), Some(1), "roctop's own failure is told");
+    let bytes = terminal.bytes();
+    let shown = |sequence: &[u8]| bytes.windows(sequence.len()).rposition(|window| window == sequence);
+    assert!(shown(b"\x1b[?25h") > shown(b"\x1b[?25l"), "the cursor is shown again");
+    assert!(shown(b"\x1b[?1000l") > shown(b"\x1b[?1000h"), "the mouse is let go");
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
+fn a_storm_of_sizes_ends_in_a_screen_that_fits() {
+    let mut terminal = demo(120, 36);
+    terminal.shows("LIVE");
+    let mut seed = 7u64;
+    for round in 0..60 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let (columns, rows) = (20 + (seed >> 33) % 200, 5 + (seed >> 45) % 60);
+        terminal.resize(columns as u16, rows as u16);
+        if round % 3 == 0 {
+            terminal.keys(["1", "2", "3", "4", "5", "7", "8", "?", "\u{1b}"][round / 3 % 9]);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(round as u64 % 4 * 15));
+    }
+    terminal.resize(100, 30);
+    terminal.keys("\u{1b}3");
+    // All of the new screen was drawn, and nothing of an old one is left: the boxes' right edge is one column.
+    let text = terminal.wait("a whole screen", |text| {
+        let lines: Vec<&str> = text.lines().collect();
+        let boxed = |line: &&&str| line.starts_with(['┌', '│', '└']);
+        let whole = lines
+            .iter()
+            .filter(boxed)
+            .all(|line| line.chars().count() == 100 && line.ends_with(['┐', '│', '┘']));
+        whole && lines.len() == 30 && text.contains("[3 Kernels]") && text.contains("q quit")
+    });
+    assert!(text.contains("KERNEL"), "{text}");
+    quit(terminal);
+}
+
+#[test]
+fn a_program_that_is_run_again_is_compared_with_its_last_run() {
+    let mut terminal = demo(120, 36);
+    terminal.shows("fmha_fwd");
+    terminal.keys("/adam\r");
+    terminal.keys(":rerun\r");
+    terminal.wait("the second run", |text| {
+        text.contains("LIVE") && text.contains("00:00:0")
+    });
+    terminal.shows("filter: adam");
+    terminal.keys("D");
+    terminal.wait("both runs", |text| {
+        text.contains("VERDICT") && text.contains("adamw_step")
+    });
+    quit(terminal);
+}
+
+#[test]
+fn a_recording_is_made_from_the_screen_and_compared_and_exported_there() {
+    let place = place("side", "");
+    let mut terminal = Terminal::start(&place, 120, 36, &["demo"], &[]);
+    terminal.shows("fmha_fwd");
+    terminal.keys("R");
+    terminal.wait("the sign of a recording", |text| {
+        text.contains("REC") && text.contains("recording into")
+    });
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    terminal.keys("R");
+    terminal.shows("recorded into roctop-recording-1");
+    terminal.wait("no sign of it", |text| !text.contains("● REC"));
+    terminal.keys(":diff roctop-recording-1\r");
+    terminal.wait("the comparison", |text| {
+        text.contains("VERDICT") && text.contains("compared with")
+    });
+    terminal.keys("/dur>500us\r:export csv out\r");
+    terminal.shows("wrote out/");
+    terminal.keys("E");
+    terminal.wait("all lists", |text| {
+        text.contains("files into roctop-") && text.contains("-all-")
+    });
+    terminal.keys(":theme no-such-theme\r");
+    terminal.shows("there is no theme no-such-theme");
+    terminal.keys(":set glyphs ascii\r");
+    terminal.wait("no box of light lines", |text| {
+        !text.contains('│') && text.contains("VERDICT")
+    });
+    quit(terminal);
+    let summary = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(["summary", "roctop-recording-1"])
+        .current_dir(&place)
+        .output()
+        .unwrap();
+    assert!(summary.status.success(), "{summary:?}");
+    assert!(String::from_utf8_lossy(&summary.stdout).contains("adamw_step"));
+    let files: Vec<_> = std::fs::read_dir(place.join("out"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let kernels = files
+        .iter()
+        .find(|path| path.to_str().unwrap().ends_with("kernel_trace.csv"))
+        .unwrap();
+    let text = std::fs::read_to_string(kernels).unwrap();
+    assert!(
+        text.contains("Cijk_") && !text.contains("layer_norm"),
+        "only long kernels:\n{text}"
+    );
+    let lists = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path());
+    let all = lists
+        .into_iter()
+        .find(|path| path.to_str().unwrap().contains("-all-"))
+        .unwrap();
+    for name in ["kernels.csv", "copies.csv", "api.csv", "log.txt", "summary.json"] {
+        assert!(all.join(name).exists(), "{name}");
+    }
+    std::fs::remove_dir_all(&place).unwrap();
 }

@@ -11,6 +11,7 @@ use super::part::table::Scene;
 use super::prompt::{Asks, Prompt, Typed};
 use super::{Effect, Msg, Popup, Tab, Ui, palette, scrub, tab};
 use crate::filter::Filter;
+use crate::format::Unit;
 use crate::model::Snapshot;
 
 /// Two interrupts within this time bring the menu.
@@ -28,6 +29,17 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
         }
         Msg::Say(text) => {
             ui.toast = Some((text, latest.now));
+            Effect::None
+        }
+        Msg::Baseline(snapshot) => {
+            say(ui, latest, &format!("compared with {}", snapshot.title));
+            ui.baseline = Some(snapshot);
+            ui.show(Tab::Diff);
+            Effect::None
+        }
+        Msg::Recording(place, text) => {
+            ui.recording = place;
+            say(ui, latest, &text);
             Effect::None
         }
         Msg::Key(key) => on_key(ui, latest, key),
@@ -222,6 +234,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         }
         Action::Columns => super::columns::open(ui, &snap),
         Action::Group => group(ui),
+        Action::Unit => turn_unit(ui, latest),
         Action::NameForm => ui.names = ui.names.next(),
         Action::Logarithmic => ui.logarithmic ^= true,
         Action::Baseline => baseline(ui, snap),
@@ -229,8 +242,14 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
             let (name, bytes) = super::export::export_csv(ui, &snap);
             return Effect::Export { name, bytes };
         }
+        Action::ExportAll => {
+            let (name, files) = super::export::all(ui, &snap);
+            return Effect::ExportAll { name, files };
+        }
+        Action::Record => return Effect::Record,
         Action::Picture => return Effect::Picture(super::export::stem(ui, &snap)),
-        Action::Copy => return copy(ui, &snap),
+        Action::Copy => return copy(ui, &snap, tab::copied),
+        Action::CopyName => return copy(ui, &snap, tab::copied_name),
         Action::Help => ui.popup = Some(Popup::Help(0)),
         Action::Hints => ui.bare ^= true,
         Action::Redraw => return Effect::Redraw,
@@ -244,8 +263,8 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
     Effect::None
 }
 
-fn copy(ui: &mut Ui, snap: &Snapshot) -> Effect {
-    let Some(text) = tab::copied(&Scene { ui, snap }) else {
+fn copy(ui: &mut Ui, snap: &Snapshot, text: fn(&Scene<'_>) -> Option<String>) -> Effect {
+    let Some(text) = text(&Scene { ui, snap }) else {
         return Effect::None;
     };
     say(ui, snap, "copied to the terminal's clipboard");
@@ -382,6 +401,16 @@ fn group(ui: &mut Ui) {
             ui.tables[Pane::Kernels as usize].selected = None;
         }
     }
+}
+
+/// The next unit for times in lists.
+fn turn_unit(ui: &mut Ui, latest: &Snapshot) {
+    ui.unit = Unit::next(ui.unit);
+    let word = Unit::ALL.iter().find(|known| Some(known.0) == ui.unit);
+    let text = word.map_or("each time in the unit that fits".into(), |word| {
+        format!("times in {}", word.1)
+    });
+    say(ui, latest, &text);
 }
 
 /// Adds the selected row to the filter, or leaves it out.

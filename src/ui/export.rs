@@ -1,5 +1,6 @@
 //! The view on screen as a file.
 
+use super::pane::Pane;
 use super::part::table::Scene;
 use super::{Tab, Ui, tab};
 use crate::model::Snapshot;
@@ -21,4 +22,24 @@ pub fn export_csv(ui: &Ui, snap: &Snapshot) -> (String, Vec<u8>) {
     let scene = Scene { ui, snap };
     let ending = if ui.tab == Tab::Log { "txt" } else { "csv" };
     (format!("{}.{ending}", stem(ui, snap)), tab::csv(&scene).into_bytes())
+}
+
+/// A name for a directory and what is in it: every list that has rows, in base units, as filtered and sorted, what the
+/// program printed, and a summary of the whole.
+pub fn all(ui: &Ui, snap: &Snapshot) -> (String, Vec<(String, Vec<u8>)>) {
+    let snap = ui.shown(snap);
+    let scene = Scene { ui, snap };
+    let lists = Pane::ALL.into_iter().filter_map(|pane| {
+        let text = tab::csv_of(&scene, pane)?;
+        Some((format!("{}.csv", pane.word()), text.into_bytes()))
+    });
+    let mut files: Vec<(String, Vec<u8>)> = lists.collect();
+    if !snap.output.is_empty() {
+        let lines: Vec<&str> = snap.output.iter().map(|line| &**line).collect();
+        files.push(("log.txt".into(), (lines.join("\n") + "\n").into_bytes()));
+    }
+    let summary = format!("{:#}\n", crate::summary::json(snap));
+    files.push(("summary.json".into(), summary.into_bytes()));
+    let pid = snap.values.processes.first().map_or(0, |row| row.process.pid);
+    (format!("roctop-{pid}-all-{}s", snap.elapsed() / 1_000_000_000), files)
 }

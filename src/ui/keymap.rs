@@ -91,6 +91,8 @@ pub enum Action {
     Columns,
     /// Group by something else.
     Group,
+    /// Unit of times.
+    Unit,
     /// Form of the names.
     NameForm,
     /// Histogram linear or logarithmic.
@@ -99,10 +101,16 @@ pub enum Action {
     Baseline,
     /// Write what is on screen to a file.
     Export,
+    /// Write all lists to files.
+    ExportAll,
+    /// Begin or end a recording.
+    Record,
     /// Write the screen as a picture.
     Picture,
     /// Copy the selected row to the clipboard.
     Copy,
+    /// Copy the name in the selected row to the clipboard.
+    CopyName,
     /// Show all keys.
     Help,
     /// Show or hide the hint bar.
@@ -254,11 +262,15 @@ keymap! {
     [Char('X')], "without", A::FilterOut, Table, Table, "without the row", "";
     [Char('o')], "group", A::Group, Grouped, Table, "group by what is next", "group";
     [Char('c')], "columns", A::Columns, Table, Table, "choose columns", "";
+    [Char('u')], "units", A::Unit, Table, Table, "one unit for times", "";
     [Char('t')], "names", A::NameForm, All, Table, "short/full/mangled names", "";
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
     [Char('y')], "copy", A::Copy, All, Table, "copy the row (OSC 52)", "";
+    [Char('Y')], "copy-name", A::CopyName, All, Table, "copy its name", "";
     [Char('e')], "export", A::Export, All, Table, "write this view as CSV", "export";
+    [Char('E')], "export-all", A::ExportAll, All, Table, "write all lists", "";
+    [Char('R')], "record", A::Record, All, Table, "begin, end a recording", "";
     [Char('P')], "picture", A::Picture, All, Table, "picture: SVG, ANSI, text", "";
     [Char(':')], "command", A::Command, All, App, "command", "command";
     [Ctrl('c')], "interrupt", A::Interrupt, All, App, "interrupt the program", "";

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::keymap::{self, KEYMAP, is_valid};
 use super::pane::Pane;
+use super::theme::BUILT_IN;
 use super::track::Layout;
 use super::{Effect, Grouping, NameForm, Tab, Ui, act, jump, tab};
 use crate::filter::Filter;
+use crate::format::Unit;
 use crate::item::Nanos;
 use crate::model::{LaneKey, Snapshot};
 
@@ -24,6 +26,16 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("sort", "COLUMN", "sort by a column"),
     ("names", "short|full|mangled", "form of names"),
     ("zoom", "TIME", "time per column"),
+    ("theme", "NAME", "show in another theme"),
+    ("set", "glyphs|units|hints|fps VALUE", "change how the screen looks"),
+    (
+        "export",
+        "csv|json|pftrace|rocpd|parquet [DIR]",
+        "write whole records: those that pass the filter, in the range",
+    ),
+    ("diff", "RECORDING", "compare with a recording"),
+    ("rerun", "", "run the program again and compare with this run"),
+    ("save", "NAME", "keep the filter under a name: @NAME"),
     ("signal", "INT|TERM|KILL|STOP|CONT", "send a signal to the program"),
     ("detach", "", "leave the program running, quit roctop"),
     ("q!", "", "stop the program, quit roctop"),
@@ -39,6 +51,9 @@ pub(crate) fn candidates(ui: &Ui, snap: &Snapshot, typed: &str) -> Vec<(String, 
             "lanes" => Layout::ALL.iter().map(|known| known.1.into()).collect(),
             "names" => ["short", "full", "mangled"].map(Into::into).into(),
             "signal" => SIGNALS.iter().map(|signal| signal.0.into()).collect(),
+            "theme" => BUILT_IN.iter().map(|theme| theme.0.into()).collect(),
+            "set" => SETTINGS.iter().map(|&setting| setting.into()).collect(),
+            "export" => FORMATS.iter().map(|&format| format.into()).collect(),
             "sort" => ui.pane().map(tab::titles).unwrap_or_default(),
             "goto" => snap
                 .values
@@ -71,6 +86,26 @@ pub(crate) fn candidates(ui: &Ui, snap: &Snapshot, typed: &str) -> Vec<(String, 
     found.dedup_by(|a, b| a.0 == b.0);
     found
 }
+
+/// Formats of whole records, as the command line names them.
+const FORMATS: [&str; 5] = ["csv", "json", "pftrace", "rocpd", "parquet"];
+
+/// What can be set, with all values that have words.
+const SETTINGS: [&str; 13] = [
+    "glyphs unicode",
+    "glyphs ascii",
+    "units auto",
+    "units ns",
+    "units us",
+    "units ms",
+    "units s",
+    "hints on",
+    "hints off",
+    "fps 10",
+    "fps 5",
+    "fps 2",
+    "fps 1",
+];
 
 const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("KILL", 9), ("STOP", 19), ("CONT", 18)];
 
@@ -121,6 +156,21 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Result<Eff
             ui.time.stand(&snap, columns);
             ui.time.width = width.clamp(10, 1 << 50);
         }
+        "theme" if rest.is_empty() => return Err("theme NAME".into()),
+        "theme" => return Ok(Effect::Theme(rest.into())),
+        "set" => return set(ui, rest),
+        "export" if !rest.is_empty() => return export(ui, &snap, rest),
+        "diff" if !rest.is_empty() => return Ok(Effect::Compare(rest.into())),
+        "rerun" => return Ok(Effect::Rerun),
+        "save" => {
+            if rest.is_empty() || rest.contains(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')) {
+                return Err("save NAME, of letters and digits".into());
+            }
+            ui.presets.retain(|preset| preset.0 != rest);
+            ui.presets.push((rest.into(), ui.filter.source.clone()));
+            let text = format!("@{rest} is this filter until roctop ends; [presets] of the settings keep it");
+            act::say(ui, latest, &text);
+        }
         "signal" if latest.is_running() => {
             let known = SIGNALS
                 .iter()
@@ -143,6 +193,45 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Result<Eff
         }
     }
     Ok(Effect::None)
+}
+
+fn set(ui: &mut Ui, rest: &str) -> Result<Effect, String> {
+    let (what, value) = rest.split_once(' ').unwrap_or((rest, ""));
+    match (what, value.trim()) {
+        ("glyphs", "ascii") => return Ok(Effect::Ascii(true)),
+        ("glyphs", "unicode" | "block") => return Ok(Effect::Ascii(false)),
+        ("units", "auto") => ui.unit = None,
+        ("units", value) => {
+            let known = Unit::ALL.iter().find(|known| known.1 == value);
+            ui.unit = Some(known.ok_or("set units auto, ns, us, ms or s")?.0);
+        }
+        ("hints", "on") => ui.bare = false,
+        ("hints", "off") => ui.bare = true,
+        ("fps", value) => {
+            let rate = value.parse().ok().filter(|rate| (1..=10).contains(rate));
+            ui.rate = Some(rate.ok_or("set fps 1 to 10")?);
+        }
+        _ => return Err(format!("set {}", SETTINGS.join(", set "))),
+    }
+    Ok(Effect::None)
+}
+
+/// Whole records: those that pass the filter, and of the range that is measured.
+fn export(ui: &Ui, snap: &Snapshot, rest: &str) -> Result<Effect, String> {
+    let (format, place) = rest.split_once(' ').unwrap_or((rest, "."));
+    let format = if format == "perfetto" { "pftrace" } else { format };
+    let known = FORMATS.iter().find(|known| **known == format);
+    let range = ui.range.map(|range| {
+        let span = range.span();
+        let since = |at: Nanos| at.saturating_sub(snap.origin);
+        (since(span.begin), since(span.end))
+    });
+    Ok(Effect::ExportRecords {
+        format: known.ok_or_else(|| format!("export {} [DIR]", FORMATS.join(", ")))?,
+        place: place.trim().into(),
+        filter: ui.filter.source.clone(),
+        range,
+    })
 }
 
 /// To a time since the begin, or to the next marker of a text.
@@ -228,6 +317,28 @@ mod tests {
         }
         assert!(run(&mut ui, &latest, "view nothing").is_err());
         assert!(run(&mut ui, &latest, "xyzzy").is_err());
+        for setting in SETTINGS {
+            assert!(run(&mut ui, &latest, &format!("set {setting}")).is_ok(), "{setting}");
+        }
+        assert_eq!((ui.unit, ui.bare, ui.rate), (Some(Unit::Seconds), true, Some(1)));
+        for wrong in [
+            "set",
+            "set glyphs runes",
+            "set fps 11",
+            "set fps many",
+            "set units parsec",
+            "theme",
+            "save a b",
+        ] {
+            assert!(run(&mut ui, &latest, wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(run(&mut ui, &latest, "theme light"), Ok(Effect::Theme("light".into())));
+        assert_eq!(run(&mut ui, &latest, "rerun"), Ok(Effect::Rerun));
+        assert!(matches!(
+            run(&mut ui, &latest, "export perfetto out"),
+            Ok(Effect::ExportRecords { format: "pftrace", .. })
+        ));
+        assert!(run(&mut ui, &latest, "export tarot").is_err());
         assert!(!candidates(&ui, &latest, "").is_empty());
         assert!(
             candidates(&ui, &latest, "group m")

@@ -14,7 +14,7 @@ use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
 use super::{Effect, Msg, Ui, update, view};
 use crate::filter::Filter;
-use crate::model::{Fresh, Snapshot, Store};
+use crate::model::{Fresh, Mode, Snapshot, Store};
 
 /// How often the timeline's head moves.
 const HEAD: Duration = Duration::from_millis(100);
@@ -24,14 +24,29 @@ const MEASURE: Duration = Duration::from_secs(1);
 const VALUES: Duration = Duration::from_millis(500);
 
 /// What is to become of the loop after an effect.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Flow {
     /// It goes on.
     Go,
     /// It goes on, and the user is told something.
     Say(String),
+    /// It goes on in another theme.
+    Theme(Box<Theme>),
+    /// It goes on with these numbers to compare with.
+    Baseline(Arc<Snapshot>),
+    /// It goes on; a recording is made there now, or no more, and the user is told something.
+    Recording(Option<String>, String),
     /// It ends.
     Stop,
+}
+
+/// What is left of a screen when it has ended.
+#[derive(Debug)]
+pub struct Left {
+    /// How the user had it.
+    pub ui: Ui,
+    /// What was known last.
+    pub last: Arc<Snapshot>,
 }
 
 /// What the user has set.
@@ -61,6 +76,18 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// The state to begin with.
+    fn begin(self, mode: Mode) -> Ui {
+        let mut ui = Ui::new(mode);
+        (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
+        for (pane, columns) in self.columns {
+            ui.tables[pane as usize].columns = Some(columns);
+        }
+        ui
+    }
+}
+
 /// The theme of a name that fits the environment's terminal.
 pub fn theme(name: &str) -> Option<Theme> {
     let depth = Depth::detect(|variable| std::env::var(variable).ok());
@@ -86,23 +113,31 @@ pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect)
         ascii: is_ascii(),
         ..Options::default()
     };
-    run_with(Screen::open(tty, theme, options)?, Settings::default(), store, effects)
+    run_with(
+        Screen::open(tty, theme, options)?,
+        Settings::default(),
+        None,
+        store,
+        effects,
+    )?;
+    Ok(())
 }
 
-/// Runs the loop on a screen.
+/// Runs the loop on a screen. With what is left of a run before, the screen goes on as the user had it, and that run is what
+/// this one is compared with.
 pub fn run_with(
     mut screen: Screen,
     settings: Settings,
+    before: Option<Left>,
     store: &Arc<Mutex<Store>>,
     effects: &mut dyn FnMut(Effect) -> Flow,
-) -> io::Result<()> {
-    let mut latest = snapshot(store, Fresh::All);
-    let mut ui = Ui::new(latest.mode);
-    (ui.filter, ui.keys, ui.presets) = (settings.filter, settings.keys, settings.presets);
-    for (pane, columns) in settings.columns {
-        ui.tables[pane as usize].columns = Some(columns);
-    }
+) -> io::Result<Left> {
     let mut guard = Guard::new(settings.throttle);
+    let mut latest = snapshot(store, Fresh::All);
+    let mut ui = match before {
+        Some(before) => before.ui.again(before.last),
+        None => settings.begin(latest.mode),
+    };
     let began = Instant::now();
     let mut measured = Duration::ZERO;
     let (mut headed, mut valued) = (Instant::now(), Instant::now());
@@ -118,7 +153,10 @@ pub fn run_with(
             ui.own = guard.measure(processor(), measured).or(ui.own);
         }
         let slowed = ui.own.map_or(1, |own| own.slowed);
-        if headed.elapsed() >= HEAD * slowed {
+        let head = ui
+            .rate
+            .map_or(HEAD, |rate| HEAD.max(Duration::from_secs(1) / rate.max(1)));
+        if headed.elapsed() >= head * slowed {
             let fresh = if valued.elapsed() >= VALUES * slowed {
                 Fresh::All
             } else {
@@ -136,8 +174,9 @@ pub fn run_with(
             is_dirty = false;
         }
         if !perform(Effect::Idle, &mut screen, &mut ui, &latest, effects)? {
-            return Ok(());
+            return Ok(Left { ui, last: latest });
         }
+        is_dirty |= ui.toast.as_ref().is_some_and(|toast| toast.1 == latest.now);
         // Signals and the program's end are looked for as often as ever.
         let wait = HEAD.saturating_sub(headed.elapsed()).as_millis().max(1) as u64;
         let mut input = screen.input(wait);
@@ -147,13 +186,13 @@ pub fn run_with(
                 Ok(Some(Input::Key(key))) => Msg::Key(key),
                 Ok(Some(Input::Mouse(mouse))) => Msg::Mouse(mouse),
                 Ok(None) => break,
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Left { ui, last: latest }),
                 Err(error) => return Err(error),
             };
             is_dirty = true;
             let effect = update(&mut ui, &latest, message);
             if !perform(effect, &mut screen, &mut ui, &latest, effects)? {
-                return Ok(());
+                return Ok(Left { ui, last: latest });
             }
             input = screen.input(0);
         }
@@ -184,6 +223,10 @@ fn perform(
             screen.redraw();
             Flow::Go
         }
+        Effect::Ascii(ascii) => {
+            screen.set_ascii(ascii);
+            Flow::Go
+        }
         Effect::Picture(name) => {
             let shown = screen.shown();
             let files = [
@@ -199,7 +242,7 @@ fn perform(
                     other => flow = other,
                 }
             }
-            if flow == Flow::Go {
+            if matches!(flow, Flow::Go) {
                 flow = Flow::Say(format!("wrote {name}.svg, .ans and .txt"));
             }
             flow
@@ -221,6 +264,18 @@ fn perform(
         Flow::Stop => Ok(false),
         Flow::Say(text) => {
             update(ui, latest, Msg::Say(text));
+            Ok(true)
+        }
+        Flow::Theme(theme) => {
+            screen.set_theme(*theme);
+            Ok(true)
+        }
+        Flow::Baseline(snapshot) => {
+            update(ui, latest, Msg::Baseline(snapshot));
+            Ok(true)
+        }
+        Flow::Recording(place, text) => {
+            update(ui, latest, Msg::Recording(place, text));
             Ok(true)
         }
     }

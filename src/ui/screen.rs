@@ -84,6 +84,18 @@ impl Screen {
         &self.theme
     }
 
+    /// Goes on in another theme.
+    pub fn set_theme(&mut self, theme: Theme) {
+        self.theme = theme;
+        self.redraw();
+    }
+
+    /// From now on only ASCII is sent, or not.
+    pub fn set_ascii(&mut self, ascii: bool) {
+        self.options.ascii = ascii;
+        self.frames = Frames::new(ascii);
+    }
+
     /// Takes the terminal again after [`Screen::leave`].
     pub fn enter(&mut self) -> io::Result<()> {
         let mut raw = self.before.modes.clone();

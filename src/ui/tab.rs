@@ -148,6 +148,22 @@ pub(crate) fn copied(scene: &Scene<'_>) -> Option<String> {
     }))
 }
 
+/// The name in the selected row: what its widest column says.
+pub(crate) fn copied_name(scene: &Scene<'_>) -> Option<String> {
+    let Some(pane) = scene.ui.pane() else {
+        return copied(scene);
+    };
+    with_table!(pane, T => table::selected::<T>(scene).and_then(|row| {
+        let name = T::COLUMNS.iter().find(|column| column.width == 0)?;
+        Some((name.worth)(&row, scene).raw())
+    }))
+}
+
+/// Any list as comma-separated values; none when it has no row.
+pub(crate) fn csv_of(scene: &Scene<'_>, pane: Pane) -> Option<String> {
+    with_table!(pane, T => (!table::keys::<T>(scene).is_empty()).then(|| table::csv::<T>(scene)))
+}
+
 /// The rows of the list that has the focus as comma-separated values.
 pub(crate) fn csv(scene: &Scene<'_>) -> String {
     match scene.ui.pane() {

@@ -141,6 +141,15 @@ impl Terminal {
         rustix::termios::tcsetwinsize(&self.master, size(columns, rows)).unwrap();
     }
 
+    /// How the terminal treats what is typed, as `stty` would tell it.
+    pub(crate) fn modes(&self) -> String {
+        let modes = rustix::termios::tcgetattr(&self.master).unwrap();
+        format!(
+            "{:?} {:?} {:?} {:?}",
+            modes.input_modes, modes.output_modes, modes.control_modes, modes.local_modes
+        )
+    }
+
     /// Process id of roctop.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()

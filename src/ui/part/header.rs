@@ -51,6 +51,9 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     if let Some(row) = counters.find(|row| row.counter.state.is_ok() && !row.counter.perturbs.is_empty()) {
         right.push((format!("▲ {}", row.counter.perturbs), Role::Warn));
     }
+    if scene.ui.recording.is_some() {
+        right.push(("● REC".into(), Role::Bad));
+    }
     if latest.mode == Mode::Live {
         right.push((format!("{:>6}", format::rate(latest.values.rate)), Role::Text));
     } else {

@@ -184,7 +184,7 @@ impl Table for CallTable {
             width: 8,
             rank: 0,
             worth: |row, scene| Worth::whole(nanos(row, scene)),
-            text: |row, scene, _| format::duration(nanos(row, scene)),
+            text: |row, scene, _| scene.ui.duration(nanos(row, scene)),
         },
         Column {
             title: "RESULT ",

@@ -200,7 +200,7 @@ impl Table for CopyTable {
             width: 8,
             rank: 5,
             worth: |row, scene| Worth::maybe(source(row, scene).stat.average()),
-            text: |row, scene, _| format::maybe(source(row, scene).stat.average()),
+            text: |row, scene, _| scene.ui.maybe(source(row, scene).stat.average()),
         },
         Column {
             title: "BUSY%",

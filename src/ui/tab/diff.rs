@@ -102,7 +102,7 @@ impl Table for ChangeTable {
             width: 8,
             rank: 1,
             worth: |row, _| Worth::maybe(row.before.average()),
-            text: |row, _, _| format::maybe(row.before.average()),
+            text: |row, scene, _| scene.ui.maybe(row.before.average()),
         },
         Column {
             title: "THEN",
@@ -110,7 +110,7 @@ impl Table for ChangeTable {
             width: 8,
             rank: 1,
             worth: |row, _| Worth::maybe(row.after.average()),
-            text: |row, _, _| format::maybe(row.after.average()),
+            text: |row, scene, _| scene.ui.maybe(row.after.average()),
         },
         Column {
             title: "CHANGE",

@@ -69,7 +69,7 @@ impl Table for GapTable {
             width: 8,
             rank: 0,
             worth: |row, _| Worth::whole(row.gap.span.duration()),
-            text: |row, _, _| format::duration(row.gap.span.duration()),
+            text: |row, scene, _| scene.ui.duration(row.gap.span.duration()),
         },
         Column {
             title: "HOST WAS IN",
@@ -85,7 +85,7 @@ impl Table for GapTable {
             width: 8,
             rank: 1,
             worth: |row, _| Worth::maybe(row.host.call.map(|call| call.2)),
-            text: |row, _, _| format::maybe(row.host.call.map(|call| call.2)),
+            text: |row, scene, _| scene.ui.maybe(row.host.call.map(|call| call.2)),
         },
         Column {
             title: "THREAD ",

@@ -104,7 +104,7 @@ macro_rules! times {
     ($title:literal, $name:literal, $rank:literal, $worth:expr) => {
         Column {
             text: |row, scene, _| match ($worth)(row, scene) {
-                Worth::Number(value) => format::duration(value as u64),
+                Worth::Number(value) => scene.ui.duration(value as u64),
                 _ => format::MISSING.into(),
             },
             ..time($title, $name, $rank, $worth)

@@ -45,7 +45,7 @@ macro_rules! times {
             width: 8,
             rank: $rank,
             worth: |row, scene| Worth::maybe(($value)(source(row, scene))),
-            text: |row, scene, _| format::maybe(($value)(source(row, scene))),
+            text: |row, scene, _| scene.ui.maybe(($value)(source(row, scene))),
         }
     };
 }

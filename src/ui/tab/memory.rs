@@ -79,7 +79,7 @@ impl Table for MemoryTable {
             width: 8,
             rank: 2,
             worth: |row, scene| Worth::whole(scene.snap.now.saturating_sub(row.0.at)),
-            text: |row, scene, _| format::duration(scene.snap.now.saturating_sub(row.0.at)),
+            text: |row, scene, _| scene.ui.duration(scene.snap.now.saturating_sub(row.0.at)),
         },
         Column {
             title: "THREAD ",

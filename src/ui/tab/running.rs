@@ -135,11 +135,11 @@ fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
             let note = match (is_first, counts) {
                 (false, _) => format!("dispatch {}", format::grouped(dispatch.dispatch_id)),
                 (true, Some((_, submitted, completed))) => format!(
-                    "{behind} behind it; queue: {} of {} done",
+                    "{behind} behind; {} of {} done",
                     format::count(*completed),
                     format::count(*submitted)
                 ),
-                (true, None) => format!("{behind} behind it"),
+                (true, None) => format!("{behind} behind"),
             };
             let has_ended = look.has_ended(dispatch);
             rows.push(Row {
@@ -258,7 +258,7 @@ impl Table for RunningTable {
             width: 8,
             rank: 0,
             worth: |row, _| Worth::whole(age(row)),
-            text: |row, _, _| format::duration(age(row)),
+            text: |row, scene, _| scene.ui.duration(age(row)),
         },
         Column {
             title: "WHERE ",
@@ -279,7 +279,7 @@ impl Table for RunningTable {
         Column {
             title: "NOTE ",
             name: "Note",
-            width: 40,
+            width: 46,
             rank: 3,
             worth: |row, _| Worth::Text(note(row)),
             text: |row, _, width| format::fit(&note(row), width),

@@ -84,7 +84,7 @@ impl Table for StepTable {
             width: 8,
             rank: 0,
             worth: |row, _| Worth::whole(row.step.span.duration()),
-            text: |row, _, _| format::duration(row.step.span.duration()),
+            text: |row, scene, _| scene.ui.duration(row.step.span.duration()),
         },
         Column {
             title: "±MEDIAN",

@@ -98,7 +98,7 @@ impl Table for TransferTable {
             width: 8,
             rank: 0,
             worth: |row, _| Worth::whole(row.1.span.duration()),
-            text: |row, _, _| format::duration(row.1.span.duration()),
+            text: |row, scene, _| scene.ui.duration(row.1.span.duration()),
         },
         Column {
             title: "SPEED",
