@@ -1,6 +1,6 @@
-// HSA without HIP: queues shared by threads, portions, also large ones, that cross the end of the ring, every way to arm a signal anew,
-// barriers, counting signals, thousands of signals at once, copies of all three kinds, memory, a queue that is destroyed
-// right after its last kernel. Kernels come from module_kernels.hsaco beside the program.
+// HSA without HIP: queues shared by threads, portions, also large ones, that cross the end of the ring, doorbells that
+// ring late, every way to arm a signal anew, barriers, counting signals, thousands of signals at once, copies of all
+// three kinds, memory, a queue that is destroyed right after its last kernel. Kernels come from module_kernels.hsaco beside the program.
 //
 //   raw_hsa [ROUNDS=1]
 //   raw_hsa overlap      independent kernels of one queue alone, sixty-four in flight
@@ -337,6 +337,28 @@ static void large_portions(void) {
   OK(hsa_queue_destroy, queue);
 }
 
+// A queue for cooperative launches, whose processor is faster than the doorbell: the second kernel is complete before it is
+// rung for.
+static void late_doorbell(void) {
+  hsa_queue_t *queue = queue_of(64, HSA_QUEUE_TYPE_COOPERATIVE);
+  hsa_signal_t first = signal_of(1), second = signal_of(1);
+  for (int i = 0; i < 20; i++) {
+    uint64_t index = VALUE(hsa_queue_add_write_index_relaxed, queue, 2);
+    put_kernel(queue, index + 1, second, 2, 1);
+    put_kernel(queue, index, first, 1, 1);
+    ring(queue, index);
+    wait_for(second);
+    ring(queue, index + 1);
+    judge(first);
+    judge(second);
+    VALUE(hsa_signal_store_relaxed, first, 1);
+    VALUE(hsa_signal_silent_store_relaxed, second, 1);
+  }
+  OK(hsa_signal_destroy, first);
+  OK(hsa_signal_destroy, second);
+  OK(hsa_queue_destroy, queue);
+}
+
 // Nothing but the signals holds these kernels back.
 static void independent(void) {
   enum { SIGNALS = 64 };
@@ -492,6 +514,7 @@ static void run(const char *program, bool is_overlap) {
   rotating();
   portions();
   large_portions();
+  late_doorbell();
   counting_and_none();
   many_signals();
   copies();

@@ -134,6 +134,7 @@ pub extern "C" fn OnUnload() {
         let _errno = Errno::keep();
         if state::is_on(word::HSA) {
             harvest::last(harvest::End::Shutdown);
+            interception::forget_cooperative();
             if let Some(process) = process::get() {
                 process.calibrate();
             }

@@ -6,6 +6,7 @@ use super::agent::{self, Agent};
 use super::queue::{Queue, enter, find, leave};
 use super::slots::Slots;
 use super::{Hsa, harvest, hook, hsa, lap, observed, packet};
+use crate::backend::hip;
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::state::{self, word};
@@ -18,9 +19,23 @@ use roctop_ring::session::source;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
 use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Numbers given to queues.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// Proxies of cooperative queues by their agents. An agent has one such queue, which all that ask for it share; it ends
+/// with the run-time, and a proxy that ended before would take it along.
+static COOPERATIVE: Mutex<Vec<(AgentHandle, u64)>> = Mutex::new(Vec::new());
+
+fn cooperative() -> MutexGuard<'static, Vec<(AgentHandle, u64)>> {
+    COOPERATIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The run-time shuts down, and its agents' queues with it.
+pub(crate) fn forget_cooperative() {
+    cooperative().clear();
+}
 
 pub(crate) fn patch(core: Table, amd: Table, layout: AmdLayout) {
     hook(core, core_entry::QUEUE_CREATE, create as QueueCreate as *mut c_void);
@@ -36,6 +51,12 @@ pub(crate) fn patch(core: Table, amd: Table, layout: AmdLayout) {
         hook(amd, create, create_for_tool as QueueCreate as *mut c_void);
         hook(amd, register, register_for_tool as InterceptRegister as *mut c_void);
     }
+}
+
+/// Are cooperative queues only observed? HIP up to 5.7 gives their packets no signals, and it never shuts HSA down; to
+/// others the proxy would be told as leaked at the end.
+fn is_observed(hsa: &Hsa) -> bool {
+    hsa.layout.shares_cooperative_queue() || hip::library().is_none()
 }
 
 /// How a queue is made.
@@ -69,13 +90,19 @@ unsafe extern "C" fn create(
         thread::current()?;
         thread::aside(|| {
             let gpu = wanted(hsa, agent)?;
-            let by = if queue_type == QUEUE_COOPERATIVE && hsa.layout.shares_cooperative_queue() {
+            let by = if queue_type == QUEUE_COOPERATIVE && is_observed(hsa) {
                 By::Observation
             } else if hsa.queues_are_tools {
                 By::Tool
             } else {
                 By::Interception
             };
+            let is_cooperative = queue_type == QUEUE_COOPERATIVE && by == By::Interception;
+            if is_cooperative && let Some((_, known)) = cooperative().iter().find(|(of, _)| *of == agent) {
+                // SAFETY: the caller gives room for the answer.
+                unsafe { out.write(*known as usize as *mut HsaQueue) };
+                return Some(SUCCESS);
+            }
             let status = make(if by == By::Interception { amd } else { core });
             if status != SUCCESS {
                 // A proxy may be refused where a plain queue is not.
@@ -83,6 +110,9 @@ unsafe extern "C" fn create(
             }
             // SAFETY: the call succeeded, so the queue was written.
             let handle = unsafe { *out };
+            if is_cooperative {
+                cooperative().push((agent, handle as u64));
+            }
             let is_timed = match by {
                 By::Observation => observe(hsa, gpu, handle),
                 By::Interception | By::Tool => intercept(hsa, gpu, handle),
@@ -255,6 +285,9 @@ fn claim_words(process: &'static Process, id: u32) -> Option<Words<'static>> {
 
 unsafe extern "C" fn destroy(handle: *mut HsaQueue) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
+    if wall(false, || cooperative().iter().any(|(_, known)| *known == handle as u64)) {
+        return SUCCESS;
+    }
     let queue = if state::is_on(word::HSA) {
         find(handle as u64).filter(|_| wall(true, || observed::end(handle)))
     } else {

@@ -129,10 +129,10 @@ fn look(queue: &'static Queue, packet: &Packet, index: u64) {
     }
 }
 
-/// The processor was faster: which type the packet had is gone, but barriers have no dimensions.
-fn missed(queue: &Queue, packet: &Packet, index: u64) {
+/// The processor was faster: which type the packet had is gone, but barriers have no dimensions. Its signal has the times.
+fn missed(queue: &'static Queue, packet: &Packet, index: u64) {
     if packet.setup != 0 && control::is_wanted(wanted::DISPATCH) {
-        packet::untimed(queue, describe(queue, packet, index));
+        packet::observe(queue, packet, describe(queue, packet, index));
     }
 }
 

@@ -224,10 +224,9 @@ pub(crate) fn observe(queue: &'static Queue, packet: &Packet, record: Dispatch) 
     let sequence = queue.head.load(Ordering::Relaxed);
     if let Some((side, kept)) = free_slot(queue, sequence).filter(|_| packet.completion != 0) {
         kept.keep(&record);
-        if side.watch.in_place(packet.completion, Kind::Dispatch) {
+        if side.watch.late(packet.completion) {
             kept.publish(sequence, State::Foreign);
             queue.submitted(Some(sequence), &record);
-            kept.publish(sequence, State::Foreign);
             begin(queue, sequence);
             return;
         }

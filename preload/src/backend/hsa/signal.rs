@@ -33,6 +33,8 @@ pub(crate) enum Kind {
     Copy = 2,
     /// Ours, on a copy in place of the program's. Times are ticks of the system domain.
     Proxy = 3,
+    /// The program's, on a dispatch that may run or be complete already. Times are agent ticks.
+    Late = 4,
 }
 
 /// A time span that will be found in a signal.
@@ -88,6 +90,23 @@ impl Watch {
         self.ended_at.store(0, Ordering::Relaxed);
         signal.start.store(0, Ordering::Relaxed);
         signal.end.store(0, Ordering::Relaxed);
+        self.state.store(PENDING, Ordering::Release);
+        if insert(handle, self) {
+            return true;
+        }
+        self.state.store(FREE, Ordering::Release);
+        false
+    }
+
+    /// Watches a signal of the program on a packet that the processor may have taken: nothing of it is touched, and its
+    /// times count when its value says so. False when it counts or is in use.
+    pub(crate) fn late(&'static self, handle: SignalHandle) -> bool {
+        let Some(signal) = at(handle) else { return false };
+        if signal.kind != SIGNAL_USER || signal.value.load(Ordering::Acquire) > 1 || find(handle).is_some() {
+            return false;
+        }
+        self.signal.store(handle, Ordering::Relaxed);
+        self.kind.store(Kind::Late as u64, Ordering::Relaxed);
         self.state.store(PENDING, Ordering::Release);
         if insert(handle, self) {
             return true;
@@ -168,14 +187,15 @@ impl Watch {
     fn read(&self, signal: &Signal, handle: SignalHandle, who: Who) -> Option<Span> {
         let value = signal.value.load(Ordering::Acquire);
         let (start, end) = (signal.start.load(Ordering::Relaxed), signal.end.load(Ordering::Relaxed));
-        let is_complete = value < 1 || (end != 0 && (who == Who::Hook || value != 1 || self.has_rested()));
+        let has_new_end = end != 0 && !self.is(Kind::Late);
+        let is_complete = value < 1 || (has_new_end && (who == Who::Hook || value != 1 || self.has_rested()));
         if !is_complete {
             return None;
         }
-        Some(if self.is(Kind::Dispatch) {
-            Span { start, end }
-        } else {
+        Some(if self.is(Kind::Copy) {
             copy_time(handle)
+        } else {
+            Span { start, end }
         })
     }
 
