@@ -1,8 +1,6 @@
 //! The stubs in front of the run-time's functions.
 //!
-//! A stub loads the number of its place and goes to the gate: an ordinary frame with unwind tables, six integer and four
-//! vector registers kept, the stack arguments of a function that has any copied. A call that nothing is registered for
-//! goes on by a jump, as if nobody had been there.
+//! A call that nothing is registered for goes on by a jump, as if nobody had been there.
 
 use super::{api, argument};
 use crate::domain::Domain;
@@ -12,6 +10,7 @@ use crate::registration::{self, REGISTERED};
 use crate::wall::wall;
 use crate::{clock, control, correlation, text};
 use core::mem::{MaybeUninit, offset_of};
+use gate::{Passage, STUB, gate, stubs};
 use hsa_sys::function::{self, Function};
 use hsa_sys::table::{AmdLayout, Root, Table};
 use std::ffi::{CStr, c_char, c_void};
@@ -21,8 +20,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 const AMD: usize = 128;
 const IMAGE: usize = AMD + 96;
 const COUNT: usize = IMAGE + 32;
-/// Bytes of a stub.
-const STUB: usize = 16;
 /// Words of arguments in `hsa_api_data_t`.
 const ARGUMENT_WORDS: usize = 11;
 
@@ -62,115 +59,17 @@ struct Call {
     begin: u64,
 }
 
-/// What the assembly keeps of a call. Its size is a multiple of 16.
+/// A call under way.
 #[repr(C, align(16))]
 struct Frame {
-    registers: [u64; 6],
-    place: u64,
-    /// Does the gate come back here after the call?
-    is_traced: u64,
-    vectors: [[u64; 2]; 4],
-    /// Words of the stack to copy, an even number.
-    words: u64,
-    result: u64,
+    passage: Passage,
     call: MaybeUninit<Call>,
 }
 
-const _: () = {
-    assert!(size_of::<Frame>() == 288);
-    assert!(offset_of!(Frame, place) == 48 && offset_of!(Frame, is_traced) == 56 && offset_of!(Frame, vectors) == 64);
-    assert!(offset_of!(Frame, words) == 128 && offset_of!(Frame, result) == 136);
-    assert!(offset_of!(Data, arguments) == 24 && offset_of!(Data, word) == 112);
-};
+const _: () = assert!(offset_of!(Data, arguments) == 24 && offset_of!(Data, word) == 112);
 
-/// The stubs, one a place; the first begins at the next multiple of their size.
-#[unsafe(naked)]
-unsafe extern "C" fn stubs() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        ".set roctracer_place, 0",
-        ".rept {count}",
-        ".p2align 4",
-        // mov r11d, place
-        ".byte 0x41, 0xbb",
-        ".long roctracer_place",
-        "jmp {gate}",
-        ".set roctracer_place, roctracer_place + 1",
-        ".endr",
-        ".p2align 4",
-        ".cfi_endproc",
-        count = const COUNT,
-        gate = sym gate,
-    )
-}
-
-/// Comes from a stub with the place's number in r11.
-#[unsafe(naked)]
-unsafe extern "C" fn gate() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "push rbp",
-        ".cfi_def_cfa_offset 16",
-        ".cfi_offset rbp, -16",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
-        "sub rsp, {frame}",
-        "mov [rsp], rdi",
-        "mov [rsp + 8], rsi",
-        "mov [rsp + 16], rdx",
-        "mov [rsp + 24], rcx",
-        "mov [rsp + 32], r8",
-        "mov [rsp + 40], r9",
-        "mov [rsp + 48], r11",
-        "movaps [rsp + 64], xmm0",
-        "movaps [rsp + 80], xmm1",
-        "movaps [rsp + 96], xmm2",
-        "movaps [rsp + 112], xmm3",
-        "mov rdi, rsp",
-        "call {enter}",
-        "mov r11, rax",
-        "mov rdi, [rsp]",
-        "mov rsi, [rsp + 8]",
-        "mov rdx, [rsp + 16]",
-        "mov rcx, [rsp + 24]",
-        "mov r8, [rsp + 32]",
-        "mov r9, [rsp + 40]",
-        "movaps xmm0, [rsp + 64]",
-        "movaps xmm1, [rsp + 80]",
-        "movaps xmm2, [rsp + 96]",
-        "movaps xmm3, [rsp + 112]",
-        "cmp qword ptr [rsp + 56], 0",
-        "je 2f",
-        "mov r10, [rsp + 128]",
-        "test r10, r10",
-        "jz 3f",
-        // The last word first; the first one lies behind the return address.
-        "4:",
-        "push qword ptr [rbp + 8 + 8 * r10]",
-        "dec r10",
-        "jnz 4b",
-        "3:",
-        "call r11",
-        "lea rsp, [rbp - {frame}]",
-        "mov [rsp + 136], rax",
-        "mov rdi, rsp",
-        "call {exit}",
-        "mov rax, [rsp + 136]",
-        ".cfi_remember_state",
-        "leave",
-        ".cfi_def_cfa rsp, 8",
-        "ret",
-        "2:",
-        ".cfi_restore_state",
-        "leave",
-        ".cfi_def_cfa rsp, 8",
-        "jmp r11",
-        ".cfi_endproc",
-        frame = const size_of::<Frame>(),
-        enter = sym enter,
-        exit = sym exit,
-    )
-}
+stubs!(fn stubs, COUNT, gate);
+gate!(fn gate, Frame, enter, exit);
 
 /// Stands for a place without a function; no stub of such a place is in a table.
 extern "C" fn nothing() -> u32 {
@@ -179,8 +78,7 @@ extern "C" fn nothing() -> u32 {
 
 /// Before the function; returns its address.
 extern "C" fn enter(frame: &mut Frame) -> *const c_void {
-    frame.is_traced = 0;
-    let Some(place) = PLACES.get(frame.place as usize) else {
+    let Some(place) = PLACES.get(frame.passage.place as usize) else {
         return nothing as extern "C" fn() -> u32 as *const c_void;
     };
     let op = place.what.load(Ordering::Relaxed) as u32;
@@ -192,14 +90,13 @@ extern "C" fn enter(frame: &mut Frame) -> *const c_void {
 }
 
 fn begin(frame: &mut Frame, place: &Place, is_told: bool, has_record: bool) {
-    let sizes = sizes(frame.place as usize, place);
+    let sizes = sizes(frame.passage.place as usize, place);
     let mut arguments = [0; ARGUMENT_WORDS];
     if is_told {
         lay_out(frame, sizes, &mut arguments);
     }
-    let on_stack = sizes.len().saturating_sub(frame.registers.len()) as u64;
-    frame.words = on_stack.next_multiple_of(2);
-    frame.is_traced = 1;
+    let on_stack = sizes.len().saturating_sub(frame.passage.registers.len());
+    frame.passage.come_back(on_stack as u64);
     let op = place.what.load(Ordering::Relaxed) as u32;
     let call = frame.call.write(Call {
         data: Data {
@@ -286,22 +183,17 @@ fn put(arguments: &mut [u64; ARGUMENT_WORDS], at: usize, from: &[u8], bytes: usi
 }
 
 fn fetch(frame: &Frame, number: usize) -> u64 {
-    if let Some(value) = frame.registers.get(number) {
+    if let Some(value) = frame.passage.registers.get(number) {
         return *value;
     }
-    // Behind the frame lie the caller's rbp, the return address, and the arguments on the stack.
-    let stack = std::ptr::from_ref(frame)
-        .wrapping_add(1)
-        .cast::<u64>()
-        .wrapping_add(2 + number - frame.registers.len());
     // SAFETY: the function has an argument there, so the caller put it there.
-    unsafe { stack.read() }
+    unsafe { *frame.passage.stack.add(number - frame.passage.registers.len()) }
 }
 
 /// After the function.
 extern "C" fn exit(frame: &mut Frame) {
     wall((), || {
-        let result = frame.result;
+        let result = frame.passage.result();
         // SAFETY: the assembly comes here only when `enter` said so, and then it wrote the call.
         let call = unsafe { frame.call.assume_init_mut() };
         let end = if call.begin == 0 { 0 } else { clock::now() };

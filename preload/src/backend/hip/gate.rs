@@ -1,8 +1,4 @@
-//! The gate: one piece of assembly through which every wrapped call goes, and the two hooks around the real function.
-//!
-//! The frame is an ordinary one with unwind tables, so that exceptions and back-traces pass. Six integer and four
-//! vector registers are kept; the stack arguments of a function that has any are copied for the real one. A call that is
-//! not recorded goes on by a jump, as if nobody had been there.
+//! The gate through which every wrapped call goes, and the two hooks around the real function.
 //!
 //! Numbers from [`COUNT`] on are entries of dispatch tables ([`entry`]).
 
@@ -16,113 +12,30 @@ use crate::guard::{Errno, wall};
 use crate::process;
 use crate::state::{self, word};
 use crate::{control, real, thread};
-use core::mem::{MaybeUninit, offset_of};
+use core::mem::MaybeUninit;
+use gate::{Passage, gate};
 use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place, Returns, STACK_WORDS};
 use roctop_ring::arguments::Arguments;
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_char, c_void};
 
-/// What the assembly keeps of a call. Its size is a multiple of 16.
+/// A call under way.
 #[repr(C, align(16))]
 pub(crate) struct Frame {
-    registers: [u64; 6],
-    index: u64,
-    rax: u64,
-    vectors: [[u64; 2]; 4],
-    stack: *const u64,
-    /// 0 not recorded; else 1 more than the words of stack to copy.
-    traced: u64,
-    result: u64,
-    result_high: u64,
+    passage: Passage,
     call: MaybeUninit<Call>,
     argument: u64,
     function: MaybeUninit<&'static Function>,
 }
 
-const _: () = {
-    assert!(size_of::<Frame>() == 224);
-    assert!(offset_of!(Frame, index) == 48 && offset_of!(Frame, rax) == 56 && offset_of!(Frame, vectors) == 64);
-    assert!(offset_of!(Frame, stack) == 128 && offset_of!(Frame, traced) == 136 && offset_of!(Frame, result) == 144);
-};
-
-/// Comes from a stub with the function's index in r11.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn gate() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "push rbp",
-        ".cfi_def_cfa_offset 16",
-        ".cfi_offset rbp, -16",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
-        "sub rsp, 224",
-        "mov [rsp], rdi",
-        "mov [rsp + 8], rsi",
-        "mov [rsp + 16], rdx",
-        "mov [rsp + 24], rcx",
-        "mov [rsp + 32], r8",
-        "mov [rsp + 40], r9",
-        "mov [rsp + 48], r11",
-        "mov [rsp + 56], rax",
-        "movaps [rsp + 64], xmm0",
-        "movaps [rsp + 80], xmm1",
-        "movaps [rsp + 96], xmm2",
-        "movaps [rsp + 112], xmm3",
-        "lea rax, [rbp + 16]",
-        "mov [rsp + 128], rax",
-        "mov rdi, rsp",
-        "call {enter}",
-        "mov r11, rax",
-        "mov rdi, [rsp]",
-        "mov rsi, [rsp + 8]",
-        "mov rdx, [rsp + 16]",
-        "mov rcx, [rsp + 24]",
-        "mov r8, [rsp + 32]",
-        "mov r9, [rsp + 40]",
-        "movaps xmm0, [rsp + 64]",
-        "movaps xmm1, [rsp + 80]",
-        "movaps xmm2, [rsp + 96]",
-        "movaps xmm3, [rsp + 112]",
-        "mov rax, [rsp + 56]",
-        "mov r10, [rsp + 136]",
-        "test r10, r10",
-        "jz 2f",
-        "dec r10",
-        "jz 3f",
-        // The last word first; the first one lies behind the return address.
-        "4:",
-        "push qword ptr [rbp + 8 + 8 * r10]",
-        "dec r10",
-        "jnz 4b",
-        "3:",
-        "call r11",
-        "lea rsp, [rbp - 224]",
-        "mov [rsp + 144], rax",
-        "mov [rsp + 152], rdx",
-        "movaps [rsp + 64], xmm0",
-        "movaps [rsp + 80], xmm1",
-        "mov rdi, rsp",
-        "call {exit}",
-        "mov rax, [rsp + 144]",
-        "mov rdx, [rsp + 152]",
-        "movaps xmm0, [rsp + 64]",
-        "movaps xmm1, [rsp + 80]",
-        ".cfi_remember_state",
-        "leave",
-        ".cfi_def_cfa rsp, 8",
-        "ret",
-        "2:",
-        ".cfi_restore_state",
-        "leave",
-        ".cfi_def_cfa rsp, 8",
-        "jmp r11",
-        ".cfi_endproc",
-        enter = sym enter,
-        exit = sym exit,
-    )
-}
+gate!(
+    /// Comes from a stub with the function's index in r11.
+    pub(crate) fn gate,
+    Frame,
+    enter,
+    exit
+);
 
 /// A stack of an even number of words, as the assembly copies it, is one of this many at most.
 const _: () = assert!(STACK_WORDS.is_multiple_of(2));
@@ -250,8 +163,7 @@ fn behind(index: usize) -> Option<(&'static Function, u64, bool)> {
 
 /// Before the real function; returns its address.
 extern "C" fn enter(frame: &mut Frame) -> *const c_void {
-    frame.traced = 0;
-    let Some((function, real, is_ours)) = behind(frame.index as usize) else {
+    let Some((function, real, is_ours)) = behind(frame.passage.place as usize) else {
         return nothing as *const c_void;
     };
     if is_ours && (state::is_on(word::HIP) || is_beginning()) {
@@ -296,7 +208,7 @@ fn record_enter(frame: &mut Frame, function: &'static Function) {
         }
         frame.call.write(call);
         frame.function.write(function);
-        frame.traced = 1 + u64::from(function.stack_words.next_multiple_of(2));
+        frame.passage.come_back(u64::from(function.stack_words));
     } else if function.effect == Effect::Start {
         roctx::pause(false);
     }
@@ -305,9 +217,9 @@ fn record_enter(frame: &mut Frame, function: &'static Function) {
 #[inline(always)]
 fn fetch(frame: &Frame, place: Place) -> u64 {
     match place {
-        Place::Register(number) => frame.registers.get(usize::from(number)).copied().unwrap_or(0),
+        Place::Register(number) => frame.passage.registers.get(usize::from(number)).copied().unwrap_or(0),
         // SAFETY: the table says that the function has an argument there, so the caller put it there.
-        Place::Stack(number) => unsafe { *frame.stack.add(usize::from(number)) },
+        Place::Stack(number) => unsafe { *frame.passage.stack.add(usize::from(number)) },
         Place::PerThread => 2,
         Place::None | Place::Null => 0,
     }
@@ -316,7 +228,7 @@ fn fetch(frame: &Frame, place: Place) -> u64 {
 /// After the real function.
 extern "C" fn exit(frame: &mut Frame) {
     wall((), || {
-        // SAFETY: the assembly comes here only when `enter` set `traced`, and then it wrote the call.
+        // SAFETY: the assembly comes here only when `record_enter` asked for it, and then it wrote the call.
         let call = unsafe { frame.call.assume_init_ref() };
         // SAFETY: as above.
         let function = unsafe { frame.function.assume_init() };
@@ -331,7 +243,7 @@ extern "C" fn exit(frame: &mut Frame) {
             cooperative::end();
         }
         call.thread.stream.set(0);
-        let status = (function.returns == Returns::Status).then_some(frame.result as i32);
+        let status = (function.returns == Returns::Status).then_some(frame.passage.result() as i32);
         let is_explained = function.domain == Domain::Rccl || control::is_asked(wanted::ARGUMENTS);
         if is_explained {
             explain(frame, function, call, status);
@@ -353,7 +265,7 @@ fn explain(frame: &Frame, function: &Function, call: &Call, status: Option<i32>)
     for (number, word) in stack.iter_mut().enumerate().take(usize::from(function.stack_words)) {
         *word = fetch(frame, Place::Stack(number as u8));
     }
-    let [first, ..] = frame.registers;
+    let [first, ..] = frame.passage.registers;
     let given = if function.gives && status == Some(0) && first != 0 {
         // SAFETY: the call succeeded, so its first argument points to what it gave.
         unsafe { *(first as *const u64) }
@@ -361,7 +273,7 @@ fn explain(frame: &Frame, function: &Function, call: &Call, status: Option<i32>)
         0
     };
     let arguments = Arguments {
-        registers: frame.registers,
+        registers: frame.passage.registers,
         given,
         stack,
         stack_words: function.stack_words,
@@ -373,7 +285,7 @@ fn explain(frame: &Frame, function: &Function, call: &Call, status: Option<i32>)
 fn take_part(effect: Effect, frame: &Frame, tid: u32) {
     let _errno = Errno::keep();
     let Some(process) = process::get() else { return };
-    let [first, second, ..] = frame.registers;
+    let [first, second, ..] = frame.passage.registers;
     match effect {
         Effect::StreamCreate if first != 0 => {
             // SAFETY: the call succeeded, so its first argument points to the new stream's handle.

@@ -1,9 +1,7 @@
 //! Records of HSA calls: every entry of the run-time's tables gets a stub of ours in front of what it held.
 //!
 //! The exported functions jump through the tables, so calls of the program and of HIP come here, those inside the
-//! run-time and those of the collector, which uses the functions behind the stubs, do not. A stub loads the number of
-//! its place and goes to the gate, which is that of HIP's functions in small: an ordinary frame with unwind tables, six
-//! integer and four vector registers kept, the stack arguments of a function that has any copied.
+//! run-time and those of the collector, which uses the functions behind the stubs, do not.
 //!
 //! GPU work keeps the correlation id of the HIP call around it; only where there is none it has that of the HSA call.
 //!
@@ -18,7 +16,8 @@ use crate::guard::wall;
 use crate::process::Process;
 use crate::state::{self, word};
 use crate::thread;
-use core::mem::{MaybeUninit, offset_of};
+use core::mem::MaybeUninit;
+use gate::{Passage, STUB, gate, stubs};
 use hsa_sys::function::{self, Function};
 use hsa_sys::table::{AmdLayout, Root, Table};
 use roctop_ring::record::{Domain, status};
@@ -32,8 +31,6 @@ const AMD: (usize, usize) = (160, 128);
 const IMAGE: (usize, usize) = (288, 32);
 const FINALIZER: (usize, usize) = (320, 16);
 const COUNT: usize = 336;
-/// Bytes of a stub.
-const STUB: usize = 16;
 /// Words of stack that are copied for a function whose arguments are not known.
 const UNKNOWN_WORDS: u64 = 16;
 
@@ -55,121 +52,17 @@ static PLACES: [Place; COUNT] = [const {
 /// The process that the names were told for: a run-time that is started again brings fresh tables of the same functions.
 static NAMED: AtomicU64 = AtomicU64::new(0);
 
-/// What the assembly keeps of a call. Its size is a multiple of 16.
+/// A call under way.
 #[repr(C, align(16))]
 struct Frame {
-    registers: [u64; 6],
-    index: u64,
-    /// Is the call recorded?
-    traced: u64,
-    vectors: [[u64; 2]; 4],
-    /// Words of the stack to copy, an even number.
-    words: u64,
-    result: u64,
+    passage: Passage,
     call: MaybeUninit<Call>,
     /// The correlation id that counted before the call.
     current: u64,
 }
 
-const _: () = {
-    assert!(size_of::<Frame>() == 192);
-    assert!(offset_of!(Frame, index) == 48 && offset_of!(Frame, traced) == 56 && offset_of!(Frame, vectors) == 64);
-    assert!(offset_of!(Frame, words) == 128 && offset_of!(Frame, result) == 136);
-};
-
-/// The stubs, one a place; the first begins at the next multiple of their size.
-#[unsafe(naked)]
-unsafe extern "C" fn stubs() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        ".set roctop_hsa_place, 0",
-        ".rept {count}",
-        ".p2align 4",
-        // mov r11d, place
-        ".byte 0x41, 0xbb",
-        ".long roctop_hsa_place",
-        "jmp {gate}",
-        ".set roctop_hsa_place, roctop_hsa_place + 1",
-        ".endr",
-        ".p2align 4",
-        ".cfi_endproc",
-        count = const COUNT,
-        gate = sym gate,
-    )
-}
-
-/// Comes from a stub with the place's number in r11.
-#[unsafe(naked)]
-unsafe extern "C" fn gate() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "push rbp",
-        ".cfi_def_cfa_offset 16",
-        ".cfi_offset rbp, -16",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
-        "sub rsp, 192",
-        "mov [rsp], rdi",
-        "mov [rsp + 8], rsi",
-        "mov [rsp + 16], rdx",
-        "mov [rsp + 24], rcx",
-        "mov [rsp + 32], r8",
-        "mov [rsp + 40], r9",
-        "mov [rsp + 48], r11",
-        "movaps [rsp + 64], xmm0",
-        "movaps [rsp + 80], xmm1",
-        "movaps [rsp + 96], xmm2",
-        "movaps [rsp + 112], xmm3",
-        "mov rdi, rsp",
-        "call {enter}",
-        "mov r11, rax",
-        "mov rdi, [rsp]",
-        "mov rsi, [rsp + 8]",
-        "mov rdx, [rsp + 16]",
-        "mov rcx, [rsp + 24]",
-        "mov r8, [rsp + 32]",
-        "mov r9, [rsp + 40]",
-        "movaps xmm0, [rsp + 64]",
-        "movaps xmm1, [rsp + 80]",
-        "movaps xmm2, [rsp + 96]",
-        "movaps xmm3, [rsp + 112]",
-        "cmp qword ptr [rsp + 56], 0",
-        "je 2f",
-        "mov r10, [rsp + 128]",
-        "test r10, r10",
-        "jz 3f",
-        // The last word first; the first one lies behind the return address.
-        "4:",
-        "push qword ptr [rbp + 8 + 8 * r10]",
-        "dec r10",
-        "jnz 4b",
-        "3:",
-        "call r11",
-        "lea rsp, [rbp - 192]",
-        "mov [rsp + 136], rax",
-        "mov [rsp + 16], rdx",
-        "movaps [rsp + 64], xmm0",
-        "movaps [rsp + 80], xmm1",
-        "mov rdi, rsp",
-        "call {exit}",
-        "mov rax, [rsp + 136]",
-        "mov rdx, [rsp + 16]",
-        "movaps xmm0, [rsp + 64]",
-        "movaps xmm1, [rsp + 80]",
-        ".cfi_remember_state",
-        "leave",
-        ".cfi_def_cfa rsp, 8",
-        "ret",
-        "2:",
-        ".cfi_restore_state",
-        "leave",
-        ".cfi_def_cfa rsp, 8",
-        "jmp r11",
-        ".cfi_endproc",
-        enter = sym enter,
-        exit = sym exit,
-    )
-}
+stubs!(fn stubs, COUNT, gate);
+gate!(fn gate, Frame, enter, exit);
 
 /// Stands for a place without a function; no stub of such a place is in a table.
 extern "C" fn nothing() -> u32 {
@@ -178,8 +71,7 @@ extern "C" fn nothing() -> u32 {
 
 /// Before the function; returns its address.
 extern "C" fn enter(frame: &mut Frame) -> *const c_void {
-    frame.traced = 0;
-    let Some(place) = PLACES.get(frame.index as usize) else {
+    let Some(place) = PLACES.get(frame.passage.place as usize) else {
         return nothing as extern "C" fn() -> u32 as *const c_void;
     };
     if state::is_on(word::HSA) {
@@ -200,17 +92,16 @@ fn record_enter(frame: &mut Frame, place: &Place) {
         call.thread.current.set(before);
     }
     frame.current = before;
-    frame.words = what >> 32 & 0xffff;
     frame.call.write(call);
-    frame.traced = 1;
+    frame.passage.come_back(what >> 32 & 0xffff);
 }
 
 /// After the function.
 extern "C" fn exit(frame: &mut Frame) {
     wall((), || {
-        // SAFETY: the assembly comes here only when `enter` set `traced`, and then it wrote the call.
+        // SAFETY: the assembly comes here only when `record_enter` asked for it, and then it wrote the call.
         let call = unsafe { frame.call.assume_init_ref() };
-        let Some(place) = PLACES.get(frame.index as usize) else {
+        let Some(place) = PLACES.get(frame.passage.place as usize) else {
             return;
         };
         // A forked child returning from its parent's call has no ring of that call.
@@ -218,7 +109,7 @@ extern "C" fn exit(frame: &mut Frame) {
             return;
         }
         let has_status = place.what.load(Ordering::Relaxed) >> 48 != 0;
-        collector::api_exit(call, has_status.then_some(frame.result as i32), 0);
+        collector::api_exit(call, has_status.then_some(frame.passage.result() as i32), 0);
         call.thread.current.set(frame.current);
     });
 }
@@ -263,9 +154,7 @@ fn patch_entry(table: Table, entry: usize, domain: Domain, first: usize, functio
     // SAFETY: the table is the run-time's.
     let previous = unsafe { table.function(entry) }?;
     let place = PLACES.get(first + entry)?;
-    let words = function.map_or(UNKNOWN_WORDS, |function| {
-        u64::from(function.stack_words).next_multiple_of(2)
-    });
+    let words = function.map_or(UNKNOWN_WORDS, |function| u64::from(function.stack_words));
     let has_status = function.is_some_and(|function| function.has_status);
     let what = entry as u64 | u64::from(domain.0) << 16 | words << 32 | u64::from(has_status) << 48;
     place.what.store(what, Ordering::Relaxed);
