@@ -41,13 +41,13 @@ const _: () = {
 
 impl Passage {
     /// The function is called, and the gate's second hook after it. `words` of its arguments lie on the stack.
-    #[inline(always)]
+    #[inline]
     pub fn come_back(&mut self, words: u64) {
         self.words = 1 + words.next_multiple_of(2);
     }
 
     /// What the function returned.
-    #[inline(always)]
+    #[inline]
     pub fn result(&self) -> u64 {
         let [result, _] = self.result;
         result
