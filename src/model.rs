@@ -14,6 +14,7 @@ pub mod memory;
 pub mod names;
 pub mod output;
 mod pyramid;
+pub mod series;
 pub mod snapshot;
 pub mod stat;
 pub mod table;

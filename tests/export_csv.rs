@@ -15,6 +15,8 @@ const CALLS: &str = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_T
 const KERNELS: &str = "Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z";
 const COPIES: &str =
     "Kind,Direction,Stream_Id,Source_Agent_Id,Destination_Agent_Id,Correlation_Id,Start_Timestamp,End_Timestamp";
+const ALLOCATIONS: &str =
+    "Kind,Operation,Agent_Id,Allocation_Size,Address,Correlation_Id,Start_Timestamp,End_Timestamp";
 const SEED_KERNELS: &str = "Kind,Agent_Id,Queue_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp,Private_Segment_Size,Group_Segment_Size,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z";
 const SEED_COPIES: &str =
     "Kind,Direction,Source_Agent_Id,Destination_Agent_Id,Correlation_Id,Start_Timestamp,End_Timestamp";
@@ -28,6 +30,8 @@ fn tables_have_the_columns_of_rocprofv3() {
         ("hip_api_trace.csv", CALLS),
         ("memory_copy_trace.csv", COPIES),
         ("marker_api_trace.csv", CALLS),
+        ("memory_allocation_trace.csv", ALLOCATIONS),
+        ("memory_allocation_stats.csv", STATS),
         ("hip_api_stats.csv", STATS),
         ("kernel_stats.csv", STATS),
         ("memory_copy_stats.csv", STATS),
@@ -89,6 +93,7 @@ fn statistics_are_those_of_the_rows() {
         ("kernel", "Kernel_Name"),
         ("memory_copy", "Direction"),
         ("marker_api", "Function"),
+        ("memory_allocation", "Operation"),
     ];
     let mut domains: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for (kind, column) in pairs {
@@ -121,6 +126,7 @@ fn statistics_are_those_of_the_rows() {
             "kernel" => "KERNEL_DISPATCH",
             "memory_copy" => "MEMORY_COPY",
             "hip_api" => "HIP_API",
+            "memory_allocation" => "MEMORY_ALLOCATION",
             _ => "MARKER_API",
         };
         domains.insert(name, (stats.numbers("Calls").iter().sum(), whole));

@@ -74,6 +74,7 @@ fn the_wanted_domains_have_files_and_no_others() {
                 "n_agent_info.csv",
                 "n_kernel_trace.csv",
                 "n_marker_api_trace.csv",
+                "n_memory_allocation_trace.csv",
                 "n_memory_copy_trace.csv",
                 "n_results.pftrace",
             ],
@@ -243,7 +244,7 @@ fn summaries_go_where_they_are_wanted() {
     let text = told(&output);
     for title in [
         "    ROCPROFV3 HIP_API SUMMARY:",
-        "    ROCPROFV3 KERNEL_DISPATCH + MEMORY_COPY SUMMARY:",
+        "    ROCPROFV3 KERNEL_DISPATCH + MEMORY_COPY + MEMORY_ALLOCATION SUMMARY:",
         "    ROCPROFV3 SUMMARY:",
         "DURATION (msec)",
     ] {

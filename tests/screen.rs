@@ -8,7 +8,10 @@ mod driven;
 use std::sync::Arc;
 
 use ratatui::style::{Modifier, Style};
-use roctop::item::{Agent, AgentId, Dispatch, Exit, Item, LossReason, Open, Process, ProcessId, Span, StreamId};
+use roctop::gauge::{Count, Counter, Device};
+use roctop::item::{
+    Agent, AgentId, AgentKind, Dispatch, Exit, Item, LossReason, Open, Process, ProcessId, Span, StreamId,
+};
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Role, Theme};
@@ -672,6 +675,87 @@ fn what_was_in_flight_is_shown_also_when_it_has_ended_since() {
     );
     assert!(
         line("last done").contains("took 2.00 ms") && text.contains("2 open when last looked at"),
+        "{text}"
+    );
+}
+
+/// One GPU with gauges and a counter, read once a second for a minute.
+fn measured() -> Arc<Snapshot> {
+    let mut store = Store::new(Options::default());
+    store.apply(&Item::Agent(Agent {
+        id: AgentId(1),
+        kind: AgentKind::Gpu,
+        node: 2,
+        name: "gfx942".into(),
+        ..Agent::default()
+    }));
+    store.apply(&Item::Process(Process {
+        pid: 7,
+        since: 1_000_000_000,
+        ..Process::default()
+    }));
+    store.apply(&Item::Counter(Arc::new(Counter {
+        id: 3,
+        name: "MfmaUtil".into(),
+        unit: "%".into(),
+        node: Some(2),
+        state: Ok(()),
+        ..Counter::default()
+    })));
+    for second in 1..60u64 {
+        let at = second * 1_000_000_000;
+        store.apply(&Item::Device(Arc::new(Device {
+            node: 2,
+            at,
+            busy: Ok(if second < 30 { 0.0 } else { 1.0 }),
+            power: Ok(300.0),
+            power_cap: Ok(600.0),
+            ..Device::default()
+        })));
+        store.apply(&Item::Count(Count {
+            counter: 3,
+            at,
+            value: second as f64,
+            kernel: None,
+        }));
+    }
+    store.apply(&Item::Now(60_000_000_000));
+    store.snapshot(Fresh::All)
+}
+
+#[test]
+fn gauges_and_counters_have_rows_on_the_timeline() {
+    let mut driven = Driven::new(measured(), (120, 36));
+    let text = driven.typed("2w").text();
+    let row = |word: &str| {
+        text.lines()
+            .find(|line| line.contains(word))
+            .unwrap_or_else(|| panic!("no {word} on\n{text}"))
+    };
+    let load = row("GPU0 load 100%");
+    assert!(
+        load.contains("____") && load.contains("████"),
+        "idle, then busy: {load}"
+    );
+    assert!(load.find('_') < load.find('█'));
+    let power = row("GPU0 300 W");
+    assert!(
+        power.contains("▄▄▄▄▄▄") && !power.contains('█'),
+        "half of its cap: {power}"
+    );
+    let counter = row("MfmaUtil GPU0");
+    assert!(counter.contains("▁") && counter.contains("█"), "{counter}");
+    assert!(
+        !text.contains("VRAM") && !text.contains("MHz"),
+        "what was not read has no row"
+    );
+    assert!(
+        !driven.typed("1").text().contains("MfmaUtil"),
+        "the overview has rows of work"
+    );
+    let text = driven.typed("2jj").text();
+    assert!(
+        text.contains("GPU0: power") && text.contains("the row is full at 600 W"),
         "{text}"
     );
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::series::Series;
 use crate::gauge::{Count, Counter, Device};
 use crate::item::{KernelId, Nanos};
 
@@ -10,6 +11,8 @@ use crate::item::{KernelId, Nanos};
 pub const SECONDS: usize = 60;
 /// More devices or counters than any machine has are not believed.
 const MOST: usize = 4096;
+/// Counters that are kept over the whole run.
+const MOST_SERIES: usize = 256;
 /// Kernels that a counter is kept for.
 const MOST_KERNELS: usize = 1024;
 
@@ -56,6 +59,26 @@ pub struct DeviceRow {
     pub memory: History,
     /// Power, W.
     pub power: History,
+    /// The same over the whole run, by [`GaugeKind`].
+    pub series: [Series; GaugeKind::ALL.len()],
+}
+
+/// What of a device is shown over the whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GaugeKind {
+    /// The driver's share of busy time.
+    Busy,
+    /// Memory in use, bytes.
+    Memory,
+    /// Power, W.
+    Power,
+    /// Shader clock, MHz.
+    Clock,
+}
+
+impl GaugeKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Busy, Self::Memory, Self::Power, Self::Clock];
 }
 
 /// Number, sum and extremes of a counter's values.
@@ -113,6 +136,8 @@ pub struct CounterRow {
     pub range: Range,
     /// By second.
     pub history: History,
+    /// Over the whole run.
+    pub series: Series,
     /// By kernel, when it counts dispatches.
     pub kernels: Vec<(KernelId, Range)>,
 }
@@ -142,12 +167,18 @@ impl Gauges {
         };
         if let Ok(busy) = device.busy {
             row.busy.add(device.at, busy);
+            row.series[GaugeKind::Busy as usize].add(device.at, busy);
         }
         if let Ok(used) = device.memory_used {
             row.memory.add(device.at, used as f64);
+            row.series[GaugeKind::Memory as usize].add(device.at, used as f64);
         }
         if let Ok(power) = device.power {
             row.power.add(device.at, power);
+            row.series[GaugeKind::Power as usize].add(device.at, power);
+        }
+        if let Ok(clock) = device.shader_clock {
+            row.series[GaugeKind::Clock as usize].add(device.at, clock);
         }
         row.now = device.clone();
     }
@@ -179,6 +210,9 @@ impl Gauges {
         row.now = Some((count.at, count.value));
         row.range.add(count.value);
         row.history.add(count.at, count.value);
+        if at < MOST_SERIES {
+            row.series.add(count.at, count.value);
+        }
         if let Some(kernel) = count.kernel {
             let known = row.kernels.iter().position(|known| known.0 == kernel);
             let at = known.or_else(|| {

@@ -9,6 +9,7 @@ pub(crate) mod lanes;
 pub(crate) mod look;
 pub(crate) mod open;
 pub(crate) mod overlay;
+pub(crate) mod plot;
 pub(crate) mod popup;
 pub(crate) mod rows;
 pub(crate) mod table;

@@ -1,6 +1,7 @@
 //! What stands in a row of the timeline: a lane, or slices of several lanes that belong together.
 
 use crate::item::{AgentId, Nanos, QueueId, ThreadId};
+use crate::model::gauges::GaugeKind;
 use crate::model::{Bucket, LaneKey, Slice, Snapshot};
 use crate::ui::choice::choices;
 
@@ -33,6 +34,10 @@ pub enum Track {
     OnAgent(AgentId),
     /// Kernels that a thread launched.
     By(ThreadId),
+    /// What was read of the device at a node of the driver's topology.
+    Gauge(u32, GaugeKind),
+    /// A counter, by its id.
+    Counter(u32),
 }
 
 impl Track {
@@ -51,7 +56,7 @@ impl Track {
     /// Whether a slice stands in it.
     fn takes(self, slice: &Slice) -> bool {
         match self {
-            Self::Lane(_) | Self::OnAgent(_) => true,
+            Self::Lane(_) | Self::OnAgent(_) | Self::Gauge(..) | Self::Counter(_) => true,
             Self::InQueue(_, queue) => slice.queue == queue.0,
             Self::By(thread) => slice.thread == thread.0,
         }
@@ -82,7 +87,7 @@ impl Track {
             Self::Lane(key) => key,
             Self::InQueue(agent, queue) => LaneKey::Queue(agent, queue),
             Self::OnAgent(agent) => LaneKey::Queue(agent, QueueId(u32::MAX)),
-            Self::By(_) => LaneKey::Queue(AgentId(u32::MAX), QueueId(u32::MAX)),
+            Self::By(_) | Self::Gauge(..) | Self::Counter(_) => LaneKey::Queue(AgentId(u32::MAX), QueueId(u32::MAX)),
         }
     }
 

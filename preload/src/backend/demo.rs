@@ -6,16 +6,18 @@
 //!
 //! Stands in for a GPU and a program alone. Absent on purpose: anything of it in a program that a user runs.
 
-use crate::collector::{api_enter, api_exit, copy, dispatch, pop, push};
+use crate::collector::{allocation, api_enter, api_exit, copy, dispatch, pop, push};
 use crate::{clock, collector, process};
 use roctop_ring::layout::queue;
 use roctop_ring::record::{
-    Agent, Copy, Dispatch, Domain, KernelSymbol, OperationName, Queue, Stream, direction, engine, status,
+    Agent, Allocation, Copy, Dispatch, Domain, KernelSymbol, OperationName, Queue, Stream, direction, engine, memory,
+    status,
 };
 use roctop_ring::session::wanted;
 use roctop_ring::sync::Ordering;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -24,7 +26,7 @@ const GPUS: usize = 2;
 const STREAMS: usize = 3;
 
 /// Operations by number, named by facts as a run-time's are.
-const OPERATIONS: [&str; 9] = [
+const OPERATIONS: [&str; 11] = [
     "hipLaunchKernel",
     "hipMemcpyAsync",
     "hipStreamSynchronize",
@@ -34,6 +36,8 @@ const OPERATIONS: [&str; 9] = [
     "hipMemcpy",
     "hipGetLastError",
     "hipEventQuery",
+    "hipMalloc",
+    "hipFree",
 ];
 const LAUNCH: u16 = 0;
 const MEMCPY_ASYNC: u16 = 1;
@@ -42,6 +46,8 @@ const EVENT_RECORD: u16 = 3;
 const WAIT_EVENT: u16 = 4;
 const SET_DEVICE: u16 = 5;
 const MEMCPY: u16 = 6;
+const MALLOC: u16 = 9;
+const FREE: u16 = 10;
 
 /// A kernel of the model: mangled name, mean duration in ns, grid, work-group, LDS bytes.
 struct Kernel(&'static str, u64, [u32; 3], [u16; 3], u32);
@@ -469,6 +475,52 @@ impl Host {
     }
 }
 
+/// Bytes that each GPU holds.
+static HELD: [AtomicU64; GPUS] = [const { AtomicU64::new(0) }; GPUS];
+/// Where the next allocation is.
+static NEXT_ADDRESS: AtomicU64 = AtomicU64::new(0x7f30_0000_0000);
+
+impl Host {
+    /// Allocates device memory; where it is.
+    fn malloc(&mut self, gpu: usize, bytes: u64) -> u64 {
+        let address = NEXT_ADDRESS.fetch_add(bytes.next_multiple_of(1 << 21), Ordering::Relaxed);
+        self.call(MALLOC, 90_000, |_, correlation| {
+            let total = HELD
+                .get(gpu)
+                .map_or(0, |held| held.fetch_add(bytes, Ordering::Relaxed) + bytes);
+            remember(gpu, memory::ALLOCATE, correlation, [address, bytes, total]);
+        });
+        address
+    }
+
+    fn free(&mut self, gpu: usize, address: u64, bytes: u64) {
+        self.call(FREE, 60_000, |_, correlation| {
+            let total = HELD
+                .get(gpu)
+                .map_or(0, |held| held.fetch_sub(bytes, Ordering::Relaxed) - bytes);
+            remember(gpu, memory::FREE, correlation, [address, bytes, total]);
+        });
+    }
+}
+
+fn remember(gpu: usize, operation: u16, correlation: u64, [address, bytes, total]: [u64; 3]) {
+    let (start, until) = (clock::now(), now() + 12_000);
+    while now() < until {
+        std::hint::spin_loop();
+    }
+    allocation(&Allocation {
+        start,
+        end: clock::now(),
+        correlation,
+        address,
+        bytes,
+        total,
+        agent: gpu as u32 + 1,
+        operation,
+        reserved: 0,
+    });
+}
+
 /// The training loop: forward, backward, all-reduce, optimizer; every tenth step reads the loss back.
 fn train(work: Sender<Work>) {
     let mut host = Host {
@@ -476,6 +528,12 @@ fn train(work: Sender<Work>) {
         noise: Noise(0x9e37_79b9_7f4a_7c15),
         free: [0; GPUS * STREAMS],
     };
+    for gpu in 0..GPUS {
+        // Weights, the optimizer's state, room for the kernels.
+        for bytes in [14 << 30, 28 << 30, 256 << 20] {
+            host.malloc(gpu, bytes);
+        }
+    }
     for step in 0u64.. {
         push(format!("step {step}").as_bytes());
         push(b"forward");
@@ -534,10 +592,17 @@ fn load(work: Sender<Work>) {
         noise: Noise(0x2545_f491_4f6c_dd1d),
         free: [0; GPUS * STREAMS],
     };
+    const BATCH: u64 = 48 << 20;
+    let mut held = [0u64; GPUS];
     for batch in 0u64.. {
         push(b"load batch");
-        for gpu in 0..GPUS {
-            host.memcpy(gpu, 48 << 20, direction::H2D);
+        for (gpu, held) in held.iter_mut().enumerate() {
+            // Once in a while one batch is forgotten: a leak to be found.
+            if *held != 0 && batch % 64 != 63 {
+                host.free(gpu, *held, BATCH);
+            }
+            *held = host.malloc(gpu, BATCH);
+            host.memcpy(gpu, BATCH, direction::H2D);
         }
         if batch % 8 == 7 {
             host.call(MEMCPY, 400_000, |_, _| ());

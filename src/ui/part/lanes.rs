@@ -8,6 +8,7 @@ use super::chart::{LEVELS, level};
 use super::look::look;
 use super::open::{OpenWork, open_work};
 use super::overlay;
+use super::plot;
 use super::table::Scene;
 use crate::format;
 use crate::item::Nanos;
@@ -140,6 +141,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layer
         return;
     }
     let (snap, stretch, track) = (scene.snap, frame.stretch, layers.track);
+    if plot::is_plot(track) {
+        return plot::draw(canvas, area, scene, track, stretch);
+    }
     let like = track.like();
     let to = stretch.to(area.width);
     let buckets = match &layers.slices {

@@ -3,6 +3,7 @@
 use roctop_ring::record::direction;
 
 use super::open::open_work;
+use super::plot;
 use super::table::Scene;
 use crate::format;
 use crate::item::{AgentId, AgentKind, QueueId, ThreadId};
@@ -32,6 +33,12 @@ fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
         Track::By(thread) => (call, (thread.0, 0), 1, 0, 0),
         Track::Lane(LaneKey::Markers(thread, depth)) => (mark, (thread.0, 0), 2, u32::from(depth), 0),
         Track::Lane(LaneKey::Ranges(thread)) => (mark, (thread.0, 0), 3, 0, 0),
+        // What was read and counted stands below all that was recorded.
+        Track::Gauge(node, kind) => {
+            let place = plot::agent_of(snap, node).map_or((u32::MAX, node), agent);
+            (4, place, 0, node, kind as u32)
+        }
+        Track::Counter(id) => (5, (0, 0), 0, id, 0),
     }
 }
 
@@ -82,6 +89,7 @@ pub(crate) fn order(scene: &Scene<'_>) -> Vec<Track> {
         }
         _ => {}
     }
+    tracks.extend(plot::tracks(snap));
     tracks.sort_by_cached_key(|&track| rank(snap, layout, track));
     tracks
 }
@@ -107,6 +115,7 @@ pub(crate) fn label(scene: &Scene<'_>, track: Track) -> String {
         Track::Lane(key) => lane_label(scene.snap, key),
         Track::InQueue(_, queue) => format!("  {}", names.queue_label(queue)),
         Track::OnAgent(_) | Track::By(_) => "  kernels".into(),
+        Track::Gauge(..) | Track::Counter(_) => plot::label(scene.snap, track),
     }
 }
 

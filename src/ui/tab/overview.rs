@@ -10,6 +10,7 @@ use crate::model::snapshot::AgentRow;
 use crate::ui::hit::Hit;
 use crate::ui::keymap::Action;
 use crate::ui::part::canvas::{Canvas, left, top};
+use crate::ui::part::plot;
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::part::{chart, header, rows};
 use crate::ui::theme::Role;
@@ -42,7 +43,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     devices(canvas, upper, scene, &gpus);
     let principal: Vec<Track> = rows::order(scene)
         .into_iter()
-        .filter(|&track| rows::is_principal(scene.snap, track.like()))
+        .filter(|&track| !plot::is_plot(track) && rows::is_principal(scene.snap, track.like()))
         .collect();
     let wanted = principal.len() as u16 + 3;
     let bottom = if large { (rest.height / 4).clamp(7, 9) } else { 1 };

@@ -6,6 +6,7 @@ use crate::model::analysis::{Gap, host, usage};
 use crate::model::{LaneKey, Slice};
 use crate::ui::NameForm;
 use crate::ui::jump;
+use crate::ui::part::plot;
 use crate::ui::part::rows::{self, lane_label};
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
@@ -16,6 +17,9 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
     let snap = scene.snap;
     if let Some(gap) = scene.ui.gap {
         return idle(scene, gap);
+    }
+    if let Some(track) = scene.ui.track.filter(|track| plot::is_plot(*track)) {
+        return plot::lines(snap, track);
     }
     let Some((key, slice)) = scene
         .ui
