@@ -4,7 +4,7 @@ mod error;
 mod name;
 
 pub use self::error::hip_error;
-pub use self::name::{elide, elide_around, fit, short_name, width};
+pub use self::name::{elide, elide_around, fit, items, short_name, width};
 
 /// What is not known.
 pub const MISSING: &str = "–";

@@ -114,6 +114,18 @@ fn thin_templates(name: &str) -> String {
     out
 }
 
+/// As many of the items that stand two or more spaces apart as there is room for: none is cut but the first.
+pub fn items(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.into();
+    }
+    let gaps = text.match_indices("  ").map(|(at, _)| &text[..at]);
+    let whole = gaps
+        .filter(|part| !part.trim().is_empty() && width(part) <= room)
+        .last();
+    whole.map_or_else(|| elide(text, room), |part| part.trim_end().into())
+}
+
 /// A text cut in the middle to `columns`: head and tail tell names apart, the middle seldom does.
 pub fn elide(text: &str, columns: usize) -> String {
     if width(text) <= columns {
@@ -176,6 +188,19 @@ fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn items_are_left_out_whole() {
+        assert_eq!(
+            items("busy 1 %  2 kernels   3 streams", 40),
+            "busy 1 %  2 kernels   3 streams"
+        );
+        assert_eq!(items("busy 1 %  2 kernels   3 streams", 30), "busy 1 %  2 kernels");
+        assert_eq!(items("busy 1 %  2 kernels   3 streams", 19), "busy 1 %  2 kernels");
+        assert_eq!(items("busy 1 %  2 kernels   3 streams", 18), "busy 1 %");
+        assert_eq!(width(&items("busy 1 %  2 kernels", 5)), 5);
+        assert_eq!(items("  indented  more", 11), "  indented");
+    }
 
     #[test]
     fn names_become_short_but_stay_apart() {

@@ -51,9 +51,15 @@ pub(super) fn neighbour(ui: &mut Ui, snap: &Snapshot, forward: bool) {
     let Some(track) = current(ui, snap) else { return };
     let own = ui.slice.filter(|slice| track.holds(slice.0)).map(|slice| slice.1);
     let from = own.unwrap_or_else(|| cursor(ui, snap));
-    if let Some(found) = track.neighbour(snap, from, forward) {
-        ui.track = Some(track);
-        select(ui, snap, found);
+    let found = track.neighbour(snap, from, forward);
+    // With nothing selected, the last one before the cursor is as good as none after it.
+    let found = found.or_else(|| own.is_none().then(|| track.neighbour(snap, from, !forward))?);
+    match found {
+        Some(found) => {
+            ui.track = Some(track);
+            select(ui, snap, found);
+        }
+        None => say(ui, snap, "no further slice in this row"),
     }
 }
 

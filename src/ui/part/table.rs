@@ -362,6 +362,12 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
         .selected
         .and_then(|key| rows.iter().position(|row| T::key(row) == key));
     let offset = scroll(state, at, rows.len(), height);
+    let below = rows.len().saturating_sub(offset + height);
+    if below > 0 {
+        // On the border: a row of its own would be one less.
+        let text = format!(" ↓{} more ", format::grouped(below as u64));
+        canvas.right(area.right().saturating_sub(1), area.bottom(), &text, Role::Muted);
+    }
     for (line, row) in rows.iter().skip(offset).take(height).enumerate() {
         let y = area.y + 1 + line as u16;
         let is_selected = has_focus && state.selected == Some(T::key(row));

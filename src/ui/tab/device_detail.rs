@@ -135,7 +135,8 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
     }
     for (i, (text, role)) in lines.iter().take(inner.height as usize).enumerate() {
         let y = inner.y + i as u16;
-        canvas.say(inner.x + 1, y, text, inner.width.saturating_sub(2), *role);
+        let room = inner.width.saturating_sub(2);
+        canvas.say(inner.x + 1, y, &format::items(text, room as usize), room, *role);
     }
 }
 

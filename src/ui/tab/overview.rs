@@ -226,6 +226,7 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
             row.streams,
             row.queues
         );
-        canvas.say(x, y, &text, inner.right().saturating_sub(x + 1), Role::Muted);
+        let room = inner.right().saturating_sub(x + 1);
+        canvas.say(x, y, &format::items(&text, room as usize), room, Role::Muted);
     }
 }

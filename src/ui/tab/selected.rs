@@ -26,7 +26,7 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
         .slice
         .and_then(|(key, begin)| Some((key, *snap.lane(key)?.at(begin)?)))
     else {
-        let hint = "nothing selected: j k choose a row, [ ] step from slice to slice, { } from gap to gap";
+        let hint = "nothing selected: j k go from row to row, [ ] slice to slice, { } gap to gap";
         return vec![(hint.into(), Role::Muted)];
     };
     let names = &snap.names;

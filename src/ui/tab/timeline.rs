@@ -67,7 +67,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 
 fn lines(canvas: &mut Canvas<'_>, area: Rect, lines: &[(String, Role)]) {
     for (i, (text, role)) in lines.iter().take(area.height as usize).enumerate() {
-        canvas.say(area.x + 1, area.y + i as u16, text, area.width.saturating_sub(1), *role);
+        let room = area.width.saturating_sub(1);
+        let text = format::items(text, room as usize);
+        canvas.say(area.x + 1, area.y + i as u16, &text, room, *role);
     }
 }
 
