@@ -24,8 +24,8 @@ use std::path::PathBuf;
   roctop export run --format csv -d out  files as rocprofv3 names them
   roctop summary run                     tables on standard output
 
-Exit code: the program's own; the same signal if a signal ended it; 1 own failure, 2 usage, 3 a threshold was exceeded, 126 and 127
-as env.")]
+Exit code: the program's own; the same signal if a signal ended it; 1 own failure, 2 usage,
+3 a threshold was exceeded, 126 and 127 as env.")]
 pub struct Cli {
     /// What to do instead of running a program.
     #[command(subcommand)]
@@ -43,12 +43,26 @@ pub enum Action {
     /// Watch a built-in training loop: the real collector, ring and screen; no ROCm and no GPU needed.
     Demo(Demo),
     /// Run a program without a screen and write a recording.
+    #[command(after_help = "Examples:
+  roctop record -o run -- ./app
+  roctop record -o run --hsa-trace -- ./app     HSA calls too
+  srun roctop record -o runs -- ./app           a recording for each rank below runs/
+  roctop record -o run --max-size 2G -- ./app   the newest 2 GB only")]
     Record(Record),
     /// Watch a program that another roctop started.
     Attach(Attach),
     /// Look at recordings.
+    #[command(after_help = "Examples:
+  roctop open run
+  roctop open runs/*                            all ranks on one clock
+  roctop open run --range 1.5s..2s")]
     Open(Open),
     /// Write a recording's records to files that other tools read.
+    #[command(after_help = "Examples:
+  roctop export run --format csv,json -d out
+  roctop export run --format pftrace --range 1.5s..2s
+  roctop export run --filter 'gemm & dur>1ms' --format csv
+  roctop export runs/* --format parquet -d lake")]
     Export(Export),
     /// rocprofv3's own command line and files; what follows is read as rocprofv3 reads it.
     #[command(disable_help_flag = true)]
@@ -62,12 +76,22 @@ pub enum Action {
         words: Vec<OsString>,
     },
     /// Print tables of recordings, and say whether thresholds were exceeded.
+    #[command(after_help = "Examples:
+  roctop summary run
+  roctop summary run --format json
+  roctop summary run --fail-if 'p99(gemm) > 2ms'")]
     Summary(Summary),
     /// Compare two recordings: which kernels became slower or faster.
+    #[command(after_help = "Examples:
+  roctop diff before after")]
     Diff(Diff),
     /// Write a stretch of time as a recording of its own.
+    #[command(after_help = "Examples:
+  roctop cut run --range 1.5s..2s -o part")]
     Cut(Cut),
     /// Write several recordings as one: ranks, hosts.
+    #[command(after_help = "Examples:
+  roctop merge run.0 run.1 -o both")]
     Merge(Merge),
     /// Complete the recording of a session whose roctop was killed, from what its rings still hold.
     Recover(Recover),
@@ -130,12 +154,18 @@ pub struct Run {
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub counting: Counting,
     /// The program and its arguments.
-    #[arg(trailing_var_arg = true, value_name = "APP ARGS", required = false)]
+    #[arg(
+        trailing_var_arg = true,
+        help_heading = "Program",
+        value_name = "APP ARGS",
+        required = false
+    )]
     pub words: Vec<OsString>,
 }
 
 /// How the screen looks.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Screen")]
 pub struct Look {
     /// Theme: dark, light, high-contrast, okabe-ito, terminal, mono, or the path of a theme's file.
     #[arg(long, value_name = "NAME")]
@@ -161,6 +191,7 @@ pub enum Color {
 
 /// Sizes of the rings.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "What is recorded")]
 pub struct Ring {
     /// Bytes of a thread's ring, as 256K, 1M, 4M (a power of two).
     #[arg(long, value_name = "SIZE", value_parser = ring_slots)]
@@ -169,6 +200,7 @@ pub struct Ring {
 
 /// Gauges: what the driver tells of the GPUs.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Gauges and counters")]
 pub struct Gauges {
     /// Samples of gauges a second (load, memory, clocks, power, temperatures); 0 reads none.
     #[arg(long, value_name = "HZ", default_value_t = 2.0, value_parser = gauge_rate)]
@@ -183,6 +215,7 @@ fn gauge_rate(text: &str) -> Result<f64, String> {
 
 /// Hardware counters.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Gauges and counters")]
 pub struct Counting {
     /// Counters to collect, separated by commas or blanks, as SQ_WAVES,TCC_HIT[1]; see 'roctop counters'. Kernels run one
     /// after the other while they are counted.
@@ -249,6 +282,7 @@ pub enum CountersFormat {
 
 /// What is recorded.
 #[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "What is recorded")]
 pub struct Domains {
     /// Record HSA calls as well: every entry of the run-time's tables.
     #[arg(long)]
@@ -319,7 +353,12 @@ pub struct Record {
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub counting: Counting,
     /// The program and its arguments.
-    #[arg(trailing_var_arg = true, value_name = "APP ARGS", required = true)]
+    #[arg(
+        trailing_var_arg = true,
+        help_heading = "Program",
+        value_name = "APP ARGS",
+        required = true
+    )]
     pub words: Vec<OsString>,
 }
 
@@ -365,6 +404,11 @@ pub struct Open {
     pub look: Look,
 }
 
+/// Groups of an export's options.
+const COLUMNS: &str = "Tables and columns";
+const NAMES: &str = "Names of kernels";
+const CHOICE: &str = "Which records";
+
 /// Options of an export.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
@@ -382,28 +426,28 @@ pub struct Export {
     #[arg(short, long, value_name = "NAME")]
     pub output: Option<String>,
     /// Columns and names of which release: new (rocprofiler-sdk 1.0) or seed (rocprofv3 of ROCm 6.2).
-    #[arg(long, value_enum, default_value = "new", ignore_case = true)]
+    #[arg(long, value_enum, default_value = "new", ignore_case = true, help_heading = COLUMNS)]
     pub layout: Layout,
     /// Also a table of counters with a column for each.
-    #[arg(long)]
+    #[arg(long, help_heading = COLUMNS)]
     pub wide_counters: bool,
     /// Also tables of statistics, by name and by domain.
-    #[arg(long)]
+    #[arg(long, help_heading = COLUMNS)]
     pub stats: bool,
     /// Kernels by their mangled names.
-    #[arg(short = 'M', long, conflicts_with_all = ["truncate_kernels"])]
+    #[arg(short = 'M', long, conflicts_with_all = ["truncate_kernels"], help_heading = NAMES)]
     pub mangled_kernels: bool,
     /// Kernels without arguments, template arguments and name spaces.
-    #[arg(short = 'T', long)]
+    #[arg(short = 'T', long, help_heading = NAMES)]
     pub truncate_kernels: bool,
     /// Kernels by the ROC-TX range around their launch.
-    #[arg(long)]
+    #[arg(long, help_heading = NAMES)]
     pub kernel_rename: bool,
     /// Only records that pass, in the language of `/`.
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", help_heading = CHOICE)]
     pub filter: Option<String>,
     /// Only records of this time, as 1.5s..2s after the beginning.
-    #[arg(long, value_name = "A..B", value_parser = crate::export::choice::parse_range)]
+    #[arg(long, value_name = "A..B", value_parser = crate::export::choice::parse_range, help_heading = CHOICE)]
     pub range: Option<(u64, u64)>,
 }
 
