@@ -41,6 +41,21 @@ pub fn config(wish: cli::ConfigWish) -> Result<u8> {
     Ok(0)
 }
 
+/// `roctop drop-in`: the libraries, where the user wants them.
+pub fn drop_in(options: &cli::DropIn) -> Result<u8> {
+    use crate::drop_in::{What, install};
+    let what = if options.headers {
+        What::Headers
+    } else {
+        What::Everything
+    };
+    let mut out = std::io::stdout().lock();
+    for path in install(&options.prefix, what)? {
+        writeln!(out, "{}", path.display())?;
+    }
+    Ok(0)
+}
+
 /// `roctop APP`: live on a terminal, else headless with a summary.
 pub fn run(options: &cli::Run) -> Result<u8> {
     if options.print_config {

@@ -101,6 +101,8 @@ pub enum Action {
     Counters(Counters),
     /// Tell what will work here, and why not.
     Doctor(Doctor),
+    /// Install the libraries that stand in for ROCTracer and ROC-TX, with their headers, below a directory.
+    DropIn(DropIn),
     /// The settings file: print it with every setting, say where it is, check it.
     Config {
         /// What about it.
@@ -572,6 +574,17 @@ pub struct Doctor {
     /// A program to look at.
     #[arg(value_name = "APP")]
     pub app: Option<OsString>,
+}
+
+/// Options of the drop-in libraries' installation.
+#[derive(Debug, Args)]
+pub struct DropIn {
+    /// The headers alone.
+    #[arg(long)]
+    pub headers: bool,
+    /// The directory, such as /opt/rocm or $HOME/.local: libraries go to lib, headers to include/roctracer.
+    #[arg(value_name = "PREFIX")]
+    pub prefix: PathBuf,
 }
 
 /// A number of bytes: 256K, 1.5G.

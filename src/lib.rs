@@ -42,6 +42,7 @@ pub mod run;
 pub mod screen;
 
 // The edge: processes, terminals, threads.
+pub mod drop_in;
 pub mod embedded;
 pub mod filter;
 pub mod launch;

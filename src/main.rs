@@ -72,6 +72,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Some(Action::Devices(options)) => action::devices(&options),
         Some(Action::Counters(options)) => roctop::counting::counters(&options),
         Some(Action::Doctor(options)) => action::doctor(&options),
+        Some(Action::DropIn(options)) => action::drop_in(&options),
         Some(Action::Config { wish }) => action::config(wish),
         Some(Action::Completions { shell }) => {
             clap_complete::generate(shell, &mut Cli::command(), "roctop", &mut std::io::stdout());

@@ -78,6 +78,7 @@ pub(crate) fn open() -> &'static Process {
 impl Process {
     fn new() -> Self {
         let pid = sys::process_id();
+        crate::twin::library();
         let mut devices = vec![Node::new(Device::Kfd)];
         for gpu in 0..model().gpus {
             let minor = crate::sysfs::FIRST_RENDER + gpu;

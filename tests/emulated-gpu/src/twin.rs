@@ -7,6 +7,9 @@
 //! void NAME(const void* arguments, const uint32_t grid[3], const uint16_t workgroup[3]);
 //! ```
 //!
+//! It is opened by the program's thread that opens the driver: a thread of the GPU's would wait for the loader's locks,
+//! which the program may hold while it waits for the GPU.
+//!
 //! Absent: host memory that the GPU knows under another address, as registered memory may be.
 #![expect(unsafe_code, reason = "calls functions of a library by their names")]
 
@@ -17,8 +20,8 @@ use crate::model::model;
 
 type Twin = unsafe extern "C" fn(arguments: *const c_void, grid: *const u32, workgroup: *const u16);
 
-/// The library, or null.
-fn library() -> *mut c_void {
+/// The library, or null; opened the first time.
+pub(crate) fn library() -> *mut c_void {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
     let open = || {
         let path = model().kernels.as_deref().and_then(|path| CString::new(path).ok());
