@@ -39,6 +39,9 @@ impl Sample {
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     samples: Vec<Sample>,
+    /// From each sample to the next, ns a tick.
+    slopes: Vec<f64>,
+    /// From the first to the last.
     slope: f64,
     hsa_offset: i64,
 }
@@ -59,6 +62,13 @@ impl Clock {
         {
             self.slope = last.boottime.saturating_sub(first.boottime) as f64 / (last.ticks - first.ticks) as f64;
         }
+        let pairs = self.samples.windows(2);
+        self.slopes = pairs
+            .map(|pair| {
+                let run = (pair[1].ticks - pair[0].ticks) as f64;
+                pair[1].boottime.saturating_sub(pair[0].boottime) as f64 / run
+            })
+            .collect();
         let mut offsets: Vec<i64> = self
             .samples
             .iter()
@@ -94,15 +104,10 @@ impl Clock {
         } else {
             self.samples.partition_point(|sample| sample.ticks <= ticks)
         };
-        let (from, slope) = match (after.checked_sub(1), self.samples.get(after)) {
-            (None, _) => (first, self.slope),
-            (Some(_), None) => (last, self.slope),
-            (Some(before), Some(next)) => {
-                let before = &self.samples[before];
-                let run = (next.ticks - before.ticks) as f64;
-                (before, next.boottime.saturating_sub(before.boottime) as f64 / run)
-            }
-        };
+        let before = after.checked_sub(1);
+        let from = before.map_or(first, |before| &self.samples[before]);
+        let between = before.and_then(|before| self.slopes.get(before));
+        let slope = between.copied().unwrap_or(self.slope);
         let distance = ticks.wrapping_sub(from.ticks) as i64 as f64;
         let nanos = distance * slope;
         // To the nearest; `round` is a call where the processor is not known to have an instruction for it.

@@ -4,25 +4,27 @@
 //! calibration samples) waits, bounded.
 
 mod counters;
+mod facts;
+mod ids;
 mod memory;
 mod names;
 mod queue;
 mod recent;
+mod work;
 
-use crate::arguments;
 use crate::clock::{Clock, Sample};
 use crate::item::{
-    Agent, AgentId, AgentKind, ApiCall, Copy, CounterId, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos,
-    Open, OperationId, Process, ProcessId, Queue, QueueId, Registers, Span, Stream, StreamId, TextId, Thread, ThreadId,
+    AgentId, AgentKind, ApiCall, CounterId, Dispatch, Exit, Item, LossReason, Nanos, OperationId, Process, ProcessId,
+    Queue, QueueId, StreamId, ThreadId,
 };
-use crate::raw::{Raw, RawSink};
-use crate::registers::{self, Descriptor};
+use crate::raw::{Raw, RawSink, each};
+use facts::Symbol;
+use ids::Place;
 use names::Names;
-use recent::Recent;
-use roctop_ring::arguments::Arguments;
+use recent::{Objects, Recent};
 use roctop_ring::layout::counter;
-use roctop_ring::reader::{OpenWork, Thread as RingThread};
-use roctop_ring::record::{self, Body, Domain, Head, Slot, flag};
+use roctop_ring::reader::Thread as RingThread;
+use roctop_ring::record::{self, Body, Head, Slot};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -37,6 +39,21 @@ pub struct Decoder {
     recent: Answers,
     joining: counters::Joining,
     items: Vec<Item>,
+    /// Calls and dispatches do not become items but lie here, by kind.
+    is_by_kind: bool,
+    calls: Vec<ApiCall>,
+    dispatches: Vec<Dispatch>,
+}
+
+/// What was decoded. Calls and dispatches name nothing that is not among the items, or was before.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoded<'a> {
+    /// All but what follows.
+    pub items: &'a [Item],
+    /// Calls, by thread in order of end.
+    pub calls: &'a [ApiCall],
+    /// Dispatches.
+    pub dispatches: &'a [Dispatch],
 }
 
 /// No process has this number: a session has far fewer.
@@ -44,7 +61,8 @@ const NO_PROCESS: u32 = u32::MAX;
 
 /// What records ask again and again, by process and number.
 struct Answers {
-    kernels: Recent<(u32, u64), KernelId>,
+    kernels: Objects,
+    places: Recent<(u32, u32, u32, u32, u32), Place>,
     queues: Recent<(u32, u32), QueueId>,
     streams: Recent<(u32, u32), StreamId>,
     threads: Recent<(u32, u32), ThreadId>,
@@ -54,20 +72,14 @@ struct Answers {
 impl Default for Answers {
     fn default() -> Self {
         Self {
-            kernels: Recent::new(15, (NO_PROCESS, 0), KernelId(0)),
+            kernels: Objects::default(),
+            places: Recent::new(8, (NO_PROCESS, 0, 0, 0, 0), Place::default()),
             queues: Recent::new(8, (NO_PROCESS, 0), QueueId(0)),
             streams: Recent::new(8, (NO_PROCESS, 0), StreamId(0)),
             threads: Recent::new(8, (NO_PROCESS, 0), ThreadId(0)),
             operations: Recent::new(9, (NO_PROCESS, 0, 0), OperationId(0)),
         }
     }
-}
-
-/// A kernel symbol as its process loaded it.
-#[derive(Clone, Debug)]
-struct Symbol {
-    since: u64,
-    kernel: KernelId,
 }
 
 /// What is known of one process.
@@ -95,14 +107,33 @@ struct State {
 }
 
 impl Decoder {
-    /// The items decoded so far.
-    pub fn items(&self) -> &[Item] {
-        &self.items
+    /// One that keeps calls and dispatches apart from all other items: for [`Decoder::decoded`].
+    pub fn by_kind() -> Self {
+        Self {
+            is_by_kind: true,
+            ..Self::default()
+        }
     }
 
-    /// Forgets the items decoded so far; their room is used again.
+    /// What was decoded so far.
+    pub fn decoded(&self) -> Decoded<'_> {
+        Decoded {
+            items: &self.items,
+            calls: &self.calls,
+            dispatches: &self.dispatches,
+        }
+    }
+
+    /// How much was decoded so far.
+    pub fn pending(&self) -> usize {
+        self.items.len() + self.calls.len() + self.dispatches.len()
+    }
+
+    /// Forgets what was decoded so far; the room is used again.
     pub fn clear(&mut self) {
         self.items.clear();
+        self.calls.clear();
+        self.dispatches.clear();
     }
 
     /// Takes the items decoded so far.
@@ -150,255 +181,27 @@ impl Decoder {
         self.items.push(Item::Process(item));
     }
 
-    fn fact(&mut self, process: ProcessId, slots: &[Slot]) {
-        self.state(process);
-        match record::decode(slots) {
-            Body::Agent(fact) => self.agent(process, &fact),
-            Body::KernelSymbol(fact) => self.symbol(process, &fact),
-            Body::Queue(fact) => self.queue(process, &fact),
-            Body::Stream(fact) => self.stream(process, &fact),
-            Body::OperationName(fact) => {
-                let state = self.state(process);
-                if let Some(name) = state.strings.get(&fact.name).cloned() {
-                    state.operation_names.insert((fact.domain as u8, fact.op as u16), name);
-                }
-            }
-            Body::Counter(fact) => self.counter(process, &fact),
-            Body::Status(fact) => {
-                let text = self.state(process).strings.get(&fact.text).cloned().unwrap_or_default();
-                self.items.push(Item::Status {
-                    process,
-                    code: fact.code,
-                    text,
-                });
-            }
-            _ => {}
+    fn tell_call(&mut self, call: ApiCall) {
+        if self.is_by_kind {
+            self.calls.push(call);
+        } else {
+            self.items.push(Item::Api(call));
         }
     }
 
-    fn agent(&mut self, process: ProcessId, fact: &record::Agent) {
-        let state = &mut self.processes[process.0 as usize];
-        let text = |id: u32| state.strings.get(&id).cloned().unwrap_or_default();
-        let kind = match fact.kind {
-            0 => AgentKind::Cpu,
-            1 => AgentKind::Gpu,
-            _ => AgentKind::Other,
-        };
-        let (name, product) = (text(fact.name), text(fact.product));
-        let index = fact.index as usize;
-        if index >= 1024 || state.agents.get(index).is_some_and(Option::is_some) {
-            return;
+    fn tell_dispatch(&mut self, dispatch: Dispatch) {
+        if self.is_by_kind {
+            self.dispatches.push(dispatch);
+        } else {
+            self.items.push(Item::Dispatch(dispatch));
         }
-        let number = state.agents.iter().flatten().filter(|known| known.1 == kind).count() as u32;
-        let id = AgentId(self.names.next_agent());
-        if state.agents.len() <= index {
-            state.agents.resize(index + 1, None);
-        }
-        state.agents[index] = Some((id, kind, name.clone()));
-        state.nodes.insert(fact.index, fact.node);
-        self.items.push(Item::Agent(Agent {
-            id,
-            process,
-            kind,
-            number,
-            node: fact.node,
-            name,
-            product,
-            compute_units: fact.compute_units,
-            wave_size: fact.wave_size,
-            memory: fact.memory,
-        }));
+        self.counted(&dispatch);
     }
 
-    fn agent_id(&mut self, process: ProcessId, index: u32) -> AgentId {
-        if let Some(Some(known)) = self.processes[process.0 as usize].agents.get(index as usize) {
-            return known.0;
-        }
-        let unknown = record::Agent {
-            index,
-            kind: 2,
-            ..record::Agent::default()
-        };
-        self.agent(process, &unknown);
-        self.processes[process.0 as usize]
-            .agents
-            .get(index as usize)
-            .cloned()
-            .flatten()
-            .map_or(AgentId(0), |a| a.0)
-    }
-
-    fn symbol(&mut self, process: ProcessId, fact: &record::KernelSymbol) {
-        let state = &mut self.processes[process.0 as usize];
-        let mangled = state
-            .strings
-            .get(&fact.name)
-            .cloned()
-            .unwrap_or_else(|| format!("(unnamed kernel {:#x})", fact.kernel_object).into());
-        let target = state
-            .agents
-            .get(fact.agent as usize)
-            .cloned()
-            .flatten()
-            .map(|agent| agent.2)
-            .unwrap_or_default();
-        let descriptor = Descriptor {
-            rsrc1: fact.rsrc1,
-            rsrc3: fact.rsrc3,
-            properties: fact.properties,
-        };
-        let registers = match fact.has_descriptor {
-            1 => Some(registers::decode(descriptor, &target)),
-            // The profiler's library has counted them.
-            2 => Some(Registers {
-                vgpr: fact.rsrc1,
-                agpr: fact.rsrc3,
-                sgpr: fact.rsrc2,
-            }),
-            _ => None,
-        };
-        state.symbol_count += 1;
-        let number = state.symbol_count;
-        let kernel = self.kernel(&mangled, number, fact.group_size, registers);
-        let state = &mut self.processes[process.0 as usize];
-        self.recent.kernels.forget(fact.kernel_object);
-        state.symbols.entry(fact.kernel_object).or_default().push(Symbol {
-            since: fact.time,
-            kernel,
-        });
-    }
-
-    fn kernel(&mut self, mangled: &Arc<str>, symbol: u32, group: u32, registers: Option<Registers>) -> KernelId {
-        let (kernel, new) = self.names.kernel(mangled, symbol, group, registers);
-        if let Some(new) = new {
-            self.items.push(Item::Kernel(new));
-        }
-        kernel
-    }
-
-    fn kernel_of(&mut self, process: ProcessId, object: u64, name: u32, submit: u64) -> KernelId {
-        let key = (process.0, object);
-        if let Some(known) = self.recent.kernels.get(object, key) {
-            return known;
-        }
-        let state = &self.processes[process.0 as usize];
-        if let Some(symbols) = state.symbols.get(&object) {
-            if let [only] = symbols.as_slice() {
-                return self.recent.kernels.keep(object, key, only.kernel);
-            }
-            // An address may be used again after an unload: the last symbol loaded before the submission counts.
-            let fits = symbols
-                .iter()
-                .rev()
-                .find(|symbol| submit == 0 || symbol.since <= submit);
-            if let Some(symbol) = fits.or(symbols.last()) {
-                return symbol.kernel;
-            }
-        }
-        let named = state.strings.get(&name).cloned();
-        let text = named.unwrap_or_else(|| format!("(unnamed kernel {object:#x})").into());
-        self.kernel(&text, 0, 0, None)
-    }
-
-    fn queue_id(&mut self, process: ProcessId, number: u32, agent: AgentId) -> QueueId {
-        let key = (process.0, number);
-        if let Some(known) = self.recent.queues.get(u64::from(number), key) {
-            return known;
-        }
-        if let Some(known) = self.processes[process.0 as usize].queues.get(&number) {
-            return self.recent.queues.keep(u64::from(number), key, known.id);
-        }
-        let id = QueueId(self.names.next_queue());
-        let queue = Queue {
-            id,
-            process,
-            number,
-            agent,
-            ..Queue::default()
-        };
-        self.processes[process.0 as usize].queues.insert(number, queue);
-        self.names.set_agent_of_queue(id, agent);
-        self.items.push(Item::Queue(queue));
-        id
-    }
-
-    fn stream(&mut self, process: ProcessId, fact: &record::Stream) {
-        let name = self.processes[process.0 as usize]
-            .strings
-            .get(&fact.name)
-            .cloned()
-            .unwrap_or_default();
-        let id = self.stream_id(process, fact.id);
-        if !name.is_empty() {
-            self.items.push(Item::Stream(Stream {
-                id,
-                process,
-                number: fact.id,
-                name,
-            }));
-        }
-    }
-
-    fn stream_id(&mut self, process: ProcessId, number: u32) -> StreamId {
-        let key = (process.0, number);
-        if let Some(known) = self.recent.streams.get(u64::from(number), key) {
-            return known;
-        }
-        if let Some(known) = self.processes[process.0 as usize].streams.get(&number) {
-            return self.recent.streams.keep(u64::from(number), key, *known);
-        }
-        let id = StreamId(self.names.next_stream());
-        self.processes[process.0 as usize].streams.insert(number, id);
-        self.items.push(Item::Stream(Stream {
-            id,
-            process,
-            number,
-            name: Arc::default(),
-        }));
-        id
-    }
-
-    fn thread_id(&mut self, process: ProcessId, tid: u32, name: &str) -> ThreadId {
-        let key = (process.0, tid);
-        if let Some(known) = self.recent.threads.get(u64::from(tid), key) {
-            return known;
-        }
-        if let Some(known) = self.processes[process.0 as usize].threads.get(&tid) {
-            return self.recent.threads.keep(u64::from(tid), key, *known);
-        }
-        let id = ThreadId(self.names.next_thread());
-        self.processes[process.0 as usize].threads.insert(tid, id);
-        self.items.push(Item::Thread(Thread {
-            id,
-            process,
-            tid,
-            name: name.into(),
-        }));
-        id
-    }
-
-    fn operation(&mut self, process: ProcessId, domain: Domain, op: u16) -> OperationId {
-        let key = (process.0, domain.0, op);
-        if let Some(known) = self.recent.operations.get(u64::from(op), key) {
-            return known;
-        }
-        let state = &self.processes[process.0 as usize];
-        if let Some(known) = state.operations.get(&(domain.0, op)) {
-            return self.recent.operations.keep(u64::from(op), key, *known);
-        }
-        let named = state.operation_names.get(&(domain.0, op)).cloned();
-        let text = named
-            .clone()
-            .unwrap_or_else(|| format!("{}#{op}", domain.name().unwrap_or("api")).into());
-        let (id, new) = self.names.operation(domain.0, &text);
-        if let Some(new) = new {
-            self.items.push(Item::Operation(new));
-        }
-        // A name may still come: only then is the answer kept for good.
-        if named.is_some() {
-            self.processes[process.0 as usize].operations.insert((domain.0, op), id);
-        }
-        id
+    /// Nothing of the process waits, so that records can be converted as they come.
+    fn is_ready(&mut self, process: ProcessId) -> bool {
+        let state = self.state(process);
+        state.clock.is_ready() && state.queue_facts.is_empty() && state.waiting.is_empty()
     }
 
     fn record(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
@@ -425,6 +228,21 @@ impl Decoder {
 
     fn convert(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
         let head = Head(slots.first().map_or(0, |slot| slot[0]));
+        // These two are nearly all of what there is.
+        match head.kind() {
+            record::ApiCall::KIND => {
+                let call = self.api_call(process, thread.tid, head.domain(), &record::ApiCall::decode(slots));
+                self.tell_call(call);
+            }
+            record::Dispatch::KIND => {
+                let dispatch = self.dispatch(process, head.flags(), &record::Dispatch::decode(slots));
+                self.tell_dispatch(dispatch);
+            }
+            _ => self.convert_other(process, thread, head, slots),
+        }
+    }
+
+    fn convert_other(&mut self, process: ProcessId, thread: RingThread, head: Head, slots: &[Slot]) {
         match record::decode(slots) {
             Body::ThreadStart(start) => {
                 let mut name = start.name_low.to_le_bytes().to_vec();
@@ -432,19 +250,10 @@ impl Decoder {
                 let text = String::from_utf8_lossy(&name);
                 self.thread_id(process, start.tid, text.trim_end_matches('\0'));
             }
-            Body::ApiCall(call) => {
-                let item = self.api_call(process, thread.tid, head.domain(), &call);
-                self.items.push(Item::Api(item));
-            }
             Body::ExplainedCall(call, arguments) => {
                 let mut item = self.api_call(process, thread.tid, head.domain(), &call);
                 item.arguments = self.arguments(process, head.domain(), call.op, &arguments);
-                self.items.push(Item::Api(item));
-            }
-            Body::Dispatch(dispatch) => {
-                let item = self.dispatch(process, head.flags(), &dispatch);
-                self.items.push(Item::Dispatch(item));
-                self.counted(&item);
+                self.tell_call(item);
             }
             Body::Copy(copy) => {
                 let item = self.copy(process, head.flags(), &copy);
@@ -479,189 +288,6 @@ impl Decoder {
         }
     }
 
-    fn api_call(&mut self, process: ProcessId, tid: u32, domain: Domain, call: &record::ApiCall) -> ApiCall {
-        let clock = &self.processes[process.0 as usize].clock;
-        let span = Span {
-            begin: clock.ticks(call.start),
-            end: clock.ticks(call.end),
-        };
-        ApiCall {
-            process,
-            thread: self.thread_id(process, tid, ""),
-            operation: self.operation(process, domain, call.op),
-            span,
-            correlation: call.correlation,
-            parent: call.parent,
-            status: (call.has_status == 1).then_some(call.status),
-            arguments: None,
-        }
-    }
-
-    fn arguments(&mut self, process: ProcessId, domain: Domain, op: u16, found: &Arguments) -> Option<TextId> {
-        let name = self.processes[process.0 as usize]
-            .operation_names
-            .get(&(domain.0, op))?;
-        let text = arguments::text(name, found)?;
-        let (id, new) = self.names.arguments(&text)?;
-        if let Some(text) = new {
-            self.items.push(Item::Text(id, text));
-        }
-        Some(id)
-    }
-
-    fn dispatch(&mut self, process: ProcessId, flags: u8, found: &record::Dispatch) -> Dispatch {
-        let clock = &self.processes[process.0 as usize].clock;
-        let span = Span {
-            begin: clock.hsa(found.begin),
-            end: clock.hsa(found.end),
-        };
-        let submit = clock.ticks(found.submit);
-        let suspect = if span.end < span.begin { flag::SUSPECT_TIME } else { 0 };
-        let agent = self.agent_id(process, found.agent);
-        let queue = self.queue_id(process, found.queue, agent);
-        Dispatch {
-            process,
-            kernel: self.kernel_of(process, found.kernel_object, found.name, found.submit),
-            agent,
-            queue,
-            stream: found
-                .stream
-                .checked_sub(1)
-                .map(|number| self.stream_id(process, number)),
-            thread: (found.tid != 0).then(|| self.thread_id(process, found.tid, "")),
-            span,
-            submit,
-            correlation: found.correlation,
-            dispatch_id: found.dispatch_id,
-            grid: [found.grid_x, found.grid_y, found.grid_z],
-            workgroup: [found.workgroup_x, found.workgroup_y, found.workgroup_z],
-            group_size: found.group_size,
-            private_size: found.private_size,
-            flags: flags | suspect,
-        }
-    }
-
-    fn copy(&mut self, process: ProcessId, flags: u8, found: &record::Copy) -> Copy {
-        let clock = &self.processes[process.0 as usize].clock;
-        let span = Span {
-            begin: clock.hsa(found.begin),
-            end: clock.hsa(found.end),
-        };
-        let submit = clock.ticks(found.submit);
-        let suspect = if span.end < span.begin { flag::SUSPECT_TIME } else { 0 };
-        let source = self.known_agent(process, found.src_agent);
-        let destination = self.known_agent(process, found.dst_agent);
-        Copy {
-            process,
-            source,
-            destination,
-            stream: found
-                .stream
-                .checked_sub(1)
-                .map(|number| self.stream_id(process, number)),
-            thread: (found.tid != 0).then(|| self.thread_id(process, found.tid, "")),
-            span,
-            submit,
-            correlation: found.correlation,
-            bytes: found.bytes,
-            direction: found.direction,
-            engine: found.engine,
-            flags: flags | suspect,
-        }
-    }
-
-    fn known_agent(&mut self, process: ProcessId, index: u32) -> Option<AgentId> {
-        (index != u32::MAX).then(|| self.agent_id(process, index))
-    }
-
-    fn marker(&mut self, process: ProcessId, tid: u32, found: &record::Marker) -> Marker {
-        let clock = &self.processes[process.0 as usize].clock;
-        let span = Span {
-            begin: clock.ticks(found.start),
-            end: clock.ticks(found.end),
-        };
-        let text = self.marker_text(process, found.text_id, &found.text);
-        Marker {
-            process,
-            thread: self.thread_id(process, tid, ""),
-            text,
-            span,
-            correlation: found.correlation,
-            level: found.level,
-            range_id: found.range_id,
-        }
-    }
-
-    fn marker_text(&mut self, process: ProcessId, id: u32, inline: &[u8]) -> TextId {
-        let known = self.processes[process.0 as usize]
-            .strings
-            .get(&id)
-            .filter(|_| id != 0)
-            .cloned();
-        let text = known.unwrap_or_else(|| String::from_utf8_lossy(inline).into());
-        let (id, new) = self.names.text(&text);
-        if let Some(text) = new {
-            self.items.push(Item::Text(id, text));
-        }
-        id
-    }
-
-    fn open(&mut self, process: ProcessId, work: &OpenWork) {
-        if !self.state(process).clock.is_ready() {
-            return;
-        }
-        let mut open = Open {
-            process,
-            ..Open::default()
-        };
-        for call in &work.calls {
-            let found = record::ApiCall {
-                start: call.start,
-                correlation: call.correlation,
-                op: call.op,
-                ..record::ApiCall::default()
-            };
-            open.calls
-                .push(self.api_call(process, call.thread.tid, call.domain, &found));
-        }
-        for range in &work.ranges {
-            let found = record::Marker {
-                start: range.start,
-                correlation: range.correlation,
-                range_id: range.range_id,
-                text_id: range.text_id,
-                level: range.level,
-                text: range.text.clone(),
-                ..record::Marker::default()
-            };
-            open.ranges.push(self.marker(process, range.thread.tid, &found));
-        }
-        for queue in &work.queues {
-            let Some(id) = self.processes[process.0 as usize]
-                .queues
-                .get(&queue.id)
-                .map(|known| known.id)
-            else {
-                continue;
-            };
-            open.queues.push((id, queue.submitted, queue.completed));
-            for flight in &queue.in_flight {
-                let found = record::Dispatch {
-                    submit: flight.submit,
-                    kernel_object: flight.kernel_object,
-                    correlation: flight.correlation,
-                    dispatch_id: flight.dispatch_id,
-                    queue: queue.id,
-                    ..record::Dispatch::default()
-                };
-                let mut dispatch = self.dispatch(process, flag::OPEN, &found);
-                dispatch.agent = self.names.agent_of_queue(id).unwrap_or(dispatch.agent);
-                open.dispatches.push(dispatch);
-            }
-        }
-        self.items.push(Item::Open(open));
-    }
-
     fn counters(&mut self, process: ProcessId, words: &[u64]) {
         let at = |index: usize| words.get(index).copied().unwrap_or(0);
         let overwritten = self.state(process).overwritten;
@@ -672,9 +298,12 @@ impl Decoder {
             (LossReason::RangeTable, at(counter::RANGES_LOST)),
             (
                 LossReason::FactsFull,
-                at(counter::FACTS_FULL) + at(counter::STRINGS_FULL),
+                at(counter::FACTS_FULL).saturating_add(at(counter::STRINGS_FULL)),
             ),
-            (LossReason::Untimed, at(counter::UNTIMED) + at(counter::COPIES_UNTIMED)),
+            (
+                LossReason::Untimed,
+                at(counter::UNTIMED).saturating_add(at(counter::COPIES_UNTIMED)),
+            ),
         ];
         for (reason, records) in totals {
             let known = self.state(process).losses.entry(reason).or_default();
@@ -721,6 +350,15 @@ impl RawSink for Decoder {
             Raw::Output(bytes) => self.items.push(Item::Output(bytes.to_vec())),
             Raw::Gauges(samples) => self.gauges(samples),
             Raw::Now(at) => self.items.push(Item::Now(*at)),
+        }
+    }
+    fn records(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
+        for record in each(slots) {
+            if self.is_ready(process) {
+                self.convert(process, thread, record);
+            } else {
+                self.record(process, thread, record);
+            }
         }
     }
 }

@@ -13,8 +13,10 @@ pub mod lane;
 pub mod memory;
 pub mod names;
 pub mod output;
+mod place;
 mod pyramid;
 pub mod series;
+mod shape;
 pub mod snapshot;
 pub mod stat;
 pub mod table;
@@ -34,15 +36,15 @@ pub(crate) use self::fast::FastMap;
 
 use self::analysis::Thresholds;
 use self::gauges::Gauges;
+use self::lane::Rooms;
 use self::memory::Memory;
 use self::output::Output;
 use self::snapshot::{ProcessRow, Said};
 use self::table::Tables;
 use self::under::Under;
 use self::union::Union;
-use crate::item::{
-    ApiCall, Copy, Dispatch, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span,
-};
+use crate::decode::Decoded;
+use crate::item::{Copy, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span};
 use crate::kernel_name::Aliases;
 
 /// How much is kept, and where it comes from.
@@ -96,6 +98,34 @@ enum Closed {
     Call(usize),
     Range(usize),
     Dispatch(usize),
+}
+
+/// From which id to which open work has them: nearly all work that ends is not among it, and is told so at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenBounds {
+    calls: Option<(u64, u64)>,
+    ranges: Option<(u64, u64)>,
+    dispatches: Option<(u64, u64)>,
+}
+
+impl OpenBounds {
+    fn of(open: &Open) -> Self {
+        fn bounds(ids: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
+            ids.fold(None, |known, id| {
+                let (low, high) = known.unwrap_or((id, id));
+                Some((low.min(id), high.max(id)))
+            })
+        }
+        Self {
+            calls: bounds(open.calls.iter().map(|call| call.correlation)),
+            ranges: bounds(open.ranges.iter().map(|range| range.correlation)),
+            dispatches: bounds(open.dispatches.iter().map(|dispatch| dispatch.dispatch_id)),
+        }
+    }
+}
+
+fn is_within(bounds: Option<(u64, u64)>, id: u64) -> bool {
+    bounds.is_some_and(|(low, high)| low <= id && id <= high)
 }
 
 #[derive(Debug, Default)]
@@ -175,7 +205,10 @@ pub struct Store {
     agents: Vec<AgentState>,
     /// Room for the pieces of a dispatch, kept from one to the next.
     pieces: Vec<Span>,
+    room: count::Room,
     processes: Vec<ProcessRow>,
+    /// By process: which ids its open work has.
+    open_bounds: Vec<OpenBounds>,
     said: VecDeque<Said>,
     gauges: Gauges,
     under: Under,
@@ -184,6 +217,7 @@ pub struct Store {
     letters: Arc<Vec<KernelId>>,
     totals: Totals,
     slices: usize,
+    rooms: Rooms,
     origin: Option<Nanos>,
     now: Nanos,
     samples: VecDeque<(Nanos, u64)>,
@@ -207,6 +241,13 @@ impl Store {
         }
     }
 
+    /// Tells it what was decoded.
+    pub fn take(&mut self, decoded: &Decoded<'_>) {
+        self.apply_all(decoded.items);
+        self.calls(decoded.calls);
+        self.dispatches(decoded.dispatches);
+    }
+
     /// Tells it one thing.
     pub fn apply(&mut self, item: &Item) {
         match item {
@@ -227,18 +268,8 @@ impl Store {
                 self.tables.text(*id, text);
                 Arc::make_mut(&mut self.names).put_text(*id, text.clone());
             }
-            Item::Api(call) => self.call(&ApiCall {
-                span: credible(call.span),
-                ..*call
-            }),
-            Item::Dispatch(dispatch) => {
-                let submit = if dispatch.submit > LATEST { 0 } else { dispatch.submit };
-                self.dispatch(&Dispatch {
-                    span: credible(dispatch.span),
-                    submit,
-                    ..*dispatch
-                });
-            }
+            Item::Api(call) => self.calls(std::slice::from_ref(call)),
+            Item::Dispatch(dispatch) => self.dispatches(std::slice::from_ref(dispatch)),
             Item::Copy(copy) => self.copy(&Copy {
                 span: credible(copy.span),
                 ..*copy
@@ -321,11 +352,18 @@ impl Store {
         open.dispatches
             .iter_mut()
             .for_each(|dispatch| clamp(&mut dispatch.submit));
-        let now = self.now;
+        let (now, at) = (self.now, open.process.0 as usize);
+        let bounds = OpenBounds::of(&open);
         self.row(open.process, |row| {
             row.open = Arc::new(open);
             row.looked = (row.open.clone(), now);
         });
+        if at < self.processes.len() {
+            if self.open_bounds.len() <= at {
+                self.open_bounds.resize_with(at + 1, OpenBounds::default);
+            }
+            self.open_bounds[at] = bounds;
+        }
     }
 
     fn lost(&mut self, process: ProcessId, reason: LossReason, records: u64) {
@@ -388,8 +426,11 @@ impl Store {
         }
     }
 
+    #[inline]
     fn slice_in(&mut self, at: u32, slice: Slice) {
-        self.lane(at).add(slice);
+        let drawn = &mut self.lanes[at as usize];
+        drawn.is_changed = true;
+        drawn.lane.add_in(slice, &mut self.rooms);
         self.slices += 1;
         if self.slices > self.options.slices {
             self.make_room();
@@ -401,7 +442,7 @@ impl Store {
         let before = self.now.saturating_sub(self.options.keep);
         let mut gone = 0;
         for drawn in &mut self.lanes {
-            let forgot = drawn.lane.forget(Some(before));
+            let forgot = drawn.lane.forget_in(Some(before), &mut self.rooms);
             drawn.is_changed |= forgot > 0;
             gone += forgot;
         }
@@ -409,7 +450,7 @@ impl Store {
             let fullest = self.lanes.iter_mut().max_by_key(|drawn| drawn.lane.kept());
             gone = fullest.map_or(0, |drawn| {
                 drawn.is_changed = true;
-                drawn.lane.forget(None)
+                drawn.lane.forget_in(None, &mut self.rooms)
             });
         }
         self.slices -= gone.min(self.slices);

@@ -7,11 +7,12 @@ use crate::decode::Decoder;
 use crate::gauges::reader::Reader as GaugeReader;
 use crate::item::{Exit, ProcessId};
 use crate::model::Store;
-use crate::raw::{Batch, Raw, RawSink, Tee};
+use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
 use crate::session::{Live, boottime};
 use anyhow::{Result, anyhow};
-use roctop_ring::reader::Progress;
+use roctop_ring::reader::{Progress, Thread};
+use roctop_ring::record::Slot;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -102,6 +103,7 @@ impl Pump {
     ) -> Result<Self> {
         let (sender, messages) = channel();
         let (batches, received) = channel();
+        let (spare, spares) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let pids = Pids::default();
         let gauges = start_gauges(
@@ -115,13 +117,15 @@ impl Pump {
         let emptying = Emptying {
             live,
             batches,
+            spares,
             waiting: waiting.clone(),
             pids,
         };
         let digesting = Digesting {
-            decoder: Decoder::default(),
+            decoder: Decoder::by_kind(),
             recorder,
             store,
+            spare,
             waiting,
         };
         let reader = std::thread::Builder::new()
@@ -193,6 +197,8 @@ struct Emptying {
     live: Live,
     pids: Pids,
     batches: Sender<Batch>,
+    /// Batches that were digested, to be filled again.
+    spares: Receiver<Batch>,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -219,7 +225,7 @@ impl Emptying {
             }
             emptied_at = Instant::now();
             let now = boottime();
-            let mut batch = Batch::default();
+            let mut batch = self.spares.try_recv().unwrap_or_default();
             let mut stop = false;
             match message {
                 Some(Message::Exited(pid, exit)) => self.live.exited(pid, exit, now, &mut batch)?,
@@ -260,12 +266,13 @@ struct Digesting {
     decoder: Decoder,
     recorder: Option<Recorder>,
     store: Option<Arc<Mutex<Store>>>,
+    spare: Sender<Batch>,
     waiting: Arc<AtomicUsize>,
 }
 
 impl Digesting {
     fn run(mut self, batches: &Receiver<Batch>) -> Result<()> {
-        for batch in batches {
+        for mut batch in batches {
             let mut feeding = self.store.as_deref().map(|store| Feeding {
                 decoder: &mut self.decoder,
                 store,
@@ -281,14 +288,17 @@ impl Digesting {
                 feeding.hand_over();
             }
             self.decoder.clear();
+            batch.clear();
+            // A reader that is gone fills no more.
+            let _ = self.spare.send(batch);
         }
         self.recorder.map_or(Ok(()), Recorder::finish)
     }
 }
 
-/// Items that are handed to the store at once: few enough to be in the processor's cache still, and a screen that wants
-/// the store waits for no more than these.
-const PORTION: usize = 1024;
+/// Decoded records that are handed to the store at once, about: few enough to be in the processor's cache still, and a
+/// screen that wants the store waits for no more than these.
+const PORTION: usize = 256;
 
 /// Decodes and hands what comes of it to the store, portion by portion.
 struct Feeding<'a> {
@@ -298,9 +308,9 @@ struct Feeding<'a> {
 
 impl Feeding<'_> {
     fn hand_over(&mut self) {
-        if !self.decoder.items().is_empty() {
+        if self.decoder.pending() > 0 {
             let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-            store.apply_all(self.decoder.items());
+            store.take(&self.decoder.decoded());
             self.decoder.clear();
         }
     }
@@ -309,8 +319,20 @@ impl Feeding<'_> {
 impl RawSink for Feeding<'_> {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         self.decoder.take(process, raw);
-        if self.decoder.items().len() >= PORTION {
+        if self.decoder.pending() >= PORTION {
             self.hand_over();
+        }
+    }
+
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        let mut rest = slots;
+        while !rest.is_empty() {
+            let (portion, later) = split(rest, PORTION);
+            self.decoder.records(process, thread, portion);
+            if self.decoder.pending() >= PORTION {
+                self.hand_over();
+            }
+            rest = later;
         }
     }
 }

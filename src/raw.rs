@@ -6,8 +6,9 @@
 use crate::gauges::Sample;
 use crate::item::{Exit, Nanos, ProcessId};
 use roctop_ring::layout::{Header, clock};
+pub use roctop_ring::reader::each;
 use roctop_ring::reader::{OpenWork, Thread};
-use roctop_ring::record::{Head, MAX_SLOTS, Slot};
+use roctop_ring::record::{CONTINUATION, Head, Slot};
 
 /// One thing that a source delivers about a process.
 #[derive(Debug)]
@@ -42,6 +43,12 @@ pub enum Raw<'a> {
 pub trait RawSink {
     /// Takes one thing. `process` is dense in order of appearance; 0 also for what belongs to none.
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>);
+    /// Takes records of one thread that lie one after the other: as if each came alone.
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        for record in each(slots) {
+            self.take(process, &Raw::Record(thread, record));
+        }
+    }
 }
 
 /// Two sinks that both get everything.
@@ -52,7 +59,14 @@ impl RawSink for Tee<'_> {
         self.0.take(process, raw);
         self.1.take(process, raw);
     }
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        self.0.records(process, thread, slots);
+        self.1.records(process, thread, slots);
+    }
 }
+
+/// Slots that an empty batch has room for at most: 4 MiB.
+const KEPT_SLOTS: usize = 1 << 16;
 
 /// What one poll delivered, kept to be delivered again by another thread.
 #[derive(Default)]
@@ -83,6 +97,13 @@ impl Batch {
         self.slots.len() * size_of::<Slot>() + self.parts.len() * size_of::<(ProcessId, Part)>()
     }
 
+    /// Forgets what is in it and keeps its room, so that the next poll touches no new memory; of a great burst's not all.
+    pub fn clear(&mut self) {
+        self.parts.clear();
+        self.slots.clear();
+        self.slots.shrink_to(KEPT_SLOTS);
+    }
+
     /// Delivers it, in the order in which it came.
     pub fn deliver(&self, sink: &mut dyn RawSink) {
         let mut rest = &self.slots[..];
@@ -95,9 +116,7 @@ impl Batch {
                 Part::Records(thread, count) => {
                     let (these, others) = rest.split_at((*count).min(rest.len()));
                     rest = others;
-                    for record in records(these) {
-                        sink.take(*process, &Raw::Record(*thread, record));
-                    }
+                    sink.records(*process, *thread, these);
                 }
                 Part::Lost(thread, count) => sink.take(*process, &Raw::Lost(*thread, *count)),
                 Part::Counters(words) => sink.take(*process, &Raw::Counters(words)),
@@ -114,17 +133,7 @@ impl Batch {
 impl RawSink for Batch {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         let part = match raw {
-            Raw::Record(thread, slots) => {
-                self.slots.extend_from_slice(slots);
-                if let Some((last, Part::Records(owner, count))) = self.parts.last_mut()
-                    && *last == process
-                    && owner == thread
-                {
-                    *count += slots.len();
-                    return;
-                }
-                Part::Records(*thread, slots.len())
-            }
+            Raw::Record(thread, slots) => return self.records(process, *thread, slots),
             Raw::Header(header) => Part::Header(Box::new((*header).clone())),
             Raw::Text(id, text) => Part::Text(*id, text.to_vec()),
             Raw::Fact(slots) => Part::Fact(slots.to_vec()),
@@ -139,15 +148,25 @@ impl RawSink for Batch {
         };
         self.parts.push((process, part));
     }
+
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        self.slots.extend_from_slice(slots);
+        if let Some((last, Part::Records(owner, count))) = self.parts.last_mut()
+            && *last == process
+            && *owner == thread
+        {
+            *count += slots.len();
+        } else {
+            self.parts.push((process, Part::Records(thread, slots.len())));
+        }
+    }
 }
 
-/// Cuts a stretch of slots into records, as their heads say. A last record that is not whole is left out.
-pub fn records(slots: &[Slot]) -> impl Iterator<Item = &[Slot]> {
-    let mut rest = slots;
-    std::iter::from_fn(move || {
-        let used = (Head(rest.first()?[0]).slots() as usize).clamp(1, MAX_SLOTS);
-        let (record, others) = rest.split_at_checked(used)?;
-        rest = others;
-        Some(record)
-    })
+/// Cuts a run of records in two: the first part has about `count` slots, and no record is in both.
+pub fn split(slots: &[Slot], count: usize) -> (&[Slot], &[Slot]) {
+    let mut at = count.min(slots.len());
+    while slots.get(at).is_some_and(|slot| Head(slot[0]).kind() == CONTINUATION) {
+        at += 1;
+    }
+    slots.split_at(at)
 }

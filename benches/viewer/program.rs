@@ -20,6 +20,22 @@ pub(crate) struct Load {
     pub(crate) kernels: u32,
     /// Of ten records, how many are dispatches; the rest are calls.
     pub(crate) dispatches: u64,
+    /// In how many streams each kernel runs; every ring is a stream.
+    pub(crate) streams: u32,
+}
+
+impl Load {
+    /// Slots that a record takes on average.
+    pub(crate) fn slots_of_record(&self) -> f64 {
+        1.0 + self.dispatches as f64 / 10.0
+    }
+
+    /// One of the kernels of a ring.
+    fn kernel(&self, ring: u32, dice: &mut Dice) -> u32 {
+        let groups = (self.rings / self.streams).max(1);
+        let each = (self.kernels / groups).max(1);
+        (dice.below(u64::from(each)) as u32 * groups + ring % groups) % self.kernels
+    }
 }
 
 /// Numbers as a die gives them.
@@ -154,7 +170,7 @@ impl<'m> Writer<'m> {
             let long = rings * step;
             let begin = end - (long / 2 + self.dice.below(long / 3));
             if self.dice.below(10) < self.load.dispatches {
-                let kernel = self.dice.below(u64::from(self.load.kernels)) as u32;
+                let kernel = self.load.kernel(ring as u32, &mut self.dice);
                 let dispatch = Dispatch {
                     begin,
                     end,

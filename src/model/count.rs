@@ -5,29 +5,58 @@ use roctop_ring::record::{Domain, direction, engine, flag};
 use super::lane::{LaneKey, Slice};
 use super::table::is_untimed;
 use super::under::Work;
-use super::{AgentState, Closed, Store, keep_at, known_at};
-use crate::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ThreadId};
+use super::{AgentState, Closed, LATEST, OpenBounds, Store, credible, is_within, keep_at, known_at};
+use crate::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, ThreadId};
 
 /// HIP's "not ready" is an answer, not an error.
 const HIP_NOT_READY: i32 = 600;
 /// Open dispatches that are looked through for one that ended.
 const OLDEST: usize = 64;
 
+/// Dispatches that are counted together.
+const PORTION: usize = 256;
+
+/// Room for them, kept from one portion to the next.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    dispatches: Vec<Dispatch>,
+    shapes: Vec<u32>,
+}
+
 impl Store {
-    pub(super) fn call(&mut self, call: &ApiCall) {
+    /// What open work there was of a process, by kind.
+    fn bounds(&self, process: ProcessId) -> OpenBounds {
+        self.open_bounds.get(process.0 as usize).copied().unwrap_or_default()
+    }
+
+    pub(super) fn calls(&mut self, calls: &[ApiCall]) {
+        for call in calls {
+            self.call(&ApiCall {
+                span: credible(call.span),
+                ..*call
+            });
+        }
+    }
+
+    fn call(&mut self, call: &ApiCall) {
         self.totals.calls += 1;
-        self.close(call.process, |open| {
-            open.calls
-                .iter()
-                .position(|one| one.correlation == call.correlation)
-                .map(Closed::Call)
-        });
+        if is_within(self.bounds(call.process).calls, call.correlation) {
+            self.close(call.process, |open| {
+                let mut calls = open.calls.iter();
+                calls
+                    .position(|one| one.correlation == call.correlation)
+                    .map(Closed::Call)
+            });
+        }
         self.seen(call.process, call.span.begin, call.span.end);
         let operation = self.names.operation(call.operation);
         let (domain, blocks) = operation.map_or((0, false), |o| (o.operation.domain, o.blocks));
         let code = call.status.unwrap_or(0);
         let error = code != 0 && !(domain == Domain::HIP.0 && code == HIP_NOT_READY);
         self.tables.call(call, error, blocks);
+        if call.span.end == 0 {
+            return;
+        }
         let slice = Slice {
             span: call.span,
             what: call.operation.0,
@@ -39,27 +68,43 @@ impl Store {
             process: call.process.0,
             thread: call.thread.0,
         };
-        if call.span.end == 0 {
-            return;
-        }
         let last = known_at(&self.thread_lanes, call.thread.0);
         let at = self.lane_near(LaneKey::Api(call.thread, u8::from(call.parent != 0)), last);
-        keep_at(&mut self.thread_lanes, call.thread.0, at);
+        if at != last {
+            keep_at(&mut self.thread_lanes, call.thread.0, at);
+        }
         self.slice_in(at, slice);
     }
 
-    pub(super) fn dispatch(&mut self, dispatch: &Dispatch) {
+    pub(super) fn dispatches(&mut self, dispatches: &[Dispatch]) {
+        let mut room = std::mem::take(&mut self.room);
+        for portion in dispatches.chunks(PORTION) {
+            room.dispatches.clear();
+            room.dispatches.extend(portion.iter().map(|dispatch| Dispatch {
+                span: credible(dispatch.span),
+                submit: if dispatch.submit > LATEST { 0 } else { dispatch.submit },
+                ..*dispatch
+            }));
+            self.tables.dispatches(&room.dispatches, &mut room.shapes);
+            for (dispatch, &shape) in room.dispatches.iter().zip(&room.shapes) {
+                self.dispatch(dispatch, shape);
+            }
+        }
+        self.room = room;
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch, shape: u32) {
         self.totals.dispatches += 1;
-        // Dispatches end nearly in order: one that is not among the oldest was submitted after the look.
-        self.close(dispatch.process, |open| {
-            let oldest = open.dispatches.iter().take(OLDEST);
-            oldest
-                .enumerate()
-                .find(|(_, one)| one.dispatch_id == dispatch.dispatch_id)
-                .map(|(at, _)| Closed::Dispatch(at))
-        });
+        if is_within(self.bounds(dispatch.process).dispatches, dispatch.dispatch_id) {
+            // Dispatches end nearly in order: one that is not among the oldest was submitted after the look.
+            self.close(dispatch.process, |open| {
+                let mut oldest = open.dispatches.iter().take(OLDEST);
+                oldest
+                    .position(|one| one.dispatch_id == dispatch.dispatch_id)
+                    .map(Closed::Dispatch)
+            });
+        }
         self.seen(dispatch.process, dispatch.span.begin, dispatch.span.end);
-        let shape = self.tables.dispatch(dispatch);
         if self.names.is_internal(dispatch.kernel) {
             self.totals.internal += 1;
             self.blit(dispatch);
@@ -98,7 +143,9 @@ impl Store {
         };
         let last = known_at(&self.queue_lanes, dispatch.queue.0);
         let lane = self.lane_near(key, last);
-        keep_at(&mut self.queue_lanes, dispatch.queue.0, lane);
+        if lane != last {
+            keep_at(&mut self.queue_lanes, dispatch.queue.0, lane);
+        }
         self.slice_in(lane, slice);
         let mut pieces = std::mem::take(&mut self.pieces);
         if let Some(agent) = self.agents.get_mut(at) {
@@ -195,12 +242,14 @@ impl Store {
 
     pub(super) fn marker(&mut self, marker: &Marker, is_mark: bool) {
         self.totals.markers += 1;
-        self.close(marker.process, |open| {
-            open.ranges
-                .iter()
-                .position(|one| one.correlation == marker.correlation)
-                .map(Closed::Range)
-        });
+        if is_within(self.bounds(marker.process).ranges, marker.correlation) {
+            self.close(marker.process, |open| {
+                let mut ranges = open.ranges.iter();
+                ranges
+                    .position(|one| one.correlation == marker.correlation)
+                    .map(Closed::Range)
+            });
+        }
         self.seen(marker.process, marker.span.begin, marker.span.end);
         self.tables.marker(marker, is_mark);
         if !is_mark {
@@ -226,7 +275,7 @@ impl Store {
 
     pub(super) fn allocation(&mut self, allocation: &Allocation) {
         self.memory.add(&Allocation {
-            span: super::credible(allocation.span),
+            span: credible(allocation.span),
             ..*allocation
         });
     }

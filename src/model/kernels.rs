@@ -1,11 +1,12 @@
-//! Numbers by kernel. Dispatches wait until there are many of them and are then counted in kernel by kernel, so that a
-//! kernel's numbers come into the processor's cache once for all of them.
+//! Numbers by kernel. What every dispatch changes lies together in one line of the processor's cache and is added to the
+//! kernel's own numbers when somebody looks.
 
 use std::sync::Arc;
 
-use super::stat::{HISTOGRAMS, Stat, Sum, Trend};
-use super::table::{MOST_IDS, Shape, dense};
-use crate::item::Nanos;
+use super::shape::{Shape, Shapes};
+use super::stat::{Counts, HISTOGRAMS, Stat, Sum, Summed, Trend};
+use super::table::{MOST_IDS, is_untimed};
+use crate::item::{Dispatch, Nanos};
 
 const MOST_CELLS: usize = 64;
 
@@ -35,99 +36,108 @@ pub struct KernelStat {
     pub shape: Shape,
     /// Whether all had that geometry.
     pub shapes: u32,
-    /// Index of the latest geometry in [`super::table::Tables::shapes`].
-    shape_id: u32,
 }
 
-/// A dispatch that is not in its kernel's numbers yet.
+/// What was counted of a kernel since it was last brought up to date.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
-    pub(super) kernel: u32,
-    pub(super) place: u32,
-    pub(super) shape: u32,
-    /// Whether `nanos` and `end` are known.
-    pub(super) is_timed: bool,
-    pub(super) nanos: u64,
-    pub(super) end: Nanos,
-    /// From submit to begin; `u64::MAX` unknown.
-    pub(super) delay: u64,
+#[repr(align(64))]
+struct Fresh {
+    count: u32,
+    total: u64,
+    min: u64,
+    max: u64,
+    squares: f64,
+    /// Index of the latest geometry.
+    shape: u32,
+    /// Sum of the times from submit to begin.
+    delay: u64,
+    /// Time in the second that is being counted.
+    nanos: u64,
+    /// That second.
+    second: u32,
+    /// The cell of the last place.
+    cell: u32,
 }
 
-/// So many dispatches wait at most.
-const PENDING: usize = 8192;
+const NONE: u32 = u32::MAX;
 
-impl KernelStat {
-    fn add(&mut self, piece: &Pending) {
-        if self.shapes == 0 || self.shape_id != piece.shape {
-            self.shapes = self.shapes.saturating_add(1);
-            self.shape_id = piece.shape;
-        }
-        if !piece.is_timed {
-            return self.stat.add_untimed();
-        }
-        self.stat.add(piece.nanos);
-        self.trend.add(piece.end, piece.nanos);
-        if piece.delay != u64::MAX {
-            self.delay = self.delay.saturating_add(piece.delay);
-            self.delayed += 1;
-        }
-    }
-}
-
-/// A kernel's cells while they are counted in.
-#[derive(Debug)]
-struct Cells {
-    all: Vec<Cell>,
-    /// By the place's low bits: where its cell was when it was last looked for.
-    hints: [u8; MOST_CELLS],
-    /// Whether they differ from those of the last snapshot.
-    is_changed: bool,
-}
-
-impl Default for Cells {
+impl Default for Fresh {
     fn default() -> Self {
         Self {
-            all: Vec::new(),
-            hints: [0; MOST_CELLS],
-            is_changed: false,
+            count: 0,
+            total: 0,
+            min: u64::MAX,
+            max: 0,
+            squares: 0.0,
+            shape: NONE,
+            delay: 0,
+            nanos: 0,
+            second: 0,
+            cell: NONE,
         }
     }
 }
 
-impl Cells {
-    fn of(&mut self, place: u32) -> &mut Cell {
-        self.is_changed = true;
-        let hint = &mut self.hints[place as usize % MOST_CELLS];
-        let cells = &mut self.all;
-        if cells.get(*hint as usize).is_none_or(|cell| cell.place != place) {
-            let known = cells.iter().position(|cell| cell.place == place);
-            let at = known.unwrap_or_else(|| {
-                let place = match cells.len() {
-                    MOST_CELLS => return MOST_CELLS - 1,
-                    // The last cell is for all places beyond the bound.
-                    count if count + 1 == MOST_CELLS => u32::MAX,
-                    _ => place,
-                };
-                let sum = Sum::default();
-                cells.push(Cell { place, sum });
-                cells.len() - 1
-            });
-            *hint = at as u8;
+impl Fresh {
+    #[inline]
+    fn add(&mut self, nanos: u64) {
+        self.count += 1;
+        self.total = self.total.saturating_add(nanos);
+        self.min = self.min.min(nanos);
+        self.max = self.max.max(nanos);
+        self.squares += (nanos as f64) * (nanos as f64);
+        self.nanos = self.nanos.saturating_add(nanos);
+    }
+
+    /// Takes the sums; the next begin anew.
+    fn take(&mut self) -> Summed {
+        let Self {
+            count,
+            total,
+            min,
+            max,
+            squares,
+            ..
+        } = *self;
+        *self = Self {
+            shape: self.shape,
+            delay: self.delay,
+            nanos: self.nanos,
+            second: self.second,
+            cell: self.cell,
+            ..Self::default()
+        };
+        Summed {
+            count,
+            total,
+            min,
+            max,
+            squares,
         }
-        &mut cells[*hint as usize]
     }
 }
+
+const SECOND: Nanos = 1_000_000_000;
+/// Of one kernel no more is counted before it is brought up to date.
+const MOST_FRESH: u32 = 1 << 30;
 
 /// All kernels.
 #[derive(Debug, Default)]
 pub struct Kernels {
     rows: Vec<KernelStat>,
     /// By kernel, too.
-    cells: Vec<Cells>,
-    pending: Vec<Pending>,
-    /// Room for sorting what is pending.
-    order: Vec<u32>,
-    starts: Vec<u32>,
+    fresh: Vec<Fresh>,
+    counts: Vec<Counts>,
+    /// By kernel: its cells.
+    own: Vec<Vec<u32>>,
+    /// All cells of all kernels.
+    cells: Vec<Cell>,
+    near: Near,
+    /// Kernels that differ from their rows, each once.
+    touched: Vec<u32>,
+    is_touched: Vec<bool>,
+    /// Room for the cells of dispatches that are counted together.
+    found: Vec<u32>,
 }
 
 impl Kernels {
@@ -136,63 +146,268 @@ impl Kernels {
         &self.rows
     }
 
-    pub(super) fn add(&mut self, piece: Pending) {
-        self.pending.push(piece);
-        if self.pending.len() >= PENDING {
-            self.settle();
+    /// Counts dispatches, each in its place; the index of each one's geometry goes to `ids`.
+    ///
+    /// With many kernels most of their numbers lie far from the processor. So they are asked for in passes, each over all
+    /// dispatches: what one pass asks for comes while it asks for the next.
+    pub(super) fn add(&mut self, dispatches: &[Dispatch], places: &[u32], shapes: &mut Shapes, ids: &mut Vec<u32>) {
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        let kernels = dispatches.iter().map(|dispatch| dispatch.kernel.0 as usize);
+        if let Some(most) = kernels.filter(|&kernel| kernel < MOST_IDS).max()
+            && most >= self.fresh.len()
+        {
+            self.grow(most);
         }
+        found.extend(dispatches.iter().map(|dispatch| {
+            self.fresh
+                .get(dispatch.kernel.0 as usize)
+                .map_or(NONE, |fresh| fresh.cell)
+        }));
+        for ((cell, dispatch), &place) in found.iter_mut().zip(dispatches).zip(places) {
+            if self.cells.get(*cell as usize).is_none_or(|known| known.place != place) {
+                *cell = self.near.get(dispatch.kernel.0, place);
+            }
+        }
+        ids.clear();
+        for ((&cell, dispatch), &place) in found.iter().zip(dispatches).zip(places) {
+            ids.push(self.add_one(dispatch, place, cell, shapes));
+        }
+        self.found = found;
+    }
+
+    /// Counts a dispatch; `cell` is where its kernel's numbers in that place are, if that was found.
+    #[inline]
+    fn add_one(&mut self, dispatch: &Dispatch, place: u32, cell: u32, shapes: &mut Shapes) -> u32 {
+        let kernel = dispatch.kernel.0 as usize;
+        let shape = Shape::of(dispatch);
+        if kernel >= self.fresh.len() {
+            return shapes.id(shape);
+        }
+        if self.fresh[kernel].count == 0 {
+            self.touch(kernel);
+        }
+        if shapes.get(self.fresh[kernel].shape) != Some(&shape) {
+            let id = shapes.id(shape);
+            let (row, fresh) = (&mut self.rows[kernel], &mut self.fresh[kernel]);
+            if row.shapes == 0 || id != fresh.shape {
+                row.shapes = row.shapes.saturating_add(1);
+                fresh.shape = id;
+            }
+        }
+        let cell = if cell == NONE {
+            self.cell_of(kernel, place)
+        } else {
+            cell
+        };
+        let end = dispatch.span.end;
+        if is_untimed(dispatch.flags, end) {
+            self.cells[cell as usize].sum.add(None);
+            self.rows[kernel].stat.add_untimed();
+            return self.fresh[kernel].shape;
+        }
+        let nanos = dispatch.span.duration();
+        self.cells[cell as usize].sum.add(Some(nanos));
+        let fresh = &mut self.fresh[kernel];
+        fresh.cell = cell;
+        let shape = fresh.shape;
+        if end / SECOND != u64::from(fresh.second) {
+            self.rows[kernel]
+                .trend
+                .add(u64::from(fresh.second) * SECOND, std::mem::take(&mut fresh.nanos));
+            // A time beyond is no time.
+            fresh.second = (end / SECOND) as u32;
+        }
+        fresh.add(nanos);
+        if dispatch.submit > 0 {
+            fresh.delay = fresh
+                .delay
+                .saturating_add(dispatch.span.begin.saturating_sub(dispatch.submit));
+        } else {
+            // Counted as known when it is brought up to date.
+            let row = &mut self.rows[kernel];
+            row.delayed = row.delayed.wrapping_sub(1);
+        }
+        let is_full = fresh.count >= MOST_FRESH;
+        let is_full = self.counts.get_mut(kernel).is_some_and(|counts| counts.add(nanos)) || is_full;
+        if is_full {
+            self.settle(kernel);
+        }
+        shape
+    }
+
+    /// Makes room for the kernels up to this one.
+    #[cold]
+    fn grow(&mut self, kernel: usize) {
+        for number in self.rows.len()..=kernel {
+            self.rows.push(KernelStat {
+                stat: Stat::new(number < HISTOGRAMS),
+                ..KernelStat::default()
+            });
+            if number < HISTOGRAMS {
+                self.counts.push(Counts::default());
+            }
+        }
+        self.fresh.resize(kernel + 1, Fresh::default());
+        self.own.resize(kernel + 1, Vec::new());
+        self.is_touched.resize(kernel + 1, false);
+    }
+
+    fn touch(&mut self, kernel: usize) {
+        if !std::mem::replace(&mut self.is_touched[kernel], true) {
+            self.touched.push(kernel as u32);
+        }
+    }
+
+    /// Finds or makes a cell.
+    #[cold]
+    fn cell_of(&mut self, kernel: usize, place: u32) -> u32 {
+        let own = &mut self.own[kernel];
+        let known = own.iter().find(|&&cell| self.cells[cell as usize].place == place);
+        let found = match (known, own.last()) {
+            (Some(&known), _) => known,
+            (None, Some(&last)) if own.len() == MOST_CELLS => last,
+            _ => {
+                // The last cell is for all places beyond the bound.
+                let place = if own.len() + 1 == MOST_CELLS { NONE } else { place };
+                self.cells.push(Cell {
+                    place,
+                    sum: Sum::default(),
+                });
+                own.push(self.cells.len() as u32 - 1);
+                self.cells.len() as u32 - 1
+            }
+        };
+        self.near.keep(kernel as u32, place, found, self.cells.len());
+        found
     }
 
     /// Brings everything up to date: numbers, percentiles, cells.
-    pub(super) fn refresh(&mut self, shapes: &[Shape]) {
-        self.settle();
-        for (kernel, cells) in self.rows.iter_mut().zip(&mut self.cells) {
-            kernel.stat.refresh();
-            kernel.shape = shapes.get(kernel.shape_id as usize).copied().unwrap_or_default();
-            if std::mem::take(&mut cells.is_changed) {
-                kernel.cells = Arc::new(cells.all.clone());
-            }
+    pub(super) fn refresh(&mut self, shapes: &Shapes) {
+        for kernel in std::mem::take(&mut self.touched) {
+            let kernel = kernel as usize;
+            self.is_touched[kernel] = false;
+            self.settle(kernel);
+            let row = &mut self.rows[kernel];
+            row.stat.refresh();
+            row.shape = shapes.get(self.fresh[kernel].shape).copied().unwrap_or_default();
+            row.cells = Arc::new(self.own[kernel].iter().map(|&cell| self.cells[cell as usize]).collect());
         }
     }
 
-    /// Counts in what is pending, kernel by kernel.
-    fn settle(&mut self) {
-        let mut pending = std::mem::take(&mut self.pending);
-        // Sorted by counting: where each kernel's dispatches begin, then each to its place. Stable.
-        let most = pending.iter().map(|piece| piece.kernel).max().unwrap_or(0) as usize;
-        if most >= MOST_IDS {
-            pending.retain(|piece| (piece.kernel as usize) < MOST_IDS);
+    /// Adds what is fresh of a kernel to its numbers.
+    fn settle(&mut self, kernel: usize) {
+        let (row, fresh) = (&mut self.rows[kernel], &mut self.fresh[kernel]);
+        let summed = fresh.take();
+        row.stat.merge(&summed);
+        if let Some(counts) = self.counts.get_mut(kernel) {
+            row.stat.count_in(counts);
         }
-        let kernels = (most + 1).min(MOST_IDS);
-        self.starts.clear();
-        self.starts.resize(kernels + 1, 0);
-        for piece in &pending {
-            self.starts[piece.kernel as usize + 1] += 1;
+        row.delayed = row.delayed.wrapping_add(u64::from(summed.count));
+        row.delay = row.delay.saturating_add(std::mem::take(&mut fresh.delay));
+        row.trend
+            .add(u64::from(fresh.second) * SECOND, std::mem::take(&mut fresh.nanos));
+    }
+}
+
+/// The last answers to which cell a kernel has in a place.
+#[derive(Debug, Default)]
+struct Near {
+    /// Kernel, place, cell.
+    answers: Vec<(u32, u32, u32)>,
+}
+
+const LEAST_NEAR: usize = 1 << 10;
+const MOST_NEAR: usize = 1 << 17;
+
+impl Near {
+    fn at(&self, kernel: u32, place: u32) -> usize {
+        let number = u64::from(kernel) << 32 | u64::from(place);
+        let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0x517c_c1b7_2722_0a95) >> 32;
+        (mixed >> 32) as usize & (self.answers.len() - 1)
+    }
+
+    /// The cell; `u32::MAX` when that is not known.
+    #[inline]
+    fn get(&self, kernel: u32, place: u32) -> u32 {
+        if self.answers.is_empty() {
+            return NONE;
         }
-        for kernel in 0..kernels {
-            self.starts[kernel + 1] += self.starts[kernel];
+        match self.answers[self.at(kernel, place)] {
+            (asked, at, cell) if asked == kernel && at == place => cell,
+            _ => NONE,
         }
-        self.order.clear();
-        self.order.resize(pending.len(), 0);
-        for (at, piece) in (0..).zip(&pending) {
-            let start = &mut self.starts[piece.kernel as usize];
-            self.order[*start as usize] = at;
-            *start += 1;
+    }
+
+    /// Keeps an answer; `cells` is how many there are.
+    fn keep(&mut self, kernel: u32, place: u32, cell: u32, cells: usize) {
+        let wanted = (cells * 2).next_power_of_two().clamp(LEAST_NEAR, MOST_NEAR);
+        if self.answers.len() < wanted {
+            self.answers.clear();
+            self.answers.resize(wanted, (0, 0, NONE));
         }
-        let make = |n| KernelStat {
-            stat: Stat::new(n < HISTOGRAMS),
-            ..KernelStat::default()
+        let at = self.at(kernel, place);
+        self.answers[at] = (kernel, place, cell);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::{KernelId, Span};
+
+    fn dispatch(kernel: u32, begin: Nanos, nanos: u64) -> Dispatch {
+        Dispatch {
+            kernel: KernelId(kernel),
+            span: Span {
+                begin,
+                end: begin + nanos,
+            },
+            submit: begin - 100,
+            grid: [64, 1, 1],
+            ..Dispatch::default()
+        }
+    }
+
+    #[test]
+    fn what_is_counted_lies_in_one_line_of_the_cache() {
+        assert_eq!((size_of::<Fresh>(), align_of::<Fresh>()), (64, 64));
+    }
+
+    #[test]
+    fn numbers_are_those_of_every_dispatch_however_often_somebody_looks() {
+        let run = |every: u64| {
+            let (mut kernels, mut shapes, mut ids) = (Kernels::default(), Shapes::default(), Vec::new());
+            for i in 0..10_000u64 {
+                let mut one = dispatch((i % 7) as u32, 1_000_000_000 + i * 300_000, 1000 + i % 911);
+                if i % 13 == 0 {
+                    one.submit = 0;
+                }
+                if i % 17 == 0 {
+                    one.span = Span::default();
+                }
+                kernels.add(&[one], &[(i % 90) as u32], &mut shapes, &mut ids);
+                if i % every == 0 {
+                    kernels.refresh(&shapes);
+                }
+            }
+            kernels.refresh(&shapes);
+            kernels
         };
-        for &at in &self.order {
-            let piece = &pending[at as usize];
-            if let Some(kernel) = dense(&mut self.rows, piece.kernel, make) {
-                kernel.add(piece);
-            }
-            if let Some(cells) = dense(&mut self.cells, piece.kernel, |_| Cells::default()) {
-                cells.of(piece.place).sum.add(piece.is_timed.then_some(piece.nanos));
-            }
+        let (often, once) = (run(10), run(u64::MAX));
+        for (a, b) in often.rows().iter().zip(once.rows()) {
+            assert_eq!((a.stat.sum(), a.stat.quantiles), (b.stat.sum(), b.stat.quantiles));
+            assert_eq!((a.delay, a.delayed, a.shapes), (b.delay, b.delayed, b.shapes));
+            assert_eq!(a.trend.last(4_500_000_000, 4), b.trend.last(4_500_000_000, 4));
+            let sums = |row: &KernelStat| row.cells.iter().map(|cell| (cell.place, cell.sum)).collect::<Vec<_>>();
+            assert_eq!(sums(a), sums(b));
+            assert_eq!(a.cells.len(), MOST_CELLS);
+            assert_eq!(a.cells.iter().map(|cell| cell.sum.calls).sum::<u64>(), a.stat.calls);
         }
-        pending.clear();
-        self.pending = pending;
+        let calls: u64 = once.rows().iter().map(|row| row.stat.calls).sum();
+        let delayed: u64 = once.rows().iter().map(|row| row.delayed).sum();
+        assert_eq!(calls, 10_000);
+        let known = (0..10_000).filter(|i| i % 13 != 0 && i % 17 != 0).count() as u64;
+        assert_eq!(delayed, known);
     }
 }

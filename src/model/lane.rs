@@ -57,6 +57,28 @@ struct Chunk {
     end: Nanos,
 }
 
+/// Room of chunks that were forgotten: new memory costs more than what is written to it.
+#[derive(Debug, Default)]
+pub(super) struct Rooms(Vec<Vec<Slice>>);
+
+const MOST_ROOMS: usize = 64;
+
+impl Rooms {
+    fn take(&mut self) -> Vec<Slice> {
+        self.0.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
+    }
+
+    /// Keeps a chunk's room, unless a snapshot has the chunk still.
+    fn keep(&mut self, chunk: Arc<Chunk>) {
+        if self.0.len() < MOST_ROOMS
+            && let Ok(mut chunk) = Arc::try_unwrap(chunk)
+        {
+            chunk.slices.clear();
+            self.0.push(chunk.slices);
+        }
+    }
+}
+
 /// A lane.
 #[derive(Clone, Debug)]
 pub struct Lane {
@@ -90,9 +112,14 @@ impl Lane {
 
     /// Adds a slice to details and pyramid.
     pub fn add(&mut self, slice: Slice) {
+        self.add_in(slice, &mut Rooms::default());
+    }
+
+    /// The same in room that forgotten slices left.
+    pub(super) fn add_in(&mut self, slice: Slice, rooms: &mut Rooms) {
         if self.open.slices.len() >= CHUNK {
             let next = Chunk {
-                slices: Vec::with_capacity(CHUNK),
+                slices: rooms.take(),
                 ..Chunk::default()
             };
             self.chunks.push_back(Arc::new(std::mem::replace(&mut self.open, next)));
@@ -127,14 +154,20 @@ impl Lane {
 
     /// Forgets the oldest chunk when it ended before `before` (or at any rate, when none): how many slices went.
     pub fn forget(&mut self, before: Option<Nanos>) -> usize {
+        self.forget_in(before, &mut Rooms::default())
+    }
+
+    /// The same; their room is kept.
+    pub(super) fn forget_in(&mut self, before: Option<Nanos>, rooms: &mut Rooms) -> usize {
         let oldest = self.chunks.front().map_or(&self.open, |chunk| &**chunk);
         if oldest.slices.is_empty() || before.is_some_and(|before| oldest.end >= before) {
             return 0;
         }
         self.forgotten_until = self.forgotten_until.max(oldest.end);
         let gone = oldest.slices.len();
-        if self.chunks.pop_front().is_none() {
-            self.open = Chunk::default();
+        match self.chunks.pop_front() {
+            Some(chunk) => rooms.keep(chunk),
+            None => self.open = Chunk::default(),
         }
         gone
     }

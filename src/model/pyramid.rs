@@ -69,13 +69,43 @@ type Block = [Bucket; BLOCK];
 struct Level {
     /// (number of the block, its buckets), ascending by number.
     blocks: VecDeque<(u64, Arc<Block>)>,
+    /// The one above all of those: nobody shares it, so that it is changed in place.
+    newest: Option<(u64, Box<Block>)>,
     /// Blocks below this number were forgotten.
     since: u64,
 }
 
 impl Level {
     fn bucket(&mut self, index: u64) -> Option<&mut Bucket> {
-        let number = index / BLOCK as u64;
+        let (number, place) = (index / BLOCK as u64, (index % BLOCK as u64) as usize);
+        match &self.newest {
+            Some(newest) if newest.0 == number => {}
+            Some(newest) if newest.0 > number => return self.older(number).map(|block| &mut block[place]),
+            _ => self.turn(number),
+        }
+        self.newest.as_mut().map(|newest| &mut newest.1[place])
+    }
+
+    /// Begins a new newest block.
+    fn turn(&mut self, number: u64) {
+        let empty = || Box::new([Bucket::default(); BLOCK]);
+        if let Some((old, block)) = self.newest.replace((number, empty())) {
+            self.blocks.push_back((old, block.into()));
+            self.forget();
+        }
+    }
+
+    /// Keeps as many blocks as there is room for beside the newest; the oldest go.
+    fn forget(&mut self) {
+        if self.blocks.len() >= BLOCKS
+            && let Some((forgotten, _)) = self.blocks.pop_front()
+        {
+            self.since = forgotten + 1;
+        }
+    }
+
+    /// A block below the newest, unless it was forgotten.
+    fn older(&mut self, number: u64) -> Option<&mut Block> {
         if number < self.since {
             return None;
         }
@@ -85,18 +115,23 @@ impl Level {
         }
         if at == 0 || self.blocks[at - 1].0 != number {
             self.blocks.insert(at, (number, Arc::new([Bucket::default(); BLOCK])));
-            at += 1;
-            if self.blocks.len() > BLOCKS {
-                let forgotten = self.blocks.pop_front()?.0;
-                self.since = forgotten + 1;
-                at -= 1;
-                if at == 0 {
-                    return None;
-                }
+            let before = self.blocks.len();
+            self.forget();
+            at = at + 1 - (before - self.blocks.len());
+            if at == 0 {
+                return None;
             }
         }
-        let block = Arc::make_mut(&mut self.blocks[at - 1].1);
-        Some(&mut block[(index % BLOCK as u64) as usize])
+        Some(Arc::make_mut(&mut self.blocks[at - 1].1))
+    }
+
+    /// All blocks, oldest first.
+    fn all(&self) -> impl Iterator<Item = (u64, &Block)> {
+        let newest = self.newest.iter().map(|(number, block)| (*number, &**block));
+        self.blocks
+            .iter()
+            .map(|(number, block)| (*number, &**block))
+            .chain(newest)
     }
 }
 
@@ -116,6 +151,16 @@ impl Pyramid {
     /// Adds a span of work; `begins` is false for a piece of work that was counted before.
     pub(crate) fn add(&mut self, span: Span, what: u32, begins: bool) {
         let end = span.end.max(span.begin);
+        // Most work is short and goes on where the work before it ended.
+        let open = &mut self.open[0];
+        if span.begin >> FINEST == open.0 && end.saturating_sub(1).max(span.begin) >> FINEST == open.0 {
+            return open.1.add(what, end - span.begin, begins);
+        }
+        self.add_slowly(Span { end, ..span }, what, begins);
+    }
+
+    fn add_slowly(&mut self, span: Span, what: u32, begins: bool) {
+        let end = span.end;
         for number in 0..LEVELS {
             let shift = shift(number);
             let (first, last) = (span.begin >> shift, end.saturating_sub(1).max(span.begin) >> shift);
@@ -203,7 +248,7 @@ impl Pyramid {
                 spread(bucket, low, low + (1 << shift), from, width, out);
             }
         };
-        for (block, buckets) in &level.blocks {
+        for (block, buckets) in level.all() {
             let first = block * BLOCK as u64;
             let start = first << shift;
             if start >= to || start + ((BLOCK as u64) << shift) <= from {

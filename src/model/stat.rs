@@ -128,15 +128,51 @@ impl Stat {
 
     /// Counts one value.
     pub fn add(&mut self, value: u64) {
+        self.add_apart(value);
+        if let Some(histogram) = &mut self.histogram {
+            // In range and self-sizing, so that it cannot fail.
+            let _ = Arc::make_mut(histogram).record(value.clamp(1, LONGEST));
+            self.stale = true;
+        }
+    }
+
+    /// Counts one value, but for its place in the histogram: that comes with [`Stat::count_in`].
+    #[inline]
+    pub(super) fn add_apart(&mut self, value: u64) {
         self.min = if self.timed == 0 { value } else { self.min.min(value) };
         self.calls += 1;
         self.timed += 1;
         self.total = self.total.saturating_add(value);
         self.max = self.max.max(value);
         self.squares += (value as f64) * (value as f64);
-        if let Some(histogram) = &mut self.histogram {
-            // In range and self-sizing, so that it cannot fail.
-            let _ = Arc::make_mut(histogram).record(value.clamp(1, LONGEST));
+    }
+
+    /// Adds values that were summed up before; their places in the histogram come with [`Stat::count_in`].
+    pub(super) fn merge(&mut self, other: &Summed) {
+        if other.count == 0 {
+            return;
+        }
+        self.min = if self.timed == 0 {
+            other.min
+        } else {
+            self.min.min(other.min)
+        };
+        self.calls += u64::from(other.count);
+        self.timed += u64::from(other.count);
+        self.total = self.total.saturating_add(other.total);
+        self.max = self.max.max(other.max);
+        self.squares += other.squares;
+    }
+
+    /// Takes what was counted apart into the histogram.
+    pub(super) fn count_in(&mut self, counts: &mut Counts) {
+        if let Some(histogram) = &mut self.histogram
+            && counts.is_used
+        {
+            let histogram = Arc::make_mut(histogram);
+            counts.drain(|value, count| {
+                let _ = histogram.record_n(value, count);
+            });
             self.stale = true;
         }
     }
@@ -237,6 +273,63 @@ impl Stat {
     }
 }
 
+/// A few values summed up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Summed {
+    pub(super) count: u32,
+    pub(super) total: u64,
+    pub(super) min: u64,
+    pub(super) max: u64,
+    pub(super) squares: f64,
+}
+
+/// How often values came since a histogram was last told: the histogram's own steps, in little room.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    counts: Vec<u16>,
+    is_used: bool,
+}
+
+/// Steps of one power of two, as the histogram has them with two digits.
+const STEP_BITS: u32 = 7;
+const STEPS: usize = 1 << STEP_BITS;
+
+/// The step that a value lies in: below 256 each has its own.
+#[inline]
+fn step_of(value: u64) -> usize {
+    let wider = (value | 0xff).ilog2() - STEP_BITS;
+    (wider as usize * STEPS) + (value >> wider) as usize
+}
+
+/// The least value of a step.
+fn least_of(step: usize) -> u64 {
+    let wider = (step / STEPS).saturating_sub(1);
+    ((step - wider * STEPS) as u64) << wider
+}
+
+impl Counts {
+    /// Counts one; true when they must be drained now.
+    #[inline]
+    pub(super) fn add(&mut self, value: u64) -> bool {
+        let step = step_of(value.clamp(1, LONGEST));
+        self.is_used = true;
+        if let Some(count) = self.counts.get_mut(step) {
+            *count += 1;
+            return *count == u16::MAX;
+        }
+        self.counts.resize((step + 1).next_multiple_of(STEPS), 0);
+        self.counts[step] = 1;
+        false
+    }
+
+    fn drain(&mut self, mut into: impl FnMut(u64, u32)) {
+        self.is_used = false;
+        for (step, count) in self.counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+            into(least_of(step), u32::from(std::mem::take(count)));
+        }
+    }
+}
+
 /// A value for each of the last seconds.
 #[derive(Clone, Debug)]
 pub struct Trend {
@@ -320,6 +413,36 @@ mod tests {
         assert_eq!((stat.min, stat.max, stat.calls), (1000, 1_000_000, 1000));
         assert_eq!(stat.average(), Some(500_500));
         assert_eq!(stat.bins(8, true).iter().map(|b| b.1).sum::<u64>(), 1000);
+    }
+
+    #[test]
+    fn values_counted_apart_give_the_same_histogram() {
+        let (mut one_by_one, mut apart) = (Stat::new(true), Stat::new(true));
+        let mut counts = Counts::default();
+        let mut value = 1u64;
+        for i in 0..100_000u64 {
+            value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(i);
+            let value = value >> (20 + i % 44);
+            one_by_one.add(value);
+            apart.add_apart(value);
+            if counts.add(value) {
+                apart.count_in(&mut counts);
+            }
+        }
+        for _ in 0..70_000 {
+            one_by_one.add(5);
+            apart.add_apart(5);
+            if counts.add(5) {
+                apart.count_in(&mut counts);
+            }
+        }
+        apart.count_in(&mut counts);
+        one_by_one.refresh();
+        apart.refresh();
+        assert_eq!(one_by_one.quantiles, apart.quantiles);
+        assert_eq!(one_by_one.sum(), apart.sum());
+        assert_eq!(one_by_one.bins(40, true), apart.bins(40, true));
+        assert_eq!(one_by_one.histogram, apart.histogram);
     }
 
     #[test]

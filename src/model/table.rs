@@ -6,57 +6,16 @@ use std::sync::Arc;
 use roctop_ring::record::{engine, flag};
 
 use super::fast::FastMap;
+use super::kernels::Kernels;
 pub use super::kernels::{Cell, KernelStat};
-use super::kernels::{Kernels, Pending};
-use super::stat::{HISTOGRAMS, Stat, Trend};
+pub use super::place::Place;
+use super::place::Places;
+pub use super::shape::Shape;
+use super::shape::Shapes;
+use super::stat::{Counts, HISTOGRAMS, Stat, Trend};
 use super::under::Work;
 use super::union::Union;
-use crate::item::{
-    AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, ProcessId, QueueId, Span, StreamId, TextId,
-    ThreadId,
-};
-
-/// Geometry and memory of a dispatch; few differ, so they are kept once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Shape {
-    /// Grid in work-items.
-    pub grid: [u32; 3],
-    /// Work-group in work-items.
-    pub workgroup: [u16; 3],
-    /// LDS, bytes.
-    pub group_size: u32,
-    /// Scratch a work-item, bytes.
-    pub private_size: u32,
-}
-
-impl Shape {
-    /// The shape of a dispatch.
-    pub fn of(d: &Dispatch) -> Self {
-        Self {
-            grid: d.grid,
-            workgroup: d.workgroup,
-            group_size: d.group_size,
-            private_size: d.private_size,
-        }
-    }
-
-    /// A number that differs for most that differ.
-    fn mixed(&self) -> usize {
-        let words = [
-            self.grid[0],
-            self.grid[1],
-            self.grid[2],
-            self.group_size,
-            self.private_size,
-        ];
-        let group = self.workgroup.map(u64::from);
-        let mut sum = group[0] | group[1] << 16 | group[2] << 32;
-        for word in words {
-            sum = (sum.rotate_left(13) ^ u64::from(word)).wrapping_mul(0x517c_c1b7_2722_0a95);
-        }
-        (sum >> 32) as usize
-    }
-}
+use crate::item::{AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, TextId, ThreadId};
 
 /// A marker's text with `#` for each run of digits.
 pub fn pattern(text: &str) -> String {
@@ -69,19 +28,6 @@ pub fn pattern(text: &str) -> String {
         }
     }
     pattern
-}
-
-/// Where a kernel ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// Whose.
-    pub process: ProcessId,
-    /// On which agent.
-    pub agent: AgentId,
-    /// In which queue.
-    pub queue: QueueId,
-    /// In which stream.
-    pub stream: Option<StreamId>,
 }
 
 /// Whether a piece of GPU work has no time.
@@ -202,6 +148,8 @@ pub struct Tables {
     routes: FastMap<Route, u32>,
     /// By operation.
     pub api: Vec<ApiStat>,
+    /// By operation: what its histogram was not told yet.
+    api_counts: Vec<Counts>,
     /// By thread.
     pub threads: Vec<ThreadStat>,
     /// By pattern of the text; those beyond the bound share the last.
@@ -210,21 +158,15 @@ pub struct Tables {
     /// Pattern of each text.
     text_patterns: Vec<u32>,
     /// Distinct places.
-    pub places: Vec<Place>,
-    place_ids: FastMap<Place, u32>,
-    /// By queue: its latest place.
-    queue_places: Vec<u32>,
+    pub places: Places,
+    /// Room for the places of dispatches that are counted together.
+    room: Vec<u32>,
     /// Distinct geometries.
-    pub shapes: Vec<Shape>,
-    shape_ids: FastMap<Shape, u32>,
-    /// The last answers of `shape_ids`, each at a place of its own.
-    last_shapes: Vec<u32>,
+    pub shapes: Shapes,
 }
 
 /// The most patterns that have a row of their own.
 const MOST_MARKERS: usize = 4096;
-const MOST_PLACES: usize = 1 << 16;
-const MOST_SHAPES: usize = 1 << 16;
 pub(super) const MOST_IDS: usize = 1 << 22;
 
 /// The entry with a dense id; those that no one used yet are made.
@@ -240,88 +182,13 @@ pub(super) fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) ->
 }
 
 impl Tables {
-    /// Counts a dispatch; the index of its geometry in [`Tables::shapes`].
-    pub fn dispatch(&mut self, dispatch: &Dispatch) -> u32 {
-        let (place, shape) = (self.place(dispatch), self.shape(Shape::of(dispatch)));
-        let Span { begin, end } = dispatch.span;
-        self.kernels.add(Pending {
-            kernel: dispatch.kernel.0,
-            place,
-            shape,
-            is_timed: !is_untimed(dispatch.flags, end),
-            nanos: dispatch.span.duration(),
-            end,
-            delay: match dispatch.submit {
-                0 => u64::MAX,
-                submit => begin.saturating_sub(submit),
-            },
-        });
-        shape
-    }
-
-    fn place(&mut self, dispatch: &Dispatch) -> u32 {
-        let Dispatch {
-            process,
-            agent,
-            queue,
-            stream,
-            ..
-        } = *dispatch;
-        let place = Place {
-            process,
-            agent,
-            queue,
-            stream,
-        };
-        // A queue seldom has more than one place.
-        let latest = dense(&mut self.queue_places, queue.0, |_| u32::MAX);
-        if let Some(&mut id) = latest
-            && self.places.get(id as usize) == Some(&place)
-        {
-            return id;
-        }
-        let id = match self.place_ids.get(&place) {
-            Some(&id) => id,
-            None if self.places.len() >= MOST_PLACES => return u32::MAX,
-            None => {
-                self.places.push(place);
-                let id = self.places.len() as u32 - 1;
-                self.place_ids.insert(place, id);
-                id
-            }
-        };
-        if let Some(latest) = self.queue_places.get_mut(queue.0 as usize) {
-            *latest = id;
-        }
-        id
-    }
-
-    fn shape(&mut self, shape: Shape) -> u32 {
-        const PLACES: usize = 256;
-        if self.last_shapes.is_empty() {
-            self.last_shapes = vec![u32::MAX; PLACES];
-        }
-        let place = shape.mixed() % PLACES;
-        let last = self.last_shapes[place];
-        if self.shapes.get(last as usize) == Some(&shape) {
-            return last;
-        }
-        let id = self.shape_id(shape);
-        self.last_shapes[place] = id;
-        id
-    }
-
-    fn shape_id(&mut self, shape: Shape) -> u32 {
-        if let Some(&id) = self.shape_ids.get(&shape) {
-            return id;
-        }
-        if self.shapes.len() >= MOST_SHAPES {
-            return u32::MAX;
-        }
-        self.shapes.push(shape);
-        let id = self.shapes.len() as u32 - 1;
-        self.shape_ids.insert(shape, id);
-        id
+    /// Counts dispatches; the index of each one's geometry in [`Tables::shapes`] goes to `shapes`.
+    pub fn dispatches(&mut self, dispatches: &[Dispatch], shapes: &mut Vec<u32>) {
+        let mut places = std::mem::take(&mut self.room);
+        places.clear();
+        places.extend(dispatches.iter().map(|dispatch| self.places.id(dispatch)));
+        self.kernels.add(dispatches, &places, &mut self.shapes, shapes);
+        self.room = places;
     }
 
     /// Index of a route in [`Tables::copies`].
@@ -387,7 +254,13 @@ impl Tables {
             ..ApiStat::default()
         };
         if let Some(row) = dense(&mut self.api, call.operation.0, make) {
-            row.stat.add(nanos);
+            row.stat.add_apart(nanos);
+            if (call.operation.0 as usize) < HISTOGRAMS
+                && let Some(counts) = dense(&mut self.api_counts, call.operation.0, |_| Counts::default())
+                && counts.add(nanos)
+            {
+                row.stat.count_in(counts);
+            }
             if error {
                 row.errors += 1;
                 row.last_error = call.status.unwrap_or_default();
@@ -467,6 +340,9 @@ impl Tables {
     /// Brings what is made of the numbers up to date: percentiles and cells.
     pub fn refresh(&mut self) {
         self.kernels.refresh(&self.shapes);
+        for (row, counts) in self.api.iter_mut().zip(&mut self.api_counts) {
+            row.stat.count_in(counts);
+        }
         self.api.iter_mut().for_each(|row| row.stat.refresh());
         self.markers.iter_mut().for_each(|row| row.stat.refresh());
         for copies in &mut self.copies {

@@ -36,9 +36,35 @@ impl Work {
     }
 }
 
+/// One piece of work.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    launched: Nanos,
+    /// Twice its length, ns, and one when it is a copy.
+    nanos: u64,
+}
+
+impl Piece {
+    fn new(launched: Nanos, work: Work) -> Self {
+        Self {
+            launched,
+            nanos: work.nanos << 1 | u64::from(work.copies > 0),
+        }
+    }
+
+    fn work(self) -> Work {
+        let copies = self.nanos & 1;
+        Work {
+            kernels: 1 - copies,
+            copies,
+            nanos: self.nanos >> 1,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Thread {
-    work: VecDeque<(Nanos, Work)>,
+    work: VecDeque<Piece>,
     /// Older work, so much at a time: launched from when to when, and its sum.
     blocks: VecDeque<(Span, Work)>,
     /// Closed ranges with the row that they count for, in order of end.
@@ -61,10 +87,10 @@ impl Thread {
             end: 0,
         };
         let mut sum = Work::default();
-        for (launched, work) in self.work.drain(..BLOCK) {
-            span.begin = span.begin.min(launched);
-            span.end = span.end.max(launched);
-            sum.merge(work);
+        for piece in self.work.drain(..BLOCK) {
+            span.begin = span.begin.min(piece.launched);
+            span.end = span.end.max(piece.launched);
+            sum.merge(piece.work());
         }
         if self.blocks.len() == MOST_BLOCKS {
             self.blocks.pop_front();
@@ -85,7 +111,7 @@ impl Under {
         self.threads.get_mut(at)
     }
 
-    /// Work that a thread launched has completed; `credit` is told each row whose range it was launched in.
+    /// One piece of work that a thread launched has completed; `credit` is told each row whose range it was launched in.
     pub(crate) fn work(&mut self, thread: ThreadId, launched: Nanos, work: Work, mut credit: impl FnMut(u32)) {
         let Some(thread) = self.thread(thread) else { return };
         let younger = thread.ranges.iter().rev().take_while(|(span, _)| span.end >= launched);
@@ -95,7 +121,7 @@ impl Under {
         if thread.work.len() == MOST_WORK {
             thread.fold();
         }
-        thread.work.push_back((launched, work));
+        thread.work.push_back(Piece::new(launched, work));
     }
 
     /// A range was closed: the work launched in it that has completed.
@@ -103,14 +129,15 @@ impl Under {
         let mut sum = Work::default();
         let Some(thread) = self.thread(thread) else { return sum };
         let mut older = 0;
-        for &(launched, work) in thread.work.iter().rev() {
+        for piece in thread.work.iter().rev() {
+            let launched = piece.launched;
             if launched < span.begin {
                 older += 1;
                 if older > DISORDER {
                     break;
                 }
             } else if launched <= span.end {
-                sum.merge(work);
+                sum.merge(piece.work());
             }
         }
         // Of a block that the range only touches nothing is counted: what is told is a lower bound.

@@ -10,6 +10,8 @@ const RECENT: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct Union {
     recent: VecDeque<Span>,
+    /// Where the last span went: the next one of the same ring goes near it.
+    near: usize,
     folded_until: Nanos,
     /// Nanoseconds covered so far.
     pub total: u64,
@@ -25,9 +27,10 @@ impl Union {
         let mut merged = Span { begin, end: span.end };
         // The first kept span that ends at or after our begin; they are in order and apart.
         let at = match self.recent.back() {
-            Some(last) if last.end >= merged.begin => self.recent.partition_point(|old| old.end < merged.begin),
+            Some(last) if last.end >= merged.begin => self.place(merged.begin),
             _ => self.recent.len(),
         };
+        self.near = at;
         let mut cursor = begin;
         let mut swallowed = 0;
         while let Some(old) = self.recent.get(at + swallowed).filter(|old| old.begin <= span.end) {
@@ -62,7 +65,25 @@ impl Union {
             && let Some(old) = self.recent.pop_front()
         {
             self.folded_until = old.end;
+            self.near = self.near.saturating_sub(1);
         }
+    }
+
+    /// The first span that ends at `begin` or later.
+    fn place(&self, begin: Nanos) -> usize {
+        const STEPS: usize = 8;
+        let ends_before = |at: usize| self.recent.get(at).is_some_and(|old| old.end < begin);
+        let mut at = self.near.min(self.recent.len());
+        for _ in 0..STEPS {
+            if ends_before(at) {
+                at += 1;
+            } else if at > 0 && !ends_before(at - 1) {
+                at -= 1;
+            } else {
+                return at;
+            }
+        }
+        self.recent.partition_point(|old| old.end < begin)
     }
 }
 

@@ -72,8 +72,8 @@ impl Store {
             said: self.said.iter().cloned().collect(),
             gauges: self.gauges.clone(),
             memory: self.memory.values(),
-            shapes: self.tables.shapes.clone(),
-            places: self.tables.places.clone(),
+            shapes: self.tables.shapes.all().to_vec(),
+            places: self.tables.places.all().to_vec(),
             totals: self.totals,
             rate: self.rate(),
             analysis: self.analysis(),
@@ -141,7 +141,7 @@ impl Store {
     }
 
     fn agent_queues(&self, agent: AgentId) -> usize {
-        let here = self.tables.places.iter().filter(|place| place.agent == agent);
+        let here = self.tables.places.all().iter().filter(|place| place.agent == agent);
         here.map(|place| place.queue).collect::<HashSet<_>>().len()
     }
 

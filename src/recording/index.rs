@@ -1,7 +1,7 @@
 //! The index at the end of a segment: where each block is, what it holds and of which time.
 
 use super::block::{Head, Kind, Owner};
-use crate::raw::records;
+use crate::raw::each;
 use roctop_ring::arguments::Arguments;
 use roctop_ring::record::{Allocation, ApiCall, Copy, Dispatch, Marker, SLOT_WORDS, Scratch, Slot};
 
@@ -28,7 +28,7 @@ impl Times {
     /// Of a run of records' slots.
     pub(super) fn of(slots: &[Slot]) -> (Self, u32) {
         let (mut times, mut count) = (Self::default(), 0);
-        for record in records(slots) {
+        for record in each(slots) {
             times.add(record);
             count += 1;
         }

@@ -6,7 +6,7 @@ use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGY};
 use crate::clock::{Clock, Sample};
 use crate::gauges;
 use crate::item::{Exit, Item, Nanos, ProcessId, Span};
-use crate::raw::{Raw, RawSink, records};
+use crate::raw::{Raw, RawSink, each};
 use crate::topology::Node;
 use anyhow::{Context, Result, bail};
 use roctop_ring::layout::{Header, clock};
@@ -414,7 +414,7 @@ fn deliver_block(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
         Kind::TEXTS => texts(payload, &mut |id, text| sink.take(process, &Raw::Text(id, text))),
         Kind::FACTS => {
             let slots = words.as_chunks::<SLOT_WORDS>().0;
-            records(slots).for_each(|fact| sink.take(process, &Raw::Fact(fact)));
+            each(slots).for_each(|fact| sink.take(process, &Raw::Fact(fact)));
         }
         Kind::CALIBRATION => {
             let mut sample = [0; clock::WORDS];
@@ -423,7 +423,7 @@ fn deliver_block(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
         }
         Kind::RECORDS => {
             let slots = words.as_chunks::<SLOT_WORDS>().0;
-            records(slots).for_each(|record| sink.take(process, &Raw::Record(thread, record)));
+            sink.records(process, thread, slots);
         }
         Kind::LOST | Kind::DROPPED => sink.take(process, &Raw::Lost(thread, word(0))),
         Kind::COUNTERS => sink.take(process, &Raw::Counters(&words)),

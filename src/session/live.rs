@@ -293,7 +293,7 @@ impl Live {
             add(&mut progress, file.reader.poll(ended, &mut forward)?);
         }
         for (thread, slots) in held.records {
-            sink.take(process, &Raw::Record(thread, &slots));
+            sink.records(process, thread, &slots);
         }
         for (thread, records) in held.lost {
             sink.take(process, &Raw::Lost(thread, records));
@@ -374,6 +374,9 @@ impl Sink for Forward<'_> {
     fn record(&mut self, thread: Thread, slots: &[Slot]) {
         self.sink.take(self.process, &Raw::Record(thread, slots));
     }
+    fn records(&mut self, thread: Thread, slots: &[Slot]) {
+        self.sink.records(self.process, thread, slots);
+    }
     fn lost(&mut self, thread: Thread, records: u64) {
         if !self.is_late {
             self.sink.take(self.process, &Raw::Lost(thread, records));
@@ -385,6 +388,7 @@ impl Sink for Forward<'_> {
 struct Held {
     ordinal: u32,
     is_late: bool,
+    /// Runs of records.
     records: Vec<(Thread, Vec<Slot>)>,
     lost: Vec<(Thread, u64)>,
 }
@@ -403,6 +407,9 @@ impl Sink for Held {
     fn fact(&mut self, _: &[Slot]) {}
     fn calibration(&mut self, _: &[u64; clock::WORDS]) {}
     fn record(&mut self, thread: Thread, slots: &[Slot]) {
+        self.records(thread, slots);
+    }
+    fn records(&mut self, thread: Thread, slots: &[Slot]) {
         self.records.push((self.thread(thread), slots.to_vec()));
     }
     fn lost(&mut self, thread: Thread, records: u64) {

@@ -76,8 +76,25 @@ pub trait Sink {
     fn calibration(&mut self, sample: &[u64; clock::WORDS]);
     /// A record of a thread.
     fn record(&mut self, thread: Thread, slots: &[Slot]);
+    /// Records of a thread that lie one after the other, each of them whole.
+    fn records(&mut self, thread: Thread, slots: &[Slot]) {
+        for slots in each(slots) {
+            self.record(thread, slots);
+        }
+    }
     /// Records of a thread that were overwritten before they could be read.
     fn lost(&mut self, thread: Thread, records: u64);
+}
+
+/// Cuts a run of slots into its records, as their heads say. A last record that is not whole is left out.
+pub fn each(slots: &[Slot]) -> impl Iterator<Item = &[Slot]> {
+    let mut rest = slots;
+    std::iter::from_fn(move || {
+        let used = (Head(rest.first()?[0]).slots() as usize).clamp(1, MAX_SLOTS);
+        let (record, others) = rest.split_at_checked(used)?;
+        rest = others;
+        Some(record)
+    })
 }
 
 /// Where the reader stands in one ring.
@@ -98,11 +115,22 @@ struct Cursor {
     damaged: bool,
 }
 
+impl Cursor {
+    /// Whether a record is just the next of the thread that is known: nothing lost before it, no other owner.
+    fn continues(&self, head: Head) -> bool {
+        // The header has 32 bits of the ordinal. They say all of it while the writer's count is nearer than half of that.
+        self.ordinal > 0
+            && head.ordinal() == self.ordinal as u32
+            && head.kind() != ThreadStart::KIND
+            && self.records.abs_diff(self.ordinal) < 1 << 31
+    }
+}
+
 /// Slots copied from a ring.
 struct Run<'b> {
     /// Index of the first one.
     from: u64,
-    copied: &'b [u8],
+    slots: &'b [Slot],
     /// From this index on no writer can have been at them.
     whole: u64,
     /// They go up to the head.
@@ -256,7 +284,14 @@ pub struct Reader<B> {
     /// Bytes of text that the region can still hold: texts do not overlap.
     text_left: u64,
     calibrations: [u64; clock::SAMPLES],
-    buffer: Vec<u8>,
+    buffer: Buffer,
+}
+
+/// Room for what is copied from a ring: as it was read, and as words.
+#[derive(Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    slots: Vec<Slot>,
 }
 
 /// The most slots (of rings, or of facts) that one poll reads: 512 MiB.
@@ -268,7 +303,8 @@ const POLL_TEXT: u64 = 64 << 20;
 /// The most strings that a reader takes from one file.
 pub const MAX_STRINGS: u64 = 1 << 22;
 
-const BATCH_SLOTS: u64 = 4096;
+/// What is copied at once: little enough to stay near the processor until it is handed over.
+const BATCH_SLOTS: u64 = 1024;
 /// What finding the owner of a record takes, in slots.
 const OWNER_COST: u64 = 256;
 const BATCH_FACTS: u64 = 1024;
@@ -311,7 +347,7 @@ impl<B: Bytes> Reader<B> {
             string_holes: Vec::new(),
             text_left,
             calibrations: [0; clock::SAMPLES],
-            buffer: Vec::new(),
+            buffer: Buffer::default(),
         })
     }
 
@@ -440,15 +476,14 @@ impl<B: Bytes> Reader<B> {
     /// Numbers of the dispatches whose records are the newest of their rings: what a writer that was killed wrote last.
     pub fn newest_dispatches(&self) -> io::Result<Vec<u64>> {
         let mut found = Vec::new();
-        let mut copied = Vec::new();
+        let mut buffer = Buffer::default();
         for (index, cursor) in self.threads.iter().enumerate() {
             const SLOTS: u64 = Dispatch::SLOTS as u64;
             let Some(from) = cursor.next.checked_sub(SLOTS).filter(|_| cursor.ring_slots >= SLOTS) else {
                 continue;
             };
-            let got = self.read_slots(index, from, SLOTS, &mut copied)? / SLOT_BYTES;
-            let slots: Vec<Slot> = (0..got as u64).map(|at| slot_at(&copied, at)).collect();
-            if let Body::Dispatch(dispatch) = record::decode(&slots) {
+            self.read_slots(index, from, SLOTS, &mut buffer)?;
+            if let Body::Dispatch(dispatch) = record::decode(&buffer.slots) {
                 found.push(dispatch.dispatch_id);
             }
         }
@@ -543,7 +578,7 @@ impl<B: Bytes> Reader<B> {
         index: usize,
         head: u64,
         sink: &mut dyn Sink,
-        buffer: &mut Vec<u8>,
+        buffer: &mut Buffer,
         budget: &mut u64,
     ) -> io::Result<bool> {
         let slots = self.threads[index].ring_slots;
@@ -566,7 +601,7 @@ impl<B: Bytes> Reader<B> {
             let whole = after.saturating_add(MAX_SLOTS as u64).saturating_sub(slots);
             let run = Run {
                 from,
-                copied: &buffer[..got],
+                slots: &buffer.slots,
                 whole,
                 last: from + count == head,
             };
@@ -586,43 +621,53 @@ impl<B: Bytes> Reader<B> {
     fn accept(&mut self, index: usize, run: &Run<'_>, sink: &mut dyn Sink, budget: &mut u64) -> io::Result<u64> {
         let Run {
             from,
-            copied,
+            slots,
             whole,
             last,
         } = *run;
-        let mut slots = [[0u64; SLOT_WORDS]; MAX_SLOTS];
-        let count = (copied.len() / SLOT_BYTES) as u64;
-        let end = from + count;
+        let end = from + slots.len() as u64;
         let mut at = from.max(whole.min(end));
+        // Records that follow the one before without a gap wait, from this slot on, to be handed over together.
+        let mut waiting = at;
         while at < end {
-            let first = slot_at(copied, at - from);
-            let head = Head(first[0]);
-            let used = u64::from(head.slots());
-            let is_head = head.kind() != CONTINUATION && head.kind() != 0 && used >= 1 && used <= MAX_SLOTS as u64;
-            if first[SLOT_WORDS - 1] != at + 1 || !is_head {
-                // In the middle of a record whose head was overwritten.
+            let place = (at - from) as usize;
+            let Some(used) = record_at(slots, place, at) else {
+                // In the middle of a record whose head was overwritten, or of one that is not whole.
+                self.hand_over(index, &slots[(waiting - from) as usize..place], sink);
                 at += 1;
+                waiting = at;
                 continue;
-            }
-            if at + used > end {
+            };
+            let Some(record) = slots.get(place..place + used) else {
                 // The rest is in the next run; at the head itself the writer would lie, so pass over it.
+                self.hand_over(index, &slots[(waiting - from) as usize..place], sink);
                 return Ok(if last || at == from { end } else { at });
-            }
-            let mut good = true;
-            slots[0] = first;
-            for i in 1..used {
-                let slot = slot_at(copied, at + i - from);
-                good &= slot[SLOT_WORDS - 1] == at + i + 1 && Head(slot[0]).kind() == CONTINUATION;
-                slots[i as usize] = slot;
-            }
-            if good {
-                self.deliver(index, at, &slots[..used as usize], sink, budget)?;
-                at += used;
+            };
+            let next = at + used as u64;
+            if self.threads[index].continues(Head(record[0][0])) {
+                let cursor = &mut self.threads[index];
+                cursor.ordinal += 1;
+                cursor.seen += 1;
             } else {
-                at += 1;
+                self.hand_over(index, &slots[(waiting - from) as usize..place], sink);
+                self.deliver(index, at, record, sink, budget)?;
+                waiting = next;
             }
+            at = next;
         }
+        self.hand_over(index, &slots[(waiting - from) as usize..], sink);
         Ok(end)
+    }
+
+    /// Hands over records that were counted.
+    fn hand_over(&self, index: usize, slots: &[Slot], sink: &mut dyn Sink) {
+        if !slots.is_empty() {
+            let thread = Thread {
+                index: index as u32,
+                tid: self.threads[index].tid,
+            };
+            sink.records(thread, slots);
+        }
     }
 
     fn deliver(
@@ -724,16 +769,20 @@ impl<B: Bytes> Reader<B> {
         Ok(None)
     }
 
-    fn read_slots(&self, index: usize, from: u64, count: u64, into: &mut Vec<u8>) -> io::Result<usize> {
+    /// Copies slots into the buffer; the bytes that were there.
+    fn read_slots(&self, index: usize, from: u64, count: u64, into: &mut Buffer) -> io::Result<usize> {
         let cursor = &self.threads[index];
-        into.resize(count as usize * SLOT_BYTES, 0);
+        into.bytes.resize(count as usize * SLOT_BYTES, 0);
         let start = from & (cursor.ring_slots - 1);
         let first = count.min(cursor.ring_slots - start) as usize * SLOT_BYTES;
-        let (one, two) = into.split_at_mut(first);
+        let (one, two) = into.bytes.split_at_mut(first);
         let mut got = read_full(&self.bytes, cursor.ring_offset + start * SLOT_BYTES as u64, one)?;
         if got == one.len() && !two.is_empty() {
             got += read_full(&self.bytes, cursor.ring_offset, two)?;
         }
+        let whole = into.bytes[..got].as_chunks::<SLOT_BYTES>().0;
+        into.slots.clear();
+        into.slots.extend(whole.iter().map(slot_of));
         Ok(got)
     }
 
@@ -979,13 +1028,23 @@ fn fact_at(looked: &[u64], slots: &[Slot], at: usize, number: u64) -> FactSlot {
     if whole { FactSlot::Whole(used) } else { FactSlot::Inside }
 }
 
-fn slot_at(copied: &[u8], index: u64) -> Slot {
+/// Slots of the record whose head is at this place of a run; none when no whole record begins there, as far as the run
+/// goes. `at` is the place's index in the ring.
+fn record_at(slots: &[Slot], place: usize, at: u64) -> Option<usize> {
+    let first = &slots[place];
+    let head = Head(first[0]);
+    let used = head.slots() as usize;
+    let is_head = head.kind() != CONTINUATION && head.kind() != 0 && (1..=MAX_SLOTS).contains(&used);
+    let whole = (1..)
+        .zip(slots[place..].iter().take(used).skip(1))
+        .all(|(i, slot)| slot[SLOT_WORDS - 1] == at + i + 1 && Head(slot[0]).kind() == CONTINUATION);
+    (first[SLOT_WORDS - 1] == at + 1 && is_head && whole).then_some(used)
+}
+
+fn slot_of(bytes: &[u8; SLOT_BYTES]) -> Slot {
     let mut slot = [0u64; SLOT_WORDS];
-    let at = index as usize * SLOT_BYTES;
-    if let Some(bytes) = copied.get(at..at + SLOT_BYTES) {
-        for (word, raw) in slot.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*raw);
-        }
+    for (word, raw) in slot.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*raw);
     }
     slot
 }

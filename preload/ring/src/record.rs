@@ -170,7 +170,21 @@ macro_rules! records {
                 }
 
                 /// Decodes the payload; missing slots read as zero, so that decoding is total.
+                #[inline]
                 pub fn decode(slots: &[Slot]) -> Self {
+                    if let Some(whole) = slots.first_chunk() {
+                        return Self::of(whole);
+                    }
+                    let mut whole = [[0; SLOT_WORDS]; $slots];
+                    for (to, slot) in whole.iter_mut().zip(slots) {
+                        *to = *slot;
+                    }
+                    Self::of(&whole)
+                }
+
+                // Of known length, so that the bytes below are nowhere but in registers.
+                #[inline]
+                fn of(slots: &[Slot; $slots]) -> Self {
                     let mut bytes = [0u8; $slots * PAYLOAD_BYTES];
                     for (to, slot) in bytes.chunks_exact_mut(PAYLOAD_BYTES).zip(slots) {
                         for (to, word) in to.as_chunks_mut::<8>().0.iter_mut().zip(&slot[1..7]) {

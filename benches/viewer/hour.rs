@@ -1,0 +1,68 @@
+//! An hour of a program, told faster than it was: what the viewer has resident, by the quarter.
+
+use anyhow::Result;
+use roctop::decode::Decoder;
+use roctop::model::{Fresh, Options, Store};
+use roctop::raw::Batch;
+use roctop::session::{Live, SessionDir};
+
+use crate::program::{self, BEGIN, Load, Writer};
+use crate::reader::Digest;
+use crate::terminal::memory;
+
+const HOUR: u64 = 3_600_000_000_000;
+/// Records of one look.
+const EACH: u64 = 64_000;
+
+/// `records` of them, evenly over an hour of the program's time. The viewer's own reader, decoder and store, a snapshot
+/// after each look as the screen takes them, the one before held meanwhile.
+pub(crate) fn table(records: u64) -> Result<()> {
+    let load = Load {
+        name: "hour",
+        rings: 64,
+        slots: 1 << 13,
+        kernels: 10_000,
+        dispatches: 5,
+        streams: 8,
+    };
+    let step = HOUR / records;
+    let session = SessionDir::create()?;
+    let file = program::make(session.path(), &load, BEGIN)?;
+    let mut writer = Writer::new(&file, &load);
+    let mut live = Live::new(session.path());
+    let mut digest = Digest::new(Decoder::by_kind(), Store::new(Options::default()));
+    let mut batch = Batch::default();
+    let (mut seen, mut lost) = (0, 0);
+    println!("\n{records} records, one each {step} ns of an hour; 64 rings, 10 000 kernels; bar: 256 MiB resident.\n");
+    println!("| of the hour | records | own memory, MiB | lost |");
+    println!("| --- | --- | --- | --- |");
+    let looks = records / EACH;
+    let mut held = None;
+    for look in 0..looks {
+        let now = (look + 1) * EACH * step;
+        writer.write(EACH, now, step);
+        batch.clear();
+        let progress = live.poll(BEGIN + now, &mut batch)?;
+        batch.deliver(&mut digest);
+        digest.hand_over();
+        (seen, lost) = (seen + progress.records, lost + progress.lost);
+        held = Some(
+            digest
+                .store
+                .snapshot(if look % 5 == 0 { Fresh::All } else { Fresh::Head }),
+        );
+        if (look + 1) % (looks / 8).max(1) == 0 {
+            let own = memory(std::process::id())?.0;
+            println!(
+                "| {:.0} % | {seen} | {} | {lost} |",
+                (look + 1) as f64 * 100.0 / looks as f64,
+                own >> 20
+            );
+        }
+    }
+    drop(held);
+    assert_eq!(seen + lost, writer.written, "seen and lost are all that was written");
+    drop(writer);
+    session.remove()?;
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! A million records a second from 64 rings with ten thousand kernels, in real time: what the viewer takes of a core, how
+//! long a key takes to the screen, what is lost.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use roctop::model::{Fresh, Options, Store};
+use roctop::pump::{Gauging, Pump};
+use roctop::session::{Live, SessionDir, boottime};
+use roctop_ring::map::RingFile;
+
+use crate::processor;
+use crate::program::{self, Load, Writer};
+use crate::terminal::{Terminal, memory, process_time};
+
+const LOAD: Load = Load {
+    name: "live",
+    rings: 64,
+    // 2 MiB, what the launcher asks for.
+    slots: 1 << 15,
+    kernels: 10_000,
+    dispatches: 5,
+    streams: 8,
+};
+const RATE: u64 = 1_000_000;
+const WARM: Duration = Duration::from_secs(3);
+const MEASURED: Duration = Duration::from_secs(10);
+const KEYS: usize = 200;
+
+/// What the writing thread needs to be told, and tells.
+#[derive(Default)]
+struct Orders {
+    stop: AtomicBool,
+    pause: AtomicBool,
+    written: AtomicU64,
+    /// Processor time of the writing, ns.
+    spent: AtomicU64,
+}
+
+/// Writes at the rate, each millisecond what is due.
+fn write(file: &RingFile, began: Instant, orders: &Orders) {
+    const MOST: u64 = RATE / 20;
+    let mut writer = Writer::new(file, &LOAD);
+    let (mut done, mut skipped) = (0, 0);
+    while !orders.stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(1));
+        let now = began.elapsed();
+        let mut count = now.as_micros() as u64 * RATE / 1_000_000 - done - skipped;
+        let most = if orders.pause.load(Ordering::Relaxed) { 0 } else { MOST };
+        // A program that did not get a core writes no more for that later.
+        skipped += count - count.min(most);
+        count = count.min(most);
+        writer.write(count, now.as_nanos() as u64, 1_000_000_000 / RATE);
+        done += count;
+        orders.written.store(writer.written, Ordering::Relaxed);
+        orders.spent.store(processor().as_nanos() as u64, Ordering::Relaxed);
+    }
+}
+
+/// Runs `look` while the program writes.
+fn with_program<T>(look: impl FnOnce(&SessionDir, &Orders) -> Result<T>) -> Result<T> {
+    let session = SessionDir::create()?;
+    let began = Instant::now();
+    let file = program::make(session.path(), &LOAD, boottime())?;
+    let orders = Orders::default();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| write(&file, began, &orders));
+        let result = look(&session, &orders);
+        orders.stop.store(true, Ordering::Relaxed);
+        result
+    });
+    session.remove()?;
+    result
+}
+
+fn own_process() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+/// The viewer without a screen, in this process.
+fn without_drawing() -> Result<()> {
+    with_program(|session, orders| {
+        let store = Arc::new(Mutex::new(Store::new(Options::default())));
+        let pump = Pump::start(Live::new(session.path()), Some(store.clone()), None, &Gauging::off())?;
+        std::thread::sleep(WARM);
+        let spent = || own_process().saturating_sub(Duration::from_nanos(orders.spent.load(Ordering::Relaxed)));
+        let (before, wrote, began) = (spent(), orders.written.load(Ordering::Relaxed), Instant::now());
+        std::thread::sleep(MEASURED);
+        let (after, written, took) = (spent(), orders.written.load(Ordering::Relaxed), began.elapsed());
+        orders.stop.store(true, Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(50));
+        pump.stop()?;
+        let totals = store
+            .lock()
+            .map_err(|_| anyhow::anyhow!("the store"))?
+            .snapshot(Fresh::All)
+            .values
+            .totals;
+        let all = orders.written.load(Ordering::Relaxed);
+        println!(
+            "| without drawing | {:.2} M | {:.1} % | ≤ 5 % | | | {} of {all} |",
+            (written - wrote) as f64 / took.as_secs_f64() / 1e6,
+            after.saturating_sub(before).as_secs_f64() / took.as_secs_f64() * 100.0,
+            totals.lost
+        );
+        assert_eq!(
+            totals.records() + u64::from(LOAD.rings) + totals.lost,
+            all,
+            "seen and lost are all that was written"
+        );
+        Ok(())
+    })
+}
+
+/// The real viewer in a terminal of 120x36; then the same when nothing happens.
+fn with_drawing() -> Result<()> {
+    with_program(|session, orders| {
+        let path = session.path().to_str().context("a path that is text")?;
+        let mut terminal = Terminal::start(&["attach", path])?;
+        let pid = terminal.pid();
+        terminal.wait("the screen", &|text| text.contains("LIVE"))?;
+        terminal.watch(WARM)?;
+        let (before, wrote, began) = (
+            process_time(pid)?,
+            orders.written.load(Ordering::Relaxed),
+            Instant::now(),
+        );
+        terminal.watch(MEASURED)?;
+        let (after, written, took) = (
+            process_time(pid)?,
+            orders.written.load(Ordering::Relaxed),
+            began.elapsed(),
+        );
+        let mut times = Vec::new();
+        for turn in 0..KEYS {
+            times.push(if turn % 2 == 0 {
+                terminal.key("?", "help", &|text| text.contains("VIEWS"))?
+            } else {
+                terminal.key("\x1b[A\x1b", "no help", &|text| !text.contains("VIEWS"))?
+            });
+            terminal.watch(Duration::from_millis(17 + (turn as u64 * 7) % 60))?;
+        }
+        let mut views = Vec::new();
+        for turn in 0..KEYS {
+            let (key, wanted) = [("3", "CALLS"), ("1", "GPUs")][turn % 2];
+            views.push(terminal.key(key, wanted, &|text| text.contains(wanted))?);
+            terminal.watch(Duration::from_millis(17 + (turn as u64 * 7) % 60))?;
+        }
+        let text = terminal.text();
+        let lost = text
+            .split("lost ")
+            .nth(1)
+            .and_then(|rest| rest.split_whitespace().next());
+        let memory = memory(pid)?;
+        println!(
+            "| drawing, 120x36 | {:.2} M | {:.1} % | ≤ 10 % | {} | {} | {} shown; {} MiB resident |",
+            (written - wrote) as f64 / took.as_secs_f64() / 1e6,
+            after.saturating_sub(before).as_secs_f64() / took.as_secs_f64() * 100.0,
+            quantiles(&mut times),
+            quantiles(&mut views),
+            lost.unwrap_or("?"),
+            memory.1 >> 20,
+        );
+        orders.pause.store(true, Ordering::Relaxed);
+        terminal.watch(WARM)?;
+        let (before, began) = (process_time(pid)?, Instant::now());
+        terminal.watch(MEASURED)?;
+        println!(
+            "| idle, drawing | 0 | {:.2} % | ≤ 0.5 % | | | |",
+            process_time(pid)?.saturating_sub(before).as_secs_f64() / began.elapsed().as_secs_f64() * 100.0
+        );
+        Ok(())
+    })
+}
+
+/// Half and 99 of 100 are not above, ms.
+fn quantiles(times: &mut [Duration]) -> String {
+    times.sort();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+    format!("{:.1} / {:.1} ms", at(0.5), at(0.99))
+}
+
+/// The table.
+pub(crate) fn table() -> Result<()> {
+    println!(
+        "\n64 rings, 10 000 kernels, calls and dispatches by turns; key to screen: half / 99 of 100, bar 50 ms at 99.\n"
+    );
+    println!("| viewer | records/s | of a core | bar | help opened, closed | another view | lost |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    without_drawing()?;
+    with_drawing()
+}

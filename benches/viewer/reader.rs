@@ -1,0 +1,213 @@
+//! Copy, decode, store: what a record costs on one core, beside the least that could be done with it.
+
+use std::time::Duration;
+
+use roctop::decode::Decoder;
+use roctop::item::ProcessId;
+use roctop::model::{Options, Store};
+use roctop::raw::{Batch, Raw, RawSink, split};
+use roctop::session::{Live, SessionDir};
+use roctop_ring::layout::clock;
+use roctop_ring::reader::{Ended, Reader, Sink, Thread, each};
+use roctop_ring::record::Slot;
+
+use crate::processor;
+use crate::program::{self, BEGIN, Load, Writer};
+
+/// As many as the viewer's own thread hands over at once.
+const PORTION: usize = 256;
+
+/// Decodes and stores in portions, as the viewer's own thread does.
+pub(crate) struct Digest {
+    decoder: Decoder,
+    pub(crate) store: Store,
+}
+
+impl Digest {
+    pub(crate) fn new(decoder: Decoder, store: Store) -> Self {
+        Self { decoder, store }
+    }
+
+    pub(crate) fn hand_over(&mut self) {
+        self.store.take(&self.decoder.decoded());
+        self.decoder.clear();
+    }
+}
+
+impl RawSink for Digest {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        self.decoder.take(process, raw);
+        if self.decoder.pending() >= PORTION {
+            self.hand_over();
+        }
+    }
+
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        let mut rest = slots;
+        while !rest.is_empty() {
+            let (portion, later) = split(rest, PORTION);
+            self.decoder.records(process, thread, portion);
+            if self.decoder.pending() >= PORTION {
+                self.hand_over();
+            }
+            rest = later;
+        }
+    }
+}
+
+/// Decodes and forgets.
+struct Decode(Decoder);
+
+impl RawSink for Decode {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        self.0.take(process, raw);
+        self.0.clear();
+    }
+
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        self.0.records(process, thread, slots);
+        self.0.clear();
+    }
+}
+
+/// The floor: the same slots copied by the same rule, and of each record begin, end and one count.
+struct Least {
+    counts: Vec<u32>,
+    total: u64,
+}
+
+impl Sink for Least {
+    fn string(&mut self, _: u32, _: &[u8]) {}
+    fn fact(&mut self, _: &[Slot]) {}
+    fn calibration(&mut self, _: &[u64; clock::WORDS]) {}
+    fn record(&mut self, _: Thread, slots: &[Slot]) {
+        let nanos = slots[0][2].saturating_sub(slots[0][1]);
+        self.total += nanos;
+        let wider = (nanos | 0xff).ilog2() - 7;
+        self.counts[(wider as usize * 128) + (nanos >> wider) as usize] += 1;
+    }
+    fn records(&mut self, thread: Thread, slots: &[Slot]) {
+        each(slots).for_each(|slots| self.record(thread, slots));
+    }
+    fn lost(&mut self, _: Thread, _: u64) {}
+}
+
+/// Nanoseconds a record, by round.
+#[derive(Default)]
+struct Rounds(Vec<f64>);
+
+impl Rounds {
+    fn add(&mut self, time: Duration, records: u64) {
+        self.0.push(time.as_nanos() as f64 / records.max(1) as f64);
+    }
+
+    /// The value below which this share of the rounds lies.
+    fn at(&mut self, share: f64) -> f64 {
+        self.0.sort_by(f64::total_cmp);
+        let place = (self.0.len() as f64 * share) as usize;
+        self.0.get(place).copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// Reads what the rings hold, again and again, on one core: in each round what a program writes in 16 ms at a million
+/// records a second.
+pub(crate) fn run(load: &Load, rounds: u64) -> anyhow::Result<()> {
+    const EACH: u64 = 16_000;
+    let session = SessionDir::create()?;
+    let file = program::make(session.path(), load, BEGIN)?;
+    let ring = session
+        .path()
+        .join(roctop_ring::session::ring_name(std::process::id(), 1, 0));
+    let mut writer = Writer::new(&file, load);
+    let mut live = Live::new(session.path());
+    let mut bare = Reader::open(std::fs::File::open(ring)?)?;
+    let mut least = Least {
+        counts: vec![0; 8192],
+        total: 0,
+    };
+    let mut digest = Digest::new(Decoder::by_kind(), Store::new(Options::default()));
+    let mut decode = Decode(Decoder::by_kind());
+    let mut batch = Batch::default();
+    let [mut floor, mut copied, mut decoded, mut stored] = <[Rounds; 4]>::default();
+    let mut all = Rounds::default();
+    let (mut seen, mut lost) = (0, 0);
+    for round in 0..=rounds {
+        let now = (round + 1) * EACH * 1000;
+        writer.write(EACH, now, 1000);
+        let began = processor();
+        let least_seen = bare.poll(Ended::No, &mut least)?.records;
+        let after_floor = processor();
+        batch.clear();
+        let started = processor();
+        let progress = live.poll(BEGIN + now, &mut batch)?;
+        let after_copy = processor();
+        batch.deliver(&mut decode);
+        let after_decode = processor();
+        batch.deliver(&mut digest);
+        digest.hand_over();
+        let after_all = processor();
+        seen += progress.records;
+        lost += progress.lost;
+        assert_eq!(least_seen, progress.records, "both readers see the same");
+        // The first round is all names.
+        if round > 0 {
+            let only_decode = after_decode.saturating_sub(after_copy);
+            let digested = after_all.saturating_sub(after_decode);
+            let copy = after_copy.saturating_sub(started);
+            floor.add(after_floor.saturating_sub(began), progress.records);
+            copied.add(copy, progress.records);
+            decoded.add(only_decode, progress.records);
+            stored.add(digested.saturating_sub(only_decode), progress.records);
+            all.add(copy + digested, progress.records);
+        }
+    }
+    assert_eq!(seen + lost, writer.written, "seen and lost are all that was written");
+    let known = digest.store.snapshot(roctop::model::Fresh::All).values.totals.records();
+    assert_eq!(known + u64::from(load.rings), seen, "the store knows every record");
+    assert!(least.total > 0);
+    drop(writer);
+    session.remove()?;
+    let median = all.at(0.5);
+    println!(
+        "| {} | {:.0} | {:.0} | {:.0} | {:.0} | {median:.0} | {:.0} | {:.1} M | {:.1} M | {:.1} M | {lost} |",
+        load.name,
+        floor.at(0.5),
+        copied.at(0.5),
+        decoded.at(0.5),
+        stored.at(0.5),
+        all.at(0.1),
+        1e3 / median,
+        1e3 / all.at(0.1),
+        load.slots_of_record() * 1e3 / all.at(0.1),
+    );
+    Ok(())
+}
+
+/// The table.
+pub(crate) fn table(wanted: &dyn Fn(&str) -> bool) -> anyhow::Result<()> {
+    let loads = [
+        ("calls", 1, 0, 1),
+        ("dispatches, 300 kernels, each in 8 streams", 300, 10, 8),
+        ("dispatches, 10 000 kernels, each in 1 stream", 10_000, 10, 1),
+        ("dispatches, 300 kernels, each in 64 streams", 300, 10, 64),
+        ("dispatches, 10 000 kernels, each in 64 streams", 10_000, 10, 64),
+        ("half and half, 300 kernels, each in 8 streams", 300, 5, 8),
+    ];
+    println!("Nanoseconds a record (of the processor), medians; records a second, median and best tenth; bar: 30 M.\n");
+    println!("| records | floor | copy | decode | store | all | best | records/s | best | slots/s, best | lost |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    for (name, kernels, dispatches, streams) in loads {
+        let load = Load {
+            name,
+            rings: 64,
+            slots: 1 << 13,
+            kernels,
+            dispatches,
+            streams,
+        };
+        if wanted(name) {
+            run(&load, 200)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! roctop in a pseudo-terminal: how long a key takes to the screen, and what the process takes of a core.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+
+const COLUMNS: NonZeroU16 = NonZeroU16::new(120).unwrap();
+const ROWS: NonZeroU16 = NonZeroU16::new(36).unwrap();
+/// A screen that does not change for so long never will.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct Terminal {
+    master: File,
+    parser: vt100::Parser,
+    child: Child,
+}
+
+impl Terminal {
+    /// Starts roctop.
+    pub(crate) fn start(arguments: &[&str]) -> Result<Self> {
+        let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        rustix::pty::grantpt(&master)?;
+        rustix::pty::unlockpt(&master)?;
+        let size = Winsize {
+            ws_row: ROWS.get(),
+            ws_col: COLUMNS.get(),
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        rustix::termios::tcsetwinsize(&master, size)?;
+        let name = rustix::pty::ptsname(&master, Vec::new())?;
+        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+        let slave = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty())?;
+        let roctop = env!("CARGO_BIN_EXE_roctop");
+        // roctop's own trampoline makes the session with this terminal.
+        let child = Command::new(roctop)
+            .args(["__launch", roctop, "0", roctop])
+            .args(arguments)
+            .env("TERM", "xterm-256color")
+            .env("XDG_CONFIG_HOME", "/nonexistent")
+            .env_remove("COLORTERM")
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::from(slave.try_clone()?))
+            .stdout(Stdio::from(slave.try_clone()?))
+            .stderr(Stdio::from(slave))
+            .spawn()?;
+        Ok(Self {
+            master: File::from(master),
+            parser: vt100::Parser::new(ROWS, COLUMNS, 0),
+            child,
+        })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.parser.screen().contents()
+    }
+
+    /// Takes what roctop writes for so long.
+    pub(crate) fn watch(&mut self, time: Duration) -> Result<()> {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            self.take(until.saturating_duration_since(Instant::now()))?;
+        }
+        Ok(())
+    }
+
+    /// Takes what comes next, if it comes in time.
+    fn take(&mut self, time: Duration) -> Result<()> {
+        let wait = Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: i64::from(time.subsec_nanos()),
+        };
+        let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
+        if poll(&mut ready, Some(&wait))? == 0 {
+            return Ok(());
+        }
+        let mut buffer = vec![0; 1 << 16];
+        let count = self.master.read(&mut buffer).context("roctop has ended")?;
+        self.parser.process(&buffer[..count]);
+        Ok(())
+    }
+
+    /// Waits until the screen is as wanted; how long that took.
+    pub(crate) fn wait(&mut self, what: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Duration> {
+        let began = Instant::now();
+        while !wanted(&self.text()) {
+            if began.elapsed() > PATIENCE {
+                bail!("never seen: {what}\n{}", self.text());
+            }
+            self.take(Duration::from_secs(1))?;
+        }
+        Ok(began.elapsed())
+    }
+
+    /// Types, and waits until the screen is as wanted: from key to screen.
+    pub(crate) fn key(&mut self, keys: &str, what: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Duration> {
+        self.master.write_all(keys.as_bytes())?;
+        self.wait(what, wanted)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Time that a process ran, of its own and of the kernel for it.
+pub(crate) fn process_time(pid: u32) -> Result<Duration> {
+    // The scheduler's own sum: `stat` counts in hundredths of a second.
+    let mut sum = 0u64;
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
+        sum += text
+            .split(' ')
+            .next()
+            .and_then(|word| word.parse::<u64>().ok())
+            .context("schedstat")?;
+    }
+    Ok(Duration::from_nanos(sum))
+}
+
+/// Memory of a process, bytes: its own, and all that is resident.
+pub(crate) fn memory(pid: u32) -> Result<(u64, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let of = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kib << 10)
+    };
+    of("RssAnon:").zip(of("VmRSS:")).context("status")
+}

@@ -1,0 +1,163 @@
+//! What records name: found by number, made when it was never named.
+
+use super::Decoder;
+use crate::item::{
+    AgentId, Item, KernelId, OperationId, ProcessId, Queue, QueueId, Stream, StreamId, Thread, ThreadId,
+};
+use roctop_ring::record::{self, Domain};
+use std::sync::Arc;
+
+/// Where a dispatch was: few differ.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    pub(super) agent: AgentId,
+    pub(super) queue: QueueId,
+    pub(super) stream: Option<StreamId>,
+    pub(super) thread: Option<ThreadId>,
+}
+
+impl Decoder {
+    /// Where a dispatch was.
+    pub(super) fn place(&mut self, process: ProcessId, found: &record::Dispatch) -> Place {
+        let key = (process.0, found.agent, found.queue, found.stream, found.tid);
+        let number = u64::from(found.queue) << 32 ^ u64::from(found.stream) << 16 ^ u64::from(found.tid);
+        if let Some(known) = self.recent.places.get(number, key) {
+            return known;
+        }
+        let agent = self.agent_id(process, found.agent);
+        let place = Place {
+            agent,
+            queue: self.queue_id(process, found.queue, agent),
+            stream: found
+                .stream
+                .checked_sub(1)
+                .map(|number| self.stream_id(process, number)),
+            thread: (found.tid != 0).then(|| self.thread_id(process, found.tid, "")),
+        };
+        self.recent.places.keep(number, key, place)
+    }
+
+    pub(super) fn kernel_of(&mut self, process: ProcessId, object: u64, name: u32, submit: u64) -> KernelId {
+        if let Some(known) = self.recent.kernels.get(process, object) {
+            return known;
+        }
+        let state = &self.processes[process.0 as usize];
+        if let Some(symbols) = state.symbols.get(&object) {
+            if let [only] = symbols.as_slice() {
+                return self.recent.kernels.keep(process, object, only.kernel);
+            }
+            // An address may be used again after an unload: the last symbol loaded before the submission counts.
+            let fits = symbols
+                .iter()
+                .rev()
+                .find(|symbol| submit == 0 || symbol.since <= submit);
+            if let Some(symbol) = fits.or(symbols.last()) {
+                return symbol.kernel;
+            }
+        }
+        let named = state.strings.get(&name).cloned();
+        let text = named.unwrap_or_else(|| format!("(unnamed kernel {object:#x})").into());
+        self.kernel(&text, 0, 0, None)
+    }
+
+    pub(super) fn queue_id(&mut self, process: ProcessId, number: u32, agent: AgentId) -> QueueId {
+        let key = (process.0, number);
+        if let Some(known) = self.recent.queues.get(u64::from(number), key) {
+            return known;
+        }
+        if let Some(known) = self.processes[process.0 as usize].queues.get(&number) {
+            return self.recent.queues.keep(u64::from(number), key, known.id);
+        }
+        let id = QueueId(self.names.next_queue());
+        let queue = Queue {
+            id,
+            process,
+            number,
+            agent,
+            ..Queue::default()
+        };
+        self.processes[process.0 as usize].queues.insert(number, queue);
+        self.names.set_agent_of_queue(id, agent);
+        self.items.push(Item::Queue(queue));
+        id
+    }
+
+    pub(super) fn stream(&mut self, process: ProcessId, fact: &record::Stream) {
+        let name = self.processes[process.0 as usize]
+            .strings
+            .get(&fact.name)
+            .cloned()
+            .unwrap_or_default();
+        let id = self.stream_id(process, fact.id);
+        if !name.is_empty() {
+            self.items.push(Item::Stream(Stream {
+                id,
+                process,
+                number: fact.id,
+                name,
+            }));
+        }
+    }
+
+    pub(super) fn stream_id(&mut self, process: ProcessId, number: u32) -> StreamId {
+        let key = (process.0, number);
+        if let Some(known) = self.recent.streams.get(u64::from(number), key) {
+            return known;
+        }
+        if let Some(known) = self.processes[process.0 as usize].streams.get(&number) {
+            return self.recent.streams.keep(u64::from(number), key, *known);
+        }
+        let id = StreamId(self.names.next_stream());
+        self.processes[process.0 as usize].streams.insert(number, id);
+        self.items.push(Item::Stream(Stream {
+            id,
+            process,
+            number,
+            name: Arc::default(),
+        }));
+        id
+    }
+
+    pub(super) fn thread_id(&mut self, process: ProcessId, tid: u32, name: &str) -> ThreadId {
+        let key = (process.0, tid);
+        if let Some(known) = self.recent.threads.get(u64::from(tid), key) {
+            return known;
+        }
+        if let Some(known) = self.processes[process.0 as usize].threads.get(&tid) {
+            return self.recent.threads.keep(u64::from(tid), key, *known);
+        }
+        let id = ThreadId(self.names.next_thread());
+        self.processes[process.0 as usize].threads.insert(tid, id);
+        self.items.push(Item::Thread(Thread {
+            id,
+            process,
+            tid,
+            name: name.into(),
+        }));
+        id
+    }
+
+    pub(super) fn operation(&mut self, process: ProcessId, domain: Domain, op: u16) -> OperationId {
+        let key = (process.0, domain.0, op);
+        if let Some(known) = self.recent.operations.get(u64::from(op), key) {
+            return known;
+        }
+        let state = &self.processes[process.0 as usize];
+        if let Some(known) = state.operations.get(&(domain.0, op)) {
+            return self.recent.operations.keep(u64::from(op), key, *known);
+        }
+        let named = state.operation_names.get(&(domain.0, op)).cloned();
+        let text = named
+            .clone()
+            .unwrap_or_else(|| format!("{}#{op}", domain.name().unwrap_or("api")).into());
+        let (id, new) = self.names.operation(domain.0, &text);
+        if let Some(new) = new {
+            self.items.push(Item::Operation(new));
+        }
+        // A name may still come: only then is the answer kept for good.
+        if named.is_some() {
+            self.processes[process.0 as usize].operations.insert((domain.0, op), id);
+        }
+        id
+    }
+}

@@ -1,0 +1,195 @@
+//! Work: calls, dispatches, copies, marks and ranges, done or open.
+
+use super::Decoder;
+use crate::arguments;
+use crate::item::{AgentId, ApiCall, Copy, Dispatch, Item, Marker, Open, ProcessId, Span, TextId};
+use roctop_ring::arguments::Arguments;
+use roctop_ring::reader::OpenWork;
+use roctop_ring::record::{self, Domain, flag};
+
+impl Decoder {
+    pub(super) fn api_call(&mut self, process: ProcessId, tid: u32, domain: Domain, call: &record::ApiCall) -> ApiCall {
+        let clock = &self.processes[process.0 as usize].clock;
+        let span = Span {
+            begin: clock.ticks(call.start),
+            end: clock.ticks(call.end),
+        };
+        ApiCall {
+            process,
+            thread: self.thread_id(process, tid, ""),
+            operation: self.operation(process, domain, call.op),
+            span,
+            correlation: call.correlation,
+            parent: call.parent,
+            status: (call.has_status == 1).then_some(call.status),
+            arguments: None,
+        }
+    }
+
+    pub(super) fn arguments(
+        &mut self,
+        process: ProcessId,
+        domain: Domain,
+        op: u16,
+        found: &Arguments,
+    ) -> Option<TextId> {
+        let name = self.processes[process.0 as usize]
+            .operation_names
+            .get(&(domain.0, op))?;
+        let text = arguments::text(name, found)?;
+        let (id, new) = self.names.arguments(&text)?;
+        if let Some(text) = new {
+            self.items.push(Item::Text(id, text));
+        }
+        Some(id)
+    }
+
+    pub(super) fn dispatch(&mut self, process: ProcessId, flags: u8, found: &record::Dispatch) -> Dispatch {
+        let clock = &self.processes[process.0 as usize].clock;
+        let span = Span {
+            begin: clock.hsa(found.begin),
+            end: clock.hsa(found.end),
+        };
+        let submit = clock.ticks(found.submit);
+        let suspect = if span.end < span.begin { flag::SUSPECT_TIME } else { 0 };
+        let place = self.place(process, found);
+        Dispatch {
+            process,
+            kernel: self.kernel_of(process, found.kernel_object, found.name, found.submit),
+            agent: place.agent,
+            queue: place.queue,
+            stream: place.stream,
+            thread: place.thread,
+            span,
+            submit,
+            correlation: found.correlation,
+            dispatch_id: found.dispatch_id,
+            grid: [found.grid_x, found.grid_y, found.grid_z],
+            workgroup: [found.workgroup_x, found.workgroup_y, found.workgroup_z],
+            group_size: found.group_size,
+            private_size: found.private_size,
+            flags: flags | suspect,
+        }
+    }
+
+    pub(super) fn copy(&mut self, process: ProcessId, flags: u8, found: &record::Copy) -> Copy {
+        let clock = &self.processes[process.0 as usize].clock;
+        let span = Span {
+            begin: clock.hsa(found.begin),
+            end: clock.hsa(found.end),
+        };
+        let submit = clock.ticks(found.submit);
+        let suspect = if span.end < span.begin { flag::SUSPECT_TIME } else { 0 };
+        let source = self.known_agent(process, found.src_agent);
+        let destination = self.known_agent(process, found.dst_agent);
+        Copy {
+            process,
+            source,
+            destination,
+            stream: found
+                .stream
+                .checked_sub(1)
+                .map(|number| self.stream_id(process, number)),
+            thread: (found.tid != 0).then(|| self.thread_id(process, found.tid, "")),
+            span,
+            submit,
+            correlation: found.correlation,
+            bytes: found.bytes,
+            direction: found.direction,
+            engine: found.engine,
+            flags: flags | suspect,
+        }
+    }
+
+    pub(super) fn known_agent(&mut self, process: ProcessId, index: u32) -> Option<AgentId> {
+        (index != u32::MAX).then(|| self.agent_id(process, index))
+    }
+
+    pub(super) fn marker(&mut self, process: ProcessId, tid: u32, found: &record::Marker) -> Marker {
+        let clock = &self.processes[process.0 as usize].clock;
+        let span = Span {
+            begin: clock.ticks(found.start),
+            end: clock.ticks(found.end),
+        };
+        let text = self.marker_text(process, found.text_id, &found.text);
+        Marker {
+            process,
+            thread: self.thread_id(process, tid, ""),
+            text,
+            span,
+            correlation: found.correlation,
+            level: found.level,
+            range_id: found.range_id,
+        }
+    }
+
+    fn marker_text(&mut self, process: ProcessId, id: u32, inline: &[u8]) -> TextId {
+        let known = self.processes[process.0 as usize]
+            .strings
+            .get(&id)
+            .filter(|_| id != 0)
+            .cloned();
+        let text = known.unwrap_or_else(|| String::from_utf8_lossy(inline).into());
+        let (id, new) = self.names.text(&text);
+        if let Some(text) = new {
+            self.items.push(Item::Text(id, text));
+        }
+        id
+    }
+
+    pub(super) fn open(&mut self, process: ProcessId, work: &OpenWork) {
+        if !self.state(process).clock.is_ready() {
+            return;
+        }
+        let mut open = Open {
+            process,
+            ..Open::default()
+        };
+        for call in &work.calls {
+            let found = record::ApiCall {
+                start: call.start,
+                correlation: call.correlation,
+                op: call.op,
+                ..record::ApiCall::default()
+            };
+            open.calls
+                .push(self.api_call(process, call.thread.tid, call.domain, &found));
+        }
+        for range in &work.ranges {
+            let found = record::Marker {
+                start: range.start,
+                correlation: range.correlation,
+                range_id: range.range_id,
+                text_id: range.text_id,
+                level: range.level,
+                text: range.text.clone(),
+                ..record::Marker::default()
+            };
+            open.ranges.push(self.marker(process, range.thread.tid, &found));
+        }
+        for queue in &work.queues {
+            let Some(id) = self.processes[process.0 as usize]
+                .queues
+                .get(&queue.id)
+                .map(|known| known.id)
+            else {
+                continue;
+            };
+            open.queues.push((id, queue.submitted, queue.completed));
+            for flight in &queue.in_flight {
+                let found = record::Dispatch {
+                    submit: flight.submit,
+                    kernel_object: flight.kernel_object,
+                    correlation: flight.correlation,
+                    dispatch_id: flight.dispatch_id,
+                    queue: queue.id,
+                    ..record::Dispatch::default()
+                };
+                let mut dispatch = self.dispatch(process, flag::OPEN, &found);
+                dispatch.agent = self.names.agent_of_queue(id).unwrap_or(dispatch.agent);
+                open.dispatches.push(dispatch);
+            }
+        }
+        self.items.push(Item::Open(open));
+    }
+}
