@@ -87,3 +87,42 @@ fn the_libraries_install_by_the_manuals_paths() {
         Err(_) => eprintln!("not tried: pkg-config is not here"),
     }
 }
+
+#[test]
+fn cmake_finds_the_packages_and_links_their_targets() {
+    let Some(libraries) = libraries() else { return };
+    if Command::new("cmake").arg("--version").output().is_err() {
+        return eprintln!("not tried: cmake is not here");
+    }
+    // Installed, then moved: nothing in it may know where it was.
+    let first = room().join("cmake-first");
+    install(libraries.to_str().unwrap(), &first);
+    let prefix = room().join("cmake-prefix");
+    let _ = std::fs::remove_dir_all(&prefix);
+    std::fs::rename(&first, &prefix).unwrap();
+    let project = room().join("cmake-project");
+    let _ = std::fs::remove_dir_all(&project);
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::copy(package().join("tests/c/installed.c"), project.join("installed.c")).unwrap();
+    let lists = "cmake_minimum_required(VERSION 3.16)\nproject(installed C)\nfind_package(roctracer 4.1 REQUIRED)\n\
+                 find_package(roctx 4 REQUIRED)\nadd_executable(program installed.c)\n\
+                 target_link_libraries(program roctracer::roctracer64 roctx::roctx64)\n\
+                 find_package(roctracer 5 QUIET)\n\
+                 if(roctracer_FOUND)\n  message(FATAL_ERROR \"a version that is not here\")\nendif()\n";
+    std::fs::write(project.join("CMakeLists.txt"), lists).unwrap();
+    let out = project.join("out");
+    let run = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        text(&output)
+    };
+    run(Command::new("cmake")
+        .arg("-S")
+        .arg(&project)
+        .arg("-B")
+        .arg(&out)
+        .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())));
+    run(Command::new("cmake").arg("--build").arg(&out));
+    // The build tree's own run path leads to the libraries.
+    assert_eq!(run(&mut Command::new(out.join("program"))), "4.1\n");
+}
