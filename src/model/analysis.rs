@@ -4,6 +4,7 @@
 pub mod alert;
 pub mod change;
 pub mod host;
+pub mod overlap;
 pub mod rules;
 pub mod steps;
 pub mod usage;
@@ -11,6 +12,7 @@ pub mod usage;
 use std::sync::OnceLock;
 
 pub use self::alert::{Alert, Evidence, Rule};
+pub use self::overlap::Overlap;
 pub use self::steps::{Source, Steps};
 pub use self::usage::{Gap, Usage};
 
@@ -69,6 +71,8 @@ pub struct Analysis {
     pub stretch: Span,
     /// By GPU that had work.
     pub usage: Vec<Usage>,
+    /// What of the copies was hidden under kernels, by route in the order of the snapshot's copies.
+    pub overlaps: Vec<Overlap>,
     /// What is worth a look, the worst first.
     pub alerts: Vec<Alert>,
 }
@@ -94,7 +98,12 @@ impl Analysis {
         let stretch = usage::kept(snap, window, MOST_SLICES);
         let usage = usage::usage(snap, stretch, snap.thresholds.gap);
         let alerts = rules::alerts(snap, stretch, &usage);
-        Self { stretch, usage, alerts }
+        Self {
+            stretch,
+            overlaps: overlap::overlaps(snap, stretch, &usage),
+            usage,
+            alerts,
+        }
     }
 }
 

@@ -21,6 +21,22 @@ pub struct Quantiles {
     pub p99: Option<u64>,
 }
 
+impl Quantiles {
+    /// Of durations; what too few of them say is left out.
+    pub fn of(nanos: &mut [u64]) -> Self {
+        let count = nanos.len();
+        let mut at = |per_cent: usize, least: usize| {
+            let place = (count * per_cent).div_ceil(100).max(1) - 1;
+            (count >= least).then(|| *nanos.select_nth_unstable(place).1)
+        };
+        Self {
+            p50: at(50, 20),
+            p95: at(95, 20),
+            p99: at(99, 100),
+        }
+    }
+}
+
 /// The least that is kept of a number of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
@@ -395,6 +411,18 @@ impl Trend {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percentiles_of_plain_numbers_are_of_those_numbers() {
+        let of = |count: u64| Quantiles::of(&mut (1..=count).rev().collect::<Vec<u64>>());
+        assert_eq!(of(0), Quantiles::default());
+        assert_eq!(of(19), Quantiles::default());
+        assert_eq!((of(20).p50, of(20).p95, of(20).p99), (Some(10), Some(19), None));
+        assert_eq!(
+            (of(1000).p50, of(1000).p95, of(1000).p99),
+            (Some(500), Some(950), Some(990))
+        );
+    }
 
     #[test]
     fn percentiles_need_enough_samples_and_are_within_one_per_cent() {

@@ -585,6 +585,9 @@ fn train(work: Sender<Work>) {
     }
 }
 
+/// Bytes of a batch.
+const BATCH: u64 = 48 << 20;
+
 /// The loader: a batch for each GPU, a few times a second.
 fn load(work: Sender<Work>) {
     let mut host = Host {
@@ -592,7 +595,6 @@ fn load(work: Sender<Work>) {
         noise: Noise(0x2545_f491_4f6c_dd1d),
         free: [0; GPUS * STREAMS],
     };
-    const BATCH: u64 = 48 << 20;
     let mut held = [0u64; GPUS];
     for batch in 0u64.. {
         push(b"load batch");

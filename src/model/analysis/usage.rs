@@ -34,6 +34,8 @@ pub struct Usage {
     pub overlap: u64,
     /// Nanoseconds in which neither did.
     pub idle: u64,
+    /// When at least one kernel ran.
+    pub(super) computing: Vec<Span>,
     /// Durations of all kernels: more than `compute` when some ran at once.
     pub kernel_time: u64,
     /// Kernels that began in the stretch.
@@ -90,7 +92,7 @@ pub fn kept(snap: &Snapshot, wanted: Span, most: usize) -> Span {
 }
 
 /// Joins spans that touch; they come by begin.
-fn union(spans: impl Iterator<Item = Span>) -> Vec<Span> {
+pub(super) fn union(spans: impl Iterator<Item = Span>) -> Vec<Span> {
     let mut out: Vec<Span> = Vec::new();
     for span in spans {
         match out.last_mut() {
@@ -101,7 +103,7 @@ fn union(spans: impl Iterator<Item = Span>) -> Vec<Span> {
     out
 }
 
-fn total(spans: impl Iterator<Item = Span>) -> u64 {
+pub(super) fn total(spans: impl Iterator<Item = Span>) -> u64 {
     spans.fold(0, |sum, span| sum.saturating_add(span.duration()))
 }
 
@@ -182,6 +184,7 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
     let busy = total(both.iter().copied());
     usage.overlap = usage.compute.saturating_add(usage.copy).saturating_sub(busy);
     usage.idle = stretch.duration().saturating_sub(busy);
+    usage.computing = compute;
     gaps(&mut usage, &both, &kernels, least_gap);
     usage
 }

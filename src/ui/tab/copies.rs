@@ -71,6 +71,11 @@ fn of_link(copies: &CopyStat, scene: &Scene<'_>) -> Option<f64> {
     average(copies).filter(|_| peak > 0.0).map(|speed| speed / peak)
 }
 
+/// The share of the route's time, of late, in which a kernel ran on one of its GPUs.
+fn hidden(row: &Row, scene: &Scene<'_>) -> Option<f64> {
+    scene.snap.analysis().overlaps.get(row.0)?.share()
+}
+
 fn way(copies: &CopyStat) -> String {
     let name = match copies.route.direction {
         direction::UNKNOWN => "copy",
@@ -198,7 +203,7 @@ impl Table for CopyTable {
             title: "AVG TIME",
             name: "Average_ns",
             width: 8,
-            rank: 5,
+            rank: 7,
             worth: |row, scene| Worth::maybe(source(row, scene).stat.average()),
             text: |row, scene, _| scene.ui.maybe(source(row, scene).stat.average()),
         },
@@ -211,6 +216,14 @@ impl Table for CopyTable {
             text: |row, scene, _| {
                 format::percent(source(row, scene).union.total as f64 / super::wall(scene.snap) as f64)
             },
+        },
+        Column {
+            title: "HIDDEN%",
+            name: "Share_under_kernels",
+            width: 7,
+            rank: 4,
+            worth: |row, scene| worth(hidden(row, scene)),
+            text: |row, scene, _| hidden(row, scene).map_or_else(|| format::MISSING.into(), format::percent),
         },
         Column {
             title: "BYTES, 30 s",

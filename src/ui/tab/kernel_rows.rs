@@ -1,13 +1,14 @@
 //! The rows of the kernels' table: by name, or put together by stream, GPU, process or marker.
 
 use crate::item::{AgentId, KernelId, ProcessId, StreamId};
+use crate::model::analysis::usage::has_kernels;
 use crate::model::snapshot::KernelRow;
-use crate::model::stat::{Stat, Sum};
+use crate::model::stat::{Quantiles, Stat, Sum};
 use crate::model::table::Place;
-use crate::model::{Snapshot, counted};
+use crate::model::{LaneKey, Slice, Snapshot, counted};
 use crate::ui::Grouping;
 use crate::ui::part::table::Scene;
-use crate::ui::subject::{KernelSubject, MarkerSubject};
+use crate::ui::subject::{KernelSubject, MarkerSubject, SliceSubject};
 
 /// What a row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +104,30 @@ pub(crate) fn members(scene: &Scene<'_>, row: &Row) -> Vec<(KernelId, Sum)> {
     found
 }
 
+/// Kernels of a lane whose durations are looked at for the percentiles of a group.
+pub(crate) const LOOKED_AT: usize = 4096;
+
+/// Percentiles of the last kernels of a group that pass the filter: no histogram is kept of groups.
+fn quantiles(scene: &Scene<'_>, what: What) -> Quantiles {
+    let (snap, filter) = (scene.snap, &scene.ui.filter);
+    let is_of = |key: LaneKey, slice: &Slice| match (what, key) {
+        (What::Stream(wanted), LaneKey::Stream(_, stream)) => wanted == Some(stream),
+        (What::Stream(wanted), LaneKey::Queue(..)) => wanted.is_none(),
+        (What::Agent(wanted), LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _)) => wanted == agent,
+        (What::Process(wanted), LaneKey::Stream(..) | LaneKey::Queue(..)) => wanted.0 == slice.process,
+        _ => false,
+    };
+    let mut nanos: Vec<u64> = Vec::new();
+    for lane in snap.lanes.iter().filter(|lane| has_kernels(lane.key)) {
+        let key = lane.key;
+        let passing = lane.recent(LOOKED_AT).filter(|slice| {
+            is_of(key, slice) && (filter.is_empty() || filter.accepts(&SliceSubject { snap, key, slice }))
+        });
+        nanos.extend(passing.map(|slice| slice.span.duration()));
+    }
+    Quantiles::of(&mut nanos)
+}
+
 /// All kernels that pass, added up by where they ran.
 pub(crate) fn by_place(scene: &Scene<'_>) -> Vec<Row> {
     let snap = scene.snap;
@@ -121,11 +146,15 @@ pub(crate) fn by_place(scene: &Scene<'_>) -> Vec<Row> {
                 sum.merge(&stat.sum());
             }
         }
-        (sum.calls > 0).then(|| Row {
-            what,
-            key: 0,
-            stat: sum.into(),
-            internal: false,
+        (sum.calls > 0).then(|| {
+            let mut stat = Stat::from(sum);
+            stat.quantiles = quantiles(scene, what);
+            Row {
+                what,
+                key: 0,
+                stat,
+                internal: false,
+            }
         })
     });
     rows.collect()

@@ -306,7 +306,11 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank
         Grouping::Name if rows == all => format!("{bound}{all} kernels"),
         Grouping::Name => format!("{bound}{rows} of {all} kernels"),
         Grouping::Marker => format!("{bound}by marker; a range within another counts for both"),
-        other => format!("{bound}by {}, {rows} rows", other.word()),
+        other => format!(
+            "{bound}by {}, {rows} rows   percentiles: of the last {} of each lane",
+            other.word(),
+            format::grouped(kernel_rows::LOOKED_AT as u64)
+        ),
     };
     table::panel::<KernelTable>(canvas, area, scene, Some(count), rank)
 }
