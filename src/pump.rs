@@ -239,6 +239,9 @@ impl Emptying {
             } else {
                 self.live.poll(now, &mut batch)?
             };
+            if stop {
+                self.live.settle(now, &mut batch)?;
+            }
             let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);
             if pids.len() != self.live.alive() {
                 *pids = self.live.pids_alive();

@@ -138,16 +138,20 @@ impl Live {
         }
         if self.probe_at.is_none_or(|at| moment >= at) {
             self.probe_at = Some(moment + PROBE);
-            for process in 0..self.processes.len() {
-                if !self.processes[process].ended && self.is_gone(ProcessId(process as u32)) {
-                    add(
-                        &mut progress,
-                        self.finish(ProcessId(process as u32), Exit::Unknown, now, sink)?,
-                    );
-                }
-            }
+            add(&mut progress, self.settle(now, sink)?);
         }
         sink.take(ProcessId(0), &Raw::Now(now));
+        Ok(progress)
+    }
+
+    /// Looks which processes are gone, and delivers the rest of them. A reader that stops asks this last.
+    pub fn settle(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
+        let mut progress = Progress::default();
+        for process in (0..self.processes.len()).map(|process| ProcessId(process as u32)) {
+            if !self.processes[process.0 as usize].ended && self.is_gone(process) {
+                add(&mut progress, self.finish(process, Exit::Unknown, now, sink)?);
+            }
+        }
         Ok(progress)
     }
 

@@ -1,4 +1,5 @@
 use crate::rig::{Recorded, Rig, rig};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -32,4 +33,15 @@ fn what_goes_to_the_background_is_recorded_to_its_end() {
     recorded.check_copies();
     recorded.check_correlation();
     recorded.check_lost();
+}
+
+#[test]
+fn a_run_is_over_when_its_last_child_is() {
+    let Some(rig) = rig() else { return };
+    let recorded = rig.record("children", &["fork_exec"]);
+    assert_eq!(recorded.output.status.code(), Some(0));
+    let mut summary = Command::new(env!("CARGO_BIN_EXE_roctop"));
+    let output = summary.arg("summary").arg(recorded.place.join("rec")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.lines().next().unwrap().contains("(exit 0)"), "{said}");
 }
