@@ -4,6 +4,7 @@
 pub mod agent_info;
 pub mod choice;
 pub mod collect;
+mod config;
 pub mod counters;
 pub mod csv;
 pub mod facts;
@@ -230,6 +231,12 @@ fn write_process(
         formats: job.formats,
         domains,
     };
+    if job.choice.output_config {
+        files.write("config.json", &|out| config::write(view, &head, out))?;
+    }
+    if job.choice.log_periods {
+        files.write("collection_periods.log", &|out| config::periods(view, out))?;
+    }
     for format in job.formats {
         match format {
             Format::Csv => csv::export(view, domains, &mut files)?,

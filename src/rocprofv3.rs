@@ -26,8 +26,8 @@ use crate::{action, counting, item};
 use anyhow::{Context, Result, bail};
 use attach::Attach;
 use naming::Keys;
-use plan::Plan;
-use roctop_ring::session::wanted;
+use plan::{Level, Plan};
+use roctop_ring::session::{ENV_PAUSED, wanted};
 use settings::Settings;
 use std::ffi::OsString;
 use std::io::Write;
@@ -90,6 +90,11 @@ pub fn act(words: &[OsString]) -> Result<u8> {
         let pass = (jobs.len() > 1 || (has_input && counts)).then(|| format!("{word}_{number}"));
         plans.push(Plan::new(job, pass.as_deref())?);
     }
+    if jobs.iter().any(|job| job.on("echo")) {
+        let words: Vec<String> = program.iter().map(|word| format!("'{}'", word.display())).collect();
+        writeln!(std::io::stdout(), "command: [{}]", words.join(", "))?;
+        return Ok(0);
+    }
     if program.is_empty() {
         tell("Fatal error: No application provided");
         return Ok(1);
@@ -107,8 +112,15 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     let mut worst = 0;
     let last = plans.len() - 1;
     for (number, plan) in plans.iter().enumerate() {
-        for (option, why) in plan.moot.iter().chain(&plan.missing) {
-            tell(&format!("{option}: {why}"));
+        if plan.level >= Level::Warning {
+            for (option, why) in plan.moot.iter().chain(&plan.missing) {
+                tell(&format!("{option}: {why}"));
+            }
+        }
+        if plan.level >= Level::Info {
+            for (option, value) in &plan.choice.config {
+                tell(&format!("config: {option} = {value}"));
+            }
         }
         if plan.is_idle() {
             tell("Warning: No tracing options were enabled.");
@@ -188,10 +200,19 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
     let directory = PathBuf::from(keys(&program.words()).expand(&plan.directory));
     export::prepare_directory(&directory)?;
     let recording = Scratch(directory.join(format!(".roctop-{}.rec", std::process::id())));
+    let mut variables: Vec<_> = plan.request.iter().map(Request::variable).collect();
+    if plan.is_paused {
+        variables.push((ENV_PAUSED.into(), "1".into()));
+    }
+    if plan.level >= Level::Info {
+        for (name, value) in &variables {
+            tell(&format!("variable: {}={}", name.display(), value.display()));
+        }
+    }
     let job = Job {
         recording: Some(recording.0.clone()),
         wanted: if plan.wants_hsa() { wanted::HSA_API } else { 0 },
-        variables: plan.request.iter().map(Request::variable).collect(),
+        variables,
         preload: plan.preload.clone(),
         ..Job::default()
     };

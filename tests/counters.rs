@@ -319,6 +319,83 @@ fn rocprofv3s_command_line_counts_too() {
 }
 
 #[test]
+fn kernels_to_count_are_chosen_by_patterns() {
+    let Some(rig) = Rig::new("patterns") else { return };
+    for (options, kernels) in [
+        ("--kernel-include-regex sc.*", &["scale(float*, int)"; 2][..]),
+        ("--kernel-exclude-regex ^sc", &["plain()"]),
+        (
+            "--kernel-include-regex a --kernel-exclude-regex plain",
+            &["scale(float*, int)"; 2],
+        ),
+        (
+            "--kernel-include-regex scale --kernel-iteration-range [2]",
+            &["scale(float*, int)"],
+        ),
+    ] {
+        let words = format!("rocprofv3 -d out -o n --pmc SQ_WAVES {options} -- ./counted load scale plain scale");
+        rig.works(&words.split(' ').collect::<Vec<_>>());
+        let rows = rig.table("out/n_counter_collection.csv");
+        let names: Vec<&str> = rows.column("Kernel_Name");
+        assert_eq!(
+            names.iter().map(|name| name.split('(').next()).collect::<Vec<_>>(),
+            kernels.iter().map(|name| name.split('(').next()).collect::<Vec<_>>(),
+            "{options}"
+        );
+        std::fs::remove_dir_all(rig.0.join("out")).unwrap();
+    }
+    let told = rig.fails(&[
+        "rocprofv3",
+        "--pmc",
+        "SQ_WAVES",
+        "--kernel-exclude-regex",
+        "[",
+        "--",
+        "./counted",
+    ]);
+    assert!(told.contains("--kernel-exclude-regex: '['"), "{told}");
+}
+
+/// Tables 9 and 10 of the seed's manual: one folder a line of counters, a row a dispatch and counter, chosen kernels only.
+#[test]
+fn the_seeds_tables_of_counters() {
+    let Some(rig) = Rig::new("seed") else { return };
+    std::fs::write(rig.0.join("input.txt"), "pmc: SQ_WAVES\npmc: TCC_HIT[1] L2CacheHit\n").unwrap();
+    std::fs::write(
+        rig.0.join("input.yaml"),
+        "metrics:\n  - pmc: [SQ_WAVES]\n  - pmc: ['TCC_HIT[1]', L2CacheHit]\n",
+    )
+    .unwrap();
+    for (file, word) in [("input.txt", "pmc"), ("input.yaml", "pass")] {
+        let words = format!("rocprofv3 -i {file} -d {word} -o n --layout seed -- ./counted load scale plain");
+        rig.works(&words.split(' ').collect::<Vec<_>>());
+        let first = rig.table(&format!("{word}/{word}_1/n_counter_collection.csv"));
+        assert_eq!(first.header.join(","), SEED_COUNTED);
+        assert_eq!(first.column("Counter_Name"), ["SQ_WAVES", "SQ_WAVES"]);
+        assert_eq!(first.numbers("Dispatch_Id"), [1, 2]);
+        for (name, least) in [
+            ("Agent_Id", 1),
+            ("Queue_Id", 1),
+            ("Grid_Size", 1),
+            ("Workgroup_Size", 1),
+        ] {
+            assert!(first.numbers(name).iter().all(|number| *number >= least), "{name}");
+        }
+        assert_eq!(first.numbers("Process_Id")[0], first.numbers("Process_Id")[1]);
+        let second = rig.table(&format!("{word}/{word}_2/n_counter_collection.csv"));
+        // A derived counter has its own name, an indexed one its index.
+        assert_eq!(second.column("Counter_Name")[..2], ["L2CacheHit", "TCC_HIT[1]"]);
+    }
+    let words =
+        "rocprofv3 -i input.txt -d chosen -o n --layout seed --kernel-names plain -- ./counted load scale plain";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    let chosen = rig.table("chosen/pmc_1/n_counter_collection.csv");
+    assert_eq!(chosen.header.join(","), SEED_COUNTED);
+    assert_eq!(chosen.numbers("Dispatch_Id").len(), 1);
+    assert!(chosen.column("Kernel_Name")[0].starts_with("plain"));
+}
+
+#[test]
 fn counters_are_listed_in_every_layout() {
     let Some(rig) = Rig::new("list") else { return };
     let info = rig.works(&["counters"]);

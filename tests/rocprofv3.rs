@@ -310,3 +310,126 @@ fn the_name_rocprofv3_is_enough() {
     let version = Command::new(&link).arg("-v").output().unwrap();
     assert_eq!(String::from_utf8(version.stdout).unwrap().lines().count(), 9);
 }
+
+/// Calls ROC-TX as a program that is linked to it does.
+const REGIONS: &str = "
+#include <stdint.h>
+void roctxMarkA(const char*) __attribute__((weak));
+int roctxGetThreadId(uint64_t*) __attribute__((weak));
+int roctxProfilerResume(uint64_t) __attribute__((weak));
+int roctxProfilerPause(uint64_t) __attribute__((weak));
+int main(void) {
+  uint64_t thread;
+  if (!roctxMarkA || !roctxProfilerResume || !roctxProfilerPause || !roctxGetThreadId) return 3;
+  roctxMarkA(\"before\");
+  roctxGetThreadId(&thread);
+  roctxProfilerResume(thread);
+  roctxMarkA(\"inside\");
+  roctxProfilerPause(thread);
+  roctxMarkA(\"after\");
+  return 0;
+}";
+
+/// Domain, function and id of each marker row.
+fn markers(place: &Path, options: &[&str]) -> Vec<(String, String, u64)> {
+    let output = command(place, options, &["./regions"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(place.join("n_marker_api_trace.csv")).unwrap();
+    let rows = text.lines().skip(1).map(|line| {
+        let cells: Vec<&str> = line.split(',').map(|cell| cell.trim_matches('"')).collect();
+        (cells[0].to_owned(), cells[1].to_owned(), cells[4].parse().unwrap())
+    });
+    rows.collect()
+}
+
+#[test]
+fn selected_regions_are_all_that_is_recorded() {
+    let place = place("regions");
+    std::fs::write(place.join("regions.c"), REGIONS).unwrap();
+    let built = Command::new("cc")
+        .args(["-O1", "-o", "regions", "regions.c"])
+        .current_dir(&place)
+        .status();
+    if !built.is_ok_and(|status| status.success()) {
+        println!("skipped: needs a C compiler");
+        return;
+    }
+    let functions = |rows: &[(String, String, u64)]| rows.iter().map(|row| row.1.clone()).collect::<Vec<_>>();
+    let selected = markers(&place, &["--marker-trace", "--selected-regions", "-o", "n"]);
+    assert_eq!(
+        functions(&selected),
+        ["roctxProfilerResume", "inside", "roctxProfilerPause"]
+    );
+    // Without it everything is, up to the pause; calls that are neither marks nor ranges have rows and numbers too.
+    let all = markers(&place, &["--marker-trace", "-o", "n"]);
+    let names = [
+        "before",
+        "roctxGetThreadId",
+        "roctxProfilerResume",
+        "inside",
+        "roctxProfilerPause",
+    ];
+    assert_eq!(functions(&all), names);
+    assert_eq!(all.iter().map(|row| row.2).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    let domains: Vec<&str> = all.iter().map(|row| row.0.as_str()).collect();
+    let (core, control) = ("MARKER_CORE_RANGE_API", "MARKER_CONTROL_API");
+    assert_eq!(domains, [core, core, control, core, control]);
+}
+
+#[test]
+fn the_configuration_and_the_periods_are_written_when_asked_for() {
+    let place = place("config");
+    let options = ["--kernel-trace", "-o", "n", "--output-config", "-S", "-P", "0:60:1"];
+    let output = command(&place, &options, &[OWN, "__demo"])
+        .env("ROCPROF_COLLECTION_PERIOD_TESTING", "true")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(place.join("n_config.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let config = &document["rocprofiler-sdk-tool"][0]["metadata"]["config"];
+    assert_eq!(
+        (&config["kernel_trace"], &config["summary"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(
+        (&config["csv_output"], &config["raw_output_file"]),
+        (&true.into(), &"n".into())
+    );
+    let periods = std::fs::read_to_string(place.join("n_collection_periods.log")).unwrap();
+    let lines: Vec<Vec<&str>> = periods.lines().map(|line| line.split(':').collect()).collect();
+    let labels: Vec<&str> = lines.iter().map(|line| line[0]).collect();
+    assert_eq!(labels, ["delay", "start", "duration", "stop", "--"]);
+    let number = |text: &str| text.parse::<u64>().unwrap();
+    assert_eq!(number(lines[2][2]) - number(lines[2][1]), 60_000_000_000);
+}
+
+#[test]
+fn more_is_told_when_more_is_asked_for() {
+    let place = place("level");
+    let said = |level: &str| {
+        let options = [
+            "--kernel-trace",
+            "-o",
+            "n",
+            "--rocm-root",
+            "/opt/rocm",
+            "--log-level",
+            level,
+        ];
+        told(&run(&place, &options))
+    };
+    assert!(!said("error").contains("--rocm-root:") && said("warning").contains("--rocm-root:"));
+    assert!(said("info").contains("config: kernel_trace = true"));
+    let wrong = run(&place, &["--kernel-trace", "--log-level", "loud"]);
+    assert!(
+        wrong.status.code() == Some(1) && told(&wrong).contains("'loud'"),
+        "{wrong:?}"
+    );
+    let echoed = command(&place, &["--echo"], &["touch", "started"]).output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&echoed.stdout),
+        "command: ['touch', 'started']\n"
+    );
+    assert!(!place.join("started").exists());
+}

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "export/records.rs"]
+mod records;
 #[path = "export/table.rs"]
 mod table;
 
@@ -9,7 +11,8 @@ mod table;
 #[expect(dead_code, reason = "what is recorded is tested elsewhere")]
 mod rig;
 
-use rig::{Rig, rig};
+use records::{of_csv, of_json, of_parquet, of_rocpd};
+use rig::{Rig, TOLERANCE, read_truth, rig};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -97,4 +100,81 @@ fn a_tour_of_the_api_has_the_files_of_rocprofv3() {
     let left = std::fs::read_dir(place.join("out")).unwrap();
     let hidden = left.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with('.'));
     assert_eq!(hidden.count(), 0, "the recording is gone");
+}
+
+#[test]
+fn all_formats_of_a_real_program_hold_what_the_gpu_logged() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("formats");
+    let recorded = rig
+        .command(&place, &["record", "-o", "rec"], &["api_tour"])
+        .output()
+        .unwrap();
+    assert!(recorded.status.success(), "{recorded:?}");
+    let formats = "csv,json,pftrace,rocpd,parquet";
+    let exported = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(["export", "rec", "-d", "out", "-o", "t", "--format", formats])
+        .current_dir(&place)
+        .output()
+        .unwrap();
+    assert!(exported.status.success(), "{exported:?}");
+    let out = place.join("out");
+    let csv = of_csv(&out);
+    for kind in ["kernel_dispatch", "memory_copy", "hip_api", "marker_api"] {
+        assert!(!csv[kind].is_empty(), "{kind}");
+        assert_eq!(of_json(&out)[kind], csv[kind], "JSON");
+        assert_eq!(of_rocpd(&out)[kind], csv[kind], "rocpd");
+        assert_eq!(of_parquet(&out)[kind], csv[kind], "Parquet");
+    }
+    let truth = read_truth(&place);
+    let named = |kind: &str| {
+        let rows = truth
+            .iter()
+            .filter(|row| row.kind == kind && !(kind == "dispatch" && row.name.is_empty()));
+        let mut times: Vec<(u64, u64)> = rows.map(|row| (row.begin, row.end)).collect();
+        times.sort_unstable();
+        times
+    };
+    let logged = named("dispatch");
+    let mut exported: Vec<(u64, u64)> = csv["kernel_dispatch"].iter().map(|row| (row.2, row.3)).collect();
+    exported.sort_unstable();
+    assert_eq!(exported.len(), logged.len());
+    for (own, theirs) in exported.iter().zip(&logged) {
+        assert!(
+            own.0.abs_diff(theirs.0) <= TOLERANCE && own.1.abs_diff(theirs.1) <= TOLERANCE,
+            "{own:?} is logged as {theirs:?}"
+        );
+    }
+}
+
+/// Table 4 of the seed's manual.
+#[test]
+fn the_seeds_table_of_hsa_calls() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("seed-hsa");
+    let options = ["rocprofv3", "--hsa-trace", "--layout", "seed", "-d", "out", "-o", "t"];
+    let output = rig.command(&place, &options, &["matrix_transpose"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let table = Table::read(&place.join("out/t_hsa_api_trace.csv"));
+    assert_eq!(
+        table.header.join(","),
+        "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp"
+    );
+    let domains = [
+        "HSA_CORE_API",
+        "HSA_AMD_EXT_API",
+        "HSA_IMAGE_EXT_API",
+        "HSA_FINALIZE_EXT_API",
+    ];
+    assert!(table.column("Domain").iter().all(|cell| domains.contains(cell)));
+    assert!(table.column("Function").iter().all(|name| name.starts_with("hsa_")));
+    assert!(table.column("Function").contains(&"hsa_queue_create"));
+    // Numbered from 1 by beginning, in order of their ends.
+    let mut ids = table.numbers("Correlation_Id");
+    ids.sort_unstable();
+    assert!(ids.iter().copied().eq(1..=ids.len() as u64));
+    let (begins, ends) = (table.numbers("Start_Timestamp"), table.numbers("End_Timestamp"));
+    assert!(ends.is_sorted() && begins.iter().zip(&ends).all(|(begin, end)| begin < end));
+    let pid = table.numbers("Process_Id")[0];
+    assert!(table.numbers("Thread_Id").iter().all(|thread| *thread >= pid));
 }

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "getauxval")]
 
-use roctop_ring::session::{ENV_RING, ENV_SESSION};
+use roctop_ring::session::{ENV_PAUSED, ENV_RING, ENV_SESSION};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -16,6 +16,8 @@ pub struct Config {
     pub session: PathBuf,
     /// Slots of an application thread's ring; the completion ring has four times as many.
     pub ring_slots: u64,
+    /// Nothing is recorded before the program asks for it.
+    pub is_paused: bool,
 }
 
 static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
@@ -34,6 +36,7 @@ fn read() -> Option<Config> {
     Some(Config {
         session,
         ring_slots: ring_slots(std::env::var(ENV_RING).ok().as_deref()),
+        is_paused: std::env::var_os(ENV_PAUSED).is_some_and(|value| !value.is_empty()),
     })
 }
 

@@ -106,6 +106,9 @@ fn start() {
         state::switch_off();
         return;
     };
+    if process.config.is_paused {
+        word(word::PAUSED).store(1, Ordering::Release);
+    }
     control::attach(&process.config.session);
     let process: &'static Process = Box::leak(Box::new(process));
     word(word::PROCESS).store(std::ptr::from_ref(process) as u64, Ordering::Release);

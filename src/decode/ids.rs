@@ -147,6 +147,10 @@ impl Decoder {
             return self.recent.operations.keep(u64::from(op), key, *known);
         }
         let named = state.operation_names.get(&(domain.0, op)).cloned();
+        let named = named.or_else(|| {
+            let is_marker = domain == Domain::MARKER;
+            record::marker_call::name(op).filter(|_| is_marker).map(Arc::from)
+        });
         let text = named
             .clone()
             .unwrap_or_else(|| format!("{}#{op}", domain.name().unwrap_or("api")).into());

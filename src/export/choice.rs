@@ -3,6 +3,7 @@
 use crate::filter::Filter;
 use crate::item::Nanos;
 use crate::kernel_name::Aliases;
+use regex::Regex;
 use roctop_ring::record::Domain;
 
 /// Which release's columns and names the files have.
@@ -81,6 +82,7 @@ impl Kind {
             Domain::HSA_AMD => Self::HsaAmd,
             Domain::HSA_IMAGE => Self::HsaImage,
             Domain::HSA_FINALIZER => Self::HsaFinalizer,
+            Domain::MARKER => Self::Marker,
             _ => return None,
         })
     }
@@ -117,6 +119,15 @@ impl Default for Kinds {
     }
 }
 
+/// Kernels by their names, as they are shown; all when there are no patterns.
+#[derive(Clone, Debug, Default)]
+pub struct KernelChoice {
+    /// What a name must hold.
+    pub include: Option<Regex>,
+    /// What it must not hold.
+    pub exclude: Option<Regex>,
+}
+
 /// All choices.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
@@ -135,6 +146,8 @@ pub struct Choice {
     pub aliases: Aliases,
     /// A kernel is called by the innermost push/pop range around its launch.
     pub rename: bool,
+    /// Kernels whose counters are wanted.
+    pub counted: KernelChoice,
     /// Names of agents.
     pub agents: AgentIndex,
     /// Tables of statistics as well.
@@ -146,6 +159,12 @@ pub struct Choice {
     /// Only records that begin in one of these stretches of time, after the process's first calibration; all when there
     /// are none.
     pub periods: Vec<(Nanos, Nanos)>,
+    /// Also a file that says when these stretches were.
+    pub log_periods: bool,
+    /// What was chosen, as the configuration in `results.json` says it.
+    pub config: serde_json::Map<String, serde_json::Value>,
+    /// Also a file with the configuration.
+    pub output_config: bool,
     /// Only records that touch this stretch of time, after the beginning of the recording.
     pub range: Option<(Nanos, Nanos)>,
 }

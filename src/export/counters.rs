@@ -1,5 +1,6 @@
 //! Values of hardware counters, by the dispatch that they are of.
 
+use super::choice::KernelChoice;
 use super::csv::{Lines, lds_block};
 use super::stats;
 use super::view::View;
@@ -47,6 +48,7 @@ impl<'a> Counted<'a> {
                 }
             }
         }
+        counted.choose(view);
         for row in counted.values.values_mut() {
             row.sort_by(|a, b| a.0.name.cmp(&b.0.name));
         }
@@ -54,6 +56,23 @@ impl<'a> Counted<'a> {
             .counters
             .sort_by(|a, b| (&a.name, a.agent).cmp(&(&b.name, b.agent)));
         counted
+    }
+
+    /// Leaves the values of wanted kernels: those whose names hold the one pattern and not the other.
+    fn choose(&mut self, view: &View<'a>) {
+        let KernelChoice { include, exclude } = &view.choice.counted;
+        if include.is_none() && exclude.is_none() {
+            return;
+        }
+        // What cannot be read now cannot be read when the rows are written, and is told then.
+        for row in view.rows.dispatches.iter().flatten() {
+            let name = view.kernel_name(&row);
+            let is_wanted = include.as_ref().is_none_or(|pattern| pattern.is_match(name))
+                && !exclude.as_ref().is_some_and(|pattern| pattern.is_match(name));
+            if !is_wanted {
+                self.values.remove(&row.record.dispatch_id);
+            }
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -252,7 +252,7 @@ fn markers(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     for row in view.rows.markers.iter() {
         let row = row?;
         let m = &row.record;
-        lines.text(view.marker_domain()).text(view.message(m));
+        lines.text(view.marker_domain(m)).text(view.message(m));
         lines.number(view.process.pid).number(view.tid(Some(m.thread)));
         lines.number(row.id).number(m.span.begin).number(m.span.end).end()?;
     }

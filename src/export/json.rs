@@ -9,6 +9,7 @@ mod object;
 mod record;
 pub(super) mod strings;
 
+use super::config;
 use super::counters::Counted;
 use super::gauges;
 use super::nesting::Row;
@@ -129,41 +130,8 @@ fn metadata(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result
         view.process.pid
     )?;
     write!(out, ",\"command\":{}", serde_json::Value::from(command))?;
-    config(view, head, out)?;
-    write!(out, "}}")
-}
-
-fn config(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let directory = head
-        .stem
-        .parent()
-        .map_or(String::new(), |path| path.display().to_string());
-    let name = head
-        .stem
-        .file_name()
-        .map_or(String::new(), |name| name.to_string_lossy().into_owned());
-    let (directory, name) = (text(&directory), text(&name));
-    write!(
-        out,
-        ",\"config\":{{\"output_path\":{directory},\"output_file\":{name},\"tmp_directory\":{directory},\
-\"raw_output_path\":{directory},\"raw_output_file\":{name},\"raw_tmp_directory\":{directory},\
-\"perfetto_shmem_size_hint\":64,\"perfetto_buffer_size\":1048576,\"perfetto_buffer_fill_policy\":\"discard\",\
-\"perfetto_backend\":\"inprocess\",\"summary\":false,\"summary_per_domain\":false,\"summary_groups\":[],\
-\"summary_unit\":\"nsec\",\"summary_file\":\"stderr\""
-    )?;
-    let written = |format| head.formats.contains(&format);
-    for (key, yes) in [
-        ("csv_output", written(super::Format::Csv)),
-        ("json_output", true),
-        ("pftrace_output", written(super::Format::Pftrace)),
-        ("otf2_output", false),
-        ("summary_output", false),
-        ("rocpd_output", written(super::Format::Rocpd)),
-        ("kernel_rename", view.choice.rename),
-        ("group_by_queue", view.choice.by_queue),
-    ] {
-        write!(out, ",\"{key}\":{yes}")?;
-    }
+    write!(out, ",\"config\":")?;
+    config::object(&config::entries(view, head), out)?;
     write!(out, "}}")
 }
 

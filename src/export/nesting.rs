@@ -16,6 +16,7 @@ use roctop_ring::record::{Domain, flag};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
+use std::ops::Deref;
 use std::path::Path;
 
 /// Bytes of rows of one kind that are held while they are sorted.
@@ -47,6 +48,23 @@ pub struct Region {
     pub id: u64,
 }
 
+/// A row of ROC-TX: a mark, a range, or a call that is neither.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Mark {
+    /// Mark or range; of a call, its process, thread and times.
+    pub marker: Marker,
+    /// What was called, when it is neither mark nor range.
+    pub call: Option<OperationId>,
+}
+
+impl Deref for Mark {
+    type Target = Marker;
+
+    fn deref(&self) -> &Marker {
+        &self.marker
+    }
+}
+
 macro_rules! by_end {
     ($($Record:ident by $order:ident)*) => {
         $(impl Entry for Row<$Record> {
@@ -64,8 +82,8 @@ const fn outer_last(span: Span) -> u64 {
 const fn call_order(call: &ApiCall) -> u64 {
     outer_last(call.span)
 }
-const fn marker_order(marker: &Marker) -> u64 {
-    outer_last(marker.span)
+fn marker_order(mark: &Mark) -> u64 {
+    outer_last(mark.marker.span)
 }
 const fn dispatch_order(dispatch: &Dispatch) -> u64 {
     dispatch.dispatch_id
@@ -82,7 +100,7 @@ const fn scratch_order(scratch: &Scratch) -> u64 {
 
 by_end! {
     ApiCall by call_order
-    Marker by marker_order
+    Mark by marker_order
     Dispatch by dispatch_order
     Copy by copy_order
     Allocation by allocation_order
@@ -96,8 +114,8 @@ pub struct Rows {
     pub(crate) hip: Sorted<Row<ApiCall>>,
     /// Calls of HSA.
     pub(crate) hsa: Sorted<Row<ApiCall>>,
-    /// Marks and ranges.
-    pub(crate) markers: Sorted<Row<Marker>>,
+    /// Marks, ranges and calls of ROC-TX.
+    pub(crate) markers: Sorted<Row<Mark>>,
     /// Dispatches.
     pub(crate) dispatches: Sorted<Row<Dispatch>>,
     /// Copies.
@@ -106,6 +124,8 @@ pub struct Rows {
     pub(crate) allocations: Sorted<Row<Allocation>>,
     /// Scratch memory of queues.
     pub(crate) scratches: Sorted<Row<Scratch>>,
+    /// Texts that kernels are called by, with the number of the first marker that had them, by number.
+    pub(crate) regions: Vec<Region>,
     /// What was called.
     pub(crate) operations: BTreeSet<OperationId>,
     /// When the first of them began and the last one ended; none when there are none.
@@ -115,7 +135,7 @@ pub struct Rows {
 /// Which rows are wanted besides their kinds.
 pub(crate) struct Tests<'a> {
     pub(crate) call: &'a dyn Fn(&Row<ApiCall>) -> bool,
-    pub(crate) marker: &'a dyn Fn(&Row<Marker>) -> bool,
+    pub(crate) marker: &'a dyn Fn(&Row<Mark>) -> bool,
     pub(crate) dispatch: &'a dyn Fn(&Row<Dispatch>) -> bool,
     pub(crate) copy: &'a dyn Fn(&Row<Copy>) -> bool,
     pub(crate) allocation: &'a dyn Fn(&Row<Allocation>) -> bool,
@@ -129,6 +149,8 @@ pub(crate) struct Wanted {
     pub(crate) kinds: Kinds,
     /// Whether work that no wanted call caused gets an id of its own (as rocprofiler-sdk 1.0.0 does) or 0.
     pub(crate) orphans: bool,
+    /// Whether kernels are called by marks and push/pop ranges: then these have numbers, wanted or not.
+    pub(crate) rename: bool,
 }
 
 /// Numbers the wanted records of the process that is next among `events`, a pass over all of `collected`.
@@ -150,6 +172,12 @@ pub(crate) fn rows(
             None => {}
         }
     }
+    let mut regions: Vec<Region> = sweep
+        .texts
+        .iter()
+        .map(|(text, id)| Region { text: *text, id: *id })
+        .collect();
+    regions.sort_unstable_by_key(|region| region.id);
     let late = late.finish()?;
     let mut next = sweep.next;
     let mut work = late.iter();
@@ -171,7 +199,10 @@ pub(crate) fn rows(
             sink.put(event, place)?;
         }
     }
-    sink.finish()
+    Ok(Rows {
+        regions,
+        ..sink.finish()?
+    })
 }
 
 /// What caused work whose call was long ago: a sweep for these alone.
@@ -253,6 +284,10 @@ struct Sweep<'a> {
     /// The next id.
     next: u64,
     open: FastMap<ThreadId, Vec<Open>>,
+    /// The mark that names what follows it on a thread outside of all ranges.
+    marked: FastMap<ThreadId, Region>,
+    /// Numbers of the first markers that had these texts.
+    texts: FastMap<TextId, u64>,
     recent: FastMap<u64, Cause>,
     order: VecDeque<u64>,
     /// The work that was just taken names a call that is not among those of late.
@@ -266,6 +301,8 @@ impl<'a> Sweep<'a> {
             wanted,
             next: 1,
             open: FastMap::default(),
+            marked: FastMap::default(),
+            texts: FastMap::default(),
             recent: FastMap::default(),
             order: VecDeque::new(),
             is_late: false,
@@ -285,11 +322,13 @@ impl<'a> Sweep<'a> {
                 self.node(call.thread, call.span, call.correlation, wanted, true, None)
             }
             Event::Marker(marker) => {
-                let wanted = self.wanted.kinds.has(Kind::Marker);
+                let is_wanted = self.wanted.kinds.has(Kind::Marker);
+                let wanted = is_wanted || self.wanted.rename && marker.range_id == 0;
                 // What follows a push/pop range on its thread lies inside.
                 let is_region = marker.range_id == 0 && marker.span.end > marker.span.begin;
-                let text = is_region.then_some(marker.text);
+                let text = (marker.range_id == 0).then_some(marker.text);
                 self.node(marker.thread, marker.span, marker.correlation, wanted, is_region, text)
+                    .filter(|_| is_wanted)
             }
             // What has no time has no row; it is counted as lost.
             Event::Dispatch(d) if d.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::Kernel) => {
@@ -299,7 +338,10 @@ impl<'a> Sweep<'a> {
                 self.work(c.correlation)
             }
             Event::Allocation(a) if self.wanted.kinds.has(Kind::MemoryAllocation) => self.work(a.correlation),
-            Event::Scratch(s) if self.wanted.kinds.has(Kind::ScratchMemory) => self.work(s.correlation),
+            // What belongs to no queue any more is the run-time's tear-down, after rocprofv3 has finished.
+            Event::Scratch(s) if s.queue.is_some() && self.wanted.kinds.has(Kind::ScratchMemory) => {
+                self.work(s.correlation)
+            }
             Event::Dispatch(_) | Event::Copy(_) | Event::Allocation(_) | Event::Scratch(_) => None,
         }
     }
@@ -322,15 +364,32 @@ impl<'a> Sweep<'a> {
         let stack = self.open.entry(thread).or_default();
         while stack.pop_if(|top| top.end < span.end).is_some() {}
         let around = stack.last();
-        let (above, region) = around.map_or((0, None), |top| (top.cause.owner, top.region));
+        let (above, region) = around.map_or_else(
+            || (0, self.marked.get(&thread).copied()),
+            |top| (top.cause.owner, top.region),
+        );
         let above_that = around.map_or(0, |top| top.cause.above);
         let cause = Cause {
             owner: if is_wanted { id } else { above },
             above: if is_wanted { above } else { above_that },
             region,
         };
+        let named = text.map(|text| Region {
+            text,
+            id: *self.texts.entry(text).or_insert(id),
+        });
+        if !holds_others
+            && self.wanted.rename
+            && let Some(named) = named
+        {
+            // A mark names what follows it, until the range around it ends.
+            match stack.last_mut() {
+                Some(top) => top.region = Some(named),
+                None => drop(self.marked.insert(thread, named)),
+            }
+        }
         if holds_others {
-            let region = text.map_or(region, |text| Some(Region { text, id }));
+            let region = named.or(region);
             stack.push(Open {
                 end: span.end,
                 cause,
@@ -376,7 +435,7 @@ struct Sink<'a> {
     tests: &'a Tests<'a>,
     hip: Sorter<Row<ApiCall>>,
     hsa: Sorter<Row<ApiCall>>,
-    markers: Sorter<Row<Marker>>,
+    markers: Sorter<Row<Mark>>,
     dispatches: Sorter<Row<Dispatch>>,
     copies: Sorter<Row<Copy>>,
     allocations: Sorter<Row<Allocation>>,
@@ -404,21 +463,28 @@ impl<'a> Sink<'a> {
 
     fn put(&mut self, event: Event, place: Place) -> io::Result<()> {
         match event {
-            Event::Call(call) => {
+            Event::Call(call) if self.kind(&call) == Some(Kind::Marker) => {
+                let row = row(mark(&call), place);
+                if (self.tests.marker)(&row) {
+                    self.seen(call.span);
+                    self.markers.put(row)?;
+                }
+            }
+            Event::Call(mut call) => {
+                // A call takes time: what is too short for the clock is one tick of it long.
+                call.span.end = call.span.end.max(call.span.begin + 1);
                 let row = row(call, place);
                 if (self.tests.call)(&row) {
                     self.seen(call.span);
                     self.operations.insert(call.operation);
-                    let known = self.run.operations.get(call.operation.0 as usize);
-                    let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
-                    match kind {
+                    match self.kind(&call) {
                         Some(Kind::HipRuntime | Kind::HipCompiler) => self.hip.put(row)?,
                         _ => self.hsa.put(row)?,
                     }
                 }
             }
             Event::Marker(marker) => {
-                let row = row(marker, place);
+                let row = row(Mark { marker, call: None }, place);
                 if (self.tests.marker)(&row) {
                     self.seen(marker.span);
                     self.markers.put(row)?;
@@ -456,6 +522,11 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
+    fn kind(&self, call: &ApiCall) -> Option<Kind> {
+        let known = self.run.operations.get(call.operation.0 as usize);
+        known.and_then(|operation| Kind::of(Domain(operation.domain)))
+    }
+
     fn seen(&mut self, span: Span) {
         let (first, last) = self.times.unwrap_or((span.begin, span.end));
         self.times = Some((first.min(span.begin), last.max(span.end)));
@@ -470,9 +541,24 @@ impl<'a> Sink<'a> {
             copies: self.copies.finish()?,
             allocations: self.allocations.finish()?,
             scratches: self.scratches.finish()?,
+            regions: Vec::new(),
             operations: self.operations,
             times: self.times,
         })
+    }
+}
+
+/// A call of ROC-TX among marks and ranges.
+fn mark(call: &ApiCall) -> Mark {
+    Mark {
+        marker: Marker {
+            process: call.process,
+            thread: call.thread,
+            span: call.span,
+            correlation: call.correlation,
+            ..Marker::default()
+        },
+        call: Some(call.operation),
     }
 }
 
@@ -485,5 +571,68 @@ where
         id: place.id,
         ancestor: place.ancestor,
         region: place.region,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: ThreadId = ThreadId(3);
+
+    fn span(begin: Nanos, end: Nanos) -> Span {
+        Span { begin, end }
+    }
+
+    fn marker(text: u32, begin: Nanos, end: Nanos) -> Event {
+        Event::Marker(Marker {
+            thread: THREAD,
+            text: TextId(text),
+            span: span(begin, end),
+            ..Marker::default()
+        })
+    }
+
+    /// A launch at a time, and the text that its kernel is called by.
+    fn launched(sweep: &mut Sweep<'_>, at: Nanos) -> Option<(u32, u64)> {
+        sweep.take(&Event::Call(ApiCall {
+            thread: THREAD,
+            span: span(at, at + 1),
+            correlation: at,
+            ..ApiCall::default()
+        }));
+        let place = sweep.take(&Event::Dispatch(Dispatch {
+            correlation: at,
+            ..Dispatch::default()
+        }));
+        place.unwrap().region.map(|region| (region.text.0, region.id))
+    }
+
+    #[test]
+    fn kernels_are_called_by_the_mark_or_range_before_them() {
+        let run = Run::default();
+        let mut kinds = Kinds::NONE;
+        kinds.set(Kind::Kernel, true);
+        let wanted = Wanted {
+            process: ProcessId(0),
+            kinds,
+            orphans: true,
+            rename: true,
+        };
+        let mut sweep = Sweep::new(&run, wanted);
+        assert_eq!(launched(&mut sweep, 1), None);
+        assert!(sweep.take(&marker(7, 10, 10)).is_none(), "markers are not wanted");
+        let mark = sweep.texts[&TextId(7)];
+        assert!(mark > 0);
+        assert_eq!(launched(&mut sweep, 11), Some((7, mark)));
+        sweep.take(&marker(8, 20, 40));
+        let range = sweep.texts[&TextId(8)];
+        assert_eq!(launched(&mut sweep, 21), Some((8, range)));
+        sweep.take(&marker(9, 25, 25));
+        assert_eq!(launched(&mut sweep, 26).unwrap().0, 9);
+        // The range took the mark inside with it; the same text has the same number again.
+        assert_eq!(launched(&mut sweep, 50), Some((7, mark)));
+        sweep.take(&marker(8, 60, 70));
+        assert_eq!(launched(&mut sweep, 61), Some((8, range)));
     }
 }

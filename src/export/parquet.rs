@@ -3,10 +3,10 @@
 //!
 //! Columns are in base units; the words are those of the CSV files. Rows are in order of their ends.
 
-use super::nesting::Row;
+use super::nesting::{Mark, Row};
 use super::sort::{Entry, Sorted};
 use super::view::{self, View};
-use crate::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Scratch};
+use crate::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};
 use anyhow::Result;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
@@ -321,9 +321,9 @@ fn calls(view: &View<'_>, rows: &Sorted<Row<ApiCall>>, path: &Path) -> Result<()
     })
 }
 
-fn marker(view: &View<'_>, row: &Row<Marker>, to: &mut Batch) {
+fn marker(view: &View<'_>, row: &Row<Mark>, to: &mut Batch) {
     let m = &row.record;
-    to.text(view.marker_domain()).text(view.message(m));
+    to.text(view.marker_domain(m)).text(view.message(m));
     to.number(view.process.pid).number(view.tid(Some(m.thread)));
     to.number(row.id).number(row.ancestor);
     to.number(m.span.begin).number(m.span.end);

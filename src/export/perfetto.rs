@@ -9,10 +9,10 @@ mod proto;
 
 use super::csv::lds_block;
 use super::json::strings::{self, Tables};
-use super::nesting::Row;
+use super::nesting::{Mark, Row};
 use super::sort::{Entry, Sorted, Sorter};
 use super::view::{View, direction_number, is_free};
-use crate::item::{AgentId, ApiCall, Copy, Dispatch, Marker, Span};
+use crate::item::{AgentId, ApiCall, Copy, Dispatch, Span};
 use proto::{Event, Trace, Value};
 use roctop_ring::record::scratch;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ const HELD: usize = 64 << 20;
 enum Slice {
     Hip(Row<ApiCall>),
     Hsa(Row<ApiCall>),
-    Marker(Row<Marker>),
+    Marker(Row<Mark>),
     Dispatch(Row<Dispatch>),
     Copy(Row<Copy>),
 }
@@ -37,7 +37,7 @@ impl Slice {
     const fn span(&self) -> Span {
         match self {
             Self::Hip(row) | Self::Hsa(row) => row.record.span,
-            Self::Marker(row) => row.record.span,
+            Self::Marker(row) => row.record.marker.span,
             Self::Dispatch(row) => row.record.span,
             Self::Copy(row) => row.record.span,
         }
@@ -68,7 +68,7 @@ impl Entry for Placed {
 
 /// A range that may overlap others, by its beginning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Started(Row<Marker>);
+struct Started(Row<Mark>);
 
 impl Entry for Started {
     type Key = u64;

@@ -6,10 +6,10 @@ mod schema;
 
 use super::json::strings::Tables;
 use super::json::{Head, System};
-use super::nesting::Row;
+use super::nesting::{Mark, Row};
 use super::view::{self, View};
 use crate::export::agent_info;
-use crate::item::{Marker, Span};
+use crate::item::Span;
 use anyhow::Result;
 use roctop_ring::record::{memory, scratch};
 use rusqlite::{CachedStatement, Connection, params};
@@ -328,10 +328,10 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
         let view = self.view;
         let tables = Tables::new(view);
         for row in view.rows.markers.iter() {
-            let row: Row<Marker> = row?;
+            let row: Row<Mark> = row?;
             let marker = &row.record;
             let data = serde_json::json!({ "message": view.message(marker) }).to_string();
-            let event = self.event(view.marker_domain(), row.id, row.ancestor, &data)?;
+            let event = self.event(view.marker_domain(marker), row.id, row.ancestor, &data)?;
             let name = tables.marker_name(marker);
             let tid = view.tid(Some(marker.thread));
             if marker.span.end > marker.span.begin {

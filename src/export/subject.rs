@@ -1,15 +1,15 @@
 //! What a record says when a filter asks it.
 
-use super::nesting::Row;
+use super::nesting::{Mark, Row};
 use super::view::View;
 use crate::filter::{Field, Subject, Value};
-use crate::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Scratch, Span, ThreadId};
+use crate::item::{Allocation, ApiCall, Copy, Dispatch, Scratch, Span, ThreadId};
 use roctop_ring::record::{Domain, direction, engine, memory, scratch};
 
 /// A call.
 pub(super) struct CallSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<ApiCall>);
 /// A mark or range.
-pub(super) struct MarkerSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Marker>);
+pub(super) struct MarkerSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Mark>);
 /// A dispatch.
 pub(super) struct DispatchSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Dispatch>);
 /// A copy.

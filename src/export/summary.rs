@@ -3,6 +3,7 @@
 use super::stats::{Domain, Total, scientific};
 use regex::Regex;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// Units of the durations.
@@ -99,18 +100,27 @@ pub fn write(domains: &[Domain], tables: &Tables, out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
+/// The rows of several domains: what has one name is one row, as upstream, of the domain that had it first.
+fn joined<'a>(domains: &[&'a Domain]) -> Vec<(&'a str, &'a str, Total)> {
+    let mut rows: Vec<(&str, &str, Total)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for domain in domains {
+        for (name, total) in &domain.rows {
+            if let Some(place) = places.get(name.as_str()) {
+                rows[*place].2.join(total);
+            } else {
+                places.insert(name, rows.len());
+                rows.push((domain.name, name, *total));
+            }
+        }
+    }
+    rows
+}
+
 fn table(title: &str, domains: &[&Domain], tables: &Tables, out: &mut dyn Write) -> io::Result<()> {
-    let rows = domains
-        .iter()
-        .flat_map(|domain| domain.rows.iter().map(|row| (domain.name, row)));
-    let mut rows: Vec<(&str, &(String, Total))> = rows.collect();
-    rows.sort_by_key(|row| Reverse(row.1.1.sum));
-    let longest = rows
-        .iter()
-        .map(|row| row.1.0.chars().count())
-        .max()
-        .unwrap_or(0)
-        .max(40);
+    let mut rows = joined(domains);
+    rows.sort_by_key(|row| Reverse(row.2.sum));
+    let longest = rows.iter().map(|row| row.1.chars().count()).max().unwrap_or(0).max(40);
     let domain = rows.iter().map(|row| row.0.len()).max().unwrap_or(0).max(12);
     let unit = tables.unit.word();
     let cells = [
@@ -130,8 +140,8 @@ fn table(title: &str, domains: &[&Domain], tables: &Tables, out: &mut dyn Write)
     writeln!(out, "\n{indent}ROCPROFV3 {title}:\n")?;
     writeln!(out, "{indent}|{}|", header.join("|"))?;
     writeln!(out, "{indent}|{}|", divider.join("|"))?;
-    let whole: u64 = rows.iter().map(|row| row.1.1.sum).sum();
-    for (name, (key, total)) in rows {
+    let whole: u64 = rows.iter().map(|row| row.2.sum).sum();
+    for (name, key, total) in rows {
         let one = tables.unit.nanoseconds();
         let share = total.sum as f64 * 100.0 / whole.max(1) as f64;
         let (sum, min, max) = (
@@ -183,6 +193,21 @@ mod tests {
 
 ";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_has_one_name_in_two_domains_is_one_row() {
+        let mut total = Total::default();
+        total.add(10);
+        let domain = |name| Domain {
+            name,
+            file: "",
+            rows: vec![("step".to_owned(), total)],
+        };
+        let (markers, kernels) = (domain("MARKER_API"), domain("KERNEL_DISPATCH"));
+        let rows = joined(&[&markers, &kernels]);
+        assert_eq!(rows.len(), 1);
+        assert_eq!((rows[0].0, rows[0].2.count, rows[0].2.sum), ("MARKER_API", 2, 20));
     }
 
     #[test]

@@ -5,16 +5,16 @@ use super::choice::{AgentIndex, Choice, KernelNames, Kind, Layout};
 use super::collect::{Collected, Event};
 use super::facts::{Facts, ProcessFacts};
 use super::hosts::Hosts;
-use super::nesting::{self, Row, Rows};
+use super::nesting::{self, Mark, Row, Rows};
 use super::run::Run;
 use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
 use crate::item::{
-    AgentId, ApiCall, Copy, Dispatch, Kernel, KernelId, Marker, OperationId, Process, QueueId, Span, StreamId, ThreadId,
+    AgentId, ApiCall, Copy, Dispatch, Kernel, KernelId, OperationId, Process, QueueId, Span, StreamId, ThreadId,
 };
 use crate::kernel_name;
 use crate::topology::Node;
 use anyhow::Result;
-use roctop_ring::record::{Domain, direction, memory};
+use roctop_ring::record::{Domain, direction, marker_call, memory};
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
@@ -46,6 +46,8 @@ pub struct View<'a> {
     pub process: &'a Process,
     /// Directory for what does not fit in memory.
     pub(crate) place: &'a Path,
+    /// When the first record of the recording began.
+    first: u64,
     /// Names of kernels by their ids.
     names: Vec<Cow<'a, str>>,
     /// Its rows.
@@ -73,6 +75,7 @@ impl<'a> View<'a> {
             facts: facts.of(process.id),
             process,
             place,
+            first: 0,
             names: Vec::new(),
             rows: Rows::default(),
         };
@@ -81,7 +84,8 @@ impl<'a> View<'a> {
             let first = collected.first;
             (first.saturating_add(from), first.saturating_add(to))
         });
-        let since = view.facts.since.unwrap_or(collected.first);
+        view.first = collected.first;
+        let since = view.since();
         let in_period = |begin: u64| {
             let periods = &choice.periods;
             let after = begin.saturating_sub(since);
@@ -102,10 +106,16 @@ impl<'a> View<'a> {
             process: process.id,
             kinds: choice.kinds,
             orphans: choice.layout == Layout::New,
+            rename: choice.rename,
         };
         let rows = nesting::rows(collected, events, wanted, &tests, place)?;
         view.rows = rows;
         Ok(view)
+    }
+
+    /// When the process's periods begin to count: at its first calibration.
+    pub fn since(&self) -> u64 {
+        self.facts.since.unwrap_or(self.first)
     }
 
     /// True when there is nothing to write.
@@ -225,8 +235,7 @@ impl<'a> View<'a> {
 
     /// What was called.
     pub fn function(&self, call: &ApiCall) -> &'a str {
-        let known = self.run.operations.get(call.operation.0 as usize);
-        known.map_or("", |operation| &operation.name)
+        self.operation(call.operation)
     }
 
     /// Kind of a call.
@@ -255,17 +264,34 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Domain of markers as the files call it.
-    pub const fn marker_domain(&self) -> &'static str {
-        match self.choice.layout {
-            Layout::Seed => "MARKER_CORE_API",
-            Layout::New => "MARKER_CORE_RANGE_API",
+    /// Domain of a marker as the files call it.
+    pub fn marker_domain(&self, mark: &Mark) -> &'static str {
+        match (self.is_control(mark), self.choice.layout) {
+            (true, _) => "MARKER_CONTROL_API",
+            (false, Layout::Seed) => "MARKER_CORE_API",
+            (false, Layout::New) => "MARKER_CORE_RANGE_API",
         }
     }
 
-    /// A marker's text.
-    pub fn message(&self, marker: &Marker) -> &'a str {
-        self.run.texts.get(marker.text.0 as usize).map_or("", |text| text)
+    /// Whether it asks for recording to pause or go on.
+    pub fn is_control(&self, mark: &Mark) -> bool {
+        let name = mark.call.map(|call| self.operation(call));
+        name.is_some_and(|name| {
+            [marker_call::PAUSE, marker_call::RESUME]
+                .iter()
+                .any(|op| marker_call::name(*op) == Some(name))
+        })
+    }
+
+    /// A marker's text; a call's name.
+    pub fn message(&self, mark: &Mark) -> &'a str {
+        let text = || self.run.texts.get(mark.text.0 as usize).map_or("", |text| text);
+        mark.call.map_or_else(text, |call| self.operation(call))
+    }
+
+    fn operation(&self, id: OperationId) -> &'a str {
+        let known = self.run.operations.get(id.0 as usize);
+        known.map_or("", |operation| &operation.name)
     }
 
     /// Direction of a copy as the files call it.

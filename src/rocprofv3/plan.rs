@@ -1,13 +1,14 @@
 //! What one job does: settings turned into choices, with everything wrong found before the program starts.
 
 use super::settings::Settings;
-use super::table::{FOR_COUNTERS, RUNTIME, SYSTEM, typed};
+use super::table::{FOR_COUNTERS, RUNTIME, SYSTEM, truth, typed};
 use crate::counters::request::{Mode, Request, iterations, kernels, names};
 use crate::export::Format;
-use crate::export::choice::{AgentIndex, Choice, KernelNames, Kind, Kinds, Layout};
+use crate::export::choice::{AgentIndex, Choice, KernelChoice, KernelNames, Kind, Kinds, Layout};
 use crate::export::summary::{Tables, Unit};
 use anyhow::{Context, Result, bail};
 use regex::Regex;
+use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -26,10 +27,37 @@ pub(super) struct Plan {
     pub(super) least_bytes: u64,
     /// Libraries that are loaded before the collector.
     pub(super) preload: Vec<OsString>,
+    /// Nothing is recorded before the program asks for it.
+    pub(super) is_paused: bool,
+    /// How much is told.
+    pub(super) level: Level,
     /// Options without effect, and why.
     pub(super) moot: Vec<(String, &'static str)>,
     /// Options of which a part cannot be had, and which.
     pub(super) missing: Vec<(String, &'static str)>,
+}
+
+/// How much is told on standard error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// What goes wrong, and the files that were made.
+    Error,
+    /// Also what an option does not do.
+    #[default]
+    Warning,
+    /// Also what is done: options and variables.
+    Info,
+}
+
+impl Level {
+    fn of(word: &str) -> Result<Self> {
+        Ok(match word.to_ascii_lowercase().as_str() {
+            "fatal" | "error" => Self::Error,
+            "warning" => Self::Warning,
+            "info" | "trace" | "env" | "config" => Self::Info,
+            _ => bail!("--log-level takes fatal, error, warning, info, trace, env or config, not '{word}'"),
+        })
+    }
 }
 
 /// Options by the kinds that they want.
@@ -99,30 +127,47 @@ impl Plan {
         let least: u64 = least
             .parse()
             .with_context(|| format!("--minimum-output-data takes a number of KB, not '{least}'"))?;
-        check_kernels(settings)?;
+        let counted = check_kernels(settings)?;
         let request = request(settings)?;
         let mut choice = choice(settings)?;
+        choice.counted = counted;
         if request.is_some() && !choice.kinds.has(Kind::Kernel) {
             choice.kinds.set(Kind::Kernel, true);
             choice.counters_only = true;
         }
         // Without counters nothing chooses kernels, as upstream.
-        let choosers = ["kernel_names", "kernel_include_regex", "kernel_iteration_range"];
+        let choosers = [
+            "kernel_names",
+            "kernel_include_regex",
+            "kernel_exclude_regex",
+            "kernel_iteration_range",
+        ];
         let is_idle = request.is_none();
         let idle = choosers
             .into_iter()
             .filter(|name| is_idle && !settings.values(name).is_empty())
             .map(|name| (typed(name), FOR_COUNTERS));
+        choice.config = config(settings);
+        choice
+            .config
+            .insert("raw_output_path".to_owned(), directory.as_str().into());
+        let file = file.unwrap_or_else(|| "%hostname%/%pid%".to_owned());
+        choice.config.insert("raw_output_file".to_owned(), file.as_str().into());
         let plan = Self {
             request,
             choice,
             formats,
             directory,
-            file: file.unwrap_or_else(|| "%hostname%/%pid%".to_owned()),
+            file,
             tables,
             summary_file: set("summary_output_file").unwrap_or_else(|| "stderr".to_owned()),
             least_bytes: least.saturating_mul(1024),
             preload: preload(settings)?,
+            is_paused: settings.on("selected_regions"),
+            level: match set("log_level").or_else(|| variable("ROCPROF_LOG_LEVEL")) {
+                Some(word) => Level::of(&word)?,
+                None => Level::default(),
+            },
             moot: settings.moot().chain(idle).collect(),
             missing: ["runtime_trace", "sys_trace"]
                 .into_iter()
@@ -149,6 +194,38 @@ impl Plan {
     pub(super) const fn wants_summary(&self) -> bool {
         self.tables.whole || self.tables.by_domain || !self.tables.groups.is_empty()
     }
+}
+
+/// What `results.json` says of the options: upstream's keys first, then every option by its own name.
+fn config(settings: &Settings) -> Map<String, Value> {
+    let mut config: Map<String, Value> = settings.all().collect();
+    let text = |name: &str, usual: &str| Value::from(settings.value(name).unwrap_or(usual));
+    let number = |name: &str, usual: u64| {
+        let typed = settings.value(name).and_then(|text| text.parse::<u64>().ok());
+        Value::from(typed.unwrap_or(usual))
+    };
+    let is_summed = ["summary", "summary_per_domain"].iter().any(|name| settings.on(name));
+    for (key, value) in [
+        ("summary", settings.on("summary").into()),
+        ("summary_per_domain", settings.on("summary_per_domain").into()),
+        ("summary_groups", settings.values("summary_groups").into()),
+        ("summary_unit", text("summary_units", "nsec")),
+        ("summary_file", text("summary_output_file", "stderr")),
+        (
+            "summary_output",
+            (is_summed || !settings.values("summary_groups").is_empty()).into(),
+        ),
+        ("perfetto_shmem_size_hint", number("perfetto_shmem_size_hint", 64)),
+        ("perfetto_buffer_size", number("perfetto_buffer_size", 1 << 20)),
+        (
+            "perfetto_buffer_fill_policy",
+            text("perfetto_buffer_fill_policy", "discard"),
+        ),
+        ("perfetto_backend", text("perfetto_backend", "inprocess")),
+    ] {
+        config.insert(key.to_owned(), value);
+    }
+    config
 }
 
 fn format(word: &str) -> Result<Format> {
@@ -217,6 +294,9 @@ fn choice(settings: &Settings) -> Result<Choice> {
         stats: settings.on("stats"),
         by_queue: settings.on("group_by_queue"),
         periods: super::period::read(settings)?,
+        // Upstream's tests of periods ask for it.
+        log_periods: std::env::var("ROCPROF_COLLECTION_PERIOD_TESTING").is_ok_and(|word| truth(&word) == Some(true)),
+        output_config: settings.on("output_config"),
         ..Choice::default()
     })
 }
@@ -228,19 +308,18 @@ fn request(settings: &Settings) -> Result<Option<Request>> {
         return Ok(None);
     }
     let mut request = Request::new(Mode::Dispatch, counters);
-    let include = settings.value("kernel_include_regex").map(str::to_owned);
-    let mut wanted: Vec<String> = settings.values("kernel_names").to_vec();
-    wanted.extend(include.map(|pattern| pattern.trim_matches(['^', '$', '.', '*']).to_owned()));
-    request.kernels = kernels(&wanted).context("--kernel-include-regex takes a function's name for counters")?;
+    request.kernels = kernels(settings.values("kernel_names"))?;
     request.iterations = iterations(settings.values("kernel_iteration_range"))?;
     Ok(Some(request))
 }
 
 /// Kernels are chosen for counters alone, as upstream does it; what is wrong is told all the same.
-fn check_kernels(settings: &Settings) -> Result<()> {
-    for name in ["kernel_include_regex", "kernel_exclude_regex"] {
-        settings.value(name).map(|text| pattern(name, text)).transpose()?;
-    }
+fn check_kernels(settings: &Settings) -> Result<KernelChoice> {
+    let chosen = |name: &str| settings.value(name).map(|text| pattern(name, text)).transpose();
+    let choice = KernelChoice {
+        include: chosen("kernel_include_regex")?,
+        exclude: chosen("kernel_exclude_regex")?,
+    };
     for text in settings.values("kernel_iteration_range") {
         let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
         for part in inner.split([',', ' ']).filter(|part| !part.is_empty()) {
@@ -254,7 +333,7 @@ fn check_kernels(settings: &Settings) -> Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(choice)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::table::{self, Here, Row, TABLE, Takes, truth, typed};
 use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -131,6 +132,19 @@ impl Settings {
     /// All values of an option.
     pub(super) fn values(&self, name: &str) -> &[String] {
         self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Every option that was set, as JSON: truth values, one text, or a list.
+    pub(super) fn all(&self) -> impl Iterator<Item = (String, Value)> {
+        self.0.iter().map(|(name, values)| {
+            let takes = table::find(name).map(|row| row.takes);
+            let value = match (takes, values.as_slice()) {
+                (Some(Takes::Flag), [one]) => Value::from(one == "true"),
+                (Some(Takes::One), [one]) => Value::from(one.as_str()),
+                _ => Value::from(values.as_slice()),
+            };
+            ((*name).to_owned(), value)
+        })
     }
 
     /// Options that change nothing here, with the reason.

@@ -611,6 +611,26 @@ pub mod memory {
     }
 }
 
+/// Calls of ROC-TX that are neither marks nor ranges: operations of an [`ApiCall`] of [`Domain::MARKER`].
+pub mod marker_call {
+    /// Recording pauses.
+    pub const PAUSE: u16 = 0;
+    /// Recording goes on.
+    pub const RESUME: u16 = 1;
+    /// The calling thread's id is asked for.
+    pub const THREAD_ID: u16 = 2;
+
+    /// The function's name.
+    pub const fn name(op: u16) -> Option<&'static str> {
+        Some(match op {
+            PAUSE => "roctxProfilerPause",
+            RESUME => "roctxProfilerResume",
+            THREAD_ID => "roctxGetThreadId",
+            _ => return None,
+        })
+    }
+}
+
 /// Operations of a [`Scratch`], as rocprofv3 numbers them.
 pub mod scratch {
     /// Given to a queue.

@@ -13,6 +13,8 @@ pub const ENV_SESSION: &str = "ROCTOP_SESSION";
 pub const ENV_RING: &str = "ROCTOP_RING_SLOTS";
 /// Environment: private, starts the demo back-end.
 pub const ENV_DEMO: &str = "ROCTOP_DEMO_WORKER";
+/// Environment: not empty, the program begins paused, as if it had called `roctxProfilerPause` first.
+pub const ENV_PAUSED: &str = "ROCTOP_PAUSED";
 /// Environment: what hardware counters are asked for, pairs of `key=value` separated by `;`.
 pub const ENV_COUNTERS: &str = "ROCTOP_COUNTERS";
 /// Environment: the path of the rocprofiler-sdk library, when it is not to be looked for.

@@ -9,6 +9,8 @@ use crate::guard::{Errno, wall};
 use crate::process;
 use crate::state::{self, word};
 use crate::{collector, real, thread};
+use roctop_ring::record::{Domain, marker_call};
+use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -282,15 +284,37 @@ pub extern "C" fn roctxRangeStop(id: u64) {
 /// Recording pauses, of all threads; the id of a single thread is taken for all.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxProfilerPause(tid: u64) -> c_int {
+    // The call itself is still recorded.
+    let call = enter(marker_call::PAUSE);
     wall((), || pause(true));
-    real!(PAUSE as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid))
+    let result = real!(PAUSE as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid));
+    exit(call, result);
+    result
 }
 
 /// Recording goes on.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxProfilerResume(tid: u64) -> c_int {
     wall((), || pause(false));
-    real!(RESUME as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid))
+    let call = enter(marker_call::RESUME);
+    let result = real!(RESUME as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid));
+    exit(call, result);
+    result
+}
+
+/// A call begins that is neither mark nor range.
+fn enter(op: u16) -> Option<collector::Call> {
+    wall(None, || {
+        is_on()
+            .then(|| collector::api_enter(Domain::MARKER, op, wanted::MARKER))
+            .flatten()
+    })
+}
+
+fn exit(call: Option<collector::Call>, result: c_int) {
+    if let Some(call) = call {
+        wall((), || collector::api_exit(&call, Some(result), 0));
+    }
 }
 
 /// The program asks for recording to pause or go on.
@@ -369,13 +393,17 @@ pub unsafe extern "C" fn roctxNameHipStream(name: *const c_char, stream: *const 
 /// `tid` is null or points to room for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxGetThreadId(tid: *mut u64) -> c_int {
-    if let Some(real) = real!(THREAD_ID as unsafe extern "C" fn(*mut u64) -> c_int) {
+    let call = enter(marker_call::THREAD_ID);
+    let result = if let Some(real) = real!(THREAD_ID as unsafe extern "C" fn(*mut u64) -> c_int) {
         // SAFETY: the caller's own argument.
-        return unsafe { real(tid) };
-    }
-    if !tid.is_null() {
-        // SAFETY: not null, and the caller gives room for a number; gettid cannot fail.
-        unsafe { *tid = libc::syscall(libc::SYS_gettid) as u64 };
-    }
-    0
+        unsafe { real(tid) }
+    } else {
+        if !tid.is_null() {
+            // SAFETY: not null, and the caller gives room for a number; gettid cannot fail.
+            unsafe { *tid = libc::syscall(libc::SYS_gettid) as u64 };
+        }
+        0
+    };
+    exit(call, result);
+    result
 }

@@ -1,10 +1,10 @@
 //! The tables of `results.json` that numbers of kinds and operations point into, and the texts of markers.
 
-use super::{list, rows_of, text};
+use super::{list, text};
 use crate::export::choice::Kind;
-use crate::export::nesting::Row;
+use crate::export::nesting::Mark;
 use crate::export::view::{ALLOCATIONS, DIRECTIONS, SCRATCHES, View};
-use crate::item::{ApiCall, Marker, OperationId};
+use crate::item::{ApiCall, OperationId};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -87,6 +87,7 @@ const MARKERS: [&str; 6] = [
     "roctxRangeStop",
     "roctxGetThreadId",
 ];
+const CONTROLS: [&str; 2] = ["roctxProfilerPause", "roctxProfilerResume"];
 const RANGES: [&str; 4] = [
     "roctxMarkA",
     "roctxThreadRangeA",
@@ -133,7 +134,17 @@ impl<'a> Tables<'a> {
     }
 
     /// Numbers of a marker's kind and operation.
-    pub(in crate::export) fn of_marker(&self, marker: &Marker) -> (usize, usize) {
+    pub(in crate::export) fn of_marker(&self, marker: &Mark) -> (usize, usize) {
+        let own = if self.view.is_seed() { 7 } else { 32 };
+        if marker.call.is_some() {
+            let name = self.view.message(marker);
+            let (kind, names): (usize, &[&str]) = match (self.view.is_control(marker), self.view.is_seed()) {
+                (true, _) => (8, &CONTROLS),
+                (false, true) => (own, &MARKERS),
+                (false, false) => (own, &RANGES),
+            };
+            return (kind, names.iter().position(|known| *known == name).unwrap_or(0));
+        }
         let operation = match (
             marker.span.begin == marker.span.end,
             marker.range_id,
@@ -144,16 +155,15 @@ impl<'a> Tables<'a> {
             (_, _, true) => 3,
             (_, _, false) => 2,
         };
-        (if self.view.is_seed() { 7 } else { 32 }, operation)
+        (own, operation)
     }
 
     /// Name of a marker's operation.
-    pub(in crate::export) fn marker_name(&self, marker: &Marker) -> &'static str {
-        let (_, operation) = self.of_marker(marker);
-        if self.view.is_seed() {
-            MARKERS[operation]
-        } else {
-            RANGES[operation]
+    pub(in crate::export) fn marker_name(&self, marker: &Mark) -> &'static str {
+        match self.of_marker(marker) {
+            (8, operation) => CONTROLS[operation],
+            (7, operation) => MARKERS[operation],
+            (_, operation) => RANGES[operation],
         }
     }
 
@@ -169,7 +179,7 @@ impl<'a> Tables<'a> {
             "HIP_COMPILER_API" | "HIP_COMPILER_API_EXT" => calls(Kind::HipCompiler),
             "MARKER_CORE_API" => MARKERS.to_vec(),
             "MARKER_CORE_RANGE_API" if !seed => RANGES.to_vec(),
-            "MARKER_CONTROL_API" => vec!["roctxProfilerPause", "roctxProfilerResume"],
+            "MARKER_CONTROL_API" => CONTROLS.to_vec(),
             "MARKER_NAME_API" => vec![
                 "roctxNameOsThread",
                 "roctxNameHsaAgent",
@@ -201,16 +211,20 @@ pub(super) fn write(
     write!(out, ",\n\"buffer_records\":")?;
     kinds(&BUFFER, tables, out)?;
     write!(out, ",\n\"marker_api\":")?;
-    let entry = |out: &mut dyn Write, row: &Row<Marker>| {
+    let said = view.rows.markers.iter();
+    let said = said.filter(|row| row.as_ref().map_or(true, |row| row.record.call.is_none()));
+    list(out, said, |out, row| {
+        let row = row?;
         let message = text(view.message(&row.record));
         write!(out, "{{\"key\":{},\"value\":{message}}}", row.id)
-    };
-    rows_of(out, &view.rows.markers, entry)?;
+    })?;
     write!(out, ",\n\"correlation_id\":{{\"external\":")?;
-    let is_pushed = |row: &Row<Marker>| view.choice.rename && row.record.range_id == 0;
-    let pushed = view.rows.markers.iter();
-    let pushed = pushed.filter(|row| row.as_ref().map_or(true, is_pushed));
-    list(out, pushed, |out, row| entry(out, &row?))?;
+    let regions = view.rows.regions.iter().filter(|_| view.choice.rename);
+    list(out, regions, |out, region| {
+        let named = view.run.texts.get(region.text.0 as usize);
+        let message = text(named.map_or("", |text| text));
+        write!(out, "{{\"key\":{},\"value\":{message}}}", region.id)
+    })?;
     write!(out, "}},\n\"counters\":{{\"dimension_ids\":")?;
     super::counted::all_dimensions(counted, out)?;
     write!(

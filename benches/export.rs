@@ -1,0 +1,209 @@
+//! What a recording costs on disk, how fast it becomes CSV beside a peer that writes the same file, and how soon one of
+//! ten gigabytes is open.
+//!
+//! `cargo bench --bench export` prints a Markdown table. `ROCTOP_BENCH_RECORDS` records (5 million when not set; the table in
+//! the documents is of 50 million) are made up and written by the recorder itself: launches, kernels, copies and ranges of
+//! four threads. The peer is DuckDB, when `ROCTOP_PEER_PYTHON` names a Python that has it: it reads the Parquet files that
+//! roctop wrote of the same recording, which are sorted and numbered already, and writes the same CSV files. Memory is the
+//! largest resident size of each process. `ROCTOP_BENCH_PLACE` is where everything is written (two to three times the CSV).
+//!
+//! The recording of ten gigabytes is the made one, its segments linked under further numbers until their sizes add up: what
+//! opening has to read (the index of every segment) is there, what it need not read is not there twice. A stretch of time
+//! is then in every copy, so that what seeking costs is an upper bound.
+
+#![expect(clippy::unwrap_used, reason = "a bench that cannot go on has failed")]
+
+#[path = "../tests/export/made.rs"]
+#[expect(dead_code, reason = "recordings of several ranks are made elsewhere")]
+mod made;
+
+use made::{Made, make};
+use roctop::item::Span;
+use roctop::recording::{Merged, Recording};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const USUAL: u64 = 5_000_000;
+/// Bytes of the recording that is opened.
+const LARGE: u64 = 10_000_000_000;
+
+/// The same CSV files out of the Parquet ones; prints the seconds and the largest resident size in KiB.
+const PEER: &str = r#"
+import duckdb, glob, os, resource, sys, time
+source, out = sys.argv[1:]
+begin = time.monotonic()
+for folder in sorted(glob.glob(source + "/parquet/kind=*")):
+    kind = os.path.basename(folder).removeprefix("kind=")
+    duckdb.sql(f"COPY (SELECT * FROM read_parquet('{folder}/**/*.parquet')) TO '{out}/{kind}.csv' (HEADER, QUOTE '\"')")
+print(time.monotonic() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"#;
+
+fn bytes(place: &Path) -> u64 {
+    let entries = std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| {
+            if path.is_dir() {
+                bytes(&path)
+            } else {
+                path.metadata().unwrap().len()
+            }
+        })
+        .sum()
+}
+
+/// Runs roctop to its end; how long it took, and its largest resident size in MiB.
+fn run(words: &[&str]) -> (Duration, u64) {
+    let begin = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let status = PathBuf::from(format!("/proc/{}/status", child.id()));
+    let mut most = 0;
+    loop {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let found = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        most = most.max(found.unwrap_or(0));
+        if let Some(code) = child.try_wait().unwrap() {
+            assert!(code.success(), "{words:?}: {code}");
+            return (begin.elapsed(), most / 1024);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The peer's time and memory; none when it is not there.
+fn peer(source: &Path, out: &Path) -> Option<(Duration, u64)> {
+    let python = std::env::var_os("ROCTOP_PEER_PYTHON")?;
+    let output = Command::new(python)
+        .args(["-c", PEER])
+        .args([source, out])
+        .stderr(Stdio::inherit())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let (seconds, kib) = text.trim().split_once(' ')?;
+    Some((
+        Duration::from_secs_f64(seconds.parse().ok()?),
+        kib.parse::<u64>().ok()? / 1024,
+    ))
+}
+
+/// Links segments under further numbers until their sizes add up to `LARGE`.
+fn enlarge(recording: &Path, large: &Path) -> u64 {
+    std::fs::create_dir_all(large).unwrap();
+    let mut segments = Vec::new();
+    let mut size = 0;
+    for entry in std::fs::read_dir(recording).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        size += path.metadata().unwrap().len();
+        std::fs::hard_link(&path, large.join(&name)).unwrap();
+        if let Some(number) = name
+            .strip_prefix("segment-")
+            .and_then(|rest| rest.strip_suffix(".roctop"))
+        {
+            segments.push((number.parse::<u64>().unwrap(), number.len(), path));
+        }
+    }
+    segments.sort();
+    let mut next = segments.last().unwrap().0 + 1;
+    for (_, width, path) in segments.iter().cycle() {
+        if size >= LARGE {
+            return size;
+        }
+        std::fs::hard_link(path, large.join(format!("segment-{next:0width$}.roctop"))).unwrap();
+        size += path.metadata().unwrap().len();
+        next += 1;
+    }
+    size
+}
+
+fn main() {
+    let records = std::env::var("ROCTOP_BENCH_RECORDS").ok();
+    let records = records.map_or(USUAL, |text| text.parse().unwrap());
+    let place =
+        std::env::var_os("ROCTOP_BENCH_PLACE").map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from);
+    let place = place.join(format!("bench-export-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&place);
+    std::fs::create_dir_all(&place).unwrap();
+    let recording = place.join("rec");
+    let begin = Instant::now();
+    let counts = make(
+        &recording,
+        &Made {
+            records,
+            threads: 4,
+            ..Made::default()
+        },
+    );
+    let took = begin.elapsed();
+    let rows = counts.records() as f64;
+    println!("{} records, made in {:.1} s", counts.records(), took.as_secs_f64());
+    println!("\n| what | seconds | rows/s | MiB resident | GB written | bytes a record |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    let line = |what: &str, (took, most): (Duration, u64), size: u64| {
+        let seconds = took.as_secs_f64();
+        println!(
+            "| {what} | {seconds:.1} | {:.0} | {most} | {:.2} | {:.1} |",
+            rows / seconds,
+            size as f64 / 1e9,
+            size as f64 / rows
+        );
+    };
+    line("recording", (took, 0), bytes(&recording));
+    let path = |name: &str| place.join(name);
+    let export = |format: &str, out: &Path| {
+        run(&[
+            "export",
+            recording.to_str().unwrap(),
+            "--format",
+            format,
+            "-d",
+            out.to_str().unwrap(),
+            "-o",
+            "t",
+        ])
+    };
+    let (csv, parquet, other) = (path("csv"), path("parquet"), path("peer"));
+    let took = export("csv", &csv);
+    line("roctop: recording to CSV", took, bytes(&csv));
+    std::fs::remove_dir_all(&csv).unwrap();
+    let took = export("parquet", &parquet);
+    line("roctop: recording to Parquet", took, bytes(&parquet));
+    std::fs::create_dir_all(&other).unwrap();
+    match peer(&parquet, &other) {
+        Some(took) => line("DuckDB: sorted Parquet to CSV", took, bytes(&other)),
+        None => println!("| DuckDB | not there: ROCTOP_PEER_PYTHON names no Python that has it | | | | |"),
+    }
+    let large = path("large");
+    let size = enlarge(&recording, &large);
+    let begin = Instant::now();
+    let opened = Recording::open(&large).unwrap();
+    let span = opened.span().unwrap().unwrap();
+    let open = begin.elapsed();
+    let middle = span.begin + (span.end - span.begin) / 2;
+    let begin = Instant::now();
+    let mut found = 0;
+    let stretch = Span {
+        begin: middle,
+        end: middle + 1_000_000,
+    };
+    let whole = Merged::new(vec![&opened]).unwrap();
+    whole
+        .items(Some(stretch), &mut |_| {}, &mut |items| found += items.len())
+        .unwrap();
+    println!(
+        "\n{:.1} GB: open {:.0} ms, a millisecond in its middle {:.0} ms ({found} items)",
+        size as f64 / 1e9,
+        open.as_secs_f64() * 1e3,
+        begin.elapsed().as_secs_f64() * 1e3
+    );
+    std::fs::remove_dir_all(&place).unwrap();
+}
