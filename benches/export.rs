@@ -14,7 +14,6 @@
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on has failed")]
 
 #[path = "../tests/export/made.rs"]
-#[expect(dead_code, reason = "recordings of several ranks are made elsewhere")]
 mod made;
 
 use made::{Made, make};
@@ -113,14 +112,13 @@ fn enlarge(recording: &Path, large: &Path) -> u64 {
         }
     }
     segments.sort();
-    let mut next = segments.last().unwrap().0 + 1;
-    for (_, width, path) in segments.iter().cycle() {
+    let further = segments.last().unwrap().0 + 1..;
+    for (next, (_, width, path)) in further.zip(segments.iter().cycle()) {
         if size >= LARGE {
             return size;
         }
         std::fs::hard_link(path, large.join(format!("segment-{next:0width$}.roctop"))).unwrap();
         size += path.metadata().unwrap().len();
-        next += 1;
     }
     size
 }
