@@ -1,7 +1,7 @@
 //! HIP and ROC-TX beyond the calls themselves: codes of failed calls, markers however they are found.
 
 use crate::rig::{Rig, rig};
-use crate::{check, check_on, text};
+use crate::{check, check_on, check_output, text};
 use std::collections::BTreeMap;
 
 fn counted<'a>(names: impl Iterator<Item = (&'a str, i32)>) -> BTreeMap<(String, i32), u64> {
@@ -67,4 +67,42 @@ fn marks_and_ranges_are_recorded_however_a_program_finds_the_functions() {
     for how in ["weak", "dlsym", "dlopen"] {
         check_markers(rig, how);
     }
+}
+
+#[test]
+fn what_a_program_does_while_it_paused_the_recording_is_not_in_it_and_nothing_else_is_missing() {
+    let Some(rig) = rig() else { return };
+    let words = ["pauses"];
+    let plain = rig.plain("pauses", &words);
+    let recorded = rig.record("pauses", &words);
+    check_output(&recorded, &plain);
+    recorded.check_lost();
+    let calls = recorded.check_calls();
+    recorded.check_correlation();
+    let kernels = |part: &str| {
+        let run = &recorded.run;
+        run.dispatches
+            .iter()
+            .filter(|d| recorded.kernel(d).contains(part))
+            .count()
+    };
+    println!("pauses: {calls} calls, {} dispatches", kernels("seen"));
+    assert_eq!([kernels("seen"), kernels("hidden")], [600, 0]);
+    let logged = recorded.truth.iter().filter(|row| row.name.contains("hidden")).count();
+    assert_eq!(logged, 40050, "the program was not held up, and nothing of it is gone");
+}
+
+#[test]
+fn kernels_of_code_objects_that_take_turns_at_one_address_have_their_own_names() {
+    let Some(recorded) = check("reload", &["reload"]) else {
+        return;
+    };
+    let mut names: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for row in recorded.truth.iter().filter(|row| row.kind == "dispatch") {
+        names.entry(row.kernel_object).or_default().push(&row.name);
+    }
+    let turns = |names: &Vec<&str>| {
+        names.iter().any(|name| name.starts_with("module_")) && names.iter().any(|name| name.starts_with("second_"))
+    };
+    assert!(names.values().any(turns), "no address was used again");
 }

@@ -20,6 +20,7 @@ pub mod slot;
 #[cfg(target_arch = "x86_64")]
 mod stub;
 pub mod tracer;
+pub mod unseen;
 
 use crate::guard::Errno;
 use crate::process::{self, Process};

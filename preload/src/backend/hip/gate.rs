@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
 use super::stub::STUBS;
-use super::{cooperative, entry};
+use super::{cooperative, entry, unseen};
 use crate::backend::{hsa, roctx};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
@@ -89,10 +89,11 @@ fn resolve(index: usize) -> u64 {
     }
 }
 
-/// The stub may call this real function by itself; not one that switches the recording on: it is seen while it is off.
+/// The stub may call this real function by itself; not one that switches the recording on, or that gives functions which are
+/// called when it is on: they are seen while it is off.
 fn keep_bare(index: usize, address: u64) {
     if let (Some(function), Some(place)) = (FUNCTIONS.get(index), BARE.get(index))
-        && function.effect != Effect::Start
+        && !matches!(function.effect, Effect::Start | Effect::Lookup)
     {
         place.store(address, Ordering::Release);
     }
@@ -134,7 +135,7 @@ pub(crate) fn served(index: usize) {
 }
 
 /// The wrapped function that calls `address`, which the run-time gave for `name`, perhaps as a variant of it.
-fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void> {
+pub(super) fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void> {
     let name = name.to_bytes();
     let is_it = |(index, function): &(usize, &Function)| {
         function.name.as_bytes().starts_with(name) && {
@@ -167,7 +168,10 @@ extern "C" fn enter(frame: &mut Frame) -> *const c_void {
         return nothing as *const c_void;
     };
     if is_ours && (state::is_on(word::HIP) || is_beginning()) {
-        wall((), || record_enter(frame, function));
+        let is_unseen = wall(false, || record_enter(frame, function));
+        if is_unseen && let Some(instead) = unseen::instead(function.effect, real) {
+            return instead;
+        }
     }
     real as *const c_void
 }
@@ -181,13 +185,14 @@ fn is_beginning() -> bool {
     state::is_on(word::HIP)
 }
 
+/// True when it is the program's own call, and not recorded.
 #[inline(always)]
-fn record_enter(frame: &mut Frame, function: &'static Function) {
+fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     let here = std::ptr::from_ref(frame) as usize;
     let is_hip = matches!(function.domain, Domain::Hip | Domain::Compiler);
     // A frame of an outer call lies above; one below was left behind by a jump over it.
     if is_hip && thread::existing().is_some_and(|thread| thread.hip_frame.get() > here) {
-        return;
+        return false;
     }
     let wanted = if is_hip { wanted::HIP_API } else { wanted::LIBRARY_API };
     if let Some(call) = collector::api_enter(super::domain(function), function.op, wanted) {
@@ -209,9 +214,9 @@ fn record_enter(frame: &mut Frame, function: &'static Function) {
         frame.call.write(call);
         frame.function.write(function);
         frame.passage.come_back(u64::from(function.stack_words));
-    } else if function.effect == Effect::Start {
-        roctx::pause(false);
+        return false;
     }
+    true
 }
 
 #[inline(always)]
@@ -252,7 +257,8 @@ extern "C" fn exit(frame: &mut Frame) {
         }
         if function.effect == Effect::Wait {
             hsa::harvest::wait_ends();
-        } else if function.effect != Effect::None && status == Some(0) {
+        } else if function.effect != Effect::None && (status == Some(0) || function.effect == Effect::Stop) {
+            // HIP may say that it has no profiler of its own to stop.
             take_part(function.effect, frame, call.thread.tid());
         }
     });
@@ -293,16 +299,7 @@ fn take_part(effect: Effect, frame: &Frame, tid: u32) {
             process.stream(handle, tid);
         }
         Effect::StreamDestroy => process.stream_destroyed(first, tid),
-        Effect::Lookup if first != 0 && second != 0 => {
-            // SAFETY: the call succeeded, so its first argument is a terminated name.
-            let name = unsafe { CStr::from_ptr(first as *const c_char) };
-            let place = second as *mut *mut c_void;
-            // SAFETY: the call succeeded, so its second argument points to the address that was found.
-            if let Some(stub) = stand_in(name, unsafe { *place }) {
-                // SAFETY: as above.
-                unsafe { *place = stub };
-            }
-        }
+        Effect::Lookup => unseen::give_wrapped(first as *const c_char, second as *mut *mut c_void),
         Effect::Start => roctx::pause(false),
         Effect::Stop => roctx::pause(true),
         _ => {}

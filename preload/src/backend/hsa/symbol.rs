@@ -183,6 +183,8 @@ fn kernel(visit: &Visit<'_>, agent: AgentHandle, symbol: Symbol) {
     let kernel_object = number(info::KERNEL_OBJECT);
     if name.starts_with(INTERNAL) {
         keep_internal(kernel_object);
+    } else {
+        forget_internal(kernel_object);
     }
     let index = visit.hsa.agents.index(agent);
     let owner = visit.objects.iter().find(|object| {
@@ -218,6 +220,15 @@ fn descriptor(loader: &Loader, kernel_object: u64) -> Option<[u32; 16]> {
     }
     // SAFETY: the loader says that the host may read the descriptor there; it is 64 bytes long.
     Some(unsafe { host.cast::<[u32; 16]>().read_unaligned() })
+}
+
+/// Another kernel lies there now.
+fn forget_internal(kernel_object: u64) {
+    for known in &INTERNALS {
+        if known.load(Ordering::Relaxed) == kernel_object {
+            known.store(0, Ordering::Relaxed);
+        }
+    }
 }
 
 fn keep_internal(kernel_object: u64) {

@@ -1,0 +1,77 @@
+//! Calls that take part in the recording while it is off: what switches it on, and what gives functions for later.
+
+#![expect(unsafe_code, reason = "functions with the run-time's signatures")]
+
+use super::gate;
+use crate::backend::roctx;
+use crate::guard::{Errno, wall};
+use hip_sys::function::Effect;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::{CStr, c_char, c_void};
+
+/// What is called instead of `real`, which it calls.
+pub(super) fn instead(effect: Effect, real: u64) -> Option<*const c_void> {
+    match effect {
+        Effect::Lookup => {
+            LOOKUP.store(real, Ordering::Release);
+            Some(lookup as *const c_void)
+        }
+        Effect::Start => {
+            START.store(real, Ordering::Release);
+            Some(start as *const c_void)
+        }
+        _ => None,
+    }
+}
+
+/// The run-time's function that starts profilers.
+static START: AtomicU64 = AtomicU64::new(0);
+
+/// Stands for `hipProfilerStart` while nothing is recorded: recording goes on once it has returned.
+unsafe extern "C" fn start() -> i32 {
+    type Start = unsafe extern "C" fn() -> i32;
+    // SAFETY: the address was stored before the gate jumped here, and is that of a function with this signature.
+    let real: Start = unsafe { std::mem::transmute(START.load(Ordering::Acquire) as usize as *const c_void) };
+    // SAFETY: a plain call of it.
+    let status = unsafe { real() };
+    wall((), || roctx::pause(false));
+    status
+}
+
+/// The run-time's function that looks others up.
+static LOOKUP: AtomicU64 = AtomicU64::new(0);
+
+type Lookup = unsafe extern "C" fn(*const c_char, *mut *mut c_void, i32, u64, *mut i32) -> i32;
+
+/// Stands for `hipGetProcAddress` while nothing is recorded: what it gives may be called later.
+unsafe extern "C" fn lookup(
+    name: *const c_char,
+    place: *mut *mut c_void,
+    version: i32,
+    flags: u64,
+    found: *mut i32,
+) -> i32 {
+    // SAFETY: the address was stored before the gate jumped here, and is that of a function with this signature.
+    let real: Lookup = unsafe { std::mem::transmute(LOOKUP.load(Ordering::Acquire) as usize as *const c_void) };
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { real(name, place, version, flags, found) };
+    if status == 0 {
+        wall((), || give_wrapped(name, place));
+    }
+    status
+}
+
+/// A function was looked up: the program gets its wrapped one.
+pub(super) fn give_wrapped(name: *const c_char, place: *mut *mut c_void) {
+    let _errno = Errno::keep();
+    if name.is_null() || place.is_null() {
+        return;
+    }
+    // SAFETY: the call succeeded, so its first argument is a terminated name.
+    let name = unsafe { CStr::from_ptr(name) };
+    // SAFETY: the call succeeded, so its second argument points to the address that was found.
+    if let Some(stub) = gate::stand_in(name, unsafe { *place }) {
+        // SAFETY: as above.
+        unsafe { *place = stub };
+    }
+}
