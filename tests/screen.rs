@@ -770,11 +770,11 @@ fn painted(driven: &mut Driven, theme: &str, depth: Depth) -> ratatui::buffer::B
 fn nothing_is_told_by_colour_alone() {
     // Without any colour the characters are the same, and where colour made two cells of the same character different
     // beside each other, something other than colour does.
-    for scenario in ["training", "killed"] {
-        let until = if scenario == "killed" { 2_000 } else { 20_050 };
+    for (scenario, until) in [("training", 20_050), ("killed", 2_000)] {
+        let snap = snapshot(scenario, Mode::Live, until);
         for size in SIZES {
             for (key, view) in VIEWS {
-                let mut driven = Driven::new(snapshot(scenario, Mode::Live, until), size);
+                let mut driven = Driven::new(snap.clone(), size);
                 driven.typed(&key.to_string());
                 let coloured = painted(&mut driven, "dark", Depth::True);
                 let plain = painted(&mut driven, "mono", Depth::None);
@@ -817,9 +817,10 @@ fn what_a_colour_warns_of_has_a_sign_in_its_row() {
     let theme = Theme::parse(&lines.collect::<String>(), Depth::True).expect("it is a theme");
     let warning = [theme.style(Role::Warn).fg, theme.style(Role::Bad).fg];
     for (scenario, until) in [("training", 20_050), ("killed", 2_000)] {
+        let snap = snapshot(scenario, Mode::Live, until);
         for size in SIZES {
             for (key, view) in VIEWS {
-                let mut driven = Driven::new(snapshot(scenario, Mode::Live, until), size);
+                let mut driven = Driven::new(snap.clone(), size);
                 driven.theme = theme.clone();
                 driven.typed(&key.to_string());
                 let buffer = driven.buffer();

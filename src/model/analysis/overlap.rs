@@ -49,7 +49,7 @@ pub fn overlaps(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Overlap>
 }
 
 /// Nanoseconds in both; each list is in order and its spans are apart.
-fn common(a: &[Span], b: &[Span]) -> u64 {
+pub(super) fn common(a: &[Span], b: &[Span]) -> u64 {
     let (mut at, mut sum) = (0, 0u64);
     for span in a {
         while b.get(at).is_some_and(|other| other.end <= span.begin) {

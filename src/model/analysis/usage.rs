@@ -1,5 +1,6 @@
 //! How GPUs were used: compute, copies, both at once, neither, and the gaps.
 
+use super::overlap;
 use crate::item::{AgentId, AgentKind, Nanos, Span};
 use crate::model::{LaneKey, Slice, Snapshot};
 
@@ -44,7 +45,7 @@ pub struct Usage {
     pub short: u64,
     /// Kernels that were submitted only when their stream had run dry, with a short wait before.
     pub starved: u64,
-    /// Nanoseconds of these waits.
+    /// Nanoseconds in which at least one stream waited so and no kernel ran.
     pub starving: u64,
     /// Gaps beyond the threshold, the longest first.
     pub gaps: Vec<Gap>,
@@ -135,6 +136,7 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
         ..Usage::default()
     };
     let mut kernels: Vec<(LaneKey, Slice)> = Vec::new();
+    let mut waits: Vec<Span> = Vec::new();
     for lane in snap.lanes.iter() {
         let is_own = match lane.key {
             LaneKey::Stream(of, _) | LaneKey::Queue(of, _) => of == agent,
@@ -146,7 +148,7 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
         let slices = lane
             .slices(stretch.begin, stretch.end, usize::MAX / 2)
             .unwrap_or_default();
-        starve(&mut usage, &slices);
+        starve(&mut usage, &slices, &mut waits);
         kernels.extend(slices.into_iter().map(|slice| (lane.key, slice)));
     }
     kernels.sort_by_key(|(_, slice)| slice.span.begin);
@@ -159,6 +161,9 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
     let spans = || kernels.iter().filter_map(|(_, slice)| clip(slice.span, stretch));
     usage.kernel_time = total(spans());
     let compute = union(spans());
+    waits.sort_by_key(|span| span.begin);
+    let waits = union(waits.into_iter().filter_map(|span| clip(span, stretch)));
+    usage.starving = total(waits.iter().copied()).saturating_sub(overlap::common(&waits, &compute));
     let mut copies: Vec<Span> = Vec::new();
     for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
         let slices = lane
@@ -190,13 +195,16 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
 }
 
 /// Waits of a stream for the next launch: submitted when it had run dry.
-fn starve(usage: &mut Usage, slices: &[Slice]) {
+fn starve(usage: &mut Usage, slices: &[Slice], waits: &mut Vec<Span>) {
     let mut end = 0;
     for slice in slices {
         let wait = slice.span.begin.saturating_sub(end);
         if end > 0 && slice.submit >= end && wait < BETWEEN && slice.span.begin >= usage.stretch.begin {
             usage.starved += 1;
-            usage.starving = usage.starving.saturating_add(wait);
+            waits.push(Span {
+                begin: end,
+                end: slice.span.begin,
+            });
         }
         end = end.max(slice.span.end);
     }

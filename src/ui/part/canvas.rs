@@ -125,13 +125,9 @@ impl Canvas<'_> {
     /// A sentence in an empty pane: why there is nothing.
     pub(crate) fn empty(&mut self, area: Rect, lines: &[String]) {
         for (i, line) in lines.iter().take(area.height as usize).enumerate() {
-            self.say(
-                area.x + 1,
-                area.y + i as u16,
-                line,
-                area.width.saturating_sub(1),
-                Role::Muted,
-            );
+            let room = area.width.saturating_sub(1);
+            let line = format::elide(line, room as usize);
+            self.say(area.x + 1, area.y + i as u16, &line, room, Role::Muted);
         }
     }
 }

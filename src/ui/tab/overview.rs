@@ -96,13 +96,9 @@ fn worth_a_look(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let inner = canvas.frame(area, AlertTable::TITLE, "A all");
     scene.ui.hits.add(area, Hit::Do(Action::Show(Tab::Alerts)));
     for (i, (text, role)) in notes(scene).iter().take(inner.height as usize).enumerate() {
-        canvas.say(
-            inner.x + 1,
-            inner.y + i as u16,
-            text,
-            inner.width.saturating_sub(1),
-            *role,
-        );
+        let room = inner.width.saturating_sub(1);
+        let text = format::elide(text, room as usize);
+        canvas.say(inner.x + 1, inner.y + i as u16, &text, room, *role);
     }
 }
 
