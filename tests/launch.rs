@@ -103,20 +103,49 @@ fn the_users_preload_stays_in_front() {
     );
 }
 
+/// Ranges in threads, and in a child that looks for leaks when it ends.
+const SANITIZED: &str = r#"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int (*push)(const char *);
+static int (*pop)(void);
+
+static void *work(void *p) {
+  for (int i = 0; i < 50; i++) push("a range"), pop();
+  return p;
+}
+
+int main(void) {
+  void *library = dlopen("libroctx64.so.4", RTLD_NOW);
+  push = (int (*)(const char *))dlsym(library, "roctxRangePushA");
+  pop = (int (*)(void))dlsym(library, "roctxRangePop");
+  pthread_t threads[3];
+  for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, work, NULL);
+  for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+  int status = 0;
+  if (fork() == 0) return work(NULL) != NULL;
+  wait(&status);
+  char *p = malloc(8);
+  free(p);
+  return status != 0;
+}
+"#;
+
 #[test]
 fn a_program_with_a_sanitizer_runs_as_it_does_alone() {
     let place = place("sanitizer");
     let (source, program) = (place.join("leaky.c"), place.join("leaky"));
-    std::fs::write(
-        &source,
-        "#include <stdlib.h>\nint main(void) { char *p = malloc(8); p[0] = 1; free(p); return p == 0; }\n",
-    )
-    .unwrap();
+    std::fs::write(&source, SANITIZED).unwrap();
     let mut compiler = Command::new("cc");
     let built = compiler
         .args(["-fsanitize=address", "-o"])
         .arg(&program)
         .arg(&source)
+        .args(["-pthread", "-ldl"])
         .output();
     if !built.is_ok_and(|output| output.status.success()) {
         println!("skipped: needs a C compiler with the address sanitizer");
@@ -125,7 +154,8 @@ fn a_program_with_a_sanitizer_runs_as_it_does_alone() {
     let output = run(&["--no-ui", word(&program)]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(!said.contains("AddressSanitizer") && !said.contains("ASan"), "{said}");
+    assert!(!said.contains("Sanitizer") && !said.contains("ASan"), "{said}");
+    assert!(said.contains(" 200 markers, lost 0"), "{said}");
     // A program that brings none gets none.
     let shown = text(&run(&["--no-ui", "sh", "-c", "echo $LD_PRELOAD"]).stdout);
     assert!(!shown.contains("san"), "{shown}");

@@ -47,6 +47,9 @@ pub(crate) struct Chunk {
 
 /// This process as the collector sees it. Lives for ever once made.
 pub struct Process {
+    /// Address of the state that a parent had before it forked. Nobody uses it here; without it a leak checker in the child
+    /// would tell the program that it is lost.
+    _parents: u64,
     config: &'static Config,
     /// When the collector started, ticks.
     started: u64,
@@ -66,6 +69,9 @@ pub struct Process {
     /// Streams seen.
     pub(crate) streams: crate::backend::stream::Streams,
 }
+
+/// Address of the newest state, outside of the page that a fork wipes.
+static NEWEST: AtomicU64 = AtomicU64::new(0);
 
 /// The process's state, made when it is not there yet; none when this process is not traced. Slow path: keeps errno.
 pub fn ensure() -> Option<&'static Process> {
@@ -111,6 +117,7 @@ fn start() {
     }
     control::attach(&process.config.session);
     let process: &'static Process = Box::leak(Box::new(process));
+    NEWEST.store(std::ptr::from_ref(process) as u64, Ordering::Relaxed);
     word(word::PROCESS).store(std::ptr::from_ref(process) as u64, Ordering::Release);
     if let Some(file) = process.main() {
         clock::calibrate(file);
@@ -133,6 +140,7 @@ impl Process {
         let header = identity::header(clock::kind());
         let budget = budget(&config.session);
         let process = Self {
+            _parents: NEWEST.load(Ordering::Relaxed),
             config,
             started: clock::now(),
             name: String::new(),
