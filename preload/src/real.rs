@@ -117,10 +117,10 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
     0
 }
 
-/// Loads a library for good, at once and for itself alone.
+/// Loads a library for good and for itself alone, as rocprofiler-register does.
 pub(crate) fn open(path: &CStr) -> Option<Library> {
     // SAFETY: the path is terminated; what the library does when it is loaded is what the user asked for.
-    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
     (!handle.is_null()).then_some(Library { handle })
 }
 

@@ -39,6 +39,8 @@ pub struct Thread {
     pub current: Cell<u64>,
     /// Correlation id of the cooperative launch that this thread is in, while HIP is made to give its packets signals; else 0.
     pub(crate) cooperative: Cell<u64>,
+    /// Address of the queue whose packets this thread hands to the SDK, 0 for none.
+    pub(crate) handing: Cell<usize>,
     /// The call that this thread is in by the run-time's callback.
     pub(crate) tracer: Cell<Open>,
     /// Dense stream id plus one of the call that this thread is in, 0 unknown.
@@ -209,6 +211,7 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     thread.current.set(0);
     thread.stream.set(0);
     thread.cooperative.set(0);
+    thread.handing.set(0);
     thread.tracer.take();
     thread.tid.set(tid);
     thread.base.set((chunk.base as u64 + index as u64 + 1) << 40);

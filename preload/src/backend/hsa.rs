@@ -105,12 +105,13 @@ pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _
         }
         if word(word::HSA).load(Ordering::Acquire) == state::COLD {
             // SAFETY: not null, and the run-time's.
+            unsafe { super::sdk::told_by_tools_entry(table.cast(), 10_000) };
+            // SAFETY: as above.
             thread::aside(|| install(unsafe { &*table }));
         }
         if word(word::HIP).load(Ordering::Acquire) == state::COLD && super::hip::library().is_some() {
             super::hip::begin(super::hip::By::Hsa);
         }
-        super::sdk::told_by_tools_entry();
     });
     true
 }

@@ -45,7 +45,7 @@ pub(crate) unsafe fn hand_over(
 }
 
 /// Is there another tool that HSA would load, such as libroctracer64?
-fn has_other_tool() -> bool {
+pub(crate) fn has_other_tool() -> bool {
     real::next(c"HSA_AMD_TOOL_PRIORITY").is_some() || real::loaded("libroctracer64.so").is_some()
 }
 

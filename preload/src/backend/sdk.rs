@@ -41,6 +41,8 @@ static SDK: OnceLock<Option<Sdk>> = OnceLock::new();
 static COUNTING: AtomicU64 = AtomicU64::new(0);
 /// 1 once the SDK has asked us.
 static CONFIGURED: AtomicU64 = AtomicU64::new(0);
+/// 1 once HSA's table was passed on.
+static HAS_HSA: AtomicU64 = AtomicU64::new(0);
 /// Records of unknown sizes.
 static UNKNOWN: AtomicU64 = AtomicU64::new(0);
 
@@ -91,7 +93,8 @@ fn sdk(beside: *const c_void) -> Option<&'static Sdk> {
     SDK.get_or_init(load).as_ref()
 }
 
-/// Where the SDK may be: as the user says, else beside the run-time, else where the loader looks.
+/// Where the SDK may be: as the user says, else what is loaded, else beside the run-time, else where the loader and ROCm's
+/// own programs look.
 fn places(beside: *const c_void) -> Vec<CString> {
     if let Some(named) = std::env::var(ENV_SDK).ok().filter(|path| !path.is_empty()) {
         return CString::new(named).into_iter().collect();
@@ -104,8 +107,14 @@ fn places(beside: *const c_void) -> Vec<CString> {
     let near = directory
         .iter()
         .flat_map(|directory| names.map(|name| format!("{directory}/{name}")));
-    near.chain(names.map(str::to_owned))
-        .filter_map(|path| CString::new(path).ok())
+    let roots = [std::env::var("ROCM_PATH").ok(), Some("/opt/rocm".to_owned())];
+    let far = roots.into_iter().flatten().filter(|root| !root.is_empty());
+    let far = far.flat_map(|root| names.map(|name| format!("{root}/lib/{name}")));
+    let all = near.chain(names.map(str::to_owned)).chain(far);
+    let loaded = real::loaded("librocprofiler-sdk.so").map(|(_, path)| path);
+    loaded
+        .into_iter()
+        .chain(all.filter_map(|path| CString::new(path).ok()))
         .collect()
 }
 
@@ -140,6 +149,10 @@ pub unsafe extern "C" fn rocprofiler_set_api_table(
             sdk(function)?.set_api_table
         })
     });
+    // SAFETY: null or terminated.
+    let is_hsa = unsafe { bytes_of(name) } == b"hsa" && forward.is_some();
+    // It was passed on by `told_by_tools_entry`, and a library that has it twice would call itself.
+    let forward = forward.filter(|_| !is_hsa || HAS_HSA.swap(1, Ordering::AcqRel) == 0);
     let theirs = match forward {
         // SAFETY: the SDK's function of the same name and type gets the caller's own arguments.
         Some(set) => unsafe { set(name, version, instance, tables, count) },
@@ -244,13 +257,43 @@ pub(crate) fn at_load() {
     });
 }
 
-/// HSA was loaded and its table has come by the tools' entry: without the register library the SDK sees no queue.
-pub(crate) fn told_by_tools_entry() {
-    if request().is_some() && CONFIGURED.load(Ordering::Acquire) == 0 {
-        say_missing(
-            "this HSA run-time has handed nothing to rocprofiler-register (it was built without it), so no library can count",
-        );
+/// HSA's table comes by the tools' entry, before it is patched here. A run-time that was built without the register hands it
+/// to nobody else; so the SDK gets it from here, unless another tool is there that may hand it over itself.
+///
+/// # Safety
+/// `root` is the run-time's own root table.
+pub(crate) unsafe fn told_by_tools_entry(root: *mut c_void, version: u64) {
+    if request().is_none() || HAS_HSA.load(Ordering::Acquire) != 0 {
+        return;
     }
+    if has_other_tool() {
+        if let Some(process) = process::get() {
+            let text = "counters: HSA has handed its table to nobody; it is left to the other tool of HSA that is here";
+            process.say(status::NOTE, 0, text);
+        }
+        return;
+    }
+    let set = thread::aside(|| {
+        let table = root.cast::<*const c_void>();
+        // SAFETY: the root has its version, two words, and then the address of the core table, whose functions come
+        // behind its own version.
+        let function = unsafe { table.add(2).read().cast::<*const c_void>().add(2).read() };
+        sdk(function)?.set_api_table
+    });
+    let Some(set) = set else { return };
+    HAS_HSA.store(1, Ordering::Release);
+    let mut tables = [root];
+    // SAFETY: the SDK's function gets what the register library would pass.
+    thread::aside(|| unsafe { set(c"hsa".as_ptr(), version, 0, tables.as_mut_ptr(), 1) });
+}
+
+/// Is there a tool that HSA loads besides this library?
+fn has_other_tool() -> bool {
+    let own = real::library_of(rocprofiler_set_api_table as *const c_void);
+    let own = own.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    let named = std::env::var("HSA_TOOLS_LIB").unwrap_or_default();
+    let is_own = |path: &str| path.is_empty() || path == own || path.ends_with("/libroctop_preload.so");
+    !named.split([' ', ':']).all(is_own) || register::has_other_tool()
 }
 
 /// A record of a size that is not known.

@@ -88,7 +88,8 @@ typedef void (*tracing_fn)(tracing_record, uint64_t *, void *);
 typedef status (*set_fn)(id, id);
 typedef void (*device_fn)(id, id, set_fn, void *);
 
-enum { ENGINES = 4, CHANNELS = 16, CODE_OBJECT = 10 };
+enum { ENGINES = 4, CHANNELS = 16, CODE_OBJECT = 10, KERNEL_DISPATCH = 12 };
+typedef struct { uint64_t size, start, end; dispatch_info info; } traced_dispatch;
 static const struct { uint64_t id; const char *name, *description, *block, *expression; uint8_t flags; } COUNTERS[] = {
     {101, "SQ_WAVES", "Waves sent to the sequencers, one value for each shader engine", "SQ", "", 0},
     {102, "GRBM_COUNT", "Clocks", "GRBM", "", 0},
@@ -101,7 +102,7 @@ static struct { uint64_t ids[N]; size_t count; } configs[CONFIGS];
 static uint64_t config_count;
 static dispatch_fn on_dispatch;
 static values_fn on_values;
-static tracing_fn on_tracing;
+static tracing_fn on_tracing, on_traced;
 static device_fn on_device;
 static void *device_data;
 static uint64_t device_config, device_waves;
@@ -114,6 +115,8 @@ static uint64_t now(void) {
     clock_gettime(CLOCK_BOOTTIME, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+
+static void intercept_queues(void *root);
 
 static void take(configure_fn configure) {
     client own;
@@ -131,9 +134,10 @@ status rocprofiler_get_version(uint32_t *major, uint32_t *minor, uint32_t *patch
 }
 
 int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t instance, void **tables, uint64_t count) {
-    (void)version, (void)instance, (void)tables, (void)count;
-    if (!strcmp(name, "hsa")) hsa_loaded = 1;
+    (void)version, (void)instance, (void)count;
     take((configure_fn)dlsym(RTLD_DEFAULT, "rocprofiler_configure"));
+    if (!strcmp(name, "hsa")) hsa_loaded = 1;
+    if (!strcmp(name, "hsa") && getenv("STAND_IN_QUEUES") && on_dispatch) intercept_queues(tables[0]);
     return 0;
 }
 
@@ -175,14 +179,14 @@ status rocprofiler_query_available_agents(int version, status (*cb)(int, const v
                                           void *data) {
     static uint8_t agents[2][AGENT_SIZE];
     const void *list[2] = {agents[0], agents[1]};
-    if (version != 1 || size != AGENT_SIZE) return 18;
+    if (version != 1 || size > AGENT_SIZE) return 18;
     for (uint32_t node = 0; node < 2; node++) {
         uint8_t *agent = agents[node];
         const char *name = node ? "gfx906" : "AMD EPYC", *product = node ? "Stand-in GPU" : "AMD EPYC";
         uint64_t size_said = AGENT_SIZE, handle = 9000 + node;
         uint32_t kind = 1 + node, wave = node ? 64 : 0, units = node ? 60 : 8;
         memcpy(agent, &size_said, 8), memcpy(agent + 8, &handle, 8), memcpy(agent + 16, &kind, 4);
-        memcpy(agent + 60, &wave, 4), memcpy(agent + 68, &units, 4);
+        memcpy(agent + 64, &wave, 4), memcpy(agent + 72, &units, 4);
         memcpy(agent + 248, &name, 8), memcpy(agent + 264, &product, 8);
         memcpy(agent + 280, &node, 4), memcpy(agent + 284, &node, 4);
     }
@@ -255,11 +259,12 @@ status rocprofiler_configure_callback_tracing_service(id context, int kind, cons
                                                       void *data) {
     (void)context, (void)ops, (void)n, (void)data;
     if (kind == CODE_OBJECT) on_tracing = cb;
+    if (kind == KERNEL_DISPATCH) on_traced = cb;
     return OK;
 }
 
 status rocprofiler_query_callback_tracing_kind_name(int kind, const char **name, uint64_t *length) {
-    *name = kind == CODE_OBJECT ? "CODE_OBJECT" : kind < 20 ? "OTHER" : NULL;
+    *name = kind == CODE_OBJECT ? "CODE_OBJECT" : kind == KERNEL_DISPATCH ? "KERNEL_DISPATCH" : kind < 20 ? "OTHER" : NULL;
     *length = 0;
     return kind < 20 ? OK : 4;
 }
@@ -317,6 +322,19 @@ void stand_in_load(uint64_t kernel, const char *name) {
     on_tracing(record, NULL, NULL);
 }
 
+static void trace_dispatch(int operation, int phase, const dispatch_data *data) {
+    traced_dispatch traced;
+    tracing_record record;
+    if (!on_traced) return;
+    memset(&traced, 0, sizeof traced), memset(&record, 0, sizeof record);
+    traced.size = sizeof traced, traced.info = data->info;
+#if SDK_VERSION >= 500
+    traced.start = data->start, traced.end = data->end;
+#endif
+    record.kind = KERNEL_DISPATCH, record.operation = operation, record.phase = phase, record.payload = &traced;
+    on_traced(record, NULL, NULL);
+}
+
 /* A kernel runs for 5 us on a grid of work-items in work-groups of 256; 1 when it was counted. */
 int stand_in_dispatch(uint64_t kernel, uint32_t grid) {
     dispatch_data data;
@@ -332,9 +350,107 @@ int stand_in_dispatch(uint64_t kernel, uint32_t grid) {
     data.info.dispatch = number, data.info.group_size = 512;
     data.info.workgroup[0] = 256, data.info.workgroup[1] = data.info.workgroup[2] = 1;
     data.info.grid[0] = grid, data.info.grid[1] = data.info.grid[2] = 1;
+    trace_dispatch(1, 1, &data);
     on_dispatch(data, &config, &user, NULL);
+    trace_dispatch(1, 2, &data);
+    trace_dispatch(2, 0, &data);
     if (!config) return 0;
     size_t n = fill(config, number, user, (grid + 63) / 64, 5000, records);
     on_values(data, records, n, user, NULL);
     return 1;
+}
+
+/* Beside a real HSA (STAND_IN_QUEUES): queues are made as intercepted ones by the functions that the table has before any
+ * other tool changes it, each kernel gets a signal of this library's and a barrier behind it serves the program's, and the
+ * values are given when it has ended, as the SDK does. Counted are exact waves, and clocks of 1 GHz. */
+typedef struct {
+    uint16_t header, setup, workgroup[3], reserved;
+    uint32_t grid[3], private_size, group_size;
+    uint64_t object, kernarg, more, completion;
+} packet;
+typedef void (*writer_fn)(const packet *, uint64_t);
+typedef int (*create_fn)(uint64_t, uint32_t, uint32_t, void *, void *, uint32_t, uint32_t, void **);
+typedef struct { dispatch_data data; uint64_t signal, config, user, waves; } session;
+static create_fn intercept_create;
+static int (*intercept_register)(void *, void *, void *);
+
+static void *hsa(const char *name) {
+    void *found = dlsym(RTLD_DEFAULT, name);
+    if (!found) abort();
+    return found;
+}
+
+static int ended(int64_t value, void *data) {
+    session *one = data;
+    uint64_t times[2] = {0, 0};
+    counter_record records[64];
+    (void)value;
+    uint64_t agent;
+    memcpy(&agent, &one->data.info.padding, 8);
+    ((int (*)(uint64_t, uint64_t, uint64_t *))hsa("hsa_amd_profiling_get_dispatch_time"))(agent, one->signal, times);
+#if SDK_VERSION >= 500
+    one->data.start = times[0], one->data.end = times[1];
+#endif
+    memset(one->data.info.padding, 0, sizeof one->data.info.padding);
+    trace_dispatch(2, 0, &one->data);
+    if (one->config) {
+        size_t n = fill(one->config, one->data.info.dispatch, one->user, one->waves, times[1] - times[0], records);
+        on_values(one->data, records, n, one->user, NULL);
+    }
+    ((int (*)(uint64_t))hsa("hsa_signal_destroy"))(one->signal);
+    free(one);
+    return 0;
+}
+
+static void write_packets(const packet *packets, uint64_t count, uint64_t index, void *agent, writer_fn writer) {
+    packet *out = calloc(2 * count, sizeof *out);
+    uint64_t n = 0;
+    (void)index;
+    for (uint64_t i = 0; i < count; i++) {
+        out[n++] = packets[i];
+        if ((packets[i].header & 0xff) != 2) continue;
+        session *one = calloc(1, sizeof *one);
+        dispatch_info *info = &one->data.info;
+        one->data.size = sizeof one->data;
+        info->size = 72, info->agent = 9001, info->queue = 77, info->kernel = packets[i].object;
+        info->dispatch = __atomic_add_fetch(&dispatches, 1, __ATOMIC_SEQ_CST);
+        info->private_size = packets[i].private_size, info->group_size = packets[i].group_size;
+        uint64_t items = 1, groups = 1;
+        for (int d = 0; d < 3; d++) {
+            info->workgroup[d] = packets[i].workgroup[d], info->grid[d] = packets[i].grid[d];
+            items *= info->workgroup[d], groups *= (info->grid[d] + info->workgroup[d] - 1) / info->workgroup[d];
+        }
+        one->waves = (items + 63) / 64 * groups;
+        trace_dispatch(1, 1, &one->data);
+        on_dispatch(one->data, &one->config, &one->user, NULL);
+        trace_dispatch(1, 2, &one->data);
+        memcpy(info->padding, &agent, 8);
+        ((int (*)(int64_t, uint32_t, void *, uint64_t *))hsa("hsa_signal_create"))(1, 0, NULL, &one->signal);
+        out[n - 1].completion = one->signal;
+        if (packets[i].completion) {
+            packet barrier = {.header = 3 | 1 << 8, .completion = packets[i].completion};
+            out[n++] = barrier;
+        }
+        ((int (*)(uint64_t, int, int64_t, void *, void *))hsa("hsa_amd_signal_async_handler"))(one->signal, 0, 0, ended, one);
+    }
+    writer(out, n);
+    free(out);
+}
+
+static int create_queue(uint64_t agent, uint32_t size, uint32_t type, void *callback, void *data, uint32_t private_size,
+                        uint32_t group_size, void **queue) {
+    int status = intercept_create(agent, size, type, callback, data, private_size, group_size, queue);
+    if (status) return status;
+    ((int (*)(void *, int))hsa("hsa_amd_profiling_set_profiler_enabled"))(*queue, 1);
+    return intercept_register(*queue, write_packets, (void *)agent);
+}
+
+static void intercept_queues(void *root) {
+    uint8_t *core = ((uint8_t **)root)[2], *amd = ((uint8_t **)root)[3];
+    uint32_t bytes;
+    memcpy(&bytes, amd + 4, 4);
+    int entry = bytes > 424 ? 37 : 35;
+    memcpy(&intercept_create, amd + 16 + 8 * entry, 8), memcpy(&intercept_register, amd + 16 + 8 * (entry + 1), 8);
+    create_fn ours = create_queue;
+    memcpy(core + 16 + 8 * 7, &ours, 8);
 }

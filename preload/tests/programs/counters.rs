@@ -144,7 +144,16 @@ fn kernels_and_iterations_choose_dispatches() {
     let request = "mode=dispatch;pmc=GRBM_COUNT;kernels=scale;iterations=2-3";
     let result = sdk.run(request, &[], &["load", "scale", "plain", "scale", "scale", "scale"]);
     assert!(out(&result).ends_with("scale 0\nplain 0\nscale 1\nscale 1\nscale 0\n"));
-    assert_eq!(values(&sdk.ring()).len(), 2);
+    let ring = sdk.ring();
+    assert_eq!(values(&ring).len(), 2);
+    // The others ran too, and are told with their times.
+    let dispatches = dispatches(&ring);
+    assert_eq!(dispatches.len(), 5);
+    assert!(
+        dispatches
+            .iter()
+            .all(|(flags, one)| *flags & flag::UNTIMED == 0 && one.end - one.begin == 5000)
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::agent::{self, Agent};
 use super::queue::{Queue, enter, find, leave};
 use super::slots::Slots;
 use super::{Hsa, harvest, hook, hsa, lap, observed, packet};
-use crate::backend::hip;
+use crate::backend::{hip, sdk};
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::state::{self, word};
@@ -90,7 +90,8 @@ unsafe extern "C" fn create(
         thread::current()?;
         thread::aside(|| {
             let gpu = wanted(hsa, agent)?;
-            let by = if queue_type == QUEUE_COOPERATIVE && is_observed(hsa) {
+            // The SDK makes proxies of cooperative queues too.
+            let by = if queue_type == QUEUE_COOPERATIVE && is_observed(hsa) && !sdk::is_counting() {
                 By::Observation
             } else if hsa.queues_are_tools {
                 By::Tool

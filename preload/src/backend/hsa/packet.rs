@@ -10,9 +10,10 @@ use super::queue::Queue;
 use super::signal::{self, Kind};
 use super::slots::Side;
 use super::{harvest, lap};
+use crate::backend::sdk;
 use crate::guard::wall;
 use crate::state::{self, word};
-use crate::{clock, collector, control, process};
+use crate::{clock, collector, control, process, thread};
 use hsa_sys::abi::{Packet, packet};
 use hsa_sys::table::Writer;
 use roctop_ring::flight::{SlotWriter, State};
@@ -54,6 +55,7 @@ pub(crate) unsafe extern "C" fn handler(
         queue.hand_over(handed, index + count);
         is_rewritten
     });
+    let told = Told::begin(queue, packets, count, index);
     if is_rewritten {
         // SAFETY: `out` is used under the queue's lock alone, which the run-time holds around this call.
         let out = unsafe { &*queue.out.get() };
@@ -63,6 +65,74 @@ pub(crate) unsafe extern "C" fn handler(
         // SAFETY: the packets as they came.
         unsafe { writer(packets, count) };
     }
+    told.end();
+}
+
+/// What is known of a dispatch that the SDK sees next on this thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Handed {
+    pub(crate) kernel_object: u64,
+    pub(crate) correlation: u64,
+    pub(crate) tid: u32,
+    pub(crate) stream: u32,
+    pub(crate) queue: u32,
+}
+
+/// Tells the SDK's callbacks on this thread whose packets are handed to its handler, while they are.
+struct Told(Option<&'static thread::Thread>);
+
+impl Told {
+    fn begin(queue: &Queue, packets: *const Packet, count: u64, index: u64) -> Self {
+        if !sdk::is_counting() || packets.is_null() {
+            return Self(None);
+        }
+        wall(Self(None), || {
+            // SAFETY: `handed` is used under the queue's lock alone, on the thread that holds it.
+            let handed = unsafe { &mut *queue.handed.get() };
+            handed.clear();
+            // SAFETY: the run-time passes `count` packets of 64 bytes.
+            let packets = unsafe { std::slice::from_raw_parts(packets, count as usize) };
+            let dispatches = packets
+                .iter()
+                .zip(index..)
+                .filter(|(packet, _)| kind(packet) == packet::DISPATCH);
+            handed.extend(dispatches.map(|(packet, index)| {
+                let [correlation, who] = queue.slots.noted(index);
+                Handed {
+                    kernel_object: packet.kernel_object,
+                    correlation,
+                    tid: who as u32,
+                    stream: (who >> 32) as u32,
+                    queue: queue.id,
+                }
+            }));
+            handed.reverse();
+            let thread = thread::current();
+            if let Some(thread) = thread {
+                thread.handing.set(std::ptr::from_ref(queue) as usize);
+            }
+            Self(thread)
+        })
+    }
+
+    fn end(self) {
+        if let Some(thread) = self.0 {
+            thread.handing.set(0);
+        }
+    }
+}
+
+/// The next dispatch that this thread hands over, when it is of this kernel (0: of any).
+pub(crate) fn handed(kernel_object: u64) -> Option<Handed> {
+    let address = thread::current()?.handing.get() as *const Queue;
+    // SAFETY: set by `Told::begin` to a queue that lives for ever, while this thread holds its lock.
+    let handed = unsafe { &mut *address.as_ref()?.handed.get() };
+    while let Some(known) = handed.pop() {
+        if kernel_object == 0 || known.kernel_object == kernel_object {
+            return Some(known);
+        }
+    }
+    None
 }
 
 /// The packets in one piece.
@@ -99,7 +169,8 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
         }
     }
     let dispatches = packets.iter().filter(|packet| kind(packet) == packet::DISPATCH).count() as u64;
-    if dispatches == 0 || !control::is_wanted(wanted::DISPATCH) {
+    // What the SDK counts keeps its signals: its own handler is behind this one, and records it.
+    if dispatches == 0 || !control::is_wanted(wanted::DISPATCH) || sdk::is_counting() {
         return mark(queue, packets);
     }
     let Some(process) = process::get() else { return false };

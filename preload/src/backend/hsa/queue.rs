@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "queues reached through their handles")]
 
 use super::agent::Agent;
+use super::packet::Handed;
 use super::room::Room;
 use super::slots::Slots;
 use crate::clock;
@@ -31,11 +32,13 @@ pub(crate) struct Queue {
     pub(crate) is_shared: AtomicU64,
     /// What the run-time passed as if the ring had no end; only under the queue's own lock.
     pub(crate) whole: UnsafeCell<Vec<Packet>>,
+    /// Dispatches that the SDK's handler gets next, the last one first.
+    pub(crate) handed: UnsafeCell<Vec<Handed>>,
     /// Where the program writes its packets.
     pub(crate) base: u64,
 }
 
-// SAFETY: `out` and `whole` are used by the handler alone, which the run-time calls under the queue's lock.
+// SAFETY: `out`, `whole` and `handed` are used by the handler alone, which the run-time calls under the queue's lock.
 unsafe impl Sync for Queue {}
 // SAFETY: everything a queue points to lives for ever.
 unsafe impl Send for Queue {}
@@ -61,6 +64,7 @@ impl Queue {
             words,
             is_shared: AtomicU64::new(0),
             whole: UnsafeCell::new(Vec::new()),
+            handed: UnsafeCell::new(Vec::new()),
             base,
         }
     }

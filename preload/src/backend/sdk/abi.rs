@@ -11,6 +11,12 @@ pub(crate) const EXCEEDS: Status = 38;
 pub(crate) const DENIED: Status = 40;
 /// `ROCPROFILER_STATUS_ERROR_HSA_NOT_LOADED`.
 pub(crate) const HSA_NOT_LOADED: Status = 22;
+/// `ROCPROFILER_STATUS_ERROR_FINALIZED`: the program ends.
+pub(crate) const FINALIZED: Status = 21;
+/// `ROCPROFILER_STATUS_ERROR_CONTEXT_ERROR`: another operation on the context is under way.
+pub(crate) const BUSY: Status = 9;
+/// `ROCPROFILER_STATUS_ERROR_NOT_IMPLEMENTED`; also what a function gives that this library does not have.
+pub(crate) const NOT_IMPLEMENTED: Status = 17;
 /// `ROCPROFILER_AGENT_TYPE_CPU`.
 pub(crate) const AGENT_CPU: u32 = 1;
 /// `ROCPROFILER_AGENT_TYPE_GPU`.
@@ -154,8 +160,8 @@ impl Agent {
         Some(Self {
             id: long(8),
             kind: word(16),
-            wave_size: word(60),
-            units: word(68),
+            wave_size: word(64),
+            units: word(72),
             name: long(248) as *const c_char,
             product: long(264) as *const c_char,
             node: word(280),
@@ -186,6 +192,16 @@ pub(crate) struct DimensionInfo {
     pub(crate) id: u64,
 }
 
+/// `rocprofiler_callback_tracing_kernel_dispatch_data_t` since 0.5.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct TracedDispatch {
+    pub(crate) size: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) info: DispatchInfo,
+}
+
 /// Bytes of a kernel symbol that are read; 0.4 has 72, 1.0 88.
 pub(crate) const SYMBOL_BYTES: u64 = 72;
 
@@ -193,6 +209,7 @@ const _: () = {
     assert!(size_of::<DispatchInfo>() == 128);
     assert!(size_of::<DispatchData>() == 168);
     assert!(size_of::<DispatchData04>() == 152);
+    assert!(size_of::<TracedDispatch>() == 152);
     assert!(size_of::<TracingRecord>() == 64);
     assert!(size_of::<CounterInfo>() == 48);
     assert!(size_of::<DimensionInfo>() == 24);

@@ -41,10 +41,16 @@ struct Counter {
 pub(super) fn find(sdk: &Sdk, request: &Request, process: &Process) -> Vec<OnAgent> {
     let mut agents: Vec<Agent> = Vec::new();
     if let Some(query) = sdk.agents {
-        // The size is that of the release's own structure, which a caller of 0.4 says shorter.
-        let size = if sdk.version() >= 500 { 312 } else { 296 };
+        // A size that the release's own structure exceeds is refused; a shorter one never is.
+        let size = abi::AGENT_BYTES as usize;
         // SAFETY: `collect_agents` has the type asked for and gets the address of `agents`, which lives meanwhile.
-        unsafe { query(1, collect_agents, size, (&raw mut agents).cast()) };
+        let answer = unsafe { query(1, collect_agents, size, (&raw mut agents).cast()) };
+        if answer != SUCCESS {
+            say_missing(&format!(
+                "rocprofiler-sdk tells no agents: {}",
+                status_text(sdk, answer)
+            ));
+        }
     }
     let mut number = 0u32;
     let mut found = Vec::new();
@@ -229,7 +235,7 @@ fn choose<'a>(
 
 fn configure(sdk: &Sdk, agent: u64, ids: &[u64]) -> (Status, u64) {
     let Some(create) = sdk.create_config else {
-        return (17, 0);
+        return (abi::NOT_IMPLEMENTED, 0);
     };
     let mut config = 0u64;
     // SAFETY: as many ids as are said, and room for the answer.

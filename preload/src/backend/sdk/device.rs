@@ -1,6 +1,6 @@
 //! Counting over whole agents: read again and again by a thread of the collector's, with the program's kernels as they are.
 
-use super::abi::{HSA_NOT_LOADED, SUCCESS, Sdk, SetConfigFn, Status, status_text};
+use super::abi::{BUSY, FINALIZED, HSA_NOT_LOADED, NOT_IMPLEMENTED, SUCCESS, Sdk, SetConfigFn, Status, status_text};
 use super::counters::OnAgent;
 use super::dispatch::{counter_of, is_instance};
 use super::request::Request;
@@ -68,7 +68,7 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
 
 fn configure(sdk: &Sdk, agent: &OnAgent) -> Result<&'static mut OnDevice, Status> {
     let (Some(create), Some(buffer), Some(count)) = (sdk.create_context, sdk.create_buffer, sdk.count_device) else {
-        return Err(17);
+        return Err(NOT_IMPLEMENTED);
     };
     let check = |answer: Status| if answer == SUCCESS { Ok(()) } else { Err(answer) };
     let (mut context, mut room) = (0u64, 0u64);
@@ -118,7 +118,11 @@ fn run(sdk: &'static Sdk, mut devices: Vec<&'static mut OnDevice>, interval: Dur
             } else {
                 start(sdk, device)
             };
-            if answer != SUCCESS && answer != HSA_NOT_LOADED && said != answer {
+            if answer == FINALIZED {
+                return;
+            }
+            // While HSA starts the SDK starts the context by itself.
+            if !matches!(answer, SUCCESS | HSA_NOT_LOADED | BUSY) && said != answer {
                 said = answer;
                 say_missing(&format!(
                     "a whole agent cannot be counted: {}",
@@ -131,13 +135,17 @@ fn run(sdk: &'static Sdk, mut devices: Vec<&'static mut OnDevice>, interval: Dur
 
 fn start(sdk: &Sdk, device: &mut OnDevice) -> Status {
     // SAFETY: a plain call.
-    let answer = sdk.start_context.map_or(17, |start| unsafe { start(device.context) });
+    let answer = sdk
+        .start_context
+        .map_or(NOT_IMPLEMENTED, |start| unsafe { start(device.context) });
     device.is_started = answer == SUCCESS;
     answer
 }
 
 fn sample(sdk: &Sdk, device: &OnDevice, records: &mut [u8]) -> Status {
-    let Some(sample) = sdk.sample_device else { return 17 };
+    let Some(sample) = sdk.sample_device else {
+        return NOT_IMPLEMENTED;
+    };
     let mut count = records.len() / RECORD;
     let before = clock::now();
     // SAFETY: room for as many records as are said. Flag 0: the values are there when it returns.

@@ -1,9 +1,12 @@
 //! Counting over each dispatch: the SDK runs one kernel at a time and gives the values when it has ended.
 
-use super::abi::{DispatchData, SUCCESS, SYMBOL_BYTES, Sdk, TracingRecord, status_text};
+use super::abi::{
+    DispatchData, DispatchInfo, SUCCESS, SYMBOL_BYTES, Sdk, Told, TracedDispatch, TracingRecord, status_text,
+};
 use super::counters::OnAgent;
 use super::request::Request;
 use super::{bytes_of, count_unknown, say_missing};
+use crate::backend::hsa;
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::{clock, thread};
@@ -14,10 +17,13 @@ use std::sync::{Mutex, OnceLock};
 
 /// `ROCPROFILER_CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER`.
 const KERNEL_SYMBOL: u32 = 2;
-/// Kernels are loaded in this phase.
+/// Kernels are loaded in this phase; of a dispatch it is the one before.
 const LOAD: u32 = 1;
-/// A dispatch's user data has this bit, so that it is never taken for a dispatch's number.
-const OURS: u64 = 1 << 63;
+/// `ROCPROFILER_KERNEL_DISPATCH_ENQUEUE` and `_COMPLETE`.
+const ENQUEUE: u32 = 1;
+const COMPLETE: u32 = 2;
+/// The first release whose dispatches are traced with their times.
+const TRACES: u32 = 10_000;
 /// Dispatches that may be on their way.
 const MOST_PENDING: usize = 1 << 16;
 /// Records of one dispatch that are looked through.
@@ -27,7 +33,9 @@ struct Counting {
     sdk: &'static Sdk,
     request: &'static Request,
     agents: Vec<OnAgent>,
-    kind: u32,
+    /// Numbers of the kinds of tracing.
+    code_objects: u32,
+    dispatches: Option<u32>,
     version: u32,
     state: Mutex<State>,
 }
@@ -46,9 +54,14 @@ struct Symbol {
 
 #[derive(Clone, Copy)]
 struct Pending {
+    kernel_object: u64,
     submit: u64,
     correlation: u64,
     tid: u32,
+    stream: u32,
+    queue: u32,
+    /// Its values come, and the dispatch with them.
+    is_counted: bool,
 }
 
 static COUNTING: OnceLock<Counting> = OnceLock::new();
@@ -66,7 +79,11 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
         sdk,
         request,
         agents,
-        kind: code_object_kind(sdk),
+        code_objects: kind_named(sdk, c"CODE_OBJECT").unwrap_or(USUAL_CODE_OBJECT),
+        // Those that are not counted: nobody else tells them.
+        dispatches: (sdk.version() >= TRACES && !request.takes_all())
+            .then(|| kind_named(sdk, c"KERNEL_DISPATCH"))
+            .flatten(),
         version: sdk.version(),
         state: Mutex::default(),
     };
@@ -87,16 +104,23 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
     {
         begun = "kernel names";
         // SAFETY: as above; no operations means all.
-        answer = unsafe {
+        let all = |kind: u32| unsafe {
             trace(
                 context,
-                counting.kind as c_int,
+                kind as c_int,
                 std::ptr::null(),
                 0,
                 traced,
                 std::ptr::null_mut(),
             )
         };
+        answer = all(counting.code_objects);
+        if answer == SUCCESS
+            && let Some(kind) = counting.dispatches
+        {
+            begun = "kernel dispatches";
+            answer = all(kind);
+        }
     }
     if answer == SUCCESS {
         begun = "the context's start";
@@ -129,20 +153,20 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
     true
 }
 
-/// The number of the kind "code object", which differs between releases.
-fn code_object_kind(sdk: &Sdk) -> u32 {
-    const USUAL: u32 = 10;
-    let Some(query) = sdk.tracing_kind_name else {
-        return USUAL;
-    };
-    let named = (1..64).find(|kind| {
+/// The number of `CODE_OBJECT` where names are not told.
+const USUAL_CODE_OBJECT: u32 = 10;
+
+/// Numbers of kinds change between releases, names do not.
+fn kind_named(sdk: &Sdk, wanted: &CStr) -> Option<u32> {
+    let query = sdk.tracing_kind_name?;
+    let is_it = |kind: &c_int| {
         let (mut name, mut length) = (std::ptr::null(), 0u64);
-        // SAFETY: room for a text and its length.
+        // SAFETY: room for both answers.
         let answer = unsafe { query(*kind, &raw mut name, &raw mut length) };
         // SAFETY: the SDK's texts are terminated.
-        answer == SUCCESS && !name.is_null() && unsafe { CStr::from_ptr(name) } == c"CODE_OBJECT"
-    });
-    named.map_or(USUAL, |kind| kind as u32)
+        answer == SUCCESS && !name.is_null() && unsafe { CStr::from_ptr(name) } == wanted
+    };
+    (1..64).find(is_it).map(|kind| kind as u32)
 }
 
 /// Code objects come and go: kernels get their names.
@@ -152,7 +176,11 @@ unsafe extern "C" fn traced(record: TracingRecord, _user: *mut u64, _data: *mut 
         let (Some(counting), Some(process)) = (COUNTING.get(), process::get()) else {
             return;
         };
-        let Some((operation, phase, payload)) = record.of_kind(counting.kind, counting.version) else {
+        let of_kind = |kind| record.of_kind(kind, counting.version);
+        if let Some((operation, phase, payload)) = counting.dispatches.and_then(of_kind) {
+            return traced_dispatch(counting, operation, phase, payload);
+        }
+        let Some((operation, phase, payload)) = of_kind(counting.code_objects) else {
             count_unknown("tracing records", 0);
             return;
         };
@@ -206,6 +234,80 @@ fn symbol(counting: &Counting, process: &Process, payload: *const u8) {
     }
 }
 
+/// A dispatch that is traced because it may be one that is not counted.
+fn traced_dispatch(counting: &Counting, operation: u32, phase: u32, payload: *const u8) {
+    if payload.is_null() {
+        return;
+    }
+    // SAFETY: the payload says its size first.
+    let size = unsafe { payload.cast::<u64>().read_unaligned() };
+    if size < size_of::<TracedDispatch>() as u64 {
+        return count_unknown("traced dispatches", size);
+    }
+    // SAFETY: as large as is read.
+    let dispatch = unsafe { payload.cast::<TracedDispatch>().read_unaligned() };
+    if operation == ENQUEUE && phase == LOAD {
+        if let Ok(mut state) = counting.state.lock() {
+            state.begin(&dispatch.info, false);
+        }
+    } else if operation == COMPLETE {
+        let mut state = counting.state.lock().ok();
+        let pending = state.as_mut().and_then(|state| {
+            let is_counted = state
+                .pending
+                .get(&dispatch.info.dispatch)
+                .is_some_and(|one| one.is_counted);
+            if is_counted {
+                None
+            } else {
+                state.pending.remove(&dispatch.info.dispatch)
+            }
+        });
+        drop(state);
+        if let Some(pending) = pending.filter(|_| thread::current().is_some()) {
+            let told = Told {
+                times: [dispatch.start, dispatch.end],
+                info: dispatch.info,
+            };
+            ended(counting, &told, Some(pending));
+        }
+    }
+}
+
+impl State {
+    /// A dispatch goes to its queue, on this thread.
+    fn begin(&mut self, info: &DispatchInfo, is_counted: bool) {
+        if let Some(pending) = self.pending.get_mut(&info.dispatch) {
+            pending.is_counted |= is_counted;
+            return;
+        }
+        if self.pending.len() >= MOST_PENDING {
+            return;
+        }
+        let object = self.symbols.get(&info.kernel).map_or(0, |symbol| symbol.object);
+        let own = hsa::packet::handed(object).unwrap_or_else(|| {
+            let thread = thread::current();
+            hsa::packet::Handed {
+                kernel_object: object,
+                correlation: thread.map_or(0, |thread| thread.current.get()),
+                tid: thread.map_or(0, thread::Thread::tid),
+                stream: thread.map_or(0, |thread| thread.stream.get()),
+                queue: info.queue as u32,
+            }
+        });
+        let pending = Pending {
+            kernel_object: own.kernel_object,
+            submit: clock::now(),
+            correlation: own.correlation,
+            tid: own.tid,
+            stream: own.stream,
+            queue: own.queue,
+            is_counted,
+        };
+        self.pending.insert(info.dispatch, pending);
+    }
+}
+
 /// A kernel is about to go to its queue: what shall be counted?
 unsafe extern "C" fn dispatched(data: DispatchData, config: *mut u64, user: *mut u64, _own: *mut c_void) {
     let chosen = wall(None, || {
@@ -215,31 +317,27 @@ unsafe extern "C" fn dispatched(data: DispatchData, config: *mut u64, user: *mut
             count_unknown("dispatches", data.size);
             return None;
         };
-        let thread = thread::current()?;
-        let agent = counting.agents.iter().find(|agent| agent.id == told.info.agent)?;
+        thread::current()?;
+        let agent = counting.agents.iter().find(|agent| agent.id == told.info.agent);
         let mut state = counting.state.lock().ok()?;
-        let taken = match state.symbols.get_mut(&told.info.kernel) {
+        let is_taken = match state.symbols.get_mut(&told.info.kernel) {
             Some(symbol) => {
                 symbol.dispatches += 1;
                 counting.request.takes(&symbol.name, symbol.dispatches)
             }
             None => counting.request.takes(b"", 1),
         };
-        if state.pending.len() < MOST_PENDING {
-            let pending = Pending {
-                submit: clock::now(),
-                correlation: thread.current.get(),
-                tid: thread.tid(),
-            };
-            state.pending.insert(told.info.dispatch, pending);
-        }
-        taken.then_some(agent.config)
+        let chosen = agent
+            .map(|agent| agent.config)
+            .filter(|config| is_taken && *config != 0)?;
+        state.begin(&told.info, true);
+        Some(chosen)
     });
-    if let Some(chosen) = chosen.filter(|chosen| *chosen != 0) {
+    if let Some(chosen) = chosen {
         // SAFETY: the SDK passes room for both.
         unsafe { config.write(chosen) };
         // SAFETY: as above.
-        unsafe { user.write(OURS) };
+        unsafe { user.write(0) };
     }
 }
 
@@ -256,43 +354,12 @@ unsafe extern "C" fn counted(data: DispatchData, records: *const u8, count: usiz
             return;
         }
         let info = told.info;
-        let pending = counting
-            .state
-            .lock()
-            .ok()
-            .and_then(|mut state| state.pending.remove(&info.dispatch));
-        let object = counting
-            .state
-            .lock()
-            .ok()
-            .and_then(|state| state.symbols.get(&info.kernel).map(|symbol| symbol.object));
-        let agent = counting.agents.iter().find(|agent| agent.id == info.agent);
-        let short = |size: u32| u16::try_from(size).unwrap_or(u16::MAX);
-        let record = record::Dispatch {
-            begin: told.times[0],
-            end: told.times[1],
-            submit: pending.map_or(0, |pending| pending.submit),
-            correlation: pending.map_or(0, |pending| pending.correlation),
-            kernel_object: object.unwrap_or(0),
-            dispatch_id: info.dispatch,
-            grid_x: info.grid[0],
-            grid_y: info.grid[1],
-            grid_z: info.grid[2],
-            workgroup_x: short(info.workgroup[0]),
-            workgroup_y: short(info.workgroup[1]),
-            workgroup_z: short(info.workgroup[2]),
-            source: 3,
-            private_size: info.private_size,
-            group_size: info.group_size,
-            agent: agent.map_or(0, |agent| agent.index),
-            queue: info.queue as u32,
-            stream: 0,
-            tid: pending.map_or(0, |pending| pending.tid),
-            name: 0,
+        let pending = counting.state.lock().ok();
+        let pending = pending.and_then(|mut state| state.pending.remove(&info.dispatch));
+        ended(counting, &told, pending);
+        let Some(agent) = counting.agents.iter().find(|agent| agent.id == info.agent) else {
+            return;
         };
-        let untimed = if told.times == [0, 0] { flag::UNTIMED } else { 0 };
-        crate::collector::counted_dispatch(&record, untimed);
-        let Some(agent) = agent else { return };
         // SAFETY: the SDK passes the addresses of `count` records.
         let sums = unsafe { sums(counting, agent, info.dispatch, records, count) };
         for (number, pass, value) in sums {
@@ -305,14 +372,47 @@ unsafe extern "C" fn counted(data: DispatchData, records: *const u8, count: usiz
                 source: counter_source::DISPATCH,
                 pass,
                 reserved: 0,
-                correlation: record.correlation,
+                correlation: pending.map_or(0, |pending| pending.correlation),
             });
         }
     });
 }
 
+/// Records a dispatch that has ended.
+fn ended(counting: &Counting, told: &Told, pending: Option<Pending>) {
+    let info = told.info;
+    let state = counting.state.lock().ok();
+    let object = state.and_then(|state| state.symbols.get(&info.kernel).map(|symbol| symbol.object));
+    let agent = counting.agents.iter().find(|agent| agent.id == info.agent);
+    let short = |size: u32| u16::try_from(size).unwrap_or(u16::MAX);
+    let record = record::Dispatch {
+        begin: told.times[0],
+        end: told.times[1],
+        submit: pending.map_or(0, |pending| pending.submit),
+        correlation: pending.map_or(0, |pending| pending.correlation),
+        kernel_object: object.or(pending.map(|pending| pending.kernel_object)).unwrap_or(0),
+        dispatch_id: info.dispatch,
+        grid_x: info.grid[0],
+        grid_y: info.grid[1],
+        grid_z: info.grid[2],
+        workgroup_x: short(info.workgroup[0]),
+        workgroup_y: short(info.workgroup[1]),
+        workgroup_z: short(info.workgroup[2]),
+        source: 3,
+        private_size: info.private_size,
+        group_size: info.group_size,
+        agent: agent.map_or(0, |agent| agent.index),
+        queue: pending.map_or(info.queue as u32, |pending| pending.queue),
+        stream: pending.map_or(0, |pending| pending.stream),
+        tid: pending.map_or(0, |pending| pending.tid),
+        name: 0,
+    };
+    let untimed = if told.times == [0, 0] { flag::UNTIMED } else { 0 };
+    crate::collector::counted_dispatch(&record, untimed);
+}
+
 /// Bytes from one record to the next: 32 in the oldest releases, 40 since the agent is in them. Nothing says it, but each
-/// record names its dispatch at byte 16, and our user data behind it never looks like one.
+/// record names its dispatch at byte 16; what else is there, a value, has no such bits unless it is next to nothing.
 ///
 /// # Safety
 /// `records` has `count` records.
@@ -324,7 +424,7 @@ unsafe fn stride(records: *const u8, count: usize, dispatch: u64) -> Option<usiz
     }
     match count {
         1 => Some(32),
-        _ if at(32 + 16) == dispatch && at(32 + 24) & OURS != 0 => Some(32),
+        _ if at(32 + 16) == dispatch => Some(32),
         _ if at(40 + 16) == dispatch => Some(40),
         _ => None,
     }

@@ -72,6 +72,11 @@ impl Request {
         Some(request)
     }
 
+    /// Is every dispatch counted?
+    pub(super) fn takes_all(&self) -> bool {
+        self.kernels.is_empty() && self.iterations.is_empty()
+    }
+
     /// Is this dispatch one to count? `number` is its kernel's, from 1.
     pub(super) fn takes(&self, kernel: &[u8], number: u64) -> bool {
         let named = self.kernels.is_empty() || self.kernels.iter().any(|name| is_named(kernel, name.as_bytes()));
