@@ -17,6 +17,8 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 const ITERATIONS: usize = 5;
+/// A kernel of module_kernels.hsaco, of a pointer and a number.
+const MODULE_KERNEL: &str = "module_add";
 
 /// The newest archive of a drop-in library that cargo built for these tests.
 fn archive(name: &str) -> PathBuf {
@@ -182,6 +184,23 @@ fn the_manuals_sample_compiles_and_runs() {
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{printed}{}", text(&output.stderr));
     assert!(printed.contains("<hipLaunchKernel id("), "{printed}");
+    assert!(printed.ends_with("entered 5 left 5 recorded 10\n"), "{printed}");
+}
+
+#[test]
+fn the_manuals_sample_compiles_and_runs_in_c() {
+    let Some((rig, program)) = program("manual_sample_c") else {
+        return;
+    };
+    let module = rig.app("module_kernels.hsaco");
+    let words = [program.to_str().unwrap(), module.to_str().unwrap(), MODULE_KERNEL];
+    let output = rig.plain("drop-in-manual-c", &words);
+    let printed = text(&output.stdout);
+    assert!(output.status.success(), "{printed}{}", text(&output.stderr));
+    assert!(
+        printed.contains("<hipModuleLaunchKernel id(") && printed.contains("\tKernelExecution\t"),
+        "{printed}"
+    );
     assert!(printed.ends_with("entered 5 left 5 recorded 10\n"), "{printed}");
 }
 

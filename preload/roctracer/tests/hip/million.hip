@@ -1,4 +1,4 @@
-// A million calls of a real run-time with callbacks and records: none is lost. Prints what a call costs, ns.
+// A million calls of a real run-time with callbacks and records: none is lost. Prints what a call costs at least, ns.
 #include <roctracer_hip.h>
 
 #include <dlfcn.h>
@@ -39,13 +39,19 @@ static int empty(uint32_t, uint32_t, void* data) {
   return 0;
 }
 
+// Of a call, in the best of a hundred stretches: other programs on the machine cost nothing here.
 static double cost() {
-  timespec begin, end;
-  int device;
-  clock_gettime(CLOCK_MONOTONIC, &begin);
-  for (unsigned i = 0; i < calls; i++) (void)hipGetDevice(&device);
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  return ((end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec)) / calls;
+  double least = 1e9;
+  for (unsigned stretch = 0; stretch < 100; stretch++) {
+    timespec begin, end;
+    int device;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (unsigned i = 0; i < calls / 100; i++) (void)hipGetDevice(&device);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    const double took = ((end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec)) / (calls / 100);
+    if (took < least) least = took;
+  }
+  return least;
 }
 
 static void expect(uint64_t number, uint64_t expected, const char* what) {
