@@ -1,11 +1,11 @@
 //! What a recording costs on disk, how fast it becomes CSV beside a peer that writes the same file, and how soon one of
 //! ten gigabytes is open.
 //!
-//! `cargo bench --bench export` prints a Markdown table. `ROCTOP_BENCH_RECORDS` records (5 million when not set; the table in
-//! the documents is of 50 million) are made up and written by the recorder itself: launches, kernels, copies and ranges of
+//! `cargo bench --bench export` prints a Markdown table. `ROCTOP_BENCH_RECORDS` records (5 million when not set) are made up and written by the recorder itself: launches, kernels, copies and ranges of
 //! four threads. The peer is DuckDB, when `ROCTOP_PEER_PYTHON` names a Python that has it: it reads the Parquet files that
 //! roctop wrote of the same recording, which are sorted and numbered already, and writes the same CSV files. Memory is the
-//! largest resident size of each process. `ROCTOP_BENCH_PLACE` is where everything is written (two to three times the CSV).
+//! largest resident size of each process. `ROCTOP_BENCH_BINARY` is another roctop than the one that was built.
+//! `ROCTOP_BENCH_PLACE` is where everything is written (two to three times the CSV).
 //!
 //! The recording of ten gigabytes is the made one, its segments linked under further numbers until their sizes add up: what
 //! opening has to read (the index of every segment) is there, what it need not read is not there twice. A stretch of time
@@ -30,6 +30,7 @@ const LARGE: u64 = 10_000_000_000;
 /// The same CSV files out of the Parquet ones; prints the seconds and the largest resident size in KiB.
 const PEER: &str = r#"
 import duckdb, glob, os, resource, sys, time
+duckdb.sql("SET enable_progress_bar = false")
 source, out = sys.argv[1:]
 begin = time.monotonic()
 for folder in sorted(glob.glob(source + "/parquet/kind=*")):
@@ -54,7 +55,8 @@ fn bytes(place: &Path) -> u64 {
 /// Runs roctop to its end; how long it took, and its largest resident size in MiB.
 fn run(words: &[&str]) -> (Duration, u64) {
     let begin = Instant::now();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_roctop"))
+    let binary = std::env::var_os("ROCTOP_BENCH_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_roctop").into());
+    let mut child = Command::new(binary)
         .args(words)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -87,7 +89,7 @@ fn peer(source: &Path, out: &Path) -> Option<(Duration, u64)> {
         .ok()
         .filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?;
-    let (seconds, kib) = text.trim().split_once(' ')?;
+    let (seconds, kib) = text.lines().last()?.trim().split_once(' ')?;
     Some((
         Duration::from_secs_f64(seconds.parse().ok()?),
         kib.parse::<u64>().ok()? / 1024,

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "export/schema.rs"]
+mod schema;
 #[path = "export/table.rs"]
 mod table;
 
@@ -144,6 +146,7 @@ fn every_format_holds_the_exact_values() {
     assert_eq!(wide.column("SQ_WAVES"), ["1024.000000", "2.000000", "1024.000000"]);
     assert_eq!(wide.numbers("Dispatch_Id"), [1, 2, 3]);
     let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("new_results.json")).unwrap()).unwrap();
+    assert_eq!(schema::faults(schema::NEW, &json), Vec::<String>::new());
     let tool = &json["rocprofiler-sdk-tool"][0];
     let counters = tool["counters"].as_array().unwrap();
     let waves = counters.iter().find(|one| one["name"] == "SQ_WAVES").unwrap();
@@ -164,7 +167,11 @@ fn every_format_holds_the_exact_values() {
     let trace = std::fs::read(rig.0.join("new_results.pftrace")).unwrap();
     let holds = |text: &str| trace.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(holds("Agent [1] PMC SQ_WAVES") && holds("Agent [1] PMC GRBM_COUNT"));
-    rig.works(&["export", "rec", "-o", "seed", "--layout", "seed"]);
+    rig.works(&[
+        "export", "rec", "-o", "seed", "--layout", "seed", "--format", "csv,json",
+    ]);
+    let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("seed_results.json")).unwrap()).unwrap();
+    assert_eq!(schema::faults(schema::SEED, &json), Vec::<String>::new());
     let seed = rig.table("seed_counter_collection.csv");
     assert_eq!(seed.header.join(","), SEED_COUNTED);
     assert_eq!(seed.column("Agent_Id")[0], "1");

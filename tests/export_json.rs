@@ -5,6 +5,8 @@
 
 #[path = "export/demo.rs"]
 mod demo;
+#[path = "export/schema.rs"]
+mod schema;
 #[path = "export/table.rs"]
 mod table;
 
@@ -204,4 +206,17 @@ fn renamed_kernels_point_to_their_ranges() {
         .map(|record| number(&record["correlation_id"]["external"]));
     assert!(externals.clone().all(|id| id == 0 || known.contains(&id)));
     assert!(externals.filter(|id| *id > 0).count() * 2 > dispatches.len());
+}
+
+#[test]
+fn documents_fit_the_schema_of_their_layout() {
+    for (layout, outline) in [("new", schema::NEW), ("seed", schema::SEED)] {
+        let files = demo::export(&format!("schema-{layout}"), &["--format", "json", "--layout", layout]);
+        let text = std::fs::read_to_string(&files["results.json"]).unwrap();
+        let mut document: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(schema::faults(outline, &document), Vec::<String>::new(), "{layout}");
+        // And a schema that finds nothing would be none.
+        document["rocprofiler-sdk-tool"][0]["metadata"]["pid"] = "no number".into();
+        assert_eq!(schema::faults(outline, &document).len(), 1);
+    }
 }

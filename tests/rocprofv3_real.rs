@@ -4,6 +4,9 @@
 
 #[path = "export/records.rs"]
 mod records;
+#[path = "export/schema.rs"]
+#[expect(dead_code, reason = "the other layout is looked at elsewhere")]
+mod schema;
 #[path = "export/table.rs"]
 mod table;
 
@@ -75,6 +78,7 @@ fn a_tour_of_the_api_has_the_files_of_rocprofv3() {
     assert_eq!(agents.column("Name").last(), Some(&"gfx906"));
     let text = std::fs::read_to_string(place.join("out/t_results.json")).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(schema::faults(schema::NEW, &document), Vec::<String>::new());
     let process = &document["rocprofiler-sdk-tool"][0];
     for (list, table) in [
         ("kernel_dispatch", "kernel_trace"),

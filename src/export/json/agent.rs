@@ -64,6 +64,12 @@ pub(super) fn write(view: &View<'_>, logical: usize, node: &Node, out: &mut dyn 
                 out,
                 ",\"fw_version\":{{\"uCode\":{value},\"Major\":0,\"Minor\":0,\"Stepping\":0}}"
             )?,
+            "capability" if view.is_seed() => {
+                // The manual of ROCm 6.2 has the bits that are left as well.
+                let fields = bits(value, &CAPABILITY);
+                let fields = fields.trim_end_matches('}');
+                write!(out, ",\"capability\":{fields},\"Reserved\":{}}}", value >> 30)?;
+            }
             "capability" => write!(out, ",\"capability\":{}", bits(value, &CAPABILITY))?,
             "cpu_cores_count" | "simd_count" => {
                 write!(out, ",\"{name}\":{value}")?;

@@ -1,6 +1,7 @@
 //! Hardware counters and their values.
 
 use super::super::counters::Counted;
+use super::super::csv::lds_block;
 use super::super::view::View;
 use super::agent::handle;
 use super::{list, text};
@@ -60,7 +61,12 @@ pub(super) fn counters(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Wri
             text(&info.block),
             text(&info.expression)
         )?;
-        dimension_list(&dimensions(info), out)?;
+        let dimensions = dimensions(info);
+        dimension_list(&dimensions, out)?;
+        if view.is_seed() {
+            write!(out, ",\"dimension_ids\":")?;
+            list(out, &dimensions, |out, (_, id, _)| write!(out, "{id}"))?;
+        }
         write!(out, ",\"instances\":[]}}")
     })
 }
@@ -127,6 +133,17 @@ pub(super) fn collection(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn W
                 counter_handle(info)
             )
         })?;
+        if view.is_seed() {
+            let kernel = view.run.kernels.get(d.kernel.0 as usize);
+            let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
+            write!(
+                out,
+                ",\"arch_vgpr_count\":{},\"sgpr_count\":{},\"lds_block_size_v\":{}",
+                registers.vgpr,
+                registers.sgpr,
+                lds_block(d.group_size)
+            )?;
+        }
         write!(out, ",\"stream_id\":{{\"handle\":{}}}}}", view.stream(d.stream))
     })
 }

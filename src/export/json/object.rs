@@ -12,12 +12,25 @@ use std::io::{self, Write};
 pub(super) fn code_objects(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let known = &view.facts.code_objects;
     let last = view.facts.last_code_object().min(1 << 20);
+    // The manual of ROCm 6.2 names the agent twice, and says of every object where it lies.
+    let seed = view.is_seed();
+    let agents = |agent: u64| {
+        let one = format!("\"agent_id\":{{\"handle\":{agent}}}");
+        let both = format!(",\"rocp_agent\":{{\"handle\":{agent}}},\"hsa_agent\":{{\"handle\":{agent}}}");
+        one + if seed { &both } else { "" }
+    };
+    let nowhere = if seed {
+        ",\"memory_base\":0,\"memory_size\":0"
+    } else {
+        ""
+    };
     list(out, 0..=last, |out, id| {
         let Some(object) = known.get(&id) else {
             return write!(
                 out,
-                "{{\"size\":0,\"code_object_id\":{id},\"agent_id\":{{\"handle\":0}},\"uri\":\"\",\"load_base\":0,\
-\"load_size\":0,\"load_delta\":0,\"storage_type\":0}}"
+                "{{\"size\":0,\"code_object_id\":{id},{},\"uri\":\"\",\"load_base\":0,\
+\"load_size\":0,\"load_delta\":0,\"storage_type\":0{nowhere}}}",
+                agents(0)
             );
         };
         let uri = view.facts.text(object.uri);
@@ -26,8 +39,9 @@ pub(super) fn code_objects(view: &View<'_>, out: &mut dyn Write) -> io::Result<(
         let part = |name: &str| number_in(uri, name).unwrap_or(0);
         write!(
             out,
-            "{{\"size\":88,\"code_object_id\":{id},\"agent_id\":{{\"handle\":{agent}}},\"uri\":{},\"load_base\":{base},\
+            "{{\"size\":88,\"code_object_id\":{id},{},\"uri\":{},\"load_base\":{base},\
 \"load_size\":{size},\"load_delta\":{base},\"storage_type\":2,\"memory_base\":{},\"memory_size\":{}}}",
+            agents(agent),
             text(uri),
             part("offset="),
             part("size=")
