@@ -211,7 +211,7 @@ fn renamed_kernels_point_to_their_ranges() {
 #[test]
 fn documents_fit_the_schema_of_their_layout() {
     for (layout, outline) in [("new", schema::NEW), ("seed", schema::SEED)] {
-        let files = demo::export(&format!("schema-{layout}"), &["--format", "json", "--layout", layout]);
+        let files = export(&format!("schema-{layout}"), &["--format", "json", "--layout", layout]);
         let text = std::fs::read_to_string(&files["results.json"]).unwrap();
         let mut document: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(schema::faults(outline, &document), Vec::<String>::new(), "{layout}");
