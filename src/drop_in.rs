@@ -36,11 +36,7 @@ pub fn install(prefix: &Path, what: What) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for (name, content) in FILES.iter().filter(|(name, _)| what.has(name)) {
         let mode = if name.contains(".so") { 0o755 } else { 0o644 };
-        written.push(put(prefix, name, |beside| {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true).mode(mode);
-            options.open(beside)?.write_all(content)
-        })?);
+        written.push(put(prefix, name, |beside| write(beside, content, mode))?);
     }
     // Last: a linker that finds a library's name finds the library.
     for (name, target) in LINKS.iter().filter(|(name, _)| what.has(name)) {
@@ -49,8 +45,22 @@ pub fn install(prefix: &Path, what: What) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
+/// A file of the tree by its path; none when this build carries no libraries.
+pub fn file(path: &str) -> Option<&'static [u8]> {
+    FILES
+        .iter()
+        .find(|(name, _)| *name == path)
+        .map(|(_, content)| *content)
+}
+
+pub(crate) fn write(path: &Path, content: &[u8], mode: u32) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(mode);
+    options.open(path)?.write_all(content)
+}
+
 /// Makes a file beside its name, and gives it its name when it is whole.
-fn put(prefix: &Path, name: &str, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<PathBuf> {
+pub(crate) fn put(prefix: &Path, name: &str, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<PathBuf> {
     let path = prefix.join(name);
     let folder = path.parent().unwrap_or(prefix);
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;

@@ -3,25 +3,23 @@
 //! The directory's name holds the content's hash, so that releases live side by side and a program that runs for days
 //! keeps the file it was started with.
 
+use crate::drop_in::{self, put, write};
 use anyhow::{Context, Result, bail};
 use rustix::fs::StatVfsMountFlags;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 static LIBRARY: &[u8] = include_bytes!(env!("ROCTOP_COLLECTOR"));
 
 /// File name of the collector.
 pub const NAME: &str = "libroctop_preload.so";
-/// Names under which programs open ROC-TX by themselves.
-const ROCTX_NAMES: [&str; 6] = [
-    "libroctx64.so",
-    "libroctx64.so.4",
-    "libroctx64.so.4.1",
-    "librocprofiler-sdk-roctx.so",
-    "librocprofiler-sdk-roctx.so.0",
-    "librocprofiler-sdk-roctx.so.1",
+/// The libraries of ROC-TX by the drop-in tree's path, with the other names under which programs ask for them.
+const ROCTX: [(&str, [&str; 2]); 2] = [
+    ("libroctx64.so.4", ["libroctx64.so", "libroctx64.so.4.1"]),
+    (
+        "librocprofiler-sdk-roctx.so.1",
+        ["librocprofiler-sdk-roctx.so", "librocprofiler-sdk-roctx.so.0"],
+    ),
 ];
 
 /// Where the collector was put.
@@ -29,7 +27,7 @@ const ROCTX_NAMES: [&str; 6] = [
 pub struct Installed {
     /// The library.
     pub library: PathBuf,
-    /// A directory in which the library is found under ROC-TX's names.
+    /// A directory with ROC-TX libraries, for programs on machines that have none.
     pub roctx: PathBuf,
 }
 
@@ -78,45 +76,50 @@ fn install_under(base: &Path) -> Result<Installed> {
     if rustix::fs::statvfs(&ours)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         bail!("mounted without execution");
     }
-    let directory = ours.join(format!("collector-{:016x}", hash(LIBRARY)));
+    let directory = ours.join(format!("collector-{:016x}", hash()));
     make_private(&directory)?;
     let library = directory.join(NAME);
-    if std::fs::read(&library).is_ok_and(|bytes| bytes == LIBRARY) {
-        return Ok(Installed {
-            roctx: link_roctx(&directory)?,
-            library,
-        });
-    }
-    let beside = directory.join(format!(".{NAME}.{}", std::process::id()));
-    let _ = std::fs::remove_file(&beside);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o700)
-        .open(&beside)?;
-    let written = file
-        .write_all(LIBRARY)
-        .and_then(|()| std::fs::rename(&beside, &library));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    written.with_context(|| format!("cannot write {}", library.display()))?;
+    keep(&directory, NAME, LIBRARY)?;
     Ok(Installed {
-        roctx: link_roctx(&directory)?,
+        roctx: put_roctx(&directory)?,
         library,
     })
 }
 
-fn link_roctx(directory: &Path) -> Result<PathBuf> {
-    let links = directory.join("roctx");
-    make_private(&links)?;
-    for name in ROCTX_NAMES {
-        match std::os::unix::fs::symlink(Path::new("..").join(NAME), links.join(name)) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error.into()),
-            _ => {}
+/// Puts a library there, unless it is there already.
+fn keep(directory: &Path, name: &str, content: &[u8]) -> Result<()> {
+    if std::fs::read(directory.join(name)).is_ok_and(|bytes| bytes == content) {
+        return Ok(());
+    }
+    put(directory, name, |beside| write(beside, content, 0o700)).map(drop)
+}
+
+/// Programs linked with ROC-TX ask for its versions of functions, so it is the drop-in library that is put there: a
+/// collector of that name, which has no versions, would make the loader tell the user. The program's calls go to the
+/// collector all the same, because it is preloaded. A build without drop-in libraries takes the collector.
+fn put_roctx(directory: &Path) -> Result<PathBuf> {
+    let folder = directory.join("roctx");
+    make_private(&folder)?;
+    for (name, others) in ROCTX {
+        let target = match drop_in::file(&format!("lib/{name}")) {
+            Some(content) => {
+                keep(&folder, name, content)?;
+                PathBuf::from(name)
+            }
+            None => Path::new("..").join(NAME),
+        };
+        for link in others
+            .into_iter()
+            .chain([name])
+            .filter(|link| *link != target.as_os_str())
+        {
+            if std::fs::read_link(folder.join(link)).is_ok_and(|known| known == target) {
+                continue;
+            }
+            put(&folder, link, |beside| std::os::unix::fs::symlink(&target, beside))?;
         }
     }
-    Ok(links)
+    Ok(folder)
 }
 
 fn make_private(path: &Path) -> Result<()> {
@@ -128,8 +131,13 @@ fn make_private(path: &Path) -> Result<()> {
     }
 }
 
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+/// A number of all that is put there.
+fn hash() -> u64 {
+    let files = ROCTX
+        .iter()
+        .filter_map(|(name, _)| drop_in::file(&format!("lib/{name}")));
+    let bytes = std::iter::once(LIBRARY).chain(files).flatten();
+    bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })
 }

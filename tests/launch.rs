@@ -161,6 +161,46 @@ fn a_program_with_a_sanitizer_runs_as_it_does_alone() {
     assert!(!shown.contains("san"), "{shown}");
 }
 
+/// Linked with ROC-TX, whose functions have versions.
+const LINKED: &str = r#"
+#include <stdio.h>
+int roctxRangePushA(const char *);
+int roctxRangePop(void);
+int main(void) {
+  int pushed = roctxRangePushA("a range");
+  int popped = roctxRangePop();
+  return printf("%d %d\n", pushed, popped) < 0;
+}
+"#;
+
+#[test]
+fn a_program_linked_with_roctx_is_told_nothing_by_the_loader() {
+    let place = place("linked");
+    let carried = run(&["drop-in", word(&place)]);
+    if text(&carried.stderr).contains("carries no drop-in libraries") {
+        println!("skipped: {}", text(&carried.stderr));
+        return;
+    }
+    let (source, program) = (place.join("linked.c"), place.join("linked"));
+    std::fs::write(&source, LINKED).unwrap();
+    let libraries = place.join("lib");
+    let mut compiler = Command::new("cc");
+    compiler.arg("-o").args([&program, &source]);
+    compiler.arg(format!("-L{0}", libraries.display())).arg("-lroctx64");
+    compiler.arg(format!("-Wl,-rpath,{}", libraries.display()));
+    if !compiler.status().is_ok_and(|status| status.success()) {
+        println!("skipped: needs a C compiler");
+        return;
+    }
+    let plain = Command::new(&program).output().unwrap();
+    let recording = place.join("rec");
+    let recorded = run(&["record", "-o", word(&recording), "--", word(&program)]);
+    assert_eq!(text(&recorded.stdout), text(&plain.stdout));
+    assert_eq!(text(&recorded.stderr), text(&plain.stderr));
+    let summary = text(&run(&["summary", word(&recording)]).stdout);
+    assert!(summary.contains(" 1 markers, lost 0"), "{summary}");
+}
+
 #[test]
 fn an_allocator_of_the_users_stays_in_front_and_is_used() {
     let place = place("allocator");
