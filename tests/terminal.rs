@@ -257,26 +257,59 @@ fn settings_that_are_wrong_are_said_with_their_line() {
     std::fs::remove_dir_all(&place).unwrap();
 }
 
-#[test]
-fn a_viewer_comes_and_goes_while_the_program_goes_on() {
-    let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
+/// A program without a screen that goes on for a minute.
+fn headless() -> std::process::Child {
+    std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
         .args(["demo", "--no-ui", "--seconds", "60"])
         .stderr(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// A viewer of a session, once that is there.
+fn attach(session: &str) -> Terminal {
+    let began = std::time::Instant::now();
+    loop {
+        let mut terminal = Terminal::start(&std::env::temp_dir(), 80, 24, &["attach", session], &[]);
+        let is_up = terminal.wait_or_end("LIVE");
+        if is_up || began.elapsed() > std::time::Duration::from_secs(30) {
+            terminal.shows("LIVE");
+            return terminal;
+        }
+    }
+}
+
+#[test]
+fn several_viewers_look_at_once_and_one_that_was_killed_comes_back() {
+    let mut running = headless();
     let session = running.id().to_string();
-    let place = std::env::temp_dir();
+    let mut viewers = [attach(&session), attach(&session), attach(&session)];
+    for viewer in &viewers {
+        viewer.shows("fmha_fwd");
+    }
+    send("KILL", viewers[0].pid());
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&viewers[0].end()),
+        Some(9)
+    );
+    for viewer in &mut viewers[1..] {
+        viewer.keys("3");
+        viewer.shows("layer_norm");
+    }
+    viewers[0] = attach(&session);
+    viewers[0].shows("fmha_fwd");
+    assert!(running.try_wait().unwrap().is_none(), "the program goes on");
+    send("TERM", running.id());
+    let _ = running.wait();
+}
+
+#[test]
+fn a_viewer_comes_and_goes_while_the_program_goes_on() {
+    let mut running = headless();
+    let session = running.id().to_string();
     for _ in 0..2 {
-        let began = std::time::Instant::now();
-        let mut terminal = loop {
-            let mut terminal = Terminal::start(&place, 80, 24, &["attach", &session], &[]);
-            let up = terminal.wait_or_end("LIVE");
-            if up || began.elapsed() > std::time::Duration::from_secs(30) {
-                break terminal;
-            }
-        };
-        terminal.shows("LIVE");
+        let mut terminal = attach(&session);
         terminal.shows("fmha_fwd");
         terminal.keys("q");
         terminal.wait("the question", |text| text.contains("leave"));

@@ -86,12 +86,15 @@ impl Level {
         self.newest.as_mut().map(|newest| &mut newest.1[place])
     }
 
-    /// Begins a new newest block.
+    /// Begins a new newest block, in the room of the one before.
     fn turn(&mut self, number: u64) {
-        let empty = || Box::new([Bucket::default(); BLOCK]);
-        if let Some((old, block)) = self.newest.replace((number, empty())) {
-            self.blocks.push_back((old, block.into()));
+        if let Some((newest, block)) = &mut self.newest {
+            let old = std::mem::replace(newest, number);
+            self.blocks.push_back((old, Arc::new(**block)));
+            block.fill(Bucket::default());
             self.forget();
+        } else {
+            self.newest = Some((number, Box::new([Bucket::default(); BLOCK])));
         }
     }
 

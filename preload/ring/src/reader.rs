@@ -1035,8 +1035,9 @@ fn record_at(slots: &[Slot], place: usize, at: u64) -> Option<usize> {
     let head = Head(first[0]);
     let used = head.slots() as usize;
     let is_head = head.kind() != CONTINUATION && head.kind() != 0 && (1..=MAX_SLOTS).contains(&used);
+    let there = &slots[place..slots.len().min(place + used.max(1))];
     let whole = (1..)
-        .zip(slots[place..].iter().take(used).skip(1))
+        .zip(&there[1..])
         .all(|(i, slot)| slot[SLOT_WORDS - 1] == at + i + 1 && Head(slot[0]).kind() == CONTINUATION);
     (first[SLOT_WORDS - 1] == at + 1 && is_head && whole).then_some(used)
 }
