@@ -118,8 +118,8 @@ fn without_drawing() -> Result<()> {
 /// The real viewer in a terminal of 120x36; then the same when nothing happens.
 fn with_drawing() -> Result<()> {
     with_program(|session, orders| {
-        let path = session.path().to_str().context("a path that is text")?;
-        let mut terminal = Terminal::start(&["attach", path])?;
+        let name = session.path().file_name().and_then(|name| name.to_str());
+        let mut terminal = Terminal::start(&["attach", name.context("a session's name")?])?;
         let pid = terminal.pid();
         terminal.wait("the screen", &|text| text.contains("LIVE"))?;
         terminal.watch(WARM)?;

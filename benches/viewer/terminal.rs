@@ -86,7 +86,8 @@ impl Terminal {
             return Ok(());
         }
         let mut buffer = vec![0; 1 << 16];
-        let count = self.master.read(&mut buffer).context("roctop has ended")?;
+        let read = self.master.read(&mut buffer);
+        let count = read.with_context(|| format!("roctop has ended\n{}", self.text()))?;
         self.parser.process(&buffer[..count]);
         Ok(())
     }
