@@ -1,9 +1,10 @@
 //! The end of an intercepted queue's ring, which ROCr 7 does not pass with more than 256 packets in one round.
 //!
-//! From 7.1 on the run-time's proxy passes all packets that have come together since the last round at once. Where they go
-//! past the ring's end, its first releases let the handler read behind the ring, and 7.2 copies them into a buffer for
-//! 256 packets, whatever their number (`staging_buffer_`, intercept_queue.cpp): the heap is overwritten. A program that
-//! keeps its queue full gets there within seconds, with a handler that only passes packets on as well.
+//! After 6.4 the run-time's proxy passes all packets that have come together since the last round at once. Where they go
+//! past the ring's end, the first such version lets the handler read behind the ring (by its source; not seen in a
+//! release), and 7.2.4 copies them into a buffer for 256 packets, whatever their number (`staging_buffer_`,
+//! intercept_queue.cpp): the heap is overwritten. A program that keeps its queue full gets there within seconds, with a
+//! handler that only passes packets on as well.
 //!
 //! So a thread that reserved a packet behind the end waits until few enough before it are left. As long as it has not
 //! written its packet the proxy stops there. A portion that is itself larger is handed over in two, see [`before_ring`].

@@ -39,6 +39,8 @@ pub(crate) struct Room {
     clear: AtomicU64,
     /// The last packet that tells when it has left.
     marked: AtomicU64,
+    /// Slots ever harvested when a wait for more was given up.
+    given_up: AtomicU64,
 }
 
 impl Room {
@@ -51,6 +53,7 @@ impl Room {
             handed: AtomicU64::new(0),
             clear: AtomicU64::new(0),
             marked: AtomicU64::new(0),
+            given_up: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -164,6 +167,9 @@ impl Queue {
     fn wait_for_harvest(&self, last: u64) {
         let _errno = Errno::keep();
         let (mut seen, mut since) = (self.tail.load(Ordering::Acquire), Instant::now());
+        if seen == self.room.given_up.load(Ordering::Relaxed) {
+            return;
+        }
         loop {
             harvest::wake();
             std::thread::sleep(NAP);
@@ -173,7 +179,11 @@ impl Queue {
             }
             // Or a dispatch takes so long, or there is no harvester.
             let is_free = last - tail <= self.slots.len() || tail == self.head.load(Ordering::Relaxed);
-            if is_free || since.elapsed() > STILL {
+            if is_free {
+                return;
+            }
+            if since.elapsed() > STILL {
+                self.room.given_up.store(tail, Ordering::Relaxed);
                 return;
             }
         }
