@@ -232,6 +232,9 @@ pub struct Counting {
     /// Readings of whole GPUs a second.
     #[arg(long, value_name = "HZ", default_value_t = 10.0, value_parser = pmc_rate)]
     pub pmc_rate: f64,
+    /// Sample program counters as METHOD,UNIT,INTERVAL, as host_trap,time,100; 'roctop counters' lists what GPUs offer.
+    #[arg(long, value_name = "HOW")]
+    pub pc_sampling: Option<String>,
     /// Count only kernels of these functions.
     #[arg(long, value_name = "NAMES")]
     pub kernel_names: Vec<String>,

@@ -10,6 +10,7 @@ use crate::counters::show;
 use crate::export;
 use crate::rocprofv3;
 use crate::run::tell;
+use crate::sampling::Wish;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 
@@ -27,6 +28,14 @@ pub fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
         passes = rocprofv3::counters_of(path)?;
     }
     let typed = names(&options.pmc)?;
+    if let Some(text) = &options.pc_sampling {
+        if !typed.is_empty() || !passes.is_empty() {
+            bail!("--pc-sampling excludes counters: the SDK does one of them at a time");
+        }
+        let request = Request::sampling(Wish::parse(text)?);
+        check(&request)?;
+        return Ok(vec![request]);
+    }
     if !typed.is_empty() {
         if !passes.is_empty() {
             bail!("--pmc and --input exclude each other");
@@ -67,6 +76,9 @@ fn planned(counters: &[String]) -> Result<Vec<Vec<String>>> {
 pub fn check(request: &Request) -> Result<()> {
     let listed = list(&Request::new(Mode::List, request.counters.clone()))?;
     refuse(&listed)?;
+    if let Some(wish) = &request.sampling {
+        return offered(&listed, wish);
+    }
     let passes = listed.plan();
     if passes.len() > 1 {
         let lines: Vec<String> = passes.iter().map(|counters| counters.join(" ")).collect();
@@ -76,6 +88,19 @@ pub fn check(request: &Request) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Errors: no GPU samples so; what they offer, or why they offer nothing.
+fn offered(listed: &Listed, wish: &Wish) -> Result<()> {
+    let offers: Vec<_> = listed.agents.iter().flat_map(|one| &one.sampling).collect();
+    if offers.iter().any(|offer| wish.is_offered(offer)) {
+        return Ok(());
+    }
+    if offers.is_empty() {
+        bail!("PC sampling cannot be had: {}", listed.no_sampling.join("; "));
+    }
+    let texts: Vec<String> = offers.iter().map(ToString::to_string).collect();
+    bail!("PC sampling by {wish} is not offered; these are: {}", texts.join("; "))
 }
 
 fn refuse(listed: &Listed) -> Result<()> {

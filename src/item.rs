@@ -5,6 +5,7 @@
 //! all end in this one type, so that screen and exports cannot tell them apart.
 
 use crate::gauges::Sample;
+use crate::sampling;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -528,6 +529,10 @@ pub enum Item {
     CounterInfo(CounterInfo),
     /// A value of a hardware counter.
     CounterValue(CounterValue),
+    /// A way of sampling program counters.
+    Sampling(sampling::Configuration),
+    /// Where a wave was.
+    PcSample(sampling::Sample),
     /// Bytes that the program wrote to its terminal.
     Output(Vec<u8>),
     /// It is this late now (drives the live clock; sent with every poll).

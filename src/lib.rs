@@ -23,6 +23,7 @@ pub mod model;
 pub mod raw;
 pub mod recording;
 pub mod registers;
+pub mod sampling;
 pub mod session;
 pub mod summary;
 pub mod threshold;

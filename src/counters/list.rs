@@ -3,6 +3,7 @@
 use super::request::Request;
 use crate::decode::Decoder;
 use crate::item::{Agent, CounterInfo, Exit, Item};
+use crate::sampling::Configuration;
 use crate::session::{Live, SessionDir, boottime};
 use crate::{embedded, launch};
 use anyhow::{Context, Result};
@@ -19,6 +20,8 @@ pub struct OnAgent {
     pub agent: Agent,
     /// Its counters, in the library's order.
     pub counters: Vec<CounterInfo>,
+    /// Ways of sampling its program counters.
+    pub sampling: Vec<Configuration>,
 }
 
 /// What the collector told.
@@ -28,6 +31,8 @@ pub struct Listed {
     pub agents: Vec<OnAgent>,
     /// What cannot be had, and why.
     pub problems: Vec<String>,
+    /// Why program counters cannot be sampled.
+    pub no_sampling: Vec<String>,
 }
 
 impl Listed {
@@ -92,12 +97,23 @@ fn sort(items: Vec<Item>) -> Listed {
             Item::Agent(agent) => listed.agents.push(OnAgent {
                 agent,
                 counters: Vec::new(),
+                sampling: Vec::new(),
             }),
             Item::CounterInfo(counter) => {
                 let owner = listed.agents.iter_mut().find(|one| one.agent.id == counter.agent);
                 if let Some(owner) = owner {
                     owner.counters.push(counter);
                 }
+            }
+            Item::Sampling(one) => {
+                if let Some(owner) = listed.agents.iter_mut().find(|on| on.agent.id == one.agent) {
+                    owner.sampling.push(one);
+                }
+            }
+            Item::Status { code, text, .. } if code == status::NOTE => {
+                listed
+                    .no_sampling
+                    .extend(text.strip_prefix("PC sampling: ").map(str::to_owned));
             }
             Item::Status { code, text, .. } if code == status::UNAVAILABLE => {
                 let text = text.strip_prefix("counters: ").unwrap_or(&text);
@@ -106,6 +122,8 @@ fn sort(items: Vec<Item>) -> Listed {
             _ => {}
         }
     }
-    listed.agents.retain(|one| !one.counters.is_empty());
+    listed
+        .agents
+        .retain(|one| !one.counters.is_empty() || !one.sampling.is_empty());
     listed
 }

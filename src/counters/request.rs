@@ -1,5 +1,6 @@
 //! What the user wants counted, as the collector reads it.
 
+use crate::sampling::Wish;
 use anyhow::{Result, bail};
 use roctop_ring::session::ENV_COUNTERS;
 use std::ffi::OsString;
@@ -13,6 +14,8 @@ pub enum Mode {
     Dispatch,
     /// They are read from whole agents; kernels run as they are.
     Device,
+    /// None: program counters are sampled.
+    Sample,
 }
 
 /// A request for one run of the program.
@@ -30,6 +33,8 @@ pub struct Request {
     pub iterations: Vec<(u64, u64)>,
     /// Between two samples of an agent, µs.
     pub interval: u64,
+    /// How program counters are sampled.
+    pub sampling: Option<Wish>,
 }
 
 impl Request {
@@ -42,6 +47,15 @@ impl Request {
             kernels: Vec::new(),
             iterations: Vec::new(),
             interval: 100_000,
+            sampling: None,
+        }
+    }
+
+    /// A request to sample program counters.
+    pub fn sampling(wish: Wish) -> Self {
+        Self {
+            sampling: Some(wish),
+            ..Self::new(Mode::Sample, Vec::new())
         }
     }
 
@@ -51,6 +65,7 @@ impl Request {
             Mode::List => "list",
             Mode::Dispatch => "dispatch",
             Mode::Device => "device",
+            Mode::Sample => "sample",
         };
         let ranges: Vec<String> = self
             .iterations
@@ -67,6 +82,7 @@ impl Request {
                 pairs.push(format!("{key}={}", words.join(between)));
             }
         }
+        pairs.extend(self.sampling.as_ref().map(|wish| format!("sampling={wish}")));
         let text = pairs.join(";");
         (ENV_COUNTERS.into(), text.into())
     }

@@ -3,6 +3,7 @@
 use super::derived;
 use super::list::{Listed, OnAgent};
 use crate::item::CounterInfo;
+use crate::sampling::Configuration;
 use roctop_ring::record::counter_flag;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -14,8 +15,35 @@ fn pair(out: &mut dyn Write, key: &str, value: &str) -> io::Result<()> {
     writeln!(out, "{key:KEY$}:\t{value}")
 }
 
+/// Ways of sampling, as `rocprofv3-avail info --pc-sampling` prints them.
+fn sampling(listed: &Listed, out: &mut dyn Write) -> io::Result<()> {
+    for (number, one) in listed
+        .agents
+        .iter()
+        .enumerate()
+        .filter(|one| !one.1.sampling.is_empty())
+    {
+        writeln!(out, "GPU     :\t{number}\nName    :\t{}\nconfigs :", one.agent.name)?;
+        for offer in &one.sampling {
+            let (minimum, maximum) = (offer.minimum.to_string(), offer.maximum.to_string());
+            for (key, value) in [
+                ("Method", offer.method()),
+                ("Unit", offer.unit()),
+                ("Min_Interval", &minimum),
+                ("Max_Interval", &maximum),
+                ("Flags", offer.flags()),
+            ] {
+                writeln!(out, "   {key:KEY$}:\t{value}")?;
+            }
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
 /// As `rocprofv3 -L` of rocprofiler-sdk 1.0 prints them.
 pub fn info(listed: &Listed, out: &mut dyn Write) -> io::Result<()> {
+    sampling(listed, out)?;
     for (number, one) in listed.agents.iter().enumerate() {
         writeln!(out, "GPU:{number}\nName:{}", one.agent.name)?;
         for (number, counter) in one.counters.iter().enumerate() {
@@ -111,18 +139,29 @@ pub fn json(listed: &Listed) -> Value {
             "pass": (counter.pass > 0).then_some(counter.pass),
         })
     };
+    let offer = |offer: &Configuration| {
+        json!({
+            "method": offer.method(),
+            "unit": offer.unit(),
+            "min_interval": offer.minimum,
+            "max_interval": offer.maximum,
+            "flags": offer.flags(),
+        })
+    };
     let agent = |one: &OnAgent| {
         json!({
             "node": one.agent.node,
             "name": &*one.agent.name,
             "product": &*one.agent.product,
             "counters": one.counters.iter().map(counter).collect::<Vec<_>>(),
+            "pc_sampling": one.sampling.iter().map(offer).collect::<Vec<_>>(),
         })
     };
     json!({
         "agents": listed.agents.iter().map(agent).collect::<Vec<_>>(),
         "plan": listed.plan(),
         "problems": listed.problems,
+        "no_pc_sampling": listed.no_sampling,
     })
 }
 
@@ -173,8 +212,10 @@ mod tests {
                     counter("SQ_WAVES", "SQ", "", 0, 1),
                     counter("GPUBusy", "", "100*A/\"B\"", counter_flag::DERIVED, 2),
                 ],
+                sampling: Vec::new(),
             }],
             problems: vec!["one".into()],
+            no_sampling: Vec::new(),
         }
     }
 

@@ -4,6 +4,7 @@ use super::Decoder;
 use crate::gauge::{Count, Counter, Scope};
 use crate::gauges::{self, Sample};
 use crate::item::{CounterInfo, CounterValue, Dispatch, Item, KernelId, Nanos, ProcessId};
+use crate::sampling;
 use roctop_ring::record::{self, counter_source};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -70,6 +71,38 @@ impl Decoder {
             })));
         }
         self.items.push(Item::CounterInfo(info));
+    }
+
+    /// A way of sampling.
+    pub(super) fn sampling(&mut self, process: ProcessId, fact: &record::SamplingConfiguration) {
+        let agent = self.agent_id(process, fact.agent);
+        self.items.push(Item::Sampling(sampling::Configuration {
+            process,
+            agent,
+            method: fact.method,
+            unit: fact.unit,
+            minimum: fact.minimum,
+            maximum: fact.maximum,
+            is_power_of_two: fact.flags & 1 != 0,
+        }));
+    }
+
+    /// Where a wave was.
+    pub(super) fn pc_sample(&mut self, process: ProcessId, found: &record::PcSample) {
+        let state = &self.processes[process.0 as usize];
+        self.items.push(Item::PcSample(sampling::Sample {
+            process,
+            at: state.clock.hsa(found.time),
+            exec_mask: found.exec_mask,
+            dispatch: found.dispatch_id,
+            code_object: found.code_object,
+            offset: found.offset,
+            wave_count: found.wave_count,
+            is_issued: found.issued != 0,
+            instruction: found.instruction,
+            reason: (found.snapshot & 0xf) as u16,
+            method: found.method,
+        }));
     }
 
     /// A value; nothing of a counter that was never named, or that is no number.

@@ -28,6 +28,7 @@ impl Decoder {
                 }
             }
             Body::Counter(fact) => self.counter(process, &fact),
+            Body::SamplingConfiguration(fact) => self.sampling(process, &fact),
             Body::Status(fact) => {
                 let text = self.state(process).strings.get(&fact.text).cloned().unwrap_or_default();
                 self.items.push(Item::Status {

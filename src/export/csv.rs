@@ -11,7 +11,9 @@ use super::stats::Domain;
 use super::view::{self, View};
 use super::{Files, agent_info, stats};
 use crate::item::{AgentId, ApiCall};
+use crate::sampling::Sample;
 use anyhow::Result;
+use roctop_ring::record::sampling;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -132,6 +134,14 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
         if view.choice.wide_counters {
             files.write("counter_collection_wide.csv", &|out| {
                 counters::wide(view, &counted, out)
+            })?;
+        }
+    }
+    for (name, method) in [("host_trap", sampling::HOST_TRAP), ("stochastic", sampling::STOCHASTIC)] {
+        let of_method = || samples(view).filter(move |sample| sample.method == method);
+        if of_method().next().is_some() {
+            files.write(&format!("pc_sampling_{name}.csv"), &|out| {
+                pc_samples(view, method == sampling::STOCHASTIC, &mut of_method(), out)
             })?;
         }
     }
@@ -298,6 +308,46 @@ fn scratches(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         lines.number(s.span.begin).number(s.span.end);
         if !seed {
             lines.number(s.bytes);
+        }
+        lines.end()?;
+    }
+    Ok(())
+}
+
+const SAMPLED: &str = "Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instruction_Comment,Correlation_Id";
+const STOCHASTIC: &str = "Wave_Issued_Instruction,Instruction_Type,Stall_Reason,Wave_Count";
+
+/// Where the waves of this process were.
+fn samples<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a Sample> {
+    let own = view.process.id;
+    view.run.pc_samples.iter().filter(move |sample| sample.process == own)
+}
+
+/// `pc_sampling_host_trap.csv` and `pc_sampling_stochastic.csv`. Instructions are places in code objects.
+fn pc_samples(
+    view: &View<'_>,
+    is_stochastic: bool,
+    samples: &mut dyn Iterator<Item = &Sample>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut ids: HashMap<u64, u64> = HashMap::new();
+    for row in view.rows.dispatches.iter() {
+        let row = row?;
+        ids.insert(row.record.dispatch_id, row.id);
+    }
+    let columns = if is_stochastic {
+        format!("{SAMPLED},{STOCHASTIC}")
+    } else {
+        SAMPLED.to_owned()
+    };
+    let mut lines = Lines::new(out, &columns)?;
+    for sample in samples {
+        lines.number(sample.at).number(sample.exec_mask).number(sample.dispatch);
+        lines.text("").text(&sample.place());
+        lines.number(ids.get(&sample.dispatch).copied().unwrap_or(0));
+        if is_stochastic {
+            lines.number(u64::from(sample.is_issued)).text(&sample.instruction());
+            lines.text(&sample.reason()).number(sample.wave_count);
         }
         lines.end()?;
     }

@@ -5,6 +5,7 @@ use crate::item::{
     Agent, Allocation, ApiCall, Copy, CounterInfo, CounterValue, Dispatch, Exit, Item, Kernel, LossReason, Marker,
     Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
 };
+use crate::sampling;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,6 +48,8 @@ pub struct Run {
     pub counters: Vec<CounterInfo>,
     /// Values of hardware counters.
     pub counter_values: Vec<CounterValue>,
+    /// Where waves were.
+    pub pc_samples: Vec<sampling::Sample>,
     /// Records lost, by process and reason.
     pub lost: BTreeMap<(ProcessId, LossReason), u64>,
 }
@@ -85,11 +88,13 @@ impl Run {
             Item::Gauges(sample) => self.gauges.push(sample),
             Item::CounterInfo(counter) => self.counters.push(counter),
             Item::CounterValue(value) => self.counter_values.push(value),
+            Item::PcSample(sample) => self.pc_samples.push(sample),
             Item::Open(_)
             | Item::Status { .. }
             | Item::Switched { .. }
             | Item::Device(_)
             | Item::Counter(_)
+            | Item::Sampling(_)
             | Item::Count(_)
             | Item::Output(_)
             | Item::Now(_) => {}

@@ -6,6 +6,7 @@ use crate::counters::request::{Mode, Request, iterations, kernels, names};
 use crate::export::Format;
 use crate::export::choice::{AgentIndex, Choice, KernelChoice, KernelNames, Kind, Kinds, Layout};
 use crate::export::summary::{Tables, Unit};
+use crate::sampling::Wish;
 use anyhow::{Context, Result, bail};
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -301,11 +302,26 @@ fn choice(settings: &Settings) -> Result<Choice> {
     })
 }
 
+/// How a job samples program counters.
+fn sampling(settings: &Settings) -> Result<Option<Request>> {
+    let values = ["method", "unit", "interval"].map(|name| settings.value(&format!("pc_sampling_{name}")));
+    let [Some(method), Some(unit), Some(interval)] = values else {
+        if values.iter().any(Option::is_some) {
+            bail!("PC sampling takes --pc-sampling-method, --pc-sampling-unit and --pc-sampling-interval together");
+        }
+        return Ok(None);
+    };
+    if !settings.on("pc_sampling_beta_enabled") {
+        bail!("PC sampling is a beta of rocprofiler-sdk: it takes --pc-sampling-beta-enabled");
+    }
+    Ok(Some(Request::sampling(Wish::new(method, unit, interval)?)))
+}
+
 /// The counters of a job, and for which kernels.
 fn request(settings: &Settings) -> Result<Option<Request>> {
     let counters = names(settings.values("pmc"))?;
     if counters.is_empty() {
-        return Ok(None);
+        return sampling(settings);
     }
     let mut request = Request::new(Mode::Dispatch, counters);
     request.kernels = kernels(settings.values("kernel_names"))?;

@@ -55,8 +55,6 @@ const MEDIA: &str = "roctop does not record calls of rocDecode and rocJPEG; thei
 const DRIVER: &str = "roctop does not record the driver's own events, of pages and queues";
 const OPENMP: &str = "roctop does not record OpenMP's own events; kernels and copies of its target regions are recorded \
 by '--kernel-trace --memory-copy-trace'";
-const SAMPLING: &str =
-    "roctop does not do PC sampling, which needs the driver's sampling of waves; '--pmc' counts by kernel";
 const THREAD_TRACE: &str = "roctop does not do thread traces, which need the GPU's SQTT and a decoder of its packets; \
 '--pmc' counts by kernel";
 const NO_BUFFER: &str = "traces are written to files, with no buffer that could be too small";
@@ -117,10 +115,10 @@ pub(super) const TABLE: &[Row] = &[
     row("pmc_group_interval", ' ', One, Refused(COUNTERS)),
     row("list_metrics", ' ', Flag, Works),
     row("list_avail", 'L', Flag, Works),
-    row("pc_sampling_beta_enabled", ' ', Flag, Refused(SAMPLING)),
-    row("pc_sampling_unit", ' ', One, Refused(SAMPLING)),
-    row("pc_sampling_method", ' ', One, Refused(SAMPLING)),
-    row("pc_sampling_interval", ' ', One, Refused(SAMPLING)),
+    row("pc_sampling_beta_enabled", ' ', Flag, Works),
+    row("pc_sampling_unit", ' ', One, Works),
+    row("pc_sampling_method", ' ', One, Works),
+    row("pc_sampling_interval", ' ', One, Works),
     // Afterwards.
     row("stats", ' ', Flag, Works),
     row("summary", 'S', Flag, Works),

@@ -398,6 +398,21 @@ records! {
         /// The pass in which it is collected, from 1; 0 when it is only listed.
         pass: u16,
     }
+    /// A way of sampling program counters that an agent offers.
+    15 SamplingConfiguration ("sampling_configuration", 1) {
+        /// The shortest interval.
+        minimum: u64,
+        /// The longest interval.
+        maximum: u64,
+        /// 1: the interval is a power of two.
+        flags: u64,
+        /// Dense agent index.
+        agent: u32,
+        /// One of [`sampling`].
+        method: u16,
+        /// 1 instructions, 2 cycles, 3 time.
+        unit: u16,
+    }
     /// A thread began to use a ring; the first record of each of its lives.
     9 ThreadStart ("thread_start", 1) {
         /// When, ticks.
@@ -526,6 +541,39 @@ records! {
         reserved: u32,
         /// The call that launched the dispatch; 0 unknown.
         correlation: u64,
+    }
+    /// Where a wave was when its program counter was sampled.
+    32 PcSample ("pc_sample", 2) {
+        /// When, HSA ns.
+        time: u64,
+        /// Active lanes.
+        exec_mask: u64,
+        /// The dispatch, as its record numbers it.
+        dispatch_id: u64,
+        /// rocprofiler-sdk's id of the code object; 0 none.
+        code_object: u64,
+        /// Offset of the instruction in its code object; its address where there is none.
+        offset: u64,
+        /// rocprofiler-sdk's id of the launching call.
+        correlation: u64,
+        /// Work-group in the grid.
+        workgroup_x: u32,
+        /// Work-group in the grid.
+        workgroup_y: u32,
+        /// Work-group in the grid.
+        workgroup_z: u32,
+        /// Waves on the compute unit; 0 for a host trap.
+        wave_count: u32,
+        /// What the arbiter did, as `rocprofiler_pc_sampling_snapshot_v0_t`: bits 0 to 3 are why nothing was issued.
+        snapshot: u32,
+        /// Wave in its work-group.
+        wave: u16,
+        /// 1: the wave issued the instruction.
+        issued: u16,
+        /// Type of the instruction, as `rocprofiler_pc_sampling_instruction_type_t`.
+        instruction: u16,
+        /// One of [`sampling`].
+        method: u16,
     }
     /// Recording was switched on or off.
     21 Switch ("switch", 1) {
@@ -659,6 +707,14 @@ pub mod counter_flag {
     pub const CONSTANT: u16 = 2;
     /// Counted over a whole agent and time; else over each dispatch.
     pub const DEVICE: u16 = 4;
+}
+
+/// How program counters are sampled.
+pub mod sampling {
+    /// By the GPU's own hardware.
+    pub const STOCHASTIC: u16 = 1;
+    /// By a trap of the host's, in equal intervals.
+    pub const HOST_TRAP: u16 = 2;
 }
 
 /// Where a counter's value comes from.

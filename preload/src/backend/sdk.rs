@@ -14,6 +14,7 @@ mod counters;
 mod device;
 mod dispatch;
 mod request;
+mod sampling;
 
 use crate::backend::register;
 use crate::guard::{Errno, wall};
@@ -228,7 +229,12 @@ unsafe extern "C" fn finalize(_data: *mut c_void) {}
 fn begin(sdk: &'static Sdk, request: &'static Request, process: &'static Process) {
     let found = counters::find(sdk, request, process);
     match request.mode {
-        Mode::List => {}
+        Mode::List => sampling::tell(sdk, process, &found),
+        Mode::Sample => {
+            if sampling::begin(sdk, request, process, found) {
+                COUNTING.store(1, Ordering::Release);
+            }
+        }
         Mode::Dispatch => {
             if dispatch::begin(sdk, request, process, found) {
                 COUNTING.store(1, Ordering::Release);

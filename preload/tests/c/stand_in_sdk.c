@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #ifndef SDK_VERSION
@@ -104,7 +105,9 @@ static dispatch_fn on_dispatch;
 static values_fn on_values;
 static tracing_fn on_tracing, on_traced;
 static device_fn on_device;
+static void (*on_buffer)(id, id, void **, size_t, void *, uint64_t);
 static void *device_data;
+static int samples_by;
 static uint64_t device_config, device_waves;
 static int started, hsa_loaded;
 static configured *tool;
@@ -170,7 +173,8 @@ status rocprofiler_start_context(id context) {
 }
 
 status rocprofiler_create_buffer(id context, size_t size, size_t mark, int policy, void *cb, void *data, id *buffer) {
-    (void)context, (void)size, (void)mark, (void)policy, (void)cb, (void)data;
+    (void)context, (void)size, (void)mark, (void)policy, (void)data;
+    on_buffer = cb;
     buffer->handle = 1;
     return OK;
 }
@@ -310,6 +314,58 @@ status rocprofiler_sample_device_counting_service(id context, uint64_t user, int
 }
 #endif
 
+/* PC sampling: STAND_IN_SAMPLING offers both methods, else there is none. */
+typedef struct { uint64_t size; int method, unit; uint64_t min, max, flags; } sampling_configuration;
+_Static_assert(sizeof(sampling_configuration) == 40, "sampling configuration");
+enum { NOT_IMPLEMENTED = 17, NOT_AVAILABLE = 37, STOCHASTIC = 1, HOST_TRAP = 2 };
+
+static status is_sampling_on(void) {
+    const char *beta = getenv("ROCPROFILER_PC_SAMPLING_BETA_ENABLED");
+    return beta && (!strcmp(beta, "1") || !strcasecmp(beta, "on")) ? OK : NOT_IMPLEMENTED;
+}
+
+#if SDK_VERSION >= 10000
+status rocprofiler_query_pc_sampling_agent_configurations(id agent,
+                                                          status (*cb)(const sampling_configuration *, size_t, void *),
+                                                          void *data) {
+    const sampling_configuration offers[] = {{40, HOST_TRAP, 3, 1, 1000000, 0}, {40, STOCHASTIC, 2, 256, 1 << 20, 1}};
+    (void)agent;
+    if (is_sampling_on()) return is_sampling_on();
+    return getenv("STAND_IN_SAMPLING") ? cb(offers, 2, data) : NOT_AVAILABLE;
+}
+
+status rocprofiler_configure_pc_sampling_service(id context, id agent, int method, int unit, uint64_t interval, id buffer,
+                                                 int flags) {
+    (void)context, (void)agent, (void)unit, (void)interval, (void)buffer, (void)flags;
+    samples_by = method;
+    return is_sampling_on();
+}
+#endif
+
+/* Two samples of a dispatch, the second of no code object; and one that could not be told. */
+static void take_samples(const dispatch_data *data) {
+    typedef struct { uint32_t category, kind; void *payload; } header;
+    uint64_t records[2][13], nothing = 8, context = 1, buffer = 1;
+    header headers[3];
+    void *list[3] = {&headers[0], &headers[1], &headers[2]};
+    if (!samples_by || !on_buffer) return;
+    memset(records, 0, sizeof records);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t *r = records[i], code_object = 1 - i, offset = 0x1240, mask = 0xffff, at = now();
+        if (samples_by == HOST_TRAP) {
+            r[0] = 88, r[2] = code_object, r[3] = offset, r[4] = mask, r[5] = at, r[6] = data->info.dispatch, r[7] = 5;
+        } else {
+            uint32_t waves = 3, snapshot = 3;
+            r[0] = 104, r[1] = (uint64_t)((i ? 1 : 0) | (i ? 1 : 15) << 1) << 16, r[3] = code_object, r[4] = offset;
+            r[5] = mask, r[8] = at, r[9] = data->info.dispatch, r[10] = 5;
+            memcpy((char *)r + 60, &waves, 4), memcpy((char *)r + 96, &snapshot, 4);
+        }
+        headers[i] = (header){2, samples_by == HOST_TRAP ? 2 : 3, r};
+    }
+    headers[2] = (header){2, 1, &nothing};
+    on_buffer((id){context}, (id){buffer}, list, 3, NULL, 1);
+}
+
 /* A kernel is loaded. */
 void stand_in_load(uint64_t kernel, const char *name) {
     kernel_symbol symbol;
@@ -340,7 +396,7 @@ int stand_in_dispatch(uint64_t kernel, uint32_t grid) {
     dispatch_data data;
     uint64_t config = 0, user = 0, begin = now(), number = ++dispatches;
     counter_record records[64];
-    if (!on_dispatch || !started) return 0;
+    if ((!on_dispatch && !samples_by) || !started) return 0;
     memset(&data, 0, sizeof data);
     data.size = sizeof data;
 #if SDK_VERSION >= 500
@@ -351,9 +407,10 @@ int stand_in_dispatch(uint64_t kernel, uint32_t grid) {
     data.info.workgroup[0] = 256, data.info.workgroup[1] = data.info.workgroup[2] = 1;
     data.info.grid[0] = grid, data.info.grid[1] = data.info.grid[2] = 1;
     trace_dispatch(1, 1, &data);
-    on_dispatch(data, &config, &user, NULL);
+    if (on_dispatch) on_dispatch(data, &config, &user, NULL);
     trace_dispatch(1, 2, &data);
     trace_dispatch(2, 0, &data);
+    take_samples(&data);
     if (!config) return 0;
     size_t n = fill(config, number, user, (grid + 63) / 64, 5000, records);
     on_values(data, records, n, user, NULL);

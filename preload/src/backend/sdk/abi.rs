@@ -15,6 +15,10 @@ pub(crate) const HSA_NOT_LOADED: Status = 22;
 pub(crate) const FINALIZED: Status = 21;
 /// `ROCPROFILER_STATUS_ERROR_CONTEXT_ERROR`: another operation on the context is under way.
 pub(crate) const BUSY: Status = 9;
+/// `ROCPROFILER_STATUS_ERROR_NOT_AVAILABLE`.
+pub(crate) const NOT_AVAILABLE: Status = 37;
+/// `ROCPROFILER_STATUS_ERROR_INCOMPATIBLE_KERNEL`.
+pub(crate) const OLD_DRIVER: Status = 28;
 /// `ROCPROFILER_STATUS_ERROR_NOT_IMPLEMENTED`; also what a function gives that this library does not have.
 pub(crate) const NOT_IMPLEMENTED: Status = 17;
 /// `ROCPROFILER_AGENT_TYPE_CPU`.
@@ -202,6 +206,47 @@ pub(crate) struct TracedDispatch {
     pub(crate) info: DispatchInfo,
 }
 
+/// `rocprofiler_pc_sampling_configuration_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct SamplingConfiguration {
+    pub(crate) size: u64,
+    pub(crate) method: c_int,
+    pub(crate) unit: c_int,
+    pub(crate) minimum: u64,
+    pub(crate) maximum: u64,
+    /// 1: the interval is a power of two.
+    pub(crate) flags: u64,
+}
+
+/// A method of sampling, by its number.
+pub(crate) const fn sampling_method(number: c_int) -> &'static str {
+    match number {
+        1 => "stochastic",
+        2 => "host_trap",
+        _ => "(unknown method)",
+    }
+}
+
+/// A unit of intervals, by its number.
+pub(crate) const fn sampling_unit(number: c_int) -> &'static str {
+    match number {
+        1 => "instructions",
+        2 => "cycles",
+        3 => "time",
+        _ => "(unknown unit)",
+    }
+}
+
+/// `rocprofiler_record_header_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct RecordHeader {
+    pub(crate) category: u32,
+    pub(crate) kind: u32,
+    pub(crate) payload: *const u8,
+}
+
 /// Bytes of a kernel symbol that are read; 0.4 has 72, 1.0 88.
 pub(crate) const SYMBOL_BYTES: u64 = 72;
 
@@ -211,6 +256,8 @@ const _: () = {
     assert!(size_of::<DispatchData04>() == 152);
     assert!(size_of::<TracedDispatch>() == 152);
     assert!(size_of::<TracingRecord>() == 64);
+    assert!(size_of::<SamplingConfiguration>() == 40);
+    assert!(size_of::<RecordHeader>() == 16);
     assert!(size_of::<CounterInfo>() == 48);
     assert!(size_of::<DimensionInfo>() == 24);
     assert!(size_of::<Configured>() == 32);
@@ -225,6 +272,7 @@ pub(crate) type DeviceFn = unsafe extern "C" fn(u64, u64, SetConfigFn, *mut c_vo
 pub(crate) type AgentsFn = unsafe extern "C" fn(u32, *const *const u8, usize, *mut c_void) -> Status;
 pub(crate) type CountersFn = unsafe extern "C" fn(u64, *const u64, usize, *mut c_void) -> Status;
 pub(crate) type DimensionsFn = unsafe extern "C" fn(u64, *const DimensionInfo, usize, *mut c_void) -> Status;
+pub(crate) type SamplingFn = unsafe extern "C" fn(*const SamplingConfiguration, usize, *mut c_void) -> Status;
 pub(crate) type BufferFn = unsafe extern "C" fn(u64, u64, *mut *mut c_void, usize, *mut c_void, u64);
 
 macro_rules! functions {
@@ -279,6 +327,10 @@ functions! {
         unsafe extern "C" fn(c_int, *mut *const c_char, *mut u64) -> Status,
     count_device [c"rocprofiler_configure_device_counting_service"]:
         unsafe extern "C" fn(u64, u64, u64, DeviceFn, *mut c_void) -> Status,
+    sampling_configurations [c"rocprofiler_query_pc_sampling_agent_configurations"]:
+        unsafe extern "C" fn(u64, SamplingFn, *mut c_void) -> Status,
+    sample [c"rocprofiler_configure_pc_sampling_service"]:
+        unsafe extern "C" fn(u64, u64, c_int, c_int, u64, u64, c_int) -> Status,
     sample_device [c"rocprofiler_sample_device_counting_service"]:
         unsafe extern "C" fn(u64, u64, c_int, *mut u8, *mut usize) -> Status,
 }

@@ -1,7 +1,8 @@
 //! Counting over each dispatch: the SDK runs one kernel at a time and gives the values when it has ended.
 
 use super::abi::{
-    DispatchData, DispatchInfo, SUCCESS, SYMBOL_BYTES, Sdk, Told, TracedDispatch, TracingRecord, status_text,
+    DispatchData, DispatchInfo, NOT_IMPLEMENTED, SUCCESS, SYMBOL_BYTES, Sdk, Told, TracedDispatch, TracingRecord,
+    status_text,
 };
 use super::counters::OnAgent;
 use super::request::Request;
@@ -71,67 +72,25 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
     if agents.iter().all(|agent| agent.config == 0) {
         return false;
     }
-    let (Some(create), Some(start), Some(count)) = (sdk.create_context, sdk.start_context, sdk.count_dispatches) else {
+    let (Some(create), Some(count)) = (sdk.create_context, sdk.count_dispatches) else {
         say_missing("this rocprofiler-sdk has no dispatch counting");
         return false;
     };
-    let counting = Counting {
-        sdk,
-        request,
-        agents,
-        code_objects: kind_named(sdk, c"CODE_OBJECT").unwrap_or(USUAL_CODE_OBJECT),
-        // Those that are not counted: nobody else tells them.
-        dispatches: (sdk.version() >= TRACES && !request.takes_all())
-            .then(|| kind_named(sdk, c"KERNEL_DISPATCH"))
-            .flatten(),
-        version: sdk.version(),
-        state: Mutex::default(),
-    };
-    if COUNTING.set(counting).is_err() {
-        return false;
-    }
     let mut context = 0u64;
     // SAFETY: room for the answer.
     let mut answer = unsafe { create(&raw mut context) };
-    let mut begun = "a context";
     if answer == SUCCESS {
-        begun = "dispatch counting";
         // SAFETY: the functions have the types asked for and live for ever.
         answer = unsafe { count(context, dispatched, std::ptr::null_mut(), counted, std::ptr::null_mut()) };
     }
-    if answer == SUCCESS
-        && let (Some(trace), Some(counting)) = (sdk.trace, COUNTING.get())
-    {
-        begun = "kernel names";
-        // SAFETY: as above; no operations means all.
-        let all = |kind: u32| unsafe {
-            trace(
-                context,
-                kind as c_int,
-                std::ptr::null(),
-                0,
-                traced,
-                std::ptr::null_mut(),
-            )
-        };
-        answer = all(counting.code_objects);
-        if answer == SUCCESS
-            && let Some(kind) = counting.dispatches
-        {
-            begun = "kernel dispatches";
-            answer = all(kind);
-        }
-    }
-    if answer == SUCCESS {
-        begun = "the context's start";
-        // SAFETY: a plain call.
-        answer = unsafe { start(context) };
-    }
     if answer != SUCCESS {
         say_missing(&format!(
-            "rocprofiler-sdk refused {begun}: {}",
+            "rocprofiler-sdk refused dispatch counting: {}",
             status_text(sdk, answer)
         ));
+        return false;
+    }
+    if !watch(sdk, request, agents, context) {
         return false;
     }
     let left = COUNTING.get().map_or(0, |counting| {
@@ -151,6 +110,61 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
         "counters: rocprofiler-sdk counts each dispatch; kernels run one after the other (SERIALIZED)",
     );
     true
+}
+
+/// Starts a context whose dispatches and kernels are told here; false, with the reason said, when that cannot be.
+pub(super) fn watch(sdk: &'static Sdk, request: &'static Request, agents: Vec<OnAgent>, context: u64) -> bool {
+    let counting = Counting {
+        sdk,
+        request,
+        agents,
+        code_objects: kind_named(sdk, c"CODE_OBJECT").unwrap_or(USUAL_CODE_OBJECT),
+        // Those that are not counted: nobody else tells them.
+        dispatches: (sdk.version() >= TRACES && !request.takes_all())
+            .then(|| kind_named(sdk, c"KERNEL_DISPATCH"))
+            .flatten(),
+        version: sdk.version(),
+        state: Mutex::default(),
+    };
+    if COUNTING.set(counting).is_err() {
+        return false;
+    }
+    let (mut answer, mut begun) = (SUCCESS, "");
+    if let (Some(trace), Some(counting)) = (sdk.trace, COUNTING.get()) {
+        // SAFETY: the function has the type asked for and lives for ever; no operations means all.
+        let all = |kind: u32| unsafe {
+            trace(
+                context,
+                kind as c_int,
+                std::ptr::null(),
+                0,
+                traced,
+                std::ptr::null_mut(),
+            )
+        };
+        begun = "kernel names";
+        answer = all(counting.code_objects);
+        if answer == SUCCESS
+            && let Some(kind) = counting.dispatches
+        {
+            begun = "kernel dispatches";
+            answer = all(kind);
+        }
+    }
+    if answer == SUCCESS {
+        begun = "the context's start";
+        // SAFETY: a plain call.
+        answer = sdk
+            .start_context
+            .map_or(NOT_IMPLEMENTED, |start| unsafe { start(context) });
+    }
+    if answer != SUCCESS {
+        say_missing(&format!(
+            "rocprofiler-sdk refused {begun}: {}",
+            status_text(sdk, answer)
+        ));
+    }
+    answer == SUCCESS
 }
 
 /// The number of `CODE_OBJECT` where names are not told.

@@ -9,6 +9,8 @@ pub(super) enum Mode {
     Dispatch,
     /// They are read from whole agents again and again.
     Device,
+    /// None: program counters are sampled.
+    Sample,
 }
 
 /// A counter, or one instance of it.
@@ -20,6 +22,15 @@ pub(super) struct Wanted {
     pub(super) name: String,
     /// The instance, when only one is asked for.
     pub(super) instance: Option<usize>,
+}
+
+/// How program counters are sampled, in the SDK's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sampling {
+    pub(super) method: i32,
+    pub(super) unit: i32,
+    /// In that unit; µs of time.
+    pub(super) interval: u64,
 }
 
 /// All of it.
@@ -35,6 +46,8 @@ pub(super) struct Request {
     pub(super) iterations: Vec<(u64, u64)>,
     /// Between two samples of an agent, µs.
     pub(super) interval: u64,
+    /// How program counters are sampled.
+    pub(super) sampling: Option<Sampling>,
 }
 
 impl Request {
@@ -47,6 +60,7 @@ impl Request {
             kernels: Vec::new(),
             iterations: Vec::new(),
             interval: 100_000,
+            sampling: None,
         };
         let mut mode = None;
         for pair in text.split(';') {
@@ -57,6 +71,7 @@ impl Request {
                         "list" => Some(Mode::List),
                         "dispatch" => Some(Mode::Dispatch),
                         "device" => Some(Mode::Device),
+                        "sample" => Some(Mode::Sample),
                         _ => None,
                     }
                 }
@@ -64,6 +79,7 @@ impl Request {
                 "pass" => request.pass = value.parse().unwrap_or(1),
                 "kernels" => request.kernels = value.split(',').map(str::to_owned).collect(),
                 "iterations" => request.iterations = value.split(',').filter_map(range).collect(),
+                "sampling" => request.sampling = sampling(value),
                 "interval" => request.interval = value.parse().unwrap_or(100_000).max(1000),
                 _ => {}
             }
@@ -74,7 +90,7 @@ impl Request {
 
     /// Is every dispatch counted?
     pub(super) fn takes_all(&self) -> bool {
-        self.kernels.is_empty() && self.iterations.is_empty()
+        self.mode != Mode::Sample && self.kernels.is_empty() && self.iterations.is_empty()
     }
 
     /// Is this dispatch one to count? `number` is its kernel's, from 1.
@@ -93,6 +109,23 @@ fn wanted(text: &str) -> Wanted {
         name: indexed.map_or(text, |indexed| indexed.0).to_owned(),
         instance: indexed.map(|indexed| indexed.1),
     }
+}
+
+fn sampling(text: &str) -> Option<Sampling> {
+    let mut words = text.split(',');
+    let method = match words.next()? {
+        "stochastic" => 1,
+        "host_trap" => 2,
+        _ => return None,
+    };
+    let unit = match words.next()? {
+        "instructions" => 1,
+        "cycles" => 2,
+        "time" => 3,
+        _ => return None,
+    };
+    let interval = words.next()?.parse().ok()?;
+    Some(Sampling { method, unit, interval })
 }
 
 fn range(text: &str) -> Option<(u64, u64)> {
