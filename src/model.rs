@@ -276,8 +276,12 @@ impl Store {
             }),
             Item::Allocation(allocation) => self.allocation(allocation),
             // For files alone; the screen is told of gauges and counters as devices and counts.
-            Item::Scratch(_) | Item::Gauges(_) | Item::CounterInfo(_) | Item::CounterValue(_) => {}
-            Item::Sampling(_) | Item::PcSample(_) => {}
+            Item::Scratch(_)
+            | Item::Gauges(_)
+            | Item::CounterInfo(_)
+            | Item::CounterValue(_)
+            | Item::Sampling(_)
+            | Item::PcSample(_) => {}
             Item::Mark(marker) => self.marker(
                 &Marker {
                     span: credible(marker.span),

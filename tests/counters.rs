@@ -479,7 +479,7 @@ fn program_counters_are_sampled_both_ways() {
     assert!(listed.starts_with(expected), "{listed}");
     let json: Value = serde_json::from_slice(&with(&["counters", "--format", "json"]).stdout).unwrap();
     assert_eq!(json["agents"][0]["pc_sampling"][1]["flags"], "interval pow2");
-    const SIX: &str = "Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instruction_Comment,Correlation_Id";
+    let six = "Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instruction_Comment,Correlation_Id";
     let ran = with(&[
         "record",
         "-o",
@@ -494,7 +494,7 @@ fn program_counters_are_sampled_both_ways() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     rig.works(&["export", "rec", "-o", "new"]);
     let rows = rig.table("new_pc_sampling_host_trap.csv");
-    assert_eq!(rows.header.join(","), SIX);
+    assert_eq!(rows.header.join(","), six);
     assert_eq!(rows.numbers("Dispatch_Id"), [1, 1, 2, 2]);
     assert_eq!(rows.numbers("Exec_Mask"), [0xffff; 4]);
     assert_eq!(rows.column("Instruction_Comment")[0], "code object 1 + 0x1240");
@@ -511,7 +511,7 @@ fn program_counters_are_sampled_both_ways() {
     let rows = rig.table("out/tour_pc_sampling_stochastic.csv");
     assert_eq!(
         rows.header.join(","),
-        format!("{SIX},Wave_Issued_Instruction,Instruction_Type,Stall_Reason,Wave_Count")
+        format!("{six},Wave_Issued_Instruction,Instruction_Type,Stall_Reason,Wave_Count")
     );
     assert_eq!(rows.numbers("Wave_Issued_Instruction"), [0, 1]);
     assert_eq!(

@@ -13,7 +13,6 @@ enum Fate {
 use Fate::{Refused, Taken};
 
 const UNRECORDED: &str = "does not record";
-const SAMPLING: &str = "PC sampling";
 const THREAD_TRACE: &str = "thread traces";
 
 /// Long name, letter or aliases, a value, what becomes of it.
@@ -57,10 +56,10 @@ const OPTIONS: &[(&str, &[&str], &str, Fate)] = &[
     ("--kfd-dropped-events-trace", &[], "", Refused(UNRECORDED)),
     ("--hipfile-trace", &[], "", Refused(UNRECORDED)),
     ("--ompt-trace", &[], "", Refused(UNRECORDED)),
-    ("--pc-sampling-beta-enabled", &[], "", Refused(SAMPLING)),
-    ("--pc-sampling-unit", &[], "time", Refused(SAMPLING)),
-    ("--pc-sampling-method", &[], "host_trap", Refused(SAMPLING)),
-    ("--pc-sampling-interval", &[], "1", Refused(SAMPLING)),
+    ("--pc-sampling-beta-enabled", &[], "", Taken),
+    ("--pc-sampling-unit", &[], "time", Taken),
+    ("--pc-sampling-method", &[], "host_trap", Taken),
+    ("--pc-sampling-interval", &[], "1", Taken),
     ("--summary", &["-S"], "", Taken),
     ("--summary-per-domain", &["-D"], "", Taken),
     ("--summary-groups", &[], "KERNEL.*", Taken),
