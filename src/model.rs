@@ -17,6 +17,7 @@ mod place;
 mod pyramid;
 pub mod series;
 mod shape;
+mod since;
 pub mod snapshot;
 pub mod stat;
 pub mod table;

@@ -415,6 +415,8 @@ pub enum Effect {
     Compare(PathBuf),
     /// Begin or end a recording.
     Record,
+    /// Count from now on; false: from the beginning again.
+    Reset(bool),
     /// Run the program again and compare with this run.
     Rerun,
     /// Draw all anew.

@@ -861,3 +861,22 @@ fn selected_rows_and_active_views_are_told_without_colour() {
         assert!(line_with(&text, "│▸").contains("b fwd_kernel"), "{text}");
     }
 }
+
+#[test]
+fn numbers_that_count_from_a_moment_on_are_of_what_came_since() {
+    let early = snapshot("training", Mode::Live, 10_000);
+    let late = snapshot("training", Mode::Live, 20_050);
+    let values = late.since(&early.values);
+    let calls = |values: &roctop::model::Values| values.kernels.iter().map(|row| row.numbers.stat.calls).sum::<u64>();
+    assert_eq!(calls(&values), calls(&late.values) - calls(&early.values));
+    let since = Arc::new(Snapshot {
+        values: Arc::new(values),
+        ..(*late).clone()
+    });
+    let mut driven = Driven::new(since, (120, 36));
+    let text = driven.typed("3").text();
+    assert!(text.contains("counted from +"), "{text}");
+    assert!(matches!(driven.key(Key::Char('r')), Effect::Reset(true)));
+    driven.typed(":whole");
+    assert!(matches!(driven.key(Key::Enter), Effect::Reset(false)));
+}

@@ -141,6 +141,8 @@ pub struct Said {
 pub struct Values {
     /// When they were made.
     pub at: Nanos,
+    /// Numbers count from then on; 0: from the beginning.
+    pub counted_from: Nanos,
     /// Length of the window that shares are of.
     pub window: u64,
     /// By kernel, unsorted.

@@ -53,6 +53,18 @@ pub struct Sum {
 }
 
 impl Sum {
+    /// What was counted since an earlier state of the same sum; extremes are not known of it.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(earlier.calls),
+            timed: self.timed.saturating_sub(earlier.timed),
+            total: self.total.saturating_sub(earlier.total),
+            min: 0,
+            max: 0,
+        }
+    }
+
     /// Counts one, with its duration when that is known.
     pub fn add(&mut self, value: Option<u64>) {
         self.calls += 1;
@@ -236,6 +248,22 @@ impl Stat {
         }
     }
 
+    /// What was counted since, with extremes and percentiles where there are histograms to take apart.
+    #[must_use]
+    pub fn rest(&self, earlier: &Self) -> Self {
+        let mut rest = self.since(earlier);
+        if let (Some(all), Some(old)) = (&self.histogram, &earlier.histogram) {
+            let mut left = (**all).clone();
+            if left.subtract(&**old).is_ok() && !left.is_empty() {
+                (rest.min, rest.max) = (left.min(), left.max());
+                rest.histogram = Some(Arc::new(left));
+                rest.stale = true;
+                rest.refresh();
+            }
+        }
+        rest
+    }
+
     /// Brings the percentiles up to date.
     pub fn refresh(&mut self) {
         if !self.stale {
@@ -411,6 +439,19 @@ impl Trend {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rest_has_the_percentiles_of_what_came_since() {
+        let mut stat = Stat::new(true);
+        (0..1000).for_each(|_| stat.add(1_000_000));
+        let earlier = stat.clone();
+        assert_eq!(stat.rest(&earlier).calls, 0);
+        (0..100).for_each(|_| stat.add(5_000));
+        let rest = stat.rest(&earlier);
+        assert_eq!((rest.calls, rest.total), (100, 500_000));
+        let p99 = rest.quantiles.p99.unwrap_or(0);
+        assert!(p99.abs_diff(5_000) <= 50 && rest.max.abs_diff(5_000) <= 50, "{rest:?}");
+    }
 
     #[test]
     fn percentiles_of_plain_numbers_are_of_those_numbers() {

@@ -60,6 +60,7 @@ impl Store {
             numbers,
         });
         Values {
+            counted_from: 0,
             at: self.now,
             window: self.window(),
             kernels,

@@ -237,6 +237,16 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Unit => turn_unit(ui, latest),
         Action::NameForm => ui.names = ui.names.next(),
         Action::Logarithmic => ui.logarithmic ^= true,
+        Action::Reset => {
+            // A baseline counts from another beginning than what it would be compared with.
+            (ui.baseline, ui.frozen) = (None, None);
+            say(
+                ui,
+                latest,
+                "numbers count from now on; :whole counts from the beginning again",
+            );
+            return Effect::Reset(true);
+        }
         Action::Baseline => baseline(ui, snap),
         Action::Export => {
             let (name, bytes) = super::export::export_csv(ui, &snap);

@@ -97,6 +97,8 @@ pub enum Action {
     NameForm,
     /// Histogram linear or logarithmic.
     Logarithmic,
+    /// Count from now on.
+    Reset,
     /// Remember these numbers to compare with.
     Baseline,
     /// Write what is on screen to a file.
@@ -265,6 +267,7 @@ keymap! {
     [Char('u')], "units", A::Unit, Table, Table, "one unit for times", "";
     [Char('t')], "names", A::NameForm, All, Table, "short/full/mangled names", "";
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
+    [Char('r')], "reset", A::Reset, All, Table, "count from now on", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
     [Char('y')], "copy", A::Copy, All, Table, "copy the row (OSC 52)", "";
     [Char('Y')], "copy-name", A::CopyName, All, Table, "copy its name", "";

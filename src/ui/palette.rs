@@ -35,6 +35,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ),
     ("diff", "RECORDING", "compare with a recording"),
     ("rerun", "", "run the program again and compare with this run"),
+    ("whole", "", "count from the beginning again"),
     ("save", "NAME", "keep the filter under a name: @NAME"),
     ("signal", "INT|TERM|KILL|STOP|CONT", "send a signal to the program"),
     ("detach", "", "leave the program running, quit roctop"),
@@ -161,6 +162,10 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Result<Eff
         "set" => return set(ui, rest),
         "export" if !rest.is_empty() => return export(ui, &snap, rest),
         "diff" if !rest.is_empty() => return Ok(Effect::Compare(rest.into())),
+        "whole" => {
+            ui.baseline = None;
+            return Ok(Effect::Reset(false));
+        }
         "rerun" => return Ok(Effect::Rerun),
         "save" => {
             if rest.is_empty() || rest.contains(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')) {

@@ -14,7 +14,7 @@ use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
 use super::{Effect, Msg, Ui, update, view};
 use crate::filter::Filter;
-use crate::model::{Fresh, Mode, Snapshot, Store};
+use crate::model::{Fresh, Mode, Snapshot, Store, Values};
 
 /// How often the timeline's head moves.
 const HEAD: Duration = Duration::from_millis(100);
@@ -134,6 +134,7 @@ pub fn run_with(
 ) -> io::Result<Left> {
     let mut guard = Guard::new(settings.throttle);
     let mut latest = snapshot(store, Fresh::All);
+    let mut from = Counting::default();
     let mut ui = match before {
         Some(before) => before.ui.again(before.last),
         None => settings.begin(latest.mode),
@@ -166,7 +167,7 @@ pub fn run_with(
                 valued = Instant::now();
             }
             headed = Instant::now();
-            latest = snapshot(store, fresh);
+            latest = from.counted(snapshot(store, fresh));
             is_dirty = true;
         }
         if is_dirty {
@@ -191,11 +192,45 @@ pub fn run_with(
             };
             is_dirty = true;
             let effect = update(&mut ui, &latest, message);
+            if let Effect::Reset(now) = effect {
+                from.reset(now.then(|| snapshot(store, Fresh::All)));
+                latest = from.counted(snapshot(store, Fresh::All));
+            }
             if !perform(effect, &mut screen, &mut ui, &latest, effects)? {
                 return Ok(Left { ui, last: latest });
             }
             input = screen.input(0);
         }
+    }
+}
+
+/// From when on numbers count.
+#[derive(Default)]
+struct Counting {
+    earlier: Option<Arc<Values>>,
+    /// The values that were last looked at, and what of them came since.
+    last: Option<(Arc<Values>, Arc<Values>)>,
+}
+
+impl Counting {
+    fn reset(&mut self, snapshot: Option<Arc<Snapshot>>) {
+        self.earlier = snapshot.map(|snapshot| snapshot.values.clone());
+        self.last = None;
+    }
+
+    /// The snapshot as the user wants it counted. Values change less often than snapshots are made.
+    fn counted(&mut self, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
+        let Some(earlier) = &self.earlier else { return snapshot };
+        let known = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.0, &snapshot.values));
+        let values = match known {
+            Some(last) => last.1.clone(),
+            None => Arc::new(snapshot.since(earlier)),
+        };
+        self.last = Some((snapshot.values.clone(), values.clone()));
+        Arc::new(Snapshot {
+            values,
+            ..(*snapshot).clone()
+        })
     }
 }
 

@@ -234,5 +234,7 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
 
 /// Time that percentages of the wall are of.
 pub(crate) fn wall(snap: &Snapshot) -> u64 {
-    snap.elapsed().max(1)
+    snap.now
+        .saturating_sub(snap.origin.max(snap.values.counted_from))
+        .max(1)
 }

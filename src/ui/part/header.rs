@@ -184,6 +184,10 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     x = canvas.say(x, area.y, &format::elide(&text, half as usize), half, role);
     let snap = scene.snap;
     let mut right = vec![format!("window {}", format::duration(snap.values.window))];
+    if snap.values.counted_from > 0 {
+        let at = snap.values.counted_from.saturating_sub(snap.origin);
+        right.insert(0, format!("counted from {}", format::timestamp_short(at)));
+    }
     if scene.ui.frozen.is_some() {
         let ahead = latest.now.saturating_sub(snap.now);
         right.insert(0, format!("live is {} ahead", format::duration(ahead)));

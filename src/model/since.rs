@@ -1,0 +1,98 @@
+//! What was added since an earlier snapshot of the same run.
+
+use std::sync::Arc;
+
+use super::kernels::Cell;
+use super::snapshot::{ApiRow, KernelRow, Snapshot, ThreadRow, Values};
+use super::table::{CopyStat, MarkerStat};
+
+impl Snapshot {
+    /// The same moment with numbers that count from an earlier one on. What shows a time of its own, as the timeline and
+    /// trends, stays; so do memory, gauges, processes and what was lost.
+    #[must_use]
+    pub fn since(&self, earlier: &Values) -> Values {
+        let all = &*self.values;
+        let mut totals = all.totals;
+        totals.kernel_time = totals.kernel_time.saturating_sub(earlier.totals.kernel_time);
+        Values {
+            counted_from: earlier.at,
+            kernels: all.kernels.iter().map(|row| kernel(row, earlier)).collect(),
+            api: all.api.iter().map(|row| call(row, earlier)).collect(),
+            copies: copies(all, earlier),
+            threads: all.threads.iter().map(|row| thread(row, earlier)).collect(),
+            markers: all.markers.iter().map(|row| marker(row, earlier)).collect(),
+            totals,
+            ..all.clone()
+        }
+    }
+}
+
+fn kernel(row: &KernelRow, earlier: &Values) -> KernelRow {
+    let mut rest = row.clone();
+    let Some(old) = earlier.kernels.iter().find(|old| old.id == row.id) else {
+        return rest;
+    };
+    let numbers = &mut rest.numbers;
+    numbers.stat = row.numbers.stat.rest(&old.numbers.stat);
+    numbers.delay = numbers.delay.saturating_sub(old.numbers.delay);
+    numbers.delayed = numbers.delayed.saturating_sub(old.numbers.delayed);
+    let cells = row.numbers.cells.iter().map(|cell| {
+        let before = old.numbers.cells.iter().find(|known| known.place == cell.place);
+        Cell {
+            sum: before.map_or(cell.sum, |before| cell.sum.since(&before.sum)),
+            ..*cell
+        }
+    });
+    numbers.cells = Arc::new(cells.filter(|cell| cell.sum.calls > 0).collect());
+    rest
+}
+
+fn call(row: &ApiRow, earlier: &Values) -> ApiRow {
+    let Some(old) = earlier.api.iter().find(|old| old.id == row.id) else {
+        return row.clone();
+    };
+    ApiRow {
+        stat: row.stat.rest(&old.stat),
+        errors: row.errors.saturating_sub(old.errors),
+        ..row.clone()
+    }
+}
+
+/// Routes keep their places: slices name them by these.
+fn copies(all: &Values, earlier: &Values) -> Vec<CopyStat> {
+    let rows = all.copies.iter().map(|row| {
+        let mut rest = row.clone();
+        if let Some(old) = earlier.copies.iter().find(|old| old.route == row.route) {
+            rest.stat = row.stat.rest(&old.stat);
+            rest.sizes = row.sizes.rest(&old.sizes);
+            rest.union.total = rest.union.total.saturating_sub(old.union.total);
+            for (class, before) in rest.classes.iter_mut().zip(&old.classes) {
+                class.0 = class.0.saturating_sub(before.0);
+                class.1 = class.1.saturating_sub(before.1);
+                class.2 = class.2.saturating_sub(before.2);
+            }
+        }
+        rest
+    });
+    rows.collect()
+}
+
+fn thread(row: &ThreadRow, earlier: &Values) -> ThreadRow {
+    let mut rest = *row;
+    if let Some(old) = earlier.threads.iter().find(|old| old.id == row.id) {
+        rest.numbers.calls = rest.numbers.calls.saturating_sub(old.numbers.calls);
+        rest.numbers.total = rest.numbers.total.saturating_sub(old.numbers.total);
+        rest.numbers.blocked = rest.numbers.blocked.saturating_sub(old.numbers.blocked);
+    }
+    rest
+}
+
+fn marker(row: &MarkerStat, earlier: &Values) -> MarkerStat {
+    let mut rest = row.clone();
+    if let Some(old) = earlier.markers.iter().find(|old| old.id == row.id) {
+        rest.stat = row.stat.rest(&old.stat);
+        rest.work.kernels = rest.work.kernels.saturating_sub(old.work.kernels);
+        rest.work.nanos = rest.work.nanos.saturating_sub(old.work.nanos);
+    }
+    rest
+}
