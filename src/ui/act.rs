@@ -237,16 +237,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Unit => turn_unit(ui, latest),
         Action::NameForm => ui.names = ui.names.next(),
         Action::Logarithmic => ui.logarithmic ^= true,
-        Action::Reset => {
-            // A baseline counts from another beginning than what it would be compared with.
-            (ui.baseline, ui.frozen) = (None, None);
-            say(
-                ui,
-                latest,
-                "numbers count from now on; :whole counts from the beginning again",
-            );
-            return Effect::Reset(true);
-        }
+        Action::Reset => return reset(ui, latest),
         Action::Baseline => baseline(ui, snap),
         Action::Export => {
             let (name, bytes) = super::export::export_csv(ui, &snap);
@@ -411,6 +402,17 @@ fn group(ui: &mut Ui) {
             ui.tables[Pane::Kernels as usize].selected = None;
         }
     }
+}
+
+/// Numbers count from now on. A baseline counts from another beginning than what it would be compared with.
+fn reset(ui: &mut Ui, latest: &Snapshot) -> Effect {
+    (ui.baseline, ui.frozen) = (None, None);
+    say(
+        ui,
+        latest,
+        "numbers count from now on; :whole counts from the beginning again",
+    );
+    Effect::Reset(true)
 }
 
 /// The next unit for times in lists.
