@@ -3,6 +3,7 @@
 //! Parsers are pure; [`reader::Reader`] opens files below a root that fixtures can set. A value that is not there is a
 //! reading too: it says why. Absent: hardware counters, which need the collector.
 
+mod attributes;
 pub mod device;
 pub mod fdinfo;
 pub mod gpu_metrics;

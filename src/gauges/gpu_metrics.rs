@@ -1,9 +1,10 @@
 //! `gpu_metrics`: the driver's binary table, in all revisions that the kernel's header publishes
-//! (`kgd_pp_interface.h`): 1.0 to 1.8 for GPUs, 2.0 to 2.4 and 3.0 for APUs.
+//! (`kgd_pp_interface.h`): 1.0 to 1.9 for GPUs, 2.0 to 2.4 and 3.0 for APUs.
 //!
-//! A revision is written here as its fields in the header's order; offsets follow from the C rules. Absent: revision 1.9
-//! and later (attributes in place of fields), and the numbers of single partitions.
+//! A revision is written here as its fields in the header's order; offsets follow from the C rules; 1.9 says
+//! what it has ([`super::attributes`]). Absent: the numbers of single partitions.
 
+use super::attributes;
 use super::throttle;
 use super::{Absent, Metric, Sample};
 
@@ -71,7 +72,7 @@ const V3_0: &str = "temperature_gfx:2 temperature_soc:2 temperature_core:2*16 te
     throttle_residency_prochot:4 throttle_residency_spl:4 throttle_residency_fppt:4 throttle_residency_sppt:4 \
     throttle_residency_thm_core:4 throttle_residency_thm_gfx:4 throttle_residency_thm_soc:4 time_filter_alphavalue:4";
 
-/// All revisions that are known, in order.
+/// All revisions of fields in a fixed order.
 pub const REVISIONS: [(u8, u8); 15] = [
     (1, 0),
     (1, 1),
@@ -188,7 +189,12 @@ impl<'a> Table<'a> {
         };
         let size = usize::from(u16::from_le_bytes([low, high]));
         let revision = (format, content);
-        let (fields, known) = layout(revision).ok_or(Absent::UnknownLayout)?;
+        let (fields, known) = if revision == (1, 9) {
+            let table = bytes.get(..size).ok_or(Absent::Unreadable)?;
+            (attributes::fields(table)?, size)
+        } else {
+            layout(revision).ok_or(Absent::UnknownLayout)?
+        };
         // A file that says another size than its revision has is not what it says.
         if size != known || bytes.len() < size {
             return Err(Absent::Unreadable);
