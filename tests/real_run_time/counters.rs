@@ -32,12 +32,25 @@ fn waves(grid: [u32; 3], workgroup: [u32; 3]) -> u64 {
 #[test]
 fn every_kernel_of_many_streams_is_counted_once_with_its_launch() {
     let Some(rig) = rig() else { return };
-    let Some(library) = stand_in(&Rig::place("counted-sdk")) else {
+    count_many_streams(rig, "counted");
+}
+
+#[test]
+fn so_it_is_where_the_tables_come_through_the_register() {
+    let Some(rig) = rig() else { return };
+    match rig.registering() {
+        Ok(rig) => count_many_streams(&rig, "counted-registering"),
+        Err(reason) => println!("skipped: {reason}"),
+    }
+}
+
+fn count_many_streams(rig: &Rig, name: &str) {
+    let Some(library) = stand_in(&Rig::place(&format!("{name}-sdk"))) else {
         return;
     };
     let rig = rig.on(&[("ROCTOP_SDK", library), ("STAND_IN_QUEUES", "1")]);
     let more = ["--pmc", "SQ_WAVES,GRBM_COUNT"];
-    let recorded = rig.record_with("counted", &more, &["many_streams", "4", "4"]);
+    let recorded = rig.record_with(name, &more, &["many_streams", "4", "4"]);
     let told = String::from_utf8_lossy(&recorded.output.stderr).into_owned();
     assert!(recorded.output.status.success(), "{told}");
     let run = &recorded.run;
