@@ -12,6 +12,7 @@ use std::path::PathBuf;
 #[command(
     name = "roctop",
     version,
+    long_version = crate::embedded::version(),
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
 )]

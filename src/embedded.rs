@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::StatVfsMountFlags;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 static LIBRARY: &[u8] = include_bytes!(env!("ROCTOP_COLLECTOR"));
 
@@ -129,6 +130,27 @@ fn make_private(path: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The version, what this binary carries, and what it can record with that.
+pub fn version() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    let carried = |is_there: bool| if is_there { "carried" } else { "not in this build" };
+    TEXT.get_or_init(|| {
+        format!(
+            "{}
+collector: {}; ROCm 5.2 to 7.x on x86-64 with glibc
+  HIP calls: wrapped functions, dispatch tables of rocprofiler-register, the run-time's tracer callback
+  kernels and copies: intercepted HSA queues and copy signals; HIP's own records
+  HSA calls: the run-time's tables; ROC-TX and RCCL: wrapped functions
+  counters: rocprofiler-sdk 0.4 to 1.x, loaded when counters are asked for and it is there
+drop-in libroctracer64 and libroctx64: {}
+exports: csv, json, pftrace, rocpd, parquet",
+            env!("CARGO_PKG_VERSION"),
+            carried(!LIBRARY.is_empty()),
+            carried(drop_in::file("lib/libroctracer64.so.4").is_some()),
+        )
+    })
 }
 
 /// A number of all that is put there.

@@ -161,6 +161,18 @@ fn a_program_with_a_sanitizer_runs_as_it_does_alone() {
     assert!(!shown.contains("san"), "{shown}");
 }
 
+#[test]
+fn the_version_says_what_the_binary_carries() {
+    let said = text(&run(&["--version"]).stdout);
+    let first = format!("roctop {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(said.lines().next(), Some(&*first));
+    assert!(
+        said.contains("collector: carried") && said.contains("counters: rocprofiler-sdk"),
+        "{said}"
+    );
+    assert_eq!(text(&run(&["-V"]).stdout), format!("{first}\n"));
+}
+
 /// Linked with ROC-TX, whose functions have versions.
 const LINKED: &str = r#"
 #include <stdio.h>
