@@ -7,6 +7,7 @@ pub mod hsa;
 mod lookup;
 #[cfg(target_arch = "x86_64")]
 pub mod register;
+pub mod roctracer;
 pub mod roctx;
 pub mod sdk;
 pub mod stream;

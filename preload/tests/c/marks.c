@@ -105,6 +105,15 @@ int main(int argc, char **argv) {
       pop();
       resume(0);
       pop();
+    } else if (!strcmp(argv[i], "tracer")) {
+      void (*start)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "roctracer_start");
+      void (*stop)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "roctracer_stop");
+      void *library = dlopen("./libroctracer64.so.4", RTLD_NOW | RTLD_LOCAL);
+      int (*switches)(void) = (int (*)(void))dlsym(library, "switches");
+      stop();
+      mark("while stopped");
+      start();
+      printf("%d\n", switches());
     } else if (!strcmp(argv[i], "abort")) {
       push("open at the end");
       abort();

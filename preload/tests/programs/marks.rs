@@ -202,6 +202,22 @@ fn a_pause_by_the_program_leaves_the_ranges_around_it_whole() {
 }
 
 #[test]
+fn the_switches_of_roctracer_are_heeded_and_passed_on() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    place.compile("fake_roctracer", "libroctracer64.so.4", &["-shared", "-fPIC"]);
+    let mut command = place.traced(&program);
+    let output = command
+        .args(["default", "mark", "tracer", "mark"])
+        .current_dir(program.parent().unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), "11");
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    assert_eq!(ring.marks(), ["a mark", "a mark"]);
+}
+
+#[test]
 fn the_control_file_says_what_is_written() {
     let Some(place) = Place::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
