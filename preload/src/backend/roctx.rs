@@ -1,7 +1,8 @@
 //! ROC-TX: the functions of libroctx64 and librocprofiler-sdk-roctx, recorded and passed on to the real ones.
 //!
-//! They work before HIP starts and without HIP. A program that opens the library by name gets this one when the
-//! launcher put a link of that name before it (the same file is the same library to the loader).
+//! They work before HIP starts and without HIP. On a machine without ROC-TX the launcher adds a directory with the drop-in
+//! libraries to the search path (or, in a build that carries none, with links to this one): a program that opens one by
+//! name and looks functions up in it gets those of this library, see [`stand_in`].
 
 #![expect(unsafe_code, reason = "exported functions with C strings")]
 

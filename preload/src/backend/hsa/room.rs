@@ -131,14 +131,11 @@ impl Queue {
 
     #[cold]
     fn wait_for_room(&self, needed: impl Fn() -> u64, who: Wait) {
-        if !state::is_on(word::HSA) {
-            // Nothing is timed any more.
-            return;
-        }
         let _errno = Errno::keep();
         let room = &self.room;
         let (mut seen, mut since) = (None, Instant::now());
-        loop {
+        // Switched off nothing is timed any more, and nobody is held up.
+        while state::is_on(word::HSA) {
             let (left, is_empty) = self.left();
             if left != seen {
                 (seen, since) = (left, Instant::now());
