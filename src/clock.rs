@@ -69,15 +69,15 @@ impl Clock {
                 pair[1].boottime.saturating_sub(pair[0].boottime) as f64 / run
             })
             .collect();
-        let mut offsets: Vec<i64> = self
-            .samples
-            .iter()
-            .filter(|s| s.hsa > 0)
-            .map(|s| s.boottime.wrapping_sub(s.hsa) as i64)
-            .collect();
-        offsets.sort_unstable();
-        let median = offsets.get(offsets.len() / 2).copied().unwrap_or(0);
-        self.hsa_offset = if median.unsigned_abs() < SAME_CLOCK { 0 } else { median };
+        // A thread put aside while it sampled shifts that sample, so the closest one counts; another clock is far in all.
+        let offsets = self.samples.iter().filter(|s| s.hsa > 0);
+        let offsets = offsets.map(|s| s.boottime.wrapping_sub(s.hsa) as i64);
+        let closest = offsets.min_by_key(|offset| offset.unsigned_abs()).unwrap_or(0);
+        self.hsa_offset = if closest.unsigned_abs() < SAME_CLOCK {
+            0
+        } else {
+            closest
+        };
     }
 
     /// Samples known.
@@ -173,6 +173,13 @@ mod tests {
             ..Sample::default()
         });
         assert_eq!(clock.hsa(5000), 5000);
+        clock.add(Sample {
+            ticks: 2,
+            boottime: 200_000,
+            hsa: 150_000,
+            ..Sample::default()
+        });
+        assert_eq!(clock.hsa(5000), 5000, "a disturbed sample is outvoted by a good one");
         let mut other = Clock::default();
         other.add(Sample {
             ticks: 1,

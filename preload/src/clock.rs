@@ -78,13 +78,32 @@ fn hsa_time() -> u64 {
     function()
 }
 
+/// The HSA time of the moment at which CLOCK_BOOTTIME showed `boottime`, 0 when HSA is not up: brought there by the boot
+/// clock on both sides of it, the narrowest of five.
+fn hsa_time_at(boottime: u64) -> u64 {
+    let (mut best, mut narrowest) = (0, u64::MAX);
+    for _ in 0..ROUNDS {
+        let (early, hsa, late) = (time(libc::CLOCK_BOOTTIME), hsa_time(), time(libc::CLOCK_BOOTTIME));
+        if hsa == 0 {
+            return 0;
+        }
+        let width = late.saturating_sub(early);
+        if width < narrowest {
+            narrowest = width;
+            best = hsa.wrapping_add(boottime).wrapping_sub(middle(early, late));
+        }
+    }
+    best
+}
+
 /// Takes a calibration sample, the best of five, into the file. Skipped when another thread takes one.
 pub(crate) fn calibrate(file: &RingFile) {
     if word(word::CALIBRATING).swap(1, Ordering::Acquire) != 0 {
         return;
     }
-    let mut best = [u64::MAX; clock::WORDS];
+    let (mut best, mut narrowest) = ([0; clock::WORDS], u64::MAX);
     for _ in 0..ROUNDS {
+        let began = now();
         let monotonic = time(libc::CLOCK_MONOTONIC);
         let raw = time(libc::CLOCK_MONOTONIC_RAW);
         let real = time(libc::CLOCK_REALTIME);
@@ -95,18 +114,15 @@ pub(crate) fn calibrate(file: &RingFile) {
         let real = middle(real, time(libc::CLOCK_REALTIME));
         let raw = middle(raw, time(libc::CLOCK_MONOTONIC_RAW));
         let monotonic = middle(monotonic, time(libc::CLOCK_MONOTONIC));
-        let width = after.saturating_sub(before);
-        if width < best[clock::WIDTH] {
+        // By the whole round: a thread put aside between two of its reads spoils the clocks outside of the bracket too.
+        let whole = now().saturating_sub(began);
+        if whole < narrowest {
+            narrowest = whole;
+            let width = after.saturating_sub(before);
             best = [0, middle(before, after), boot, monotonic, raw, real, 0, width];
         }
     }
-    // The HSA time is brought to the sample's instant by the boot clock on both sides of it.
-    let (early, hsa, late) = (time(libc::CLOCK_BOOTTIME), hsa_time(), time(libc::CLOCK_BOOTTIME));
-    if hsa != 0 {
-        best[clock::HSA] = hsa
-            .wrapping_add(best[clock::BOOTTIME])
-            .wrapping_sub(middle(early, late));
-    }
+    best[clock::HSA] = hsa_time_at(best[clock::BOOTTIME]);
     file.calibrate(best);
     word(word::CALIBRATING).store(0, Ordering::Release);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::rig::{INSTALLED, compile, releases, scratch, succeed};
+use crate::rig::{INSTALLED, Release, compile, releases, scratch, succeed};
 use crate::truth;
 
 #[test]
@@ -84,9 +84,11 @@ fn hsa_can_be_started_again_when_it_has_ended() {
     let Some(program) = compile("restart.c", &scratch("restart"), &["-lhsa-runtime64"]) else {
         return;
     };
-    // Not 5.2.3: there the second or third start hangs about once in eight, for a wake-up that does not come. Whose fault
-    // that is has not been found out.
-    for release in releases().into_iter().filter(|release| release.0 != "5.2.3") {
+    // Only where the run-time compares the ages of events. Before that, whoever destroys a queue can sleep for ever: the
+    // thread that answers it sets the event while nobody waits, and takes that set itself as it goes to sleep again. The
+    // driver's rules are so (a set is taken by the first to enter); seen in notes of the driver calls on 5.2.3.
+    let by_age = |release: &Release| !matches!(release.0, "5.2.3" | "5.7.1");
+    for release in releases().into_iter().filter(by_age) {
         let place = scratch(&format!("restart-{}", release.0));
         assert_eq!(
             succeed(release.command(&program), &place),
