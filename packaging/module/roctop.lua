@@ -8,3 +8,5 @@ whatis("Description: Live terminal profiling viewer for AMD ROCm applications")
 
 prepend_path("PATH", pathJoin(root, "bin"))
 prepend_path("MANPATH", pathJoin(root, "share/man"))
+-- The empty entry keeps the system's own manual pages.
+append_path("MANPATH", "")

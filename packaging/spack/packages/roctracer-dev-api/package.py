@@ -14,6 +14,9 @@ class RoctracerDevApi(Package):
     license("MIT")
 
     version("main", branch="main")
+    # The releases that other recipes ask for. The interface is the same in all of them, so all are built from one branch.
+    for release in ("6.3.3", "6.1.2", "5.7.1", "5.6.1", "5.5.1"):
+        version(release, branch="main")
 
     def install(self, spec, prefix):
         Executable("preload/roctracer/install")("--headers", str(prefix))
