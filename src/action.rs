@@ -78,6 +78,7 @@ pub fn run(options: &cli::Run) -> Result<u8> {
         dispatch_source: options.domains.dispatch_source.number(),
         gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
         variables: request.map(Request::variable).into_iter().collect(),
+        grace: Some(options.kill_timeout),
         ..Job::default()
     };
     passes(&options.words, &requests, live, &options.look, &|request, _| {

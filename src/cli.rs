@@ -141,6 +141,10 @@ pub struct Run {
     /// No screen: print a summary on standard error when the program ends.
     #[arg(long)]
     pub no_ui: bool,
+    /// How long the program may take to end when it is asked to, before it is killed: after 's' of 'q', and after ctrl-c
+    /// twice.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = grace, help_heading = "Program")]
+    pub kill_timeout: u64,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub look: Look,
@@ -164,6 +168,11 @@ pub struct Run {
         required = false
     )]
     pub words: Vec<OsString>,
+}
+
+/// A time as 10s or 500ms, ns.
+fn grace(text: &str) -> Result<u64, String> {
+    crate::ui::palette::time(text).ok_or_else(|| "expected a time, as 10s or 500ms".into())
 }
 
 /// How the screen looks.

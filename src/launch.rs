@@ -76,6 +76,12 @@ impl Program {
 
 fn locate(name: &OsStr) -> Result<PathBuf, NotStarted> {
     let shown = name.to_string_lossy();
+    if name.is_empty() {
+        return Err(NotStarted {
+            code: 127,
+            reason: "the program's name is empty".into(),
+        });
+    }
     if name.as_bytes().contains(&b'/') {
         return match runnable(Path::new(name)) {
             Found::Yes => Ok(PathBuf::from(name)),

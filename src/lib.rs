@@ -46,6 +46,7 @@ pub mod screen;
 pub mod drop_in;
 pub mod embedded;
 pub mod filter;
+pub mod keeper;
 pub mod launch;
 pub mod progress;
 pub mod pump;

@@ -3,7 +3,7 @@
 
 use clap::{CommandFactory, Parser};
 use roctop::cli::{Action, Cli};
-use roctop::{launch, rocprofv3, run};
+use roctop::{keeper, launch, rocprofv3, run};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -12,6 +12,9 @@ fn main() -> ExitCode {
     }
     if let Some(signal) = launch::die_argument() {
         return launch::die_here(signal).into();
+    }
+    if let Some(arguments) = keeper::arguments() {
+        return keeper::run(&arguments).into();
     }
     if launch::is_counters_worker() {
         // The collector in this process has done all of it when it was loaded.

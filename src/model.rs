@@ -55,6 +55,8 @@ pub struct Options {
     pub mode: Mode,
     /// What is watched: the command line. Empty: that of the first process.
     pub title: String,
+    /// When the program was started, CLOCK_BOOTTIME ns: its clock until the first record; none: not known.
+    pub began: Option<Nanos>,
     /// The most slices kept in full.
     pub slices: usize,
     /// How long slices are kept in full at least while there is room, ns.
@@ -72,6 +74,7 @@ impl Default for Options {
         Self {
             mode: Mode::Live,
             title: String::new(),
+            began: None,
             slices: 1_000_000,
             keep: 120_000_000_000,
             aliases: Aliases::default(),
@@ -515,7 +518,7 @@ impl Store {
             mode: self.options.mode,
             title,
             now: self.now,
-            origin: self.origin.unwrap_or(self.now),
+            origin: self.origin.or(self.options.began).unwrap_or(self.now),
             names: self.names.clone(),
             values,
             lanes: Arc::new(self.lanes.iter_mut().map(Drawn::show).collect()),

@@ -38,6 +38,8 @@ pub struct Job {
     pub gauging: Option<Gauging>,
     /// Libraries that are loaded into the program before the collector.
     pub preload: Vec<OsString>,
+    /// How long a program that was asked to stop may take, ns; none: the usual.
+    pub grace: Option<u64>,
     /// More variables for the program.
     pub variables: Vec<(OsString, OsString)>,
 }
@@ -121,7 +123,12 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
     let pump = Pump::start(Live::new(session.path()), store.clone(), recorder, &gauging)?;
     let sender = pump.sender();
     let mut pid = 0;
-    let ended = supervise::run_to_end(launch::command(program, &variables), |started| pid = started, |_| ());
+    let ended = supervise::run_to_end(
+        launch::command(program, &variables),
+        false,
+        |started| pid = started,
+        |_| (),
+    );
     let exit = ended.as_ref().ok().map(|status| supervise::exit_of(*status));
     if let Some(exit) = exit {
         sender.exited(pid, exit);

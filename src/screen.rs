@@ -7,6 +7,7 @@ use crate::cli::{Color, Look};
 use crate::config::{self, Config};
 use crate::filter::{self, Filter};
 use crate::item::{Exit, Nanos, Span};
+use crate::keeper::Keeper;
 use crate::kernel_name::Aliases;
 use crate::launch::{self, Program};
 use crate::model::analysis::Thresholds;
@@ -14,14 +15,15 @@ use crate::model::{Mode, Options, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Merged, Recording};
 use crate::run::{self, Job, Prepared, tell};
-use crate::session::{Live, sessions};
+use crate::session::{Live, alive, boottime, sessions};
 use crate::ui::run::Settings;
 use crate::ui::screen::{Options as ScreenOptions, Screen};
 use crate::ui::theme::{BUILT_IN, Depth, Theme};
 use crate::ui::{self, Effect, Flow, Left};
 use crate::{action, export, supervise};
 use anyhow::{Context, Result, anyhow};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -32,8 +34,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of the program's output that are kept for the terminal after the screen is gone.
 const KEPT_OUTPUT: usize = 4 << 20;
-/// How long a program that was asked to stop may take before it is killed.
-const GRACE: Duration = Duration::from_secs(5);
+/// A terminal that has room takes so many bytes.
+const TYPED_AT_ONCE: usize = 128;
 
 /// The program as the threads around it see it.
 #[derive(Default)]
@@ -82,6 +84,7 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     let options = Options {
         mode: Mode::Live,
         title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
+        began: Some(boottime()),
         aliases: screen_look.aliases.clone(),
         thresholds: screen_look.thresholds,
         ..Options::default()
@@ -96,23 +99,31 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     )?;
     let shared = Shared::default();
     let reading = read_output(terminal.master.try_clone()?, shared.clone(), pump.sender());
+    let keeper = Keeper::start(&terminal.master, session.path())?;
     let waiting = wait_for_end(command, shared.clone(), pump.sender());
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
     let source = Source::Session(session.path().to_owned(), program.words());
     let mut desk = Desk::new(source, screen_look.depth, gauging);
     let mut wish = Effect::Quit;
     let mut resized = size;
+    let mut settings = screen_look.settings;
+    settings.grace = job.grace.unwrap_or(settings.grace);
+    let grace = settings.grace;
     // A fault of the screen's own must not end the program, which would lose its terminal with roctop.
     let shown = catch_unwind(AssertUnwindSafe(|| {
-        ui::run::run_with(screen, screen_look.settings, before, &store, &mut |effect| {
+        ui::run::run_with(screen, settings, before, &store, &mut |effect| {
             fail_for_a_test(&effect);
             act(effect, &shared, &terminal.master, &mut resized, &mut wish, &mut desk)
         })
     }));
     let shown = shown.unwrap_or_else(|_| Err(std::io::Error::other("a fault of roctop's own, told above")));
     show_output(&shared);
+    let is_left = wish == Effect::Detach && shown.is_ok() && lock(&shared).exit.is_none();
+    if is_left {
+        return leave(keeper, pump, desk, session.path());
+    }
     if matches!(wish, Effect::StopApp | Effect::Rerun) || lock(&shared).leave {
-        stop(&shared);
+        stop(&shared, grace);
     } else if lock(&shared).exit.is_none() {
         tell("the screen is gone, the program goes on; its output follows");
     }
@@ -124,6 +135,7 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(terminal);
+    keeper.dismiss();
     if let Err(error) = pump.stop() {
         tell(&format!("{error:#}"));
     }
@@ -139,6 +151,18 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     let exit = lock(&shared).exit.take();
     let exit = exit.unwrap_or(Ok(Exit::Unknown)).map_err(|error| anyhow!(error))?;
     Ok((exit, again))
+}
+
+/// Ends this roctop and leaves the program, its terminal and its session to the keeper.
+fn leave(keeper: Keeper, pump: Pump, mut desk: Desk, session: &Path) -> Result<(Exit, Option<Left>)> {
+    pump.stop()?;
+    if let Some(said) = desk.finish()? {
+        tell(&said);
+    }
+    keeper.leave();
+    let name = session.file_name().unwrap_or_default().to_string_lossy();
+    tell(&format!("the program goes on; 'roctop attach {name}' shows it again"));
+    Ok((Exit::Code(0), None))
 }
 
 /// A fault on purpose, in builds for tests alone: the terminal must be as it was after it.
@@ -168,10 +192,17 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
         screen_look.depth,
         gauging,
     );
-    let shown = ui::run::run_with(screen, screen_look.settings, None, &store, &mut |effect| match effect {
+    let settings = Settings {
+        attached: true,
+        ..screen_look.settings
+    };
+    let shown = ui::run::run_with(screen, settings, None, &store, &mut |effect| match effect {
         Effect::Quit | Effect::Detach => Flow::Stop,
-        Effect::StopApp | Effect::Interrupt | Effect::Signal(_) => {
-            Flow::Say("attached: the program belongs to the roctop that started it".into())
+        Effect::Interrupt => signal_all(session, Signal::INT),
+        Effect::Signal(number) => named(number, |signal| signal_all(session, signal)),
+        Effect::StopApp => {
+            signal_all(session, Signal::TERM);
+            Flow::Stop
         }
         Effect::Idle if !session.exists() => Flow::Stop,
         other => desk.act(other),
@@ -183,6 +214,27 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
     }
     shown.context("the terminal failed")?;
     if session.exists() { read } else { Ok(()) }
+}
+
+/// A signal for all programs of a session that another roctop runs, or none any more.
+fn signal_all(session: &Path, signal: Signal) -> Flow {
+    let pids = alive(session);
+    let mut failed = None;
+    for pid in pids.iter().filter_map(|&pid| Pid::from_raw(pid as i32)) {
+        failed = kill_process(pid, signal).err().or(failed);
+    }
+    match failed {
+        _ if pids.is_empty() => Flow::Say("no program of this session is known that could be sent a signal".into()),
+        None => Flow::Go,
+        Some(error) => Flow::Say(format!("the signal could not be sent: {error}")),
+    }
+}
+
+fn named(number: i32, send: impl FnOnce(Signal) -> Flow) -> Flow {
+    match Signal::from_named_raw(number) {
+        Some(signal) => send(signal),
+        None => Flow::Say(format!("there is no signal {number}")),
+    }
 }
 
 /// The words of the first program of a session.
@@ -294,6 +346,8 @@ fn appearance(look: &Look) -> Result<Appearance> {
             presets: config.presets,
             columns: config.columns,
             throttle: config.throttle.unwrap_or(defaults.throttle),
+            grace: defaults.grace,
+            attached: false,
         },
         aliases: config.aliases,
         thresholds: config.thresholds,
@@ -343,7 +397,7 @@ fn wait_for_end(command: std::process::Command, shared: Shared, sender: PumpSend
     std::thread::spawn(move || {
         let started = |pid| lock(&shared).pid = Some(pid);
         let told = |_| lock(&shared).leave = true;
-        let ended = supervise::run_to_end(command, started, told);
+        let ended = supervise::run_to_end(command, true, started, told);
         let exit = ended.map(supervise::exit_of).map_err(|error| format!("{error:#}"));
         let pid = lock(&shared).pid;
         let also = lock(&shared).recorder.take();
@@ -378,10 +432,8 @@ fn act(
             }
         }
         Effect::Interrupt => signal(shared, Signal::INT),
-        Effect::Signal(number) => match Signal::from_named_raw(number) {
-            Some(named) => signal(shared, named),
-            None => Flow::Say(format!("there is no signal {number}")),
-        },
+        Effect::Signal(number) => named(number, |named| signal(shared, named)),
+        Effect::Type(bytes) => type_to(master, &bytes),
         Effect::Record => {
             let flow = desk.act(effect);
             lock(shared).recorder = desk.recorder();
@@ -393,6 +445,22 @@ fn act(
         }
         other => desk.act(other),
     }
+}
+
+/// Gives the program's terminal what was typed. A program that reads nothing must not stop the screen.
+fn type_to(mut master: &File, bytes: &[u8]) -> Flow {
+    for part in bytes.chunks(TYPED_AT_ONCE) {
+        let mut fds = [PollFd::new(master, PollFlags::OUT)];
+        let now = rustix::event::Timespec::default();
+        let has_room = poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::OUT);
+        if !has_room {
+            return Flow::Say("the program does not read what is typed".into());
+        }
+        if let Err(error) = master.write_all(part) {
+            return Flow::Say(format!("the program's terminal is gone: {error}"));
+        }
+    }
+    Flow::Go
 }
 
 /// The program's terminal has the size of ours.
@@ -425,7 +493,7 @@ fn signal(shared: &Shared, signal: Signal) -> Flow {
 
 fn suspend() -> Flow {
     // Only the viewer stops; the program has a session of its own and goes on.
-    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+    let _ = kill_process(rustix::process::getpid(), Signal::STOP);
     Flow::Go
 }
 
@@ -445,12 +513,18 @@ fn show_output(shared: &Shared) {
     let _ = out.write_all(&bytes).and_then(|()| out.flush());
 }
 
-/// Asks the program to stop, and kills it when it does not.
-fn stop(shared: &Shared) {
+/// Asks the program to stop, and kills it when it does not: ns that it may take.
+fn stop(shared: &Shared, grace: u64) {
     signal(shared, Signal::TERM);
-    let asked = Instant::now();
+    let (asked, grace) = (Instant::now(), Duration::from_nanos(grace));
+    let mut told = 0;
     while lock(shared).exit.is_none() {
-        if asked.elapsed() > GRACE {
+        if asked.elapsed().as_secs() > told {
+            told = asked.elapsed().as_secs();
+            let left = grace.saturating_sub(asked.elapsed()).as_secs_f64();
+            tell(&format!("waiting for the program to end; SIGKILL in {left:.0} s"));
+        }
+        if asked.elapsed() > grace {
             tell("the program did not stop when it was asked to; killing it");
             signal(shared, Signal::KILL);
             return;

@@ -222,6 +222,24 @@ pub fn sessions() -> Vec<Found> {
     found
 }
 
+/// Process ids of the programs in a session that live.
+pub fn alive(session: &Path) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(session) else {
+        return Vec::new();
+    };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let rings = paths.filter(|path| path.extension().is_some_and(|ending| ending == RING));
+    let files = rings.filter_map(|path| open_ring(&path).ok());
+    // A ring's lock is held by its process, and by nobody else for longer than a look.
+    let held = files.filter(|file| file.try_lock().is_err());
+    let mut pids: Vec<u32> = held
+        .filter_map(|file| Some(Reader::open(file).ok()?.header().pid))
+        .collect();
+    pids.sort_unstable();
+    pids.dedup();
+    pids
+}
+
 fn processes_of(session: &Path) -> Vec<(u32, String)> {
     let Ok(entries) = std::fs::read_dir(session) else {
         return Vec::new();

@@ -19,9 +19,11 @@ pub fn exit_of(status: ExitStatus) -> Exit {
 /// Starts the program and waits until it has ended. `started` is told its process id, `told` of each TERM and HUP.
 ///
 /// Signals that were meant for the program go to it: TERM, HUP, USR1, USR2, WINCH. INT and QUIT come from the terminal,
-/// which sends them to the program as well; they are passed on only when there is no terminal.
+/// which sends them to the program as well; they are passed on when there is no terminal, or when the program has one of
+/// its own.
 pub fn run_to_end(
     command: std::process::Command,
+    has_own_terminal: bool,
     started: impl FnOnce(u32),
     told: impl Fn(Signal),
 ) -> Result<ExitStatus> {
@@ -33,7 +35,7 @@ pub fn run_to_end(
         let mut user2 = signal(SignalKind::user_defined2())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut quit = signal(SignalKind::quit())?;
-        let has_terminal = std::fs::File::open("/dev/tty").is_ok();
+        let shares_terminal = !has_own_terminal && std::fs::File::open("/dev/tty").is_ok();
         let mut child = tokio::process::Command::from(command)
             .spawn()
             .context("the program could not be started")?;
@@ -52,7 +54,7 @@ pub fn run_to_end(
             if signal == Signal::TERM || signal == Signal::HUP {
                 told(signal);
             }
-            if !(from_terminal && has_terminal)
+            if !(from_terminal && shares_terminal)
                 && let Some(pid) = Pid::from_raw(pid as i32)
             {
                 // The program may have ended just now: then there is nobody to tell.

@@ -5,6 +5,7 @@
 mod act;
 mod choice;
 pub mod columns;
+mod escalation;
 pub mod export;
 pub mod guard;
 mod hit;
@@ -37,6 +38,7 @@ pub use self::act::update;
 pub use self::run::{Flow, Left, run};
 
 use self::choice::choices;
+use self::escalation::Escalation;
 use self::hit::Hits;
 use self::jump::Jumps;
 use self::key::{Key, Mouse};
@@ -53,6 +55,9 @@ use crate::filter::Filter;
 use crate::format::{self, Unit};
 use crate::item::{AgentId, Nanos, Span};
 use crate::model::{LaneKey, Mode, Slice, Snapshot};
+
+/// How long a program that was interrupted, or asked to stop, may take to end, ns.
+pub const GRACE: u64 = 10_000_000_000;
 
 /// A view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -220,7 +225,7 @@ pub enum Popup {
     Signals,
     /// Which columns the list has.
     Columns,
-    /// The program was interrupted twice.
+    /// The program was interrupted twice: what comes next, and when.
     Interrupted,
 }
 
@@ -336,6 +341,14 @@ pub struct Ui {
     pub toast: Option<(String, Nanos)>,
     /// When the program was last interrupted from here.
     pub interrupted: Option<Nanos>,
+    /// What is sent to a program that goes on after it was interrupted.
+    pub escalation: Option<Escalation>,
+    /// How long it may take to end, ns.
+    pub grace: u64,
+    /// What is typed goes to the program.
+    pub typing: bool,
+    /// Another roctop started the program and has its terminal.
+    pub attached: bool,
 }
 
 /// A slice and what belongs to it.
@@ -365,6 +378,10 @@ pub enum Msg {
     Baseline(Arc<Snapshot>),
     /// A recording is made here now, or no more; and a word to the user.
     Recording(Option<String>, String),
+    /// Time has gone on.
+    Tick,
+    /// Bytes were typed while they go to the program.
+    Typed(Vec<u8>),
 }
 
 /// What is to be done outside.
@@ -378,6 +395,8 @@ pub enum Effect {
     Interrupt,
     /// Send a signal to the program.
     Signal(i32),
+    /// Give the program what was typed.
+    Type(Vec<u8>),
     /// Leave the terminal, stop ourselves, come back.
     Suspend,
     /// Write a file.
@@ -445,6 +464,7 @@ impl Ui {
         Self {
             time,
             logarithmic: true,
+            grace: GRACE,
             ..Self::default()
         }
     }
@@ -477,6 +497,8 @@ impl Ui {
             toast: None,
             popup: None,
             interrupted: None,
+            escalation: None,
+            typing: false,
             recording: None,
             ..self
         }
@@ -568,6 +590,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
                 ..area
             },
             &scene,
+            latest,
             shown,
         );
     }

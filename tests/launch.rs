@@ -343,6 +343,9 @@ fn programs_that_cannot_be_started_are_told_as_env_tells_them() {
     let missing = run(&["--no-ui", "no-such-program-anywhere"]);
     assert_eq!(missing.status.code(), Some(127));
     assert!(text(&missing.stderr).contains("no-such-program-anywhere"));
+    let empty = run(&["--no-ui", ""]);
+    assert_eq!(empty.status.code(), Some(127));
+    assert!(text(&empty.stderr).contains("name is empty"));
     let plain = run(&["--no-ui", "/etc/passwd"]);
     assert_eq!(plain.status.code(), Some(126));
     let flag = run(&["--nonsense", "ls"]);

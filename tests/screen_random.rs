@@ -239,7 +239,7 @@ fn item(dice: &mut Dice) -> Item {
 }
 
 fn message(dice: &mut Dice) -> Msg {
-    const KEYS: &str = "1234567890AWIDM jkgGt/ f+-hlw[]{}nNvvm';zzoobFXysS<>tHe?qxcdz: dur>1ms&|()!~\"5";
+    const KEYS: &str = "1234567890AWIDM jkgGt/ f+-hlw[]{}nNvvm';zzoobFXysS<>tHe?qxcdzi: dur>1ms&|()!~\"5";
     match dice.below(30) {
         0 => Msg::Resize(dice.below(210) as u16, dice.below(60) as u16),
         1 | 2 => Msg::Mouse(Mouse {
@@ -263,6 +263,9 @@ fn message(dice: &mut Dice) -> Msg {
         6 => Msg::Key(Key::PageDown),
         7 => Msg::Key(Key::Backspace),
         8 => Msg::Say("said".into()),
+        11 => Msg::Tick,
+        12 => Msg::Key(Key::Ctrl('c')),
+        13 => Msg::Typed(vec![dice.below(256) as u8; dice.below(4) as usize]),
         _ => {
             let at = dice.below(KEYS.len() as u64) as usize;
             Msg::Key(Key::Char(KEYS.as_bytes()[at] as char))

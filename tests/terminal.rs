@@ -100,6 +100,11 @@ fn told_when_killed() -> bool {
         let more = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();
         workers.extend(more.split_whitespace().map(str::to_owned));
     }
+    // Beside the worker there is the process that keeps its terminal.
+    workers.retain(|pid| {
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
+        command.is_ok_and(|command| command.contains("__demo"))
+    });
     let killed = std::process::Command::new("sh")
         .args(["-c", &format!("kill -9 {}", workers[0])])
         .status()
@@ -195,6 +200,101 @@ fn the_first_interrupt_is_the_programs_and_the_second_asks() {
     terminal.keys("q");
     let status = terminal.end();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
+}
+
+#[test]
+fn a_program_that_ignores_an_interrupt_is_asked_and_killed_while_the_seconds_are_counted() {
+    let script = "trap 'echo caught it' INT TERM; echo ready; while :; do sleep 0.1; done";
+    let place = std::env::temp_dir();
+    let words = ["run", "--kill-timeout", "2s", "--", "sh", "-c", script];
+    let mut terminal = Terminal::start(&place, 80, 24, &words, &[]);
+    terminal.keys("0");
+    terminal.shows("ready");
+    terminal.keys("\u{3}");
+    terminal.shows("SIGINT sent");
+    terminal.keys("\u{3}");
+    for counted in ["SIGTERM in 2 s", "SIGTERM in 1 s", "SIGKILL in 2 s", "SIGKILL in 1 s"] {
+        terminal.shows(counted);
+    }
+    terminal.shows("signal 9");
+    terminal.keys("q");
+    let status = terminal.end();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+}
+
+#[test]
+fn what_is_typed_goes_to_the_program_until_it_is_told_otherwise() {
+    let script = "echo ready; read -r line; echo \"<$line>\"; stty raw; head -c 3 | od -An -c; stty cooked; sleep 60";
+    let place = std::env::temp_dir();
+    let mut terminal = Terminal::start(&place, 80, 24, &["run", "--", "sh", "-c", script], &[]);
+    terminal.shows("LIVE");
+    terminal.keys("i");
+    terminal.shows("ready");
+    terminal.shows("ctrl-] ends that");
+    // Letters that mean something to roctop do not, and neither does enter.
+    terminal.keys("quit 3\r");
+    terminal.shows("<quit 3>");
+    // A program that reads single keys gets them as they come, escapes too.
+    terminal.keys("\u{1b}[A");
+    terminal.shows("033   [   A");
+    terminal.keys("\u{1d}");
+    terminal.shows("keys are roctop's again");
+    terminal.keys("3");
+    terminal.shows("[3 Kernels]");
+    quit(terminal);
+}
+
+/// Session of the program below a viewer.
+fn session_of(terminal: &Terminal) -> String {
+    terminal.pid().to_string()
+}
+
+/// Looks at a session whose viewer has gone, and stops its program.
+fn look_and_stop(session: &str) {
+    let mut viewer = attach(session);
+    viewer.shows("fmha_fwd");
+    viewer.keys("0");
+    viewer.shows("goes to the roctop that started it");
+    viewer.keys("i");
+    viewer.shows("terminal is with the roctop");
+    viewer.keys("xt");
+    // Where the session goes with its program, so does the viewer.
+    if viewer.wait_or_end("GONE") {
+        viewer.keys("q");
+    }
+    assert!(viewer.end().success());
+}
+
+#[test]
+fn a_program_outlives_the_viewer_that_was_killed() {
+    let mut terminal = demo(80, 24);
+    terminal.shows("fmha_fwd");
+    send("KILL", terminal.pid());
+    let status = terminal.end();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+    look_and_stop(&session_of(&terminal));
+}
+
+#[test]
+fn a_program_that_is_left_goes_on_without_roctop_and_its_session_goes_with_it() {
+    let mut terminal = demo(80, 24);
+    terminal.shows("fmha_fwd");
+    let session = session_of(&terminal);
+    terminal.keys("q");
+    terminal.shows("detach");
+    terminal.keys("d");
+    assert!(terminal.end().success());
+    terminal.shows(&format!("'roctop attach {session}' shows it again"));
+    look_and_stop(&session);
+    let place = roctop::session::find(&session);
+    let began = std::time::Instant::now();
+    while place.as_ref().is_ok_and(|place| place.exists()) {
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(30),
+            "the session stays"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
 }
 
 #[test]
@@ -361,7 +461,10 @@ fn a_storm_of_sizes_ends_in_a_screen_that_fits() {
         std::thread::sleep(std::time::Duration::from_millis(round as u64 % 4 * 15));
     }
     terminal.resize(100, 30);
-    terminal.keys("\u{1b}3");
+    // An escape alone is the key only when nothing comes at once.
+    terminal.keys("\u{1b}");
+    terminal.wait("no help", |text| !text.contains("Help"));
+    terminal.keys("3");
     // All of the new screen was drawn, and nothing of an old one is left: the boxes' right edge is one column.
     let text = terminal.wait("a whole screen", |text| {
         let lines: Vec<&str> = text.lines().collect();

@@ -9,13 +9,15 @@ use super::pane::Pane;
 use super::part::rows;
 use super::part::table::Scene;
 use super::prompt::{Asks, Prompt, Typed};
-use super::{Effect, Msg, Popup, Tab, Ui, palette, scrub, tab};
+use super::{Effect, Msg, Popup, Tab, Ui, escalation, palette, scrub, tab};
 use crate::filter::Filter;
 use crate::format::Unit;
 use crate::model::Snapshot;
 
-/// Two interrupts within this time bring the menu.
-const TWICE: u64 = 2_000_000_000;
+/// An interrupt this soon after another is not meant as the first one.
+const TWICE: u64 = 10_000_000_000;
+/// The byte that ends typing to the program: ctrl-].
+const LEAVES: u8 = 0x1d;
 /// Rows do not change places for so long after the selection was moved.
 pub(super) const HOLD: u64 = 2_000_000_000;
 const MOST_HISTORY: usize = 100;
@@ -42,6 +44,13 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             say(ui, latest, &text);
             Effect::None
         }
+        Msg::Tick => {
+            if ui.typing && !latest.is_running() {
+                ui.typing = false;
+            }
+            escalation::tick(ui, latest)
+        }
+        Msg::Typed(bytes) => typed(ui, latest, bytes),
         Msg::Key(key) => on_key(ui, latest, key),
         Msg::Mouse(mouse) => super::mouse::on_mouse(ui, latest, mouse),
     }
@@ -70,6 +79,30 @@ pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
     match keymap::action(&ui.keys, ui.tab, key) {
         Some(action) => act(ui, latest, action),
         None => Effect::None,
+    }
+}
+
+/// From now on keys are the program's.
+fn begin_typing(ui: &mut Ui, latest: &Snapshot) {
+    if ui.attached {
+        return say(ui, latest, "the program's terminal is with the roctop that started it");
+    }
+    ui.typing = true;
+    ui.show(Tab::Log);
+    ui.scrolled = 0;
+}
+
+/// What comes before ctrl-] is for the program.
+fn typed(ui: &mut Ui, latest: &Snapshot, mut bytes: Vec<u8>) -> Effect {
+    if let Some(at) = bytes.iter().position(|&byte| byte == LEAVES) {
+        bytes.truncate(at);
+        ui.typing = false;
+        say(ui, latest, "keys are roctop's again");
+    }
+    if bytes.is_empty() {
+        Effect::None
+    } else {
+        Effect::Type(bytes)
     }
 }
 
@@ -125,6 +158,9 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
 }
 
 fn in_popup(ui: &mut Ui, latest: &Arc<Snapshot>, popup: Popup, key: Key) -> Effect {
+    if key == Key::Ctrl('c') && popup == Popup::Interrupted {
+        return escalation::hurry(ui, latest);
+    }
     if key == Key::Ctrl('c') {
         return act(ui, latest, Action::Interrupt);
     }
@@ -146,22 +182,23 @@ fn in_popup(ui: &mut Ui, latest: &Arc<Snapshot>, popup: Popup, key: Key) -> Effe
     }
     let Key::Char(letter) = key else {
         if key == Key::Esc {
-            ui.popup = None;
+            escalation::wait(ui);
         }
         return Effect::None;
     };
     let effect = match (popup, letter) {
         (_, 'c') | (Popup::Interrupted, 'w') => Effect::None,
+        (Popup::Interrupted, 't') => return escalation::send(ui, latest, 15),
         (Popup::Quit | Popup::Interrupted | Popup::Signals, 'd') => Effect::Detach,
         (Popup::Quit, 's') => Effect::StopApp,
         (Popup::Signals, 'i') => Effect::Interrupt,
-        (Popup::Signals | Popup::Interrupted, 't') => Effect::Signal(15),
+        (Popup::Signals, 't') => Effect::Signal(15),
         (Popup::Signals | Popup::Interrupted, 'k') => Effect::Signal(9),
         (Popup::Signals, 'z') => Effect::Signal(19),
         (Popup::Signals, 'r') => Effect::Signal(18),
         _ => return Effect::None,
     };
-    ui.popup = None;
+    escalation::wait(ui);
     effect
 }
 
@@ -256,7 +293,8 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Redraw => return Effect::Redraw,
         Action::Interrupt => return interrupt(ui, latest),
         Action::Signals if latest.is_running() => ui.popup = Some(Popup::Signals),
-        Action::Signals => say(ui, latest, "the program does not run"),
+        Action::Type if latest.is_running() => begin_typing(ui, latest),
+        Action::Signals | Action::Type => say(ui, latest, "the program does not run"),
         Action::Suspend => return Effect::Suspend,
         Action::Quit if latest.is_running() => ui.popup = Some(Popup::Quit),
         Action::Quit => return Effect::Quit,
@@ -282,18 +320,22 @@ pub(super) fn say(ui: &mut Ui, latest: &Snapshot, text: &str) {
     ui.toast = Some((text.to_string(), latest.now));
 }
 
-/// The first interrupt goes to the program; a second one soon after asks what is wanted.
+/// The first interrupt goes to the program; a second one soon after, while it still runs, says what comes next.
 fn interrupt(ui: &mut Ui, latest: &Snapshot) -> Effect {
     if !latest.is_running() {
         return Effect::Quit;
     }
     if ui.interrupted.is_some_and(|at| latest.now.saturating_sub(at) < TWICE) {
         ui.interrupted = None;
-        ui.popup = Some(Popup::Interrupted);
+        escalation::begin(ui, latest);
         return Effect::None;
     }
     ui.interrupted = Some(latest.now);
-    say(ui, latest, "SIGINT sent to the program; ctrl-c again for more");
+    say(
+        ui,
+        latest,
+        "SIGINT sent to the program; ctrl-c again for SIGTERM and SIGKILL",
+    );
     Effect::Interrupt
 }
 

@@ -140,8 +140,10 @@ pub struct Mouse {
 }
 
 /// Something that the terminal sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
+    /// Bytes as they came, while they are for somebody else.
+    Bytes(Vec<u8>),
     /// A key.
     Key(Key),
     /// The mouse.
@@ -161,6 +163,11 @@ impl Decoder {
     /// Takes what was read.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// All bytes that were not yet decoded.
+    pub fn rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
     }
 
     /// Whether a sequence has begun that is not whole.

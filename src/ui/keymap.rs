@@ -123,6 +123,8 @@ pub enum Action {
     Interrupt,
     /// Signals for the program.
     Signals,
+    /// Type to the program.
+    Type,
     /// Stop roctop's screen.
     Suspend,
     /// Leave.
@@ -278,6 +280,7 @@ keymap! {
     [Char(':')], "command", A::Command, All, App, "command", "command";
     [Ctrl('c')], "interrupt", A::Interrupt, All, App, "interrupt the program", "";
     [Char('x')], "signals", A::Signals, All, App, "signals for the program", "";
+    [Char('i')], "type", A::Type, All, App, "type to it; ctrl-] ends", "";
     [Ctrl('z')], "suspend", A::Suspend, All, App, "suspend roctop's screen", "";
     [Ctrl('l')], "redraw", A::Redraw, All, App, "draw anew", "";
     [Key::F(12)], "hints", A::Hints, All, App, "show, hide the hint bar", "";

@@ -281,7 +281,7 @@ fn go_to(ui: &mut Ui, snap: &Snapshot, rest: &str) -> Result<(), String> {
 }
 
 /// Nanoseconds: `1.5s`, `250ms`, `82.139`.
-fn time(text: &str) -> Option<Nanos> {
+pub(crate) fn time(text: &str) -> Option<Nanos> {
     let text = text.trim();
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))

@@ -12,7 +12,7 @@ use super::pane::Pane;
 use super::picture;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
-use super::{Effect, Msg, Ui, update, view};
+use super::{Effect, GRACE, Msg, Ui, update, view};
 use crate::filter::Filter;
 use crate::model::{Fresh, Mode, Snapshot, Store, Values};
 
@@ -62,6 +62,10 @@ pub struct Settings {
     pub columns: Vec<(Pane, Vec<usize>)>,
     /// The share of a core, in per cent, above which frames are drawn less often.
     pub throttle: f64,
+    /// How long a program that was asked to stop may take, ns.
+    pub grace: u64,
+    /// Another roctop started the program and has its terminal.
+    pub attached: bool,
 }
 
 impl Default for Settings {
@@ -72,6 +76,8 @@ impl Default for Settings {
             presets: Vec::new(),
             columns: Vec::new(),
             throttle: 50.0,
+            grace: GRACE,
+            attached: false,
         }
     }
 }
@@ -81,6 +87,7 @@ impl Settings {
     fn begin(self, mode: Mode) -> Ui {
         let mut ui = Ui::new(mode);
         (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
+        (ui.grace, ui.attached) = (self.grace, self.attached);
         for (pane, columns) in self.columns {
             ui.tables[pane as usize].columns = Some(columns);
         }
@@ -169,7 +176,12 @@ pub fn run_with(
             headed = Instant::now();
             latest = from.counted(snapshot(store, fresh));
             is_dirty = true;
+            let effect = update(&mut ui, &latest, Msg::Tick);
+            if effect != Effect::None && !perform(effect, &mut screen, &mut ui, &latest, effects)? {
+                return Ok(Left { ui, last: latest });
+            }
         }
+        screen.set_raw(ui.typing)?;
         if is_dirty {
             screen.draw(ui.size, |theme, buffer| view(&ui, &latest, theme, buffer))?;
             is_dirty = false;
@@ -186,6 +198,7 @@ pub fn run_with(
             let message = match input {
                 Ok(Some(Input::Key(key))) => Msg::Key(key),
                 Ok(Some(Input::Mouse(mouse))) => Msg::Mouse(mouse),
+                Ok(Some(Input::Bytes(bytes))) => Msg::Typed(bytes),
                 Ok(None) => break,
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Left { ui, last: latest }),
                 Err(error) => return Err(error),
@@ -199,6 +212,7 @@ pub fn run_with(
             if !perform(effect, &mut screen, &mut ui, &latest, effects)? {
                 return Ok(Left { ui, last: latest });
             }
+            screen.set_raw(ui.typing)?;
             input = screen.input(0);
         }
     }

@@ -17,7 +17,8 @@ use self::frames::Frames;
 use super::key::{Decoder, Input};
 use super::theme::Theme;
 
-const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?1006h\x1b[2J";
+const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
+const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
 /// How long the rest of an escape sequence may take, ms.
 const SEQUENCE: u64 = 30;
@@ -54,6 +55,7 @@ pub struct Screen {
     before: Arc<Before>,
     frames: Frames,
     decoder: Decoder,
+    is_raw: bool,
     /// Bytes written so far.
     pub written: u64,
 }
@@ -73,6 +75,7 @@ impl Screen {
             options,
             before,
             decoder: Decoder::default(),
+            is_raw: false,
             written: 0,
         };
         screen.enter()?;
@@ -103,9 +106,7 @@ impl Screen {
         termios::tcsetattr(&self.tty, OptionalActions::Now, &raw)?;
         *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.before.clone());
         self.tty.write_all(ENTER)?;
-        if self.options.no_mouse {
-            self.tty.write_all(b"\x1b[?1006l\x1b[?1000l")?;
-        }
+        self.ask_for_mouse()?;
         self.redraw();
         Ok(())
     }
@@ -114,6 +115,21 @@ impl Screen {
     pub fn leave(&mut self) {
         *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.before.put_back();
+    }
+
+    /// From now on input is bytes and not keys, and clicks are the terminal's own; or keys and clicks again.
+    pub fn set_raw(&mut self, raw: bool) -> io::Result<()> {
+        if self.is_raw != raw {
+            self.is_raw = raw;
+            self.ask_for_mouse()?;
+        }
+        Ok(())
+    }
+
+    fn ask_for_mouse(&mut self) -> io::Result<()> {
+        let is_wanted = !self.options.no_mouse && !self.is_raw;
+        let bytes: &[u8] = if is_wanted { MOUSE } else { b"\x1b[?1006l\x1b[?1000l" };
+        self.tty.write_all(bytes)
     }
 
     /// Hands a text to the clipboard of the terminal (OSC 52), which may be far away.
@@ -154,6 +170,9 @@ impl Screen {
 
     /// The next input, waited for at most so many milliseconds. An error means that the terminal is gone.
     pub fn input(&mut self, timeout: u64) -> io::Result<Option<Input>> {
+        if self.is_raw {
+            return self.bytes(timeout);
+        }
         if let Some(input) = self.decoder.next(false) {
             return Ok(Some(input));
         }
@@ -176,6 +195,21 @@ impl Screen {
             return Ok(self.decoder.next(true));
         }
         Ok(None)
+    }
+
+    /// The next bytes as they come.
+    fn bytes(&mut self, timeout: u64) -> io::Result<Option<Input>> {
+        let mut bytes = self.decoder.rest();
+        if bytes.is_empty() && self.readable(timeout)? {
+            let mut buffer = [0u8; 1024];
+            match rustix::io::read(&self.tty, &mut buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok((!bytes.is_empty()).then_some(Input::Bytes(bytes)))
     }
 
     fn readable(&self, milliseconds: u64) -> io::Result<bool> {

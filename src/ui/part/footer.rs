@@ -18,7 +18,7 @@ const TOAST: u64 = 6_000_000_000;
 /// Rows it takes.
 pub(crate) fn height(ui: &Ui, size: Size) -> u16 {
     match (&ui.prompt, size) {
-        (None, _) if ui.bare && ui.toast.is_none() => 0,
+        (None, _) if ui.bare && ui.toast.is_none() && !ui.typing => 0,
         (Some(_), Size::Large) => 3,
         (Some(_), _) => 2,
         (None, _) => 1,
@@ -32,6 +32,11 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     }
     if scene.ui.prompt.is_some() {
         return prompt(canvas, area, scene);
+    }
+    if scene.ui.typing {
+        let text = "what you type goes to the program; ctrl-] ends that";
+        canvas.say(area.x + 1, area.y, text, area.width.saturating_sub(2), Role::Paused);
+        return;
     }
     if let Some((text, at)) = &scene.ui.toast
         && scene.snap.now.saturating_sub(*at) < TOAST

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::table::Scene;
 use crate::format;
+use crate::model::Snapshot;
 use crate::ui::Popup;
 use crate::ui::hit::Hit;
 use crate::ui::key::Key;
@@ -13,13 +14,16 @@ use crate::ui::theme::Role;
 use crate::ui::{columns, tab};
 
 /// Draws it.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, popup: Popup) {
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot, popup: Popup) {
     match popup {
         Popup::Help(line) => help(canvas, area, scene, line),
         Popup::Quit => menu(canvas, area, scene, "The program still runs", QUIT),
         Popup::Columns => columns(canvas, area, scene),
         Popup::Signals => menu(canvas, area, scene, "Signal to the program", SIGNALS),
-        Popup::Interrupted => menu(canvas, area, scene, "Interrupted twice, and it still runs", INTERRUPTED),
+        Popup::Interrupted => {
+            let next = scene.ui.escalation.map(|next| next.text(latest.now));
+            menu(canvas, area, scene, &next.unwrap_or_default(), INTERRUPTED);
+        }
     }
 }
 
@@ -38,11 +42,11 @@ const SIGNALS: &[(&str, &str)] = &[
     ("c", "cancel"),
 ];
 const INTERRUPTED: &[(&str, &str)] = &[
-    ("w", "wait for it"),
-    ("t", "SIGTERM  ask to stop"),
+    ("w", "wait: send nothing by itself"),
+    ("t", "SIGTERM  ask to stop, now"),
     ("k", "SIGKILL  kill now; what was recorded stays"),
     ("d", "detach: leave it running, quit roctop"),
-    ("c", "cancel"),
+    ("c", "cancel, as w; ctrl-c: the next one now"),
 ];
 
 fn menu(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, title: &str, rows: &[(&str, &str)]) {

@@ -91,11 +91,19 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         0 => format!("{} lines", lines.len()),
         back => format!("{back} lines back, G to the end"),
     };
-    let inner = canvas.frame(upper, "Output of the program", &right);
+    let title = if scene.ui.typing {
+        "Output of the program: you type to it"
+    } else {
+        "Output of the program"
+    };
+    let inner = canvas.frame(upper, title, &right);
     if lines.is_empty() {
         let why = match (scene.snap.output.is_empty(), scene.snap.mode) {
             (false, _) => "the filter lets no line pass".to_string(),
             (true, crate::model::Mode::Replay) => "the recording has no output".to_string(),
+            (true, _) if scene.ui.attached => {
+                "attached: what the program prints goes to the roctop that started it".to_string()
+            }
             (true, _) => "the program has printed nothing".to_string(),
         };
         canvas.empty(inner, &[why]);
