@@ -77,7 +77,7 @@ pub fn run(options: &cli::Run) -> Result<u8> {
         wanted: options.domains.wanted(),
         dispatch_source: options.domains.dispatch_source.number(),
         gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
-        variables: request.map(Request::variable).into_iter().collect(),
+        variables: request.map(Request::variables).unwrap_or_default(),
         grace: Some(options.kill_timeout),
         ..Job::default()
     };
@@ -193,11 +193,7 @@ fn passes(
     job: &dyn Fn(Option<&Request>, usize) -> Job,
 ) -> Result<u8> {
     for (number, request) in (1..).zip(requests).take(requests.len().saturating_sub(1)) {
-        tell(&format!(
-            "pass {number} of {}: {}",
-            requests.len(),
-            request.counters.join(" ")
-        ));
+        tell(&format!("pass {number} of {}: {}", requests.len(), request.text()));
         let code = start(words, &job(Some(request), number), live, look)?;
         if code != 0 {
             return Ok(code);
@@ -206,18 +202,17 @@ fn passes(
     if requests.len() > 1
         && let Some(last) = requests.last()
     {
-        tell(&format!(
-            "pass {0} of {0}: {1}",
-            requests.len(),
-            last.counters.join(" ")
-        ));
+        tell(&format!("pass {0} of {0}: {1}", requests.len(), last.text()));
     }
     start(words, &job(requests.last(), requests.len().max(1)), live, look)
 }
 
 /// `roctop record`: headless, into a recording.
 pub fn record(options: &cli::Record) -> Result<u8> {
-    let requests = counting::requests(&options.counting)?;
+    let mut requests = counting::requests(&options.counting)?;
+    for request in &mut requests {
+        request.has_instances = true;
+    }
     let look = cli::Look {
         theme: None,
         color: cli::Color::Auto,
@@ -237,7 +232,7 @@ pub fn record(options: &cli::Record) -> Result<u8> {
         wanted: options.domains.wanted(),
         dispatch_source: options.domains.dispatch_source.number(),
         gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
-        variables: request.map(Request::variable).into_iter().collect(),
+        variables: request.map(Request::variables).unwrap_or_default(),
         ..Job::default()
     })
 }

@@ -229,13 +229,16 @@ fn gauge_rate(text: &str) -> Result<f64, String> {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Gauges and counters")]
 pub struct Counting {
-    /// Counters to collect, separated by commas or blanks, as SQ_WAVES,TCC_HIT[1]; see 'roctop counters'. Kernels run one
+    /// Counters to collect, separated by commas or blanks, as SQ_WAVES,TCC_HIT[1],SQ_WAVES:device=0; see 'roctop counters'. Kernels run one
     /// after the other while they are counted.
     #[arg(long, value_name = "COUNTERS")]
     pub pmc: Vec<String>,
     /// The same from a file: 'pmc:' lines (.txt), or jobs (.yaml, .json); one pass each.
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
+    /// More definitions of counters, a YAML file as rocprofv3 takes it.
+    #[arg(long, value_name = "FILE")]
+    pub extra_counters: Option<PathBuf>,
     /// Read the counters of whole GPUs again and again, and let kernels run as they are.
     #[arg(long)]
     pub pmc_device: bool,
@@ -268,6 +271,9 @@ pub struct Counters {
     /// What was counted of each kernel in these recordings, all passes together, in place of a list.
     #[arg(long, value_name = "REC", num_args = 1.., conflicts_with = "names")]
     pub of: Vec<PathBuf>,
+    /// More definitions of counters, a YAML file as rocprofv3 takes it.
+    #[arg(long, value_name = "FILE")]
+    pub extra_counters: Option<PathBuf>,
     /// How: info (as rocprofv3 -L), table, csv or json.
     #[arg(long, value_enum, default_value_t = CountersFormat::Info, ignore_case = true)]
     pub format: CountersFormat,

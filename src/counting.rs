@@ -5,7 +5,7 @@ mod of;
 use crate::action;
 use crate::cli;
 use crate::counters::list::{Listed, list};
-use crate::counters::request::{Mode, Request, iterations, kernels, names};
+use crate::counters::request::{self, Groups, Mode, Request, iterations, kernels, names};
 use crate::counters::show;
 use crate::export;
 use crate::rocprofv3;
@@ -23,7 +23,12 @@ pub fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
     } else {
         Mode::Dispatch
     };
-    let mut passes: Vec<Vec<String>> = Vec::new();
+    let definitions = options
+        .extra_counters
+        .as_deref()
+        .map(request::definitions)
+        .transpose()?;
+    let mut passes: Vec<Groups> = Vec::new();
     if let Some(path) = &options.input {
         passes = rocprofv3::counters_of(path)?;
     }
@@ -40,26 +45,29 @@ pub fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
         if !passes.is_empty() {
             bail!("--pmc and --input exclude each other");
         }
-        passes = planned(&typed)?;
+        let mut request = Request::new(Mode::List, typed);
+        request.definitions.clone_from(&definitions);
+        passes = planned(&request)?.into_iter().map(Groups::from).collect();
     }
-    let make = |(number, counters): (usize, Vec<String>)| -> Result<Request> {
+    let make = |counters: Groups| -> Result<Request> {
+        if mode == Mode::Device && counters.groups.len() > 1 {
+            bail!("--pmc-device: groups of counters take turns at dispatches, and whole GPUs have none");
+        }
         let mut request = Request::new(mode, counters);
         request.kernels = kernels(&options.kernel_names)?;
         request.iterations = iterations(&options.kernel_iteration_range)?;
         request.interval = (1e6 / options.pmc_rate) as u64;
-        if request.counters.is_empty() {
-            bail!("pass {} names no counter", number + 1);
-        }
+        request.definitions.clone_from(&definitions);
         Ok(request)
     };
-    passes.into_iter().enumerate().map(make).collect()
+    passes.into_iter().map(make).collect()
 }
 
 /// Packs counters into passes, shown when there are several.
-fn planned(counters: &[String]) -> Result<Vec<Vec<String>>> {
-    let listed = list(&Request::new(Mode::List, counters.to_vec()))?;
+fn planned(request: &Request) -> Result<Vec<Vec<String>>> {
+    let listed = list(request)?;
     refuse(&listed)?;
-    let passes = listed.plan();
+    let passes = listed.plan(&request.counters.groups.concat());
     if passes.len() > 1 {
         let mut text = Vec::new();
         show::plan(&passes, &mut text)?;
@@ -74,18 +82,22 @@ fn planned(counters: &[String]) -> Result<Vec<Vec<String>>> {
 ///
 /// Errors: it cannot; which counter, why, and what to do.
 pub fn check(request: &Request) -> Result<()> {
-    let listed = list(&Request::new(Mode::List, request.counters.clone()))?;
-    refuse(&listed)?;
-    if let Some(wish) = &request.sampling {
-        return offered(&listed, wish);
-    }
-    let passes = listed.plan();
-    if passes.len() > 1 {
-        let lines: Vec<String> = passes.iter().map(|counters| counters.join(" ")).collect();
-        bail!(
-            "counters: they do not fit into one run; name them as 'pmc:' lines of an input file: {}",
-            lines.join(" | ")
-        );
+    for group in &request.counters.groups {
+        let mut own = Request::new(Mode::List, group.clone());
+        own.definitions.clone_from(&request.definitions);
+        let listed = list(&own)?;
+        refuse(&listed)?;
+        if let Some(wish) = &request.sampling {
+            return offered(&listed, wish);
+        }
+        let passes = listed.plan(group);
+        if passes.len() > 1 {
+            let lines: Vec<String> = passes.iter().map(|counters| counters.join(" ")).collect();
+            bail!(
+                "counters: they do not fit into one run; name them as 'pmc:' lines of an input file: {}",
+                lines.join(" | ")
+            );
+        }
     }
     Ok(())
 }
@@ -129,12 +141,18 @@ pub fn counters(options: &cli::Counters) -> Result<u8> {
         return Ok(0);
     }
     let asked = names(&options.names)?;
-    let listed = list(&Request::new(Mode::List, asked))?;
+    let mut request = Request::new(Mode::List, asked.clone());
+    request.definitions = options
+        .extra_counters
+        .as_deref()
+        .map(request::definitions)
+        .transpose()?;
+    let listed = list(&request)?;
     if let Some(directory) = &options.directory {
         return files(&listed, directory, options.output.as_deref().unwrap_or("roctop")).map(|()| code(&listed));
     }
     match options.format {
-        cli::CountersFormat::Json => writeln!(out, "{:#}", show::json(&listed))?,
+        cli::CountersFormat::Json => writeln!(out, "{:#}", show::json(&listed, &asked))?,
         cli::CountersFormat::Csv => {
             show::csv(&listed, false, &mut out)?;
             writeln!(out)?;
@@ -144,7 +162,7 @@ pub fn counters(options: &cli::Counters) -> Result<u8> {
         cli::CountersFormat::Info => show::info(&listed, &mut out)?,
     }
     if !options.names.is_empty() && options.format != cli::CountersFormat::Json {
-        show::plan(&listed.plan(), &mut out)?;
+        show::plan(&listed.plan(&asked), &mut out)?;
     }
     for problem in &listed.problems {
         tell(&format!("counters: {problem}"));

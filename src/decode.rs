@@ -276,6 +276,7 @@ impl Decoder {
                 self.items.push(Item::Range(item));
             }
             Body::CounterValue(value) => self.counter_value(process, &value),
+            Body::CounterInstances(values) => self.counter_instances(process, &values),
             Body::PcSample(sample) => self.pc_sample(process, &sample),
             Body::Switch(switch) => {
                 let at = self.processes[process.0 as usize].clock.ticks(switch.time);

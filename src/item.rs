@@ -427,6 +427,30 @@ pub struct CounterValue {
     pub value: f64,
 }
 
+/// Values of a counter's instances that follow each other, over one dispatch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CounterInstances {
+    /// Whose.
+    pub process: ProcessId,
+    /// Which counter.
+    pub counter: CounterId,
+    /// Of which dispatch of the process.
+    pub dispatch: u64,
+    /// The first of these instances, numbered through all dimensions, the first dimension fastest.
+    pub first: u16,
+    /// How many there are, up to four.
+    pub count: u8,
+    /// Their values.
+    pub values: [f64; 4],
+}
+
+impl CounterInstances {
+    /// Each instance with its value.
+    pub fn each(&self) -> impl Iterator<Item = (u16, f64)> {
+        (self.first..).zip(self.values).take(usize::from(self.count))
+    }
+}
+
 /// Why records are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LossReason {
@@ -529,6 +553,8 @@ pub enum Item {
     CounterInfo(CounterInfo),
     /// A value of a hardware counter.
     CounterValue(CounterValue),
+    /// Values of a counter's instances.
+    CounterInstances(CounterInstances),
     /// A way of sampling program counters.
     Sampling(sampling::Configuration),
     /// Where a wave was.

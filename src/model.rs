@@ -284,6 +284,7 @@ impl Store {
             | Item::Gauges(_)
             | Item::CounterInfo(_)
             | Item::CounterValue(_)
+            | Item::CounterInstances(_)
             | Item::Sampling(_)
             | Item::PcSample(_) => {}
             Item::Mark(marker) => self.marker(

@@ -12,7 +12,7 @@ mod settings;
 mod table;
 
 use crate::counters::list::list;
-use crate::counters::request::{Mode, Request, names};
+use crate::counters::request::{Groups, Mode, Request};
 use crate::counters::show;
 use crate::export::collect::collect;
 use crate::export::facts::Facts;
@@ -85,7 +85,7 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     let mut plans = Vec::new();
     for (number, job) in (1..).zip(&jobs) {
         // As upstream: lines of counters are pmc_N; one job has a directory of its own only when it counts.
-        let counts = !job.values("pmc").is_empty();
+        let counts = !job.values("pmc").is_empty() || !job.values("pmc_groups").is_empty();
         let word = if is_text { "pmc" } else { "pass" };
         let pass = (jobs.len() > 1 || (has_input && counts)).then(|| format!("{word}_{number}"));
         plans.push(Plan::new(job, pass.as_deref())?);
@@ -148,14 +148,21 @@ pub fn act(words: &[OsString]) -> Result<u8> {
 }
 
 /// Counters of an input file, by job.
-pub(crate) fn counters_of(path: &Path) -> Result<Vec<Vec<String>>> {
+///
+/// Errors: it cannot be read; a job names no counters.
+pub(crate) fn counters_of(path: &Path) -> Result<Vec<Groups>> {
     let jobs = input::read(path)?;
-    jobs.iter().map(|job| names(job.values("pmc"))).collect()
+    let counters = |(number, job): (usize, &Settings)| {
+        plan::counters(job)?.with_context(|| format!("{}: pass {number} names no counter", path.display()))
+    };
+    (1..).zip(&jobs).map(counters).collect()
 }
 
 /// `-L`: on standard output, or as two files.
 fn list_counters(settings: &Settings) -> Result<u8> {
-    let listed = list(&Request::new(Mode::List, Vec::new()))?;
+    let mut request = Request::new(Mode::List, Vec::new());
+    request.definitions = plan::definitions_of(settings)?;
+    let listed = list(&request)?;
     let (directory, name) = (settings.value("output_directory"), settings.value("output_file"));
     if directory.is_some() || name.is_some() {
         counting::files(
@@ -200,7 +207,7 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
     let directory = PathBuf::from(keys(&program.words()).expand(&plan.directory));
     export::prepare_directory(&directory)?;
     let recording = Scratch(directory.join(format!(".roctop-{}.rec", std::process::id())));
-    let mut variables: Vec<_> = plan.request.iter().map(Request::variable).collect();
+    let mut variables: Vec<_> = plan.request.iter().flat_map(Request::variables).collect();
     if plan.is_paused {
         variables.push((ENV_PAUSED.into(), "1".into()));
     }

@@ -303,6 +303,155 @@ fn input_files_name_passes() {
 }
 
 #[test]
+fn json_holds_a_value_for_each_instance() {
+    let Some(rig) = Rig::new("instances") else { return };
+    let words = "rocprofv3 --output-format json -d out -o n --pmc SQ_WAVES GRBM_COUNT -- ./counted load scale plain";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("out/n_results.json")).unwrap()).unwrap();
+    let tool = &json["rocprofiler-sdk-tool"][0];
+    let counters = tool["counters"].as_array().unwrap();
+    let waves = counters.iter().find(|one| one["name"] == "SQ_WAVES").unwrap();
+    let records = tool["callback_records"]["counter_collection"].as_array().unwrap();
+    // A value for each shader engine: 100 work-items are two waves, which the first two have.
+    let parts = |record: &Value| -> Vec<f64> {
+        let own = record["records"].as_array().unwrap().iter();
+        let own = own.filter(|one| one["counter_id"] == waves["id"]);
+        own.map(|one| one["value"].as_f64().unwrap()).collect()
+    };
+    assert_eq!(parts(&records[0]), [256.0; 4]);
+    assert_eq!(parts(&records[1]), [1.0, 1.0, 0.0, 0.0]);
+    // The instances are numbered as rocprofiler-sdk numbers them.
+    let instances = waves["instances"].as_array().unwrap();
+    assert_eq!(instances.len(), 4);
+    assert_eq!(instances[1]["instance_id"], 101u64 << 48 | 1 << 12);
+    assert_eq!(
+        instances[1]["dimensions"],
+        serde_json::json!([
+            {"dimension_name": "DIMENSION_INSTANCE", "index": 0},
+            {"dimension_name": "DIMENSION_SHADER_ENGINE", "index": 1}
+        ])
+    );
+}
+
+#[test]
+fn groups_of_counters_take_turns() {
+    let Some(rig) = Rig::new("groups") else { return };
+    std::fs::write(
+        rig.0.join("in.yaml"),
+        "jobs:\n  - pmc_groups: [[SQ_WAVES, GRBM_COUNT], [TCC_HIT]]\n    pmc_group_interval: 2\n",
+    )
+    .unwrap();
+    let words = "rocprofv3 -i in.yaml -d out -o n -- ./counted load scale scale plain scale scale";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    let rows = rig.table("out/pass_1/n_counter_collection.csv");
+    let found: Vec<(u64, &str)> = rows
+        .numbers("Dispatch_Id")
+        .into_iter()
+        .zip(rows.column("Counter_Name"))
+        .collect();
+    let both = |dispatch| [(dispatch, "GRBM_COUNT"), (dispatch, "SQ_WAVES")];
+    let hit = |dispatch| (dispatch, "TCC_HIT");
+    let expected = [&both(1)[..], &both(2), &[hit(3), hit(4)], &both(5)].concat();
+    assert_eq!(found, expected);
+    let waves: Vec<&str> = rows.column("Counter_Value");
+    assert_eq!((waves[1], waves[4]), ("1024.000000", "136.000000"));
+    // The same by roctop's own command.
+    rig.works(&[
+        "record",
+        "-o",
+        "rec",
+        "-i",
+        "in.yaml",
+        "./counted",
+        "load",
+        "scale",
+        "scale",
+        "plain",
+    ]);
+    rig.works(&["export", "rec", "-o", "own"]);
+    assert_eq!(
+        rig.table("own_counter_collection.csv").column("Counter_Name"),
+        ["GRBM_COUNT", "SQ_WAVES", "GRBM_COUNT", "SQ_WAVES", "TCC_HIT"]
+    );
+    std::fs::write(rig.0.join("both.yaml"), "jobs:\n  - pmc_groups: [[A]]\n    pmc: [B]\n").unwrap();
+    let told = rig.fails(&["rocprofv3", "-i", "both.yaml", "--", "./counted"]);
+    assert!(told.contains("--pmc and --pmc-groups exclude each other"), "{told}");
+    std::fs::write(
+        rig.0.join("many.yaml"),
+        "jobs:\n  - pmc_groups: [[SQ_WAVES, GRBM_COUNT, TCC_HIT]]\n",
+    )
+    .unwrap();
+    let told = rig.fails(&["rocprofv3", "-i", "many.yaml", "--", "./counted"]);
+    assert!(told.contains("they do not fit into one run"), "{told}");
+}
+
+#[test]
+fn a_counter_can_be_asked_for_on_one_gpu() {
+    let Some(rig) = Rig::new("device") else { return };
+    let words = "rocprofv3 -d out -o n --pmc SQ_WAVES:device=0 GRBM_COUNT -- ./counted load scale";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    let rows = rig.table("out/n_counter_collection.csv");
+    assert_eq!(rows.column("Counter_Name"), ["GRBM_COUNT", "SQ_WAVES"]);
+    let plan = rig.works(&["counters", "TCC_HIT:device=0", "GRBM_COUNT", "SQ_WAVES:device=0"]);
+    assert!(
+        plan.ends_with("pass 1 of 2: TCC_HIT:device=0 GRBM_COUNT\npass 2 of 2: SQ_WAVES:device=0\n"),
+        "{plan}"
+    );
+    let told = rig.fails(&["--no-ui", "--pmc", "SQ_WAVES:device=1", "./counted"]);
+    assert!(told.contains("SQ_WAVES: there is no GPU 1, the last is 0"), "{told}");
+    assert!(
+        rig.fails(&["--no-ui", "--pmc", "SQ_WAVES:device=x", "./counted"])
+            .contains("after ':device=' comes the number of a GPU")
+    );
+}
+
+#[test]
+fn counters_of_a_definition_file_are_listed_and_counted() {
+    let Some(rig) = Rig::new("definitions") else { return };
+    let text =
+        "rocprofiler-sdk:\n  counters-schema-version: 1\n  counters:\n    - name: OWN_SUM\n      description: own\n";
+    std::fs::write(rig.0.join("own.yaml"), text).unwrap();
+    assert!(
+        rig.works(&["rocprofv3", "-L", "-E", "own.yaml"])
+            .contains("Counter_Name        :\tOWN_SUM\n")
+    );
+    let words = "rocprofv3 -E own.yaml -d out -o n --pmc OWN_SUM -- ./counted load scale";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    let rows = rig.table("out/n_counter_collection.csv");
+    assert_eq!(
+        (rows.column("Counter_Name"), rows.column("Counter_Value")),
+        (vec!["OWN_SUM"], vec!["75.000000"])
+    );
+    let own = [
+        "--extra-counters",
+        "own.yaml",
+        "--pmc",
+        "OWN_SUM",
+        "./counted",
+        "load",
+        "scale",
+    ];
+    rig.works(&[&["record", "-o", "rec"], &own[..]].concat());
+    std::fs::write(rig.0.join("none.yaml"), "counters: []\n").unwrap();
+    for (file, reason) in [
+        ("none.yaml", "none.yaml defines no counters"),
+        ("absent.yaml", "cannot read the counter definitions absent.yaml"),
+    ] {
+        let told = rig.fails(&[
+            "record",
+            "-o",
+            "x",
+            "--extra-counters",
+            file,
+            "--pmc",
+            "OWN_SUM",
+            "./counted",
+        ]);
+        assert!(told.contains(reason), "{told}");
+    }
+}
+
+#[test]
 fn rocprofv3s_command_line_counts_too() {
     let Some(rig) = Rig::new("rocprofv3") else { return };
     let words = "rocprofv3 -d out -o tour --pmc SQ_WAVES GRBM_COUNT --kernel-iteration-range [2] -- ./counted load scale scale plain";

@@ -10,7 +10,8 @@ use crate::{clock, control};
 use roctop_ring::arguments::Arguments;
 use roctop_ring::layout::{counter, entry, open_range};
 use roctop_ring::record::{
-    Allocation, ApiCall, Copy, CounterValue, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS, Scratch, Switch, flag,
+    Allocation, ApiCall, Copy, CounterInstances, CounterValue, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS, Scratch,
+    Switch, flag,
 };
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -110,6 +111,13 @@ pub(crate) fn counted_dispatch(record: &Dispatch, flags: u8) {
 pub(crate) fn counter_value(record: &CounterValue) {
     if let Some(thread) = thread::current() {
         thread.push(CounterValue::head(0, Domain::NONE), &record.payload());
+    }
+}
+
+/// Instances of a counter have values.
+pub(crate) fn counter_instances(record: &CounterInstances) {
+    if let Some(thread) = thread::current() {
+        thread.push(CounterInstances::head(0, Domain::NONE), &record.payload());
     }
 }
 

@@ -36,17 +36,35 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Counters by pass, from the first, as the GPU that takes the most passes needs them.
-    pub fn plan(&self) -> Vec<Vec<String>> {
+    /// What is asked for by pass, from the first, as the GPU that takes the most passes needs it.
+    pub fn plan(&self, asked: &[String]) -> Vec<Vec<String>> {
         let passes_of = |one: &OnAgent| one.counters.iter().map(|counter| counter.pass).max().unwrap_or(0);
-        let Some(longest) = self.agents.iter().max_by_key(|one| passes_of(one)) else {
-            return Vec::new();
+        let mut agents: Vec<&OnAgent> = self.agents.iter().collect();
+        agents.sort_by_key(|one| std::cmp::Reverse(passes_of(one)));
+        let pass_of = |word: &String| {
+            let (name, device) = match word.split_once(":device=") {
+                Some((name, device)) => (name, device.parse().ok()),
+                None => (word.as_str(), None),
+            };
+            let own = |one: &&&OnAgent| device.is_none_or(|device: u32| one.agent.number == device);
+            let counters = agents.iter().filter(own).flat_map(|one| &one.counters);
+            counters
+                .filter(|counter| &*counter.name == name)
+                .map(|counter| counter.pass)
+                .next()
         };
+        let last = agents.first().map_or(0, |one| passes_of(one));
         let of_pass = |pass: u16| {
-            let counters = longest.counters.iter().filter(|counter| counter.pass == pass);
-            counters.map(|counter| counter.name.to_string()).collect::<Vec<_>>()
+            asked
+                .iter()
+                .filter(|word| pass_of(word) == Some(pass))
+                .cloned()
+                .collect()
         };
-        (1..=passes_of(longest)).map(of_pass).collect()
+        (1..=last)
+            .map(of_pass)
+            .filter(|counters: &Vec<String>| !counters.is_empty())
+            .collect()
     }
 }
 
@@ -58,7 +76,7 @@ pub fn list(request: &Request) -> Result<Listed> {
     let session = SessionDir::create()?;
     let own = std::env::current_exe().context("cannot find roctop's own file")?;
     let mut variables = launch::environment(&installed, session.path(), &own);
-    variables.push(request.variable());
+    variables.extend(request.variables());
     let mut command = Command::new(own);
     command
         .arg(WORKER)

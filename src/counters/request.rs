@@ -1,9 +1,13 @@
 //! What the user wants counted, as the collector reads it.
 
 use crate::sampling::Wish;
-use anyhow::{Result, bail};
-use roctop_ring::session::ENV_COUNTERS;
+use anyhow::{Context, Result, bail};
+use roctop_ring::session::{ENV_COUNTERS, ENV_DEFINITIONS};
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use yaml_rust2::YamlLoader;
 
 /// What is done with counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +22,35 @@ pub enum Mode {
     Sample,
 }
 
+/// Counters that are collected in one run, in groups that take turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// The groups; most often one.
+    pub groups: Vec<Vec<String>>,
+    /// Dispatches of a GPU before the next group takes its turn.
+    pub rotation: u64,
+}
+
+impl From<Vec<String>> for Groups {
+    fn from(counters: Vec<String>) -> Self {
+        Self {
+            groups: vec![counters],
+            rotation: 1,
+        }
+    }
+}
+
 /// A request for one run of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// What is done.
     pub mode: Mode,
-    /// Counters, as `SQ_WAVES` or `TCC_HIT[1]`.
-    pub counters: Vec<String>,
+    /// Counters, as `SQ_WAVES`, `TCC_HIT[1]` or `SQ_WAVES:device=0`.
+    pub counters: Groups,
+    /// Values of instances are recorded, for the files that hold them.
+    pub has_instances: bool,
+    /// More definitions of counters, a YAML text.
+    pub definitions: Option<String>,
     /// The pass that is counted, from 1, when they do not fit at once.
     pub pass: usize,
     /// Functions by name; empty: all kernels.
@@ -39,10 +65,12 @@ pub struct Request {
 
 impl Request {
     /// A request for these counters over all dispatches.
-    pub fn new(mode: Mode, counters: Vec<String>) -> Self {
+    pub fn new(mode: Mode, counters: impl Into<Groups>) -> Self {
         Self {
             mode,
-            counters,
+            counters: counters.into(),
+            has_instances: false,
+            definitions: None,
             pass: 1,
             kernels: Vec::new(),
             iterations: Vec::new(),
@@ -59,8 +87,19 @@ impl Request {
         }
     }
 
-    /// The variable of the program's environment.
-    pub fn variable(&self) -> (OsString, OsString) {
+    /// No counter is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.counters.groups.iter().all(Vec::is_empty)
+    }
+
+    /// The counters in words, groups between bars.
+    pub fn text(&self) -> String {
+        let groups = self.counters.groups.iter().map(|group| group.join(" "));
+        groups.collect::<Vec<_>>().join(" | ")
+    }
+
+    /// The variables of the program's environment.
+    pub fn variables(&self) -> Vec<(OsString, OsString)> {
         let mode = match self.mode {
             Mode::List => "list",
             Mode::Dispatch => "dispatch",
@@ -72,20 +111,54 @@ impl Request {
             .iter()
             .map(|(from, to)| format!("{from}-{to}"))
             .collect();
+        let groups: Vec<String> = self.counters.groups.iter().map(|group| group.join(" ")).collect();
         let mut pairs = vec![format!("mode={mode};pass={};interval={}", self.pass, self.interval)];
-        for (key, words, between) in [
-            ("pmc", &self.counters, " "),
-            ("kernels", &self.kernels, ","),
-            ("iterations", &ranges, ","),
-        ] {
+        if !self.is_empty() {
+            pairs.push(format!("pmc={}", groups.join("|")));
+        }
+        if groups.len() > 1 {
+            pairs.push(format!("rotation={}", self.counters.rotation));
+        }
+        if self.has_instances {
+            pairs.push("instances=1".to_owned());
+        }
+        for (key, words) in [("kernels", &self.kernels), ("iterations", &ranges)] {
             if !words.is_empty() {
-                pairs.push(format!("{key}={}", words.join(between)));
+                pairs.push(format!("{key}={}", words.join(",")));
             }
         }
         pairs.extend(self.sampling.as_ref().map(|wish| format!("sampling={wish}")));
-        let text = pairs.join(";");
-        (ENV_COUNTERS.into(), text.into())
+        let mut variables = vec![(ENV_COUNTERS.into(), pairs.join(";").into())];
+        let definitions = self.definitions.as_ref();
+        variables.extend(definitions.map(|text| (ENV_DEFINITIONS.into(), text.into())));
+        variables
     }
+}
+
+/// The most bytes of a definition file: it travels in the environment, where a text has 128 KiB.
+const MOST_DEFINITIONS: u64 = 120 << 10;
+
+/// Reads a file of counter definitions.
+///
+/// Errors: it cannot be read, is too long, or no YAML with definitions of counters.
+pub fn definitions(path: &Path) -> Result<String> {
+    let shown = path.display();
+    let file = File::open(path).with_context(|| format!("cannot read the counter definitions {shown}"))?;
+    let mut text = String::new();
+    file.take(MOST_DEFINITIONS + 1)
+        .read_to_string(&mut text)
+        .with_context(|| format!("cannot read the counter definitions {shown}"))?;
+    if text.len() as u64 > MOST_DEFINITIONS {
+        bail!("the counter definitions {shown} are longer than {MOST_DEFINITIONS} bytes");
+    }
+    let documents = YamlLoader::load_from_str(&text).with_context(|| format!("{shown} is no YAML"))?;
+    let counters = documents
+        .first()
+        .and_then(|one| one["rocprofiler-sdk"]["counters"].as_vec());
+    if text.contains('\0') || counters.is_none_or(Vec::is_empty) {
+        bail!("{shown} defines no counters: it takes a list 'counters' below 'rocprofiler-sdk'");
+    }
+    Ok(text)
 }
 
 /// Counters as typed: separated by commas or blanks.
@@ -94,11 +167,15 @@ impl Request {
 pub fn names(words: &[String]) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for word in words.iter().flat_map(|words| words.split([',', ' '])) {
-        let bare = word.strip_suffix(']').and_then(|word| word.split_once('['));
-        let (name, index) = bare.unwrap_or((word, "0"));
+        let (part, device) = word.split_once(":device=").unwrap_or((word, "0"));
+        let bare = part.strip_suffix(']').and_then(|part| part.split_once('['));
+        let (name, index) = bare.unwrap_or((part, "0"));
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if word.is_empty() || names.iter().any(|known| known == word) {
             continue;
+        }
+        if device.parse::<u16>().is_err() {
+            bail!("'{word}': after ':device=' comes the number of a GPU, from 0");
         }
         if !is_name || index.parse::<u16>().is_err() {
             bail!("'{word}' is no counter's name; 'roctop counters' lists them");
@@ -158,7 +235,11 @@ mod tests {
             names(&words("SQ_WAVES, TCC_HIT[1] SQ_WAVES")).unwrap(),
             ["SQ_WAVES", "TCC_HIT[1]"]
         );
-        for wrong in ["a;b", "TCC_HIT[x]", "TCC[1", "pmc=A"] {
+        assert_eq!(
+            names(&words("A[1]:device=1,B:device=0")).unwrap(),
+            ["A[1]:device=1", "B:device=0"]
+        );
+        for wrong in ["a;b", "TCC_HIT[x]", "TCC[1", "pmc=A", "A:device=", "A:device=x", "A|B"] {
             assert!(names(&words(wrong)).is_err(), "{wrong}");
         }
         assert!(kernels(&words("scale,a*")).is_err());
@@ -169,11 +250,20 @@ mod tests {
         let mut request = Request::new(Mode::Dispatch, vec!["A".into(), "B[2]".into()]);
         request.kernels = kernels(&words("scale,plain")).unwrap();
         request.iterations = iterations(&words("[1-3,7]")).unwrap();
-        let (_, text) = request.variable();
+        let text = |request: &Request| request.variables().remove(0).1;
         assert_eq!(
-            text,
+            text(&request),
             "mode=dispatch;pass=1;interval=100000;pmc=A B[2];kernels=scale,plain;iterations=1-3,7-7"
         );
+        let mut grouped = Request::new(Mode::Dispatch, vec!["A".into()]);
+        grouped.counters.groups.push(vec!["B".into(), "C".into()]);
+        (grouped.counters.rotation, grouped.has_instances) = (4, true);
+        grouped.definitions = Some("text".into());
+        assert_eq!(
+            text(&grouped),
+            "mode=dispatch;pass=1;interval=100000;pmc=A|B C;rotation=4;instances=1"
+        );
+        assert_eq!(grouped.variables()[1], (ENV_DEFINITIONS.into(), "text".into()));
         assert!(iterations(&words("3-1")).is_err());
         assert!(iterations(&words("0")).is_err());
     }

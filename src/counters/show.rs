@@ -126,7 +126,7 @@ pub fn csv(listed: &Listed, derived: bool, out: &mut dyn Write) -> io::Result<()
 }
 
 /// All of it as JSON.
-pub fn json(listed: &Listed) -> Value {
+pub fn json(listed: &Listed, asked: &[String]) -> Value {
     let counter = |counter: &CounterInfo| {
         json!({
             "name": &*counter.name,
@@ -159,7 +159,7 @@ pub fn json(listed: &Listed) -> Value {
     };
     json!({
         "agents": listed.agents.iter().map(agent).collect::<Vec<_>>(),
-        "plan": listed.plan(),
+        "plan": listed.plan(asked),
         "problems": listed.problems,
         "no_pc_sampling": listed.no_sampling,
     })
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(basic.lines().count(), 2);
         let derived = text(|out| csv(&listed(), true, out).expect("memory"));
         assert!(derived.contains("\"100*A/\"\"B\"\"\""));
-        let json = json(&listed());
+        let json = json(&listed(), &["GPUBusy".to_owned(), "SQ_WAVES".to_owned()]);
         assert_eq!(json["plan"], json!([["SQ_WAVES"], ["GPUBusy"]]));
         assert_eq!(json["agents"][0]["counters"][0]["is_constant"], true);
         assert!(text(|out| table(&listed(), out).expect("memory")).contains("SQ_WAVES"));

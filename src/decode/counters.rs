@@ -3,7 +3,7 @@
 use super::Decoder;
 use crate::gauge::{Count, Counter, Scope};
 use crate::gauges::{self, Sample};
-use crate::item::{CounterInfo, CounterValue, Dispatch, Item, KernelId, Nanos, ProcessId};
+use crate::item::{CounterInfo, CounterInstances, CounterValue, Dispatch, Item, KernelId, Nanos, ProcessId};
 use crate::sampling;
 use roctop_ring::record::{self, counter_source};
 use std::collections::{HashMap, VecDeque};
@@ -129,6 +129,25 @@ impl Decoder {
         };
         self.items.push(Item::CounterValue(value));
         self.count(&value);
+    }
+
+    /// Values of instances; nothing of a counter that was never named.
+    pub(super) fn counter_instances(&mut self, process: ProcessId, found: &record::CounterInstances) {
+        let state = &self.processes[process.0 as usize];
+        let values = [found.value, found.second, found.third, found.fourth].map(f64::from_bits);
+        let count = usize::from(found.count).min(values.len());
+        if let Some(counter) = state.counters.get(&found.counter).copied()
+            && values.iter().take(count).all(|value| value.is_finite())
+        {
+            self.items.push(Item::CounterInstances(CounterInstances {
+                process,
+                counter,
+                dispatch: found.dispatch_id,
+                first: found.first,
+                count: count as u8,
+                values,
+            }));
+        }
     }
 
     /// What the screen is told of a value: by kernel, or of a whole agent the growth a second.

@@ -4,7 +4,7 @@ use super::choice::KernelChoice;
 use super::csv::{Lines, lds_block};
 use super::stats;
 use super::view::View;
-use crate::item::{CounterId, CounterInfo};
+use crate::item::{CounterId, CounterInfo, CounterInstances};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -20,6 +20,8 @@ Accum_VGPR_Count,SGPR_Count,Start_Timestamp,End_Timestamp";
 /// The values of a process, by dispatch and counter.
 pub(super) struct Counted<'a> {
     values: BTreeMap<u64, Vec<(&'a CounterInfo, f64)>>,
+    /// Values of instances, by dispatch, counter and instance.
+    instances: Vec<&'a CounterInstances>,
     /// All counters that have values, by name.
     pub(super) counters: Vec<&'a CounterInfo>,
 }
@@ -36,6 +38,12 @@ impl<'a> Counted<'a> {
             .collect();
         let mut counted = Self {
             values: BTreeMap::new(),
+            instances: view
+                .run
+                .counter_instances
+                .iter()
+                .filter(|one| one.process == own)
+                .collect(),
             counters: Vec::new(),
         };
         let mut seen = BTreeSet::new();
@@ -48,6 +56,9 @@ impl<'a> Counted<'a> {
                 }
             }
         }
+        counted
+            .instances
+            .sort_by_key(|one| (one.dispatch, one.counter, one.first));
         counted.choose(view);
         for row in counted.values.values_mut() {
             row.sort_by(|a, b| a.0.name.cmp(&b.0.name));
@@ -82,6 +93,15 @@ impl<'a> Counted<'a> {
     /// The values of a dispatch, by the counters' names.
     pub(super) fn of_dispatch(&self, dispatch: u64) -> &[(&'a CounterInfo, f64)] {
         self.values.get(&dispatch).map_or(&[], Vec::as_slice)
+    }
+
+    /// The values of a counter's instances over a dispatch, by instance; none where only their sum is known.
+    pub(super) fn instances(&self, dispatch: u64, counter: CounterId) -> impl Iterator<Item = (u16, f64)> {
+        let key = |one: &&CounterInstances| (one.dispatch, one.counter);
+        let from = self.instances.partition_point(|one| key(one) < (dispatch, counter));
+        let own = self.instances.get(from..).unwrap_or_default().iter();
+        own.take_while(move |one| key(one) == (dispatch, counter))
+            .flat_map(|one| one.each())
     }
 
     /// All counters' names, each once.

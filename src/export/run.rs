@@ -2,8 +2,8 @@
 
 use crate::gauges::Sample;
 use crate::item::{
-    Agent, Allocation, ApiCall, Copy, CounterInfo, CounterValue, Dispatch, Exit, Item, Kernel, LossReason, Marker,
-    Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
+    Agent, Allocation, ApiCall, Copy, CounterInfo, CounterInstances, CounterValue, Dispatch, Exit, Item, Kernel,
+    LossReason, Marker, Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
 };
 use crate::sampling;
 use std::collections::BTreeMap;
@@ -48,6 +48,8 @@ pub struct Run {
     pub counters: Vec<CounterInfo>,
     /// Values of hardware counters.
     pub counter_values: Vec<CounterValue>,
+    /// Values of their instances.
+    pub counter_instances: Vec<CounterInstances>,
     /// Where waves were.
     pub pc_samples: Vec<sampling::Sample>,
     /// Records lost, by process and reason.
@@ -88,6 +90,7 @@ impl Run {
             Item::Gauges(sample) => self.gauges.push(sample),
             Item::CounterInfo(counter) => self.counters.push(counter),
             Item::CounterValue(value) => self.counter_values.push(value),
+            Item::CounterInstances(values) => self.counter_instances.push(values),
             Item::PcSample(sample) => self.pc_samples.push(sample),
             Item::Open(_)
             | Item::Status { .. }

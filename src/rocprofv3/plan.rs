@@ -2,7 +2,7 @@
 
 use super::settings::Settings;
 use super::table::{FOR_COUNTERS, RUNTIME, SYSTEM, truth, typed};
-use crate::counters::request::{Mode, Request, iterations, kernels, names};
+use crate::counters::request::{Groups, Mode, Request, definitions, iterations, kernels, names};
 use crate::export::Format;
 use crate::export::choice::{AgentIndex, Choice, KernelChoice, KernelNames, Kind, Kinds, Layout};
 use crate::export::summary::{Tables, Unit};
@@ -317,16 +317,53 @@ fn sampling(settings: &Settings) -> Result<Option<Request>> {
     Ok(Some(Request::sampling(Wish::new(method, unit, interval)?)))
 }
 
+/// The counters of a job; none when it names none.
+///
+/// Errors: a word is no counter's name, or counters come both ways.
+pub(super) fn counters(settings: &Settings) -> Result<Option<Groups>> {
+    let one = names(settings.values("pmc"))?;
+    let groups = settings.values("pmc_groups").iter();
+    let groups = groups
+        .map(|group| names(std::slice::from_ref(group)))
+        .collect::<Result<Vec<_>>>()?;
+    let rotation = match settings.value("pmc_group_interval") {
+        None => 1,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|rotation| *rotation > 0)
+            .with_context(|| format!("--pmc-group-interval takes a number of dispatches from 1, not '{text}'"))?,
+    };
+    if let Some(number) = groups.iter().position(Vec::is_empty) {
+        bail!("--pmc-groups: group {} names no counter", number + 1);
+    }
+    match (one.is_empty(), groups.is_empty()) {
+        (false, false) => bail!("--pmc and --pmc-groups exclude each other"),
+        (false, true) => Ok(Some(one.into())),
+        (true, false) => Ok(Some(Groups { groups, rotation })),
+        (true, true) => Ok(None),
+    }
+}
+
 /// The counters of a job, and for which kernels.
 fn request(settings: &Settings) -> Result<Option<Request>> {
-    let counters = names(settings.values("pmc"))?;
-    if counters.is_empty() {
+    let Some(counters) = counters(settings)? else {
         return sampling(settings);
-    }
+    };
     let mut request = Request::new(Mode::Dispatch, counters);
     request.kernels = kernels(settings.values("kernel_names"))?;
     request.iterations = iterations(settings.values("kernel_iteration_range"))?;
+    request.has_instances = true;
+    request.definitions = definitions_of(settings)?;
     Ok(Some(request))
+}
+
+/// The definitions of counters that come with a job.
+///
+/// Errors: the file cannot be used.
+pub(super) fn definitions_of(settings: &Settings) -> Result<Option<String>> {
+    let path = settings.value("extra_counters").map(Path::new);
+    path.map(definitions).transpose()
 }
 
 /// Kernels are chosen for counters alone, as upstream does it; what is wrong is told all the same.

@@ -47,7 +47,6 @@ const fn row(name: &'static str, letter: char, takes: Takes, here: Here) -> Row 
 use Here::{Moot, Refused, Works};
 use Takes::{Flag, Many, One};
 
-const COUNTERS: &str = "counters of a definition file, and groups of them, are not there yet";
 const NOT_RECORDED: &str = "roctop does not record these yet";
 const KOKKOS: &str = "roctop does not record Kokkos' own events; what Kokkos' roctx connector makes of them \
 (KOKKOS_TOOLS_LIBS) is recorded by '--marker-trace --kernel-rename'";
@@ -75,7 +74,7 @@ pub(super) const TABLE: &[Row] = &[
     row("layout", ' ', One, Works),
     row("output_config", ' ', Flag, Works),
     row("log_level", ' ', One, Works),
-    row("extra_counters", 'E', One, Refused(COUNTERS)),
+    row("extra_counters", 'E', One, Works),
     // Groups of domains.
     row("runtime_trace", 'r', Flag, Works),
     row("sys_trace", 's', Flag, Works),
@@ -111,8 +110,8 @@ pub(super) const TABLE: &[Row] = &[
     row("ompt_trace", ' ', Flag, Refused(OPENMP)),
     // Counters and samples.
     row("pmc", ' ', Many, Works),
-    row("pmc_groups", ' ', Many, Refused(COUNTERS)),
-    row("pmc_group_interval", ' ', One, Refused(COUNTERS)),
+    row("pmc_groups", ' ', Many, Works),
+    row("pmc_group_interval", ' ', One, Works),
     row("list_metrics", ' ', Flag, Works),
     row("list_avail", 'L', Flag, Works),
     row("pc_sampling_beta_enabled", ' ', Flag, Works),

@@ -542,6 +542,26 @@ records! {
         /// The call that launched the dispatch; 0 unknown.
         correlation: u64,
     }
+    /// Values of a counter's instances over one dispatch: up to four that follow each other. Instances are numbered through
+    /// all dimensions of the counter, the first dimension fastest.
+    33 CounterInstances ("counter_instances", 1) {
+        /// The dispatch, as its record numbers it.
+        dispatch_id: u64,
+        /// Number of the counter in this process.
+        counter: u32,
+        /// The first of these instances, from 0.
+        first: u16,
+        /// How many there are here.
+        count: u16,
+        /// The value of the first: the bits of an IEEE double.
+        value: u64,
+        /// That of the next.
+        second: u64,
+        /// That of the one behind it.
+        third: u64,
+        /// That of the last.
+        fourth: u64,
+    }
     /// Where a wave was when its program counter was sampled.
     32 PcSample ("pc_sample", 2) {
         /// When, HSA ns.

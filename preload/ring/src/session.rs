@@ -17,6 +17,8 @@ pub const ENV_DEMO: &str = "ROCTOP_DEMO_WORKER";
 pub const ENV_PAUSED: &str = "ROCTOP_PAUSED";
 /// Environment: what hardware counters are asked for, pairs of `key=value` separated by `;`.
 pub const ENV_COUNTERS: &str = "ROCTOP_COUNTERS";
+/// Environment: more definitions of counters for rocprofiler-sdk, a YAML text.
+pub const ENV_DEFINITIONS: &str = "ROCTOP_COUNTER_DEFINITIONS";
 /// Environment: the path of the rocprofiler-sdk library, when it is not to be looked for.
 pub const ENV_SDK: &str = "ROCTOP_SDK";
 /// Name of the control file.

@@ -15,6 +15,7 @@ mod device;
 mod dispatch;
 mod request;
 mod sampling;
+mod values;
 
 use crate::backend::register;
 use crate::guard::{Errno, wall};
@@ -227,6 +228,7 @@ unsafe extern "C" fn initialize(_finalize: *const c_void, _data: *mut c_void) ->
 unsafe extern "C" fn finalize(_data: *mut c_void) {}
 
 fn begin(sdk: &'static Sdk, request: &'static Request, process: &'static Process) {
+    counters::define(sdk);
     let found = counters::find(sdk, request, process);
     match request.mode {
         Mode::List => sampling::tell(sdk, process, &found),

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -91,13 +92,15 @@ typedef void (*device_fn)(id, id, set_fn, void *);
 
 enum { ENGINES = 4, CHANNELS = 16, CODE_OBJECT = 10, KERNEL_DISPATCH = 12 };
 typedef struct { uint64_t size, start, end; dispatch_info info; } traced_dispatch;
-static const struct { uint64_t id; const char *name, *description, *block, *expression; uint8_t flags; } COUNTERS[] = {
+static struct { uint64_t id; const char *name, *description, *block, *expression; uint8_t flags; } COUNTERS[] = {
     {101, "SQ_WAVES", "Waves sent to the sequencers, one value for each shader engine", "SQ", "", 0},
     {102, "GRBM_COUNT", "Clocks", "GRBM", "", 0},
     {103, "TCC_HIT", "Hits of the L2 cache, one value for each channel", "TCC", "", 0},
     {104, "L2CacheHit", "Share of L2 hits", "", "100*reduce(TCC_HIT,sum)/(reduce(TCC_HIT,sum)+reduce(TCC_MISS,sum))", 2},
+    {105, NULL, "From a definition", "", "defined", 2},
 };
 enum { N = sizeof COUNTERS / sizeof *COUNTERS, CONFIGS = 64 };
+static size_t known = N - 1;
 
 static struct { uint64_t ids[N]; size_t count; } configs[CONFIGS];
 static uint64_t config_count;
@@ -200,12 +203,24 @@ status rocprofiler_query_available_agents(int version, status (*cb)(int, const v
 status rocprofiler_iterate_agent_supported_counters(id agent, status (*cb)(id, id *, size_t, void *), void *data) {
     id ids[N];
     for (size_t i = 0; i < N; i++) ids[i].handle = COUNTERS[i].id;
-    return cb(agent, ids, agent.handle == 9001 ? N : 0, data);
+    return cb(agent, ids, agent.handle == 9001 ? known : 0, data);
 }
+
+#if SDK_VERSION >= 10000
+/* One more counter: what follows "name: ". */
+status rocprofiler_load_counter_definition(const char *yaml, size_t size, int flags) {
+    static char name[64];
+    const char *at = memmem(yaml, size, "name: ", 6);
+    if (flags != 2 || !at) return 23;
+    sscanf(at + 6, "%63s", name);
+    COUNTERS[N - 1].name = name, known = N;
+    return OK;
+}
+#endif
 
 status rocprofiler_query_counter_info(id counter, int version, void *room) {
     if (version != 1) return 18;
-    for (size_t i = 0; i < N; i++)
+    for (size_t i = 0; i < known; i++)
         if (COUNTERS[i].id == counter.handle) {
             counter_info info = {COUNTERS[i].id, COUNTERS[i].name, COUNTERS[i].description,
                                  COUNTERS[i].block, COUNTERS[i].expression, COUNTERS[i].flags};
@@ -226,7 +241,7 @@ status rocprofiler_iterate_counter_dimensions(id counter, status (*cb)(id, const
 status rocprofiler_query_record_counter_id(uint64_t record, id *counter) { counter->handle = record >> 48; return OK; }
 
 status rocprofiler_query_record_dimension_position(uint64_t record, uint64_t dimension_id, size_t *position) {
-    *position = dimension_id == 7 ? record & 0xff : record >> 8 & 0xff;
+    *position = record >> 6 * (dimension_id - 1) & 0x3f;
     return OK;
 }
 
@@ -289,7 +304,7 @@ static size_t fill(uint64_t config, uint64_t dispatch, uint64_t user, uint64_t w
         for (uint64_t part = 0; part < parts; part++) {
             counter_record *one = &out[n++];
             memset(one, 0, sizeof *one);
-            one->id = counter << 48 | (counter == 101 ? part << 8 : part);
+            one->id = counter << 48 | part << 6 * ((counter == 101 ? 3 : 7) - 1);
             one->value = counter == 101   ? (double)(waves / ENGINES + (part < waves % ENGINES))
                          : counter == 102 ? (double)clocks
                          : counter == 103 ? (double)(part + 1)

@@ -67,7 +67,40 @@ pub(super) fn counters(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Wri
             write!(out, ",\"dimension_ids\":")?;
             list(out, &dimensions, |out, (_, id, _)| write!(out, "{id}"))?;
         }
-        write!(out, ",\"instances\":[]}}")
+        write!(out, ",\"instances\":")?;
+        instances(counter_handle(info), &dimensions, out)?;
+        write!(out, "}}")
+    })
+}
+
+/// The most instances that are listed.
+const MOST_INSTANCES: u64 = 1 << 16;
+
+/// Every instance of a counter: its number through all dimensions tells the position in each, the first fastest.
+fn instances(counter: u64, dimensions: &[(&str, u32, u64)], out: &mut dyn Write) -> io::Result<()> {
+    let sizes = dimensions.iter().map(|one| one.2).filter(|size| *size > 0);
+    let all = sizes.clone().try_fold(1u64, u64::checked_mul);
+    let all = all.filter(|all| *all <= MOST_INSTANCES && !dimensions.is_empty());
+    list(out, 0..all.unwrap_or(0), |out, number| {
+        let mut rest = number;
+        let mut position = |size: u64| {
+            let at = rest % size.max(1);
+            rest /= size.max(1);
+            at
+        };
+        let positions: Vec<(&str, u32, u64)> = dimensions.iter().map(|one| (one.0, one.1, position(one.2))).collect();
+        // As rocprofiler-sdk 1.0 makes them: the counter in the highest 16 bits, then 6 bits for each dimension.
+        let bits = positions.iter().filter(|one| one.1 > 0);
+        let bits = bits.fold(0u64, |bits, one| bits | (one.2 & 0x3f) << (6 * (one.1 - 1)));
+        write!(
+            out,
+            "{{\"instance_id\":{},\"counter_id\":{counter},\"dimensions\":",
+            counter << 48 | bits
+        )?;
+        list(out, &positions, |out, (name, _, at)| {
+            write!(out, "{{\"dimension_name\":{},\"index\":{at}}}", text(name))
+        })?;
+        write!(out, "}}")
     })
 }
 
@@ -90,7 +123,8 @@ pub(super) fn all_dimensions(counted: &Counted<'_>, out: &mut dyn Write) -> io::
     dimension_list(&all, out)
 }
 
-/// One record for each dispatch that was counted; values are sums over all dimensions.
+/// One record for each dispatch that was counted: a value for each instance of a counter, or their sum where only that is
+/// known.
 pub(super) fn collection(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = view.rows.dispatches.iter();
     let rows = rows.filter(|row| {
@@ -126,12 +160,14 @@ pub(super) fn collection(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn W
             ",\"workgroup_size\":{{\"x\":{wx},\"y\":{wy},\"z\":{wz}}},\"grid_size\":{{\"x\":{gx},\"y\":{gy},\"z\":{gz}}}}}}}\
 ,\"records\":"
         )?;
-        list(out, counted.of_dispatch(d.dispatch_id), |out, (info, value)| {
-            write!(
-                out,
-                "{{\"counter_id\":{{\"handle\":{}}},\"value\":{value:?}}}",
-                counter_handle(info)
-            )
+        let values = counted.of_dispatch(d.dispatch_id).iter().flat_map(|(info, sum)| {
+            let mut parts = counted.instances(d.dispatch_id, info.id).peekable();
+            let sum = parts.peek().is_none().then_some(*sum);
+            let values = parts.map(|part| part.1).chain(sum);
+            values.map(|value| (counter_handle(info), value))
+        });
+        list(out, values, |out, (counter, value)| {
+            write!(out, "{{\"counter_id\":{{\"handle\":{counter}}},\"value\":{value:?}}}")
         })?;
         if view.is_seed() {
             let kernel = view.run.kernels.get(d.kernel.0 as usize);

@@ -21,6 +21,8 @@ pub(crate) const NOT_AVAILABLE: Status = 37;
 pub(crate) const OLD_DRIVER: Status = 28;
 /// `ROCPROFILER_STATUS_ERROR_NOT_IMPLEMENTED`; also what a function gives that this library does not have.
 pub(crate) const NOT_IMPLEMENTED: Status = 17;
+/// `ROCPROFILER_COUNTER_FLAG_APPEND_DEFINITION`: to the library's own definitions.
+pub(crate) const APPEND: c_int = 2;
 /// `ROCPROFILER_AGENT_TYPE_CPU`.
 pub(crate) const AGENT_CPU: u32 = 1;
 /// `ROCPROFILER_AGENT_TYPE_GPU`.
@@ -315,6 +317,8 @@ functions! {
     counter_of_record [c"rocprofiler_query_record_counter_id"]: unsafe extern "C" fn(u64, *mut u64) -> Status,
     position_of_record [c"rocprofiler_query_record_dimension_position"]:
         unsafe extern "C" fn(u64, u64, *mut usize) -> Status,
+    load_definitions [c"rocprofiler_load_counter_definition"]:
+        unsafe extern "C" fn(*const c_char, usize, c_int) -> Status,
     create_config [c"rocprofiler_create_counter_config" c"rocprofiler_create_profile_config"]:
         unsafe extern "C" fn(u64, *const u64, usize, *mut u64) -> Status,
     count_dispatches [

@@ -6,8 +6,13 @@ use super::{bytes_of, say_missing};
 use crate::backend::hsa;
 use crate::guard::wall;
 use crate::process::Process;
-use roctop_ring::record::{self, Domain, counter_flag};
+use roctop_ring::record::{self, Domain, counter_flag, status};
+use roctop_ring::session::ENV_DEFINITIONS;
+use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
+
+/// The dimension that numbers instances, and the one that is asked for.
+pub(super) type Instance = (u64, usize);
 
 /// A counter of an agent that is asked for.
 pub(super) struct Chosen {
@@ -16,9 +21,11 @@ pub(super) struct Chosen {
     /// Number that values name.
     pub(super) number: u32,
     /// Of which instance, with the dimension that numbers instances.
-    pub(super) instance: Option<(u64, usize)>,
-    /// Pass, from 1.
+    pub(super) instance: Option<Instance>,
+    /// Pass or group, from 1.
     pub(super) pass: u16,
+    /// Dimensions by which its instances are told apart and recorded, with their sizes; empty when they are not.
+    pub(super) dimensions: Vec<(u64, usize)>,
 }
 
 /// An agent and what is asked for on it.
@@ -28,13 +35,45 @@ pub(super) struct OnAgent {
     /// Index of the collector's own.
     pub(super) index: u32,
     pub(super) chosen: Vec<Chosen>,
-    /// The configuration of the pass that is asked for.
-    pub(super) config: u64,
+    /// Configurations by pass: that of the one that is asked for, or those of all groups.
+    pub(super) configs: Vec<(u16, u64)>,
+    /// Dispatches that groups have taken turns at.
+    pub(super) turns: AtomicU64,
+}
+
+impl OnAgent {
+    /// The pass, and its configuration, of the next dispatch.
+    pub(super) fn turn(&self, rotation: u64) -> Option<(u16, u64)> {
+        if rotation == 0 {
+            return self.configs.first().copied();
+        }
+        let turn = self.turns.fetch_add(1, Ordering::Relaxed) / rotation;
+        let at = turn.checked_rem(self.configs.len() as u64)?;
+        self.configs.get(at as usize).copied()
+    }
 }
 
 struct Counter {
     info: CounterInfo,
     dimensions: Vec<(String, usize, u64)>,
+}
+
+/// Gives the SDK the definitions of counters that come with the request. It reads them when it is first asked for counters.
+pub(super) fn define(sdk: &Sdk) {
+    let Some(text) = std::env::var(ENV_DEFINITIONS).ok().filter(|text| !text.is_empty()) else {
+        return;
+    };
+    let Some(load) = sdk.load_definitions else {
+        return say_missing("this rocprofiler-sdk takes no definitions of counters; 1.0 and later do");
+    };
+    // SAFETY: as many bytes as are said, which the SDK copies.
+    let answer = unsafe { load(text.as_ptr().cast(), text.len(), abi::APPEND) };
+    if answer != SUCCESS {
+        say_missing(&format!(
+            "rocprofiler-sdk refused the definitions of counters: {}",
+            status_text(sdk, answer)
+        ));
+    }
 }
 
 /// Tells agents and counters, and makes the configurations of the pass that is asked for.
@@ -54,6 +93,7 @@ pub(super) fn find(sdk: &Sdk, request: &Request, process: &Process) -> Vec<OnAge
     }
     let mut number = 0u32;
     let mut found = Vec::new();
+    let mut missing = Missing::default();
     for agent in &agents {
         let index = index_of(process, agent);
         if agent.kind != abi::AGENT_GPU {
@@ -64,14 +104,21 @@ pub(super) fn find(sdk: &Sdk, request: &Request, process: &Process) -> Vec<OnAge
             id: agent.id,
             index,
             chosen: Vec::new(),
-            config: 0,
+            configs: Vec::new(),
+            turns: AtomicU64::new(0),
         };
         let list = request.mode == Mode::List && request.wanted.is_empty();
         for counter in counters.iter().filter(|_| list) {
             tell(request, process, counter, None, (number, index, 0));
             number += 1;
         }
-        let passes = choose(sdk, request, agent, &counters, &mut on_agent);
+        let choice = Choice {
+            sdk,
+            request,
+            agent,
+            device: found.len() as u32,
+        };
+        let passes = choice.make(&counters, &mut on_agent, &mut missing);
         for (chosen, (counter, wanted)) in on_agent.chosen.iter_mut().zip(passes) {
             chosen.number = number;
             tell(request, process, counter, Some(wanted), (number, index, chosen.pass));
@@ -82,7 +129,35 @@ pub(super) fn find(sdk: &Sdk, request: &Request, process: &Process) -> Vec<OnAge
     if found.is_empty() {
         say_missing("rocprofiler-sdk sees no GPU");
     }
+    missing.tell(request, process, found.len());
     found
+}
+
+/// What cannot be had of what is asked for, by its place in the request.
+#[derive(Default)]
+struct Missing {
+    reasons: Vec<(usize, String)>,
+    /// Those that some agent has.
+    had: Vec<usize>,
+}
+
+impl Missing {
+    /// A counter that no agent has cannot be had; one that only some lack is worth a note.
+    fn tell(&self, request: &Request, process: &Process, gpus: usize) {
+        for (at, reason) in &self.reasons {
+            if self.had.contains(at) {
+                process.say(status::NOTE, 0, &format!("counters: {reason}"));
+            } else {
+                say_missing(reason);
+            }
+        }
+        for one in &request.wanted {
+            if let Some(device) = one.device.filter(|device| gpus > 0 && *device as usize >= gpus) {
+                let last = gpus - 1;
+                say_missing(&format!("{}: there is no GPU {device}, the last is {last}", one.text));
+            }
+        }
+    }
 }
 
 unsafe extern "C" fn collect_agents(
@@ -165,73 +240,127 @@ fn counters_of(sdk: &Sdk, agent: u64) -> Vec<Counter> {
     counters.collect()
 }
 
-/// Packs what is asked for into passes, each filled before the next is begun; gives each counter with its request.
-fn choose<'a>(
-    sdk: &Sdk,
+/// On which agent counters are looked for.
+struct Choice<'a> {
+    sdk: &'a Sdk,
     request: &'a Request,
-    agent: &Agent,
-    counters: &'a [Counter],
-    on_agent: &mut OnAgent,
-) -> Vec<(&'a Counter, &'a Wanted)> {
-    // SAFETY: the SDK's names are terminated.
-    let name_of = |counter: &Counter| unsafe { bytes_of(counter.info.name) };
-    // SAFETY: as above.
-    let place = String::from_utf8_lossy(unsafe { bytes_of(agent.name) }).into_owned();
-    let place = format!("GPU of node {} ({place})", agent.node);
-    let mut known = Vec::new();
-    let (mut pass, mut filled): (u16, Vec<u64>) = (1, Vec::new());
-    for wanted in &request.wanted {
-        let Some(counter) = counters
-            .iter()
-            .find(|counter| name_of(counter) == wanted.name.as_bytes())
-        else {
-            say_missing(&format!(
-                "{} is not known on {place}; 'roctop counters' lists those that are",
-                wanted.text
+    agent: &'a Agent,
+    /// Number among the GPUs.
+    device: u32,
+}
+
+impl<'a> Choice<'a> {
+    /// Packs what is asked for into passes, each filled before the next is begun, or takes the groups as they are; gives
+    /// each counter with its request.
+    fn make(
+        &self,
+        counters: &'a [Counter],
+        on_agent: &mut OnAgent,
+        missing: &mut Missing,
+    ) -> Vec<(&'a Counter, &'a Wanted)> {
+        let mut known = Vec::new();
+        let (mut pass, mut filled): (u16, Vec<u64>) = (1, Vec::new());
+        let request = self.request;
+        let own = |one: &(usize, &Wanted)| one.1.device.is_none_or(|device| device == self.device);
+        for (at, wanted) in request.wanted.iter().enumerate().filter(own) {
+            let is_grouped = wanted.group > 0;
+            if is_grouped && wanted.group != pass {
+                (pass, filled) = (wanted.group, Vec::new());
+            }
+            let (counter, instance) = match self.find(counters, wanted) {
+                Ok(found) => found,
+                Err(reason) => {
+                    missing.reasons.push((at, reason));
+                    continue;
+                }
+            };
+            let id = counter.info.id;
+            if !filled.contains(&id) {
+                filled.push(id);
+                let (mut answer, mut config) = configure(self.sdk, self.agent.id, &filled);
+                if answer != SUCCESS && filled.len() > 1 && !is_grouped {
+                    filled = vec![id];
+                    pass += 1;
+                    (answer, config) = configure(self.sdk, self.agent.id, &filled);
+                }
+                if answer != SUCCESS {
+                    let text = status_text(self.sdk, answer);
+                    say_missing(&format!("{} on {}: {text}", wanted.text, self.place()));
+                    filled.retain(|one| *one != id);
+                    continue;
+                }
+                if is_grouped || pass == request.pass {
+                    on_agent.configs.retain(|one| one.0 != pass);
+                    on_agent.configs.push((pass, config));
+                }
+            }
+            missing.had.push(at);
+            on_agent.chosen.push(Chosen {
+                handle: id,
+                number: 0,
+                instance,
+                pass,
+                dimensions: if request.has_instances && instance.is_none() {
+                    counter.parts()
+                } else {
+                    Vec::new()
+                },
+            });
+            known.push((counter, wanted));
+        }
+        known
+    }
+
+    /// The counter, and the one instance with the dimension that numbers it.
+    ///
+    /// Errors: this agent has none.
+    fn find(&self, counters: &'a [Counter], wanted: &Wanted) -> Result<(&'a Counter, Option<Instance>), String> {
+        // SAFETY: the SDK's names are terminated.
+        let name_of = |counter: &Counter| unsafe { bytes_of(counter.info.name) };
+        let found = counters.iter().find(|one| name_of(one) == wanted.name.as_bytes());
+        let Some(counter) = found else {
+            return Err(format!(
+                "{} is not known on {}; 'roctop counters' lists those that are",
+                wanted.text,
+                self.place()
             ));
-            continue;
         };
         let dimension = counter.dimensions.iter().find(|one| one.0 == "DIMENSION_INSTANCE");
-        let instance = match (wanted.instance, dimension) {
-            (None, _) => None,
-            (Some(at), Some((_, instances, id))) if at < *instances => Some((*id, at)),
-            (Some(at), dimension) => {
-                let most = dimension.map_or(0, |one| one.1);
-                say_missing(&format!(
-                    "{}: there is no instance {at} on {place}, it has {most}",
-                    wanted.text
-                ));
-                continue;
-            }
-        };
-        let id = counter.info.id;
-        if !filled.contains(&id) {
-            filled.push(id);
-            let (mut answer, mut config) = configure(sdk, agent.id, &filled);
-            if answer != SUCCESS && filled.len() > 1 {
-                filled = vec![id];
-                pass += 1;
-                (answer, config) = configure(sdk, agent.id, &filled);
-            }
-            if answer != SUCCESS {
-                say_missing(&format!("{} on {place}: {}", wanted.text, status_text(sdk, answer)));
-                filled.clear();
-                continue;
-            }
-            if pass == request.pass {
-                on_agent.config = config;
-            }
+        match (wanted.instance, dimension) {
+            (None, _) => Ok((counter, None)),
+            (Some(at), Some((_, instances, id))) if at < *instances => Ok((counter, Some((*id, at)))),
+            (Some(at), dimension) => Err(format!(
+                "{}: there is no instance {at} on {}, it has {}",
+                wanted.text,
+                self.place(),
+                dimension.map_or(0, |one| one.1)
+            )),
         }
-        on_agent.chosen.push(Chosen {
-            handle: id,
-            number: 0,
-            instance,
-            pass,
-        });
-        known.push((counter, wanted));
     }
-    known
+
+    fn place(&self) -> String {
+        // SAFETY: the SDK's names are terminated.
+        let name = String::from_utf8_lossy(unsafe { bytes_of(self.agent.name) });
+        format!("GPU of node {} ({name})", self.agent.node)
+    }
 }
+
+impl Counter {
+    /// The dimensions that tell its instances apart; none when it has one instance, or more than are believed.
+    fn parts(&self) -> Vec<(u64, usize)> {
+        let instances = self
+            .dimensions
+            .iter()
+            .try_fold(1usize, |all, one| all.checked_mul(one.1));
+        match instances {
+            Some(2..=MOST_INSTANCES) => self.dimensions.iter().map(|one| (one.2, one.1)).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The most instances of a counter that are recorded one by one.
+const MOST_INSTANCES: usize = 1 << 16;
 
 fn configure(sdk: &Sdk, agent: u64, ids: &[u64]) -> (Status, u64) {
     let Some(create) = sdk.create_config else {

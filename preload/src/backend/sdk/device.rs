@@ -2,9 +2,9 @@
 
 use super::abi::{BUSY, FINALIZED, HSA_NOT_LOADED, NOT_IMPLEMENTED, SUCCESS, Sdk, SetConfigFn, Status, status_text};
 use super::counters::OnAgent;
-use super::dispatch::{counter_of, is_instance};
 use super::request::Request;
 use super::say_missing;
+use super::values::{counter_of, is_instance};
 use crate::guard::wall;
 use crate::process::Process;
 use crate::{clock, process, thread};
@@ -37,8 +37,11 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
         return say_missing("counting whole agents takes rocprofiler-sdk 1.0 or later");
     }
     let mut devices: Vec<&'static mut OnDevice> = Vec::new();
-    for agent in agents.iter().filter(|agent| agent.config != 0) {
-        match configure(sdk, agent) {
+    for agent in agents {
+        let Some(&(_, config)) = agent.configs.first() else {
+            continue;
+        };
+        match configure(sdk, agent, config) {
             Ok(device) => devices.push(device),
             Err(answer) => {
                 return say_missing(&format!(
@@ -66,7 +69,7 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
     });
 }
 
-fn configure(sdk: &Sdk, agent: &OnAgent) -> Result<&'static mut OnDevice, Status> {
+fn configure(sdk: &Sdk, agent: &OnAgent, config: u64) -> Result<&'static mut OnDevice, Status> {
     let (Some(create), Some(buffer), Some(count)) = (sdk.create_context, sdk.create_buffer, sdk.count_device) else {
         return Err(NOT_IMPLEMENTED);
     };
@@ -79,7 +82,7 @@ fn configure(sdk: &Sdk, agent: &OnAgent) -> Result<&'static mut OnDevice, Status
     let device = Box::leak(Box::new(OnDevice {
         context,
         index: agent.index,
-        config: agent.config,
+        config,
         chosen: agent
             .chosen
             .iter()

@@ -6,12 +6,12 @@ use super::abi::{
 };
 use super::counters::OnAgent;
 use super::request::Request;
-use super::{bytes_of, count_unknown, say_missing};
+use super::{bytes_of, count_unknown, say_missing, values};
 use crate::backend::hsa;
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::{clock, thread};
-use roctop_ring::record::{self, CounterValue, Domain, KernelSymbol, counter_source, flag, status};
+use roctop_ring::record::{self, Domain, KernelSymbol, flag, status};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Mutex, OnceLock};
@@ -27,8 +27,6 @@ const COMPLETE: u32 = 2;
 const TRACES: u32 = 10_000;
 /// Dispatches that may be on their way.
 const MOST_PENDING: usize = 1 << 16;
-/// Records of one dispatch that are looked through.
-const MOST_RECORDS: usize = 1 << 20;
 
 struct Counting {
     sdk: &'static Sdk,
@@ -69,7 +67,7 @@ static COUNTING: OnceLock<Counting> = OnceLock::new();
 
 /// Begins to count; false, with the reason said, when that cannot be.
 pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Process, agents: Vec<OnAgent>) -> bool {
-    if agents.iter().all(|agent| agent.config == 0) {
+    if agents.iter().all(|agent| agent.configs.is_empty()) {
         return false;
     }
     let (Some(create), Some(count)) = (sdk.create_context, sdk.count_dispatches) else {
@@ -95,7 +93,8 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
     }
     let left = COUNTING.get().map_or(0, |counting| {
         let all = counting.agents.iter().flat_map(|agent| &agent.chosen);
-        all.filter(|one| one.pass != request.pass).count()
+        all.filter(|one| request.rotation == 0 && one.pass != request.pass)
+            .count()
     });
     if left > 0 {
         process.say(
@@ -342,21 +341,22 @@ unsafe extern "C" fn dispatched(data: DispatchData, config: *mut u64, user: *mut
             None => counting.request.takes(b"", 1),
         };
         let chosen = agent
-            .map(|agent| agent.config)
-            .filter(|config| is_taken && *config != 0)?;
+            .filter(|_| is_taken)?
+            .turn(counting.request.rotation)
+            .filter(|turn| turn.1 != 0)?;
         state.begin(&told.info, true);
         Some(chosen)
     });
-    if let Some(chosen) = chosen {
+    if let Some((pass, chosen)) = chosen {
         // SAFETY: the SDK passes room for both.
         unsafe { config.write(chosen) };
-        // SAFETY: as above.
-        unsafe { user.write(0) };
+        // SAFETY: as above. It comes back with the values.
+        unsafe { user.write(u64::from(pass)) };
     }
 }
 
 /// A kernel has ended: its values.
-unsafe extern "C" fn counted(data: DispatchData, records: *const u8, count: usize, _user: u64, _own: *mut c_void) {
+unsafe extern "C" fn counted(data: DispatchData, records: *const u8, count: usize, user: u64, _own: *mut c_void) {
     wall((), || {
         let _errno = Errno::keep();
         let Some(counting) = COUNTING.get() else { return };
@@ -374,21 +374,15 @@ unsafe extern "C" fn counted(data: DispatchData, records: *const u8, count: usiz
         let Some(agent) = counting.agents.iter().find(|agent| agent.id == info.agent) else {
             return;
         };
+        let counted = values::Counted {
+            sdk: counting.sdk,
+            agent,
+            dispatch: info.dispatch,
+            pass: user as u16,
+            correlation: pending.map_or(0, |pending| pending.correlation),
+        };
         // SAFETY: the SDK passes the addresses of `count` records.
-        let sums = unsafe { sums(counting, agent, info.dispatch, records, count) };
-        for (number, pass, value) in sums {
-            crate::collector::counter_value(&CounterValue {
-                dispatch_id: info.dispatch,
-                value: value.to_bits(),
-                time: 0,
-                counter: number,
-                agent: agent.index,
-                source: counter_source::DISPATCH,
-                pass,
-                reserved: 0,
-                correlation: pending.map_or(0, |pending| pending.correlation),
-            });
-        }
+        unsafe { counted.record(records, count) };
     });
 }
 
@@ -423,81 +417,4 @@ fn ended(counting: &Counting, told: &Told, pending: Option<Pending>) {
     };
     let untimed = if told.times == [0, 0] { flag::UNTIMED } else { 0 };
     crate::collector::counted_dispatch(&record, untimed);
-}
-
-/// Bytes from one record to the next: 32 in the oldest releases, 40 since the agent is in them. Nothing says it, but each
-/// record names its dispatch at byte 16; what else is there, a value, has no such bits unless it is next to nothing.
-///
-/// # Safety
-/// `records` has `count` records.
-unsafe fn stride(records: *const u8, count: usize, dispatch: u64) -> Option<usize> {
-    // SAFETY: the shortest record has 32 bytes.
-    let at = |offset: usize| unsafe { records.add(offset).cast::<u64>().read_unaligned() };
-    if at(16) != dispatch {
-        return None;
-    }
-    match count {
-        1 => Some(32),
-        _ if at(32 + 16) == dispatch => Some(32),
-        _ if at(40 + 16) == dispatch => Some(40),
-        _ => None,
-    }
-}
-
-/// The values, all instances of a counter added up.
-///
-/// # Safety
-/// `records` has `count` records.
-unsafe fn sums(
-    counting: &Counting,
-    agent: &OnAgent,
-    dispatch: u64,
-    records: *const u8,
-    count: usize,
-) -> Vec<(u32, u16, f64)> {
-    if records.is_null() || count == 0 {
-        return Vec::new();
-    }
-    // SAFETY: as the caller says.
-    let Some(stride) = (unsafe { stride(records, count, dispatch) }) else {
-        count_unknown("counter records", 0);
-        return Vec::new();
-    };
-    let asked = counting.request.pass;
-    let mut sums: Vec<(u32, u16, f64)> = Vec::new();
-    for at in 0..count.min(MOST_RECORDS) {
-        // SAFETY: inside the records.
-        let word = |offset: usize| unsafe { records.add(at * stride + offset).cast::<u64>().read_unaligned() };
-        let (id, value) = (word(0), f64::from_bits(word(8)));
-        let handle = counter_of(counting.sdk, id);
-        let chosen = agent
-            .chosen
-            .iter()
-            .filter(|one| one.handle == handle && one.pass == asked);
-        for chosen in chosen.filter(|one| is_instance(counting.sdk, id, one.instance)) {
-            match sums.iter_mut().find(|one| one.0 == chosen.number) {
-                Some(sum) => sum.2 += value,
-                None => sums.push((chosen.number, chosen.pass, value)),
-            }
-        }
-    }
-    sums
-}
-
-/// The counter that a record belongs to.
-pub(super) fn counter_of(sdk: &Sdk, id: u64) -> u64 {
-    let mut handle = 0u64;
-    // SAFETY: room for the answer.
-    let answer = sdk.counter_of_record.map(|query| unsafe { query(id, &raw mut handle) });
-    if answer == Some(SUCCESS) { handle } else { id >> 48 }
-}
-
-/// Is this record of the instance that is asked for?
-pub(super) fn is_instance(sdk: &Sdk, id: u64, wanted: Option<(u64, usize)>) -> bool {
-    let (Some((dimension, instance)), Some(query)) = (wanted, sdk.position_of_record) else {
-        return true;
-    };
-    let mut position = 0usize;
-    // SAFETY: room for the answer.
-    (unsafe { query(id, dimension, &raw mut position) }) == SUCCESS && position == instance
 }

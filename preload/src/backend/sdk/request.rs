@@ -22,6 +22,10 @@ pub(super) struct Wanted {
     pub(super) name: String,
     /// The instance, when only one is asked for.
     pub(super) instance: Option<usize>,
+    /// The GPU, from 0, when it is asked for on one alone.
+    pub(super) device: Option<u32>,
+    /// Of which group, from 1; 0 when counters are packed into passes.
+    pub(super) group: u16,
 }
 
 /// How program counters are sampled, in the SDK's numbers.
@@ -48,6 +52,10 @@ pub(super) struct Request {
     pub(super) interval: u64,
     /// How program counters are sampled.
     pub(super) sampling: Option<Sampling>,
+    /// Dispatches of a GPU before the next group of counters takes its turn; 0: there are no groups.
+    pub(super) rotation: u64,
+    /// Values of instances are recorded, not their sums alone.
+    pub(super) has_instances: bool,
 }
 
 impl Request {
@@ -61,6 +69,8 @@ impl Request {
             iterations: Vec::new(),
             interval: 100_000,
             sampling: None,
+            rotation: 0,
+            has_instances: false,
         };
         let mut mode = None;
         for pair in text.split(';') {
@@ -75,7 +85,9 @@ impl Request {
                         _ => None,
                     }
                 }
-                "pmc" => request.wanted = value.split_whitespace().map(wanted).collect(),
+                "pmc" => request.wanted = groups(value),
+                "rotation" => request.rotation = value.parse().unwrap_or(0),
+                "instances" => request.has_instances = value == "1",
                 "pass" => request.pass = value.parse().unwrap_or(1),
                 "kernels" => request.kernels = value.split(',').map(str::to_owned).collect(),
                 "iterations" => request.iterations = value.split(',').filter_map(range).collect(),
@@ -85,6 +97,9 @@ impl Request {
             }
         }
         request.mode = mode?;
+        if request.rotation == 0 {
+            request.wanted.iter_mut().for_each(|one| one.group = 0);
+        }
         Some(request)
     }
 
@@ -101,13 +116,28 @@ impl Request {
     }
 }
 
+/// Counters between blanks, groups of them between bars.
+fn groups(text: &str) -> Vec<Wanted> {
+    let group = |(group, text): (u16, &str)| -> Vec<Wanted> {
+        let words = text.split_whitespace().map(wanted);
+        words.map(|one| Wanted { group, ..one }).collect()
+    };
+    (1..).zip(text.split('|')).flat_map(group).collect()
+}
+
 fn wanted(text: &str) -> Wanted {
+    let (text, device) = match text.split_once(":device=") {
+        Some((text, device)) => (text, device.parse().ok()),
+        None => (text, None),
+    };
     let parts = text.strip_suffix(']').and_then(|text| text.split_once('['));
     let indexed = parts.and_then(|(name, index)| Some((name, index.parse().ok()?)));
     Wanted {
         text: text.to_owned(),
         name: indexed.map_or(text, |indexed| indexed.0).to_owned(),
         instance: indexed.map(|indexed| indexed.1),
+        device,
+        group: 0,
     }
 }
 
@@ -161,6 +191,14 @@ mod tests {
         assert_eq!(request.iterations, [(1, 3), (7, 7)]);
         let second = request.wanted.get(1).unwrap();
         assert_eq!((second.name.as_str(), second.instance), ("TCC_HIT", Some(1)));
+        let grouped = Request::parse("mode=dispatch;pmc=A B:device=1|C[2]:device=0;rotation=4;instances=1").unwrap();
+        let told: Vec<_> = grouped
+            .wanted
+            .iter()
+            .map(|one| (one.text.as_str(), one.device, one.group))
+            .collect();
+        assert_eq!(told, [("A", None, 1), ("B", Some(1), 1), ("C[2]", Some(0), 2)]);
+        assert!(grouped.rotation == 4 && grouped.has_instances);
         assert!(Request::parse("").is_none());
         assert!(Request::parse("mode=nonsense").is_none());
     }
