@@ -64,7 +64,7 @@ pub fn run(options: &cli::Run) -> Result<u8> {
     if options.words.is_empty() {
         return overview();
     }
-    let live = !options.no_ui && std::io::stdout().is_terminal();
+    let live = !options.no_ui && has_screen();
     let requests = counting::requests(&options.counting)?;
     if live && requests.len() > 1 {
         bail!(
@@ -84,6 +84,11 @@ pub fn run(options: &cli::Run) -> Result<u8> {
     passes(&options.words, &requests, live, &options.look, &|request, _| {
         make(request)
     })
+}
+
+/// Whether there is a terminal that can show a screen.
+fn has_screen() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// `roctop` alone: what is here to be watched.
@@ -157,12 +162,7 @@ pub fn demo(options: &cli::Demo) -> Result<u8> {
         ..Job::default()
     };
     let words = [own.into_os_string(), OsString::from(crate::launch::DEMO)];
-    start(
-        &words,
-        &job,
-        !options.no_ui && std::io::stdout().is_terminal(),
-        &options.look,
-    )
+    start(&words, &job, !options.no_ui && has_screen(), &options.look)
 }
 
 fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<u8> {
@@ -213,11 +213,7 @@ pub fn record(options: &cli::Record) -> Result<u8> {
     for request in &mut requests {
         request.has_instances = true;
     }
-    let look = cli::Look {
-        theme: None,
-        color: cli::Color::Auto,
-        filter: None,
-    };
+    let look = cli::Look::default();
     let several = requests.len() > 1;
     let output = rank::place(&options.output, &|name| std::env::var(name).ok());
     passes(&options.words, &requests, false, &look, &|request, number| Job {

@@ -3,7 +3,7 @@
 mod desk;
 
 use self::desk::{Desk, Source};
-use crate::cli::{Color, Look};
+use crate::cli::{Color, Glyphs, Look};
 use crate::config::{self, Config};
 use crate::filter::{self, Filter};
 use crate::item::{Exit, Nanos, Span};
@@ -21,7 +21,7 @@ use crate::ui::screen::{Options as ScreenOptions, Screen};
 use crate::ui::theme::{BUILT_IN, Depth, Theme};
 use crate::ui::{self, Effect, Flow, Left};
 use crate::{action, export, supervise};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
@@ -34,6 +34,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of the program's output that are kept for the terminal after the screen is gone.
 const KEPT_OUTPUT: usize = 4 << 20;
+/// Bytes a second to a terminal at the other end of SSH, when the user says nothing else.
+const MOST_OVER_SSH: u64 = 8 << 10;
 /// A terminal that has room takes so many bytes.
 const TYPED_AT_ONCE: usize = 128;
 
@@ -292,6 +294,9 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
 }
 
 fn open_terminal() -> Result<File> {
+    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+        bail!("this terminal says that it can show no screen (TERM=dumb)");
+    }
     let opened = File::options().read(true).write(true).open("/dev/tty");
     opened.context("cannot open the terminal /dev/tty; use --no-ui for a run without a screen")
 }
@@ -317,15 +322,26 @@ fn appearance(look: &Look) -> Result<Appearance> {
             other => std::env::var(other).ok(),
         }),
     };
-    let name = if depth == Depth::None {
-        "mono"
-    } else {
-        look.theme.as_deref().or(config.theme.as_deref()).unwrap_or("dark")
+    let chosen = look.theme.as_deref().or(config.theme.as_deref());
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let name = match chosen {
+        _ if depth == Depth::None => "mono",
+        Some(name) => name,
+        None if variable("COLORFGBG").is_some_and(|colors| is_light(&colors)) => "light",
+        None => "dark",
     };
     let theme = find_theme(name, depth)?;
+    let is_remote = variable("SSH_CONNECTION").is_some() || variable("SSH_TTY").is_some();
+    let most_bytes = look.max_bps.or_else(|| is_remote.then_some(MOST_OVER_SSH));
     let options = ScreenOptions {
-        ascii: config.unicode.map_or_else(ui::run::is_ascii, |unicode| !unicode),
+        ascii: match look.glyphs {
+            Glyphs::Auto => config.unicode.map_or_else(ui::run::is_ascii, |unicode| !unicode),
+            Glyphs::Unicode => false,
+            Glyphs::Ascii => true,
+        },
         no_mouse: config.no_mouse,
+        // The user's word stands; consoles do not know the question.
+        asks_background: chosen.is_none() && matches!(depth, Depth::True | Depth::C256),
     };
     let filter = match look.filter.as_ref().or(config.filter.as_ref()) {
         Some(text) => {
@@ -346,12 +362,21 @@ fn appearance(look: &Look) -> Result<Appearance> {
             presets: config.presets,
             columns: config.columns,
             throttle: config.throttle.unwrap_or(defaults.throttle),
+            view: look.view.unwrap_or_default(),
+            rate: look.fps,
+            most_bytes: most_bytes.filter(|most| *most > 0),
             grace: defaults.grace,
             attached: false,
         },
         aliases: config.aliases,
         thresholds: config.thresholds,
     })
+}
+
+/// Whether `foreground;background`, by numbers of the 16 colours, is a light background.
+fn is_light(colors: &str) -> bool {
+    let background = colors.rsplit(';').next().and_then(|number| number.parse::<u8>().ok());
+    matches!(background, Some(7 | 9..=15))
 }
 
 /// A theme of this name or in this file.

@@ -13,6 +13,7 @@ mod jump;
 pub mod key;
 pub mod keymap;
 mod mouse;
+pub mod pace;
 pub mod palette;
 pub mod pane;
 mod part;
@@ -330,6 +331,8 @@ pub struct Ui {
     pub presets: Vec<(String, String)>,
     /// What roctop itself takes, when that is known.
     pub own: Option<Own>,
+    /// How old what is on screen is, when that is worth a word, ns.
+    pub lag: Option<Nanos>,
     jumps: Jumps,
     related: RefCell<Option<Related>>,
     hits: Hits,
@@ -361,6 +364,8 @@ pub struct Own {
     pub share: f64,
     /// Frames are drawn so many times less often than usual, since it was too much.
     pub slowed: u32,
+    /// Bytes a second to the terminal.
+    pub wire: f64,
 }
 
 /// What can happen.
@@ -570,7 +575,10 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     let size = Size::of(area.width, area.height);
     if size == Size::Tiny {
         let (_, word, _) = header::state(ui, latest);
-        let text = format!("roctop: {word}, {}x{} is too small", area.width, area.height);
+        let text = match area.width {
+            34.. => format!("roctop: {word}, {}x{} is too small", area.width, area.height),
+            _ => format!("{word}: too small"),
+        };
         canvas.say(area.x, area.y, &text, area.width, Role::Text);
         return;
     }

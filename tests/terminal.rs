@@ -203,6 +203,36 @@ fn the_first_interrupt_is_the_programs_and_the_second_asks() {
 }
 
 #[test]
+fn the_theme_is_that_of_the_terminals_background_when_nobody_chose_one() {
+    let asks = |terminal: &Terminal| terminal.bytes().windows(6).any(|bytes| bytes == b"\x1b]11;?");
+    let mut terminal = demo(80, 24);
+    terminal.shows("LIVE");
+    assert!(asks(&terminal));
+    let redrawn = |terminal: &Terminal| terminal.bytes().windows(4).filter(|bytes| bytes == b"\x1b[2J").count();
+    let before = redrawn(&terminal);
+    terminal.keys("\u{1b}]11;rgb:ffff/ffff/");
+    terminal.keys("eeee\u{1b}\\");
+    terminal.wait("the other theme", |_| redrawn(&terminal) > before);
+    let text = terminal.shows("[1 Overview]");
+    assert!(text.contains("q quit"), "no key was heard in the answer:\n{text}");
+    quit(terminal);
+    let place = std::env::temp_dir();
+    let chosen = Terminal::start(&place, 80, 24, &["demo", "--theme", "dark", "--view", "kernels"], &[]);
+    chosen.shows("[3 Kernels]");
+    assert!(!asks(&chosen));
+    quit(chosen);
+}
+
+#[test]
+fn a_terminal_that_can_show_no_screen_is_given_none() {
+    let place = std::env::temp_dir();
+    let mut terminal = Terminal::start(&place, 80, 24, &["run", "--", "echo", "said"], &[("TERM", "dumb")]);
+    assert!(terminal.end().success());
+    assert!(terminal.text().contains("said"));
+    assert!(!terminal.bytes().contains(&0x1b), "no sequence was sent");
+}
+
+#[test]
 fn a_program_that_ignores_an_interrupt_is_asked_and_killed_while_the_seconds_are_counted() {
     let script = "trap 'echo caught it' INT TERM; echo ready; while :; do sleep 0.1; done";
     let place = std::env::temp_dir();

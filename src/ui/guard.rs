@@ -55,6 +55,7 @@ impl Guard {
         Some(Own {
             share,
             slowed: self.slowed,
+            wire: 0.0,
         })
     }
 }

@@ -144,6 +144,11 @@ pub struct Mouse {
 pub enum Input {
     /// Bytes as they came, while they are for somebody else.
     Bytes(Vec<u8>),
+    /// The terminal says how bright its background is.
+    Background {
+        /// Nearer to white than to black.
+        light: bool,
+    },
     /// A key.
     Key(Key),
     /// The mouse.
@@ -154,6 +159,8 @@ pub enum Input {
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
+    /// The terminal was asked something; until it has answered, `ESC ]` begins an answer and is no key with Alt.
+    asked: bool,
 }
 
 /// A sequence longer than this is no key.
@@ -163,6 +170,11 @@ impl Decoder {
     /// Takes what was read.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The terminal was asked something.
+    pub fn expect_answer(&mut self) {
+        self.asked = true;
     }
 
     /// All bytes that were not yet decoded.
@@ -178,6 +190,22 @@ impl Decoder {
     /// The next input. `last` says that nothing will follow soon, so that an escape alone is the escape key.
     pub fn next(&mut self, last: bool) -> Option<Input> {
         while !self.bytes.is_empty() {
+            if self.asked && self.bytes.starts_with(b"\x1b]") {
+                let Some((used, input)) = answer(&self.bytes) else {
+                    if self.bytes.len() <= LONGEST {
+                        return None;
+                    }
+                    // No answer is so long.
+                    self.asked = false;
+                    continue;
+                };
+                self.asked = false;
+                self.bytes.drain(..used);
+                if input.is_some() {
+                    return input;
+                }
+                continue;
+            }
             let (used, input) = match decode(&self.bytes) {
                 Some(found) => found,
                 None if last && self.bytes[0] == 0x1b => (1, Some(Input::Key(Key::Esc))),
@@ -259,6 +287,31 @@ fn sequence(bytes: &[u8]) -> Option<(usize, Option<Input>)> {
     Some((used, key.map(Input::Key)))
 }
 
+/// What a terminal answers to OSC 11: `ESC ] 11 ; rgb:RRRR/GGGG/BBBB`, then BEL or `ESC \`. None when it is not whole.
+fn answer(bytes: &[u8]) -> Option<(usize, Option<Input>)> {
+    let end = bytes.iter().skip(2).position(|byte| matches!(byte, 0x07 | 0x1b))? + 2;
+    let used = match (bytes[end], bytes.get(end + 1)) {
+        (0x07, _) => end + 1,
+        (_, Some(_)) => end + 2,
+        (_, None) => return None,
+    };
+    let body = std::str::from_utf8(&bytes[2..end]).unwrap_or("");
+    Some((used, light(body).map(|light| Input::Background { light })))
+}
+
+/// Whether `11;rgb:…` is a light colour.
+fn light(body: &str) -> Option<bool> {
+    let colour = body.strip_prefix("11;rgb")?.trim_start_matches('a').strip_prefix(':')?;
+    let part = |text: &str| {
+        let digits = (1..=4).contains(&text.len()).then_some(text)?;
+        let most = f64::from((1u32 << (4 * digits.len())) - 1);
+        Some(f64::from(u32::from_str_radix(digits, 16).ok()?) / most)
+    };
+    let mut parts = colour.split('/').map(part);
+    let (red, green, blue) = (parts.next()??, parts.next()??, parts.next()??);
+    Some(0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5)
+}
+
 fn letter(byte: u8) -> Option<Key> {
     Some(match byte {
         b'A' => Key::Up,
@@ -322,6 +375,32 @@ mod tests {
             "Mouse(Mouse { kind: Release, x: 4, y: 2 }) Key(Right)"
         );
         assert_eq!(keys(b"\xff\xfe\x1b[?62;c"), "");
+    }
+
+    #[test]
+    fn the_terminals_background_is_told_from_keys() {
+        let asked = |pieces: &[&[u8]]| {
+            let mut decoder = Decoder::default();
+            decoder.expect_answer();
+            let mut found = Vec::new();
+            for piece in pieces {
+                decoder.feed(piece);
+                found.extend(std::iter::from_fn(|| decoder.next(true)));
+            }
+            found
+        };
+        let (light, dark) = (Input::Background { light: true }, Input::Background { light: false });
+        let j = Input::Key(Key::Char('j'));
+        assert_eq!(asked(&[b"\x1b]11;rgb:ffff/ffff/dddd\x07j"]), [light.clone(), j.clone()]);
+        assert_eq!(
+            asked(&[b"j\x1b]11;rgb:1c/1c/", b"1c\x1b", b"\\j"]),
+            [j.clone(), dark, j.clone()]
+        );
+        assert_eq!(asked(&[b"\x1b]11;rgb:f/f\x07", b"j"]), std::slice::from_ref(&j));
+        // Nobody asked: alt-] is the bracket.
+        assert_eq!(all(b"\x1b]"), [Input::Key(Key::Char(']'))]);
+        // Whatever comes in place of an answer, keys come through at last.
+        assert_eq!(asked(&[b"\x1b]", &[b'x'; 80], b"j"]).last(), Some(&j));
     }
 
     #[test]

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use super::guard::Guard;
 use super::key::Input;
 use super::keymap::Keys;
+use super::pace::Pace;
 use super::pane::Pane;
 use super::picture;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
-use super::{Effect, GRACE, Msg, Ui, update, view};
+use super::{Effect, GRACE, Msg, Own, Tab, Ui, update, view};
 use crate::filter::Filter;
 use crate::model::{Fresh, Mode, Snapshot, Store, Values};
 
@@ -62,6 +63,12 @@ pub struct Settings {
     pub columns: Vec<(Pane, Vec<usize>)>,
     /// The share of a core, in per cent, above which frames are drawn less often.
     pub throttle: f64,
+    /// View to begin with.
+    pub view: Tab,
+    /// Frames a second at most; none: as many as are usual.
+    pub rate: Option<u32>,
+    /// Bytes a second to the terminal at most; none: as many as come.
+    pub most_bytes: Option<u64>,
     /// How long a program that was asked to stop may take, ns.
     pub grace: u64,
     /// Another roctop started the program and has its terminal.
@@ -76,6 +83,9 @@ impl Default for Settings {
             presets: Vec::new(),
             columns: Vec::new(),
             throttle: 50.0,
+            view: Tab::default(),
+            rate: None,
+            most_bytes: None,
             grace: GRACE,
             attached: false,
         }
@@ -87,6 +97,7 @@ impl Settings {
     fn begin(self, mode: Mode) -> Ui {
         let mut ui = Ui::new(mode);
         (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
+        (ui.tab, ui.rate) = (self.view, self.rate);
         (ui.grace, ui.attached) = (self.grace, self.attached);
         for (pane, columns) in self.columns {
             ui.tables[pane as usize].columns = Some(columns);
@@ -107,7 +118,10 @@ pub fn is_ascii() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
-    set.is_some_and(|locale| !locale.to_lowercase().replace('-', "").contains("utf8"))
+    let is_other = set.is_some_and(|locale| !locale.to_lowercase().replace('-', "").contains("utf8"));
+    // Consoles of the kernel's and old terminals have few of the glyphs, whatever the locale says.
+    let term = std::env::var("TERM").unwrap_or_default();
+    is_other || term == "linux" || term.starts_with("vt")
 }
 
 /// Runs the screen on a terminal until an effect stops it or the terminal is gone.
@@ -140,6 +154,7 @@ pub fn run_with(
     effects: &mut dyn FnMut(Effect) -> Flow,
 ) -> io::Result<Left> {
     let mut guard = Guard::new(settings.throttle);
+    let mut pace = Pace::new(settings.most_bytes);
     let mut latest = snapshot(store, Fresh::All);
     let mut from = Counting::default();
     let mut ui = match before {
@@ -150,17 +165,20 @@ pub fn run_with(
     let mut measured = Duration::ZERO;
     let (mut headed, mut valued) = (Instant::now(), Instant::now());
     let mut is_dirty = true;
+    let mut is_answer = false;
     loop {
         let size = screen.size();
         if ui.size != size {
-            is_dirty = true;
+            (is_dirty, is_answer) = (true, true);
             update(&mut ui, &latest, Msg::Resize(size.0, size.1));
         }
         if began.elapsed() >= measured + MEASURE {
             measured = began.elapsed();
-            ui.own = guard.measure(processor(), measured).or(ui.own);
+            let wire = pace.rate(measured);
+            let own = guard.measure(processor(), measured).or(ui.own);
+            ui.own = own.map(|own| Own { wire, ..own });
         }
-        let slowed = ui.own.map_or(1, |own| own.slowed);
+        let slowed = ui.own.map_or(1, |own| own.slowed).max(pace.slowed());
         let head = ui
             .rate
             .map_or(HEAD, |rate| HEAD.max(Duration::from_secs(1) / rate.max(1)));
@@ -176,15 +194,20 @@ pub fn run_with(
             headed = Instant::now();
             latest = from.counted(snapshot(store, fresh));
             is_dirty = true;
+            ui.lag = pace
+                .lag(began.elapsed(), behind(&latest))
+                .map(|lag| lag.as_nanos() as u64);
             let effect = update(&mut ui, &latest, Msg::Tick);
             if effect != Effect::None && !perform(effect, &mut screen, &mut ui, &latest, effects)? {
                 return Ok(Left { ui, last: latest });
             }
         }
         screen.set_raw(ui.typing)?;
-        if is_dirty {
+        if is_dirty && pace.may_send(began.elapsed(), screen.has_room(), is_answer) {
+            let (from, written) = (began.elapsed(), screen.written);
             screen.draw(ui.size, |theme, buffer| view(&ui, &latest, theme, buffer))?;
-            is_dirty = false;
+            pace.sent(from, began.elapsed(), (screen.written - written) as usize);
+            (is_dirty, is_answer) = (false, false);
         }
         if !perform(Effect::Idle, &mut screen, &mut ui, &latest, effects)? {
             return Ok(Left { ui, last: latest });
@@ -199,11 +222,18 @@ pub fn run_with(
                 Ok(Some(Input::Key(key))) => Msg::Key(key),
                 Ok(Some(Input::Mouse(mouse))) => Msg::Mouse(mouse),
                 Ok(Some(Input::Bytes(bytes))) => Msg::Typed(bytes),
+                Ok(Some(Input::Background { light })) => {
+                    if light && !perform(Effect::Theme("light".into()), &mut screen, &mut ui, &latest, effects)? {
+                        return Ok(Left { ui, last: latest });
+                    }
+                    (is_dirty, input) = (true, screen.input(0));
+                    continue;
+                }
                 Ok(None) => break,
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Left { ui, last: latest }),
                 Err(error) => return Err(error),
             };
-            is_dirty = true;
+            (is_dirty, is_answer) = (true, true);
             let effect = update(&mut ui, &latest, message);
             if let Effect::Reset(now) = effect {
                 from.reset(now.then(|| snapshot(store, Fresh::All)));
@@ -216,6 +246,16 @@ pub fn run_with(
             input = screen.input(0);
         }
     }
+}
+
+/// How old the newest of a live program's numbers is: the reader may be behind.
+fn behind(latest: &Snapshot) -> Duration {
+    if !latest.is_running() || latest.now == 0 {
+        return Duration::ZERO;
+    }
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let now = Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32);
+    now.saturating_sub(Duration::from_nanos(latest.now))
 }
 
 /// From when on numbers count.

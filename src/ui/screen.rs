@@ -19,6 +19,8 @@ use super::theme::Theme;
 
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
 const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+/// Asks for the background's colour (OSC 11). Most terminals answer at once, others never.
+const BACKGROUND: &[u8] = b"\x1b]11;?\x1b\\";
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
 /// How long the rest of an escape sequence may take, ms.
 const SEQUENCE: u64 = 30;
@@ -45,6 +47,8 @@ pub struct Options {
     pub ascii: bool,
     /// Characters that the terminal is asked to name the mouse by; false leaves the mouse to the terminal.
     pub no_mouse: bool,
+    /// The terminal is asked how bright its background is.
+    pub asks_background: bool,
 }
 
 /// The terminal while we have it.
@@ -79,6 +83,10 @@ impl Screen {
             written: 0,
         };
         screen.enter()?;
+        if screen.options.asks_background {
+            screen.decoder.expect_answer();
+            screen.tty.write_all(BACKGROUND)?;
+        }
         Ok(screen)
     }
 
@@ -155,6 +163,14 @@ impl Screen {
     /// The next frame is sent whole.
     pub fn redraw(&mut self) {
         self.frames.redraw();
+    }
+
+    /// Whether the terminal takes bytes at once: it does not while it, or the line to it, is behind.
+    pub fn has_room(&self) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(self.tty.as_fd(), PollFlags::OUT)];
+        let now = rustix::event::Timespec::default();
+        // What is wrong with a terminal shows itself when it is written to.
+        !matches!(poll(&mut fds, Some(&now)), Ok(0))
     }
 
     /// Draws a frame: what changed goes out in one write; nothing goes out when nothing changed.

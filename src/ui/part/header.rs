@@ -42,45 +42,58 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     let mut x = canvas.say(area.x + 1, area.y, "roctop", 6, Role::Title) + 1;
     let (shape, word, role) = state(scene.ui, latest);
     let totals = latest.values.totals;
+    // From the right; the less a part matters, the higher its rank, and those go first when there is no room.
     let mut right = vec![(
         format!("lost {}", format::count(totals.lost)),
         if totals.lost > 0 { Role::Bad } else { Role::Muted },
+        if totals.lost > 0 { 1 } else { 3 },
     )];
     // Whatever mode changes how the program runs is said on every view.
     let mut counters = latest.values.gauges.counters.iter();
     if let Some(row) = counters.find(|row| row.counter.state.is_ok() && !row.counter.perturbs.is_empty()) {
-        right.push((format!("▲ {}", row.counter.perturbs), Role::Warn));
+        right.push((format!("▲ {}", row.counter.perturbs), Role::Warn, 1));
     }
     if scene.ui.recording.is_some() {
-        right.push(("● REC".into(), Role::Bad));
+        right.push(("● REC".into(), Role::Bad, 1));
+    }
+    if let Some(lag) = scene.ui.lag {
+        right.push((format!("▲ LAG {:.1} s", lag as f64 / 1e9), Role::Warn, 1));
     }
     if latest.mode == Mode::Live {
-        right.push((format!("{:>6}", format::rate(latest.values.rate)), Role::Text));
+        right.push((format!("{:>6}", format::rate(latest.values.rate)), Role::Text, 4));
     } else {
-        right.push((format!("{} records", format::count(totals.records())), Role::Text));
+        right.push((format!("{} records", format::count(totals.records())), Role::Text, 4));
     }
     if let Some(own) = scene.ui.own.filter(|own| large || own.slowed > 1) {
         let text = format!("own {:>3.0} %", own.share);
         right.push(if own.slowed > 1 {
-            (format!("SLOWED 1/{} {text}", own.slowed), Role::Warn)
+            (format!("SLOWED 1/{} {text}", own.slowed), Role::Warn, 1)
         } else {
-            (text, Role::Muted)
+            (format!("{text} {:>9}", format::bandwidth(own.wire)), Role::Muted, 6)
         });
     }
     if large && let Some(gpus) = gpus(snap) {
-        right.push((gpus, Role::Muted));
+        right.push((gpus, Role::Muted, 5));
     }
-    right.push((format::clock(latest.elapsed()), Role::Text));
-    right.push((format!("{shape} {word}"), role));
+    right.push((format::clock(latest.elapsed()), Role::Text, 2));
+    right.push((format!("{shape} {word}"), role, 0));
     let mut end = area.right().saturating_sub(1);
     let gap = if large { 3 } else { 2 };
-    for (text, role) in right {
-        let width = format::width(&text) as u16;
-        if end < x + width + 12 {
+    let width = |part: &(String, Role, u8)| format::width(&part.0) as u16 + gap;
+    while right.iter().map(width).sum::<u16>() + x + 12 > end + gap {
+        let ranks = right.iter().map(|part| part.2);
+        let Some((last, _)) = ranks
+            .enumerate()
+            .max_by_key(|ranked| ranked.1)
+            .filter(|ranked| ranked.1 > 0)
+        else {
             break;
-        }
-        canvas.right(end, area.y, &text, role);
-        end -= width + gap;
+        };
+        right.remove(last);
+    }
+    for part in right {
+        canvas.right(end, area.y, &part.0, part.1);
+        end = end.saturating_sub(width(&part));
     }
     let room = end.saturating_sub(x);
     let pids = pids(snap);
