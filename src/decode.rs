@@ -104,6 +104,8 @@ struct State {
     waiting: Vec<(RingThread, Vec<Slot>)>,
     overwritten: u64,
     losses: HashMap<LossReason, u64>,
+    /// Copies begun and not recorded, when the counters were read last.
+    copies: u64,
 }
 
 impl Decoder {
@@ -293,6 +295,7 @@ impl Decoder {
     fn counters(&mut self, process: ProcessId, words: &[u64]) {
         let at = |index: usize| words.get(index).copied().unwrap_or(0);
         let overwritten = self.state(process).overwritten;
+        self.state(process).copies = at(counter::COPIES).saturating_sub(at(counter::COPIES_RECORDED));
         let totals = [
             (LossReason::Overwritten, overwritten),
             (LossReason::NoRing, at(counter::NO_RING)),

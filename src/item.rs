@@ -381,6 +381,8 @@ pub struct Open {
     pub dispatches: Vec<Dispatch>,
     /// Queue, submitted, completed, by queue.
     pub queues: Vec<(QueueId, u64, u64)>,
+    /// Copies begun and not seen complete.
+    pub copies: u64,
 }
 
 /// A hardware counter of one agent.

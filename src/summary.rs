@@ -156,7 +156,7 @@ fn api(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
 fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     for row in &snapshot.values.processes {
         let open = &row.open;
-        if open.calls.is_empty() && open.dispatches.is_empty() {
+        if open.calls.is_empty() && open.dispatches.is_empty() && open.copies == 0 {
             continue;
         }
         writeln!(out, "\nopen in process {}:", row.process.pid)?;
@@ -187,6 +187,10 @@ fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         }
         if kinds.len() > TOP {
             writeln!(out, "  and {} more kernels", kinds.len() - TOP)?;
+        }
+        if open.copies > 0 {
+            let plural = if open.copies == 1 { "copy" } else { "copies" };
+            writeln!(out, "  {} {plural}, begun and not seen complete", open.copies)?;
         }
     }
     Ok(())

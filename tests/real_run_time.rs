@@ -249,6 +249,27 @@ fn what_a_program_saw_complete_before_it_killed_itself_is_in_the_recording() {
 }
 
 #[test]
+fn copies_that_a_crash_leaves_under_way_are_told() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("copies-under-way");
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    let mut command = rig.command(&place, &options, &["crash_mid", "abort", "1"]);
+    // A launch, a copy that takes a minute, and the end.
+    command.env("EMULATED_GPU_COPY_LATENCY_NS", "60000000000");
+    let recorded = Recorded::load(&place, command.output().unwrap());
+    assert_eq!(recorded.output.status.signal(), Some(6));
+    assert_eq!(recorded.under_way.values().sum::<u64>(), 1);
+    assert!(recorded.run.copies.is_empty());
+    let told = Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(["summary", recording.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.contains("  1 copy, begun and not seen complete\n"), "{told}");
+}
+
+#[test]
 fn a_program_ends_as_it_would_without_roctop() {
     for (mode, signal, code) in [
         ("abort", Some(6), None),

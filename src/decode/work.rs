@@ -190,6 +190,7 @@ impl Decoder {
                 open.dispatches.push(dispatch);
             }
         }
+        open.copies = self.state(process).copies;
         self.items.push(Item::Open(open));
     }
 }

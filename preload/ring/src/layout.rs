@@ -107,7 +107,7 @@ pub mod counter {
     pub const SUBMITTED: usize = 10;
     /// Dispatches that ran without a time.
     pub const UNTIMED: usize = 11;
-    /// Copies seen.
+    /// Copies begun.
     pub const COPIES: usize = 12;
     /// Copies that ran without a time.
     pub const COPIES_UNTIMED: usize = 13;
@@ -125,6 +125,8 @@ pub mod counter {
     pub const TIMED: usize = 19;
     /// Forks seen.
     pub const FORKS: usize = 20;
+    /// Copies recorded, timed or not; the rest of [`COPIES`] was under way.
+    pub const COPIES_RECORDED: usize = 21;
 }
 
 /// A thread's entry in the directory, word offsets.

@@ -224,7 +224,14 @@ fn untimed(record: &Copy) {
     if let Some(process) = process::get() {
         process.count(counter::COPIES_UNTIMED, 1);
     }
-    collector::copy(record, flag::UNTIMED);
+    recorded(record, flag::UNTIMED);
+}
+
+fn recorded(record: &Copy, flags: u8) {
+    collector::copy(record, flags);
+    if let Some(process) = process::get() {
+        process.count(counter::COPIES_RECORDED, 1);
+    }
 }
 
 /// Records the copies that completed; under the harvester's lock.
@@ -254,7 +261,7 @@ pub(crate) fn harvest(hsa: &Hsa) -> usize {
         done += 1;
         if begin != 0 && end != 0 {
             (record.begin, record.end) = (hsa.nanoseconds(begin), hsa.nanoseconds(end));
-            collector::copy(&record, 0);
+            recorded(&record, 0);
         } else {
             untimed(&record);
         }
