@@ -185,6 +185,7 @@ fn item(dice: &mut Dice) -> Item {
             calls: vec![call(dice)],
             ranges: vec![marker(dice)],
             dispatches: vec![dispatch(dice)],
+            copies: 0,
             queues: Vec::new(),
         }),
         8 => Item::Lost {
