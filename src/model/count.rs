@@ -137,10 +137,7 @@ impl Store {
             process: dispatch.process.0,
             thread: dispatch.thread.map_or(u32::MAX, |thread| thread.0),
         };
-        let key = match dispatch.stream {
-            Some(stream) => LaneKey::Stream(dispatch.agent, stream),
-            None => LaneKey::Queue(dispatch.agent, dispatch.queue),
-        };
+        let key = LaneKey::of(dispatch);
         let last = known_at(&self.queue_lanes, dispatch.queue.0);
         let lane = self.lane_near(key, last);
         if lane != last {

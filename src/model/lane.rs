@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::pyramid::{Bucket, Pyramid};
-use crate::item::{AgentId, Nanos, QueueId, Span, StreamId, ThreadId};
+use crate::item::{AgentId, Dispatch, Nanos, QueueId, Span, StreamId, ThreadId};
 
 const CHUNK: usize = 256;
 
@@ -25,6 +25,16 @@ pub enum LaneKey {
     Markers(ThreadId, u16),
     /// Start/stop ranges that a thread began.
     Ranges(ThreadId),
+}
+
+impl LaneKey {
+    /// The lane of a dispatch.
+    pub const fn of(dispatch: &Dispatch) -> Self {
+        match dispatch.stream {
+            Some(stream) => Self::Stream(dispatch.agent, stream),
+            None => Self::Queue(dispatch.agent, dispatch.queue),
+        }
+    }
 }
 
 /// One piece of work.

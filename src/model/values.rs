@@ -8,7 +8,7 @@ use super::analysis::Cached;
 use super::lane::LaneKey;
 use super::snapshot::{AgentRow, ApiRow, KernelRow, Mode, ThreadRow, Values};
 use super::table::MarkerStat;
-use crate::item::{AgentId, AgentKind, KernelId, OperationId, ThreadId};
+use crate::item::{AgentId, AgentKind, KernelId, Nanos, OperationId, ThreadId};
 
 /// The analysis is made anew once in so many ns.
 const ANALYSIS: u64 = 1_000_000_000;
@@ -127,18 +127,34 @@ impl Store {
                     until.saturating_sub(back * second),
                 )
             };
+            let from = now.saturating_sub(window);
+            let last = lane.map_or(0, |lane| lane.last);
+            // What runs has no record yet.
+            let still = self
+                .running_since(agent.id)
+                .map_or(0, |since| now.saturating_sub(since.max(last).max(from)));
             let streams = |key: &&LaneKey| matches!(key, LaneKey::Stream(id, _) if *id == agent.id);
             AgentRow {
                 id: agent.id,
                 dispatches: state.map_or(0, |state| state.dispatches),
                 busy: state.map_or(0, |state| state.union.total),
-                share: busy(now.saturating_sub(window), now) as f64 / window.max(1) as f64,
+                share: busy(from, now).saturating_add(still).min(window) as f64 / window.max(1) as f64,
                 trend: (0..30).rev().map(|back| part(back) / 1_000_000).collect(),
                 streams: self.lane_ids.keys().filter(streams).count(),
                 queues: self.agent_queues(agent.id),
             }
         });
         rows.collect()
+    }
+
+    /// Since when a GPU has had work that has not ended, while the program runs.
+    fn running_since(&self, agent: AgentId) -> Option<Nanos> {
+        if self.options.mode == Mode::Replay || self.ended().is_some() {
+            return None;
+        }
+        let open = self.processes.iter().flat_map(|row| &row.open.dispatches);
+        let here = open.filter(|dispatch| dispatch.agent == agent && dispatch.submit > 0);
+        here.map(|dispatch| dispatch.submit).min()
     }
 
     fn agent_queues(&self, agent: AgentId) -> usize {

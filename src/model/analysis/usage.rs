@@ -2,7 +2,7 @@
 
 use super::overlap;
 use crate::item::{AgentId, AgentKind, Nanos, Span};
-use crate::model::{LaneKey, Slice, Snapshot};
+use crate::model::{FastMap, LaneKey, Slice, Snapshot};
 
 /// Gaps kept of a GPU: the longest.
 const MOST_GAPS: usize = 200;
@@ -27,7 +27,7 @@ pub struct Usage {
     pub agent: AgentId,
     /// Of which stretch.
     pub stretch: Span,
-    /// Nanoseconds in which at least one kernel ran.
+    /// Nanoseconds in which at least one kernel ran, those among them that have not ended.
     pub compute: u64,
     /// Nanoseconds in which at least one copy from or to it ran.
     pub copy: u64,
@@ -158,9 +158,11 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
             usage.short += u64::from(slice.span.duration() < snap.thresholds.short);
         }
     }
-    let spans = || kernels.iter().filter_map(|(_, slice)| clip(slice.span, stretch));
-    usage.kernel_time = total(spans());
-    let compute = union(spans());
+    let ended = kernels.iter().filter_map(|(_, slice)| clip(slice.span, stretch));
+    let mut spans: Vec<Span> = ended.chain(running(snap, agent, stretch)).collect();
+    spans.sort_by_key(|span| span.begin);
+    usage.kernel_time = total(spans.iter().copied());
+    let compute = union(spans.into_iter());
     waits.sort_by_key(|span| span.begin);
     let waits = union(waits.into_iter().filter_map(|span| clip(span, stretch)));
     usage.starving = total(waits.iter().copied()).saturating_sub(overlap::common(&waits, &compute));
@@ -192,6 +194,29 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
     usage.computing = compute;
     gaps(&mut usage, &both, &kernels, least_gap);
     usage
+}
+
+/// Work that a GPU has and that has not ended: a span by lane, from the submission or the end of what was before it.
+fn running(snap: &Snapshot, agent: AgentId, stretch: Span) -> Vec<Span> {
+    if !snap.is_running() {
+        return Vec::new();
+    }
+    let mut first: FastMap<LaneKey, Nanos> = FastMap::default();
+    for dispatch in snap.open.iter().flat_map(|open| &open.dispatches) {
+        if dispatch.agent == agent && dispatch.submit > 0 {
+            let since = first.entry(LaneKey::of(dispatch)).or_insert(dispatch.submit);
+            *since = dispatch.submit.min(*since);
+        }
+    }
+    let spans = first.into_iter().filter_map(|(key, submit)| {
+        let last = snap.lane(key).map_or(0, |lane| lane.last);
+        let span = Span {
+            begin: submit.max(last),
+            end: stretch.end,
+        };
+        clip(span, stretch)
+    });
+    spans.collect()
 }
 
 /// Waits of a stream for the next launch: submitted when it had run dry.
@@ -309,6 +334,43 @@ mod tests {
 
     const BEGIN: Nanos = 1_000_000;
     const LENGTH: usize = 2_000;
+
+    #[test]
+    fn a_kernel_that_runs_is_no_gap() {
+        let ms = |n: u64| n * 1_000_000;
+        let mut store = Store::new(Options::default());
+        let kernel = |number: u64, begin, end| Dispatch {
+            dispatch_id: number,
+            agent: AgentId(1),
+            submit: ms(1000),
+            span: Span { begin, end },
+            ..Dispatch::default()
+        };
+        store.apply(&Item::Agent(Agent {
+            id: AgentId(1),
+            name: "gfx942".into(),
+            ..Agent::default()
+        }));
+        store.apply(&Item::Dispatch(kernel(1, ms(1000), ms(1100))));
+        store.apply(&Item::Open(crate::item::Open {
+            dispatches: vec![kernel(2, 0, 0), kernel(3, 0, 0)],
+            ..crate::item::Open::default()
+        }));
+        store.apply(&Item::Now(ms(1190)));
+        let snap = store.snapshot(Fresh::All);
+        let rows = usage(
+            &snap,
+            Span {
+                begin: ms(1000),
+                end: ms(1190),
+            },
+            ms(1),
+        );
+        assert_eq!((rows[0].compute, rows[0].idle), (ms(190), 0));
+        assert_eq!((rows[0].kernels, rows[0].gaps.len()), (1, 0));
+        let row = snap.values.agents.iter().find(|row| row.id == AgentId(1));
+        assert!(row.expect("a GPU").share > 0.99);
+    }
 
     #[test]
     fn shares_are_those_of_counting_each_nanosecond() {
