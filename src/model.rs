@@ -40,7 +40,7 @@ use self::gauges::Gauges;
 use self::lane::Rooms;
 use self::memory::Memory;
 use self::output::Output;
-use self::snapshot::{ProcessRow, Said};
+use self::snapshot::{ProcessRow, Said, ending};
 use self::table::Tables;
 use self::under::Under;
 use self::union::Union;
@@ -398,7 +398,8 @@ impl Store {
 
     fn seen(&mut self, process: ProcessId, begin: Nanos, end: Nanos) {
         self.row(process, |row| row.records += 1);
-        if self.origin.is_none() && begin > 0 {
+        // Threads are delivered one after another: what began first may come late.
+        if begin > 0 && self.origin.is_none_or(|origin| begin < origin) {
             self.began(begin);
         }
         // A live clock comes with the polls; a recording's clock is its last record.
@@ -538,9 +539,12 @@ impl Store {
             .collect()
     }
 
-    /// How the first process ended, when all have.
+    /// How the program ended, when all processes have.
     fn ended(&self) -> Option<Exit> {
         let all = self.processes.iter().all(|row| row.exit.is_some());
-        self.processes.first().filter(|_| all)?.exit.map(|exit| exit.0)
+        ending(&self.processes).filter(|_| all).map(|exit| exit.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

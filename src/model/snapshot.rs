@@ -99,6 +99,15 @@ impl ProcessRow {
     }
 }
 
+/// How and when the program ended: the process whose end is known is the one that was started, in whatever row it is.
+pub fn ending(rows: &[ProcessRow]) -> Option<(Exit, Nanos)> {
+    let known = rows.iter().filter_map(|row| row.exit);
+    known
+        .clone()
+        .find(|exit| exit.0 != Exit::Unknown)
+        .or(known.clone().next())
+}
+
 /// Counts of all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use crate::format;
 use crate::item::Dispatch;
 use crate::model::Snapshot;
+use crate::model::snapshot::ending as ending_of;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
@@ -34,12 +35,7 @@ const MOST_OPEN: usize = 8;
 pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
     let Some(exit) = snap.ended else { return Vec::new() };
     let bad = exit != crate::item::Exit::Code(0);
-    let at = snap
-        .values
-        .processes
-        .first()
-        .and_then(|row| row.exit)
-        .map_or(snap.now, |exit| exit.1);
+    let at = ending_of(&snap.values.processes).map_or(snap.now, |exit| exit.1);
     let after = format::duration(at.saturating_sub(snap.origin));
     let mut lines = vec![(
         format!("■ {} after {after}", format::exit(exit)),
