@@ -35,7 +35,7 @@ fn process(names: &Names, id: ProcessId, field: Field) -> Value<'static> {
 /// The numbers of a row.
 fn stat(stat: &Stat, field: Field, whole: u64) -> Value<'static> {
     match field {
-        Field::Dur if stat.timed > 0 => Value::Between(stat.min as f64, stat.max as f64),
+        Field::Dur if stat.timed > 0 && stat.max > 0 => Value::Between(stat.min as f64, stat.max as f64),
         Field::Calls => Value::whole(stat.calls),
         Field::Total => Value::whole(stat.total),
         Field::Share if whole > 0 => Value::Number(stat.total as f64 / whole as f64),
@@ -103,7 +103,13 @@ impl Subject for KernelSubject<'_> {
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {
-            Field::Dur if self.here.timed > 0 => Value::Between(self.here.min as f64, self.here.max as f64),
+            Field::Dur if self.here.timed > 0 && self.here.max > 0 => {
+                Value::Between(self.here.min as f64, self.here.max as f64)
+            }
+            // Counted from a moment on, only the row's histogram has extremes.
+            Field::Dur if self.here.timed > 0 && self.row.max > 0 => {
+                Value::Between(self.row.min as f64, self.row.max as f64)
+            }
             Field::Dev => self.place.map_or(Value::None, |place| gpu(self.names, place.agent)),
             Field::Queue => number(
                 self.place
@@ -323,5 +329,47 @@ pub(crate) const fn thread_of(key: LaneKey) -> Option<ThreadId> {
     match key {
         LaneKey::Api(thread, _) | LaneKey::Markers(thread, _) | LaneKey::Ranges(thread) => Some(thread),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::{Dispatch, Item, Span};
+    use crate::model::{Fresh, Options, Store};
+
+    #[test]
+    fn counted_from_a_moment_a_duration_is_asked_of_what_came_since() {
+        let mut store = Store::new(Options::default());
+        let kernel = |begin, nanos| {
+            Item::Dispatch(Dispatch {
+                span: Span {
+                    begin,
+                    end: begin + nanos,
+                },
+                ..Dispatch::default()
+            })
+        };
+        store.apply(&kernel(1_000, 100));
+        let earlier = store.snapshot(Fresh::All).values.clone();
+        store.apply(&kernel(10_000, 5_000_000));
+        let snap = store.snapshot(Fresh::All);
+        let since = snap.since(&earlier);
+        let row = &since.kernels[0];
+        let subject = KernelSubject {
+            names: &snap.names,
+            id: row.id,
+            place: None,
+            here: &row.numbers.cells[0].sum,
+            row: &row.numbers.stat,
+            shape: &since.shapes[0],
+            delay: None,
+            whole: 0,
+            counted: &|_| None,
+        };
+        match subject.value(Field::Dur) {
+            Value::Between(least, most) => assert!(least > 4e6 && most < 6e6, "{least} to {most}"),
+            other => panic!("{other:?}"),
+        }
     }
 }
