@@ -250,7 +250,7 @@ impl Decoder {
                 let mut name = start.name_low.to_le_bytes().to_vec();
                 name.extend(start.name_high.to_le_bytes());
                 let text = String::from_utf8_lossy(&name);
-                self.thread_id(process, start.tid, text.trim_end_matches('\0'));
+                self.thread_start(process, start.tid, text.trim_end_matches('\0'));
             }
             Body::ExplainedCall(call, arguments) => {
                 let mut item = self.api_call(process, thread.tid, head.domain(), &call);

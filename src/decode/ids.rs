@@ -118,6 +118,20 @@ impl Decoder {
         id
     }
 
+    /// A thread that says its name; other records may have named it by number before.
+    pub(super) fn thread_start(&mut self, process: ProcessId, tid: u32, name: &str) {
+        let known = self.processes[process.0 as usize].threads.contains_key(&tid);
+        let id = self.thread_id(process, tid, name);
+        if known && !name.is_empty() {
+            self.items.push(Item::Thread(Thread {
+                id,
+                process,
+                tid,
+                name: name.into(),
+            }));
+        }
+    }
+
     pub(super) fn thread_id(&mut self, process: ProcessId, tid: u32, name: &str) -> ThreadId {
         let key = (process.0, tid);
         if let Some(known) = self.recent.threads.get(u64::from(tid), key) {
@@ -163,5 +177,31 @@ impl Decoder {
             self.processes[process.0 as usize].operations.insert((domain.0, op), id);
         }
         id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_was_named_by_number_first_gets_its_name_when_it_says_it() {
+        let (mut decoder, process) = (Decoder::default(), ProcessId(0));
+        decoder.state(process);
+        let id = decoder.thread_id(process, 42, "");
+        decoder.thread_start(process, 42, "worker");
+        decoder.thread_start(process, 43, "other");
+        let names: Vec<(ThreadId, Arc<str>)> = decoder
+            .take_items()
+            .into_iter()
+            .filter_map(|item| match item {
+                Item::Thread(thread) => Some((thread.id, thread.name)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(
+            names,
+            [(id, "".into()), (id, "worker".into()), (ThreadId(1), "other".into())]
+        );
     }
 }
