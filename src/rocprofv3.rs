@@ -22,6 +22,7 @@ use crate::launch::{NotStarted, Program};
 use crate::progress::Progress;
 use crate::recording::{Merged, Recording};
 use crate::run::{Job, headless, pass_on, tell};
+use crate::supervise::exit_of;
 use crate::{action, counting, item};
 use anyhow::{Context, Result, bail};
 use attach::Attach;
@@ -124,16 +125,20 @@ pub fn act(words: &[OsString]) -> Result<u8> {
         }
         if plan.is_idle() {
             tell("Warning: No tracing options were enabled.");
-            if number == last && worst == 0 {
-                // Nothing is left to do but to be the program.
-                let error = std::process::Command::new(&program.path)
-                    .arg0(&program.name)
-                    .args(&program.arguments)
-                    .exec();
-                return Err(error).context(format!("cannot start {}", program.path.display()));
-            }
         }
-        let exit = pass(plan, &program)?;
+        let is_plain = plan.is_idle() || !plan.rank.is_wanted;
+        if is_plain && number == last && worst == 0 {
+            // Nothing is left to do but to be the program.
+            let error = untraced(&program).exec();
+            return Err(error).context(format!("cannot start {}", program.path.display()));
+        }
+        let exit = if is_plain {
+            // Every rank goes through every pass: the others wait for it.
+            let status = untraced(&program).status();
+            exit_of(status.with_context(|| format!("cannot start {}", program.path.display()))?)
+        } else {
+            pass(plan, &program)?
+        };
         if number == last && worst == 0 {
             return Ok(pass_on(exit));
         }
@@ -145,6 +150,12 @@ pub fn act(words: &[OsString]) -> Result<u8> {
         };
     }
     Ok(worst)
+}
+
+fn untraced(program: &Program) -> std::process::Command {
+    let mut command = std::process::Command::new(&program.path);
+    command.arg0(&program.name).args(&program.arguments);
+    command
 }
 
 /// Counters of an input file, by job.
@@ -184,7 +195,7 @@ fn attached(plan: &Plan, attach: &Attach) -> Result<u8> {
     if plan.is_idle() {
         tell("Warning: No tracing options were enabled.");
     }
-    let directory = PathBuf::from(keys(&[]).expand(&plan.directory));
+    let directory = PathBuf::from(keys(&[], plan).expand(&plan.directory));
     export::prepare_directory(&directory)?;
     let recording = Scratch(directory.join(format!(".roctop-{}.rec", std::process::id())));
     attach.record(&recording.0)?;
@@ -193,18 +204,18 @@ fn attached(plan: &Plan, attach: &Attach) -> Result<u8> {
 }
 
 /// What the keys stand for before a program runs.
-fn keys(words: &[String]) -> Keys {
+fn keys(words: &[String], plan: &Plan) -> Keys {
     let own = item::Process {
         pid: std::process::id(),
         host: rustix::system::uname().nodename().to_string_lossy().as_ref().into(),
         ..item::Process::default()
     };
-    Keys::of(&own, words, 1)
+    Keys::of(&own, words, 1, plan.rank)
 }
 
 /// Runs the program once and writes its files.
 fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
-    let directory = PathBuf::from(keys(&program.words()).expand(&plan.directory));
+    let directory = PathBuf::from(keys(&program.words(), plan).expand(&plan.directory));
     export::prepare_directory(&directory)?;
     let recording = Scratch(directory.join(format!(".roctop-{}.rec", std::process::id())));
     let mut variables: Vec<_> = plan.request.iter().flat_map(Request::variables).collect();
@@ -251,7 +262,7 @@ fn write(plan: &Plan, words: &[String], path: &Path) -> Result<()> {
     let processes = &collected.run.processes;
     let stem = |process: &item::Process| {
         let siblings = processes.iter().filter(|other| other.parent == process.parent);
-        let keys = Keys::of(process, words, siblings.count());
+        let keys = Keys::of(process, words, siblings.count(), plan.rank);
         PathBuf::from(keys.expand(&plan.directory)).join(keys.expand(&plan.file))
     };
     let job = export::Job {

@@ -140,6 +140,56 @@ fn files_are_named_and_placed_as_asked() {
 }
 
 #[test]
+fn only_the_wanted_ranks_are_profiled() {
+    let place = place("ranks");
+    let run = |options: &[&str]| {
+        let script = [
+            "sh",
+            "-c",
+            "echo ran >> ran; ROCTOP_DEMO_WORKER=1 exec \"$0\" \"$1\"",
+            OWN,
+            "__demo",
+        ];
+        let options = [&["--marker-trace", "-o", "r%rank%of%size%", "-f", "json"], options].concat();
+        let mut command = command(&place, &options, &script);
+        command
+            .env("OMPI_COMM_WORLD_RANK", "3")
+            .env("OMPI_COMM_WORLD_SIZE", "8");
+        // Of the program alone, not of the shell before it.
+        command.env_remove("ROCTOP_DEMO_WORKER");
+        let output = command.env("MY_RANK", "2").env("MY_SIZE", "4").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let found = files(&place);
+        for name in &found {
+            std::fs::remove_file(place.join(name)).unwrap();
+        }
+        found
+    };
+    let profiled = |name: &str| names(&["ran", &format!("{name}_results.json")]);
+    let named = [
+        "--mpi-world-rank-variable",
+        "MY_RANK",
+        "--mpi-world-size-variable=MY_SIZE",
+    ];
+    assert_eq!(run(&[]), profiled("r3of8"));
+    assert_eq!(run(&["--profile-mpi-ranks", "0-2,5"]), names(&["ran"]));
+    assert_eq!(run(&["--profile-mpi-ranks", "0-2,3"]), profiled("r3of8"));
+    assert_eq!(
+        run(&[&named[..], &["--profile-mpi-ranks", "2"]].concat()),
+        profiled("r2of4")
+    );
+    assert_eq!(
+        run(&[&named[..], &["--profile-mpi-ranks", "3"]].concat()),
+        names(&["ran"])
+    );
+    assert_eq!(
+        run(&["--mpi-world-rank-variable", "NONE", "--profile-mpi-ranks", "9"]),
+        profiled("r0of8"),
+        "one without a rank is profiled"
+    );
+}
+
+#[test]
 fn an_input_file_holds_several_jobs() {
     let place = place("input");
     let jobs = "jobs:\n  - kernel_trace: true\n    output_file: k\n  - hip_trace: true\n    output_file: h\n    output_format: [json]\n";

@@ -1,6 +1,7 @@
 //! Names of output files: the keys that rocprofv3 replaces.
 
 use crate::item::Process;
+use crate::rank::Rank;
 use std::path::Path;
 
 /// What the keys stand for in one process.
@@ -15,6 +16,8 @@ pub(super) struct Keys {
     pub(super) host: String,
     /// Rank, if it has one.
     pub(super) rank: Option<u32>,
+    /// Number of ranks, if it is known.
+    pub(super) size: Option<u32>,
     /// Processes of the same parent.
     pub(super) siblings: usize,
 }
@@ -27,8 +30,8 @@ enum Value {
 }
 
 impl Keys {
-    /// The keys of a traced process. The command line is exact for the program that was started.
-    pub(super) fn of(process: &Process, words: &[String], siblings: usize) -> Self {
+    /// The keys of a traced process; `rank` is roctop's own. The command line is exact for the program that was started.
+    pub(super) fn of(process: &Process, words: &[String], siblings: usize, rank: Rank) -> Self {
         let own = process.command.split_whitespace().map(str::to_owned);
         Self {
             words: if process.id.0 == 0 {
@@ -39,7 +42,8 @@ impl Keys {
             pid: process.pid,
             parent: process.parent,
             host: process.host.to_string(),
-            rank: process.rank.or_else(rank),
+            rank: rank.number.or(process.rank),
+            size: rank.size,
             siblings,
         }
     }
@@ -136,7 +140,7 @@ impl Keys {
             "psize" => self.siblings.to_string(),
             "job" => variable("SLURM_JOB_ID", "0"),
             "rank" => self.rank.unwrap_or(0).to_string(),
-            "size" => size().unwrap_or(1).to_string(),
+            "size" => self.size.unwrap_or(1).to_string(),
             "nid" => self.rank.unwrap_or(self.pid).to_string(),
             "cwd" => std::env::current_dir().map_or(String::new(), |path| path.display().to_string()),
             "launch_date" => date(&variable("ROCPROF_DATE_FORMAT", "%F")),
@@ -149,14 +153,6 @@ impl Keys {
         };
         Some(Value::Text(value))
     }
-}
-
-fn rank() -> Option<u32> {
-    crate::rank::of(&|name| std::env::var(name).ok()).map(|rank| rank.0)
-}
-
-fn size() -> Option<u32> {
-    crate::rank::of(&|name| std::env::var(name).ok()).and_then(|rank| rank.1)
 }
 
 /// The local time, as `date` formats it.
@@ -177,6 +173,7 @@ mod tests {
             parent: 41,
             host: "node7".into(),
             rank: Some(3),
+            size: Some(8),
             siblings: 1,
         }
     }
@@ -195,6 +192,7 @@ mod tests {
         assert_eq!(expand("100%"), "100%");
         assert_eq!(expand("%nonsense%"), "%nonsense%");
         assert_eq!(expand("%env{NO_SUCH_VARIABLE_HERE}%x$ENV{NO_SUCH}"), "x");
+        assert_eq!(expand("%rank%of%size%"), "3of8");
         assert_eq!(expand("%psize%"), "1");
         assert_eq!(expand("%launch_date%").len(), 10);
     }

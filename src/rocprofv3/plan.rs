@@ -6,8 +6,9 @@ use crate::counters::request::{Groups, Mode, Request, definitions, iterations, k
 use crate::export::Format;
 use crate::export::choice::{AgentIndex, Choice, KernelChoice, KernelNames, Kind, Kinds, Layout};
 use crate::export::summary::{Tables, Unit};
+use crate::rank::{Rank, Ranks};
 use crate::sampling::Wish;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -30,6 +31,8 @@ pub(super) struct Plan {
     pub(super) preload: Vec<OsString>,
     /// Nothing is recorded before the program asks for it.
     pub(super) is_paused: bool,
+    /// This process's rank, and whether it is to be profiled.
+    pub(super) rank: Rank,
     /// How much is told.
     pub(super) level: Level,
     /// Options without effect, and why.
@@ -165,6 +168,7 @@ impl Plan {
             least_bytes: least.saturating_mul(1024),
             preload: preload(settings)?,
             is_paused: settings.on("selected_regions"),
+            rank: ranks(settings)?.of(&variable),
             level: match set("log_level").or_else(|| variable("ROCPROF_LOG_LEVEL")) {
                 Some(word) => Level::of(&word)?,
                 None => Level::default(),
@@ -255,6 +259,17 @@ fn preload(settings: &Settings) -> Result<Vec<OsString>> {
             Ok(word.into())
         })
         .collect()
+}
+
+/// Which ranks are profiled, and which variables tell the rank.
+fn ranks(settings: &Settings) -> Result<Ranks> {
+    let set = |name: &str| settings.value(name).map(str::to_owned);
+    let wanted = Ranks::stretches(&settings.values("profile_mpi_ranks").join(","));
+    Ok(Ranks {
+        rank: set("mpi_world_rank_variable"),
+        size: set("mpi_world_size_variable"),
+        wanted: wanted.map_err(|part| anyhow!("--profile-mpi-ranks takes ranks as 0-3,8, not '{part}'"))?,
+    })
 }
 
 fn pattern(name: &str, text: &str) -> Result<Regex> {
@@ -451,6 +466,7 @@ mod tests {
             ("--stats", "--kernel-trace"),
             ("-S", "--kernel-trace"),
             ("-s --perfetto-backend system", "inprocess"),
+            ("-s --profile-mpi-ranks 0-3,x", "'x'"),
         ] {
             let told = plan(line).map(|_| ()).unwrap_err().to_string();
             assert!(told.contains(word), "{line}: {told}");

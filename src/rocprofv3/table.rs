@@ -145,24 +145,9 @@ pub(super) const TABLE: &[Row] = &[
         Flag,
         Refused("pauses are not counted: the last roctxProfilerPause or -Resume decides"),
     ),
-    row(
-        "profile_mpi_ranks",
-        ' ',
-        Many,
-        Refused("each rank writes files of its own (%rank%): start roctop on the wanted ranks alone"),
-    ),
-    row(
-        "mpi_world_rank_variable",
-        ' ',
-        One,
-        Refused("ranks are read from the usual variables"),
-    ),
-    row(
-        "mpi_world_size_variable",
-        ' ',
-        One,
-        Refused("sizes are read from the usual variables"),
-    ),
+    row("profile_mpi_ranks", ' ', Many, Works),
+    row("mpi_world_rank_variable", ' ', One, Works),
+    row("mpi_world_size_variable", ' ', One, Works),
     row("minimum_output_data", ' ', One, Works),
     // Perfetto.
     row("perfetto_backend", ' ', One, Works),
