@@ -386,6 +386,37 @@ fn groups_of_counters_take_turns() {
 }
 
 #[test]
+fn counters_of_whole_gpus_are_in_every_file() {
+    let Some(rig) = Rig::new("whole") else { return };
+    let words = "record -o rec --pmc SQ_WAVES --pmc-device --pmc-rate 50 ./counted mark wait";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    rig.works(&["export", "rec", "--format", "csv,json,pftrace", "-o", "n"]);
+    let rows = rig.table("n_gauges.csv");
+    let (times, values) = (rows.numbers("Timestamp"), rows.column("Value"));
+    let units = rows.column("Unit");
+    let own: Vec<(u64, f64)> = (0..times.len())
+        .filter(|row| rows.column("Gauge")[*row] == "SQ_WAVES")
+        .map(|row| {
+            assert_eq!(units[row], "/s");
+            (times[row], values[row].parse().unwrap())
+        })
+        .collect();
+    assert!(own.len() > 3, "{own:?}");
+    // The stand-in's GPU runs 256 waves between two readings.
+    for pair in own.windows(2) {
+        let waves = pair[1].1 * (pair[1].0 - pair[0].0) as f64 / 1e9;
+        assert!((waves - 256.0).abs() < 0.001, "{waves}");
+    }
+    let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("n_results.json")).unwrap()).unwrap();
+    let gauges = json["rocprofiler-sdk-tool"][0]["gauges"].as_array().unwrap();
+    let series = gauges.iter().find(|one| one["name"] == "SQ_WAVES").unwrap();
+    assert_eq!(series["samples"].as_array().unwrap().len(), own.len());
+    let trace = std::fs::read(rig.0.join("n_results.pftrace")).unwrap();
+    let name = b"GPU [1] SQ_WAVES (/s)";
+    assert!(trace.windows(name.len()).any(|window| window == name));
+}
+
+#[test]
 fn a_counter_can_be_asked_for_on_one_gpu() {
     let Some(rig) = Rig::new("device") else { return };
     let words = "rocprofv3 -d out -o n --pmc SQ_WAVES:device=0 GRBM_COUNT -- ./counted load scale";

@@ -46,23 +46,19 @@ pub fn info(listed: &Listed, out: &mut dyn Write) -> io::Result<()> {
     sampling(listed, out)?;
     for (number, one) in listed.agents.iter().enumerate() {
         writeln!(out, "GPU:{number}\nName:{}", one.agent.name)?;
-        for (number, counter) in one.counters.iter().enumerate() {
-            if number > 0 {
-                writeln!(out, "\n")?;
-            }
+        for counter in &one.counters {
             pair(out, "Counter_Name", &counter.name)?;
             pair(out, "Description", &counter.description)?;
-            if counter.flags & counter_flag::CONSTANT != 0 {
-                continue;
+            if counter.flags & counter_flag::CONSTANT == 0 {
+                if counter.flags & counter_flag::DERIVED != 0 {
+                    pair(out, "Expression", &counter.expression)?;
+                } else {
+                    pair(out, "Block", &counter.block)?;
+                }
+                pair(out, "Dimensions", &counter.dimensions)?;
             }
-            if counter.flags & counter_flag::DERIVED != 0 {
-                pair(out, "Expression", &counter.expression)?;
-            } else {
-                pair(out, "Block", &counter.block)?;
-            }
-            pair(out, "Dimensions", &counter.dimensions)?;
+            writeln!(out, "\n")?;
         }
-        writeln!(out)?;
     }
     Ok(())
 }
@@ -232,7 +228,7 @@ mod tests {
             Counter_Name        :\tSQ_WAVES\nDescription         :\tAbout SQ_WAVES\nBlock               :\tSQ\n\
             Dimensions          :\tDIMENSION_INSTANCE[0:0] DIMENSION_SHADER_ENGINE[0:7]\n\n\n\
             Counter_Name        :\tGPUBusy\nDescription         :\tAbout GPUBusy\nExpression          :\t100*A/\"B\"\n\
-            Dimensions          :\tDIMENSION_INSTANCE[0:0] DIMENSION_SHADER_ENGINE[0:7]\n\n";
+            Dimensions          :\tDIMENSION_INSTANCE[0:0] DIMENSION_SHADER_ENGINE[0:7]\n\n\n";
         assert_eq!(text(|out| info(&listed(), out).expect("memory")), expected);
     }
 

@@ -145,7 +145,7 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
             })?;
         }
     }
-    if gauges::samples(view).next().is_some() {
+    if gauges::is_any(view) {
         files.write("gauges.csv", &|out| gauges::csv(view, out))?;
     }
     let product = |node: u32| view.product(node);

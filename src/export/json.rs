@@ -46,7 +46,7 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     counted::collection(view, &counted, out)?;
     write!(out, "}},\n\"buffer_records\":")?;
     record::write(view, &tables, out)?;
-    if gauges::samples(view).next().is_some() {
+    if gauges::is_any(view) {
         // Beyond upstream's schema; its readers pass over keys that they do not know.
         write!(out, ",\n\"gauges\":")?;
         gauges::json(view, out)?;
@@ -104,7 +104,7 @@ where
 }
 
 /// A text with its quotes.
-fn text(text: &str) -> String {
+pub(super) fn text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

@@ -230,6 +230,10 @@ unsafe extern "C" fn finalize(_data: *mut c_void) {}
 fn begin(sdk: &'static Sdk, request: &'static Request, process: &'static Process) {
     counters::define(sdk);
     let found = counters::find(sdk, request, process);
+    let counts = request.mode != Mode::Sample && !request.wanted.is_empty();
+    if let Some(reason) = lacks_packets().filter(|_| counts) {
+        return say_missing(&reason);
+    }
     match request.mode {
         Mode::List => sampling::tell(sdk, process, &found),
         Mode::Sample => {
@@ -244,6 +248,26 @@ fn begin(sdk: &'static Sdk, request: &'static Request, process: &'static Process
         }
         Mode::Device => device::begin(sdk, request, process, &found),
     }
+}
+
+/// HSA loads the library that makes counter packets by a name of its own, when the first queue is counted; where it cannot,
+/// rocprofiler-sdk (1.0) aborts the program. So it is looked for before.
+fn lacks_packets() -> Option<String> {
+    const NAME: &CStr = c"libhsa-amd-aqlprofile64.so";
+    let name = NAME.to_string_lossy();
+    // The SDK is linked with it, by a name with a version.
+    let (_, path) = real::loaded(&name)?;
+    let path = path.to_string_lossy();
+    let beside = path
+        .rsplit_once('/')
+        .map(|(directory, _)| format!("{directory}/{name}"));
+    let is_there = real::open(NAME).is_some() || beside.is_some_and(|beside| std::fs::exists(beside).unwrap_or(false));
+    (!is_there).then(|| {
+        format!(
+            "HSA loads {name} to count, and it is not there (there is {path}): install its package of the same ROCm release, or \
+make a link of that name where the loader looks"
+        )
+    })
 }
 
 /// In a process that was started to list counters: asks the SDK at once, with no run-time loaded.

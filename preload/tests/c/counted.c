@@ -23,6 +23,8 @@ int main(int argc, char **argv) {
         if (!strcmp(argv[i], "scale") && dispatch) printf("scale %d\n", dispatch(1, 65536));
         if (!strcmp(argv[i], "plain") && dispatch) printf("plain %d\n", dispatch(2, 100));
         if (!strcmp(argv[i], "wait")) usleep(400000);
+        void (*mark)(const char *) = dlsym(RTLD_DEFAULT, "roctxMarkA");
+        if (!strcmp(argv[i], "mark") && mark) mark("here");
     }
     return 0;
 }

@@ -33,7 +33,7 @@ pub(super) fn values(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io
     Ok(())
 }
 
-/// A track for each GPU and gauge, and for each gauge of a process on it.
+/// A track for each GPU and gauge, for each gauge of a process on it, and for each counter of a whole GPU.
 pub(super) fn gauges(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
     for ((node, pid, metric), points) in told::series(view) {
         let name = told::track_name(view, node, pid, metric);
@@ -41,6 +41,14 @@ pub(super) fn gauges(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io
         trace.numbers(track, process, &name)?;
         for (at, value) in points {
             trace.value(track, at, value)?;
+        }
+    }
+    for (info, points) in told::counted(view) {
+        let name = told::counter_track(view, info);
+        let track = uuid(view.process.pid, &name);
+        trace.numbers(track, process, &name)?;
+        for (at, rate) in points {
+            trace.value(track, at, rate)?;
         }
     }
     Ok(())

@@ -16,6 +16,8 @@ use std::time::Duration;
 const RECORD: usize = 40;
 /// Records of one sample.
 const MOST: usize = 1 << 14;
+/// Records are read when they are asked for, so that no buffer has to take them as well.
+const NO_BUFFER: u64 = 0;
 /// How often a context that waits for HSA is tried again.
 const AGAIN: Duration = Duration::from_millis(50);
 
@@ -70,15 +72,13 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
 }
 
 fn configure(sdk: &Sdk, agent: &OnAgent, config: u64) -> Result<&'static mut OnDevice, Status> {
-    let (Some(create), Some(buffer), Some(count)) = (sdk.create_context, sdk.create_buffer, sdk.count_device) else {
+    let (Some(create), Some(count)) = (sdk.create_context, sdk.count_device) else {
         return Err(NOT_IMPLEMENTED);
     };
     let check = |answer: Status| if answer == SUCCESS { Ok(()) } else { Err(answer) };
-    let (mut context, mut room) = (0u64, 0u64);
+    let mut context = 0u64;
     // SAFETY: room for the answer.
     check(unsafe { create(&raw mut context) })?;
-    // SAFETY: the function has the type asked for; policy 1 discards.
-    check(unsafe { buffer(context, 4096, 2048, 1, ignored, std::ptr::null_mut(), &raw mut room) })?;
     let device = Box::leak(Box::new(OnDevice {
         context,
         index: agent.index,
@@ -93,11 +93,9 @@ fn configure(sdk: &Sdk, agent: &OnAgent, config: u64) -> Result<&'static mut OnD
     }));
     let config: *mut c_void = std::ptr::from_mut(Box::leak(Box::new(device.config))).cast();
     // SAFETY: the function has the type asked for, and the number that it gets lives for ever.
-    check(unsafe { count(context, room, agent.id, choose, config) })?;
+    check(unsafe { count(context, NO_BUFFER, agent.id, choose, config) })?;
     Ok(device)
 }
-
-unsafe extern "C" fn ignored(_: u64, _: u64, _: *mut *mut c_void, _: usize, _: *mut c_void, _: u64) {}
 
 unsafe extern "C" fn choose(context: u64, _agent: u64, set: SetConfigFn, data: *mut c_void) {
     // SAFETY: `data` is the number that `configure` passed.
