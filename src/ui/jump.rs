@@ -103,10 +103,7 @@ pub(crate) fn carry(ui: &mut Ui, snap: &Snapshot, tab: Tab) {
     let row = known.and_then(|(key, what)| match key {
         LaneKey::Stream(..) | LaneKey::Queue(..) => Some((Pane::Kernels, u64::from(what))),
         LaneKey::Copies(_) => Some((Pane::Routes, u64::from(what))),
-        LaneKey::Api(..) => {
-            let at = snap.values.api.iter().position(|row| row.id.0 == what)?;
-            Some((Pane::Operations, at as u64))
-        }
+        LaneKey::Api(..) => Some((Pane::Operations, u64::from(what))),
         LaneKey::Markers(..) | LaneKey::Ranges(_) => {
             let text = pattern(snap.names.text(TextId(what)));
             let row = snap.values.markers.iter().find(|row| *row.pattern == *text)?;

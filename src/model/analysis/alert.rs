@@ -75,6 +75,9 @@ pub enum Evidence {
 pub struct Alert {
     /// Why.
     pub rule: Rule,
+    /// The id of what it is about, by rule: process, operation, agent, thread, kernel or route. With the rule it is the
+    /// same from one look to the next.
+    pub about: u32,
     /// What is the case, in a line.
     pub text: String,
     /// What it means, and beyond which threshold it is told.

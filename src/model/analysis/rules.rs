@@ -45,6 +45,7 @@ fn lost(snap: &Snapshot, out: &mut Vec<Alert>) {
         let lost = row.lost_total();
         out.push(Alert {
             rule: Rule::Lost,
+            about: row.process.id.0,
             text: format!("lost {} of pid {}", format::count(lost), row.process.pid),
             why: "counts and totals are lower bounds; the reasons are with the process".into(),
             weight: lost as f64,
@@ -74,6 +75,7 @@ fn failed(snap: &Snapshot, out: &mut Vec<Alert>) {
         let last = last.max_by_key(|found| found.1);
         out.push(Alert {
             rule: Rule::Failed,
+            about: row.id.0,
             text: format!(
                 "{name} failed {}×, last with {}",
                 format::count(row.errors),
@@ -118,6 +120,7 @@ fn hang(snap: &Snapshot, out: &mut Vec<Alert>) {
         let age = snap.now.saturating_sub(begin);
         out.push(Alert {
             rule: Rule::Hang,
+            about: 0,
             text: format!("open for {}: {text}", format::duration(age)),
             why: format!(
                 "told when open for longer than {}",
@@ -144,6 +147,7 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
     if share > limits.idle {
         out.push(Alert {
             rule: Rule::Idle,
+            about: row.agent.0,
             text: format!(
                 "{name} idle {} %, {} gaps",
                 format::percent(share),
@@ -161,6 +165,7 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
     if longest.span.duration() > limits.long_gap {
         out.push(Alert {
             rule: Rule::Gap,
+            about: row.agent.0,
             text: format!(
                 "{name} gap of {} at {at}, host {doing}",
                 format::duration(longest.span.duration())
@@ -180,6 +185,7 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
     if share > limits.launch {
         out.push(Alert {
             rule: Rule::Launch,
+            about: row.agent.0,
             text: format!(
                 "{name} waits for launches {} %, {} of {} kernels",
                 format::percent(share),
@@ -198,6 +204,7 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
     if row.kernels >= 100 && shorts > limits.shorts {
         out.push(Alert {
             rule: Rule::Short,
+            about: row.agent.0,
             text: format!(
                 "{name}: {} % of {} kernels shorter than {}",
                 format::percent(shorts),
@@ -264,6 +271,7 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
             .map_or("?", |name| &name.operation.name);
         out.push(Alert {
             rule: Rule::Sync,
+            about: thread.0,
             text: format!(
                 "{} waits {} %, most in {name}",
                 snap.names.thread_label(ThreadId(longest.thread.min(thread.0))),
@@ -306,6 +314,7 @@ fn outliers(snap: &Snapshot, out: &mut Vec<Alert>) {
         let name = snap.names.kernel(id).map_or("?", |name| &name.short);
         out.push(Alert {
             rule: Rule::Outlier,
+            about: id.0,
             text: format!(
                 "{}: longest {} is {times:.0}× its median",
                 format::elide(name, 40),
@@ -345,6 +354,7 @@ fn slow_copies(snap: &Snapshot, out: &mut Vec<Alert>) {
             let route = row.route;
             out.push(Alert {
                 rule: Rule::SlowCopy,
+                about: at as u32,
                 text: format!(
                     "{} {}: large copies at {}",
                     direction::name(route.direction),

@@ -13,8 +13,13 @@ use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab};
 
-/// An alert: its place in the analysis, the worst first.
-pub(crate) struct Row(usize);
+/// An alert: its place in the analysis, the worst first, and what stays when that changes.
+pub(crate) struct Row(usize, u64);
+
+/// By rule and what it is about: the analysis is made anew each second, and the order with it.
+fn identity(alert: &Alert) -> u64 {
+    (alert.rule as u64) << 32 | u64::from(alert.about)
+}
 
 pub(crate) struct AlertTable;
 
@@ -75,7 +80,7 @@ impl Table for AlertTable {
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let alerts = scene.snap.analysis().alerts.iter().enumerate();
         let passing = alerts.filter(|(_, alert)| scene.ui.filter.accepts(&AlertSubject { alert }));
-        passing.map(|(at, _)| Row(at)).collect()
+        passing.map(|(at, alert)| Row(at, identity(alert))).collect()
     }
 
     fn all(scene: &Scene<'_>) -> usize {
@@ -91,7 +96,7 @@ impl Table for AlertTable {
     }
 
     fn key(row: &Row) -> u64 {
-        row.0 as u64
+        row.1
     }
 
     fn role(row: &Row, scene: &Scene<'_>) -> Role {

@@ -17,13 +17,16 @@ use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::subject::{ApiSubject, domain};
 use crate::ui::theme::Role;
 
-/// An operation: its place in the snapshot.
-pub(crate) struct Row(usize);
+/// An operation, and its place in the snapshot, which changes when others are called for the first time.
+pub(crate) struct Row {
+    at: usize,
+    id: OperationId,
+}
 
 pub(crate) struct ApiTable;
 
 fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a ApiRow {
-    &scene.snap.values.api[row.0]
+    &scene.snap.values.api[row.at]
 }
 
 /// Name of an operation.
@@ -134,7 +137,7 @@ impl Table for ApiTable {
         let (names, whole) = (&scene.snap.names, wall(scene.snap));
         let all = scene.snap.values.api.iter().enumerate();
         all.filter(|(_, row)| scene.ui.filter.accepts(&ApiSubject(names, row, whole)))
-            .map(|(at, _)| Row(at))
+            .map(|(at, row)| Row { at, id: row.id })
             .collect()
     }
 
@@ -147,7 +150,7 @@ impl Table for ApiTable {
     }
 
     fn key(row: &Row) -> u64 {
-        row.0 as u64
+        u64::from(row.id.0)
     }
 
     /// To the last call of it.
@@ -196,7 +199,9 @@ fn latency(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let inner = canvas.frame(area, "Launch latency", "averages");
     let values = &scene.snap.values;
     let launches = values.api.iter().filter(|row| launches(scene.snap, row.id));
-    let (calls, time) = launches.fold((0, 0), |sum, row| (sum.0 + row.stat.calls, sum.1 + row.stat.total));
+    let (calls, time) = launches.fold((0, 0u64), |sum, row| {
+        (sum.0 + row.stat.calls, sum.1.saturating_add(row.stat.total))
+    });
     let kernels = values.kernels.iter().map(|row| &row.numbers);
     let (delayed, delay) = kernels
         .clone()

@@ -1,5 +1,7 @@
 //! Processes: how they are, what they lost, what their collectors said.
 
+use std::collections::HashMap;
+
 use ratatui::layout::Rect;
 
 use crate::format;
@@ -137,21 +139,31 @@ impl Table for ProcessTable {
 
     /// Below each process those that it started, in the same order.
     fn arrange(rows: Vec<Row>, scene: &Scene<'_>) -> Vec<Row> {
-        let process = |row: &Row| &source(row, scene).process;
-        let is_child = |child: &Row, parent: &Row| {
-            let (child, parent) = (process(child), process(parent));
-            child.parent == parent.pid && child.host == parent.host && child.id > parent.id
+        let mut named: HashMap<(u32, &str), Vec<usize>> = HashMap::new();
+        let mut shown: Vec<usize> = rows.iter().map(|row| row.0).collect();
+        shown.sort_unstable();
+        let process = |at: usize| &scene.snap.values.processes[at].process;
+        for at in shown {
+            named.entry((process(at).pid, &process(at).host)).or_default().push(at);
+        }
+        // Images that follow one another by exec have one pid: the last before the child has it.
+        let parent = |at: usize| {
+            let known = named.get(&(process(at).parent, &*process(at).host))?;
+            known.iter().rev().find(|&&other| other < at).copied()
         };
-        let roots = rows.iter().filter(|row| !rows.iter().any(|other| is_child(row, other)));
-        let mut stack: Vec<Row> = roots.map(|row| Row(row.0, 0)).collect();
-        stack.reverse();
+        let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
+        for row in rows.iter().rev() {
+            children.entry(parent(row.0)).or_default().push(row.0);
+        }
+        let mut below = |at: Option<usize>, depth: usize| {
+            let children = children.remove(&at).unwrap_or_default();
+            children.into_iter().map(move |child| Row(child, depth.min(8)))
+        };
+        let mut stack: Vec<Row> = below(None, 0).collect();
         let mut out = Vec::with_capacity(rows.len());
         while let Some(row) = stack.pop() {
-            let children = rows.iter().rev().filter(|child| is_child(child, &row));
-            stack.extend(children.map(|child| Row(child.0, (row.1 + 1).min(8))));
-            if out.len() < rows.len() {
-                out.push(row);
-            }
+            stack.extend(below(Some(row.0), row.1 + 1));
+            out.push(row);
         }
         out
     }
