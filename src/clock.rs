@@ -70,13 +70,15 @@ impl Clock {
             })
             .collect();
         // A thread put aside while it sampled shifts that sample, so the closest one counts; another clock is far in all.
-        let offsets = self.samples.iter().filter(|s| s.hsa > 0);
-        let offsets = offsets.map(|s| s.boottime.wrapping_sub(s.hsa) as i64);
-        let closest = offsets.min_by_key(|offset| offset.unsigned_abs()).unwrap_or(0);
-        self.hsa_offset = if closest.unsigned_abs() < SAME_CLOCK {
+        let samples = self.samples.iter().filter(|s| s.hsa > 0);
+        let mut offsets: Vec<i64> = samples.map(|s| s.boottime.wrapping_sub(s.hsa) as i64).collect();
+        let is_same = offsets.iter().any(|offset| offset.unsigned_abs() < SAME_CLOCK);
+        self.hsa_offset = if is_same || offsets.is_empty() {
             0
         } else {
-            closest
+            // Of another clock the least offset may be the disturbed one.
+            let middle = offsets.len() / 2;
+            *offsets.select_nth_unstable(middle).1
         };
     }
 
@@ -188,5 +190,18 @@ mod tests {
             ..Sample::default()
         });
         assert_eq!(other.hsa(2_000_000), 11_000_000);
+        for (ticks, late) in [(2, 0), (3, 500_000)] {
+            other.add(Sample {
+                ticks,
+                boottime: 10_000_000,
+                hsa: 1_000_000 + late,
+                ..Sample::default()
+            });
+        }
+        assert_eq!(
+            other.hsa(2_000_000),
+            11_000_000,
+            "of three the one that was disturbed does not count"
+        );
     }
 }

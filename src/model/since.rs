@@ -91,6 +91,8 @@ fn marker(row: &MarkerStat, earlier: &Values) -> MarkerStat {
     let mut rest = row.clone();
     if let Some(old) = earlier.markers.iter().find(|old| old.id == row.id) {
         rest.stat = row.stat.rest(&old.stat);
+        rest.marks = rest.marks.saturating_sub(old.marks);
+        rest.work.copies = rest.work.copies.saturating_sub(old.work.copies);
         rest.work.kernels = rest.work.kernels.saturating_sub(old.work.kernels);
         rest.work.nanos = rest.work.nanos.saturating_sub(old.work.nanos);
     }

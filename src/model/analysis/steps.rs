@@ -155,8 +155,14 @@ pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
                 .collect()
         }
         Source::Period(key, length, _) => {
-            let kernels = snap.lane(*key).map(|lane| sequence(lane)).unwrap_or_default();
-            let begins: Vec<u64> = kernels.iter().step_by(*length).map(|slice| slice.span.begin).collect();
+            let lane = snap.lane(*key);
+            let kernels = lane.map(|lane| sequence(lane)).unwrap_or_default();
+            // Of all that were ever in the lane every so-many-th begins a step, or steps would move with each kernel.
+            let before = lane.map_or(0, |lane| lane.total.saturating_sub(kernels.len() as u64));
+            let length = (*length).max(1);
+            let first = before.next_multiple_of(length as u64) - before;
+            let from_first = kernels.iter().skip(first as usize).step_by(length);
+            let begins: Vec<u64> = from_first.map(|slice| slice.span.begin).collect();
             let pairs = begins.windows(2).map(|pair| Span {
                 begin: pair[0],
                 end: pair[1],
@@ -211,6 +217,29 @@ pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::item::{Dispatch, Item, KernelId};
+    use crate::model::{Fresh, Options, Store};
+
+    #[test]
+    fn steps_of_a_period_stay_where_they_are_when_a_kernel_comes() {
+        let mut store = Store::new(Options::default());
+        let mut begins = Vec::new();
+        for number in 0..SEQUENCE as u64 + 20 {
+            let begin = 1_000 + number * 100;
+            store.apply(&Item::Dispatch(Dispatch {
+                kernel: KernelId((number % 5) as u32),
+                dispatch_id: number + 1,
+                span: Span { begin, end: begin + 50 },
+                ..Dispatch::default()
+            }));
+            if number >= SEQUENCE as u64 {
+                let snap = store.snapshot(Fresh::All);
+                let source = period(&snap).expect("a period");
+                begins.push(steps(&snap, &source).steps[0].span.begin);
+            }
+        }
+        assert!(begins.iter().all(|begin| (begin - 1_000) % 500 == 0), "{begins:?}");
+    }
 
     #[test]
     fn the_shortest_period_is_found_and_none_where_there_is_none() {

@@ -1,7 +1,7 @@
 //! How GPUs were used: compute, copies, both at once, neither, and the gaps.
 
 use super::overlap;
-use crate::item::{AgentId, AgentKind, Nanos, Span};
+use crate::item::{AgentId, AgentKind, Dispatch, Nanos, QueueId, Span, StreamId};
 use crate::model::{FastMap, LaneKey, Slice, Snapshot};
 
 /// Gaps kept of a GPU: the longest.
@@ -201,10 +201,15 @@ fn running(snap: &Snapshot, agent: AgentId, stretch: Span) -> Vec<Span> {
     if !snap.is_running() {
         return Vec::new();
     }
+    // The stream is known once a dispatch of the same queue has ended.
+    let places = snap.values.places.iter();
+    let streams: FastMap<QueueId, StreamId> = places.filter_map(|place| Some((place.queue, place.stream?))).collect();
     let mut first: FastMap<LaneKey, Nanos> = FastMap::default();
     for dispatch in snap.open.iter().flat_map(|open| &open.dispatches) {
         if dispatch.agent == agent && dispatch.submit > 0 {
-            let since = first.entry(LaneKey::of(dispatch)).or_insert(dispatch.submit);
+            let stream = dispatch.stream.or_else(|| streams.get(&dispatch.queue).copied());
+            let key = LaneKey::of(&Dispatch { stream, ..*dispatch });
+            let since = first.entry(key).or_insert(dispatch.submit);
             *since = dispatch.submit.min(*since);
         }
     }
@@ -329,7 +334,7 @@ pub fn busy(snap: &Snapshot, agent: AgentId, from: Nanos, to: Nanos) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::item::{Agent, Copy, Dispatch, Item, QueueId, StreamId};
+    use crate::item::{Agent, Copy, Item};
     use crate::model::{Fresh, Options, Store};
 
     const BEGIN: Nanos = 1_000_000;
@@ -351,7 +356,10 @@ mod tests {
             name: "gfx942".into(),
             ..Agent::default()
         }));
-        store.apply(&Item::Dispatch(kernel(1, ms(1000), ms(1100))));
+        store.apply(&Item::Dispatch(Dispatch {
+            stream: Some(StreamId(3)),
+            ..kernel(1, ms(1000), ms(1100))
+        }));
         store.apply(&Item::Open(crate::item::Open {
             dispatches: vec![kernel(2, 0, 0), kernel(3, 0, 0)],
             ..crate::item::Open::default()
@@ -367,6 +375,7 @@ mod tests {
             ms(1),
         );
         assert_eq!((rows[0].compute, rows[0].idle), (ms(190), 0));
+        assert_eq!(rows[0].kernel_time, ms(190), "it follows what ended in its stream");
         assert_eq!((rows[0].kernels, rows[0].gaps.len()), (1, 0));
         let row = snap.values.agents.iter().find(|row| row.id == AgentId(1));
         assert!(row.expect("a GPU").share > 0.99);
