@@ -32,7 +32,7 @@ ids! {
     QueueId
     /// A stream of any process, dense over the session.
     StreamId
-    /// A kernel: (code object, mangled name), dense over the session.
+    /// A kernel: (mangled name, LDS size, registers), whichever process loaded it, dense over the session.
     KernelId
     /// An API operation: (domain, name), dense over the session.
     OperationId

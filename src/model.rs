@@ -362,6 +362,8 @@ impl Store {
         open.dispatches
             .iter_mut()
             .for_each(|dispatch| clamp(&mut dispatch.submit));
+        // They come by queue; each that ends is looked for by its number.
+        open.dispatches.sort_by_key(|dispatch| dispatch.dispatch_id);
         let (now, at) = (self.now, open.process.0 as usize);
         let bounds = OpenBounds::of(&open);
         self.row(open.process, |row| {

@@ -18,7 +18,7 @@ pub fn exit_of(status: ExitStatus) -> Exit {
 
 /// Starts the program and waits until it has ended. `started` is told its process id, `told` of each TERM and HUP.
 ///
-/// Signals that were meant for the program go to it: TERM, HUP, USR1, USR2, WINCH. INT and QUIT come from the terminal,
+/// Signals that were meant for the program go to it: TERM, HUP, USR1, USR2. INT and QUIT come from the terminal,
 /// which sends them to the program as well; they are passed on when there is no terminal, or when the program has one of
 /// its own.
 pub fn run_to_end(

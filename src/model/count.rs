@@ -10,8 +10,6 @@ use crate::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId,
 
 /// HIP's "not ready" is an answer, not an error.
 const HIP_NOT_READY: i32 = 600;
-/// Open dispatches that are looked through for one that ended.
-const OLDEST: usize = 64;
 
 /// Dispatches that are counted together.
 const PORTION: usize = 256;
@@ -96,12 +94,10 @@ impl Store {
     fn dispatch(&mut self, dispatch: &Dispatch, shape: u32) {
         self.totals.dispatches += 1;
         if is_within(self.bounds(dispatch.process).dispatches, dispatch.dispatch_id) {
-            // Dispatches end nearly in order: one that is not among the oldest was submitted after the look.
             self.close(dispatch.process, |open| {
-                let mut oldest = open.dispatches.iter().take(OLDEST);
-                oldest
-                    .position(|one| one.dispatch_id == dispatch.dispatch_id)
-                    .map(Closed::Dispatch)
+                let known = &open.dispatches;
+                let found = known.binary_search_by_key(&dispatch.dispatch_id, |one| one.dispatch_id);
+                found.ok().map(Closed::Dispatch)
             });
         }
         self.seen(dispatch.process, dispatch.span.begin, dispatch.span.end);

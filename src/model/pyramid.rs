@@ -34,22 +34,22 @@ pub struct Bucket {
 impl Bucket {
     /// Adds work of so many nanoseconds.
     pub(crate) fn add(&mut self, what: u32, nanos: u64, begins: bool) {
-        self.busy += nanos;
-        self.count += u32::from(begins);
+        self.busy = self.busy.saturating_add(nanos);
+        self.count = self.count.saturating_add(u32::from(begins));
         self.vote(what, nanos.max(1));
     }
 
     /// Adds another.
     fn merge(&mut self, other: &Self) {
-        self.busy += other.busy;
-        self.count += other.count;
+        self.busy = self.busy.saturating_add(other.busy);
+        self.count = self.count.saturating_add(other.count);
         self.vote(other.what, other.weight);
     }
 
     fn vote(&mut self, what: u32, vote: u64) {
         if self.weight == 0 || self.what == what {
             self.what = what;
-            self.weight += vote;
+            self.weight = self.weight.saturating_add(vote);
         } else if self.weight < vote {
             self.what = what;
             self.weight = vote - self.weight;
@@ -304,7 +304,7 @@ fn spread(bucket: &Bucket, low: u64, high: u64, from: u64, width: u64, out: &mut
         let cell = &mut out[column as usize];
         cell.add(bucket.what, nanos, false);
         if !counted {
-            cell.count += bucket.count;
+            cell.count = cell.count.saturating_add(bucket.count);
             counted = true;
         }
     }

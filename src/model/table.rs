@@ -270,8 +270,8 @@ impl Tables {
             && call.parent == 0
         {
             thread.calls += 1;
-            thread.total += nanos;
-            thread.blocked += if blocks { nanos } else { 0 };
+            thread.total = thread.total.saturating_add(nanos);
+            thread.blocked = thread.blocked.saturating_add(if blocks { nanos } else { 0 });
         }
     }
 

@@ -945,7 +945,6 @@ impl<B: Bytes> Reader<B> {
         Ok(words)
     }
 
-    /// Words of a region; fewer than asked when the region or the file ends before.
     /// So many words of a region; 0 where it has none.
     fn some_words<const N: usize>(&self, kind: Region, from: usize) -> io::Result<[u64; N]> {
         let extent = self.header.region(kind);
@@ -960,6 +959,7 @@ impl<B: Bytes> Reader<B> {
         Ok(raw.map(u64::from_le_bytes))
     }
 
+    /// Words of a region; fewer than asked when the region or the file ends before.
     fn region_words(&self, kind: Region, from: usize, count: usize) -> io::Result<Vec<u64>> {
         let extent = self.header.region(kind);
         let start = (from as u64).saturating_mul(8).min(extent.length);
