@@ -62,8 +62,6 @@ pub struct Process {
     strings: Table,
     /// Files for dispatches in flight made.
     flights: AtomicU64,
-    /// Dispatches submitted.
-    pub(crate) dispatches: AtomicU64,
     /// Start/stop ranges begun.
     pub(crate) ranges: AtomicU64,
     /// Streams seen.
@@ -151,7 +149,6 @@ impl Process {
             ring_slots: AtomicU64::new(config.ring_slots),
             strings: Table::new(),
             flights: AtomicU64::new(0),
-            dispatches: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
             streams: crate::backend::stream::Streams::new(),
         };
@@ -282,6 +279,13 @@ impl Process {
         if let Some(word) = self.main().and_then(|file| file.counter(at)) {
             word.fetch_add(by, Ordering::Relaxed);
         }
+    }
+
+    /// Counts dispatches as submitted. Returns how many were before: the id of the first one, less one.
+    #[inline]
+    pub(crate) fn submit(&self, count: u64) -> u64 {
+        let word = self.main().and_then(|file| file.counter(counter::SUBMITTED));
+        word.map_or(0, |word| word.fetch_add(count, Ordering::Relaxed))
     }
 
     /// Counts what was dropped while a thread was getting its ring.

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct site {
   const char *name;
@@ -337,6 +338,54 @@ static void large_portions(void) {
   OK(hsa_queue_destroy, queue);
 }
 
+// A queue that is held back by a kernel of another one, and full: its last portion goes past its end. The other queue's
+// doorbell rings when this one's has been rung and nothing moves any more.
+struct gate {
+  pthread_t thread;
+  hsa_signal_t signal;
+};
+
+static void *open_gate(void *data) {
+  struct gate *gate = data;
+  hsa_queue_t *queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
+  struct timespec nap = {0, 600000000};
+  nanosleep(&nap, NULL);
+  submit(queue, gate->signal, 1, 0);
+  wait_for(gate->signal);
+  judge(gate->signal);
+  OK(hsa_queue_destroy, queue);
+  return NULL;
+}
+
+static void held_back(void) {
+  enum { COUNTED = 100, FIRST = 722, SECOND = 500 };
+  hsa_signal_t counted = signal_of(COUNTED), done = signal_of(1);
+  struct gate gate = {.signal = signal_of(1)};
+  hsa_queue_t *queue = queue_of(1024, HSA_QUEUE_TYPE_MULTI);
+  pthread_create(&gate.thread, NULL, open_gate, &gate);
+  uint64_t index = VALUE(hsa_queue_add_write_index_relaxed, queue, 1);
+  put_barrier(queue, index, HSA_PACKET_TYPE_BARRIER_AND, gate.signal, none, none);
+  ring(queue, index);
+  for (int i = 0; i < COUNTED; i++) submit(queue, counted, i % 5 + 1, 1);
+  index = VALUE(hsa_queue_add_write_index_scacq_screl, queue, FIRST);
+  for (int i = 1; i < FIRST; i++) put_kernel(queue, index + i, none, i % 5 + 1, 1);
+  put_kernel(queue, index, none, 1, 1);
+  ring(queue, index + FIRST - 1);
+  index = VALUE(hsa_queue_add_write_index_scacq_screl, queue, SECOND);
+  for (int i = 1; i < SECOND - 1; i++) put_kernel(queue, index + i, none, i % 5 + 1, 1);
+  put_kernel(queue, index + SECOND - 1, done, 1, 1);
+  put_kernel(queue, index, none, 1, 1);
+  ring(queue, index + SECOND - 1);
+  wait_for(done);
+  judge(done);
+  wait_for(counted);
+  pthread_join(gate.thread, NULL);
+  OK(hsa_signal_destroy, counted);
+  OK(hsa_signal_destroy, done);
+  OK(hsa_signal_destroy, gate.signal);
+  OK(hsa_queue_destroy, queue);
+}
+
 // A queue for cooperative launches, whose processor is faster than the doorbell: the second kernel is complete before it is
 // rung for.
 static void late_doorbell(void) {
@@ -514,6 +563,7 @@ static void run(const char *program, bool is_overlap) {
   rotating();
   portions();
   large_portions();
+  held_back();
   late_doorbell();
   counting_and_none();
   many_signals();

@@ -126,6 +126,27 @@ impl RingFile {
         })
     }
 
+    /// Fills in the page tables for `length` bytes of entry `index`'s ring from byte `from` on, which its thread would do page
+    /// by page. False when the ring ends there, or nobody has ever had it. Linux before 5.14 cannot, and nothing happens.
+    pub fn populate(&self, index: usize, from: u64, length: u64) -> bool {
+        let Some(words) = self
+            .entry(index)
+            .filter(|words| words[entry::STATE].load(Ordering::Relaxed) != entry::FREE)
+        else {
+            return false;
+        };
+        let offset = words[entry::RING_OFFSET].load(Ordering::Relaxed);
+        let size = words[entry::RING_SLOTS].load(Ordering::Relaxed) * (SLOT_WORDS * 8) as u64;
+        if from >= size || offset + size > self.map.len() as u64 {
+            return false;
+        }
+        let length = length.min(size - from) as usize;
+        let _ = self
+            .map
+            .advise_range(Advice::PopulateWrite, (offset + from) as usize, length);
+        true
+    }
+
     /// Marks entry `index` as done: its thread has ended.
     pub fn release(&self, index: usize) {
         if let Some(words) = self.entry(index) {

@@ -386,7 +386,7 @@ impl Host {
             let mean = if gpu == 1 { mean * 21 / 20 } else { *mean };
             let (begin, end) = host.occupy(at, mean);
             let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (*grid, *workgroup);
-            let number = process::get().map_or(0, |process| process.dispatches.fetch_add(1, Ordering::Relaxed) + 1);
+            let number = process::get().map_or(0, |process| process.submit(1) + 1);
             let record = Dispatch {
                 begin,
                 end,

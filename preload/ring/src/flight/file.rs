@@ -31,7 +31,11 @@ impl FlightFile {
         let temporary = dir.join(format!(".{name}.tmp"));
         let file = open_new(&temporary)?;
         let made = allocate(&file, Self::bytes(slots)).and_then(|()| {
-            let map = MmapOptions::new().len(PAGE + slots * SLOT_WORDS * 8).map_raw(&file)?;
+            // With its page tables, as the signals get theirs: launches must not pay for them.
+            let map = MmapOptions::new()
+                .len(PAGE + slots * SLOT_WORDS * 8)
+                .populate()
+                .map_raw(&file)?;
             map.advise(Advice::DontFork)?;
             Ok(map)
         });

@@ -100,7 +100,6 @@ pub(crate) fn record(op: u32, data: *const c_void) {
     }
     let Some(process) = process::get() else { return };
     let [who, submit] = noted(record.correlation);
-    process.count(counter::SUBMITTED, 1);
     process.count(counter::TIMED, 1);
     RECORDS.fetch_add(1, Ordering::Relaxed);
     let dispatch = Dispatch {
@@ -108,7 +107,7 @@ pub(crate) fn record(op: u32, data: *const c_void) {
         end: record.end,
         submit,
         correlation: record.correlation,
-        dispatch_id: process.dispatches.fetch_add(1, Ordering::Relaxed) + 1,
+        dispatch_id: process.submit(1) + 1,
         source: ACTIVITY,
         agent: hsa::hsa().map_or(0, |hsa| hsa.agents.by_node(record.device as u32)),
         stream: (who >> 32) as u32,

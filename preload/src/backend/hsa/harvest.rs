@@ -4,7 +4,7 @@
 //! program that waited for the GPU takes what is done itself, so that a sudden end loses little. At the end of a
 //! queue, of the run-time, or of the process the thread that ends it drains what is left, for a bounded time.
 
-use super::queue::Queue;
+use super::queue::{Apart, Queue};
 use super::{Hsa, copy, hsa, proxy, symbol};
 use crate::process::{self, Process};
 use crate::state::{self, word};
@@ -79,10 +79,11 @@ pub(crate) fn before_exit() {
     }
 }
 
-/// Dispatches and copies that were begun, less those that were recorded.
-static BUSY: AtomicU64 = AtomicU64::new(0);
+/// Dispatches and copies that were begun, by the program's threads, and those that were recorded, by the harvester mostly.
+static BEGUN: Apart<AtomicU64> = Apart::new(AtomicU64::new(0));
+static ENDED: Apart<AtomicU64> = Apart::new(AtomicU64::new(0));
 /// 1 while the thread takes a long nap.
-static IDLE: AtomicU64 = AtomicU64::new(0);
+static IDLE: Apart<AtomicU64> = Apart::new(AtomicU64::new(0));
 
 /// Threads of the program in a call that waits for the GPU.
 static WAITING: AtomicU64 = AtomicU64::new(0);
@@ -103,7 +104,7 @@ pub(crate) fn wait_ends() {
 /// Work begins.
 #[inline]
 pub(crate) fn began(count: u64) {
-    BUSY.fetch_add(count, Ordering::Relaxed);
+    BEGUN.fetch_add(count, Ordering::Relaxed);
     if IDLE.load(Ordering::Relaxed) != 0 && IDLE.swap(0, Ordering::Relaxed) != 0 {
         wake();
     }
@@ -112,11 +113,11 @@ pub(crate) fn began(count: u64) {
 /// Work was recorded, or will never be.
 #[inline]
 pub(crate) fn ended(count: u64) {
-    BUSY.fetch_sub(count, Ordering::Relaxed);
+    ENDED.fetch_add(count, Ordering::Relaxed);
 }
 
 fn is_busy() -> bool {
-    BUSY.load(Ordering::Relaxed) != 0
+    ENDED.load(Ordering::Relaxed) != BEGUN.load(Ordering::Relaxed)
 }
 
 /// Which end.
@@ -356,6 +357,7 @@ fn run() {
     }
     let mut nap = SHORTEST_NAP;
     let mut calibration = Calibration::new();
+    let mut rings = Rings::default();
     let mut was_recording = control::is_recording();
     loop {
         std::thread::park_timeout(if proxy::is_pending() { POLL } else { nap });
@@ -381,11 +383,39 @@ fn run() {
         };
         IDLE.store(u64::from(nap > SHORTEST_NAP), Ordering::Relaxed);
         calibration.step(process);
+        rings.step(process);
         let is_recording = control::is_recording();
         if is_recording != was_recording && word(word::PAUSED).load(Ordering::Relaxed) == 0 {
             collector::switched(is_recording, 1);
         }
         was_recording = is_recording;
+    }
+}
+
+/// Fills in the page tables of rings behind the threads that got them: at its first record in a page a thread would wait for
+/// the system, for as long as several launches take.
+#[derive(Default)]
+struct Rings {
+    file: usize,
+    entry: usize,
+    from: u64,
+}
+
+impl Rings {
+    /// Bytes of a step.
+    const STEP: u64 = 1 << 20;
+
+    fn step(&mut self, process: &Process) {
+        let Some(chunk) = process.chunks().nth(self.file) else {
+            return;
+        };
+        if chunk.file.populate(self.entry, self.from, Self::STEP) {
+            self.from += Self::STEP;
+        } else if self.from > 0 {
+            (self.entry, self.from) = (self.entry + 1, 0);
+        } else if self.entry >= chunk.file.entries() {
+            (self.file, self.entry) = (self.file + 1, 0);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::guard::{Errno, wall};
 use hsa_sys::abi::{Packet, Queue as HsaQueue, SignalHandle, packet};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::atomic::AtomicU16;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Packets that the run-time's buffer holds.
@@ -67,12 +67,17 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
 }
 
 /// A portion that goes past the ring's end and is too large for the run-time.
+#[derive(Clone, Copy)]
 struct Split {
     queue: &'static Queue,
     handle: u64,
     doorbell: SignalHandle,
     /// Index of the first packet behind the end.
     end: u64,
+    /// That packet's header, while the packet is hidden.
+    hidden: Option<u16>,
+    /// A thread hands over what lies before the end.
+    is_busy: bool,
 }
 
 static SPLITS: Mutex<Vec<Split>> = Mutex::new(Vec::new());
@@ -80,13 +85,15 @@ static SPLITS: Mutex<Vec<Split>> = Mutex::new(Vec::new());
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 fn split(queue: &'static Queue, handle: *const HsaQueue, doorbell: SignalHandle, end: u64) {
-    let mut all = SPLITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = splits();
     all.retain(|one| one.handle != handle as u64);
     all.push(Split {
         queue,
         handle: handle as u64,
         doorbell,
         end,
+        hidden: None,
+        is_busy: false,
     });
     COUNT.store(all.len() as u64, Ordering::Release);
 }
@@ -94,7 +101,7 @@ fn split(queue: &'static Queue, handle: *const HsaQueue, doorbell: SignalHandle,
 /// A queue is gone.
 pub(crate) fn forget(handle: *const HsaQueue) {
     if COUNT.load(Ordering::Acquire) != 0 {
-        let mut all = SPLITS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = splits();
         all.retain(|one| one.handle != handle as u64);
         COUNT.store(all.len() as u64, Ordering::Release);
     }
@@ -112,18 +119,68 @@ pub(crate) fn before_ring(hsa: &Hsa, doorbell: SignalHandle) {
 #[cold]
 fn ring_first(hsa: &Hsa, doorbell: SignalHandle) {
     let _errno = Errno::keep();
-    let mut all = SPLITS.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(at) = all.iter().position(|one| one.doorbell == doorbell) else {
-        return;
-    };
-    let is_done = all.get(at).is_none_or(|one| one.hand_over_to_end(hsa));
-    if is_done {
-        all.swap_remove(at);
+    let Some(mut split) = begin(hsa, doorbell) else { return };
+    loop {
+        // Without the lock: the queue may wait for a packet of another one, whose doorbell comes by here.
+        let is_stuck = !split.hand_over_to_end(hsa);
+        let mut all = splits();
+        let Some(at) = all.iter().position(|one| one.is(&split)) else {
+            return;
+        };
+        let is_done = split.read(hsa) >= split.end;
+        if !is_done && !is_stuck && split.is_written(split.read(hsa)) {
+            // Written meanwhile, by a thread that saw this one at it.
+            continue;
+        }
+        if is_done || is_stuck {
+            split.show();
+        }
+        split.is_busy = false;
+        if is_done {
+            all.swap_remove(at);
+        } else if let Some(one) = all.get_mut(at) {
+            // What is missing will be rung for, and goes first again.
+            *one = split;
+        }
         COUNT.store(all.len() as u64, Ordering::Release);
+        return;
     }
 }
 
+/// The portion of this doorbell's queue, with what lies behind the end hidden, when it is for this thread to hand over.
+fn begin(hsa: &Hsa, doorbell: SignalHandle) -> Option<Split> {
+    let mut all = splits();
+    let at = all.iter().position(|one| one.doorbell == doorbell)?;
+    let split = all.get_mut(at)?;
+    // The thread that is at it does not get past what this one has written: it looks again, under the lock.
+    if split.is_busy {
+        return None;
+    }
+    if split.hidden.is_none() && split.read(hsa) >= split.end {
+        all.swap_remove(at);
+        COUNT.store(all.len() as u64, Ordering::Release);
+        return None;
+    }
+    if split.hidden.is_none() && !split.hide() {
+        return None;
+    }
+    split.is_busy = true;
+    Some(*split)
+}
+
+fn splits() -> MutexGuard<'static, Vec<Split>> {
+    SPLITS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_invalid(header: u16) -> bool {
+    header & packet::TYPE == packet::INVALID
+}
+
 impl Split {
+    fn is(&self, other: &Self) -> bool {
+        (self.handle, self.end) == (other.handle, other.end)
+    }
+
     fn header(&self, index: u64) -> &AtomicU16 {
         let place =
             (self.queue.base as usize as *const Packet).wrapping_add((index & (self.queue.size() - 1)) as usize);
@@ -132,33 +189,44 @@ impl Split {
         unsafe { AtomicU16::from_ptr(place.cast_mut().cast()) }
     }
 
-    /// Hides the first packet behind the end while what is before it is handed over. False when not all is written yet.
-    fn hand_over_to_end(&self, hsa: &Hsa) -> bool {
-        let is_invalid = |header: u16| header & packet::TYPE == packet::INVALID;
+    fn is_written(&self, index: u64) -> bool {
+        !is_invalid(self.header(index).load(Ordering::Acquire))
+    }
+
+    /// Packets that the run-time's proxy took.
+    fn read(&self, hsa: &Hsa) -> u64 {
         // SAFETY: the program rings its doorbell, so the queue exists.
-        let read = || unsafe { (hsa.core.load_read_index)(self.handle as usize as *const HsaQueue) };
-        if read() >= self.end {
-            return true;
+        unsafe { (hsa.core.load_read_index)(self.handle as usize as *const HsaQueue) }
+    }
+
+    /// Hides the first packet behind the end. False when it is not written: the proxy does not get past it.
+    fn hide(&mut self) -> bool {
+        let header = self.header(self.end).swap(packet::INVALID, Ordering::AcqRel);
+        self.hidden = (!is_invalid(header)).then_some(header);
+        self.hidden.is_some()
+    }
+
+    fn show(&mut self) {
+        if let Some(header) = self.hidden.take() {
+            self.header(self.end).store(header, Ordering::Release);
         }
-        let hidden = self.header(self.end).swap(packet::INVALID, Ordering::AcqRel);
-        if is_invalid(hidden) {
-            return false;
-        }
-        let since = Instant::now();
-        let mut taken = read();
-        while taken < self.end && !is_invalid(self.header(taken).load(Ordering::Acquire)) && since.elapsed() < PATIENCE
-        {
+    }
+
+    /// Hands over what is written before the end. False when the proxy takes no more of it for a long time.
+    fn hand_over_to_end(&self, hsa: &Hsa) -> bool {
+        let (mut taken, mut since) = (self.read(hsa), Instant::now());
+        while taken < self.end && self.is_written(taken) {
             hsa.signal.ring(self.doorbell, taken);
-            let now = read();
-            if now == taken {
+            let now = self.read(hsa);
+            if now != taken {
+                (taken, since) = (now, Instant::now());
+            } else if since.elapsed() > PATIENCE {
+                return false;
+            } else {
                 std::thread::sleep(NAP);
             }
-            taken = now;
         }
-        if taken <= self.end {
-            self.header(self.end).store(hidden, Ordering::Release);
-        }
-        taken >= self.end
+        true
     }
 }
 

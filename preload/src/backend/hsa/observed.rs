@@ -15,7 +15,6 @@ use crate::clock;
 use crate::control;
 use crate::process;
 use hsa_sys::abi::{Packet, Queue as HsaQueue, SignalHandle, packet as aql};
-use roctop_ring::layout::counter;
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -137,9 +136,6 @@ fn missed(queue: &'static Queue, packet: &Packet, index: u64) {
 }
 
 fn describe(queue: &Queue, packet: &Packet, index: u64) -> roctop_ring::record::Dispatch {
-    let id = process::get().map_or(0, |process| {
-        process.count(counter::SUBMITTED, 1);
-        process.dispatches.fetch_add(1, Ordering::Relaxed) + 1
-    });
+    let id = process::get().map_or(0, |process| process.submit(1) + 1);
     packet::describe(queue, packet, Some(index), id, clock::now())
 }

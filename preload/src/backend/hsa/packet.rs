@@ -25,6 +25,8 @@ use std::ffi::c_void;
 
 /// Source of a dispatch record: interception.
 const INTERCEPTED: u16 = 1;
+/// So many dispatches ahead a slot's memory is asked for.
+const AHEAD: u64 = 2;
 
 /// Called by the run-time under the queue's lock, by whichever thread hands the packets over.
 pub(crate) unsafe extern "C" fn handler(
@@ -174,8 +176,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
         return mark(queue, packets);
     }
     let Some(process) = process::get() else { return false };
-    let mut id = process.dispatches.fetch_add(dispatches, Ordering::Relaxed);
-    process.count(counter::SUBMITTED, dispatches);
+    let mut id = process.submit(dispatches);
     let now = clock::now();
     // SAFETY: only the handler uses `out`, under the queue's lock.
     let out = unsafe { &mut *queue.out.get() };
@@ -255,9 +256,7 @@ pub(crate) fn describe(queue: &Queue, packet: &Packet, index: Option<u64>, id: u
 
 /// The slot of a sequence number, unless all are in use.
 fn free_slot(queue: &Queue, sequence: u64) -> Option<(&'static Side, SlotWriter<'static>)> {
-    // Acquire: pairs with the harvester's release of the tail; it has done with the slot.
-    let is_full = sequence.wrapping_sub(queue.tail.load(Ordering::Acquire)) >= queue.slots.len();
-    let side = queue.slots.side(sequence).filter(|_| !is_full)?;
+    let side = queue.slots.side(sequence).filter(|_| queue.has_slots(sequence + 1))?;
     Some((side, queue.slots.record(sequence)?))
 }
 
@@ -266,7 +265,8 @@ fn begin(queue: &Queue, sequence: u64) {
     // Release: the harvester that sees the head sees the slot; and the slot is seen before the packet is.
     queue.head.store(sequence + 1, Ordering::Release);
     harvest::began(1);
-    fence(Ordering::SeqCst);
+    // Release: the slot is seen before the packet is, which the writer stores.
+    fence(Ordering::Release);
 }
 
 fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Packet>) {
@@ -286,6 +286,7 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
     let is_own = copy.completion != packet.completion;
     kept.publish(sequence, if is_own { State::Own } else { State::Foreign });
     begin(queue, sequence);
+    queue.prepare(sequence + AHEAD);
     out.push(copy);
     out.extend(behind);
 }

@@ -5,7 +5,7 @@
 use super::agent::Agent;
 use super::packet::Handed;
 use super::room::Room;
-use super::slots::Slots;
+use super::slots::{Slots, prefetch};
 use crate::clock;
 use crate::process::Process;
 use core::cell::UnsafeCell;
@@ -15,15 +15,38 @@ use roctop_ring::record::{Dispatch, Domain, Queue as Fact};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
 
+/// On cache lines of its own: what the program's threads and the harvester each write does not slow the other down.
+#[repr(align(128))]
+pub(crate) struct Apart<T>(T);
+
+impl<T> Apart<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(value)
+    }
+}
+
+impl<T> core::ops::Deref for Apart<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 /// A queue whose dispatches are timed.
 pub(crate) struct Queue {
     pub(crate) id: u32,
     pub(crate) agent: Agent,
     pub(crate) slots: Slots,
-    /// Slots ever taken.
-    pub(crate) head: AtomicU64,
-    /// Slots ever harvested.
-    pub(crate) tail: AtomicU64,
+    /// Slots ever taken. The handler's.
+    pub(crate) head: Apart<AtomicU64>,
+    /// Slots ever harvested. The harvester's.
+    pub(crate) tail: Apart<AtomicU64>,
+    /// The tail as the handler last saw it.
+    known_tail: AtomicU64,
+    /// Dispatches handed over. The handler's.
+    submitted: AtomicU64,
     pub(crate) room: Room,
     /// What the handler hands to the hardware; only under the queue's own lock.
     pub(crate) out: UnsafeCell<Vec<Packet>>,
@@ -57,8 +80,10 @@ impl Queue {
             id,
             agent,
             slots,
-            head: AtomicU64::new(0),
-            tail: AtomicU64::new(0),
+            head: Apart::new(AtomicU64::new(0)),
+            tail: Apart::new(AtomicU64::new(0)),
+            known_tail: AtomicU64::new(0),
+            submitted: AtomicU64::new(0),
             room: Room::new(size),
             out: UnsafeCell::new(Vec::with_capacity(64)),
             words,
@@ -73,6 +98,27 @@ impl Queue {
     #[inline]
     pub(crate) fn size(&self) -> u64 {
         self.room.size
+    }
+
+    /// Is there a free slot for sequence numbers before `last`? For the handler.
+    #[inline]
+    pub(crate) fn has_slots(&self, last: u64) -> bool {
+        if last.wrapping_sub(self.known_tail.load(Ordering::Relaxed)) <= self.slots.len() {
+            return true;
+        }
+        // Acquire: pairs with the harvester's release of the tail; it has done with the slots before.
+        let tail = self.tail.load(Ordering::Acquire);
+        self.known_tail.store(tail, Ordering::Relaxed);
+        last.wrapping_sub(tail) <= self.slots.len()
+    }
+
+    /// The next dispatch's memory is asked for: the harvester and the packet processor wrote it last. For the handler.
+    #[inline]
+    pub(crate) fn prepare(&self, sequence: u64) {
+        self.slots.prefetch(sequence);
+        if let Some(slot) = self.words.and_then(|words| slot(words, sequence)) {
+            prefetch(slot.as_ptr());
+        }
     }
 
     /// Index of the program's packet that became this one, from `index` on: the kernel's arguments tell. None when it is
@@ -91,7 +137,12 @@ impl Queue {
     #[inline]
     pub(crate) fn submitted(&self, sequence: Option<u64>, record: &Dispatch) {
         let Some(words) = self.words else { return };
-        bump(words, place::SUBMITTED);
+        let submitted = self.submitted.load(Ordering::Relaxed) + 1;
+        self.submitted.store(submitted, Ordering::Relaxed);
+        // Never loaded: the harvester writes beside it.
+        if let Some(word) = words.get(place::SUBMITTED) {
+            word.store(submitted, Ordering::Release);
+        }
         let Some(sequence) = sequence else { return };
         if let Some([submit, kernel, correlation, id]) = slot(words, sequence) {
             kernel.store(record.kernel_object, Ordering::Relaxed);
@@ -136,14 +187,6 @@ impl Queue {
 fn slot(words: Words<'static>, sequence: u64) -> Option<&'static [AtomicU64; place::SLOT_WORDS]> {
     let at = place::HEADER + sequence as usize % place::SLOTS * place::SLOT_WORDS;
     words.get(at..)?.first_chunk()
-}
-
-/// Adds to a word that only the handler writes, under the queue's lock.
-#[inline]
-fn bump(words: Words<'static>, at: usize) {
-    if let Some(word) = words.get(at) {
-        word.store(word.load(Ordering::Relaxed) + 1, Ordering::Release);
-    }
 }
 
 #[inline]

@@ -155,7 +155,7 @@ impl Queue {
     #[inline]
     pub(crate) fn wait_for_slots(&self, count: u64) {
         let last = self.head.load(Ordering::Relaxed) + count;
-        if last - self.tail.load(Ordering::Acquire) > self.slots.len() {
+        if !self.has_slots(last) {
             self.wait_for_harvest(last);
         }
     }

@@ -20,6 +20,7 @@ use std::sync::{Mutex, PoisonError};
 struct Launch([AtomicU64; 2]);
 
 /// A dispatch in flight: how its times are found. What is known of it lies in the slot's record.
+#[repr(align(64))]
 pub(crate) struct Side {
     pub(crate) watch: Watch,
     /// Index of its packet in the hardware's queue.
@@ -134,14 +135,49 @@ impl Slots {
         }
     }
 
-    /// Takes the note of a packet: correlation id, thread | stream << 32.
+    /// Takes the note of a packet: correlation id, thread | stream << 32. Under the queue's lock; whoever noted has written
+    /// the packet since, and the next to note there waits for room.
     #[inline]
     pub(crate) fn noted(&self, index: u64) -> [u64; 2] {
         let at = index as usize & (self.launches.len() - 1);
         self.launches.get(at).map_or([0, 0], |Launch([first, second])| {
-            [first.swap(0, Ordering::AcqRel), second.swap(0, Ordering::Relaxed)]
+            let noted = [first.load(Ordering::Acquire), second.load(Ordering::Relaxed)];
+            first.store(0, Ordering::Relaxed);
+            second.store(0, Ordering::Relaxed);
+            noted
         })
     }
+
+    /// Asks for the memory of a slot, to be written.
+    #[inline]
+    pub(crate) fn prefetch(&self, sequence: u64) {
+        let index = sequence as usize & (self.sides.len() - 1);
+        prefetch(self.signals.wrapping_add(index));
+        if let Some(side) = self.sides.get(index) {
+            prefetch(side);
+        }
+        if let Some(words) = self
+            .records
+            .get(index * SLOT_WORDS..)
+            .and_then(|words| words.first_chunk::<SLOT_WORDS>())
+        {
+            let [first, .., last] = words;
+            prefetch(first);
+            prefetch(last);
+        }
+    }
+}
+
+/// Asks for memory that is about to be written, wherever it is now. It need not exist.
+#[inline(always)]
+pub(crate) fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing and faults at no address; a processor without this one takes it as no operation.
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 /// Memory that the host and all GPUs see at once, with room for `count` signals.
