@@ -1,8 +1,14 @@
 //! What a traced call costs, beside the same program untraced, on each run-time that is here.
 //!
-//! `cargo bench --bench cost` prints, for a cheap HIP call, a launch and a small copy, the least and the median time per
-//! call over interleaved rounds of `tests/apps/launch_loop` on the emulated GPU: read the differences and ratios, not the
-//! absolute numbers. A release other than 5.2.3 is measured where `tests/runtimes/fetch` has unpacked it.
+//! `cargo bench --bench cost [-- RELEASE…]` prints the least and the median time per call over interleaved rounds of
+//! `tests/apps/launch_loop` and `raw_hsa cost` on the emulated GPU: untraced, with a tool that does nothing
+//! (`tests/apps/libempty_tool.c`: what any profiler by HSA's queues and HIP's callback would cost), and recorded from each
+//! source. Read the differences and ratios, not the absolute numbers. Then, from the emulated GPU's own log, how many kernels
+//! ran at once and what lay between them, untraced and recorded. A release other than 5.2.3 is measured where
+//! `tests/runtimes/fetch` has unpacked it.
+
+#[path = "cost/overlap.rs"]
+mod overlap;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,78 +16,230 @@ use std::process::Command;
 
 const ROUNDS: usize = 5;
 const RELEASES: [&str; 4] = ["5.2.3", "5.7.1", "6.4.3", "7.2.4"];
-const SHOWN: [(&str, &str); 4] = [
-    ("hipGetDevice", "cheap call"),
-    ("launch", "launch"),
-    ("drained", "launch, drained"),
-    ("copy_to_device", "copy of 64 B"),
-];
 
-#[derive(Clone, Copy, PartialEq)]
+/// How the program is run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
     Plain,
-    Traced,
+    /// With a tool that does nothing.
+    Empty,
+    /// Recorded with these options.
+    Recorded(&'static str),
+}
+
+/// A line of the table: what is measured, how it is called there, the program, and how it is recorded.
+struct Line {
+    what: &'static str,
+    title: &'static str,
+    program: &'static [&'static str],
+    options: &'static [&'static str],
+}
+
+const LOOP: &[&str] = &["launch_loop", "--csv", "20000", "1000"];
+const CALLS: &[&str] = &["raw_hsa", "cost"];
+const SOURCES: &[&str] = &[
+    "--dispatch-source=auto",
+    "--dispatch-source=hsa",
+    "--dispatch-source=hip",
+];
+const LINES: [Line; 6] = [
+    Line {
+        what: "hipGetDevice",
+        title: "cheap call of HIP",
+        program: LOOP,
+        options: SOURCES,
+    },
+    Line {
+        what: "launch",
+        title: "launch",
+        program: LOOP,
+        options: SOURCES,
+    },
+    Line {
+        what: "drained",
+        title: "launch, drained",
+        program: LOOP,
+        options: SOURCES,
+    },
+    Line {
+        what: "copy_to_device",
+        title: "copy of 64 B",
+        program: LOOP,
+        options: SOURCES,
+    },
+    Line {
+        what: "hsa_queue_load_read_index",
+        title: "cheap call of HSA",
+        program: CALLS,
+        options: &["--hsa-trace"],
+    },
+    Line {
+        what: "hsa_system_get_info",
+        title: "the next one",
+        program: CALLS,
+        options: &["--hsa-trace"],
+    },
+];
+
+/// What is needed to run a program of a release.
+pub(crate) struct Rig {
+    root: &'static Path,
+    roctop: PathBuf,
+    emulated_gpu: PathBuf,
+    release: &'static str,
+    apps: PathBuf,
+    scratch: PathBuf,
 }
 
 fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --benches` only asks whether this runs.
-    if std::env::args().any(|word| word == "--test") {
+    if words.iter().any(|word| word == "--test") {
         return;
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let roctop = PathBuf::from(env!("CARGO_BIN_EXE_roctop"));
-    let emulated_gpu = std::env::var_os("EMULATED_GPU_SO").map_or_else(
-        || {
-            roctop
-                .parent()
-                .map(|dir| dir.join("libemulated_gpu.so"))
-                .unwrap_or_default()
-        },
-        PathBuf::from,
-    );
-    if !emulated_gpu.exists() {
-        println!("skipped: build the emulated GPU first (cargo build --release -p emulated-gpu)");
-        return;
-    }
-    println!("| run-time | what | untraced min / median ns | recorded min / median ns | added (min) |");
+    let chosen = |release: &&str| {
+        let mut releases = words.iter().filter(|word| !word.starts_with('-')).peekable();
+        releases.peek().is_none() || releases.any(|word| word == release)
+    };
+    let rigs: Vec<Rig> = RELEASES.into_iter().filter(chosen).filter_map(Rig::new).collect();
+    println!("| run-time | what | how | min / median ns | added (min) |");
     println!("| --- | --- | --- | --- | --- |");
-    for release in RELEASES {
-        let apps = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("apps-{release}"));
+    for rig in &rigs {
+        rig.costs();
+    }
+    println!();
+    overlap::print(&rigs);
+}
+
+impl Rig {
+    fn new(release: &'static str) -> Option<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let roctop = PathBuf::from(env!("CARGO_BIN_EXE_roctop"));
+        let beside = || roctop.parent().map(|dir| dir.join("libemulated_gpu.so"));
+        let emulated_gpu = std::env::var_os("EMULATED_GPU_SO").map(PathBuf::from).or_else(beside)?;
+        if !emulated_gpu.exists() {
+            println!("{release}: skipped: build the emulated GPU first (cargo build --release -p emulated-gpu)");
+            return None;
+        }
+        let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let apps = scratch.join(format!("apps-{release}"));
         let source = if release == "5.7.1" { "5.2.3" } else { release };
         let built = Command::new(root.join("tests/apps/build"))
             .arg(source)
             .arg(&apps)
             .output();
         if !built.is_ok_and(|output| output.status.success()) {
-            println!("| {release} | skipped: its compiler is not here | | | |");
-            continue;
+            println!("{release}: skipped: its compiler is not here");
+            return None;
         }
-        let mut best: BTreeMap<(String, bool), (f64, Vec<f64>)> = BTreeMap::new();
-        for round in 0..ROUNDS * 2 {
-            let mode = if round % 2 == 0 { Mode::Plain } else { Mode::Traced };
-            for (what, least, median) in measure(root, &roctop, &emulated_gpu, release, &apps, mode) {
-                let known = best
-                    .entry((what, mode == Mode::Traced))
-                    .or_insert((f64::MAX, Vec::new()));
-                known.0 = known.0.min(least);
-                known.1.push(median);
+        Some(Self {
+            root,
+            roctop,
+            emulated_gpu,
+            release,
+            apps,
+            scratch: scratch.join(format!("cost-{}", std::process::id())),
+        })
+    }
+
+    fn costs(&self) {
+        let mut best: BTreeMap<(&str, Mode), (f64, Vec<f64>)> = BTreeMap::new();
+        for _ in 0..ROUNDS {
+            for program in [LOOP, CALLS] {
+                let options = LINES
+                    .iter()
+                    .find(|line| line.program == program)
+                    .map_or(&[] as &[_], |line| line.options);
+                let recorded = options.iter().map(|option| Mode::Recorded(option));
+                for mode in [Mode::Plain, Mode::Empty].into_iter().chain(recorded) {
+                    for (what, least, median) in self.measure(program, mode) {
+                        let Some(line) = LINES.iter().find(|line| line.what == what) else {
+                            continue;
+                        };
+                        let known = best.entry((line.what, mode)).or_insert((f64::MAX, Vec::new()));
+                        known.0 = known.0.min(least);
+                        known.1.push(median);
+                    }
+                }
             }
         }
-        for (what, title) in SHOWN {
-            let cell = |traced: bool| {
-                best.get(&(what.to_owned(), traced))
-                    .map(|(least, medians)| (*least, middle(medians)))
-            };
-            let (Some(plain), Some(traced)) = (cell(false), cell(true)) else {
-                println!("| {release} | {title} | not measured | | |");
+        for line in &LINES {
+            let Some((plain, _)) = best.get(&(line.what, Mode::Plain)).cloned() else {
+                println!("| {} | {} | not measured | | |", self.release, line.title);
                 continue;
             };
-            let added = traced.0 - plain.0;
-            println!(
-                "| {release} | {title} | {:.0} / {:.0} | {:.0} / {:.0} | {added:+.0} ns |",
-                plain.0, plain.1, traced.0, traced.1
-            );
+            let recorded = line.options.iter().map(|option| Mode::Recorded(option));
+            for mode in [Mode::Plain, Mode::Empty].into_iter().chain(recorded) {
+                let Some((least, medians)) = best.get(&(line.what, mode)) else {
+                    continue;
+                };
+                let how = match mode {
+                    Mode::Plain => "untraced",
+                    Mode::Empty => "empty tool",
+                    Mode::Recorded(option) => option,
+                };
+                let added = least - plain;
+                println!(
+                    "| {} | {} | {how} | {least:.0} / {:.0} | {added:+.0} ns |",
+                    self.release,
+                    line.title,
+                    middle(medians)
+                );
+            }
         }
+    }
+
+    fn measure(&self, program: &[&str], mode: Mode) -> Vec<(String, f64, f64)> {
+        let output = self
+            .command(program, mode)
+            .env("EMULATED_GPU_KERNEL_NS", "500")
+            .output();
+        let _ = std::fs::remove_dir_all(&self.scratch);
+        let text = output
+            .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+            .unwrap_or_default();
+        text.lines()
+            .filter_map(|line| {
+                let mut cells = line.split(',');
+                let (what, _, least, median) = (cells.next()?, cells.next()?, cells.next()?, cells.next()?);
+                Some((what.to_owned(), least.parse().ok()?, median.parse().ok()?))
+            })
+            .collect()
+    }
+
+    /// The program on this release's run-time.
+    fn command(&self, program: &[&str], mode: Mode) -> Command {
+        let _ = std::fs::remove_dir_all(&self.scratch);
+        let mut words: Vec<PathBuf> = Vec::new();
+        if let Mode::Recorded(option) = mode {
+            words.extend([
+                self.roctop.clone(),
+                "record".into(),
+                "-o".into(),
+                self.scratch.join("rec"),
+            ]);
+            words.extend([option.into(), "--".into()]);
+            let _ = std::fs::create_dir_all(&self.scratch);
+        }
+        words.extend(program.first().map(|name| self.apps.join(name)));
+        words.extend(program.iter().skip(1).map(PathBuf::from));
+        let mut words = words.into_iter();
+        let mut command = if self.release == "5.2.3" {
+            let mut command = Command::new(words.next().unwrap_or_default());
+            command.env("LD_PRELOAD", &self.emulated_gpu);
+            command
+        } else {
+            let mut command = Command::new(self.root.join("tests/runtimes/run"));
+            command
+                .args(["--chroot", self.release, "--preload"])
+                .arg(&self.emulated_gpu);
+            command
+        };
+        command.args(words);
+        if mode == Mode::Empty {
+            command.env("HSA_TOOLS_LIB", self.apps.join("libempty_tool.so"));
+        }
+        command
     }
 }
 
@@ -89,57 +247,4 @@ fn middle(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-fn measure(
-    root: &Path,
-    roctop: &Path,
-    emulated_gpu: &Path,
-    release: &str,
-    apps: &Path,
-    mode: Mode,
-) -> Vec<(String, f64, f64)> {
-    let recording = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("cost-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&recording);
-    let mut words: Vec<PathBuf> = Vec::new();
-    if mode == Mode::Traced {
-        words.extend([
-            roctop.into(),
-            "record".into(),
-            "-o".into(),
-            recording.clone(),
-            "--".into(),
-        ]);
-    }
-    words.extend([apps.join("launch_loop"), "--csv".into(), "20000".into(), "1000".into()]);
-    let mut command = if release == "5.2.3" {
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
-        command
-    } else {
-        let mut command = Command::new(root.join("tests/runtimes/run"));
-        command
-            .arg("--chroot")
-            .arg(release)
-            .arg("--preload")
-            .arg(emulated_gpu)
-            .args(&words);
-        command
-    };
-    if release == "5.2.3" {
-        command.env("LD_PRELOAD", emulated_gpu);
-    }
-    command.env("EMULATED_GPU_KERNEL_NS", "500");
-    let output = command.output();
-    let _ = std::fs::remove_dir_all(&recording);
-    let text = output
-        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-        .unwrap_or_default();
-    text.lines()
-        .filter_map(|line| {
-            let mut cells = line.split(',');
-            let (what, _, least, median) = (cells.next()?, cells.next()?, cells.next()?, cells.next()?);
-            Some((what.to_owned(), least.parse().ok()?, median.parse().ok()?))
-        })
-        .collect()
 }

@@ -4,6 +4,7 @@
 //
 //   raw_hsa [ROUNDS=1]
 //   raw_hsa overlap      independent kernels of one queue alone, sixty-four in flight
+//   raw_hsa cost         two cheap calls alone, ns per call as launch_loop --csv prints them
 //
 // Each call of HSA is counted by its name, but for those inside callbacks (APP_CALL_COUNTS); GPU memory that is held is
 // told call by call, `name bytes held whose` (APP_MEMORY). The program's own kernel times are checked: every kernel takes KERNEL_NS.
@@ -537,7 +538,34 @@ static void virtual_memory(void) {
   BY_NAME(address_free, "hsa_amd_vmem_address_free", base, bytes);
 }
 
-static void run(const char *program, bool is_overlap) {
+// What two cheap calls cost, ns: the minimum and the median over blocks, as launch_loop prints them.
+static int by_size(const void *a, const void *b) { return (*(double *)a > *(double *)b) - (*(double *)a < *(double *)b); }
+
+static void cost(void) {
+  enum { BLOCKS = 40, CALLS = 1000 };
+  hsa_queue_t *queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
+  double took[BLOCKS];
+  uint64_t ticks = 0;
+  printf("what,calls,min_ns,median_ns\n");
+  for (int which = 0; which < 2; which++) {
+    for (int block = 0; block < BLOCKS; block++) {
+      struct timespec from, to;
+      clock_gettime(CLOCK_MONOTONIC, &from);
+      for (int i = 0; i < CALLS; i++) {
+        if (which) hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &ticks);
+        else ticks += hsa_queue_load_read_index_relaxed(queue);
+      }
+      clock_gettime(CLOCK_MONOTONIC, &to);
+      took[block] = ((to.tv_sec - from.tv_sec) * 1e9 + (to.tv_nsec - from.tv_nsec)) / CALLS;
+    }
+    qsort(took, BLOCKS, sizeof *took, by_size);
+    const char *name = which ? "hsa_system_get_info" : "hsa_queue_load_read_index";
+    printf("%s,%d,%.1f,%.1f\n", name, BLOCKS * CALLS, took[0], took[BLOCKS / 2]);
+  }
+  OK(hsa_queue_destroy, queue);
+}
+
+static void run(const char *program, bool is_overlap, bool is_cost) {
   OK(hsa_init);
   gpu.handle = 0;
   OK(hsa_iterate_agents, agent, NULL);
@@ -555,8 +583,9 @@ static void run(const char *program, bool is_overlap) {
   tell("hsa_memory_allocate", MEMORY / 2, MEMORY / 2);
   memset(memory, 0, MEMORY);
   load(program);
-  if (is_overlap) {
-    independent();
+  if (is_overlap || is_cost) {
+    if (is_overlap) independent();
+    else cost();
     OK(hsa_shut_down);
     return;
   }
@@ -581,10 +610,11 @@ static void run(const char *program, bool is_overlap) {
 
 int main(int argc, char **argv) {
   bool is_overlap = argc > 1 && !strcmp(argv[1], "overlap");
-  int rounds = argc > 1 && !is_overlap ? atoi(argv[1]) : 1;
+  bool is_cost = argc > 1 && !strcmp(argv[1], "cost");
+  int rounds = argc > 1 && !is_overlap && !is_cost ? atoi(argv[1]) : 1;
   const char *path = getenv("APP_MEMORY");
   lines = path ? fopen(path, "w") : NULL;
-  for (int i = 0; i < rounds; i++) run(argv[0], is_overlap);
+  for (int i = 0; i < rounds; i++) run(argv[0], is_overlap, is_cost);
   if (lines) fclose(lines);
   write_counts();
   printf("raw_hsa: rounds %d, kernels %ld, wrong times %ld\n", rounds, (long)kernels, (long)wrong);

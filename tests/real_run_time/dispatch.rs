@@ -233,3 +233,25 @@ fn a_million_launches_of_sixty_four_threads_are_recorded_as_they_happened() {
     let Some(rig) = rig() else { return };
     check_on(rig, "million", &["many_streams", "64", "512", "1000000"]);
 }
+
+#[test]
+fn kernels_that_hips_own_threads_submit_are_recorded_and_linked_where_hip_says_to_what() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("deferred");
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    let mut command = rig.command(&place, &options, &["many_streams", "4", "8", "3000"]);
+    let output = command.env("AMD_DIRECT_DISPATCH", "0").output().unwrap();
+    let recorded = Recorded::load(&place, output);
+    assert!(recorded.output.status.success(), "{:?}", recorded.output);
+    recorded.check_lost();
+    recorded.check_calls();
+    let dispatches = recorded.check_dispatches();
+    assert!(recorded.said.iter().any(|text| text.contains("AMD_DIRECT_DISPATCH=0")));
+    if crate::rig::release().as_deref() == Some("5.7.1") {
+        recorded.check_correlation();
+        println!("deferred: {dispatches} dispatches as logged, linked to their launches");
+    } else {
+        println!("deferred: {dispatches} dispatches as logged; n/a: this release does not say which launch made them");
+    }
+}

@@ -6,13 +6,15 @@
 //! a library opened with a scope of its own, `RTLD_DEEPBIND`), and leaves all others alone, so nothing is recorded twice;
 //! [`slot`] shares it with other tools. Calls that HIP makes to itself inside a call are not recorded.
 //!
-//! [`activity`] takes HIP's own records of dispatches where those are asked for, [`cooperative`] makes HIP give signals to packets of queues that cannot be intercepted (6.2 and later).
+//! [`activity`] takes HIP's own records of dispatches where those are asked for, [`cooperative`] makes HIP give signals to packets of queues that cannot be intercepted (6.2 and later),
+//! [`deferred`] to name the call in packets that threads of its own submit.
 //!
 //! Absent on purpose: 5.2's per-operation callbacks, which make every launch dearer by 0.5 µs and an interrupt. There a
 //! call of a library opened with `RTLD_DEEPBIND` is not seen.
 
 pub mod activity;
 pub mod cooperative;
+pub mod deferred;
 #[cfg(target_arch = "x86_64")]
 pub mod entry;
 pub mod gate;
@@ -72,6 +74,7 @@ pub(crate) fn begin(by: By) {
     thread::aside(|| {
         name_operations(process);
         tracer::register(process, by);
+        deferred::learn(process);
     });
     state::switch_on(word::HIP);
 }

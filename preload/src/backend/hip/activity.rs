@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 const ACTIVITY: u16 = 2;
 /// Launches that are remembered until their records come.
 const LAUNCHES: usize = 64 * 1024;
-/// Of one thread, unless others leave more.
-const A_THREADS: usize = 8 * 1024;
+/// From one thread's first launch to the next one's: in the golden ratio, so that however many threads are far apart.
+const A_THREADS: usize = 40_503;
 /// How long the end of the process waits after the last record, and at all.
 const QUIET: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ pub(crate) fn asks(op: u32) -> bool {
 
 /// The call that this thread is in launches. (Up to 6.4 HIP asks again when it delivers: then nothing is noted, or the
 /// call that waits.)
-fn note() {
+pub(crate) fn note() {
     let Some(thread) = thread::existing() else { return };
     let correlation = thread.current.get();
     if correlation == 0 {
@@ -73,7 +73,7 @@ fn note() {
     }
 }
 
-fn noted(correlation: u64) -> [u64; 2] {
+pub(crate) fn noted(correlation: u64) -> [u64; 2] {
     match NOTES.get(place(correlation)) {
         Some([id, who, submit]) if correlation != 0 && id.load(Ordering::Acquire) == correlation => {
             [who.load(Ordering::Relaxed), submit.load(Ordering::Relaxed)]
@@ -84,7 +84,7 @@ fn noted(correlation: u64) -> [u64; 2] {
 
 fn place(correlation: u64) -> usize {
     // A thread's ids follow each other; the upper bits are the thread's.
-    (correlation as usize).wrapping_add((correlation >> 40) as usize * A_THREADS) % LAUNCHES
+    (correlation as usize).wrapping_add(((correlation >> 40) as usize).wrapping_mul(A_THREADS)) % LAUNCHES
 }
 
 /// A record came.

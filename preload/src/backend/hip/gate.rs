@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
 use super::stub::STUBS;
-use super::{cooperative, entry, unseen};
+use super::{cooperative, deferred, entry, unseen};
 use crate::backend::{hsa, roctx};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
@@ -208,7 +208,8 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
         if function.effect == Effect::Wait {
             hsa::harvest::wait_begins();
         }
-        if function.effect == Effect::Cooperative && cooperative::is_needed() {
+        let is_alone = function.effect == Effect::Cooperative && cooperative::is_needed();
+        if is_alone || (deferred::is_used() && function.stream != Place::None) {
             cooperative::begin(&call);
         }
         frame.call.write(call);

@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "the run-time's names of its functions")]
 
-use super::{By, activity, cooperative, slot};
+use super::{By, activity, cooperative, deferred, slot};
 use crate::backend::hip;
 use crate::collector::{self, Call};
 use crate::process::Process;
@@ -137,7 +137,14 @@ fn learn(process: &Process, name_of: ApiName) {
 
 /// A question about an operation: are its records wanted?
 pub(crate) fn asks(op: u32) -> bool {
-    (op == OP_DISPATCH && cooperative::is_launching()) || activity::asks(op)
+    if activity::asks(op) {
+        return true;
+    }
+    let is_launching = op == OP_DISPATCH && cooperative::is_launching();
+    if is_launching && deferred::is_used() {
+        activity::note();
+    }
+    is_launching
 }
 
 /// Offset of the structure's tail.
@@ -146,6 +153,11 @@ pub(crate) fn tail() -> Option<usize> {
         0 => None,
         offset => Some(offset as usize),
     }
+}
+
+/// The release of the callback that is registered, by its structure: that of HIP 5?
+pub(crate) fn is_of_five() -> bool {
+    tail().is_some() && tail() == tail_of(5)
 }
 
 /// What became of a call that the run-time announced.

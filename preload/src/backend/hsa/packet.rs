@@ -10,6 +10,7 @@ use super::queue::Queue;
 use super::signal::{self, Kind};
 use super::slots::Side;
 use super::{harvest, lap};
+use crate::backend::hip::deferred;
 use crate::backend::sdk;
 use crate::guard::wall;
 use crate::state::{self, word};
@@ -99,7 +100,7 @@ impl Told {
                 .zip(index..)
                 .filter(|(packet, _)| kind(packet) == packet::DISPATCH);
             handed.extend(dispatches.map(|(packet, index)| {
-                let [correlation, who] = queue.slots.noted(index);
+                let [correlation, who] = maker(queue, packet, Some(index));
                 Handed {
                     kernel_object: packet.kernel_object,
                     correlation,
@@ -221,14 +222,28 @@ fn mark(queue: &Queue, packets: &[Packet]) -> bool {
     kept.keep(&Dispatch::default());
     let position = queue.room.written() + at as u64;
     side.position.store(position, Ordering::Relaxed);
-    watch(queue, side, sequence, packet);
+    packet.completion = queue.slots.arm(sequence);
+    side.watch.own(packet.completion, Kind::Mark);
     queue.room.mark(position);
     begin(queue, sequence);
     true
 }
 
+/// The call that made a packet: correlation id, thread | stream << 32.
+#[inline]
+fn maker(queue: &Queue, packet: &Packet, index: Option<u64>) -> [u64; 2] {
+    let noted = index.map_or([0, 0], |index| queue.slots.noted(index));
+    if noted[0] == 0
+        && deferred::is_used()
+        && let Some(named) = deferred::maker(packet)
+    {
+        return named;
+    }
+    noted
+}
+
 pub(crate) fn describe(queue: &Queue, packet: &Packet, index: Option<u64>, id: u64, now: u64) -> Dispatch {
-    let [correlation, who] = index.map_or([0, 0], |index| queue.slots.noted(index));
+    let [correlation, who] = maker(queue, packet, index);
     let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (packet.grid, packet.workgroup);
     Dispatch {
         begin: 0,

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Proxy = 3,
     /// The program's, on a dispatch that may run or be complete already. Times are agent ticks.
     Late = 4,
+    /// Ours, on a packet that only tells when it has left. Its times are of no use.
+    Mark = 5,
 }
 
 /// A time span that will be found in a signal.
@@ -49,6 +51,10 @@ pub(crate) struct Watch {
 
 /// Ticks after which a signal that has an end and the value 1 counts as armed anew behind our back: 0.2 ms or more.
 const REARMED: u64 = 1 << 19;
+/// Ticks that a complete signal without an end is given, 1 ms or more: a processor may write times behind the value.
+const LATE: u64 = 1 << 22;
+/// 1 when the last such signal got no end: whoever completes these writes none, and nobody waits for the next one's.
+static ENDLESS: AtomicU64 = AtomicU64::new(0);
 
 /// Who looks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,6 +82,7 @@ impl Watch {
     pub(crate) fn own(&self, handle: SignalHandle, kind: Kind) {
         self.signal.store(handle, Ordering::Relaxed);
         self.kind.store(kind as u64, Ordering::Relaxed);
+        self.ended_at.store(0, Ordering::Relaxed);
         self.state.store(PENDING, Ordering::Release);
     }
 
@@ -107,6 +114,7 @@ impl Watch {
         }
         self.signal.store(handle, Ordering::Relaxed);
         self.kind.store(Kind::Late as u64, Ordering::Relaxed);
+        self.ended_at.store(0, Ordering::Relaxed);
         self.state.store(PENDING, Ordering::Release);
         if insert(handle, self) {
             return true;
@@ -122,7 +130,7 @@ impl Watch {
             FREE | LOOKING => None,
             TAKEN => Some([self.begin.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed)]),
             LOST => Some([0, 0]),
-            _ if self.is(Kind::Own) || self.is(Kind::Proxy) => {
+            _ if self.is(Kind::Own) || self.is(Kind::Proxy) || self.is(Kind::Mark) => {
                 let handle = self.signal.load(Ordering::Relaxed);
                 let signal = at(handle)?;
                 // Acquire: the processor writes the times before it lowers the value.
@@ -133,7 +141,8 @@ impl Watch {
                     let span = copy_time(handle);
                     return Some([span.start, span.end]);
                 }
-                Some([signal.start.load(Ordering::Relaxed), signal.end.load(Ordering::Relaxed)])
+                let span = [signal.start.load(Ordering::Relaxed), signal.end.load(Ordering::Relaxed)];
+                (self.is(Kind::Mark) || self.is_whole(span)).then_some(span)
             }
             _ => {
                 self.take(Who::Harvester);
@@ -188,7 +197,10 @@ impl Watch {
         let value = signal.value.load(Ordering::Acquire);
         let (start, end) = (signal.start.load(Ordering::Relaxed), signal.end.load(Ordering::Relaxed));
         let has_new_end = end != 0 && !self.is(Kind::Late);
-        let is_complete = value < 1 || (has_new_end && (who == Who::Hook || value != 1 || self.has_rested()));
+        if value < 1 && who == Who::Harvester && !self.is(Kind::Copy) && !self.is_whole([start, end]) {
+            return None;
+        }
+        let is_complete = value < 1 || (has_new_end && (who == Who::Hook || value != 1 || self.has_rested(REARMED)));
         if !is_complete {
             return None;
         }
@@ -199,15 +211,33 @@ impl Watch {
         })
     }
 
-    /// Has the signal shown an end for long enough? First asked, it begins to count.
-    fn has_rested(&self) -> bool {
+    /// A complete signal has this begin and end: are they those to record?
+    #[inline]
+    fn is_whole(&self, span: [u64; 2]) -> bool {
+        if !span.contains(&0) {
+            if ENDLESS.load(Ordering::Relaxed) != 0 {
+                ENDLESS.store(0, Ordering::Relaxed);
+            }
+            return true;
+        }
+        if ENDLESS.load(Ordering::Relaxed) == 0 {
+            if !self.has_rested(LATE) {
+                return false;
+            }
+            ENDLESS.store(1, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// Has the signal been as it is for so many ticks? First asked, it begins to count.
+    fn has_rested(&self, ticks: u64) -> bool {
         let now = clock::now();
         let since = self.ended_at.load(Ordering::Relaxed);
         if since == 0 {
             self.ended_at.store(now, Ordering::Relaxed);
             return false;
         }
-        now.wrapping_sub(since) > REARMED
+        now.wrapping_sub(since) > ticks
     }
 
     fn lose(&self) {
