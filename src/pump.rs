@@ -227,11 +227,15 @@ impl Emptying {
             let now = boottime();
             let mut batch = self.spares.try_recv().unwrap_or_default();
             let mut stop = false;
-            match message {
-                Some(Message::Exited(pid, exit)) => self.live.exited(pid, exit, now, &mut batch)?,
-                Some(Message::Output(bytes)) => batch.take(ProcessId(0), &Raw::Output(&bytes)),
-                Some(Message::Stop) => stop = true,
-                None => {}
+            // All that waits: a program may write faster than rings are looked at.
+            let mut next = message;
+            while let Some(message) = next {
+                match message {
+                    Message::Exited(pid, exit) => self.live.exited(pid, exit, now, &mut batch)?,
+                    Message::Output(bytes) => batch.take(ProcessId(0), &Raw::Output(&bytes)),
+                    Message::Stop => stop = true,
+                }
+                next = messages.try_recv().ok().filter(|_| !stop);
             }
             let is_full = self.waiting.load(Ordering::Relaxed) > WAITING && !stop;
             let progress = if is_full {
@@ -242,9 +246,10 @@ impl Emptying {
             if stop {
                 self.live.settle(now, &mut batch)?;
             }
+            let alive = self.live.pids_alive();
             let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);
-            if pids.len() != self.live.alive() {
-                *pids = self.live.pids_alive();
+            if *pids != alive {
+                *pids = alive;
             }
             drop(pids);
             self.waiting.fetch_add(batch.size(), Ordering::Relaxed);
@@ -292,8 +297,10 @@ impl Digesting {
             }
             self.decoder.clear();
             batch.clear();
-            // A reader that is gone fills no more.
-            let _ = self.spare.send(batch);
+            // A reader that is gone fills no more. It takes one for one that it sent: what others send is not for it.
+            if batch.has_room() {
+                let _ = self.spare.send(batch);
+            }
         }
         self.recorder.map_or(Ok(()), Recorder::finish)
     }

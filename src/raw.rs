@@ -91,10 +91,32 @@ enum Part {
     Now(Nanos),
 }
 
+impl Part {
+    /// Bytes beside its place in the list, about; of those only that can be many.
+    fn size(&self) -> usize {
+        match self {
+            Self::Text(_, bytes) | Self::Output(bytes) => bytes.len(),
+            Self::Fact(slots) => size_of_val(slots.as_slice()),
+            Self::Gauges(samples) => size_of_val(samples.as_slice()),
+            _ => 0,
+        }
+    }
+}
+
 impl Batch {
     /// Bytes that it takes, about.
     pub fn size(&self) -> usize {
-        self.slots.len() * size_of::<Slot>() + self.parts.len() * size_of::<(ProcessId, Part)>()
+        let parts: usize = self
+            .parts
+            .iter()
+            .map(|(_, part)| size_of::<(ProcessId, Part)>() + part.size())
+            .sum();
+        self.slots.len() * size_of::<Slot>() + parts
+    }
+
+    /// Whether it has room of its own for records: there is something to be saved by filling it again.
+    pub fn has_room(&self) -> bool {
+        self.slots.capacity() > 0
     }
 
     /// Forgets what is in it and keeps its room, so that the next poll touches no new memory; of a great burst's not all.

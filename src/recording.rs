@@ -18,13 +18,15 @@ pub use cut::cut;
 pub use merged::Merged;
 pub use reader::{Recording, Replay};
 pub use recover::{Recovered, recover};
-pub use writer::Recorder;
 pub(crate) use writer::hostname;
+pub use writer::{Origin, Recorder};
 
 /// Name of the file that says what the directory is.
 pub const MANIFEST: &str = "roctop.json";
 /// Name of the file that holds the driver's topology at the start.
 pub const TOPOLOGY: &str = "topology.json";
+/// Name of the file that holds the topologies of other machines, in a recording put together from several.
+pub const TOPOLOGIES: &str = "topologies.json";
 /// Layout of recordings; raised when older releases cannot read them.
 pub const FORMAT: u32 = 2;
 /// The oldest layout that is read.

@@ -16,6 +16,7 @@ use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Merged, Recording};
 use crate::run::{self, Job, Prepared, tell};
 use crate::session::{Live, alive, boottime, sessions};
+use crate::supervise::told_to_end;
 use crate::ui::run::Settings;
 use crate::ui::screen::{Options as ScreenOptions, Screen};
 use crate::ui::theme::{BUILT_IN, Depth, Theme};
@@ -29,6 +30,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -103,6 +105,7 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     let reading = read_output(terminal.master.try_clone()?, shared.clone(), pump.sender());
     let keeper = Keeper::start(&terminal.master, session.path())?;
     let waiting = wait_for_end(command, shared.clone(), pump.sender());
+    let told = told_to_end()?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
     let source = Source::Session(session.path().to_owned(), program.words());
     let mut desk = Desk::new(source, screen_look.depth, gauging);
@@ -115,6 +118,10 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     let shown = catch_unwind(AssertUnwindSafe(|| {
         ui::run::run_with(screen, settings, before, &store, &mut |effect| {
             fail_for_a_test(&effect);
+            // While the program runs such a signal is the program's.
+            if told.load(Ordering::Relaxed) && lock(&shared).exit.is_some() {
+                return Flow::Stop;
+            }
             act(effect, &shared, &terminal.master, &mut resized, &mut wish, &mut desk)
         })
     }));
@@ -145,9 +152,13 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
         Ok(said) => said.iter().for_each(|said| tell(said)),
         Err(error) => tell(&format!("{error:#}")),
     }
-    session
-        .remove()
-        .with_context(|| format!("cannot remove the session {}", session.path().display()))?;
+    // The program's exit code counts, whatever is in the way of this.
+    if let Err(error) = session.remove() {
+        tell(&format!(
+            "cannot remove the session {}: {error}",
+            session.path().display()
+        ));
+    }
     let left = shown.context("the screen failed")?;
     let again = (wish == Effect::Rerun && !lock(&shared).leave).then_some(left);
     let exit = lock(&shared).exit.take();
@@ -188,6 +199,7 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
     })));
     let gauging = Gauging::rate(gauge_rate);
     let pump = Pump::start(Live::late(session).watched(), Some(store.clone()), None, &gauging)?;
+    let told = told_to_end()?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
     let mut desk = Desk::new(
         Source::Session(session.to_owned(), command_of(session)),
@@ -206,7 +218,7 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
             signal_all(session, Signal::TERM);
             Flow::Stop
         }
-        Effect::Idle if !session.exists() => Flow::Stop,
+        Effect::Idle if told.load(Ordering::Relaxed) || !session.exists() => Flow::Stop,
         other => desk.act(other),
     });
     // The session may have gone with its roctop: that is an end like any other.
@@ -274,10 +286,12 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
         })?;
         Ok::<_, anyhow::Error>((whole.alignment(), replay))
     })?;
+    let told = told_to_end()?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
     let mut desk = Desk::new(Source::Recordings(paths), screen_look.depth, Gauging::off());
     ui::run::run_with(screen, screen_look.settings, None, &store, &mut |effect| match effect {
         Effect::Quit | Effect::Detach | Effect::StopApp => Flow::Stop,
+        Effect::Idle if told.load(Ordering::Relaxed) => Flow::Stop,
         other => desk.act(other),
     })
     .context("the terminal failed")?;

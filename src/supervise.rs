@@ -5,6 +5,8 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// A way of ending as the items say it.
@@ -14,6 +16,37 @@ pub fn exit_of(status: ExitStatus) -> Exit {
         (None, Some(signal)) => Exit::Signal(signal),
         (None, None) => Exit::Unknown,
     }
+}
+
+/// Set once this process is told to end, by TERM, HUP, INT or QUIT: from now on these end it only by way of whoever looks
+/// here, so that it can leave the terminal as it was.
+pub fn told_to_end() -> Result<Arc<AtomicBool>> {
+    let told = Arc::new(AtomicBool::new(false));
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let flag = told.clone();
+    let listen = async move || -> Result<()> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut quit = signal(SignalKind::quit())?;
+        let _ = ready.send(());
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => (),
+                _ = hang_up.recv() => (),
+                _ = interrupt.recv() => (),
+                _ = quit.recv() => (),
+            }
+            flag.store(true, Ordering::Relaxed);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // It ends with this process.
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || runtime.block_on(listen()))?;
+    is_ready.recv().context("signals cannot be watched")?;
+    Ok(told)
 }
 
 /// Starts the program and waits until it has ended. `started` is told its process id, `told` of each TERM and HUP.

@@ -360,6 +360,19 @@ fn ranks_of_several_machines_are_brought_to_one_clock() {
         .filter(|d| d.process == ProcessId(1))
         .map(|d| d.span.end);
     assert!(ends.max().unwrap() < made::BEGIN + 10_000_000_000);
+    // A copy says where its records were made, not where it was copied.
+    let part = place.join("part");
+    let words = [
+        "cut",
+        b.to_str().unwrap(),
+        "--range",
+        "0ms..5ms",
+        "-o",
+        part.to_str().unwrap(),
+    ];
+    assert_eq!(told(&words).0, Some(0));
+    let copy = Recording::open(&part).unwrap();
+    assert_eq!((copy.host(), copy.boot()), ("node8", "another"));
     // An export of both is the same as one of the merged recording.
     let files = |paths: &[&Path], name: &str| {
         let out = place.join(name);

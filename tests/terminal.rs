@@ -435,6 +435,29 @@ fn several_viewers_look_at_once_and_one_that_was_killed_comes_back() {
 }
 
 #[test]
+fn a_signal_ends_a_viewer_and_leaves_the_terminal_as_it_was() {
+    let mut running = headless();
+    for signal in ["TERM", "INT", "HUP"] {
+        let mut viewer = attach(&running.id().to_string());
+        send(signal, viewer.pid());
+        viewer.end();
+        assert!(!viewer.is_full_screen(), "{signal}");
+    }
+    assert!(running.try_wait().unwrap().is_none(), "the program goes on");
+    send("TERM", running.id());
+    let _ = running.wait();
+}
+
+#[test]
+fn a_signal_ends_the_screen_of_a_program_that_has_ended() {
+    let mut terminal = Terminal::start(&std::env::temp_dir(), 80, 24, &["demo", "--seconds", "1"], &[]);
+    terminal.wait("the end", |text| text.contains("ENDED exit 0"));
+    send("TERM", terminal.pid());
+    assert!(terminal.end().success());
+    assert!(!terminal.is_full_screen());
+}
+
+#[test]
 fn a_viewer_comes_and_goes_while_the_program_goes_on() {
     let mut running = headless();
     let session = running.id().to_string();

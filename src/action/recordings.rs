@@ -12,7 +12,7 @@ use crate::filter::Filter;
 use crate::item::{Process, Span};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::progress::Progress;
-use crate::recording::{Merged, Recorder, Recording, Replay};
+use crate::recording::{Merged, Origin, Recorder, Recording, Replay};
 use crate::run::tell;
 use crate::threshold::Threshold;
 use crate::{recording, screen, session, summary as tables};
@@ -69,7 +69,9 @@ fn merged(recordings: &[Recording]) -> Result<Merged<'_>> {
 pub(crate) fn hosts(recordings: &[Recording], collected: &Collected) -> Hosts {
     let mut hosts = Hosts::default();
     for recording in recordings {
-        hosts.add(recording.host(), recording.nodes());
+        for (host, nodes) in recording.topologies() {
+            hosts.add(&host, nodes);
+        }
     }
     hosts.complete(&collected.run);
     hosts
@@ -263,7 +265,13 @@ fn write_recording(output: &Path, recordings: &[Recording], whole: &Merged<'_>, 
     let Some(first) = recordings.first() else {
         bail!("there is no recording");
     };
-    let recorder = Recorder::create(output, first.command(), &first.nodes())?;
+    // The first one's clock counts, wherever the copy is made.
+    let origin = Origin {
+        host: first.host().to_owned(),
+        boot: first.boot().to_owned(),
+        topologies: recordings.iter().flat_map(Recording::topologies).collect(),
+    };
+    let recorder = Recorder::copy(output, first.command(), &origin)?;
     let progress = Progress::new();
     progress.begin("copying", whole.bytes());
     let everything = Span {

@@ -16,7 +16,7 @@ pub fn cut(whole: &Merged<'_>, span: Span, read: &mut dyn FnMut(u64), mut record
     let mut within = Within {
         clocks: clocks.0,
         span,
-        is_inside: false,
+        is_inside: span.begin == 0,
         sink: &mut recorder,
     };
     let replay = whole.deliver(Some(span), read, &mut within)?;
@@ -44,6 +44,12 @@ struct Within<'a> {
     sink: &'a mut dyn RawSink,
 }
 
+impl Within<'_> {
+    fn is_within(&self, at: u64) -> bool {
+        (self.span.begin..=self.span.end).contains(&at)
+    }
+}
+
 impl RawSink for Within<'_> {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         let passes = match raw {
@@ -62,10 +68,18 @@ impl RawSink for Within<'_> {
                 })
             }
             Raw::Now(at) => {
-                self.is_inside = (self.span.begin..=self.span.end).contains(at);
+                self.is_inside = self.is_within(*at);
                 self.is_inside
             }
-            Raw::Output(_) | Raw::Gauges(_) => self.is_inside,
+            Raw::Gauges(samples) => {
+                let inside: Vec<_> = samples
+                    .iter()
+                    .filter(|sample| self.is_within(sample.at))
+                    .cloned()
+                    .collect();
+                return self.sink.take(process, &Raw::Gauges(&inside));
+            }
+            Raw::Output(_) => self.is_inside,
             _ => true,
         };
         if passes {

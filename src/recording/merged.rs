@@ -227,6 +227,11 @@ impl RawSink for Moved<'_> {
             }
             Raw::Ended(exit, at) => self.sink.take(process, &Raw::Ended(*exit, moved(at))),
             Raw::Now(at) => self.sink.take(process, &Raw::Now(moved(at))),
+            Raw::Gauges(samples) => {
+                let mut samples = samples.to_vec();
+                samples.iter_mut().for_each(|sample| sample.at = moved(&sample.at));
+                self.sink.take(process, &Raw::Gauges(&samples));
+            }
             other => self.sink.take(process, other),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::block::{self, HEADER, Head, Kind, MAGIC};
 use super::index::{self, Entry, Times};
-use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGY};
+use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY};
 use crate::clock::{Clock, Sample};
 use crate::gauges;
 use crate::item::{Exit, Item, Nanos, ProcessId, Span};
@@ -98,6 +98,15 @@ impl Recording {
     pub fn nodes(&self) -> Vec<Node> {
         let text = std::fs::read_to_string(self.path.join(TOPOLOGY)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// The driver's topology of each machine on which something in it was made, by the machine's name.
+    pub fn topologies(&self) -> Vec<(String, Vec<Node>)> {
+        let mut all = vec![(self.host.clone(), self.nodes())];
+        let text = std::fs::read_to_string(self.path.join(TOPOLOGIES)).unwrap_or_default();
+        let others: BTreeMap<String, Vec<Node>> = serde_json::from_str(&text).unwrap_or_default();
+        all.extend(others);
+        all
     }
 
     /// Bytes of all its files.

@@ -7,7 +7,7 @@ use crate::item::{Exit, ProcessId};
 use crate::raw::{Raw, RawSink};
 use crate::session::{Live, boottime};
 use anyhow::{Context, Result};
-use roctop_ring::layout::clock;
+use roctop_ring::layout::{Header, clock};
 use roctop_ring::record::Head;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -22,8 +22,12 @@ pub struct Recovered {
     pub added: u64,
 }
 
-/// Which process it is: id and start time.
-type Identity = (u32, u64);
+/// Which image of which process it is: id, start time, and when its file was made, since `exec` keeps the other two.
+type Identity = (u32, u64, u64);
+
+fn identity(header: &Header) -> Identity {
+    (header.pid, header.start_ticks, header.created)
+}
 
 /// What a recording holds already.
 #[derive(Default)]
@@ -49,7 +53,7 @@ impl RawSink for Known {
         let own = self.identity(process);
         match raw {
             Raw::Header(header) => {
-                self.processes.insert(process, (header.pid, header.start_ticks));
+                self.processes.insert(process, identity(header));
             }
             Raw::Text(id, _) => {
                 self.texts.insert((own, *id));
@@ -128,7 +132,7 @@ struct Rest {
 impl RawSink for Rest {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         if let Raw::Header(header) = raw {
-            let own = (header.pid, header.start_ticks);
+            let own = identity(header);
             self.names.insert(process, own);
             let next = ProcessId(self.numbers.values().map(|number| number.0 + 1).max().unwrap_or(0));
             if let Entry::Vacant(place) = self.numbers.entry(own) {

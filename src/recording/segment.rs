@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// A segment ends when it is this long, bytes.
 const SEGMENT_BYTES: u64 = 256 << 20;
+/// Or when it has so many blocks: an index has to fit into one.
+const MOST_BLOCKS: usize = 1 << 19;
 /// A recording with a limit has this many segments at least, so that little goes at once.
 const SEGMENTS: u64 = 8;
 
@@ -118,7 +120,7 @@ impl Segments {
             *self.counts.entry(key).or_default() += u64::from(records);
         }
         self.current.write(&bytes)?;
-        if self.current.bytes >= self.segment_bytes {
+        if self.current.bytes >= self.segment_bytes || self.index.len() >= MOST_BLOCKS {
             self.rotate()?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::block::{Kind, Owner};
 use super::segment::Segments;
-use super::{FORMAT, MANIFEST, TOPOLOGY};
+use super::{FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY};
 use crate::gauges;
 use crate::item::{Exit, ProcessId};
 use crate::raw::{Raw, RawSink};
@@ -20,6 +20,17 @@ const BLOCK: usize = 256 << 10;
 /// Or when this much time has passed.
 const AGE: Duration = Duration::from_millis(250);
 
+/// Where records were made.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// The machine whose clock the records go by.
+    pub host: String,
+    /// Id of its boot, empty when it is not known.
+    pub boot: String,
+    /// The driver's topology of each machine, by its name.
+    pub topologies: Vec<(String, Vec<Node>)>,
+}
+
 /// Writes down what a source delivers.
 pub struct Recorder {
     files: Segments,
@@ -27,6 +38,8 @@ pub struct Recorder {
     records: BTreeMap<(u32, u32, u32), Vec<u8>>,
     texts: BTreeMap<u32, Vec<u8>>,
     facts: BTreeMap<u32, Vec<u8>>,
+    /// Losses since the last flush, by process, ring and thread.
+    lost: BTreeMap<(u32, u32, u32), u64>,
     flushed: Instant,
     failed: Option<io::Error>,
 }
@@ -36,6 +49,16 @@ impl Recorder {
     ///
     /// Errors: the directory exists and is not empty, or cannot be made.
     pub fn create(path: &Path, command: &[String], nodes: &[Node]) -> Result<Self> {
+        let here = Origin {
+            host: hostname(),
+            boot: boot(),
+            topologies: vec![(hostname(), nodes.to_vec())],
+        };
+        Self::copy(path, command, &here)
+    }
+
+    /// The same for records that were made elsewhere.
+    pub fn copy(path: &Path, command: &[String], origin: &Origin) -> Result<Self> {
         if let Ok(mut entries) = std::fs::read_dir(path)
             && entries.next().is_some()
         {
@@ -49,13 +72,22 @@ impl Recorder {
             "roctop": env!("CARGO_PKG_VERSION"),
             "format": FORMAT,
             "command": command,
-            "host": hostname(),
-            "boot": boot(),
+            "host": origin.host,
+            "boot": origin.boot,
         });
         let text = serde_json::to_string_pretty(&manifest)?;
         std::fs::write(path.join(MANIFEST), text + "\n")
             .with_context(|| format!("cannot write to {}", path.display()))?;
+        let of_host = |wanted: bool| {
+            let all = origin.topologies.iter();
+            all.filter(move |(host, _)| (*host == origin.host) == wanted)
+        };
+        let nodes = of_host(true).next().map_or(&[][..], |(_, nodes)| nodes);
         std::fs::write(path.join(TOPOLOGY), serde_json::to_string_pretty(nodes)? + "\n")?;
+        let others: BTreeMap<&String, &Vec<Node>> = of_host(false).map(|(host, nodes)| (host, nodes)).collect();
+        if !others.is_empty() {
+            std::fs::write(path.join(TOPOLOGIES), serde_json::to_string_pretty(&others)? + "\n")?;
+        }
         Self::begin(path, 1)
     }
 
@@ -67,6 +99,7 @@ impl Recorder {
             records: BTreeMap::new(),
             texts: BTreeMap::new(),
             facts: BTreeMap::new(),
+            lost: BTreeMap::new(),
             flushed: Instant::now(),
             failed: None,
         })
@@ -131,6 +164,9 @@ impl Recorder {
         for ((process, thread, tid), slots) in std::mem::take(&mut self.records) {
             self.write(Kind::RECORDS, Owner { process, thread, tid }, &slots);
         }
+        for ((process, thread, tid), records) in std::mem::take(&mut self.lost) {
+            self.write(Kind::LOST, Owner { process, thread, tid }, &u64::to_le_bytes(records));
+        }
         if self.failed.is_none()
             && let Err(error) = self.files.flush()
         {
@@ -187,12 +223,8 @@ impl RawSink for Recorder {
             Raw::Calibration(words) => self.write(Kind::CALIBRATION, owner, &put_words(&words[..])),
             Raw::Record(thread, slots) => self.record(process, *thread, slots),
             Raw::Lost(thread, records) => {
-                let owner = Owner {
-                    process,
-                    thread: thread.index,
-                    tid: thread.tid,
-                };
-                self.write(Kind::LOST, owner, &records.to_le_bytes());
+                let lost = self.lost.entry((process, thread.index, thread.tid)).or_default();
+                *lost = lost.saturating_add(*records);
             }
             Raw::Counters(words) => {
                 self.flush_facts(process);

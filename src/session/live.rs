@@ -5,7 +5,7 @@ use crate::item::{Exit, Nanos, ProcessId};
 use crate::raw::{Raw, RawSink};
 use roctop_ring::layout::{Header, clock, counter, entry};
 use roctop_ring::reader::{Ended, Progress, Reader, Sink, Thread};
-use roctop_ring::record::Slot;
+use roctop_ring::record::{Head, Slot};
 use roctop_ring::session::RING;
 use std::collections::HashSet;
 use std::fs::File;
@@ -200,6 +200,8 @@ impl Live {
         self.state_of(process, sink)?;
         self.processes[process.0 as usize].ended = true;
         sink.take(process, &Raw::Ended(exit, now));
+        // Its files are not looked at any more: a session may have more processes than there are descriptors.
+        self.files.retain(|file| file.process != process);
         Ok(progress)
     }
 
@@ -212,7 +214,10 @@ impl Live {
         let known = &mut self.processes[process.0 as usize];
         for left in left::completed(&self.path, &known.stem) {
             if !newest.contains(&left.record.dispatch_id) {
-                sink.take(process, &Raw::Record(left::THREAD, &left.slots()));
+                // Numbered as a ring's records are: a recovery knows by it which it has.
+                let mut slots = left.slots();
+                slots[0][0] = Head(slots[0][0]).with_ordinal(known.left.len() as u64).0;
+                sink.take(process, &Raw::Record(left::THREAD, &slots));
                 known.left.insert(left.record.dispatch_id);
             }
         }
@@ -221,7 +226,12 @@ impl Live {
 
     fn discover(&mut self, sink: &mut dyn RawSink) -> io::Result<()> {
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(&self.path)? {
+        let entries = match std::fs::read_dir(&self.path) {
+            // Out of descriptors: those of processes that end come back.
+            Err(error) if is_out_of_descriptors(&error) => return Ok(()),
+            entries => entries?,
+        };
+        for entry in entries {
             let name = entry?.file_name().to_string_lossy().into_owned();
             let is_ring = Path::new(&name).extension().is_some_and(|ending| ending == RING);
             if is_ring && !name.starts_with('.') && !self.known.contains(&name) {
@@ -232,10 +242,16 @@ impl Live {
         for name in found {
             let path = self.path.join(&name);
             let stem = name.trim_end_matches(RING).to_owned();
-            self.known.insert(name);
-            let (Ok(file), Ok(probe)) = (open_ring(&path), open_ring(&path)) else {
-                continue;
+            let (file, probe) = match (open_ring(&path), open_ring(&path)) {
+                (Ok(file), Ok(probe)) => (file, probe),
+                (Err(error), _) | (_, Err(error)) => {
+                    if !is_out_of_descriptors(&error) {
+                        self.known.insert(name);
+                    }
+                    continue;
+                }
             };
+            self.known.insert(name);
             if let Ok(reader) = Reader::open(file) {
                 opened.push((reader, probe, stem));
             }
@@ -350,6 +366,13 @@ impl Live {
             free
         })
     }
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE]
+        .iter()
+        .any(|known| number == Some(known.raw_os_error()))
 }
 
 fn add(sum: &mut Progress, one: Progress) {

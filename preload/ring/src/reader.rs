@@ -368,7 +368,13 @@ impl<B: Bytes> Reader<B> {
         let heads = self.heads()?;
         // Acquire: pairs with the release store of head; what was stored before it is seen from here on.
         fence(Ordering::Acquire);
-        if !self.poll_strings(ended, sink)? || !self.poll_facts(ended, sink)? {
+        // How many facts there are before the strings: a fact is reserved after its texts were stored, so none that is
+        // handed out here has a text that this poll did not see.
+        let facts = self.region_words(Region::Counters, counter::FACTS_USED, 1)?;
+        let facts = facts.first().copied().unwrap_or(0);
+        // Acquire: pairs with the release of the reservation.
+        fence(Ordering::Acquire);
+        if !self.poll_strings(ended, sink)? || !self.poll_facts(ended, facts, sink)? {
             // Names first: the records wait in their rings.
             progress.more = true;
             return Ok(progress);
@@ -848,7 +854,7 @@ impl<B: Bytes> Reader<B> {
     }
 
     /// False when there are more than one poll takes.
-    fn poll_facts(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<bool> {
+    fn poll_facts(&mut self, ended: Ended, given: u64, sink: &mut dyn Sink) -> io::Result<bool> {
         let room = self.header.region(Region::Facts).length / SLOT_BYTES as u64;
         for number in std::mem::take(&mut self.fact_holes) {
             let (looked, slots) = self.fact_slots(number, (MAX_SLOTS as u64).min(room - number))?;
@@ -858,8 +864,7 @@ impl<B: Bytes> Reader<B> {
                 _ => {}
             }
         }
-        let given = self.region_words(Region::Counters, counter::FACTS_USED, 1)?;
-        let given = given.first().copied().unwrap_or(0).min(room);
+        let given = given.min(room);
         let stop = given.min(self.facts.saturating_add(POLL_SLOTS));
         while self.facts < stop {
             let asked = (given - self.facts).min(BATCH_FACTS);

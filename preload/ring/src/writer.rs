@@ -245,8 +245,8 @@ impl<'m> FactWriter<'m> {
     pub fn append(&self, head: Head, payload: &[[u64; PAYLOAD_WORDS]]) -> bool {
         let room = (self.slots.len() / SLOT_WORDS) as u64;
         let count = payload.len() as u64;
-        // Relaxed: the number is only handed out; the sequence word commits.
-        let first = self.reserved.fetch_add(count, Ordering::Relaxed);
+        // Release: a reader that sees the number sees the texts that this fact names.
+        let first = self.reserved.fetch_add(count, Ordering::Release);
         if first.saturating_add(count) > room {
             self.full.fetch_add(1, Ordering::Relaxed);
             return false;
