@@ -120,7 +120,7 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
     if let (Some(endpoint), Some(store)) = (endpoint, &store) {
         endpoint.serve(store.clone())?;
     }
-    let pump = Pump::start(Live::new(session.path()), store.clone(), recorder, &gauging)?;
+    let pump = Pump::start(Live::new(session.path()).owned(), store.clone(), recorder, &gauging)?;
     let sender = pump.sender();
     let mut pid = 0;
     let ended = supervise::run_to_end(

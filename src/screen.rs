@@ -96,7 +96,7 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     let store = Arc::new(Mutex::new(Store::new(options)));
     let gauging = job.gauging.clone().unwrap_or_else(Gauging::off);
     let pump = Pump::start(
-        Live::new(session.path()).watched(),
+        Live::new(session.path()).owned().watched(),
         Some(store.clone()),
         recorder,
         &gauging,

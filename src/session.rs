@@ -1,5 +1,6 @@
 //! A session: its directory on tmpfs with the control file, those that are there, and the rings in one ([`Live`]).
 
+mod clearing;
 mod inside;
 mod left;
 mod live;

@@ -1,5 +1,6 @@
 //! The rings of a session: the files that appear in it, one poll over all of them, and what a process left behind.
 
+use super::clearing::Clearing;
 use super::{left, open_ring};
 use crate::item::{Exit, Nanos, ProcessId};
 use crate::raw::{Raw, RawSink};
@@ -32,6 +33,8 @@ pub struct Live {
     probe_at: Option<Instant>,
     is_late: bool,
     is_watched: bool,
+    /// Only for whoever the session belongs to.
+    clearing: Option<Clearing>,
 }
 
 struct Known {
@@ -65,6 +68,16 @@ impl Live {
             probe_at: None,
             is_late: false,
             is_watched: false,
+            clearing: None,
+        }
+    }
+
+    /// Files of ended processes are removed when they become many: for the roctop to which the session belongs.
+    #[must_use]
+    pub fn owned(self) -> Self {
+        Self {
+            clearing: Some(Clearing::default()),
+            ..self
         }
     }
 
@@ -139,6 +152,9 @@ impl Live {
         if self.probe_at.is_none_or(|at| moment >= at) {
             self.probe_at = Some(moment + PROBE);
             add(&mut progress, self.settle(now, sink)?);
+            if let Some(clearing) = &mut self.clearing {
+                clearing.clear();
+            }
         }
         sink.take(ProcessId(0), &Raw::Now(now));
         Ok(progress)
@@ -202,6 +218,9 @@ impl Live {
         sink.take(process, &Raw::Ended(exit, now));
         // Its files are not looked at any more: a session may have more processes than there are descriptors.
         self.files.retain(|file| file.process != process);
+        if let Some(clearing) = &mut self.clearing {
+            clearing.ended(&self.path, &self.processes[process.0 as usize].stem);
+        }
         Ok(progress)
     }
 
