@@ -213,6 +213,42 @@ for category, count in sorted(categories.items()):
 }
 
 #[test]
+fn a_database_says_of_agents_what_the_document_says_and_sums_up_as_upstream_does() {
+    let out = export_all("agents", recording());
+    let database = rusqlite::Connection::open(out.join("t_results.db")).unwrap();
+    let texts = |sql: &str| -> Vec<String> {
+        let mut statement = database.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("t_results.json")).unwrap()).unwrap();
+    let agents = texts("SELECT extdata FROM rocpd_info_agent ORDER BY id");
+    let agents: Vec<serde_json::Value> = agents.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    assert_eq!(
+        &serde_json::Value::from(agents),
+        &json["rocprofiler-sdk-tool"][0]["agents"]
+    );
+    // The columns of upstream's summary views, and µs.
+    let columns = |view: &str| {
+        let statement = database.prepare(&format!("SELECT * FROM {view}")).unwrap();
+        statement.column_names().collect::<Vec<_>>().join(" ")
+    };
+    let summed = "name total_calls total_duration average percentage";
+    assert_eq!(
+        (columns("top"), columns("top_kernels")),
+        (summed.to_owned(), summed.to_owned())
+    );
+    assert_eq!(columns("busy"), "agent_id type GpuTime WallTime Busy");
+    let number = |sql: &str| -> f64 { database.query_row(sql, [], |row| row.get(0)).unwrap() };
+    let kernels = number("SELECT SUM(\"end\" - start) * 1.0 FROM rocpd_kernel_dispatch");
+    let copies = number("SELECT SUM(\"end\" - start) * 1.0 FROM rocpd_memory_copy");
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6 * b, "{a} {b}");
+    near(number("SELECT SUM(total_duration) FROM top_kernels") * 1000.0, kernels);
+    near(number("SELECT SUM(percentage) FROM top"), 100.0);
+    near(number("SELECT SUM(GpuTime) * 1.0 FROM busy"), kernels + copies);
+}
+
+#[test]
 fn pythons_sqlite_reads_rocpd_and_its_own_version_is_told() {
     let Some(python) = python("sqlite3") else { return };
     let out = export_all("sqlite", recording());

@@ -3,7 +3,7 @@
 //! Written record by record; numbers of kinds and operations agree with the tables under `strings`, through which
 //! readers look names up.
 
-mod agent;
+pub(super) mod agent;
 mod counted;
 mod object;
 mod record;
@@ -41,7 +41,7 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     write!(out, ",\n\"host_functions\":")?;
     object::host_functions(out)?;
     write!(out, ",\n\"summary\":")?;
-    summary(view, head.domains, out)?;
+    summary(head.domains, out)?;
     write!(out, ",\n\"callback_records\":{{\"counter_collection\":")?;
     counted::collection(view, &counted, out)?;
     write!(out, "}},\n\"buffer_records\":")?;
@@ -171,9 +171,7 @@ impl System {
     }
 }
 
-fn summary(view: &View<'_>, domains: &[Domain], out: &mut dyn Write) -> io::Result<()> {
-    let none: &[Domain] = &[];
-    let domains = if view.choice.stats { domains } else { none };
+fn summary(domains: &[Domain], out: &mut dyn Write) -> io::Result<()> {
     list(out, domains, |out, domain| {
         write!(out, "{{\"domain\":\"{}\",\"stats\":{{", domain.name)?;
         total(&domain.total(), out)?;
@@ -195,6 +193,7 @@ fn total(total: &Total, out: &mut dyn Write) -> io::Result<()> {
         min,
         max,
     } = total;
+    let squares = *squares as f64;
     let (mean, deviation, variance) = (total.mean(), total.deviation(), total.variance());
     write!(
         out,

@@ -4,16 +4,16 @@
 
 mod schema;
 
+use super::counters::Counted;
 use super::json::strings::Tables;
-use super::json::{Head, System};
+use super::json::{self, Head, System};
 use super::nesting::{Mark, Row};
 use super::view::{self, View};
-use crate::export::agent_info;
-use crate::item::Span;
+use crate::item::{CounterId, Span};
 use anyhow::Result;
-use roctop_ring::record::{memory, scratch};
+use roctop_ring::record::{counter_flag, memory, scratch};
 use rusqlite::{CachedStatement, Connection, params};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// SQLite's whole numbers have a sign.
@@ -37,12 +37,15 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, path: &Path) -> Result<()>
         view,
         database: &database,
         suffix,
+        counted: Counted::of(view),
         strings: HashMap::new(),
         threads: HashMap::new(),
         tracks: HashMap::new(),
+        counters: BTreeMap::new(),
         event: 0,
     };
     writer.facts(head, &guid)?;
+    writer.counters()?;
     writer.regions()?;
     writer.markers()?;
     writer.dispatches()?;
@@ -81,9 +84,12 @@ struct Writer<'a> {
     view: &'a View<'a>,
     database: &'a Connection,
     suffix: String,
+    counted: Counted<'a>,
     strings: HashMap<String, i64>,
     threads: HashMap<u32, i64>,
     tracks: HashMap<(u32, i64), i64>,
+    /// Ids of the counters' rows.
+    counters: BTreeMap<CounterId, i64>,
     event: i64,
 }
 
@@ -193,10 +199,9 @@ user_name extdata",
         )?;
         for (logical, node) in self.view.nodes.iter().enumerate() {
             let (index, gpu) = self.view.type_index(node.id);
-            let facts: serde_json::Map<String, serde_json::Value> = agent_info::facts(node)
-                .into_iter()
-                .map(|(name, value)| (name.to_owned(), value.into()))
-                .collect();
+            // Its readers take the whole agent from here, as it is in the JSON file.
+            let mut whole = Vec::new();
+            json::agent::write(self.view, logical, node, &mut whole)?;
             let product = if gpu {
                 self.view.product(node.id)
             } else {
@@ -216,8 +221,52 @@ user_name extdata",
                 if gpu { "AMD" } else { "CPU" },
                 product,
                 product,
-                serde_json::Value::Object(facts).to_string()
+                String::from_utf8(whole)?
             ])?;
+        }
+        Ok(())
+    }
+
+    /// The counters that have values.
+    fn counters(&mut self) -> Result<()> {
+        let mut insert = self.insert(
+            "info_pmc",
+            "id nid pid agent_id target_arch name symbol description component value_type block expression is_constant \
+is_derived",
+        )?;
+        for (id, info) in (1..).zip(&self.counted.counters) {
+            let flag = |bit: u16| info.flags & bit != 0;
+            insert.execute(params![
+                id,
+                1,
+                1,
+                self.agent(self.view.node(Some(info.agent))),
+                "GPU",
+                &*info.name,
+                &*info.name,
+                &*info.description,
+                "rocm",
+                "ABS",
+                &*info.block,
+                &*info.expression,
+                flag(counter_flag::CONSTANT),
+                flag(counter_flag::DERIVED)
+            ])?;
+            self.counters.insert(info.id, id);
+        }
+        Ok(())
+    }
+
+    /// The values of a dispatch: of each instance where they are known, else their sum.
+    fn values(&self, dispatch: u64, event: i64) -> Result<()> {
+        let mut insert = self.insert("pmc_event", "event_id pmc_id value")?;
+        for (info, sum) in self.counted.of_dispatch(dispatch) {
+            let counter = self.counters.get(&info.id);
+            let mut parts = self.counted.instances(dispatch, info.id).peekable();
+            let sum = parts.peek().is_none().then_some(*sum);
+            for value in parts.map(|part| part.1).chain(sum) {
+                insert.execute(params![event, counter, value])?;
+            }
         }
         Ok(())
     }
@@ -392,6 +441,7 @@ region_name_id event_id",
                 region,
                 event
             ])?;
+            self.values(d.dispatch_id, event)?;
         }
         Ok(())
     }

@@ -52,7 +52,7 @@ pub(super) const fn handle(node: u32) -> u64 {
 }
 
 /// Writes an agent.
-pub(super) fn write(view: &View<'_>, logical: usize, node: &Node, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::export) fn write(view: &View<'_>, logical: usize, node: &Node, out: &mut dyn Write) -> io::Result<()> {
     let gpu = node.is_gpu();
     let (handle, kind) = (handle(node.id), if gpu { 2 } else { 1 });
     write!(out, "{{\"size\":312,\"id\":{{\"handle\":{handle}}},\"type\":{kind}")?;

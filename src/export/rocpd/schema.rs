@@ -251,21 +251,33 @@ I.is_constant, I.is_derived, K.duration, K.category, K.nid, '{}' AS extdata, K.c
 JOIN rocpd_info_pmc I ON I.id = V.pmc_id JOIN kernels K ON K.event_id = V.event_id \
 JOIN rocpd_kernel_dispatch D ON D.event_id = V.event_id GROUP BY V.guid, K.dispatch_id, I.name, D.agent_id",
     ),
+    // Times are in µs in these two, as upstream has them, and in ns in the third.
     (
         "top_kernels",
-        "name, COUNT(*) AS total_calls, SUM(duration) AS total_duration, AVG(duration) AS average, \
-SUM(duration) * 100.0 / (SELECT SUM(duration) FROM kernels) AS percentage, MIN(duration) AS min_duration, \
-MAX(duration) AS max_duration FROM kernels GROUP BY name ORDER BY total_duration DESC",
-    ),
-    (
-        "busy",
-        "agent_abs_index AS agent, SUM(duration) AS busy_ns, MAX(\"end\") - MIN(start) AS wall_ns, \
-SUM(duration) * 100.0 / MAX(MAX(\"end\") - MIN(start), 1) AS percentage FROM kernels GROUP BY agent_abs_index",
+        "S.display_name AS name, COUNT(*) AS total_calls, SUM(K.\"end\" - K.start) / 1000.0 AS total_duration, \
+SUM(K.\"end\" - K.start) / COUNT(*) / 1000.0 AS average, \
+SUM(K.\"end\" - K.start) * 100.0 / (SELECT SUM(\"end\" - start) FROM rocpd_kernel_dispatch) AS percentage \
+FROM rocpd_kernel_dispatch K JOIN rocpd_info_kernel_symbol S ON S.id = K.kernel_id GROUP BY S.display_name \
+ORDER BY total_duration DESC",
     ),
     (
         "top",
-        "name, COUNT(*) AS total_calls, SUM(duration) AS total_duration, AVG(duration) AS average FROM \
-(SELECT name, duration FROM kernels UNION ALL SELECT name, duration FROM memory_copies \
-UNION ALL SELECT name, duration FROM regions) GROUP BY name ORDER BY total_duration DESC",
+        "name, COUNT(*) AS total_calls, SUM(duration) / 1000.0 AS total_duration, \
+SUM(duration) / COUNT(*) / 1000.0 AS average, SUM(duration) * 100.0 / (SELECT SUM(duration) FROM \
+(SELECT \"end\" - start AS duration FROM rocpd_kernel_dispatch UNION ALL SELECT \"end\" - start FROM rocpd_memory_copy \
+UNION ALL SELECT \"end\" - start FROM rocpd_region)) AS percentage FROM \
+(SELECT S.display_name AS name, K.\"end\" - K.start AS duration FROM rocpd_kernel_dispatch K \
+JOIN rocpd_info_kernel_symbol S ON S.id = K.kernel_id \
+UNION ALL SELECT N.string, M.\"end\" - M.start FROM rocpd_memory_copy M JOIN rocpd_string N ON N.id = M.name_id \
+UNION ALL SELECT N.string, R.\"end\" - R.start FROM rocpd_region R JOIN rocpd_string N ON N.id = R.name_id) \
+GROUP BY name ORDER BY total_duration DESC",
+    ),
+    (
+        "busy",
+        "W.agent_id, A.type, W.GpuTime, X.WallTime, W.GpuTime * 1.0 / X.WallTime AS Busy FROM \
+(SELECT agent_id, SUM(\"end\" - start) AS GpuTime FROM (SELECT agent_id, start, \"end\" FROM rocpd_kernel_dispatch \
+UNION ALL SELECT dst_agent_id, start, \"end\" FROM rocpd_memory_copy) GROUP BY agent_id) W \
+CROSS JOIN (SELECT MAX(\"end\") - MIN(start) AS WallTime FROM (SELECT start, \"end\" FROM rocpd_kernel_dispatch \
+UNION ALL SELECT start, \"end\" FROM rocpd_memory_copy)) X JOIN rocpd_info_agent A ON A.id = W.agent_id",
     ),
 ];
