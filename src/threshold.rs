@@ -67,8 +67,10 @@ impl Threshold {
     pub fn parse(text: &str) -> Result<Self> {
         let shape = "expected as 'p99(gemm) > 2ms', 'errors(hipMalloc) > 0' or 'lost > 0'";
         let found = ORDERS.iter().find_map(|(sign, order)| {
-            let (left, right) = text.split_once(sign)?;
-            Some((left.trim(), right.trim(), *order))
+            // Names of kernels have signs in them too.
+            let from = text.rfind(')').unwrap_or(0);
+            let at = from + text[from..].find(sign)?;
+            Some((text[..at].trim(), text[at + sign.len()..].trim(), *order))
         });
         let Some((left, right, order)) = found else {
             bail!("--fail-if '{text}' compares nothing; {shape}");
@@ -216,6 +218,13 @@ mod tests {
             ("Gemm<float>", Order::AtLeast)
         );
         assert!((threshold.limit - 1_500_000.0).abs() < 1e-6);
+        let threshold = Threshold::parse("p99(Gemm<float>) > 2ms").unwrap();
+        assert_eq!(
+            (threshold.name.as_str(), threshold.order),
+            ("Gemm<float>", Order::Above)
+        );
+        let threshold = Threshold::parse("p50(scale<(Mode)1>(int)) <= 1us").unwrap();
+        assert_eq!(threshold.name, "scale<(Mode)1>(int)");
         assert_eq!(Threshold::parse("lost > 0").unwrap().measure, Measure::Lost);
         assert_eq!(Threshold::parse("calls(x)<1_000").unwrap().order, Order::Below);
     }

@@ -203,14 +203,13 @@ pub fn kernels(words: &[String]) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Ranges as typed: `[1-3,7]`, `1-3 7`.
+/// Ranges as typed: `[1-3,7]`, `1-3 7`, `[[1-3], 7]`; brackets are as good as blanks, as upstream.
 ///
 /// Errors: a word is no range.
 pub fn iterations(words: &[String]) -> Result<Vec<(u64, u64)>> {
     let mut ranges = Vec::new();
     for text in words {
-        let bare = text.trim().trim_start_matches('[').trim_end_matches(']');
-        for word in bare.split([',', ' ']).filter(|word| !word.is_empty()) {
+        for word in text.split(['[', ']', ',', ' ']).filter(|word| !word.is_empty()) {
             let (from, to) = word.split_once('-').unwrap_or((word, word));
             match (from.parse(), to.parse()) {
                 (Ok(from), Ok(to)) if from > 0 && from <= to => ranges.push((from, to)),
@@ -264,6 +263,13 @@ mod tests {
             "mode=dispatch;pass=1;interval=100000;pmc=A|B C;rotation=4;instances=1"
         );
         assert_eq!(grouped.variables()[1], (ENV_DEFINITIONS.into(), "text".into()));
+        for (text, ranges) in [
+            ("[1, 3, 5, [8-12]]", &[(1, 1), (3, 3), (5, 5), (8, 12)][..]),
+            ("[11-14], [4-5]", &[(11, 14), (4, 5)]),
+            ("[[3-6], 1, 13]", &[(3, 6), (1, 1), (13, 13)]),
+        ] {
+            assert_eq!(iterations(&words(text)).unwrap(), ranges);
+        }
         assert!(iterations(&words("3-1")).is_err());
         assert!(iterations(&words("0")).is_err());
     }

@@ -77,7 +77,8 @@ impl<'a> Counted<'a> {
         }
         // What cannot be read now cannot be read when the rows are written, and is told then.
         for row in view.rows.dispatches.iter().flatten() {
-            let name = view.kernel_name(&row);
+            // Whatever the dispatch is renamed to.
+            let name = view.called(row.record.kernel).unwrap_or("");
             let is_wanted = include.as_ref().is_none_or(|pattern| pattern.is_match(name))
                 && !exclude.as_ref().is_some_and(|pattern| pattern.is_match(name));
             if !is_wanted {

@@ -17,8 +17,8 @@ pub struct Total {
     pub count: u64,
     /// Sum of the durations, ns.
     pub sum: u64,
-    /// Sum of their squares.
-    pub squares: f64,
+    /// Sum of their squares, exact: a small deviation of long times is lost in rounded ones.
+    pub squares: u128,
     /// Shortest.
     pub min: u64,
     /// Longest.
@@ -35,8 +35,8 @@ impl Total {
         };
         self.max = self.max.max(duration);
         self.count += 1;
-        self.sum += duration;
-        self.squares += duration as f64 * duration as f64;
+        self.sum = self.sum.saturating_add(duration);
+        self.squares = self.squares.saturating_add(u128::from(duration).pow(2));
     }
 
     /// Adds another's durations.
@@ -49,8 +49,8 @@ impl Total {
             };
             self.max = self.max.max(other.max);
             self.count += other.count;
-            self.sum += other.sum;
-            self.squares += other.squares;
+            self.sum = self.sum.saturating_add(other.sum);
+            self.squares = self.squares.saturating_add(other.squares);
         }
     }
 
@@ -64,8 +64,10 @@ impl Total {
         if self.count < 2 {
             return 0.0;
         }
-        let (n, sum) = (self.count as f64, self.sum as f64);
-        ((self.squares - sum * sum / n) / (n - 1.0)).abs()
+        let (n, sum) = (u128::from(self.count), u128::from(self.sum));
+        // Beyond whole numbers no clock's times come.
+        let spread = n.saturating_mul(self.squares).saturating_sub(sum * sum);
+        spread as f64 / (self.count as f64 * (self.count - 1) as f64)
     }
 
     /// Sample deviation; 0 for fewer than two.
@@ -140,6 +142,10 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
             })
         })?,
         Domain::new("KERNEL_DISPATCH", "kernel_stats", |add| {
+            // Without a trace of kernels there is nothing to sum up, as upstream.
+            if view.choice.counters_only {
+                return Ok(());
+            }
             rows.dispatches.iter().try_for_each(|row| {
                 let row = row?;
                 add(view.kernel_name(&row), row.record.span);
@@ -268,6 +274,9 @@ mod tests {
         total.add(1_088_602);
         assert_eq!(number(total.mean()), "7008127.500000");
         assert_eq!(number(total.deviation()), "8371473.244913");
+        let mut same = Total::default();
+        (0..20).for_each(|_| same.add(1_000_000_007));
+        assert_eq!(number(same.deviation()), "0.00000000e+00");
         let mut joined = Total::default();
         joined.join(&Total::default());
         joined.join(&total);

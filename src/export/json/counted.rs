@@ -4,6 +4,7 @@ use super::super::counters::Counted;
 use super::super::csv::lds_block;
 use super::super::view::View;
 use super::agent::handle;
+use super::record::{dispatch_info, external};
 use super::{list, text};
 use crate::item::CounterInfo;
 use roctop_ring::record::counter_flag;
@@ -134,32 +135,18 @@ pub(super) fn collection(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn W
     list(out, rows, |out, row| {
         let row = row?;
         let d = &row.record;
-        let ([wx, wy, wz], [gx, gy, gz]) = (d.workgroup, d.grid);
         write!(
             out,
-            "{{\"thread_id\":{},\"dispatch_data\":{{\"size\":168,\"correlation_id\":{{\"internal\":{},\"external\":0}},\
+            "{{\"thread_id\":{},\"dispatch_data\":{{\"size\":168,\"correlation_id\":{{\"internal\":{},\"external\":{}}},\
 \"start_timestamp\":{},\"end_timestamp\":{}",
             view.tid(d.thread),
             row.id,
+            external(view, &row),
             d.span.begin,
             d.span.end
         )?;
-        write!(
-            out,
-            ",\"dispatch_info\":{{\"size\":72,\"agent_id\":{{\"handle\":{}}},\"queue_id\":{{\"handle\":{}}},\
-\"kernel_id\":{},\"dispatch_id\":{},\"private_segment_size\":{},\"group_segment_size\":{}",
-            handle(view.node(Some(d.agent))),
-            view.queue(d.queue),
-            d.kernel.0 + 1,
-            d.dispatch_id,
-            d.private_size,
-            d.group_size
-        )?;
-        write!(
-            out,
-            ",\"workgroup_size\":{{\"x\":{wx},\"y\":{wy},\"z\":{wz}}},\"grid_size\":{{\"x\":{gx},\"y\":{gy},\"z\":{gz}}}}}}}\
-,\"records\":"
-        )?;
+        dispatch_info(view, d, out)?;
+        write!(out, "}},\"records\":")?;
         let values = counted.of_dispatch(d.dispatch_id).iter().flat_map(|(info, sum)| {
             let mut parts = counted.instances(d.dispatch_id, info.id).peekable();
             let sum = parts.peek().is_none().then_some(*sum);

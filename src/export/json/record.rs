@@ -84,7 +84,7 @@ fn arguments(view: &View<'_>, text: Option<TextId>) -> String {
 }
 
 /// Id of the range around the launch, when kernels are called by it.
-fn external<T>(view: &View<'_>, row: &Row<T>) -> u64 {
+pub(super) fn external<T>(view: &View<'_>, row: &Row<T>) -> u64 {
     let region = row.region.filter(|_| view.choice.rename);
     region.map_or(0, |region| region.id)
 }
@@ -109,6 +109,12 @@ fn dispatch(view: &View<'_>, row: &Row<Dispatch>, out: &mut dyn Write) -> io::Re
         "{{\"size\":184,\"kind\":{KERNEL_DISPATCH},\"operation\":{COMPLETE},\"thread_id\":{tid},\
 \"correlation_id\":{{\"internal\":{id},\"external\":{external}}},\"start_timestamp\":{begin},\"end_timestamp\":{end}"
     )?;
+    dispatch_info(view, d, out)?;
+    write!(out, ",\"stream_id\":{{\"handle\":{}}}}}", view.stream(d.stream))
+}
+
+/// What was dispatched where.
+pub(super) fn dispatch_info(view: &View<'_>, d: &Dispatch, out: &mut dyn Write) -> io::Result<()> {
     let (agent, queue) = (handle(view.node(Some(d.agent))), view.queue(d.queue));
     let ([wx, wy, wz], [gx, gy, gz]) = (d.workgroup, d.grid);
     write!(
@@ -122,9 +128,7 @@ fn dispatch(view: &View<'_>, row: &Row<Dispatch>, out: &mut dyn Write) -> io::Re
     )?;
     write!(
         out,
-        ",\"workgroup_size\":{{\"x\":{wx},\"y\":{wy},\"z\":{wz}}},\"grid_size\":{{\"x\":{gx},\"y\":{gy},\"z\":{gz}}}}},\
-\"stream_id\":{{\"handle\":{}}}}}",
-        view.stream(d.stream)
+        ",\"workgroup_size\":{{\"x\":{wx},\"y\":{wy},\"z\":{wz}}},\"grid_size\":{{\"x\":{gx},\"y\":{gy},\"z\":{gz}}}}}"
     )
 }
 
