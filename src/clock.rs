@@ -46,6 +46,40 @@ pub struct Clock {
     hsa_offset: i64,
 }
 
+/// The way from one sample to the next: all ticks between them are converted alike.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Line {
+    /// First of its ticks.
+    from: u64,
+    /// First that is none of them.
+    until: u64,
+    /// Ticks of the sample that it starts at.
+    ticks: u64,
+    boottime: Nanos,
+    slope: f64,
+}
+
+impl Line {
+    /// Whether it converts these ticks.
+    #[inline]
+    pub const fn holds(&self, ticks: u64) -> bool {
+        ticks >= self.from && ticks < self.until
+    }
+
+    /// Raw ticks of the line as CLOCK_BOOTTIME ns; 0 stays 0 (unknown).
+    #[inline]
+    pub fn nanos(&self, ticks: u64) -> Nanos {
+        if ticks == 0 {
+            return 0;
+        }
+        let distance = ticks.wrapping_sub(self.ticks) as i64 as f64;
+        let nanos = distance * self.slope;
+        // To the nearest; `round` is a call where the processor is not known to have an instruction for it.
+        self.boottime
+            .saturating_add_signed((nanos + 0.5f64.copysign(nanos)) as i64)
+    }
+}
+
 /// HSA's system clock counts as BOOTTIME when the samples say that they differ by less than this, ns.
 const SAME_CLOCK: u64 = 20_000;
 
@@ -94,12 +128,14 @@ impl Clock {
 
     /// Raw ticks as CLOCK_BOOTTIME ns; 0 stays 0 (unknown). Ticks of the vDSO clock are ns already (slope 1).
     pub fn ticks(&self, ticks: u64) -> Nanos {
+        self.line(ticks).nanos(ticks)
+    }
+
+    /// What converts these ticks, and those near them.
+    pub fn line(&self, ticks: u64) -> Line {
         let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else {
-            return 0;
+            return Line::default();
         };
-        if ticks == 0 {
-            return 0;
-        }
         // What is being recorded comes after the last sample.
         let after = if ticks >= last.ticks {
             self.samples.len()
@@ -107,14 +143,15 @@ impl Clock {
             self.samples.partition_point(|sample| sample.ticks <= ticks)
         };
         let before = after.checked_sub(1);
-        let from = before.map_or(first, |before| &self.samples[before]);
+        let origin = before.map_or(first, |before| &self.samples[before]);
         let between = before.and_then(|before| self.slopes.get(before));
-        let slope = between.copied().unwrap_or(self.slope);
-        let distance = ticks.wrapping_sub(from.ticks) as i64 as f64;
-        let nanos = distance * slope;
-        // To the nearest; `round` is a call where the processor is not known to have an instruction for it.
-        from.boottime
-            .saturating_add_signed((nanos + 0.5f64.copysign(nanos)) as i64)
+        Line {
+            from: before.map_or(0, |_| origin.ticks),
+            until: self.samples.get(after).map_or(u64::MAX, |next| next.ticks),
+            ticks: origin.ticks,
+            boottime: origin.boottime,
+            slope: between.copied().unwrap_or(self.slope),
+        }
     }
 
     /// HSA system ns as CLOCK_BOOTTIME ns; 0 stays 0 (untimed).

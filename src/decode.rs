@@ -10,6 +10,7 @@ mod memory;
 mod names;
 mod queue;
 mod recent;
+mod run;
 mod work;
 
 use crate::clock::{Clock, Sample};
@@ -222,26 +223,10 @@ impl Decoder {
         let state = self.state(process);
         if !state.waiting.is_empty() {
             for (thread, slots) in std::mem::take(&mut state.waiting) {
-                self.convert(process, thread, &slots);
+                self.run(process, thread, &slots);
             }
         }
-        self.convert(process, thread, slots);
-    }
-
-    fn convert(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
-        let head = Head(slots.first().map_or(0, |slot| slot[0]));
-        // These two are nearly all of what there is.
-        match head.kind() {
-            record::ApiCall::KIND => {
-                let call = self.api_call(process, thread.tid, head.domain(), &record::ApiCall::decode(slots));
-                self.tell_call(call);
-            }
-            record::Dispatch::KIND => {
-                let dispatch = self.dispatch(process, head.flags(), &record::Dispatch::decode(slots));
-                self.tell_dispatch(dispatch);
-            }
-            _ => self.convert_other(process, thread, head, slots),
-        }
+        self.run(process, thread, slots);
     }
 
     fn convert_other(&mut self, process: ProcessId, thread: RingThread, head: Head, slots: &[Slot]) {
@@ -326,7 +311,7 @@ impl Decoder {
     fn ended(&mut self, process: ProcessId, exit: Exit, at: Nanos) {
         let waiting = std::mem::take(&mut self.state(process).waiting);
         for (thread, slots) in waiting {
-            self.convert(process, thread, &slots);
+            self.run(process, thread, &slots);
         }
         self.queue_times(process);
         self.items.push(Item::Ended { process, exit, at });
@@ -358,12 +343,11 @@ impl RawSink for Decoder {
         }
     }
     fn records(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
+        if self.is_ready(process) {
+            return self.run(process, thread, slots);
+        }
         for record in each(slots) {
-            if self.is_ready(process) {
-                self.convert(process, thread, record);
-            } else {
-                self.record(process, thread, record);
-            }
+            self.record(process, thread, record);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! There is no clock, file or colour here: time comes with the items.
 
 pub mod analysis;
+mod cells;
 mod count;
 pub mod counted;
 mod fast;
@@ -157,6 +158,21 @@ impl Drawn {
         }
     }
 
+    /// Forgets its oldest slices, see [`Lane::forget`]; how many went.
+    fn forget(&mut self, before: Option<Nanos>, rooms: &mut Rooms) -> usize {
+        let gone = self.lane.forget_in(before, rooms);
+        self.is_changed |= gone > 0;
+        gone
+    }
+
+    /// Adds slices; how many they were.
+    fn add(&mut self, slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) -> usize {
+        self.is_changed = true;
+        let before = self.lane.total;
+        slices.for_each(|slice| self.lane.add_in(slice, rooms));
+        (self.lane.total - before) as usize
+    }
+
     /// The lane as it is. Its parts are shared with it until one of them changes.
     fn show(&mut self) -> Arc<Lane> {
         if std::mem::take(&mut self.is_changed) {
@@ -207,8 +223,6 @@ pub struct Store {
     /// By thread: the lane of its last call.
     thread_lanes: Vec<u32>,
     agents: Vec<AgentState>,
-    /// Room for the pieces of a dispatch, kept from one to the next.
-    pieces: Vec<Span>,
     room: count::Room,
     processes: Vec<ProcessRow>,
     /// By process: which ids its open work has.
@@ -226,6 +240,8 @@ pub struct Store {
     now: Nanos,
     samples: VecDeque<(Nanos, u64)>,
     copies_with_blits: bool,
+    /// Whether anything that tables show came since the values were made.
+    is_new: bool,
     values: Option<Arc<Values>>,
 }
 
@@ -247,6 +263,7 @@ impl Store {
 
     /// Tells it what was decoded.
     pub fn take(&mut self, decoded: &Decoded<'_>) {
+        self.is_new |= !(decoded.calls.is_empty() && decoded.dispatches.is_empty());
         self.apply_all(decoded.items);
         self.calls(decoded.calls);
         self.dispatches(decoded.dispatches);
@@ -254,6 +271,11 @@ impl Store {
 
     /// Tells it one thing.
     pub fn apply(&mut self, item: &Item) {
+        // These change no table.
+        self.is_new |= !matches!(
+            item,
+            Item::Now(_) | Item::Open(_) | Item::Device(_) | Item::Counter(_) | Item::Count(_) | Item::Output(_)
+        );
         match item {
             Item::Process(process) => self.process(process),
             Item::Ended { process, exit, at } => {
@@ -398,14 +420,23 @@ impl Store {
         }
     }
 
-    fn seen(&mut self, process: ProcessId, begin: Nanos, end: Nanos) {
-        self.row(process, |row| row.records += 1);
-        // Threads are delivered one after another: what began first may come late.
-        if begin > 0 && self.origin.is_none_or(|origin| begin < origin) {
-            self.began(begin);
+    fn seen(&mut self, process: ProcessId, span: Span) {
+        self.seen_all(process, std::iter::once(span));
+    }
+
+    /// Records of these times were seen.
+    fn seen_all(&mut self, process: ProcessId, spans: impl Iterator<Item = Span>) {
+        let mut count = 0;
+        for span in spans {
+            count += 1;
+            // Threads are delivered one after another: what began first may come late.
+            if span.begin > 0 && self.origin.is_none_or(|origin| span.begin < origin) {
+                self.began(span.begin);
+            }
+            // A live clock comes with the polls; a recording's clock is its last record.
+            self.now = self.now.max(span.end);
         }
-        // A live clock comes with the polls; a recording's clock is its last record.
-        self.now = self.now.max(end);
+        self.row(process, |row| row.records += count);
     }
 
     fn lane_id(&mut self, key: LaneKey) -> u32 {
@@ -426,47 +457,35 @@ impl Store {
         }
     }
 
-    fn lane(&mut self, at: u32) -> &mut Lane {
-        let drawn = &mut self.lanes[at as usize];
-        drawn.is_changed = true;
-        &mut drawn.lane
-    }
-
     fn slice(&mut self, key: LaneKey, slice: Slice) {
         if slice.span.end > 0 {
             let at = self.lane_id(key);
-            self.slice_in(at, slice);
-        }
-    }
-
-    #[inline]
-    fn slice_in(&mut self, at: u32, slice: Slice) {
-        let drawn = &mut self.lanes[at as usize];
-        drawn.is_changed = true;
-        drawn.lane.add_in(slice, &mut self.rooms);
-        self.slices += 1;
-        if self.slices > self.options.slices {
+            self.slices += self.lanes[at as usize].add(std::iter::once(slice), &mut self.rooms);
             self.make_room();
         }
     }
 
-    /// Forgets slices older than the time to keep, and if that is not enough the oldest of the fullest lane.
+    /// Forgets slices when there are too many: those older than the time to keep, and if there are none the oldest of the
+    /// fuller lanes.
     fn make_room(&mut self) {
-        let before = self.now.saturating_sub(self.options.keep);
-        let mut gone = 0;
-        for drawn in &mut self.lanes {
-            let forgot = drawn.lane.forget_in(Some(before), &mut self.rooms);
-            drawn.is_changed |= forgot > 0;
-            gone += forgot;
+        while self.slices > self.options.slices {
+            let before = self.now.saturating_sub(self.options.keep);
+            let mut gone = 0;
+            for drawn in &mut self.lanes {
+                gone += drawn.forget(Some(before), &mut self.rooms);
+            }
+            if gone == 0 {
+                let kept = |drawn: &Drawn| drawn.lane.kept();
+                let most = self.lanes.iter().map(kept).max().unwrap_or(0);
+                for drawn in self.lanes.iter_mut().filter(|drawn| kept(drawn) > most / 8 * 7) {
+                    gone += drawn.forget(None, &mut self.rooms);
+                }
+            }
+            if gone == 0 {
+                return;
+            }
+            self.slices -= gone.min(self.slices);
         }
-        if gone == 0 {
-            let fullest = self.lanes.iter_mut().max_by_key(|drawn| drawn.lane.kept());
-            gone = fullest.map_or(0, |drawn| {
-                drawn.is_changed = true;
-                drawn.lane.forget_in(None, &mut self.rooms)
-            });
-        }
-        self.slices -= gone.min(self.slices);
     }
 
     /// Work that was open when it was last looked at and has ended since is not shown as open.
@@ -504,6 +523,11 @@ impl Store {
             (Some(old), Some(new)) if new.0 > old.0 => (new.1 - old.1) as f64 * 1e9 / (new.0 - old.0) as f64,
             _ => 0.0,
         }
+    }
+
+    /// Whether anything that tables show came since the last snapshot with fresh values.
+    pub const fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// What is known now.

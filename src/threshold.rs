@@ -122,14 +122,14 @@ impl Threshold {
             return Ok(self.told("records", Some(lost))?.into_iter().collect());
         }
         let mut any = false;
-        for row in &snapshot.values.kernels {
+        for row in &*snapshot.values.kernels {
             let name = snapshot.names.kernel(row.id).map_or("", |known| &known.kernel.name);
             if self.measure != Measure::Errors && row.numbers.stat.calls > 0 && name.to_lowercase().contains(&lower) {
                 any = true;
                 found.extend(self.told(name, self.value(&row.numbers.stat))?);
             }
         }
-        for row in &snapshot.values.api {
+        for row in &*snapshot.values.api {
             let name = snapshot
                 .names
                 .operation(row.id)

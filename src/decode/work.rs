@@ -2,7 +2,7 @@
 
 use super::Decoder;
 use crate::arguments;
-use crate::item::{AgentId, ApiCall, Copy, Dispatch, Item, Marker, Open, ProcessId, Span, TextId};
+use crate::item::{AgentId, ApiCall, Copy, Dispatch, Item, Marker, Nanos, Open, ProcessId, Span, TextId};
 use roctop_ring::arguments::Arguments;
 use roctop_ring::reader::OpenWork;
 use roctop_ring::record::{self, Domain, flag};
@@ -44,13 +44,25 @@ impl Decoder {
         Some(id)
     }
 
-    pub(super) fn dispatch(&mut self, process: ProcessId, flags: u8, found: &record::Dispatch) -> Dispatch {
+    fn dispatch(&mut self, process: ProcessId, flags: u8, found: &record::Dispatch) -> Dispatch {
+        let submit = self.processes[process.0 as usize].clock.ticks(found.submit);
+        self.dispatch_at(process, flags, found, submit)
+    }
+
+    /// A dispatch whose submission is converted.
+    #[inline]
+    pub(super) fn dispatch_at(
+        &mut self,
+        process: ProcessId,
+        flags: u8,
+        found: &record::Dispatch,
+        submit: Nanos,
+    ) -> Dispatch {
         let clock = &self.processes[process.0 as usize].clock;
         let span = Span {
             begin: clock.hsa(found.begin),
             end: clock.hsa(found.end),
         };
-        let submit = clock.ticks(found.submit);
         let suspect = if span.end < span.begin { flag::SUSPECT_TIME } else { 0 };
         let place = self.place(process, found);
         Dispatch {

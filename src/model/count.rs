@@ -3,6 +3,7 @@
 use roctop_ring::record::{Domain, direction, engine, flag};
 
 use super::lane::{LaneKey, Slice};
+use super::names::Names;
 use super::table::is_untimed;
 use super::under::Work;
 use super::{AgentState, Closed, LATEST, OpenBounds, Store, credible, is_within, keep_at, known_at};
@@ -21,6 +22,17 @@ pub(super) struct Room {
     shapes: Vec<u32>,
 }
 
+/// Whether a call returned an error.
+pub(super) fn is_error(call: &ApiCall, names: &Names) -> bool {
+    let code = call.status.unwrap_or(0);
+    let domain = || {
+        names
+            .operation(call.operation)
+            .map_or(0, |known| known.operation.domain)
+    };
+    code != 0 && !(code == HIP_NOT_READY && domain() == Domain::HIP.0)
+}
+
 impl Store {
     /// What open work there was of a process, by kind.
     fn bounds(&self, process: ProcessId) -> OpenBounds {
@@ -28,101 +40,137 @@ impl Store {
     }
 
     pub(super) fn calls(&mut self, calls: &[ApiCall]) {
-        for call in calls {
-            self.call(&ApiCall {
-                span: credible(call.span),
-                ..*call
-            });
+        for run in calls.chunk_by(|one, next| (one.process, one.thread) == (next.process, next.thread)) {
+            self.calls_of_thread(run);
         }
     }
 
-    fn call(&mut self, call: &ApiCall) {
-        self.totals.calls += 1;
-        if is_within(self.bounds(call.process).calls, call.correlation) {
-            self.close(call.process, |open| {
-                let mut calls = open.calls.iter();
-                calls
-                    .position(|one| one.correlation == call.correlation)
-                    .map(Closed::Call)
+    /// Calls of one thread: what they have in common is looked up once.
+    fn calls_of_thread(&mut self, calls: &[ApiCall]) {
+        let Some(first) = calls.first() else { return };
+        let (process, thread) = (first.process, first.thread);
+        self.totals.calls += calls.len() as u64;
+        let bounds = self.bounds(process).calls;
+        if bounds.is_some() {
+            for call in calls.iter().filter(|call| is_within(bounds, call.correlation)) {
+                self.close(process, |open| {
+                    let mut calls = open.calls.iter();
+                    calls
+                        .position(|one| one.correlation == call.correlation)
+                        .map(Closed::Call)
+                });
+            }
+        }
+        self.seen_all(process, calls.iter().map(|call| credible(call.span)));
+        self.tables.calls(thread, calls, &self.names);
+        let last = known_at(&self.thread_lanes, thread.0);
+        for nested in [false, true] {
+            let here = |call: &&ApiCall| (call.parent != 0) == nested && credible(call.span).end > 0;
+            if !calls.iter().any(|call| here(&call)) {
+                continue;
+            }
+            let at = self.lane_near(LaneKey::Api(thread, u8::from(nested)), last);
+            if at != last {
+                keep_at(&mut self.thread_lanes, thread.0, at);
+            }
+            let names = &self.names;
+            let slices = calls.iter().filter(here).map(|call| Slice {
+                span: credible(call.span),
+                what: call.operation.0,
+                shape: u32::from(is_error(call, names)),
+                submit: 0,
+                correlation: call.correlation,
+                value: u64::from(call.status.unwrap_or(0) as u32),
+                queue: call.arguments.map_or(u32::MAX, |text| text.0),
+                process: process.0,
+                thread: thread.0,
             });
+            self.slices += self.lanes[at as usize].add(slices, &mut self.rooms);
+            self.make_room();
         }
-        self.seen(call.process, call.span.begin, call.span.end);
-        let operation = self.names.operation(call.operation);
-        let (domain, blocks) = operation.map_or((0, false), |o| (o.operation.domain, o.blocks));
-        let code = call.status.unwrap_or(0);
-        let error = code != 0 && !(domain == Domain::HIP.0 && code == HIP_NOT_READY);
-        self.tables.call(call, error, blocks);
-        if call.span.end == 0 {
-            return;
-        }
-        let slice = Slice {
-            span: call.span,
-            what: call.operation.0,
-            shape: u32::from(error),
-            submit: 0,
-            correlation: call.correlation,
-            value: u64::from(code as u32),
-            queue: call.arguments.map_or(u32::MAX, |text| text.0),
-            process: call.process.0,
-            thread: call.thread.0,
-        };
-        let last = known_at(&self.thread_lanes, call.thread.0);
-        let at = self.lane_near(LaneKey::Api(call.thread, u8::from(call.parent != 0)), last);
-        if at != last {
-            keep_at(&mut self.thread_lanes, call.thread.0, at);
-        }
-        self.slice_in(at, slice);
     }
 
     pub(super) fn dispatches(&mut self, dispatches: &[Dispatch]) {
+        let is_credible = |one: &Dispatch| one.span.begin <= one.span.end && one.span.end.max(one.submit) <= LATEST;
         let mut room = std::mem::take(&mut self.room);
         for portion in dispatches.chunks(PORTION) {
+            if portion.iter().all(is_credible) {
+                self.portion(portion, &mut room.shapes);
+                continue;
+            }
             room.dispatches.clear();
             room.dispatches.extend(portion.iter().map(|dispatch| Dispatch {
                 span: credible(dispatch.span),
                 submit: if dispatch.submit > LATEST { 0 } else { dispatch.submit },
                 ..*dispatch
             }));
-            self.tables.dispatches(&room.dispatches, &mut room.shapes);
-            for (dispatch, &shape) in room.dispatches.iter().zip(&room.shapes) {
-                self.dispatch(dispatch, shape);
-            }
+            self.portion(&room.dispatches, &mut room.shapes);
         }
         self.room = room;
     }
 
-    fn dispatch(&mut self, dispatch: &Dispatch, shape: u32) {
-        self.totals.dispatches += 1;
-        if is_within(self.bounds(dispatch.process).dispatches, dispatch.dispatch_id) {
-            self.close(dispatch.process, |open| {
-                let known = &open.dispatches;
-                let found = known.binary_search_by_key(&dispatch.dispatch_id, |one| one.dispatch_id);
-                found.ok().map(Closed::Dispatch)
-            });
+    fn portion(&mut self, dispatches: &[Dispatch], shapes: &mut Vec<u32>) {
+        self.tables.dispatches(dispatches, shapes);
+        let place = |one: &Dispatch| (one.process, one.agent, one.queue, one.stream, one.thread);
+        let mut shapes = &shapes[..];
+        for run in dispatches.chunk_by(|one, next| place(one) == place(next)) {
+            let (these, rest) = shapes.split_at(run.len().min(shapes.len()));
+            self.dispatches_in_place(run, these);
+            shapes = rest;
         }
-        self.seen(dispatch.process, dispatch.span.begin, dispatch.span.end);
-        if self.names.is_internal(dispatch.kernel) {
-            self.totals.internal += 1;
-            self.blit(dispatch);
+    }
+
+    /// Dispatches of one thread in one queue: what they have in common is looked up once.
+    fn dispatches_in_place(&mut self, dispatches: &[Dispatch], shapes: &[u32]) {
+        let Some(first) = dispatches.first() else { return };
+        self.totals.dispatches += dispatches.len() as u64;
+        let bounds = self.bounds(first.process).dispatches;
+        if bounds.is_some() {
+            for dispatch in dispatches.iter().filter(|one| is_within(bounds, one.dispatch_id)) {
+                self.close(first.process, |open| {
+                    let known = &open.dispatches;
+                    let found = known.binary_search_by_key(&dispatch.dispatch_id, |one| one.dispatch_id);
+                    found.ok().map(Closed::Dispatch)
+                });
+            }
         }
-        let at = dispatch.agent.0 as usize;
+        self.seen_all(first.process, dispatches.iter().map(|dispatch| dispatch.span));
+        for dispatch in dispatches {
+            if self.names.is_internal(dispatch.kernel) {
+                self.totals.internal += 1;
+                self.blit(dispatch);
+            }
+        }
+        let at = first.agent.0 as usize;
         if at < 1 << 12 {
             if self.agents.len() <= at {
                 self.agents.resize_with(at + 1, AgentState::default);
             }
-            self.agents[at].dispatches += 1;
+            self.agents[at].dispatches += dispatches.len() as u64;
         }
-        if is_untimed(dispatch.flags, dispatch.span.end) {
+        let is_timed = |one: &Dispatch| !is_untimed(one.flags, one.span.end);
+        if !dispatches.iter().any(is_timed) {
             return;
         }
-        self.totals.kernel_time = self.totals.kernel_time.saturating_add(dispatch.span.duration());
-        let work = Work {
-            kernels: 1,
-            nanos: dispatch.span.duration(),
-            ..Work::default()
-        };
-        self.launched(dispatch.thread, dispatch.submit, work);
-        let slice = Slice {
+        let timed = || dispatches.iter().filter(|one| is_timed(one));
+        for dispatch in timed() {
+            let nanos = dispatch.span.duration();
+            self.totals.kernel_time = self.totals.kernel_time.saturating_add(nanos);
+            let work = Work {
+                kernels: 1,
+                nanos,
+                ..Work::default()
+            };
+            self.launched(dispatch.thread, dispatch.submit, work);
+        }
+        let key = LaneKey::of(first);
+        let last = known_at(&self.queue_lanes, first.queue.0);
+        let lane = self.lane_near(key, last);
+        if lane != last {
+            keep_at(&mut self.queue_lanes, first.queue.0, lane);
+        }
+        let slices = dispatches.iter().zip(shapes).filter(|(one, _)| is_timed(one));
+        let slices = slices.map(|(dispatch, &shape)| Slice {
             span: dispatch.span,
             what: dispatch.kernel.0,
             shape,
@@ -132,30 +180,24 @@ impl Store {
             queue: dispatch.queue.0,
             process: dispatch.process.0,
             thread: dispatch.thread.map_or(u32::MAX, |thread| thread.0),
-        };
-        let key = LaneKey::of(dispatch);
-        let last = known_at(&self.queue_lanes, dispatch.queue.0);
-        let lane = self.lane_near(key, last);
-        if lane != last {
-            keep_at(&mut self.queue_lanes, dispatch.queue.0, lane);
-        }
-        self.slice_in(lane, slice);
-        let mut pieces = std::mem::take(&mut self.pieces);
-        if let Some(agent) = self.agents.get_mut(at) {
-            agent.union.add(dispatch.span, |piece| pieces.push(piece));
-        }
-        if !pieces.is_empty() {
+        });
+        self.slices += self.lanes[lane as usize].add(slices, &mut self.rooms);
+        if timed().any(|one| one.span.duration() > 0) {
             let last = self.agents.get(at).map_or(u32::MAX, |agent| agent.lane);
-            let number = self.lane_near(LaneKey::Agent(dispatch.agent), last);
+            let number = self.lane_near(LaneKey::Agent(first.agent), last);
             if let Some(agent) = self.agents.get_mut(at) {
                 agent.lane = number;
-            }
-            let lane = self.lane(number);
-            for piece in pieces.drain(..) {
-                lane.add_time(piece, dispatch.kernel.0, true);
+                let drawn = &mut self.lanes[number as usize];
+                drawn.is_changed = true;
+                for dispatch in timed() {
+                    let what = dispatch.kernel.0;
+                    agent
+                        .union
+                        .add(dispatch.span, |piece| drawn.lane.add_time(piece, what, true));
+                }
             }
         }
-        self.pieces = pieces;
+        self.make_room();
     }
 
     /// Counts work for the ranges in which it was launched.
@@ -207,7 +249,7 @@ impl Store {
 
     pub(super) fn copy(&mut self, copy: &Copy) {
         self.totals.copies += 1;
-        self.seen(copy.process, copy.span.begin, copy.span.end);
+        self.seen(copy.process, copy.span);
         self.copies_with_blits |= copy.engine == engine::BLIT && copy.flags & flag::INTERNAL != 0;
         let route = self.tables.copy(copy);
         if is_untimed(copy.flags, copy.span.end) {
@@ -243,7 +285,7 @@ impl Store {
                     .map(Closed::Range)
             });
         }
-        self.seen(marker.process, marker.span.begin, marker.span.end);
+        self.seen(marker.process, marker.span);
         self.tables.marker(marker, is_mark);
         if !is_mark {
             self.closed(marker);

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
+use super::cells::{Cells, NONE};
 use super::shape::{Shape, Shapes};
 use super::stat::{Counts, HISTOGRAMS, Stat, Sum, Summed, Trend};
 use super::table::{MOST_IDS, is_untimed};
 use crate::item::{Dispatch, Nanos};
-
-const MOST_CELLS: usize = 64;
 
 /// A kernel's numbers in one place.
 #[derive(Clone, Copy, Debug)]
@@ -55,11 +54,7 @@ struct Fresh {
     nanos: u64,
     /// That second.
     second: u32,
-    /// The cell of the last place.
-    cell: u32,
 }
-
-const NONE: u32 = u32::MAX;
 
 impl Default for Fresh {
     fn default() -> Self {
@@ -69,11 +64,10 @@ impl Default for Fresh {
             min: u64::MAX,
             max: 0,
             squares: 0.0,
-            shape: NONE,
+            shape: u32::MAX,
             delay: 0,
             nanos: 0,
             second: 0,
-            cell: NONE,
         }
     }
 }
@@ -104,7 +98,6 @@ impl Fresh {
             delay: self.delay,
             nanos: self.nanos,
             second: self.second,
-            cell: self.cell,
             ..Self::default()
         };
         Summed {
@@ -128,11 +121,7 @@ pub struct Kernels {
     /// By kernel, too.
     fresh: Vec<Fresh>,
     counts: Vec<Counts>,
-    /// By kernel: its cells.
-    own: Vec<Vec<u32>>,
-    /// All cells of all kernels.
-    cells: Vec<Cell>,
-    near: Near,
+    cells: Cells,
     /// Kernels that differ from their rows, each once.
     touched: Vec<u32>,
     is_touched: Vec<bool>,
@@ -159,14 +148,20 @@ impl Kernels {
         {
             self.grow(most);
         }
-        found.extend(dispatches.iter().map(|dispatch| {
-            self.fresh
-                .get(dispatch.kernel.0 as usize)
-                .map_or(NONE, |fresh| fresh.cell)
-        }));
-        for ((cell, dispatch), &place) in found.iter_mut().zip(dispatches).zip(places) {
-            if self.cells.get(*cell as usize).is_none_or(|known| known.place != place) {
-                *cell = self.near.get(dispatch.kernel.0, place);
+        let asked = || {
+            let kernels = dispatches.iter().map(|dispatch| dispatch.kernel.0);
+            kernels.zip(places.iter().copied())
+        };
+        let sum = asked().fold(0, |sum, (kernel, place)| {
+            let fresh = self.fresh.get(kernel as usize).map_or(0, |fresh| fresh.second);
+            sum ^ fresh ^ self.cells.ask(kernel, place)
+        });
+        std::hint::black_box(sum);
+        found.extend(asked().map(|(kernel, place)| self.cells.guess(kernel, place)));
+        std::hint::black_box(found.iter().fold(0, |sum, &cell| sum ^ self.cells.ask_for(cell)));
+        for (cell, (kernel, place)) in found.iter_mut().zip(asked()) {
+            if !self.cells.holds(*cell, kernel, place) {
+                *cell = NONE;
             }
         }
         ids.clear();
@@ -196,20 +191,19 @@ impl Kernels {
             }
         }
         let cell = if cell == NONE {
-            self.cell_of(kernel, place)
+            self.cells.find(dispatch.kernel.0, place)
         } else {
             cell
         };
         let end = dispatch.span.end;
         if is_untimed(dispatch.flags, end) {
-            self.cells[cell as usize].sum.add(None);
+            self.cells.sum(cell).add(None);
             self.rows[kernel].stat.add_untimed();
             return self.fresh[kernel].shape;
         }
         let nanos = dispatch.span.duration();
-        self.cells[cell as usize].sum.add(Some(nanos));
+        self.cells.sum(cell).add(Some(nanos));
         let fresh = &mut self.fresh[kernel];
-        fresh.cell = cell;
         let shape = fresh.shape;
         if end / SECOND != u64::from(fresh.second) {
             self.rows[kernel]
@@ -249,7 +243,7 @@ impl Kernels {
             }
         }
         self.fresh.resize(kernel + 1, Fresh::default());
-        self.own.resize(kernel + 1, Vec::new());
+        self.cells.grow(kernel + 1);
         self.is_touched.resize(kernel + 1, false);
     }
 
@@ -257,29 +251,6 @@ impl Kernels {
         if !std::mem::replace(&mut self.is_touched[kernel], true) {
             self.touched.push(kernel as u32);
         }
-    }
-
-    /// Finds or makes a cell.
-    #[cold]
-    fn cell_of(&mut self, kernel: usize, place: u32) -> u32 {
-        let own = &mut self.own[kernel];
-        let known = own.iter().find(|&&cell| self.cells[cell as usize].place == place);
-        let found = match (known, own.last()) {
-            (Some(&known), _) => known,
-            (None, Some(&last)) if own.len() == MOST_CELLS => last,
-            _ => {
-                // The last cell is for all places beyond the bound.
-                let place = if own.len() + 1 == MOST_CELLS { NONE } else { place };
-                self.cells.push(Cell {
-                    place,
-                    sum: Sum::default(),
-                });
-                own.push(self.cells.len() as u32 - 1);
-                self.cells.len() as u32 - 1
-            }
-        };
-        self.near.keep(kernel as u32, place, found, self.cells.len());
-        found
     }
 
     /// Brings everything up to date: numbers, percentiles, cells.
@@ -291,7 +262,7 @@ impl Kernels {
             let row = &mut self.rows[kernel];
             row.stat.refresh();
             row.shape = shapes.get(self.fresh[kernel].shape).copied().unwrap_or_default();
-            row.cells = Arc::new(self.own[kernel].iter().map(|&cell| self.cells[cell as usize]).collect());
+            row.cells = Arc::new(self.cells.of(kernel));
         }
     }
 
@@ -310,49 +281,9 @@ impl Kernels {
     }
 }
 
-/// The last answers to which cell a kernel has in a place.
-#[derive(Debug, Default)]
-struct Near {
-    /// Kernel, place, cell.
-    answers: Vec<(u32, u32, u32)>,
-}
-
-const LEAST_NEAR: usize = 1 << 10;
-const MOST_NEAR: usize = 1 << 17;
-
-impl Near {
-    fn at(&self, kernel: u32, place: u32) -> usize {
-        let number = u64::from(kernel) << 32 | u64::from(place);
-        let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0x517c_c1b7_2722_0a95) >> 32;
-        (mixed >> 32) as usize & (self.answers.len() - 1)
-    }
-
-    /// The cell; `u32::MAX` when that is not known.
-    #[inline]
-    fn get(&self, kernel: u32, place: u32) -> u32 {
-        if self.answers.is_empty() {
-            return NONE;
-        }
-        match self.answers[self.at(kernel, place)] {
-            (asked, at, cell) if asked == kernel && at == place => cell,
-            _ => NONE,
-        }
-    }
-
-    /// Keeps an answer; `cells` is how many there are.
-    fn keep(&mut self, kernel: u32, place: u32, cell: u32, cells: usize) {
-        let wanted = (cells * 2).next_power_of_two().clamp(LEAST_NEAR, MOST_NEAR);
-        if self.answers.len() < wanted {
-            self.answers.clear();
-            self.answers.resize(wanted, (0, 0, NONE));
-        }
-        let at = self.at(kernel, place);
-        self.answers[at] = (kernel, place, cell);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::cells::MOST_CELLS;
     use super::*;
     use crate::item::{KernelId, Span};
 

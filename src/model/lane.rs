@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::pyramid::{Bucket, Pyramid};
+use super::pyramid::{Bucket, FINEST, Pyramid, lay};
 use crate::item::{AgentId, Dispatch, Nanos, QueueId, Span, StreamId, ThreadId};
 
 const CHUNK: usize = 256;
+/// Slices that columns narrower than the pyramid's are made of, at most.
+const MOST_IN_COLUMNS: usize = 1 << 14;
 
 /// What a lane shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -126,13 +128,10 @@ impl Lane {
     }
 
     /// The same in room that forgotten slices left.
+    #[inline]
     pub(super) fn add_in(&mut self, slice: Slice, rooms: &mut Rooms) {
         if self.open.slices.len() >= CHUNK {
-            let next = Chunk {
-                slices: rooms.take(),
-                ..Chunk::default()
-            };
-            self.chunks.push_back(Arc::new(std::mem::replace(&mut self.open, next)));
+            self.turn(rooms);
         }
         let chunk = &mut self.open;
         if chunk.slices.is_empty() {
@@ -143,6 +142,15 @@ impl Lane {
         chunk.slices.push(slice);
         self.total += 1;
         self.add_time(slice.span, slice.what, true);
+    }
+
+    #[cold]
+    fn turn(&mut self, rooms: &mut Rooms) {
+        let next = Chunk {
+            slices: rooms.take(),
+            ..Chunk::default()
+        };
+        self.chunks.push_back(Arc::new(std::mem::replace(&mut self.open, next)));
     }
 
     /// Adds time to the pyramid alone.
@@ -238,9 +246,20 @@ impl Lane {
         all.take(100_000).find(|slice| slice.correlation == correlation)
     }
 
-    /// Sums by column.
+    /// Sums by column. Narrow columns are exact where all slices are kept.
     pub fn columns(&self, from: Nanos, width: u64, columns: usize) -> Vec<Bucket> {
-        self.pyramid.columns(from, width, columns)
+        let to = from.saturating_add(width.saturating_mul(columns as u64));
+        let is_narrow = (1..1 << FINEST).contains(&width) && self.kept() > 0;
+        match is_narrow.then(|| self.slices(from, to, MOST_IN_COLUMNS)).flatten() {
+            Some(slices) => {
+                let mut out = vec![Bucket::default(); columns];
+                for slice in slices {
+                    lay(slice.span, slice.what, from, width, &mut out);
+                }
+                out
+            }
+            None => self.pyramid.columns(from, width, columns),
+        }
     }
 
     /// Nanoseconds of work between `from` and `to`, not more than there is time.

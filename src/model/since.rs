@@ -16,11 +16,11 @@ impl Snapshot {
         totals.kernel_time = totals.kernel_time.saturating_sub(earlier.totals.kernel_time);
         Values {
             counted_from: earlier.at,
-            kernels: all.kernels.iter().map(|row| kernel(row, earlier)).collect(),
-            api: all.api.iter().map(|row| call(row, earlier)).collect(),
-            copies: copies(all, earlier),
+            kernels: Arc::new(all.kernels.iter().map(|row| kernel(row, earlier)).collect()),
+            api: Arc::new(all.api.iter().map(|row| call(row, earlier)).collect()),
+            copies: Arc::new(copies(all, earlier)),
             threads: all.threads.iter().map(|row| thread(row, earlier)).collect(),
-            markers: all.markers.iter().map(|row| marker(row, earlier)).collect(),
+            markers: Arc::new(all.markers.iter().map(|row| marker(row, earlier)).collect()),
             totals,
             ..all.clone()
         }

@@ -145,7 +145,7 @@ pub struct Said {
     pub text: Arc<str>,
 }
 
-/// The values: refreshed a few times a second.
+/// The values: refreshed a few times a second. Tables that did not change are those of the values before.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     /// When they were made.
@@ -155,15 +155,15 @@ pub struct Values {
     /// Length of the window that shares are of.
     pub window: u64,
     /// By kernel, unsorted.
-    pub kernels: Vec<KernelRow>,
+    pub kernels: Arc<Vec<KernelRow>>,
     /// By route, unsorted.
-    pub copies: Vec<CopyStat>,
+    pub copies: Arc<Vec<CopyStat>>,
     /// By operation, unsorted.
-    pub api: Vec<ApiRow>,
+    pub api: Arc<Vec<ApiRow>>,
     /// By thread, unsorted.
     pub threads: Vec<ThreadRow>,
     /// By pattern of the markers' texts, unsorted.
-    pub markers: Vec<MarkerStat>,
+    pub markers: Arc<Vec<MarkerStat>>,
     /// By GPU.
     pub agents: Vec<AgentRow>,
     /// By process.
@@ -175,9 +175,9 @@ pub struct Values {
     /// Memory that the program holds.
     pub memory: Arc<MemoryValues>,
     /// Geometries.
-    pub shapes: Vec<Shape>,
+    pub shapes: Arc<Vec<Shape>>,
     /// Where kernels ran.
-    pub places: Vec<Place>,
+    pub places: Arc<Vec<Place>>,
     /// Counts.
     pub totals: Totals,
     /// Records per second of late.
@@ -230,6 +230,11 @@ impl Snapshot {
     /// Time since the session began.
     pub fn elapsed(&self) -> u64 {
         self.now.saturating_sub(self.origin)
+    }
+
+    /// Whether nothing has come of late and nothing is open.
+    pub fn is_calm(&self) -> bool {
+        self.values.rate == 0.0 && self.open.is_empty()
     }
 
     /// Whether the program still runs.

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use roctop_ring::record::{engine, flag};
 
+use super::count::is_error;
+use super::credible;
 use super::fast::FastMap;
 use super::kernels::Kernels;
 pub use super::kernels::{Cell, KernelStat};
+use super::names::Names;
 pub use super::place::Place;
 use super::place::Places;
 pub use super::shape::Shape;
@@ -246,32 +249,45 @@ impl Tables {
         id
     }
 
-    /// Counts a call; `error` says whether its code is one, `blocks` whether it waits for the GPU.
-    pub fn call(&mut self, call: &ApiCall, error: bool, blocks: bool) {
-        let nanos = call.span.duration();
+    /// Counts calls of a thread.
+    pub fn calls(&mut self, thread: ThreadId, calls: &[ApiCall], names: &Names) {
+        let mut outer = ThreadStat::default();
+        for call in calls {
+            let nanos = credible(call.span).duration();
+            self.call(call, nanos, is_error(call, names));
+            if call.parent == 0 {
+                outer.calls += 1;
+                outer.total = outer.total.saturating_add(nanos);
+                let blocks = || names.operation(call.operation).is_some_and(|known| known.blocks);
+                outer.blocked = outer.blocked.saturating_add(if blocks() { nanos } else { 0 });
+            }
+        }
+        if let Some(known) = dense(&mut self.threads, thread.0, |_| ThreadStat::default()) {
+            known.calls += outer.calls;
+            known.total = known.total.saturating_add(outer.total);
+            known.blocked = known.blocked.saturating_add(outer.blocked);
+        }
+    }
+
+    #[inline]
+    fn call(&mut self, call: &ApiCall, nanos: u64, is_error: bool) {
         let make = |n| ApiStat {
             stat: Stat::new(n < HISTOGRAMS),
             ..ApiStat::default()
         };
-        if let Some(row) = dense(&mut self.api, call.operation.0, make) {
-            row.stat.add_apart(nanos);
-            if (call.operation.0 as usize) < HISTOGRAMS
-                && let Some(counts) = dense(&mut self.api_counts, call.operation.0, |_| Counts::default())
-                && counts.add(nanos)
-            {
-                row.stat.count_in(counts);
-            }
-            if error {
-                row.errors += 1;
-                row.last_error = call.status.unwrap_or_default();
-            }
-        }
-        if let Some(thread) = dense(&mut self.threads, call.thread.0, |_| ThreadStat::default())
-            && call.parent == 0
+        let Some(row) = dense(&mut self.api, call.operation.0, make) else {
+            return;
+        };
+        row.stat.add_apart(nanos);
+        if (call.operation.0 as usize) < HISTOGRAMS
+            && let Some(counts) = dense(&mut self.api_counts, call.operation.0, |_| Counts::default())
+            && counts.add(nanos)
         {
-            thread.calls += 1;
-            thread.total = thread.total.saturating_add(nanos);
-            thread.blocked = thread.blocked.saturating_add(if blocks { nanos } else { 0 });
+            row.stat.count_in(counts);
+        }
+        if is_error {
+            row.errors += 1;
+            row.last_error = call.status.unwrap_or_default();
         }
     }
 

@@ -17,6 +17,27 @@ const LETTERS: usize = 26;
 
 impl Store {
     pub(super) fn make_values(&mut self) -> Values {
+        let known = self.values.clone().filter(|_| !self.is_new);
+        let tables = known.map_or_else(|| self.table_values(), |known| (*known).clone());
+        self.is_new = false;
+        Values {
+            counted_from: 0,
+            at: self.now,
+            window: self.window(),
+            agents: self.agent_rows(),
+            processes: self.processes.clone(),
+            said: self.said.iter().cloned().collect(),
+            gauges: self.gauges.clone(),
+            memory: self.memory.values(),
+            totals: self.totals,
+            rate: self.rate(),
+            analysis: self.analysis(),
+            ..tables
+        }
+    }
+
+    /// What records alone change.
+    fn table_values(&mut self) -> Values {
         self.tables.refresh();
         self.assign_letters();
         let letters = self.letters.clone();
@@ -37,7 +58,6 @@ impl Store {
                 numbers: numbers.clone(),
             }
         });
-        let kernels = kernels.collect();
         let api = self.tables.api.iter().enumerate().filter(|(_, row)| row.stat.calls > 0);
         let api = api.map(|(id, row)| {
             let (stat, errors, last_error) = (row.stat.clone(), row.errors, row.last_error);
@@ -48,7 +68,6 @@ impl Store {
                 last_error,
             }
         });
-        let api = api.collect();
         let threads = self
             .tables
             .threads
@@ -60,24 +79,14 @@ impl Store {
             numbers,
         });
         Values {
-            counted_from: 0,
-            at: self.now,
-            window: self.window(),
-            kernels,
-            copies: self.tables.copies.clone(),
-            api,
+            kernels: Arc::new(kernels.collect()),
+            copies: Arc::new(self.tables.copies.clone()),
+            api: Arc::new(api.collect()),
             threads: threads.collect(),
-            markers: self.marker_rows(),
-            agents: self.agent_rows(),
-            processes: self.processes.clone(),
-            said: self.said.iter().cloned().collect(),
-            gauges: self.gauges.clone(),
-            memory: self.memory.values(),
-            shapes: self.tables.shapes.all().to_vec(),
-            places: self.tables.places.all().to_vec(),
-            totals: self.totals,
-            rate: self.rate(),
-            analysis: self.analysis(),
+            markers: Arc::new(self.marker_rows()),
+            shapes: Arc::new(self.tables.shapes.all().to_vec()),
+            places: Arc::new(self.tables.places.all().to_vec()),
+            ..Values::default()
         }
     }
 

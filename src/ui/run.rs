@@ -182,7 +182,9 @@ pub fn run_with(
         let head = ui
             .rate
             .map_or(HEAD, |rate| HEAD.max(Duration::from_secs(1) / rate.max(1)));
-        if headed.elapsed() >= head * slowed {
+        let is_due = headed.elapsed() >= head * slowed;
+        let is_left = is_due && headed.elapsed() < VALUES && is_calm(&latest, store);
+        if is_due && !is_left {
             let fresh = if valued.elapsed() >= VALUES * slowed {
                 Fresh::All
             } else {
@@ -214,7 +216,9 @@ pub fn run_with(
         }
         is_dirty |= ui.toast.as_ref().is_some_and(|toast| toast.1 == latest.now);
         // Signals and the program's end are looked for as often as ever.
-        let wait = HEAD.saturating_sub(headed.elapsed()).as_millis().max(1) as u64;
+        let rest = (head * slowed).saturating_sub(headed.elapsed());
+        let wait = if is_left { HEAD } else { rest.min(HEAD) };
+        let wait = wait.as_millis().max(1) as u64;
         let mut input = screen.input(wait);
         // All that was typed since is taken before the next frame.
         for _ in 0..256 {
@@ -256,6 +260,11 @@ fn behind(latest: &Snapshot) -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let now = Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32);
     now.saturating_sub(Duration::from_nanos(latest.now))
+}
+
+/// Whether frames would differ in their clock alone.
+fn is_calm(latest: &Snapshot, store: &Mutex<Store>) -> bool {
+    latest.is_calm() && !store.lock().unwrap_or_else(PoisonError::into_inner).is_new()
 }
 
 /// From when on numbers count.

@@ -454,8 +454,14 @@ impl<B: Bytes> Reader<B> {
     pub fn open_work(&self) -> io::Result<OpenWork> {
         let mut work = OpenWork::default();
         for index in 0..self.threads.len() {
-            let words = self.stable_words(Region::Directory, index * entry::WORDS, entry::WORDS)?;
-            if words.len() == entry::WORDS && words[entry::STATE] & 0xffff_ffff == entry::LIVE {
+            let at = index * entry::WORDS;
+            let look: [u64; entry::RANGE_DEPTH + 1] = self.some_words(Region::Directory, at)?;
+            let is_live = |words: &[u64]| words[entry::STATE] & 0xffff_ffff == entry::LIVE;
+            if !is_live(&look) || look[entry::CALL_DEPTH] == 0 && look[entry::RANGE_DEPTH] == 0 {
+                continue;
+            }
+            let words = self.stable_words(Region::Directory, at, entry::WORDS)?;
+            if words.len() == entry::WORDS && is_live(&words) {
                 let thread = Thread {
                     index: index as u32,
                     tid: words[entry::TID] as u32,
@@ -464,18 +470,19 @@ impl<B: Bytes> Reader<B> {
                 open_ranges(thread, &words, &mut work.ranges);
             }
         }
-        for index in 0..open_range::RANGES {
+        let look = self.region_words(Region::OpenRanges, 0, open_range::RANGES * open_range::WORDS)?;
+        for (index, look) in look.chunks_exact(open_range::WORDS).enumerate() {
+            if look[open_range::ID] == 0 {
+                continue;
+            }
             let words = self.stable_words(Region::OpenRanges, index * open_range::WORDS, open_range::WORDS)?;
             if words.len() == open_range::WORDS && words[open_range::ID] != 0 {
                 work.ranges.push(started_range(&words));
             }
         }
-        for index in 0..queue::QUEUES {
-            let words = self.region_words(Region::Queues, index * queue::WORDS, queue::WORDS)?;
-            if words.len() == queue::WORDS && words[queue::ID] != 0 {
-                work.queues.push(queue_work(&words));
-            }
-        }
+        let queues = self.region_words(Region::Queues, 0, queue::QUEUES * queue::WORDS)?;
+        let used = queues.chunks_exact(queue::WORDS).filter(|words| words[queue::ID] != 0);
+        work.queues.extend(used.map(queue_work));
         Ok(work)
     }
 
@@ -650,8 +657,8 @@ impl<B: Bytes> Reader<B> {
                 return Ok(if last || at == from { end } else { at });
             };
             let next = at + used as u64;
-            if self.threads[index].continues(Head(record[0][0])) {
-                let cursor = &mut self.threads[index];
+            let cursor = &mut self.threads[index];
+            if cursor.continues(Head(record[0][0])) {
                 cursor.ordinal += 1;
                 cursor.seen += 1;
             } else {

@@ -31,7 +31,7 @@ pub fn overlaps(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Overlap>
             }
         }
     }
-    let rows = copies.into_iter().zip(&snap.values.copies);
+    let rows = copies.into_iter().zip(&*snap.values.copies);
     rows.map(|(mut spans, known)| {
         spans.sort_by_key(|span| span.begin);
         let spans = union(spans.into_iter());

@@ -290,7 +290,7 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
 
 fn outliers(snap: &Snapshot, out: &mut Vec<Alert>) {
     let mut found = Vec::new();
-    for row in &snap.values.kernels {
+    for row in &*snap.values.kernels {
         let stat = &row.numbers.stat;
         let Some(median) = stat.quantiles.p50.filter(|&median| median > 0) else {
             continue;

@@ -132,7 +132,7 @@ fn quantiles(scene: &Scene<'_>, what: What) -> Quantiles {
 pub(crate) fn by_place(scene: &Scene<'_>) -> Vec<Row> {
     let snap = scene.snap;
     let mut kinds: Vec<What> = Vec::new();
-    for place in &snap.values.places {
+    for place in &*snap.values.places {
         let what = of(scene, Some(*place));
         if !kinds.contains(&what) {
             kinds.push(what);
@@ -140,7 +140,7 @@ pub(crate) fn by_place(scene: &Scene<'_>) -> Vec<Row> {
     }
     let rows = kinds.into_iter().filter_map(|what| {
         let mut sum = Sum::default();
-        for row in &snap.values.kernels {
+        for row in &*snap.values.kernels {
             let stat = passing(scene, row, |place| of(scene, place) == what);
             if let Some(stat) = stat {
                 sum.merge(&stat.sum());

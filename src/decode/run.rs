@@ -1,0 +1,66 @@
+//! Runs of one thread's records: what they have in common is looked up once.
+
+use super::Decoder;
+use crate::clock::Line;
+use crate::item::{ApiCall, Nanos, ProcessId, Span};
+use crate::raw::each;
+use roctop_ring::reader::Thread as RingThread;
+use roctop_ring::record::{self, Head, Slot};
+
+impl Decoder {
+    /// Converts records of a process of which nothing waits.
+    pub(super) fn run(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
+        self.ask(slots);
+        let (mut caller, mut line) = (None, Line::default());
+        for record in each(slots) {
+            let head = Head(record[0][0]);
+            // These two are nearly all of what there is.
+            match head.kind() {
+                record::ApiCall::KIND => {
+                    let found = record::ApiCall::decode(record);
+                    let caller = match caller {
+                        Some(known) => known,
+                        None => *caller.insert(self.thread_id(process, thread.tid, "")),
+                    };
+                    let call = ApiCall {
+                        process,
+                        thread: caller,
+                        operation: self.operation(process, head.domain(), found.op),
+                        span: Span {
+                            begin: self.nanos(process, &mut line, found.start),
+                            end: self.nanos(process, &mut line, found.end),
+                        },
+                        correlation: found.correlation,
+                        parent: found.parent,
+                        status: (found.has_status == 1).then_some(found.status),
+                        arguments: None,
+                    };
+                    self.tell_call(call);
+                }
+                record::Dispatch::KIND => {
+                    let found = record::Dispatch::decode(record);
+                    let submit = self.nanos(process, &mut line, found.submit);
+                    let dispatch = self.dispatch_at(process, head.flags(), &found, submit);
+                    self.tell_dispatch(dispatch);
+                }
+                _ => self.convert_other(process, thread, head, record),
+            }
+        }
+    }
+
+    /// With many kernels what is known of them lies far from the processor: it comes while the next is asked for.
+    fn ask(&self, slots: &[Slot]) {
+        let dispatches = each(slots).filter(|record| Head(record[0][0]).kind() == record::Dispatch::KIND);
+        let objects = dispatches.map(|record| record::Dispatch::decode(record).kernel_object);
+        std::hint::black_box(objects.fold(0, |sum, object| sum ^ self.recent.kernels.ask(object)));
+    }
+
+    /// Ticks in ns, by the line that converted those before where that holds them too.
+    #[inline]
+    fn nanos(&self, process: ProcessId, line: &mut Line, ticks: u64) -> Nanos {
+        if !line.holds(ticks) {
+            *line = self.processes[process.0 as usize].clock.line(ticks);
+        }
+        line.nanos(ticks)
+    }
+}
