@@ -25,11 +25,6 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Slots that a record takes on average.
-    pub(crate) fn slots_of_record(&self) -> f64 {
-        1.0 + self.dispatches as f64 / 10.0
-    }
-
     /// One of the kernels of a ring.
     fn kernel(&self, ring: u32, dice: &mut Dice) -> u32 {
         let groups = (self.rings / self.streams).max(1);

@@ -113,6 +113,10 @@ impl Fresh {
 const SECOND: Nanos = 1_000_000_000;
 /// Of one kernel no more is counted before it is brought up to date.
 const MOST_FRESH: u32 = 1 << 30;
+/// Fewer kernels than these are always brought up to date whole.
+const FEW: usize = 256;
+/// Percentiles may lag behind by one in so many durations.
+const LAG: u64 = 64;
 
 /// All kernels.
 #[derive(Debug, Default)]
@@ -226,6 +230,9 @@ impl Kernels {
         let is_full = self.counts.get_mut(kernel).is_some_and(|counts| counts.add(nanos)) || is_full;
         if is_full {
             self.settle(kernel);
+            if let Some(counts) = self.counts.get_mut(kernel) {
+                self.rows[kernel].stat.count_in(counts);
+            }
         }
         shape
     }
@@ -253,27 +260,37 @@ impl Kernels {
         }
     }
 
-    /// Brings everything up to date: numbers, percentiles, cells.
-    pub(super) fn refresh(&mut self, shapes: &Shapes) {
-        for kernel in std::mem::take(&mut self.touched) {
+    /// Brings everything up to date: numbers, cells, and percentiles, which may lag behind by some of the latest
+    /// durations while there are many kernels, unless it must be exact.
+    pub(super) fn refresh(&mut self, shapes: &Shapes, is_exact: bool) {
+        let touched = std::mem::take(&mut self.touched);
+        let is_exact = is_exact || touched.len() < FEW;
+        for kernel in touched {
             let kernel = kernel as usize;
             self.is_touched[kernel] = false;
             self.settle(kernel);
             let row = &mut self.rows[kernel];
-            row.stat.refresh();
             row.shape = shapes.get(self.fresh[kernel].shape).copied().unwrap_or_default();
             row.cells = Arc::new(self.cells.of(kernel));
         }
+        for (row, counts) in self.rows.iter_mut().zip(&mut self.counts) {
+            if is_exact || u64::from(counts.waiting()) * LAG >= row.stat.timed {
+                row.stat.count_in(counts);
+                row.stat.refresh();
+            }
+        }
     }
 
-    /// Adds what is fresh of a kernel to its numbers.
+    /// Whether percentiles lag behind.
+    pub(super) fn is_behind(&self) -> bool {
+        self.counts.iter().any(|counts| counts.waiting() > 0)
+    }
+
+    /// Adds what is fresh of a kernel to its numbers, but for its histogram.
     fn settle(&mut self, kernel: usize) {
         let (row, fresh) = (&mut self.rows[kernel], &mut self.fresh[kernel]);
         let summed = fresh.take();
         row.stat.merge(&summed);
-        if let Some(counts) = self.counts.get_mut(kernel) {
-            row.stat.count_in(counts);
-        }
         row.delayed = row.delayed.wrapping_add(u64::from(summed.count));
         row.delay = row.delay.saturating_add(std::mem::take(&mut fresh.delay));
         row.trend
@@ -319,10 +336,11 @@ mod tests {
                 }
                 kernels.add(&[one], &[(i % 90) as u32], &mut shapes, &mut ids);
                 if i % every == 0 {
-                    kernels.refresh(&shapes);
+                    kernels.refresh(&shapes, false);
                 }
             }
-            kernels.refresh(&shapes);
+            kernels.refresh(&shapes, true);
+            assert!(!kernels.is_behind());
             kernels
         };
         let (often, once) = (run(10), run(u64::MAX));
@@ -340,5 +358,33 @@ mod tests {
         assert_eq!(calls, 10_000);
         let known = (0..10_000).filter(|i| i % 13 != 0 && i % 17 != 0).count() as u64;
         assert_eq!(delayed, known);
+    }
+
+    #[test]
+    fn percentiles_of_many_kernels_lag_behind_a_little_until_they_must_be_exact() {
+        let (mut kernels, mut shapes, mut ids) = (Kernels::default(), Shapes::default(), Vec::new());
+        let mut tell = |kernels: &mut Kernels, shapes: &mut Shapes, times: u64, nanos: u64| {
+            for kernel in 0..500 {
+                for i in 0..times {
+                    let one = dispatch(kernel, 1_000_000_000 + i * 1000, nanos);
+                    kernels.add(&[one], &[0], shapes, &mut ids);
+                }
+            }
+        };
+        tell(&mut kernels, &mut shapes, 640, 1000);
+        kernels.refresh(&shapes, false);
+        assert!(!kernels.is_behind());
+        tell(&mut kernels, &mut shapes, 9, 5_000_000);
+        kernels.refresh(&shapes, false);
+        assert!(kernels.is_behind());
+        let stat = &kernels.rows()[499].stat;
+        assert_eq!((stat.calls, stat.max), (649, 5_000_000), "sums never lag");
+        assert_eq!(stat.quantiles.p99.map(|p99| p99 < 2000), Some(true));
+        kernels.refresh(&shapes, true);
+        assert!(!kernels.is_behind());
+        assert_eq!(
+            kernels.rows()[499].stat.quantiles.p99.map(|p99| p99 > 4_000_000),
+            Some(true)
+        );
     }
 }

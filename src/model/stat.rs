@@ -195,7 +195,7 @@ impl Stat {
     /// Takes what was counted apart into the histogram.
     pub(super) fn count_in(&mut self, counts: &mut Counts) {
         if let Some(histogram) = &mut self.histogram
-            && counts.is_used
+            && counts.waiting > 0
         {
             let histogram = Arc::make_mut(histogram);
             counts.drain(|value, count| {
@@ -331,7 +331,8 @@ pub(super) struct Summed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     counts: Vec<u16>,
-    is_used: bool,
+    /// How many there are.
+    waiting: u32,
 }
 
 /// Steps of one power of two, as the histogram has them with two digits.
@@ -356,7 +357,7 @@ impl Counts {
     #[inline]
     pub(super) fn add(&mut self, value: u64) -> bool {
         let step = step_of(value.clamp(1, LONGEST));
-        self.is_used = true;
+        self.waiting = self.waiting.saturating_add(1);
         if let Some(count) = self.counts.get_mut(step) {
             *count += 1;
             return *count == u16::MAX;
@@ -366,8 +367,13 @@ impl Counts {
         false
     }
 
+    /// How many a histogram was not told yet.
+    pub(super) const fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
     fn drain(&mut self, mut into: impl FnMut(u64, u32)) {
-        self.is_used = false;
+        self.waiting = 0;
         for (step, count) in self.counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             into(least_of(step), u32::from(std::mem::take(count)));
         }

@@ -353,9 +353,15 @@ impl Tables {
         }
     }
 
-    /// Brings what is made of the numbers up to date: percentiles and cells.
-    pub fn refresh(&mut self) {
-        self.kernels.refresh(&self.shapes);
+    /// Whether percentiles lag behind.
+    pub fn is_behind(&self) -> bool {
+        self.kernels.is_behind()
+    }
+
+    /// Brings what is made of the numbers up to date: percentiles and cells. Unless it must be exact, percentiles of many
+    /// kernels may lag behind a little.
+    pub fn refresh(&mut self, is_exact: bool) {
+        self.kernels.refresh(&self.shapes, is_exact);
         for (row, counts) in self.api.iter_mut().zip(&mut self.api_counts) {
             row.stat.count_in(counts);
         }

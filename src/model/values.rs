@@ -17,7 +17,8 @@ const LETTERS: usize = 26;
 
 impl Store {
     pub(super) fn make_values(&mut self) -> Values {
-        let known = self.values.clone().filter(|_| !self.is_new);
+        let is_same = !self.is_new && !self.tables.is_behind();
+        let known = self.values.clone().filter(|_| is_same);
         let tables = known.map_or_else(|| self.table_values(), |known| (*known).clone());
         self.is_new = false;
         Values {
@@ -38,7 +39,8 @@ impl Store {
 
     /// What records alone change.
     fn table_values(&mut self) -> Values {
-        self.tables.refresh();
+        let goes_on = self.options.mode == Mode::Live && self.ended().is_none();
+        self.tables.refresh(!(goes_on && self.is_new));
         self.assign_letters();
         let letters = self.letters.clone();
         let kernels = self
