@@ -3,10 +3,11 @@
 use roctop_ring::record::{Domain, direction, engine, flag};
 
 use super::lane::{LaneKey, Slice};
+use super::lanes::{keep_at, known_at};
 use super::names::Names;
 use super::table::is_untimed;
 use super::under::Work;
-use super::{AgentState, Closed, LATEST, OpenBounds, Store, credible, is_within, keep_at, known_at};
+use super::{AgentState, Closed, LATEST, OpenBounds, Store, credible, is_within};
 use crate::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, ThreadId};
 
 /// HIP's "not ready" is an answer, not an error.

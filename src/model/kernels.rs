@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use super::cells::{Cells, NONE};
+use super::counts::Counts;
 use super::shape::{Shape, Shapes};
-use super::stat::{Counts, HISTOGRAMS, Stat, Sum, Summed, Trend};
+use super::stat::{HISTOGRAMS, Stat, Sum, Summed, Trend};
 use super::table::{MOST_IDS, is_untimed};
 use crate::item::{Dispatch, Nanos};
 

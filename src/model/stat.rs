@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 
+use super::counts::Counts;
+
 /// How many things of one kind get a histogram; the rest have count, total and extremes.
 pub const HISTOGRAMS: usize = 1024;
 
 /// The longest duration that a histogram tells apart, ns (one hour).
-const LONGEST: u64 = 3_600_000_000_000;
+pub(super) const LONGEST: u64 = 3_600_000_000_000;
 
 /// Percentiles, each only when there are enough samples to name it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,7 +197,7 @@ impl Stat {
     /// Takes what was counted apart into the histogram.
     pub(super) fn count_in(&mut self, counts: &mut Counts) {
         if let Some(histogram) = &mut self.histogram
-            && counts.waiting > 0
+            && counts.waiting() > 0
         {
             let histogram = Arc::make_mut(histogram);
             counts.drain(|value, count| {
@@ -325,59 +327,6 @@ pub(super) struct Summed {
     pub(super) min: u64,
     pub(super) max: u64,
     pub(super) squares: f64,
-}
-
-/// How often values came since a histogram was last told: the histogram's own steps, in little room.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
-    counts: Vec<u16>,
-    /// How many there are.
-    waiting: u32,
-}
-
-/// Steps of one power of two, as the histogram has them with two digits.
-const STEP_BITS: u32 = 7;
-const STEPS: usize = 1 << STEP_BITS;
-
-/// The step that a value lies in: below 256 each has its own.
-#[inline]
-fn step_of(value: u64) -> usize {
-    let wider = (value | 0xff).ilog2() - STEP_BITS;
-    (wider as usize * STEPS) + (value >> wider) as usize
-}
-
-/// The least value of a step.
-fn least_of(step: usize) -> u64 {
-    let wider = (step / STEPS).saturating_sub(1);
-    ((step - wider * STEPS) as u64) << wider
-}
-
-impl Counts {
-    /// Counts one; true when they must be drained now.
-    #[inline]
-    pub(super) fn add(&mut self, value: u64) -> bool {
-        let step = step_of(value.clamp(1, LONGEST));
-        self.waiting = self.waiting.saturating_add(1);
-        if let Some(count) = self.counts.get_mut(step) {
-            *count += 1;
-            return *count == u16::MAX;
-        }
-        self.counts.resize((step + 1).next_multiple_of(STEPS), 0);
-        self.counts[step] = 1;
-        false
-    }
-
-    /// How many a histogram was not told yet.
-    pub(super) const fn waiting(&self) -> u32 {
-        self.waiting
-    }
-
-    fn drain(&mut self, mut into: impl FnMut(u64, u32)) {
-        self.waiting = 0;
-        for (step, count) in self.counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
-            into(least_of(step), u32::from(std::mem::take(count)));
-        }
-    }
 }
 
 /// A value for each of the last seconds.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use roctop_ring::record::{engine, flag};
 
 use super::count::is_error;
+use super::counts::Counts;
 use super::credible;
 use super::fast::FastMap;
 use super::kernels::Kernels;
@@ -15,7 +16,7 @@ pub use super::place::Place;
 use super::place::Places;
 pub use super::shape::Shape;
 use super::shape::Shapes;
-use super::stat::{Counts, HISTOGRAMS, Stat, Trend};
+use super::stat::{HISTOGRAMS, Stat, Trend};
 use super::under::Work;
 use super::union::Union;
 use crate::item::{AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, TextId, ThreadId};
