@@ -116,13 +116,24 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// Whether a record is just the next of the thread that is known: nothing lost before it, no other owner.
-    fn continues(&self, head: Head) -> bool {
-        // The header has 32 bits of the ordinal. They say all of it while the writer's count is nearer than half of that.
-        self.ordinal > 0
-            && head.ordinal() == self.ordinal as u32
-            && head.kind() != ThreadStart::KIND
-            && self.records.abs_diff(self.ordinal) < 1 << 31
+    /// The whole records at the beginning of some slots that are just the next of the thread that is known, with nothing
+    /// lost before them and no other owner: how many slots, how many records. `at` is the first slot's index in the ring.
+    fn following(&self, slots: &[Slot], at: u64) -> (usize, u64) {
+        // Headers have 32 bits of the ordinal. They say all of it while the writer's count is nearer than half of that.
+        if self.ordinal == 0 || self.records.abs_diff(self.ordinal) >= 1 << 30 {
+            return (0, 0);
+        }
+        let (mut place, mut records) = (0, 0);
+        while place < slots.len() {
+            let head = Head(slots[place][0]);
+            let is_next = head.ordinal() == (self.ordinal + records) as u32 && head.kind() != ThreadStart::KIND;
+            match record_at(slots, place, at + place as u64) {
+                Some(used) if is_next && place + used <= slots.len() => place += used,
+                _ => break,
+            }
+            records += 1;
+        }
+        (place, records)
     }
 }
 
@@ -644,6 +655,14 @@ impl<B: Bytes> Reader<B> {
         let mut waiting = at;
         while at < end {
             let place = (at - from) as usize;
+            let (used, records) = self.threads[index].following(&slots[place..], at);
+            if records > 0 {
+                let cursor = &mut self.threads[index];
+                cursor.ordinal += records;
+                cursor.seen += records;
+                at += used as u64;
+                continue;
+            }
             let Some(used) = record_at(slots, place, at) else {
                 // In the middle of a record whose head was overwritten, or of one that is not whole.
                 self.hand_over(index, &slots[(waiting - from) as usize..place], sink);
@@ -657,15 +676,9 @@ impl<B: Bytes> Reader<B> {
                 return Ok(if last || at == from { end } else { at });
             };
             let next = at + used as u64;
-            let cursor = &mut self.threads[index];
-            if cursor.continues(Head(record[0][0])) {
-                cursor.ordinal += 1;
-                cursor.seen += 1;
-            } else {
-                self.hand_over(index, &slots[(waiting - from) as usize..place], sink);
-                self.deliver(index, at, record, sink, budget)?;
-                waiting = next;
-            }
+            self.hand_over(index, &slots[(waiting - from) as usize..place], sink);
+            self.deliver(index, at, record, sink, budget)?;
+            waiting = next;
             at = next;
         }
         self.hand_over(index, &slots[(waiting - from) as usize..], sink);
@@ -785,10 +798,13 @@ impl<B: Bytes> Reader<B> {
     /// Copies slots into the buffer; the bytes that were there.
     fn read_slots(&self, index: usize, from: u64, count: u64, into: &mut Buffer) -> io::Result<usize> {
         let cursor = &self.threads[index];
-        into.bytes.resize(count as usize * SLOT_BYTES, 0);
+        let wanted = count as usize * SLOT_BYTES;
+        if into.bytes.len() < wanted {
+            into.bytes.resize(wanted, 0);
+        }
         let start = from & (cursor.ring_slots - 1);
         let first = count.min(cursor.ring_slots - start) as usize * SLOT_BYTES;
-        let (one, two) = into.bytes.split_at_mut(first);
+        let (one, two) = into.bytes[..wanted].split_at_mut(first);
         let mut got = read_full(&self.bytes, cursor.ring_offset + start * SLOT_BYTES as u64, one)?;
         if got == one.len() && !two.is_empty() {
             got += read_full(&self.bytes, cursor.ring_offset, two)?;
