@@ -285,7 +285,12 @@ impl Store {
                 }
             }
             Item::Switched { process, on, .. } => self.row(*process, |row| row.recording = *on),
-            Item::Device(device) => self.gauges.device(device),
+            Item::Device(device) => {
+                if self.names.gpu_number(device.node) != Some(device.number) {
+                    Arc::make_mut(&mut self.names).put_gpu(device.node, device.number);
+                }
+                self.gauges.device(device);
+            }
             Item::Counter(counter) => self.gauges.counter(counter),
             Item::Count(count) => self.gauges.count(count),
             Item::Output(bytes) => self.output.write(bytes),

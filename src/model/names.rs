@@ -1,6 +1,6 @@
 //! Facts: what the ids mean. Shared by reference; copied only when a fact arrives while a snapshot holds the table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -78,6 +78,8 @@ pub struct OperationName {
 pub struct Names {
     processes: Vec<Arc<Process>>,
     agents: Vec<Arc<Agent>>,
+    /// Numbers of the machine's GPUs, by node.
+    gpus: BTreeMap<u32, u32>,
     kernels: Vec<Arc<KernelName>>,
     internal: Vec<bool>,
     /// Short names in order, with their kernels.
@@ -105,9 +107,24 @@ impl Names {
     pub fn put_process(&mut self, value: Process) {
         put(&mut self.processes, value.id.0, Default::default, Arc::new(value));
     }
-    /// An agent.
-    pub fn put_agent(&mut self, value: Agent) {
+    /// An agent. A GPU has the machine's number where that is known: a process counts those that it is allowed to see.
+    pub fn put_agent(&mut self, mut value: Agent) {
+        if let Some(number) = self.gpu_number(value.node).filter(|_| value.kind == AgentKind::Gpu) {
+            value.number = number;
+        }
         put(&mut self.agents, value.id.0, Default::default, Arc::new(value));
+    }
+    /// The number of the GPU at a node among all of its machine.
+    pub fn put_gpu(&mut self, node: u32, number: u32) {
+        self.gpus.insert(node, number);
+        let agents = self.agents.iter_mut();
+        for agent in agents.filter(|agent| agent.kind == AgentKind::Gpu && agent.node == node) {
+            Arc::make_mut(agent).number = number;
+        }
+    }
+    /// The number of the GPU at a node, where the driver was asked.
+    pub fn gpu_number(&self, node: u32) -> Option<u32> {
+        self.gpus.get(&node).copied()
     }
     /// A kernel; `alias` is what it is called instead of its own short name.
     pub fn put_kernel(&mut self, kernel: Kernel, alias: Option<&str>) {

@@ -44,3 +44,38 @@ fn the_session_begins_with_its_earliest_record_though_another_thread_is_delivere
         "that is no time of this run"
     );
 }
+
+#[test]
+fn gpus_have_the_machines_numbers_though_a_process_sees_only_some() {
+    use crate::gauge::Device;
+    use crate::item::{Agent, AgentId, AgentKind};
+    let gpu = |id: u32, node: u32| {
+        Item::Agent(Agent {
+            id: AgentId(id),
+            kind: AgentKind::Gpu,
+            node,
+            ..Agent::default()
+        })
+    };
+    let device = |node: u32, number: u32| {
+        Item::Device(Arc::new(Device {
+            node,
+            number,
+            ..Device::default()
+        }))
+    };
+    let mut store = Store::new(Options::default());
+    // Two processes see one GPU each, their first; one is told before the driver is asked, one after.
+    store.apply(&gpu(0, 2));
+    store.apply(&device(1, 0));
+    store.apply(&device(2, 1));
+    store.apply(&gpu(1, 1));
+    let names = &store.snapshot(Fresh::All).names;
+    assert_eq!(
+        (
+            names.agent_label(AgentId(0)).as_str(),
+            names.agent_label(AgentId(1)).as_str()
+        ),
+        ("GPU1", "GPU0")
+    );
+}

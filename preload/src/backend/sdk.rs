@@ -59,6 +59,11 @@ pub(crate) fn is_counting() -> bool {
     COUNTING.load(Ordering::Relaxed) != 0
 }
 
+/// The index of an agent that is the `order`th of HSA's.
+pub(crate) fn index_in_order(order: u32, node: u32, kind: u32) -> u32 {
+    counters::index_in_order(order, node, kind)
+}
+
 fn say_missing(what: &str) {
     if let Some(process) = process::get() {
         process.say(status::UNAVAILABLE, 0, &format!("counters: {what}"));

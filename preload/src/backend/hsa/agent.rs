@@ -99,7 +99,7 @@ impl Agents {
             let node = number::<u32>(hsa, *handle, info::DRIVER_NODE).unwrap_or(0);
             let agent = Agent {
                 handle: *handle,
-                index: index as u32,
+                index: crate::backend::sdk::index_in_order(index as u32, node, kind),
                 kind,
                 node,
             };

@@ -10,6 +10,7 @@ use roctop_ring::record::{self, Domain, counter_flag, status};
 use roctop_ring::session::ENV_DEFINITIONS;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
+use std::sync::Mutex;
 
 /// The dimension that numbers instances, and the one that is asked for.
 pub(super) type Instance = (u64, usize);
@@ -372,20 +373,35 @@ fn configure(sdk: &Sdk, agent: u64, ids: &[u64]) -> (Status, u64) {
     (answer, config)
 }
 
+/// Agents that are told before HSA is there: node, kind, index.
+static TOLD: Mutex<Vec<(u32, u32, u32)>> = Mutex::new(Vec::new());
+
+/// The index of an agent in HSA's order. The SDK tells all agents of the machine, HSA those that the user lets it see, in an
+/// order of the user's (`ROCR_VISIBLE_DEVICES`): one that was told already keeps the index that it was told with.
+pub(super) fn index_in_order(order: u32, node: u32, kind: u32) -> u32 {
+    let Ok(told) = TOLD.lock() else { return order };
+    let known = told.iter().find(|one| (one.0, one.1) == (node, kind));
+    known.map_or_else(|| order + told.len() as u32, |known| known.2)
+}
+
 /// The agent's index among the collector's: HSA's own when that is there, else it is told now.
 fn index_of(process: &Process, agent: &Agent) -> u32 {
-    if let Some(hsa) = hsa::hsa() {
+    if let Some(hsa) = hsa::hsa().filter(|hsa| !hsa.agents.all().is_empty()) {
         return hsa.agents.index_of_node(agent.node).unwrap_or(agent.logical);
+    }
+    let kind = match agent.kind {
+        abi::AGENT_GPU => 1,
+        abi::AGENT_CPU => 0,
+        _ => 2,
+    };
+    if let Ok(mut told) = TOLD.lock() {
+        told.push((agent.node, kind, agent.logical));
     }
     let fact = record::Agent {
         handle: agent.id,
         index: agent.logical,
         node: agent.node,
-        kind: match agent.kind {
-            abi::AGENT_GPU => 1,
-            abi::AGENT_CPU => 0,
-            _ => 2,
-        },
+        kind,
         // SAFETY: the SDK's names are terminated.
         name: process.intern(unsafe { bytes_of(agent.name) }),
         // SAFETY: as above.
