@@ -58,6 +58,9 @@ pub fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
         request.iterations = iterations(&options.kernel_iteration_range)?;
         request.interval = (1e6 / options.pmc_rate) as u64;
         request.definitions.clone_from(&definitions);
+        if options.input.is_some() {
+            check(&request)?;
+        }
         Ok(request)
     };
     passes.into_iter().map(make).collect()

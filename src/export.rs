@@ -282,6 +282,12 @@ pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::R
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// What no other process has in its names of files, on any host that shares the directory.
+pub fn own_word() -> String {
+    let system = rustix::system::uname();
+    format!("{}-{}", system.nodename().to_string_lossy(), std::process::id())
+}
+
 /// Makes the output directory, and finds out now rather than later whether it can be written to.
 pub fn prepare_directory(path: &Path) -> Result<()> {
     let path = if path.as_os_str().is_empty() {
@@ -290,7 +296,7 @@ pub fn prepare_directory(path: &Path) -> Result<()> {
         path
     };
     std::fs::create_dir_all(path).with_context(|| format!("cannot make the directory {}", path.display()))?;
-    let probe = path.join(format!(".roctop-{}.tmp", std::process::id()));
+    let probe = path.join(format!(".roctop-{}.tmp", own_word()));
     File::create(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))?;
     std::fs::remove_file(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))
 }

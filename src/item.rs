@@ -82,6 +82,23 @@ pub struct Process {
     pub since: Nanos,
 }
 
+impl Process {
+    /// A command line as long as this may have been cut by the collector.
+    const LONG: usize = 2048;
+
+    /// The command line's words: exact for the program that was started with `started`, else split at blanks. Who
+    /// started a script is the interpreter's process, and its children are others.
+    pub fn words(&self, started: &[String]) -> Vec<String> {
+        let whole = started.join(" ");
+        let is_cut = self.command.len() >= Self::LONG && whole.starts_with(&*self.command);
+        let is_unknown = self.command.is_empty() && self.id.0 == 0;
+        if is_cut || is_unknown || whole.trim_end() == &*self.command {
+            return started.to_vec();
+        }
+        self.command.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {

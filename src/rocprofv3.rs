@@ -20,6 +20,7 @@ use crate::export::{self, stats, summary};
 use crate::item::Exit;
 use crate::launch::{NotStarted, Program};
 use crate::progress::Progress;
+use crate::rank::{Rank, Ranks};
 use crate::recording::{Merged, Recording};
 use crate::run::{Job, headless, pass_on, tell};
 use crate::supervise::exit_of;
@@ -34,6 +35,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The name that roctop may be called by.
 pub const NAME: &str = "rocprofv3";
@@ -58,25 +60,21 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     if typed.on("version") {
         return version().map(|()| 0);
     }
-    if typed.on("list_avail") || typed.on("list_metrics") {
-        let code = list_counters(&typed)?;
+    let has_input = typed.value("input").is_some();
+    let (jobs, word) = match typed.value("input") {
+        Some(path) => {
+            let (jobs, word) = input::read(Path::new(path))?;
+            let jobs = jobs.iter().map(|job| typed.join(job));
+            (jobs.collect::<Result<Vec<_>>>()?, word)
+        }
+        None => (vec![typed], "pass"),
+    };
+    if let Some(job) = jobs.iter().find(|job| job.on("list_avail") || job.on("list_metrics")) {
+        let code = list_counters(job)?;
         if program.is_empty() || code != 0 {
             return Ok(code);
         }
     }
-    let has_input = typed.value("input").is_some();
-    let is_text = typed.value("input").is_some_and(|path| {
-        Path::new(path)
-            .extension()
-            .is_some_and(|end| end.eq_ignore_ascii_case("txt"))
-    });
-    let jobs = match typed.value("input") {
-        Some(path) => {
-            let jobs = input::read(Path::new(path))?;
-            jobs.iter().map(|job| typed.join(job)).collect::<Result<Vec<_>>>()?
-        }
-        None => vec![typed],
-    };
     if let Some(attach) = attach::read(&jobs[0])? {
         if !program.is_empty() || jobs.len() > 1 {
             bail!("--attach takes no program and no further jobs");
@@ -85,9 +83,8 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     }
     let mut plans = Vec::new();
     for (number, job) in (1..).zip(&jobs) {
-        // As upstream: lines of counters are pmc_N; one job has a directory of its own only when it counts.
-        let counts = !job.values("pmc").is_empty() || !job.values("pmc_groups").is_empty();
-        let word = if is_text { "pmc" } else { "pass" };
+        // As upstream: one job has a directory of its own only when it names counters, not for groups of them.
+        let counts = !job.values("pmc").is_empty();
         let pass = (jobs.len() > 1 || (has_input && counts)).then(|| format!("{word}_{number}"));
         plans.push(Plan::new(job, pass.as_deref())?);
     }
@@ -162,7 +159,7 @@ fn untraced(program: &Program) -> std::process::Command {
 ///
 /// Errors: it cannot be read; a job names no counters.
 pub(crate) fn counters_of(path: &Path) -> Result<Vec<Groups>> {
-    let jobs = input::read(path)?;
+    let (jobs, _) = input::read(path)?;
     let counters = |(number, job): (usize, &Settings)| {
         plan::counters(job)?.with_context(|| format!("{}: pass {number} names no counter", path.display()))
     };
@@ -176,11 +173,9 @@ fn list_counters(settings: &Settings) -> Result<u8> {
     let listed = list(&request)?;
     let (directory, name) = (settings.value("output_directory"), settings.value("output_file"));
     if directory.is_some() || name.is_some() {
-        counting::files(
-            &listed,
-            Path::new(directory.unwrap_or(".")),
-            name.unwrap_or(&std::process::id().to_string()),
-        )?;
+        let keys = keys(Ranks::default().of(&|name| std::env::var(name).ok()), now());
+        let directory = keys.expand(directory.unwrap_or("."));
+        counting::files(&listed, Path::new(&directory), &keys.expand(name.unwrap_or("%pid%")))?;
     } else {
         show::info(&listed, &mut std::io::stdout().lock())?;
         for problem in &listed.problems {
@@ -195,29 +190,35 @@ fn attached(plan: &Plan, attach: &Attach) -> Result<u8> {
     if plan.is_idle() {
         tell("Warning: No tracing options were enabled.");
     }
-    let directory = PathBuf::from(keys(&[], plan).expand(&plan.directory));
-    export::prepare_directory(&directory)?;
-    let recording = Scratch(directory.join(format!(".roctop-{}.rec", std::process::id())));
+    let recording = Scratch::of(plan)?;
     attach.record(&recording.0)?;
-    write(plan, Recording::open(&recording.0)?.command(), &recording.0)?;
+    let launched = now();
+    let written =
+        Recording::open(&recording.0).and_then(|opened| write(plan, opened.command(), launched, &recording.0));
+    written.map_err(|error| recording.kept(error))?;
     Ok(0)
 }
 
-/// What the keys stand for before a program runs.
-fn keys(words: &[String], plan: &Plan) -> Keys {
+/// Seconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// What the keys stand for where no program runs.
+fn keys(rank: Rank, launched: u64) -> Keys {
     let own = item::Process {
         pid: std::process::id(),
         host: rustix::system::uname().nodename().to_string_lossy().as_ref().into(),
         ..item::Process::default()
     };
-    Keys::of(&own, words, 1, plan.rank)
+    Keys::of(&own, &[], 1, rank, launched)
 }
 
 /// Runs the program once and writes its files.
 fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
-    let directory = PathBuf::from(keys(&program.words(), plan).expand(&plan.directory));
-    export::prepare_directory(&directory)?;
-    let recording = Scratch(directory.join(format!(".roctop-{}.rec", std::process::id())));
+    let recording = Scratch::of(plan)?;
+    let launched = now();
     let mut variables: Vec<_> = plan.request.iter().flat_map(Request::variables).collect();
     if plan.is_paused {
         variables.push((ENV_PAUSED.into(), "1".into()));
@@ -235,12 +236,36 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
         ..Job::default()
     };
     let exit = headless(program, &job)?;
-    write(plan, &program.words(), &recording.0)?;
+    let written = write(plan, &program.words(), launched, &recording.0);
+    written.map_err(|error| recording.kept(error))?;
     Ok(exit)
 }
 
 /// A recording that is removed when it is no longer needed.
 struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Where a run is recorded: among its files, as far as is known before it where those are.
+    ///
+    /// Errors: that place cannot be written to.
+    fn of(plan: &Plan) -> Result<Self> {
+        let directory = naming::plain_part(&plan.directory);
+        export::prepare_directory(directory)?;
+        let rank = plan.rank.number.map_or(String::new(), |rank| format!("-{rank}"));
+        Ok(Self(
+            directory.join(format!(".roctop-{}{rank}.rec", export::own_word())),
+        ))
+    }
+
+    /// Leaves the recording where it is, since its files could not be written, and says so.
+    fn kept(self, error: anyhow::Error) -> anyhow::Error {
+        let path = std::mem::ManuallyDrop::new(self).0.clone();
+        let path = path.display();
+        error.context(format!(
+            "the records stay in {path}, 'roctop export {path}' writes the files"
+        ))
+    }
+}
 
 impl Drop for Scratch {
     fn drop(&mut self) {
@@ -249,7 +274,7 @@ impl Drop for Scratch {
     }
 }
 
-fn write(plan: &Plan, words: &[String], path: &Path) -> Result<()> {
+fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -> Result<()> {
     let recording = Recording::open(path)?;
     let recordings = [recording];
     let whole = Merged::new(recordings.iter().collect())?;
@@ -262,7 +287,7 @@ fn write(plan: &Plan, words: &[String], path: &Path) -> Result<()> {
     let processes = &collected.run.processes;
     let stem = |process: &item::Process| {
         let siblings = processes.iter().filter(|other| other.parent == process.parent);
-        let keys = Keys::of(process, words, siblings.count(), plan.rank);
+        let keys = Keys::of(process, words, siblings.count(), plan.rank, launched);
         PathBuf::from(keys.expand(&plan.directory)).join(keys.expand(&plan.file))
     };
     let job = export::Job {

@@ -531,6 +531,18 @@ fn rocprofv3s_command_line_counts_too() {
             .column("Counter_Value"),
         ["5000.000000"]
     );
+    // As upstream: one job of groups has no directory of its own; an input file may ask for the list.
+    let groups = "jobs:\n  - pmc_groups: [[SQ_WAVES], [GRBM_COUNT]]\n";
+    std::fs::write(rig.0.join("groups.yaml"), groups).unwrap();
+    let words = "rocprofv3 -d one -o tour -i groups.yaml -- ./counted load plain";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    assert!(rig.0.join("one/tour_counter_collection.csv").exists());
+    std::fs::write(rig.0.join("list.yaml"), "jobs:\n  - list_avail: true\n").unwrap();
+    rig.works(&["rocprofv3", "-i", "list.yaml", "-d", "list-%rank%", "-o", "n"]);
+    assert!(rig.0.join("list-0/n_basic_metrics.csv").exists());
+    std::fs::write(rig.0.join("none.txt"), "pmc: NO_SUCH\n").unwrap();
+    let told = rig.fails(&["record", "-o", "x", "-i", "none.txt", "./counted", "load"]);
+    assert!(told.contains("NO_SUCH") && !rig.0.join("x").exists(), "{told}");
 }
 
 #[test]
@@ -585,10 +597,10 @@ fn the_seeds_tables_of_counters() {
         "metrics:\n  - pmc: [SQ_WAVES]\n  - pmc: ['TCC_HIT[1]', L2CacheHit]\n",
     )
     .unwrap();
-    for (file, word) in [("input.txt", "pmc"), ("input.yaml", "pass")] {
-        let words = format!("rocprofv3 -i {file} -d {word} -o n --layout seed -- ./counted load scale plain");
+    for (file, place) in [("input.txt", "text"), ("input.yaml", "yaml")] {
+        let words = format!("rocprofv3 -i {file} -d {place} -o n --layout seed -- ./counted load scale plain");
         rig.works(&words.split(' ').collect::<Vec<_>>());
-        let first = rig.table(&format!("{word}/{word}_1/n_counter_collection.csv"));
+        let first = rig.table(&format!("{place}/pmc_1/n_counter_collection.csv"));
         assert_eq!(first.header.join(","), SEED_COUNTED);
         assert_eq!(first.column("Counter_Name"), ["SQ_WAVES", "SQ_WAVES"]);
         assert_eq!(first.numbers("Dispatch_Id"), [1, 2]);
@@ -601,7 +613,7 @@ fn the_seeds_tables_of_counters() {
             assert!(first.numbers(name).iter().all(|number| *number >= least), "{name}");
         }
         assert_eq!(first.numbers("Process_Id")[0], first.numbers("Process_Id")[1]);
-        let second = rig.table(&format!("{word}/{word}_2/n_counter_collection.csv"));
+        let second = rig.table(&format!("{place}/pmc_2/n_counter_collection.csv"));
         // A derived counter has its own name, an indexed one its index.
         assert_eq!(second.column("Counter_Name")[..2], ["L2CacheHit", "TCC_HIT[1]"]);
     }

@@ -140,6 +140,44 @@ fn files_are_named_and_placed_as_asked() {
 }
 
 #[test]
+fn files_are_named_after_the_program_and_not_after_its_launcher() {
+    let place = place("launcher");
+    let script = ["sh", "-c", "ROCTOP_DEMO_WORKER=1 exec \"$0\" \"$1\"", OWN, "__demo"];
+    let mut command = command(
+        &place,
+        &["--marker-trace", "-f", "json", "-d", "out/%tag%", "-o", "%args%"],
+        &script,
+    );
+    let output = command.env_remove("ROCTOP_DEMO_WORKER").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(files(&place), names(&["out/roctop/demo_results.json"]));
+    assert_eq!(
+        std::fs::read_dir(place.join("out")).unwrap().count(),
+        1,
+        "no directory of the launcher's"
+    );
+    let json = std::fs::read_to_string(place.join("out/roctop/demo_results.json")).unwrap();
+    assert!(json.contains(&format!("\"command\":[\"{OWN}\",\"__demo\"]")));
+}
+
+#[test]
+fn records_stay_when_their_files_cannot_be_written() {
+    let place = place("kept");
+    std::fs::write(place.join("taken"), "").unwrap();
+    let output = run(&place, &["--kernel-trace", "-o", "taken/n"]);
+    let told = told(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    let (_, after) = told.split_once("'roctop export ").expect(&told);
+    let recording = after.split_once('\'').unwrap().0;
+    let mut again = Command::new(OWN);
+    again
+        .args(["export", recording, "-o", "n", "-d", "again"])
+        .current_dir(&place);
+    assert!(again.output().unwrap().status.success(), "{told}");
+    assert!(files(&place).contains("again/n_kernel_trace.csv"));
+}
+
+#[test]
 fn only_the_wanted_ranks_are_profiled() {
     let place = place("ranks");
     let run = |options: &[&str]| {

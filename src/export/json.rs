@@ -67,13 +67,9 @@ pub(super) struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// The command line of a process: word by word for the one that was started.
+    /// The command line of a process.
     pub(super) fn command_of(&self, view: &View<'_>) -> Vec<String> {
-        if view.process.id.0 == 0 && !self.command.is_empty() {
-            self.command.to_vec()
-        } else {
-            vec![view.process.command.to_string()]
-        }
+        view.process.words(self.command)
     }
 }
 

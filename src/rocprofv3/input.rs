@@ -7,8 +7,9 @@ use serde_json::Value;
 use std::path::Path;
 use yaml_rust2::{Yaml, YamlLoader};
 
-/// Reads an input file: the settings of its jobs.
-pub(super) fn read(path: &Path) -> Result<Vec<Settings>> {
+/// Reads an input file: the settings of its jobs, and what the directory of each is called before its number: as
+/// upstream, and in the manual of ROCm 6.2, lists of counters are `pmc_N`.
+pub(super) fn read(path: &Path) -> Result<(Vec<Settings>, &'static str)> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the input file {shown}"))?;
     let ending = path
@@ -19,7 +20,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Settings>> {
     let jobs = match ending.as_str() {
         "json" => jobs(&serde_json::from_str(&text).with_context(|| format!("{shown} is no JSON"))?),
         "yaml" | "yml" => yaml(&text),
-        "txt" => text_lines(&text),
+        "txt" => text_lines(&text).map(|jobs| (jobs, "pmc")),
         _ => bail!("{shown}: an input file ends in .txt, .yaml, .yml or .json"),
     };
     jobs.with_context(|| format!("the input file {shown}"))
@@ -46,7 +47,7 @@ fn text_lines(text: &str) -> Result<Vec<Settings>> {
     Ok(jobs)
 }
 
-fn yaml(text: &str) -> Result<Vec<Settings>> {
+fn yaml(text: &str) -> Result<(Vec<Settings>, &'static str)> {
     let documents = YamlLoader::load_from_str(text).map_err(|error| anyhow!("it is no YAML: {error}"))?;
     let first = documents.first().context("it is empty")?;
     jobs(&value(first))
@@ -73,16 +74,19 @@ fn value(yaml: &Yaml) -> Value {
 }
 
 /// The jobs of a document; `metrics` is what the first releases called them.
-fn jobs(document: &Value) -> Result<Vec<Settings>> {
-    let listed = document.get("jobs").or_else(|| document.get("metrics"));
-    let listed = listed.context("it has no list 'jobs'")?;
+fn jobs(document: &Value) -> Result<(Vec<Settings>, &'static str)> {
+    let (listed, word) = match (document.get("jobs"), document.get("metrics")) {
+        (Some(jobs), _) => (jobs, "pass"),
+        (None, Some(metrics)) => (metrics, "pmc"),
+        (None, None) => bail!("it has no list 'jobs'"),
+    };
     let listed = listed.as_array().context("'jobs' is no list")?;
     if listed.is_empty() {
         bail!("'jobs' is empty");
     }
     let jobs = listed.iter().enumerate();
-    jobs.map(|(number, one)| job(one).with_context(|| format!("job {}", number + 1)))
-        .collect()
+    let jobs = jobs.map(|(number, one)| job(one).with_context(|| format!("job {}", number + 1)));
+    Ok((jobs.collect::<Result<_>>()?, word))
 }
 
 fn job(job: &Value) -> Result<Settings> {
@@ -124,7 +128,8 @@ mod tests {
         let json_text = r#"{"jobs":[{"kernel_trace":true,"output_format":["csv","json"],"output_file":"out"},{"hip_trace":"yes"}]}"#;
         let from_yaml = yaml(yaml_text).unwrap();
         assert_eq!(from_yaml, jobs(&serde_json::from_str(json_text).unwrap()).unwrap());
-        assert_eq!(from_yaml.len(), 2);
+        let (from_yaml, word) = from_yaml;
+        assert_eq!((from_yaml.len(), word), (2, "pass"));
         assert_eq!(from_yaml[0].values("output_format"), ["csv", "json"]);
         assert!(from_yaml[1].on("hip_trace"));
     }
@@ -134,13 +139,15 @@ mod tests {
         let jobs = text_lines("# two\npmc: SQ_WAVES TCC_HIT[1]\n\npmc: GRBM_COUNT # clocks\n").unwrap();
         assert_eq!(jobs[0].values("pmc"), ["SQ_WAVES", "TCC_HIT[1]"]);
         assert_eq!(jobs[1].values("pmc"), ["GRBM_COUNT"]);
-        let seed = yaml("metrics:\n  - pmc: [SQ_WAVES, GRBM_COUNT]\n").unwrap();
+        let (seed, word) = yaml("metrics:\n  - pmc: [SQ_WAVES, GRBM_COUNT]\n").unwrap();
+        assert_eq!(word, "pmc");
         assert_eq!(seed[0].values("pmc"), ["SQ_WAVES", "GRBM_COUNT"]);
     }
 
     #[test]
     fn what_is_wrong_is_told() {
-        let told = |result: Result<Vec<Settings>>| format!("{:#}", result.unwrap_err());
+        let told = |result: Result<(Vec<Settings>, &'static str)>| format!("{:#}", result.unwrap_err());
+        let text_lines = |text: &str| text_lines(text).map(|jobs| (jobs, "pmc"));
         assert!(told(text_lines("# only\npmc:\n")).contains("line 2: --pmc needs a value"));
         assert!(told(text_lines("range: 0")).contains("line 1"));
         assert!(told(text_lines("")).contains("pmc:"));

@@ -20,31 +20,29 @@ pub(super) struct Keys {
     pub(super) size: Option<u32>,
     /// Processes of the same parent.
     pub(super) siblings: usize,
+    /// When the run began, in seconds since 1970.
+    pub(super) launched: u64,
 }
 
 /// What a key stands for.
 enum Value {
     Text(String),
-    /// Nothing: the separator after it goes as well.
+    /// Nothing: separators after it go as well.
     Gone,
 }
 
 impl Keys {
-    /// The keys of a traced process; `rank` is roctop's own. The command line is exact for the program that was started.
-    pub(super) fn of(process: &Process, words: &[String], siblings: usize, rank: Rank) -> Self {
-        let own = process.command.split_whitespace().map(str::to_owned);
+    /// The keys of a traced process; `words` are those that were started, `rank` is roctop's own.
+    pub(super) fn of(process: &Process, words: &[String], siblings: usize, rank: Rank, launched: u64) -> Self {
         Self {
-            words: if process.id.0 == 0 {
-                words.to_vec()
-            } else {
-                own.collect()
-            },
+            words: process.words(words),
             pid: process.pid,
             parent: process.parent,
             host: process.host.to_string(),
             rank: rank.number.or(process.rank),
             size: rank.size,
             siblings,
+            launched,
         }
     }
 
@@ -70,7 +68,7 @@ impl Keys {
                 rest = after;
                 match value {
                     Value::Text(value) => out.push_str(&value),
-                    Value::Gone => rest = rest.strip_prefix(['-', '_', '/']).unwrap_or(rest),
+                    Value::Gone => rest = rest.trim_start_matches(['-', '_', '/']),
                 }
             } else {
                 out.push(c);
@@ -82,7 +80,13 @@ impl Keys {
 
     /// A key at the beginning of `text`: its value, and what follows.
     fn key<'a>(&self, text: &'a str) -> Option<(Value, &'a str)> {
-        for (open, close) in [("%env{", "}%"), ("$ENV{", "}"), ("$env{", "}"), ("%q{", "}")] {
+        for (open, close) in [
+            ("%env{", "}%"),
+            ("%ENV{", "}%"),
+            ("$ENV{", "}"),
+            ("$env{", "}"),
+            ("%q{", "}"),
+        ] {
             if let Some((name, after)) = text.strip_prefix(open).and_then(|rest| rest.split_once(close)) {
                 let value = std::env::var(name).unwrap_or_default();
                 let value = value
@@ -118,10 +122,12 @@ impl Keys {
             let name = Path::new(word).file_name();
             name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned())
         };
-        let joined = |words: &[String]| {
-            let whole = words.join("_").replace('/', "_");
-            whole.trim_start_matches(['.', '_']).to_owned()
+        // Each word as upstream has it in names: whole, with no slash and no dot in front.
+        let plain = |word: &String| {
+            let word = word.trim().replace('/', "_");
+            word.trim_start_matches('.').trim_start_matches('_').to_owned()
         };
+        let joined = |words: &[String]| words.iter().map(plain).collect::<Vec<_>>().join("_");
         let tag = self.words.first().map(|word| base(word)).unwrap_or_default();
         let arguments = self.words.get(1..).unwrap_or_default();
         let own = rustix::process::getpid();
@@ -129,7 +135,7 @@ impl Keys {
         let variable = |name: &str, usual: &str| std::env::var(name).unwrap_or_else(|_| usual.to_owned());
         let value = match name {
             "argv" => joined(&self.words),
-            "argt" => joined(&[&[tag][..], arguments].concat()),
+            "argt" => tag + &joined(arguments),
             "args" => joined(arguments),
             "tag" => tag,
             "hostname" => self.host.clone(),
@@ -143,21 +149,35 @@ impl Keys {
             "size" => self.size.unwrap_or(1).to_string(),
             "nid" => self.rank.unwrap_or(self.pid).to_string(),
             "cwd" => std::env::current_dir().map_or(String::new(), |path| path.display().to_string()),
-            "launch_date" => date(&variable("ROCPROF_DATE_FORMAT", "%F")),
-            "launch_time" => date(&variable("ROCPROF_TIME_FORMAT", "%F_%H.%M")),
+            "launch_date" => date(self.launched, &variable("ROCPROF_DATE_FORMAT", "%F")),
+            "launch_time" => date(self.launched, &variable("ROCPROF_TIME_FORMAT", "%F_%H.%M")),
             _ => {
                 let number: usize = name.strip_prefix("arg")?.parse().ok()?;
                 let word = self.words.get(number);
-                return Some(word.map_or(Value::Gone, |word| Value::Text(base(word))));
+                return Some(word.map_or(Value::Gone, |word| Value::Text(plain(word))));
             }
         };
         Some(Value::Text(value))
     }
 }
 
-/// The local time, as `date` formats it.
-fn date(format: &str) -> String {
-    let output = std::process::Command::new("date").arg(format!("+{format}")).output();
+/// The part of a path that no key changes: whole directories.
+pub(super) fn plain_part(path: &str) -> &Path {
+    let Some(key) = path.find(['%', '{', '$']) else {
+        return Path::new(path);
+    };
+    match path[..key].rfind('/') {
+        None => Path::new("."),
+        Some(0) => Path::new("/"),
+        Some(end) => Path::new(&path[..end]),
+    }
+}
+
+/// A time in seconds since 1970 as local time, as `date` formats it.
+fn date(at: u64, format: &str) -> String {
+    let output = std::process::Command::new("date")
+        .args(["-d", &format!("@{at}"), &format!("+{format}")])
+        .output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     text.unwrap_or_default().trim().replace('/', "_")
 }
@@ -165,6 +185,7 @@ fn date(format: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::item::ProcessId;
 
     fn keys() -> Keys {
         Keys {
@@ -175,7 +196,39 @@ mod tests {
             rank: Some(3),
             size: Some(8),
             siblings: 1,
+            launched: 86_400 * 365,
         }
+    }
+
+    #[test]
+    fn what_no_key_changes_is_known_before_the_run() {
+        for (path, part) in [
+            ("out", "out"),
+            ("out/%tag%/x", "out"),
+            ("%tag%", "."),
+            ("/%h", "/"),
+            ("/a/b{pid}", "/a"),
+            ("a/$ENV{X}", "a"),
+        ] {
+            assert_eq!(plain_part(path), Path::new(part), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_launcher_is_not_its_program() {
+        let process = |id: u32, command: &str| Process {
+            id: ProcessId(id),
+            command: command.into(),
+            ..Process::default()
+        };
+        let tag = |id, command: &str| {
+            let started = ["bash", "-c", "two words"].map(str::to_owned);
+            Keys::of(&process(id, command), &started, 1, Rank::default(), 0).expand("%tag%_%args%")
+        };
+        assert_eq!(tag(0, "bash -c two words"), "bash_-c_two words");
+        assert_eq!(tag(0, "./bin/app -n 3"), "app_-n_3");
+        assert_eq!(tag(1, "bash -c two words"), "bash_-c_two words");
+        assert_eq!(tag(0, ""), "bash_-c_two words");
     }
 
     #[test]
@@ -185,15 +238,15 @@ mod tests {
         assert_eq!(expand("%h-%p-%r"), "node7-42-3");
         assert_eq!(expand("{pid}_{ppid}"), "42_41");
         assert_eq!(expand("%tag%.%nid%"), "app.3");
-        assert_eq!(expand("%argt%"), "app_-n_a_b");
+        assert_eq!(expand("%argt%"), "app-n_a_b");
         assert_eq!(expand("%argv%"), "bin_app_-n_a_b");
         assert_eq!(expand("%args%"), "-n_a_b");
-        assert_eq!(expand("%arg0%-%arg9%-x"), "app-x");
+        assert_eq!(expand("%arg0%-%arg2%-%arg9%-/x"), "bin_app-a_b-x");
         assert_eq!(expand("100%"), "100%");
         assert_eq!(expand("%nonsense%"), "%nonsense%");
-        assert_eq!(expand("%env{NO_SUCH_VARIABLE_HERE}%x$ENV{NO_SUCH}"), "x");
+        assert_eq!(expand("%env{NO_SUCH_VARIABLE_HERE}%x$ENV{NO_SUCH}%ENV{NO_SUCH}%"), "x");
         assert_eq!(expand("%rank%of%size%"), "3of8");
         assert_eq!(expand("%psize%"), "1");
-        assert_eq!(expand("%launch_date%").len(), 10);
+        assert_eq!(expand("%launch_date%"), "1971-01-01");
     }
 }

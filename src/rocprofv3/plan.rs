@@ -93,11 +93,13 @@ impl Plan {
         }
         let file = set("output_file").or_else(|| variable("ROCPROF_OUTPUT_FILE_NAME"));
         let mut formats = Vec::new();
-        for word in settings
-            .values("output_format")
-            .iter()
-            .flat_map(|words| words.split([',', ' ']))
-        {
+        let typed_formats = settings.values("output_format").iter().cloned();
+        let words: Vec<String> = variable("ROCPROF_OUTPUT_FORMAT")
+            .into_iter()
+            .chain(typed_formats)
+            .collect();
+        let words = words.iter().flat_map(|words| words.split([',', ' ']));
+        for word in words.filter(|word| !word.is_empty()) {
             let format = format(word)?;
             if !formats.contains(&format) {
                 formats.push(format);
@@ -166,7 +168,7 @@ impl Plan {
             tables,
             summary_file: set("summary_output_file").unwrap_or_else(|| "stderr".to_owned()),
             least_bytes: least.saturating_mul(1024),
-            preload: preload(settings)?,
+            preload: preload(settings, variable("ROCPROF_PRELOAD"))?,
             is_paused: settings.on("selected_regions"),
             rank: ranks(settings)?.of(&variable),
             level: match set("log_level").or_else(|| variable("ROCPROF_LOG_LEVEL")) {
@@ -245,11 +247,10 @@ fn format(word: &str) -> Result<Format> {
 }
 
 /// Libraries by their paths, or by names that the loader knows.
-fn preload(settings: &Settings) -> Result<Vec<OsString>> {
-    let words = settings
-        .values("preload")
-        .iter()
-        .flat_map(|text| text.split([':', ' ']));
+fn preload(settings: &Settings, usual: Option<String>) -> Result<Vec<OsString>> {
+    let typed = settings.values("preload");
+    let usual: Vec<String> = usual.into_iter().filter(|_| typed.is_empty()).collect();
+    let words = typed.iter().chain(&usual).flat_map(|text| text.split([':', ' ']));
     let words = words.filter(|word| !word.is_empty());
     words
         .map(|word| {
@@ -326,7 +327,9 @@ fn sampling(settings: &Settings) -> Result<Option<Request>> {
         }
         return Ok(None);
     };
-    if !settings.on("pc_sampling_beta_enabled") {
+    let usual = std::env::var("ROCPROFILER_PC_SAMPLING_BETA_ENABLED");
+    let usual = usual.ok().and_then(|word| truth(&word)) == Some(true);
+    if !settings.switch("pc_sampling_beta_enabled").unwrap_or(usual) {
         bail!("PC sampling is a beta of rocprofiler-sdk: it takes --pc-sampling-beta-enabled");
     }
     Ok(Some(Request::sampling(Wish::new(method, unit, interval)?)))

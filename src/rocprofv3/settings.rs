@@ -30,6 +30,9 @@ impl Settings {
                     None => (long, None),
                 };
                 let row = table::find(name).ok_or_else(|| unknown(word))?;
+                if row.name == "pmc" && settings.0.contains_key("pmc") {
+                    bail!("--pmc is given twice: name all counters after one; an input file has several runs");
+                }
                 settings.take(row, value, &mut rest)?;
             } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
                 settings.letters(word, letters, &mut rest)?;
@@ -228,6 +231,7 @@ mod tests {
             ("-d", "--output-directory"),
             ("--hip-trace=maybe -- a", "maybe"),
             ("--pmc -- a", "--pmc needs a value"),
+            ("--pmc A --pmc B -- a", "twice"),
         ] {
             let told = parse(line).unwrap_err().to_string();
             assert!(told.contains(word), "{line}: {told}");
