@@ -92,22 +92,7 @@ impl Plan {
             directory = format!("{directory}/{pass}");
         }
         let file = set("output_file").or_else(|| variable("ROCPROF_OUTPUT_FILE_NAME"));
-        let mut formats = Vec::new();
-        let typed_formats = settings.values("output_format").iter().cloned();
-        let words: Vec<String> = variable("ROCPROF_OUTPUT_FORMAT")
-            .into_iter()
-            .chain(typed_formats)
-            .collect();
-        let words = words.iter().flat_map(|words| words.split([',', ' ']));
-        for word in words.filter(|word| !word.is_empty()) {
-            let format = format(word)?;
-            if !formats.contains(&format) {
-                formats.push(format);
-            }
-        }
-        if formats.is_empty() {
-            formats.push(Format::Csv);
-        }
+        let formats = formats(settings, variable("ROCPROF_OUTPUT_FORMAT"))?;
         if settings
             .value("perfetto_backend")
             .is_some_and(|backend| backend != "inprocess")
@@ -233,6 +218,24 @@ fn config(settings: &Settings) -> Map<String, Value> {
         config.insert(key.to_owned(), value);
     }
     config
+}
+
+/// Formats by their words, those of the environment too; CSV when there are none.
+fn formats(settings: &Settings, usual: Option<String>) -> Result<Vec<Format>> {
+    let mut formats = Vec::new();
+    let typed_formats = settings.values("output_format").iter().cloned();
+    let words: Vec<String> = usual.into_iter().chain(typed_formats).collect();
+    let words = words.iter().flat_map(|words| words.split([',', ' ']));
+    for word in words.filter(|word| !word.is_empty()) {
+        let format = format(word)?;
+        if !formats.contains(&format) {
+            formats.push(format);
+        }
+    }
+    if formats.is_empty() {
+        formats.push(Format::Csv);
+    }
+    Ok(formats)
 }
 
 fn format(word: &str) -> Result<Format> {
