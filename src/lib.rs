@@ -45,6 +45,7 @@ pub mod screen;
 // The edge: processes, terminals, threads.
 pub mod drop_in;
 pub mod embedded;
+pub mod fate;
 pub mod filter;
 pub mod keeper;
 pub mod launch;

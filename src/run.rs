@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::embedded;
+use crate::fate::{self, Seen};
 use crate::item::Exit;
 use crate::launch::{self, Program};
 use crate::metrics::Endpoint;
@@ -123,11 +124,12 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
     let pump = Pump::start(Live::new(session.path()).owned(), store.clone(), recorder, &gauging)?;
     let sender = pump.sender();
     let mut pid = 0;
+    let (mut came, starved) = (Vec::new(), fate::starved());
     let ended = supervise::run_to_end(
         launch::command(program, &variables),
         false,
         |started| pid = started,
-        |_| (),
+        |signal, who| came.push((signal.as_raw(), who.to_owned())),
     );
     let exit = ended.as_ref().ok().map(|status| supervise::exit_of(*status));
     if let Some(exit) = exit {
@@ -145,6 +147,14 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
         session.follow()
     };
     let exit = exit.map_or_else(|| ended.map(supervise::exit_of), Ok)?;
+    let seen = Seen {
+        came,
+        sent: Vec::new(),
+        starved: fate::starved().saturating_sub(starved),
+    };
+    if let Some(fate) = fate::told(exit, &seen) {
+        tell(&fate);
+    }
     if let Err(error) = read.context("the program's records could not be read to the end") {
         tell(&format!("{error:#}"));
     }

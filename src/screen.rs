@@ -5,6 +5,7 @@ mod desk;
 use self::desk::{Desk, Source};
 use crate::cli::{Color, Glyphs, Look};
 use crate::config::{self, Config};
+use crate::fate::{self, Seen};
 use crate::filter::{self, Filter};
 use crate::item::{Exit, Nanos, Span};
 use crate::keeper::Keeper;
@@ -46,6 +47,10 @@ const TYPED_AT_ONCE: usize = 128;
 struct Watched {
     pid: Option<u32>,
     exit: Option<Result<Exit, String>>,
+    /// What was seen of signals.
+    seen: Seen,
+    /// Who ended the program, once that is known and until it is shown.
+    fate: Option<String>,
     /// Makes a recording on the side.
     recorder: Option<PumpSender>,
     /// roctop itself was told to end.
@@ -161,6 +166,9 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     }
     let left = shown.context("the screen failed")?;
     let again = (wish == Effect::Rerun && !lock(&shared).leave).then_some(left);
+    if let Some(fate) = lock(&shared).fate.take() {
+        tell(&fate);
+    }
     let exit = lock(&shared).exit.take();
     let exit = exit.unwrap_or(Ok(Exit::Unknown)).map_err(|error| anyhow!(error))?;
     Ok((exit, again))
@@ -435,7 +443,12 @@ fn read_output(mut master: File, shared: Shared, sender: PumpSender) -> std::thr
 fn wait_for_end(command: std::process::Command, shared: Shared, sender: PumpSender) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let started = |pid| lock(&shared).pid = Some(pid);
-        let told = |_| lock(&shared).leave = true;
+        let told = |signal: Signal, who: &str| {
+            let mut watched = lock(&shared);
+            watched.leave |= signal == Signal::TERM || signal == Signal::HUP;
+            watched.seen.came.push((signal.as_raw(), who.to_owned()));
+        };
+        let starved = fate::starved();
         let ended = supervise::run_to_end(command, true, started, told);
         let exit = ended.map(supervise::exit_of).map_err(|error| format!("{error:#}"));
         let pid = lock(&shared).pid;
@@ -446,7 +459,10 @@ fn wait_for_end(command: std::process::Command, shared: Shared, sender: PumpSend
                 recorder.exited(pid, *exit);
             }
         }
-        lock(&shared).exit = Some(exit);
+        let mut watched = lock(&shared);
+        watched.seen.starved = fate::starved().saturating_sub(starved);
+        watched.fate = exit.as_ref().ok().and_then(|exit| fate::told(*exit, &watched.seen));
+        watched.exit = Some(exit);
     })
 }
 
@@ -462,10 +478,12 @@ fn act(
     match effect {
         Effect::Idle => {
             follow_size(master, size);
-            let watched = lock(shared);
+            let mut watched = lock(shared);
             let has_failed = matches!(watched.exit, Some(Err(_)));
             if watched.leave || has_failed {
                 Flow::Stop
+            } else if let Some(fate) = watched.fate.take() {
+                Flow::Fate(fate)
             } else {
                 desk.news()
             }
@@ -516,10 +534,11 @@ fn follow_size(master: &File, size: &mut rustix::termios::Winsize) {
 
 fn signal(shared: &Shared, signal: Signal) -> Flow {
     let group = {
-        let watched = lock(shared);
+        let mut watched = lock(shared);
         if watched.exit.is_some() {
             None
         } else {
+            watched.seen.sent.push(signal.as_raw());
             watched.pid.and_then(|pid| Pid::from_raw(pid as i32))
         }
     };

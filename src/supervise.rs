@@ -1,8 +1,11 @@
 //! Waits for the program and passes signals on, at the viewer's edge.
 
+use crate::fate;
 use crate::item::Exit;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -49,7 +52,8 @@ pub fn told_to_end() -> Result<Arc<AtomicBool>> {
     Ok(told)
 }
 
-/// Starts the program and waits until it has ended. `started` is told its process id, `told` of each TERM and HUP.
+/// Starts the program and waits until it has ended. `started` is told its process id, `told` of each signal
+/// and who sent it, in words.
 ///
 /// Signals that were meant for the program go to it: TERM, HUP, USR1, USR2. INT and QUIT come from the terminal,
 /// which sends them to the program as well; they are passed on when there is no terminal, or when the program has one of
@@ -58,7 +62,7 @@ pub fn run_to_end(
     command: std::process::Command,
     has_own_terminal: bool,
     started: impl FnOnce(u32),
-    told: impl Fn(Signal),
+    mut told: impl FnMut(Signal, &str),
 ) -> Result<ExitStatus> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -68,6 +72,8 @@ pub fn run_to_end(
         let mut user2 = signal(SignalKind::user_defined2())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut quit = signal(SignalKind::quit())?;
+        // Says who sent a signal, in the same moment as the above say that it came.
+        let mut origins = SignalsInfo::<WithOrigin>::new([1, 2, 3, 10, 12, 15])?;
         let shares_terminal = !has_own_terminal && std::fs::File::open("/dev/tty").is_ok();
         let mut child = tokio::process::Command::from(command)
             .spawn()
@@ -84,9 +90,20 @@ pub fn run_to_end(
                 _ = interrupt.recv() => (Signal::INT, true),
                 _ = quit.recv() => (Signal::QUIT, true),
             };
-            if signal == Signal::TERM || signal == Signal::HUP {
-                told(signal);
-            }
+            let of_it = origins
+                .pending()
+                .filter(|origin| origin.signal == signal.as_raw())
+                .last();
+            let sender = of_it
+                .and_then(|origin| origin.process)
+                .filter(|process| process.pid > 0);
+            told(
+                signal,
+                &sender.map_or_else(
+                    || "the terminal or the kernel".into(),
+                    |sender| fate::process(sender.pid),
+                ),
+            );
             if !(from_terminal && shares_terminal)
                 && let Some(pid) = Pid::from_raw(pid as i32)
             {

@@ -340,6 +340,12 @@ pub struct Ui {
     leads: bool,
     /// How many lines the log is scrolled back.
     pub scrolled: usize,
+    /// Who ended the program, in words.
+    pub fate: Option<String>,
+    /// What is looked for in the log, in the language of filters.
+    pub search: Filter,
+    /// The line that was found: the very line, so that it stays when others come.
+    found: Option<Arc<str>>,
     /// A word to the user, and when it was said.
     pub toast: Option<(String, Nanos)>,
     /// When the program was last interrupted from here.
@@ -383,6 +389,8 @@ pub enum Msg {
     Baseline(Arc<Snapshot>),
     /// A recording is made here now, or no more; and a word to the user.
     Recording(Option<String>, String),
+    /// Who ended the program.
+    Fate(String),
     /// Time has gone on.
     Tick,
     /// Bytes were typed while they go to the program.
@@ -499,6 +507,8 @@ impl Ui {
             jumps: Jumps::default(),
             related: RefCell::default(),
             scrolled: 0,
+            found: None,
+            fate: None,
             toast: None,
             popup: None,
             interrupted: None,

@@ -87,6 +87,21 @@ fn a_signal_to_roctop_goes_to_the_program() {
 }
 
 #[test]
+fn who_sent_the_signal_that_ended_the_program_is_told() {
+    let ended = |script: &str| {
+        let output = run(&["--no-ui", "--", "sh", "-c", script]);
+        text(&output.stderr)
+    };
+    let foreign = ended("kill -TERM $$");
+    assert!(foreign.contains("SIGTERM was not sent by roctop"), "{foreign}");
+    let through = ended("kill -TERM $PPID; sleep 20");
+    assert!(through.contains("SIGTERM came from process"), "{through}");
+    assert!(through.contains("(sh); roctop passed it on"), "{through}");
+    let own = ended("kill -SEGV $$");
+    assert!(!own.contains("sent"), "{own}");
+}
+
+#[test]
 fn the_users_preload_stays_in_front() {
     let mut command = roctop();
     command

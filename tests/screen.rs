@@ -588,6 +588,37 @@ fn each_list_is_written_under_its_name() {
 }
 
 #[test]
+fn a_word_is_found_in_the_log_upwards_and_back() {
+    let lines = (0..500).map(|at| match at {
+        100 | 300 => format!("line {at} Error: out of memory").into(),
+        _ => format!("line {at}").into(),
+    });
+    let snap = Snapshot {
+        output: lines.collect(),
+        ..Snapshot::default()
+    };
+    let mut driven = Driven::new(Arc::new(snap), (100, 30));
+    driven.typed("0/error:");
+    assert!(driven.text().contains("2 of 500 lines"), "{}", driven.text());
+    driven.key(Key::Enter);
+    assert!(
+        driven.text().contains("▸line 300 Error"),
+        "the newest first:\n{}",
+        driven.text()
+    );
+    assert!(driven.text().contains("line 299"), "the others stay");
+    assert!(driven.typed("n").text().contains("▸line 100 Error"));
+    assert!(driven.typed("n").text().contains("no match further up"));
+    assert!(driven.typed("N").text().contains("▸line 300 Error"));
+    assert!(
+        driven.ui.filter.is_empty(),
+        "what is looked for here filters nothing elsewhere"
+    );
+    driven.key(Key::Esc);
+    assert!(driven.typed("n").text().contains("nothing is looked for"));
+}
+
+#[test]
 fn two_letters_make_a_key() {
     let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
     driven.typed("3Ggg");

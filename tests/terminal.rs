@@ -197,6 +197,7 @@ fn the_first_interrupt_is_the_programs_and_the_second_asks() {
     terminal.shows("SIGTERM");
     terminal.keys("t");
     terminal.shows("signal 15");
+    terminal.shows("SIGTERM was sent by roctop, from its screen");
     terminal.keys("q");
     let status = terminal.end();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));

@@ -44,6 +44,11 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             say(ui, latest, &text);
             Effect::None
         }
+        Msg::Fate(text) => {
+            say(ui, latest, &text);
+            ui.fate = Some(text);
+            Effect::None
+        }
         Msg::Tick => {
             if ui.typing && !latest.is_running() {
                 ui.typing = false;
@@ -131,13 +136,15 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
         ui.prompt = Some(prompt);
         return Effect::None;
     }
+    let is_search = prompt.asks == Asks::Search;
+    let filter = if is_search { &mut ui.search } else { &mut ui.filter };
     if key == Key::Tab && !is_command {
-        prompt.complete(&ui.presets, &mut ui.filter);
+        prompt.complete(&ui.presets, filter);
         ui.prompt = Some(prompt);
         return Effect::None;
     }
     let history = if is_command { &ui.commands } else { &ui.history };
-    let typed = prompt.key(key, history, &mut ui.filter);
+    let typed = prompt.key(key, history, filter);
     match typed {
         Typed::On => ui.prompt = Some(prompt),
         Typed::GivenUp => {}
@@ -148,6 +155,12 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
                 Ok(effect) => return effect,
                 Err(why) => say(ui, latest, &why),
             }
+        }
+        Typed::Accepted if is_search => {
+            let source = ui.search.source.clone();
+            remember(&mut ui.history, source);
+            ui.found = None;
+            tab::log::find(ui, latest, true);
         }
         Typed::Accepted => {
             let source = ui.filter.source.clone();
@@ -228,8 +241,10 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Next => scrub::neighbour(ui, &snap, true),
         Action::PreviousGap => scrub::gap(ui, &snap, false),
         Action::NextGap => scrub::gap(ui, &snap, true),
-        Action::PreviousMatch => scrub::matching(ui, &snap, false),
-        Action::NextMatch => scrub::matching(ui, &snap, true),
+        Action::PreviousMatch | Action::NextMatch if ui.tab == Tab::Log => {
+            tab::log::find(ui, &snap, action == Action::NextMatch);
+        }
+        Action::PreviousMatch | Action::NextMatch => scrub::matching(ui, &snap, action == Action::NextMatch),
         Action::Range => scrub::range(ui, &snap),
         Action::Mark => scrub::mark(ui, &snap),
         Action::Marks => scrub::to_mark(ui, &snap),
@@ -257,6 +272,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
             ui.scrolled = 0;
             (ui.time.follows, ui.time.fits) = (true, false);
         }
+        Action::Filter if ui.tab == Tab::Log => ui.prompt = Some(Prompt::search(ui.search.clone())),
         Action::Filter => ui.prompt = Some(Prompt::new(ui.filter.clone())),
         Action::FilterTo => narrow(ui, &snap, true),
         Action::FilterOut => narrow(ui, &snap, false),
@@ -342,6 +358,10 @@ fn interrupt(ui: &mut Ui, latest: &Snapshot) -> Effect {
 /// Takes back one thing: the range, the selection, at last the filter.
 fn close(ui: &mut Ui) {
     if ui.range.take().is_some() || ui.gap.take().is_some() || ui.slice.take().is_some() {
+        return;
+    }
+    if ui.tab == Tab::Log && (ui.found.take().is_some() || !ui.search.is_empty()) {
+        ui.search = Filter::default();
         return;
     }
     if let Some(table) = ui.table_mut()

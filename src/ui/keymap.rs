@@ -140,6 +140,8 @@ pub enum Scope {
     Time,
     /// In the timeline.
     Lane,
+    /// Where something can be looked for: the timeline, the log.
+    Found,
     /// In tables.
     Table,
     /// Where rows can be grouped.
@@ -251,8 +253,8 @@ keymap! {
     [Char(']')], "next", A::Next, Lane, Time, "next slice", "slice";
     [Char('{')], "previous-gap", A::PreviousGap, Lane, Time, "previous gap", "gap";
     [Char('}')], "next-gap", A::NextGap, Lane, Time, "next gap", "gap";
-    [Char('n')], "next-match", A::NextMatch, Lane, Time, "next match or same", "";
-    [Char('N')], "previous-match", A::PreviousMatch, Lane, Time, "previous match", "";
+    [Char('n')], "next-match", A::NextMatch, Found, Time, "next match or same", "match";
+    [Char('N')], "previous-match", A::PreviousMatch, Found, Time, "previous match", "match";
     [Char('v')], "range", A::Range, Lane, Time, "measure a range", "range";
     [Char('m')], "mark", A::Mark, Time, Time, "put or take a mark", "";
     [Char('\'')], "marks", A::Marks, Time, Time, "to the next mark", "";
@@ -280,7 +282,7 @@ keymap! {
     [Char(':')], "command", A::Command, All, App, "command", "command";
     [Ctrl('c')], "interrupt", A::Interrupt, All, App, "interrupt the program", "";
     [Char('x')], "signals", A::Signals, All, App, "signals for the program", "";
-    [Char('i')], "type", A::Type, All, App, "type to it; ctrl-] ends", "";
+    [Char('i')], "type", A::Type, All, App, "type to it; ctrl-] ends", "type";
     [Ctrl('z')], "suspend", A::Suspend, All, App, "suspend roctop's screen", "";
     [Ctrl('l')], "redraw", A::Redraw, All, App, "draw anew", "";
     [Key::F(12)], "hints", A::Hints, All, App, "show, hide the hint bar", "";
@@ -294,6 +296,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
         Scope::All => true,
         Scope::Time => matches!(tab, Tab::Timeline | Tab::Overview),
         Scope::Lane => tab == Tab::Timeline,
+        Scope::Found => matches!(tab, Tab::Timeline | Tab::Log),
         Scope::Grouped => matches!(
             tab,
             Tab::Timeline | Tab::Kernels | Tab::Overview | Tab::Markers | Tab::Steps

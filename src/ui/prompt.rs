@@ -14,6 +14,8 @@ pub enum Asks {
     Filter,
     /// A command, done when it is accepted.
     Command,
+    /// What is looked for in the log.
+    Search,
 }
 
 /// A line being typed.
@@ -51,6 +53,14 @@ impl Prompt {
             text,
             before,
             ..Self::default()
+        }
+    }
+
+    /// Begins with what was looked for.
+    pub fn search(before: Filter) -> Self {
+        Self {
+            asks: Asks::Search,
+            ..Self::new(before)
         }
     }
 

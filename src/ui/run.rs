@@ -37,6 +37,8 @@ pub enum Flow {
     Baseline(Arc<Snapshot>),
     /// It goes on; a recording is made there now, or no more, and the user is told something.
     Recording(Option<String>, String),
+    /// It goes on; who ended the program is known.
+    Fate(String),
     /// It ends.
     Stop,
 }
@@ -362,6 +364,10 @@ fn perform(
         Flow::Stop => Ok(false),
         Flow::Say(text) => {
             update(ui, latest, Msg::Say(text));
+            Ok(true)
+        }
+        Flow::Fate(text) => {
+            update(ui, latest, Msg::Fate(text));
             Ok(true)
         }
         Flow::Theme(theme) => {

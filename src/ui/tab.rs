@@ -139,7 +139,7 @@ pub(crate) fn copied(scene: &Scene<'_>) -> Option<String> {
     let Some(pane) = scene.ui.pane() else {
         return match scene.ui.tab {
             Tab::Timeline => Some(selected::text(scene)),
-            _ => log::lines(scene).last().map(ToString::to_string),
+            _ => log::line(scene),
         };
     };
     with_table!(pane, T => table::selected::<T>(scene).map(|row| {
@@ -192,7 +192,7 @@ pub(crate) fn matches(scene: &Scene<'_>) -> String {
             let (rows, all) = (T::rows(scene).len(), T::all(scene));
             format!("{rows} of {} {}s", format::grouped(all as u64), T::WHAT)
         }),
-        (Tab::Log, None) => format!("{} of {} lines", log::lines(scene).len(), scene.snap.output.len()),
+        (Tab::Log, None) => log::matches(scene),
         (_, None) => "what does not match is ░".into(),
     }
 }

@@ -10,7 +10,7 @@ use crate::ui::hit::Hit;
 use crate::ui::keymap::{Action, Binding, KEYMAP, is_valid};
 use crate::ui::prompt::Asks;
 use crate::ui::theme::Role;
-use crate::ui::{Size, Ui, palette, tab};
+use crate::ui::{Size, Tab, Ui, palette, tab};
 
 /// A word to the user stays so long.
 const TOAST: u64 = 6_000_000_000;
@@ -50,19 +50,28 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 /// Hints in the order of the keymap, as many as there is room for; help and quit always.
 fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let gap = if size == Size::Large { 2 } else { 1 };
-    let shown = |binding: &&Binding| !binding.hint.is_empty() && is_valid(binding.scope, scene.ui.tab);
+    let is_log = scene.ui.tab == Tab::Log;
+    // What is typed, and what was looked for, is seen in the log, so that is where it is hinted at.
+    let of_log = |action| matches!(action, Action::Type | Action::NextMatch | Action::PreviousMatch);
+    let is_here = |binding: &Binding| is_log || !of_log(binding.action);
+    let shown =
+        |binding: &&Binding| !binding.hint.is_empty() && is_valid(binding.scope, scene.ui.tab) && is_here(binding);
     let mut hints: Vec<(String, &str, Vec<Action>)> = Vec::new();
     for binding in KEYMAP.iter().filter(shown) {
         let Some(key) = scene.ui.keys.of(binding).first().map(ToString::to_string) else {
             continue;
         };
+        let word = match binding.action {
+            Action::Filter if is_log => "search",
+            _ => binding.hint,
+        };
         match hints.last_mut() {
             // Keys with one hint stand together: `+ - zoom`.
-            Some((keys, hint, actions)) if *hint == binding.hint => {
+            Some((keys, hint, actions)) if *hint == word => {
                 *keys = format!("{keys} {key}");
                 actions.push(binding.action);
             }
-            _ => hints.push((key, binding.hint, vec![binding.action])),
+            _ => hints.push((key, word, vec![binding.action])),
         }
     }
     let width = |hint: &(String, &str, Vec<Action>)| format::width(&hint.0) + 1 + hint.1.len() + gap as usize;
@@ -159,7 +168,11 @@ fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         canvas.say(area.x + 1, area.y + 1, &text, room, Role::Bad);
     } else {
         let begun = complete::candidates(&prompt.text(), prompt.cursor, &scene.ui.presets);
-        let text = "word  \"text\"  /re/  ~re !~re  dur>1ms  dev=0  stream=1,3  total>1%  bytes>=1MiB  & | ! ( )";
+        let text = if prompt.asks == Asks::Search {
+            "word  \"text\"  /re/  ~re !~re  ?fuzzy  & | ! ( )   what to look for; n further up, N down"
+        } else {
+            "word  \"text\"  /re/  ~re !~re  dur>1ms  dev=0  stream=1,3  total>1%  bytes>=1MiB  & | ! ( )"
+        };
         if begun.words.is_empty() {
             canvas.say(area.x + 1, area.y + 1, text, room, Role::Muted);
         } else {

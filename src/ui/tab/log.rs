@@ -8,24 +8,64 @@ use crate::format;
 use crate::item::Dispatch;
 use crate::model::Snapshot;
 use crate::model::snapshot::ending as ending_of;
+use crate::ui::Ui;
+use crate::ui::act::say;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
 
-/// The lines that pass the filter.
-pub(crate) fn lines<'a>(scene: &Scene<'a>) -> Vec<&'a Arc<str>> {
-    let filter = &scene.ui.filter;
+/// Whether a line is one that is looked for.
+fn is_match(ui: &Ui, line: &str) -> bool {
+    !ui.search.is_empty() && ui.search.accepts_text(line)
+}
+
+/// How many lines are looked for, of how many: `3 of 120 lines`.
+pub(crate) fn matches(scene: &Scene<'_>) -> String {
+    let lines = &scene.snap.output;
+    let found = lines.iter().filter(|line| is_match(scene.ui, line)).count();
+    format!("{found} of {} lines", lines.len())
+}
+
+/// All lines as a text.
+pub(crate) fn text(scene: &Scene<'_>) -> String {
     scene
         .snap
         .output
         .iter()
-        .filter(|line| filter.is_empty() || filter.accepts_text(line))
-        .collect()
+        .fold(String::new(), |out, line| out + line + "\n")
 }
 
-/// All lines that pass, as a text.
-pub(crate) fn text(scene: &Scene<'_>) -> String {
-    lines(scene).iter().fold(String::new(), |out, line| out + line + "\n")
+/// The line that was found, else the newest.
+pub(crate) fn line(scene: &Scene<'_>) -> Option<String> {
+    let line = scene.ui.found.as_ref().or_else(|| scene.snap.output.last());
+    line.map(ToString::to_string)
+}
+
+/// Goes to the next line that is looked for: upwards from the newest, as the output grows at its end; or back down.
+pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, up: bool) {
+    if ui.search.is_empty() {
+        return say(ui, snap, "nothing is looked for: / says what");
+    }
+    let lines = &snap.output;
+    let now = ui.found.as_ref();
+    let now = now.and_then(|found| lines.iter().rposition(|line| Arc::ptr_eq(line, found)));
+    let wanted = |at: &usize| is_match(ui, &lines[*at]);
+    let next = match (now, up) {
+        (None, _) => (0..lines.len()).rev().find(wanted),
+        (Some(now), true) => (0..now).rev().find(wanted),
+        (Some(now), false) => (now + 1..lines.len()).find(wanted),
+    };
+    let Some(next) = next else {
+        let text = match (now, up) {
+            (None, _) => "no line of the output matches",
+            (_, true) => "no match further up",
+            (_, false) => "no match further down",
+        };
+        return say(ui, snap, text);
+    };
+    ui.found = Some(lines[next].clone());
+    // The line found stands in the middle, unless the end is nearer.
+    ui.scrolled = (lines.len() - next).saturating_sub(usize::from(ui.size.1 / 2));
 }
 
 /// Of each process so many open calls and kernels are told one by one.
@@ -75,14 +115,17 @@ pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
-    let ending = ending(scene.snap);
+    let mut ending = ending(scene.snap);
+    if let Some(fate) = scene.ui.fate.as_ref().filter(|_| !ending.is_empty()) {
+        ending.insert(1, (format!("  {fate}"), Role::Text));
+    }
     let rows = if ending.is_empty() {
         0
     } else {
         (ending.len() as u16 + 2).min(area.height / 2)
     };
     let (upper, lower) = top(area, area.height - rows);
-    let lines = lines(scene);
+    let lines = &scene.snap.output;
     let right = match scene.ui.scrolled {
         0 => format!("{} lines", lines.len()),
         back => format!("{back} lines back, G to the end"),
@@ -94,28 +137,24 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     };
     let inner = canvas.frame(upper, title, &right);
     if lines.is_empty() {
-        let why = match (scene.snap.output.is_empty(), scene.snap.mode) {
-            (false, _) => "the filter lets no line pass".to_string(),
-            (true, crate::model::Mode::Replay) => "the recording has no output".to_string(),
-            (true, _) if scene.ui.attached => {
-                "attached: what the program prints goes to the roctop that started it".to_string()
-            }
-            (true, _) => "the program has printed nothing".to_string(),
+        let why = match scene.snap.mode {
+            crate::model::Mode::Replay => "the recording has no output",
+            _ if scene.ui.attached => "attached: what the program prints goes to the roctop that started it",
+            _ => "the program has printed nothing",
         };
-        canvas.empty(inner, &[why]);
+        canvas.empty(inner, &[why.to_string()]);
     }
     let end = lines
         .len()
         .saturating_sub(scene.ui.scrolled.min(lines.len().saturating_sub(inner.height as usize)));
     let begin = end.saturating_sub(inner.height as usize);
-    for (i, line) in lines[begin..end].iter().enumerate() {
-        canvas.say(
-            inner.x + 1,
-            inner.y + i as u16,
-            line,
-            inner.width.saturating_sub(1),
-            Role::Text,
-        );
+    for (y, line) in (inner.y..).zip(&lines[begin..end]) {
+        let is_found = scene.ui.found.as_ref().is_some_and(|found| Arc::ptr_eq(found, line));
+        let is_match = is_found || is_match(scene.ui, line);
+        let role = if is_match { Role::Match } else { Role::Text };
+        let sign = if is_found { "▸" } else { " " };
+        canvas.say(inner.x, y, sign, 1, Role::Accent);
+        canvas.say(inner.x + 1, y, line, inner.width.saturating_sub(1), role);
     }
     if rows > 0 {
         let inner = canvas.frame(lower, "End", "");
