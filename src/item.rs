@@ -61,6 +61,14 @@ impl Span {
     }
 }
 
+/// What times are counted from when a process is met that began at `at`: the first process, or one a little before it.
+/// What is far before it, or no time, is a fault of a file's.
+pub fn earlier(origin: Option<Nanos>, at: Nanos) -> Option<Nanos> {
+    let is_time = at > 0 && at < 1 << 60;
+    let is_earlier = origin.is_none_or(|origin| at < origin && origin - at < 60_000_000_000);
+    if is_time && is_earlier { Some(at) } else { origin }
+}
+
 /// A traced process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {

@@ -49,7 +49,7 @@ use self::table::Tables;
 use self::under::Under;
 use self::union::Union;
 use crate::decode::Decoded;
-use crate::item::{Copy, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span};
+use crate::item::{Copy, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, earlier};
 use crate::kernel_name::Aliases;
 
 /// How much is kept, and where it comes from.
@@ -362,12 +362,7 @@ impl Store {
     }
 
     fn began(&mut self, at: Nanos) {
-        if self
-            .origin
-            .is_none_or(|origin| at < origin && origin - at < 60_000_000_000)
-        {
-            self.origin = Some(at);
-        }
+        self.origin = earlier(self.origin, at);
     }
 
     fn seen(&mut self, process: ProcessId, span: Span) {

@@ -284,8 +284,7 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
     // It ends with this process, when the user has seen enough.
     let reader = std::thread::Builder::new().name("replay".into()).spawn(move || {
         let whole = Merged::new(recordings.iter().collect())?;
-        let begin = whole.span()?.map(|span| span.begin);
-        let span = range.zip(begin).map(|((from, to), begin)| Span {
+        let span = range.zip(whole.beginning()?).map(|((from, to), begin)| Span {
             begin: begin.saturating_add(from),
             end: begin.saturating_add(to),
         });

@@ -445,6 +445,13 @@ pub enum Effect {
     Ascii(bool),
     /// Read a recording to compare with.
     Compare(PathBuf),
+    /// Keep a filter under a name for good.
+    Keep {
+        /// Its name.
+        name: String,
+        /// The filter.
+        filter: String,
+    },
     /// Begin or end a recording.
     Record,
     /// Count from now on; false: from the beginning again.

@@ -441,6 +441,63 @@ Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z",
 }
 
 #[test]
+fn times_on_screen_and_ranges_of_the_command_line_count_from_the_same_moment() {
+    use roctop::item::Item;
+    let place = place("range");
+    let recording = place.join("rec");
+    let mut command = roctop();
+    let demo = env!("CARGO_BIN_EXE_roctop");
+    command.args(["record", "-o", word(&recording), "--", demo, "__demo"]);
+    assert!(
+        command
+            .env("ROCTOP_DEMO_WORKER", "1")
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    let opened = [roctop::recording::Recording::open(&recording).unwrap()];
+    let whole = roctop::recording::Merged::new(opened.iter().collect()).unwrap();
+    let mut store = roctop::model::Store::new(roctop::model::Options {
+        mode: roctop::model::Mode::Replay,
+        ..roctop::model::Options::default()
+    });
+    let mut dispatches = Vec::new();
+    let mut take = |items: Vec<Item>| {
+        store.apply_all(&items);
+        dispatches.extend(items.iter().filter_map(|item| match item {
+            Item::Dispatch(dispatch) => Some(dispatch.span),
+            _ => None,
+        }));
+    };
+    whole.items(None, &mut |_| (), &mut take).unwrap();
+    let origin = store.snapshot(roctop::model::Fresh::All).origin;
+    assert_eq!(whole.beginning().unwrap(), Some(origin));
+    // What the screen measures there, and what the files have of it.
+    let (from, to) = (origin + 400_000_000, origin + 450_000_000);
+    let measured = dispatches
+        .iter()
+        .filter(|span| span.end >= from && span.begin <= to)
+        .count();
+    assert!(measured > 10 && measured < dispatches.len() / 2, "{measured}");
+    let files = place.join("out");
+    let words = [
+        "export",
+        word(&recording),
+        "--format",
+        "csv",
+        "--range",
+        "400ms..450ms",
+        "-o",
+        "part",
+    ];
+    let exported = roctop().args(words).args(["-d", word(&files)]).output().unwrap();
+    assert!(exported.status.success(), "{}", text(&exported.stderr));
+    let table = std::fs::read_to_string(files.join("part_kernel_trace.csv")).unwrap();
+    assert_eq!(table.lines().count() - 1, measured);
+}
+
+#[test]
 fn damaged_and_cut_recordings_open_as_far_as_they_are_whole() {
     let place = place("damaged");
     let recording = place.join("rec");

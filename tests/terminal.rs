@@ -552,8 +552,10 @@ fn a_program_that_is_run_again_is_compared_with_its_last_run() {
 
 #[test]
 fn a_recording_is_made_from_the_screen_and_compared_and_exported_there() {
-    let place = place("side", "");
-    let mut terminal = Terminal::start(&place, 120, 36, &["demo"], &[]);
+    let place = place("side", "theme = \"dark\"\n");
+    let file = place.join("config.toml");
+    let set = [("ROCTOP_CONFIG", file.to_str().unwrap())];
+    let mut terminal = Terminal::start(&place, 120, 36, &["demo"], &set);
     terminal.shows("fmha_fwd");
     terminal.keys("R");
     terminal.wait("the sign of a recording", |text| {
@@ -573,6 +575,12 @@ fn a_recording_is_made_from_the_screen_and_compared_and_exported_there() {
     terminal.wait("all lists", |text| {
         text.contains("files into roctop-") && text.contains("-all-")
     });
+    terminal.keys(":save mine\r");
+    terminal.shows("@mine is this filter from now on");
+    assert_eq!(
+        std::fs::read_to_string(place.join("config.toml")).unwrap(),
+        "theme = \"dark\"\n\n[presets]\nmine = \"dur>500us\"\n"
+    );
     terminal.keys(":theme no-such-theme\r");
     terminal.shows("there is no theme no-such-theme");
     terminal.keys(":set glyphs ascii\r");

@@ -242,8 +242,8 @@ pub fn compare(options: &cli::Diff) -> Result<u8> {
 pub fn cut(options: &cli::Cut) -> Result<u8> {
     let recordings = open_all(&options.recordings)?;
     let whole = merged(&recordings)?;
-    let begin = match whole.span()? {
-        Some(span) => span.begin,
+    let begin = match whole.beginning()? {
+        Some(begin) => begin,
         None => first_time(&whole)?,
     };
     let (from, to) = options.range;

@@ -75,6 +75,8 @@ pub struct Collected {
     pub(crate) events: Sorted<Event>,
     /// When the first record began.
     pub first: Nanos,
+    /// What a range of time is counted from.
+    pub beginning: Nanos,
 }
 
 /// Takes items in.
@@ -133,6 +135,7 @@ impl Collector {
             run: self.run,
             events: self.events.finish()?,
             first: if self.first == Nanos::MAX { 0 } else { self.first },
+            beginning: 0,
         })
     }
 }
@@ -147,7 +150,8 @@ pub fn collect(
     progress: &Progress,
 ) -> anyhow::Result<(Collected, Replay)> {
     let begin = whole.span()?.map(|span| span.begin);
-    let span = range.zip(begin).map(|((from, to), begin)| Span {
+    let beginning = whole.beginning()?;
+    let span = range.zip(beginning).map(|((from, to), begin)| Span {
         begin: begin.saturating_add(from),
         end: begin.saturating_add(to),
     });
@@ -157,6 +161,7 @@ pub fn collect(
         collector.take(items);
     })?;
     let mut collected = collector.finish()?;
+    collected.beginning = beginning.unwrap_or(collected.first);
     // When not everything was read, the first record read is not the first one.
     if let (Some(_), Some(begin)) = (span, begin) {
         collected.first = begin;

@@ -81,8 +81,8 @@ impl<'a> View<'a> {
         };
         view.names = view.run.kernels.iter().map(|kernel| view.symbol_name(kernel)).collect();
         let range = choice.range.map(|(from, to)| {
-            let first = collected.first;
-            (first.saturating_add(from), first.saturating_add(to))
+            let beginning = collected.beginning;
+            (beginning.saturating_add(from), beginning.saturating_add(to))
         });
         view.first = collected.first;
         let since = view.since();

@@ -7,7 +7,7 @@
 use super::reader::{Recording, Replay, Samples};
 use crate::clock::Clock;
 use crate::decode::Decoder;
-use crate::item::{Item, LossReason, Nanos, ProcessId, Span};
+use crate::item::{Item, LossReason, Nanos, ProcessId, Span, earlier};
 use crate::raw::{Raw, RawSink};
 use anyhow::Result;
 use roctop_ring::layout::clock;
@@ -97,6 +97,40 @@ differ",
         Ok(whole)
     }
 
+    /// What times are counted from, on screen and in ranges: the beginning of the first process, or the first record when
+    /// that was before it.
+    pub fn beginning(&self) -> Result<Option<Nanos>> {
+        let mut beginning = None;
+        let mut look = |items: Vec<Item>| {
+            for item in items {
+                if let Item::Process(process) = item {
+                    beginning = earlier(beginning, process.since);
+                }
+            }
+        };
+        let mut facts = Batches {
+            decoder: self.decoder()?,
+            take: &mut look,
+            pending: 0,
+        };
+        self.deliver_facts(&mut facts)?;
+        let rest = facts.decoder.take_items();
+        look(rest);
+        let first = self.span()?.map(|span| span.begin);
+        Ok(first.map_or(beginning, |first| earlier(beginning, first)))
+    }
+
+    /// A decoder that knows all samples of the clocks.
+    fn decoder(&self) -> Result<Decoder> {
+        let mut samples = Samples::default();
+        self.deliver_facts(&mut samples)?;
+        let mut decoder = Decoder::default();
+        for (process, samples) in &samples.0 {
+            decoder.preload_clock(*process, samples);
+        }
+        Ok(decoder)
+    }
+
     /// Delivers what names and dates records.
     pub fn deliver_facts(&self, sink: &mut dyn RawSink) -> Result<()> {
         for part in &self.parts {
@@ -129,14 +163,8 @@ differ",
         read: &mut dyn FnMut(u64),
         take: &mut dyn FnMut(Vec<Item>),
     ) -> Result<Replay> {
-        let mut samples = Samples::default();
-        self.deliver_facts(&mut samples)?;
-        let mut decoder = Decoder::default();
-        for (process, samples) in &samples.0 {
-            decoder.preload_clock(*process, samples);
-        }
         let mut batches = Batches {
-            decoder,
+            decoder: self.decoder()?,
             take,
             pending: 0,
         };

@@ -2,7 +2,7 @@
 //! recording to compare with.
 
 use super::{find_theme, suspend, write_export};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::item::Nanos;
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
@@ -77,6 +77,10 @@ impl Desk {
             },
             Effect::Compare(path) => self.compare(path),
             Effect::Record => self.record(),
+            Effect::Keep { name, filter } => told(
+                config::keep_preset(&name, &filter)
+                    .map(|path| format!("@{name} is this filter from now on, in {}", path.display())),
+            ),
             Effect::Rerun => Flow::Say("only the roctop that started the program can run it again".into()),
             _ => Flow::Go,
         }

@@ -36,7 +36,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("diff", "RECORDING", "compare with a recording"),
     ("rerun", "", "run the program again and compare with this run"),
     ("whole", "", "count from the beginning again"),
-    ("save", "NAME", "keep the filter under a name: @NAME"),
+    ("save", "NAME", "keep the filter in the settings under a name: @NAME"),
     ("signal", "INT|TERM|KILL|STOP|CONT", "send a signal to the program"),
     ("detach", "", "leave the program running, quit roctop"),
     ("q!", "", "stop the program, quit roctop"),
@@ -173,8 +173,10 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Result<Eff
             }
             ui.presets.retain(|preset| preset.0 != rest);
             ui.presets.push((rest.into(), ui.filter.source.clone()));
-            let text = format!("@{rest} is this filter until roctop ends; [presets] of the settings keep it");
-            act::say(ui, latest, &text);
+            return Ok(Effect::Keep {
+                name: rest.into(),
+                filter: ui.filter.source.clone(),
+            });
         }
         "signal" if latest.is_running() => {
             let known = SIGNALS
@@ -344,6 +346,7 @@ mod tests {
             Ok(Effect::ExportRecords { format: "pftrace", .. })
         ));
         assert!(run(&mut ui, &latest, "export tarot").is_err());
+        assert!(matches!(run(&mut ui, &latest, "save mine"), Ok(Effect::Keep { .. })));
         assert!(!candidates(&ui, &latest, "").is_empty());
         assert!(
             candidates(&ui, &latest, "group m")

@@ -139,8 +139,10 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     if lines.is_empty() {
         let why = match scene.snap.mode {
             crate::model::Mode::Replay => "the recording has no output",
-            _ if scene.ui.attached => "attached: what the program prints goes to the roctop that started it",
-            _ => "the program has printed nothing",
+            crate::model::Mode::Live if scene.ui.attached => {
+                "attached: what the program prints goes to the roctop that started it"
+            }
+            crate::model::Mode::Live => "the program has printed nothing",
         };
         canvas.empty(inner, &[why.to_string()]);
     }
