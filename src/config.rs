@@ -195,22 +195,22 @@ pub fn keep_preset(name: &str, filter: &str) -> anyhow::Result<PathBuf> {
 fn with_preset(text: &str, name: &str, filter: &str) -> String {
     let line = format!("{name} = {}", toml::Value::from(filter));
     let mut lines: Vec<&str> = text.lines().collect();
-    let is_header = |line: &str| line.trim_start().starts_with('[');
-    let Some(at) = lines.iter().position(|line| line.trim() == "[presets]") else {
-        let gap = if text.is_empty() { "" } else { "\n" };
-        return format!(
-            "{}{gap}[presets]\n{line}\n",
-            lines.iter().map(|line| format!("{line}\n")).collect::<String>()
-        );
-    };
-    let end = lines[at + 1..].iter().position(|line| is_header(line));
-    let end = end.map_or(lines.len(), |end| at + 1 + end);
-    let is_it = |line: &&str| line.split_once('=').is_some_and(|(key, _)| key.trim() == name);
-    match (at + 1..end).find(|at| is_it(&lines[*at])) {
-        Some(known) => lines[known] = &line,
+    let at = lines.iter().position(|line| line.trim() == "[presets]");
+    let at = at.unwrap_or_else(|| {
+        if !lines.is_empty() {
+            lines.push("");
+        }
+        lines.push("[presets]");
+        lines.len() - 1
+    });
+    let rest = lines[at + 1..].iter();
+    let own = rest.take_while(|line| !line.trim_start().starts_with('['));
+    let mut keys = own.map(|line| line.split('=').next().unwrap_or("").trim());
+    match keys.position(|key| key == name) {
+        Some(known) => lines[at + 1 + known] = &line,
         None => lines.insert(at + 1, &line),
     }
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.join("\n") + "\n"
 }
 
 /// Where the file is: `$ROCTOP_CONFIG`, else `roctop/config.toml` below the XDG configuration directory.

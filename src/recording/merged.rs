@@ -257,7 +257,9 @@ impl RawSink for Moved<'_> {
             Raw::Now(at) => self.sink.take(process, &Raw::Now(moved(at))),
             Raw::Gauges(samples) => {
                 let mut samples = samples.to_vec();
-                samples.iter_mut().for_each(|sample| sample.at = moved(&sample.at));
+                for sample in &mut samples {
+                    sample.at = moved(&sample.at);
+                }
                 self.sink.take(process, &Raw::Gauges(&samples));
             }
             other => self.sink.take(process, other),
