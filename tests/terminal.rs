@@ -503,7 +503,7 @@ fn a_fault_of_the_screen_leaves_the_terminal_as_it_was_and_the_program_running()
 #[test]
 fn a_storm_of_sizes_ends_in_a_screen_that_fits() {
     let mut terminal = demo(120, 36);
-    terminal.shows("LIVE");
+    terminal.shows("fmha_fwd");
     let mut seed = 7u64;
     for round in 0..60 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
