@@ -172,6 +172,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
+        // A program outlives a roctop that is killed; one that is told to end takes it along.
+        let began = Instant::now();
+        let pid = rustix::process::Pid::from_child(&self.child);
+        while !matches!(self.child.try_wait(), Ok(Some(_))) && began.elapsed() < Duration::from_secs(3) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            std::thread::sleep(Duration::from_millis(50));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
