@@ -518,7 +518,10 @@ fn a_storm_of_sizes_ends_in_a_screen_that_fits() {
     // An escape alone is the key only when nothing comes at once.
     terminal.keys("\u{1b}");
     terminal.wait("no help", |text| !text.contains("Help"));
+    std::thread::sleep(std::time::Duration::from_millis(300));
     terminal.keys("3");
+    // The screen is there before the program has made its first record.
+    terminal.wait("kernels", |text| text.contains("KERNEL"));
     // All of the new screen was drawn, and nothing of an old one is left: the boxes' right edge is one column.
     let text = terminal.wait("a whole screen", |text| {
         let lines: Vec<&str> = text.lines().collect();
