@@ -86,6 +86,14 @@ pub struct Sample {
     pub reason: u16,
     /// One of [`roctop_ring::record::sampling`].
     pub method: u16,
+    /// Work-group in the grid.
+    pub workgroup: [u32; 3],
+    /// Wave in its work-group.
+    pub wave: u16,
+    /// What the arbiter did, the bits of `rocprofiler_pc_sampling_snapshot_v0_t`.
+    pub snapshot: u32,
+    /// Where the wave ran, the bits of `rocprofiler_pc_sampling_hw_id_v0_t`.
+    pub hardware: u64,
 }
 
 /// Types of instructions, `rocprofiler_pc_sampling_instruction_type_t` without its prefix.

@@ -722,9 +722,39 @@ fn program_counters_are_sampled_both_ways() {
         rows.column("Instruction_Comment")[1],
         "Unrecognized code object id, physical virtual address of PC:4672"
     );
+    rig.works(&["export", "rec", "--format", "json", "-o", "new"]);
+    let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("new_results.json")).unwrap()).unwrap();
+    assert_eq!(schema::faults(schema::NEW, &json), Vec::<String>::new());
+    let tool = &json["rocprofiler-sdk-tool"][0];
+    let trapped = tool["buffer_records"]["pc_sample_host_trap"].as_array().unwrap();
+    assert_eq!(trapped.len(), 4);
+    let (record, place) = (&trapped[0]["record"], &trapped[0]["record"]["hw_id"]);
+    assert_eq!(
+        (
+            &place["chiplet"],
+            &place["wave_id"],
+            &place["shader_engine_id"],
+            &place["simd_id"]
+        ),
+        (&2.into(), &5.into(), &3.into(), &0.into())
+    );
+    assert_eq!(
+        (&record["wrkgrp_id"]["x"], &record["wave_in_grp"]),
+        (&7.into(), &3.into())
+    );
+    assert_eq!(
+        (&record["exec_mask"], &record["pc"]["code_object_offset"]),
+        (&0xffff.into(), &0x1240.into())
+    );
+    let told = trapped.iter().map(|one| one["inst_index"].as_i64().unwrap());
+    assert_eq!(told.collect::<Vec<_>>(), [0, -1, 0, -1]);
+    assert_eq!(
+        tool["strings"]["pc_sample_comments"],
+        serde_json::json!(["code object 1 + 0x1240"])
+    );
     // The dispatches that samples name are there too.
     assert_eq!(rig.table("new_kernel_trace.csv").numbers("Dispatch_Id"), [1, 2]);
-    let words = "rocprofv3 -d out -o tour --pc-sampling-beta-enabled --pc-sampling-method stochastic --pc-sampling-unit cycles \
+    let words = "rocprofv3 -f csv json -d out -o tour --pc-sampling-beta-enabled --pc-sampling-method stochastic --pc-sampling-unit cycles \
         --pc-sampling-interval 1024 -- ./counted load scale";
     let ran = with(&words.split_whitespace().collect::<Vec<_>>());
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
@@ -746,6 +776,21 @@ fn program_counters_are_sampled_both_ways() {
         "ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_WAITCNT"
     );
     assert_eq!(rows.numbers("Wave_Count"), [3, 3]);
+    let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("out/tour_results.json")).unwrap()).unwrap();
+    let records = &json["rocprofiler-sdk-tool"][0]["buffer_records"]["pc_sample_stochastic"];
+    let snapshot = &records[0]["record"]["snapshot"];
+    for (field, value) in [
+        ("dual_issue_valu", 1),
+        ("arb_state_issue_valu", 1),
+        ("arb_state_issue_matrix", 0),
+        ("arb_state_stall_valu", 0),
+    ] {
+        assert_eq!(snapshot[field], value, "{field}");
+    }
+    assert_eq!(
+        records[1]["record"]["inst_type"],
+        "ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_VALU"
+    );
 }
 
 #[test]

@@ -102,6 +102,10 @@ impl Decoder {
             instruction: found.instruction,
             reason: (found.snapshot & 0xf) as u16,
             method: found.method,
+            workgroup: [found.workgroup_x, found.workgroup_y, found.workgroup_z],
+            wave: found.wave,
+            snapshot: found.snapshot,
+            hardware: u64::from(found.hardware_high) << 32 | u64::from(found.hardware_low),
         }));
     }
 

@@ -318,7 +318,7 @@ const SAMPLED: &str = "Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instru
 const STOCHASTIC: &str = "Wave_Issued_Instruction,Instruction_Type,Stall_Reason,Wave_Count";
 
 /// Where the waves of this process were.
-fn samples<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a Sample> {
+pub(super) fn samples<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a Sample> {
     let own = view.process.id;
     view.run.pc_samples.iter().filter(move |sample| sample.process == own)
 }

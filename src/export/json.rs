@@ -7,6 +7,7 @@ pub(super) mod agent;
 mod counted;
 mod object;
 mod record;
+mod sampled;
 pub(super) mod strings;
 
 use super::config;

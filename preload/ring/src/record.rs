@@ -594,6 +594,11 @@ records! {
         instruction: u16,
         /// One of [`sampling`].
         method: u16,
+        /// Where the wave ran, as the bits of `rocprofiler_pc_sampling_hw_id_v0_t`: two words, since fields follow each
+        /// other without padding; 0 in older recordings.
+        hardware_low: u32,
+        /// The upper bits.
+        hardware_high: u32,
     }
     /// Recording was switched on or off.
     21 Switch ("switch", 1) {

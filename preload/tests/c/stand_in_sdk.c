@@ -367,11 +367,15 @@ static void take_samples(const dispatch_data *data) {
     memset(records, 0, sizeof records);
     for (uint32_t i = 0; i < 2; i++) {
         uint64_t *r = records[i], code_object = 1 - i, offset = 0x1240, mask = 0xffff, at = now();
+        uint64_t place = 2 | 5 << 6 | 3ull << 24; /* chiplet 2, wave slot 5, shader engine 3 */
+        uint32_t group[3] = {7, 0, 0};
         if (samples_by == HOST_TRAP) {
-            r[0] = 88, r[2] = code_object, r[3] = offset, r[4] = mask, r[5] = at, r[6] = data->info.dispatch, r[7] = 5;
+            memcpy((char *)r + 72, group, 12), memcpy((char *)r + 84, "\x03", 1);
+            r[0] = 88, r[1] = place, r[2] = code_object, r[3] = offset, r[4] = mask, r[5] = at, r[6] = data->info.dispatch, r[7] = 5;
         } else {
-            uint32_t waves = 3, snapshot = 3;
-            r[0] = 104, r[1] = (uint64_t)((i ? 1 : 0) | (i ? 1 : 15) << 1) << 16, r[3] = code_object, r[4] = offset;
+            uint32_t waves = 3, snapshot = 3 | 1 << 5 | 1 << 27; /* a VALU instruction was issued, two of them */
+            memcpy((char *)r + 48, group, 12);
+            r[0] = 104, r[2] = place, r[1] = (uint64_t)((i ? 1 : 0) | (i ? 1 : 15) << 1) << 16, r[3] = code_object, r[4] = offset;
             r[5] = mask, r[8] = at, r[9] = data->info.dispatch, r[10] = 5;
             memcpy((char *)r + 60, &waves, 4), memcpy((char *)r + 96, &snapshot, 4);
         }

@@ -1,8 +1,8 @@
 //! The records of `results.json`.
 
 use super::agent::handle;
-use super::rows_of;
 use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_ALLOCATION, MEMORY_COPY, SCRATCH_MEMORY, Tables};
+use super::{rows_of, sampled};
 use crate::export::nesting::Row;
 use crate::export::view::{View, direction_number, is_free};
 use crate::item::{Allocation, ApiCall, Dispatch, Scratch, TextId};
@@ -65,11 +65,9 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     rows_of(out, &rows.allocations, |out, row| allocation(view, row, out))?;
     write!(out, ",\n\"scratch_memory\":")?;
     rows_of(out, &rows.scratches, |out, row| scratch(view, row, out))?;
-    write!(
-        out,
-        ",\n\"rocdecode_api\":[],\"rocjpeg_api\":[],\
-\"pc_sample_host_trap\":[],\"pc_sample_stochastic\":[]}}"
-    )
+    write!(out, ",\n\"rocdecode_api\":[],\"rocjpeg_api\":[]")?;
+    sampled::records(view, out)?;
+    write!(out, "}}")
 }
 
 /// A call's arguments as objects of name and value; empty when they were not recorded.

@@ -227,11 +227,9 @@ pub(super) fn write(
     })?;
     write!(out, "}},\n\"counters\":{{\"dimension_ids\":")?;
     super::counted::all_dimensions(counted, out)?;
-    write!(
-        out,
-        "}},\"pc_sample_instructions\":[],\"pc_sample_comments\":[],\
-\"att_filenames\":[],\"code_object_snapshot_filenames\":[]}}"
-    )
+    write!(out, "}},")?;
+    super::sampled::Places::of(view).write(out)?;
+    write!(out, ",\"att_filenames\":[],\"code_object_snapshot_filenames\":[]}}")
 }
 
 fn kinds(kinds: &[&str], tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {

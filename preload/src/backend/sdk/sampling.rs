@@ -243,6 +243,8 @@ unsafe fn decode(kind: u32, payload: *const u8) -> Option<PcSample> {
             workgroup_z: word(80),
             wave: byte(84).into(),
             method: record::sampling::HOST_TRAP,
+            hardware_low: word(8),
+            hardware_high: word(12),
             ..PcSample::default()
         }
     } else {
@@ -262,6 +264,8 @@ unsafe fn decode(kind: u32, payload: *const u8) -> Option<PcSample> {
             issued: u16::from(byte(10) & 1),
             instruction: u16::from(byte(10) >> 1 & 0x1f),
             method: record::sampling::STOCHASTIC,
+            hardware_low: word(16),
+            hardware_high: word(20),
         }
     })
 }
