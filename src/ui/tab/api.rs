@@ -224,3 +224,36 @@ fn latency(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         canvas.say(inner.x + 18, y, &bar, room as u16, *role);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::{ApiCall, Item, Span};
+    use crate::model::{Fresh, Mode, Options, Store};
+    use crate::ui::Ui;
+
+    #[test]
+    fn a_function_stays_selected_when_another_is_called_for_the_first_time() {
+        let mut store = Store::new(Options::default());
+        let ui = Ui::new(Mode::Live);
+        let call = |operation| {
+            Item::Api(ApiCall {
+                operation: OperationId(operation),
+                span: Span {
+                    begin: 1_000,
+                    end: 2_000,
+                },
+                ..ApiCall::default()
+            })
+        };
+        let mut keys = |operation| {
+            store.apply(&call(operation));
+            table::keys::<ApiTable>(&Scene {
+                ui: &ui,
+                snap: &store.snapshot(Fresh::All),
+            })
+        };
+        assert_eq!(keys(5), [5]);
+        assert_eq!(keys(2), [2, 5]);
+    }
+}

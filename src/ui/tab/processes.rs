@@ -255,3 +255,33 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::{Item, Process, ProcessId};
+    use crate::model::{Fresh, Options, Store};
+    use crate::ui::Ui;
+
+    #[test]
+    fn a_child_stands_once_below_the_image_that_started_it() {
+        let mut store = Store::new(Options::default());
+        // 20 becomes another program by exec and then starts 30.
+        for (id, (pid, parent)) in [(10, 1), (20, 10), (20, 10), (30, 20), (40, 10)]
+            .into_iter()
+            .enumerate()
+        {
+            store.apply(&Item::Process(Process {
+                id: ProcessId(id as u32),
+                pid,
+                parent,
+                ..Process::default()
+            }));
+        }
+        let (snap, ui) = (store.snapshot(Fresh::All), Ui::new(Mode::Live));
+        let scene = Scene { ui: &ui, snap: &snap };
+        let rows = ProcessTable::arrange((0..5).map(|at| Row(at, 0)).collect(), &scene);
+        let order: Vec<(usize, usize)> = rows.iter().map(|row| (row.0, row.1)).collect();
+        assert_eq!(order, [(0, 0), (1, 1), (2, 1), (3, 2), (4, 1)]);
+    }
+}
