@@ -15,6 +15,7 @@ pub mod lane;
 mod lanes;
 pub mod memory;
 pub mod names;
+mod others;
 pub mod output;
 mod place;
 mod pyramid;
@@ -43,6 +44,7 @@ use self::gauges::Gauges;
 use self::lane::Rooms;
 use self::lanes::Drawn;
 use self::memory::Memory;
+use self::others::ThreadLanes;
 use self::output::Output;
 use self::snapshot::{ProcessRow, Said, ending};
 use self::table::Tables;
@@ -163,6 +165,7 @@ pub struct Store {
     tables: Tables,
     lanes: Vec<Drawn>,
     lane_ids: FastMap<LaneKey, u32>,
+    of_threads: ThreadLanes,
     /// By queue: the lane of its last dispatch.
     queue_lanes: Vec<u32>,
     /// By thread: the lane of its last call.

@@ -30,6 +30,22 @@ pub enum LaneKey {
 }
 
 impl LaneKey {
+    /// In place of a thread: those that have been quiet for long, of programs that start ever more.
+    pub const OTHERS: ThreadId = ThreadId(u32::MAX);
+
+    /// Whether it shows what a thread did.
+    pub const fn is_of_thread(self) -> bool {
+        matches!(self, Self::Api(..) | Self::Markers(..) | Self::Ranges(_))
+    }
+
+    /// The lane of all others of its kind.
+    pub const fn of_others(self) -> Self {
+        match self {
+            Self::Api(..) => Self::Api(Self::OTHERS, 0),
+            _ => Self::Markers(Self::OTHERS, 0),
+        }
+    }
+
     /// The lane of a dispatch.
     pub const fn of(dispatch: &Dispatch) -> Self {
         match dispatch.stream {
@@ -157,6 +173,13 @@ impl Lane {
     pub fn add_time(&mut self, span: Span, what: u32, begins: bool) {
         self.last = self.last.max(span.end);
         self.pyramid.add(span, what, begins);
+    }
+
+    /// Takes over what another lane knows of the past; its slices are forgotten.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        self.pyramid.absorb(&other.pyramid);
+        self.total += other.total;
+        self.last = self.last.max(other.last);
     }
 
     /// Slices kept.

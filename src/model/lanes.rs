@@ -69,6 +69,9 @@ impl Store {
         if let Some(&at) = self.lane_ids.get(&key) {
             return at;
         }
+        if key.is_of_thread() && key != key.of_others() {
+            self.make_room_for_thread();
+        }
         self.lanes.push(Drawn::new(key));
         let at = self.lanes.len() as u32 - 1;
         self.lane_ids.insert(key, at);

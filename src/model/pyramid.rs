@@ -191,6 +191,26 @@ impl Pyramid {
         }
     }
 
+    /// Adds all that another one has.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        for number in 0..LEVELS {
+            for (block, buckets) in other.levels[number].all() {
+                let first = block * BLOCK as u64;
+                for (index, bucket) in (first..).zip(buckets.iter()).filter(|(_, bucket)| !bucket.is_empty()) {
+                    if let Some(place) = self.levels[number].bucket(index) {
+                        place.merge(bucket);
+                    }
+                }
+            }
+            // What is open below has not come to this level yet.
+            for (index, bucket) in other.opened(number) {
+                if let Some(place) = self.levels[number].bucket(index) {
+                    place.merge(&bucket);
+                }
+            }
+        }
+    }
+
     /// The open bucket of a level, which is this one from now on.
     fn open(&mut self, level: usize, index: u64) -> &mut Bucket {
         if self.open[level].0 != index {

@@ -1,5 +1,7 @@
 //! The rows of the timeline: which there are, in which order, and what stands to the left of them.
 
+use std::collections::HashSet;
+
 use roctop_ring::record::direction;
 
 use super::open::open_work;
@@ -46,13 +48,11 @@ fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
 pub(crate) fn order(scene: &Scene<'_>) -> Vec<Track> {
     let (snap, layout) = (scene.snap, scene.ui.layout);
     let folded = |agent: AgentId| scene.ui.folded.contains(&agent);
-    let mut keys: Vec<LaneKey> = snap.lanes.iter().map(|lane| lane.key).collect();
-    for open in open_work(snap) {
-        if !keys.contains(&open.key) {
-            keys.push(open.key);
-        }
-    }
-    let mut tracks: Vec<Track> = Vec::with_capacity(keys.len());
+    let open = open_work(snap);
+    let keys = snap.lanes.iter().map(|lane| lane.key);
+    let keys = keys.chain(open.iter().map(|open| open.key));
+    let mut tracks: Vec<Track> = Vec::with_capacity(snap.lanes.len());
+    let mut known: HashSet<Track> = HashSet::with_capacity(snap.lanes.len());
     for key in keys {
         let is_work = matches!(key, LaneKey::Stream(..) | LaneKey::Queue(..));
         let track = match (key, layout) {
@@ -61,7 +61,7 @@ pub(crate) fn order(scene: &Scene<'_>) -> Vec<Track> {
             (_, Layout::Queue | Layout::Thread) if is_work => continue,
             _ => Track::Lane(key),
         };
-        if !tracks.contains(&track) {
+        if known.insert(track) {
             tracks.push(track);
         }
     }
@@ -136,6 +136,8 @@ pub(crate) fn lane_label(snap: &Snapshot, key: LaneKey) -> String {
         LaneKey::Queue(_, queue) => format!("  {}", names.queue_label(queue)),
         LaneKey::Copies(direction::UNKNOWN) => "copy ?".into(),
         LaneKey::Copies(way) => format!("copy {}", direction::name(way)),
+        LaneKey::Api(LaneKey::OTHERS, _) => "API others".into(),
+        LaneKey::Markers(LaneKey::OTHERS, _) => "mark others".into(),
         LaneKey::Api(thread, 0) => format!("API {}", names.thread_label(thread)),
         LaneKey::Api(..) => "  within".into(),
         LaneKey::Markers(thread, 0) => format!("mark {}", names.thread_label(thread)),
