@@ -36,7 +36,9 @@ pub fn overlaps(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Overlap>
         spans.sort_by_key(|span| span.begin);
         let spans = union(spans.into_iter());
         let ends = [known.route.source, known.route.destination];
-        let touched = usage.iter().filter(|row| ends.contains(&Some(row.agent)));
+        let touched = usage
+            .iter()
+            .filter(|row| ends.iter().flatten().any(|end| row.agents.contains(end)));
         let mut compute: Vec<Span> = touched.flat_map(|row| row.computing.iter().copied()).collect();
         compute.sort_by_key(|span| span.begin);
         let compute = union(compute.into_iter());

@@ -23,8 +23,10 @@ pub struct Gap {
 /// How one GPU was used in a stretch of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Which GPU.
+    /// Which GPU: the agent of the first process that used it.
     pub agent: AgentId,
+    /// It as the agent of each process that used it.
+    pub agents: Vec<AgentId>,
     /// Of which stretch.
     pub stretch: Span,
     /// Nanoseconds in which at least one kernel ran, those among them that have not ended.
@@ -117,21 +119,36 @@ pub(crate) fn clip(span: Span, within: Span) -> Option<Span> {
 /// How the GPUs that had work were used in a stretch.
 pub fn usage(snap: &Snapshot, stretch: Span, least_gap: u64) -> Vec<Usage> {
     let is_gpu = |id: AgentId| snap.names.agent(id).is_none_or(|agent| agent.kind != AgentKind::Cpu);
-    let mut rows: Vec<Usage> = Vec::new();
-    for row in snap
-        .values
-        .agents
-        .iter()
-        .filter(|row| row.dispatches > 0 && is_gpu(row.id))
-    {
-        rows.push(of_agent(snap, row.id, stretch, least_gap));
+    // Each process has agents of its own for the GPUs that it shares with others.
+    let place = |id: AgentId| {
+        let agent = snap.names.agent(id)?;
+        let host = snap.names.process(agent.process).map_or("", |process| &*process.host);
+        Some((host, agent.node)).filter(|_| !agent.name.is_empty())
+    };
+    let process = |id: AgentId| snap.names.agent(id).map(|agent| agent.process);
+    let mut gpus: Vec<Vec<AgentId>> = Vec::new();
+    let rows = snap.values.agents.iter();
+    for row in rows.filter(|row| row.dispatches > 0 && is_gpu(row.id)) {
+        let here = place(row.id);
+        let is_same = |gpu: &&mut Vec<AgentId>| {
+            here.is_some()
+                && gpu
+                    .iter()
+                    .all(|&id| place(id) == here && process(id) != process(row.id))
+        };
+        match gpus.iter_mut().find(is_same) {
+            Some(gpu) => gpu.push(row.id),
+            None => gpus.push(vec![row.id]),
+        }
     }
-    rows
+    gpus.into_iter()
+        .map(|gpu| of_gpu(snap, gpu, stretch, least_gap))
+        .collect()
 }
 
-fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> Usage {
+fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) -> Usage {
     let mut usage = Usage {
-        agent,
+        agent: agents.first().copied().unwrap_or_default(),
         stretch,
         ..Usage::default()
     };
@@ -139,7 +156,7 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
     let mut waits: Vec<Span> = Vec::new();
     for lane in snap.lanes.iter() {
         let is_own = match lane.key {
-            LaneKey::Stream(of, _) | LaneKey::Queue(of, _) => of == agent,
+            LaneKey::Stream(of, _) | LaneKey::Queue(of, _) => agents.contains(&of),
             _ => false,
         };
         if !is_own {
@@ -159,7 +176,7 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
         }
     }
     let ended = kernels.iter().filter_map(|(_, slice)| clip(slice.span, stretch));
-    let mut spans: Vec<Span> = ended.chain(running(snap, agent, stretch)).collect();
+    let mut spans: Vec<Span> = ended.chain(running(snap, &agents, stretch)).collect();
     spans.sort_by_key(|span| span.begin);
     usage.kernel_time = total(spans.iter().copied());
     let compute = union(spans.into_iter());
@@ -173,7 +190,8 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
             .unwrap_or_default();
         let is_own = |slice: &&Slice| {
             let route = snap.values.copies.get(slice.what as usize).map(|copies| copies.route);
-            route.is_some_and(|route| [route.source, route.destination].contains(&Some(agent)))
+            let ends = route.map_or([None, None], |route| [route.source, route.destination]);
+            ends.into_iter().flatten().any(|end| agents.contains(&end))
         };
         copies.extend(
             slices
@@ -192,12 +210,13 @@ fn of_agent(snap: &Snapshot, agent: AgentId, stretch: Span, least_gap: u64) -> U
     usage.overlap = usage.compute.saturating_add(usage.copy).saturating_sub(busy);
     usage.idle = stretch.duration().saturating_sub(busy);
     usage.computing = compute;
+    usage.agents = agents;
     gaps(&mut usage, &both, &kernels, least_gap);
     usage
 }
 
 /// Work that a GPU has and that has not ended: a span by lane, from the submission or the end of what was before it.
-fn running(snap: &Snapshot, agent: AgentId, stretch: Span) -> Vec<Span> {
+fn running(snap: &Snapshot, agents: &[AgentId], stretch: Span) -> Vec<Span> {
     if !snap.is_running() {
         return Vec::new();
     }
@@ -206,7 +225,7 @@ fn running(snap: &Snapshot, agent: AgentId, stretch: Span) -> Vec<Span> {
     let streams: FastMap<QueueId, StreamId> = places.filter_map(|place| Some((place.queue, place.stream?))).collect();
     let mut first: FastMap<LaneKey, Nanos> = FastMap::default();
     for dispatch in snap.open.iter().flat_map(|open| &open.dispatches) {
-        if dispatch.agent == agent && dispatch.submit > 0 {
+        if agents.contains(&dispatch.agent) && dispatch.submit > 0 {
             let stream = dispatch.stream.or_else(|| streams.get(&dispatch.queue).copied());
             let key = LaneKey::of(&Dispatch { stream, ..*dispatch });
             let since = first.entry(key).or_insert(dispatch.submit);
@@ -334,11 +353,45 @@ pub fn busy(snap: &Snapshot, agent: AgentId, from: Nanos, to: Nanos) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::item::{Agent, Copy, Item};
+    use crate::item::{Agent, Copy, Item, ProcessId};
     use crate::model::{Fresh, Options, Store};
 
     const BEGIN: Nanos = 1_000_000;
     const LENGTH: usize = 2_000;
+
+    #[test]
+    fn a_gpu_that_processes_share_is_one_gpu() {
+        let mut store = Store::new(Options::default());
+        for (process, node) in [(0, 2), (1, 2), (2, 3)] {
+            store.apply(&Item::Agent(Agent {
+                id: AgentId(process + 1),
+                process: ProcessId(process),
+                kind: AgentKind::Gpu,
+                node,
+                name: "gfx942".into(),
+                ..Agent::default()
+            }));
+            let begin = BEGIN + u64::from(process) * 1000;
+            store.apply(&Item::Dispatch(Dispatch {
+                process: ProcessId(process),
+                agent: AgentId(process + 1),
+                span: Span {
+                    begin,
+                    end: begin + 1000,
+                },
+                ..Dispatch::default()
+            }));
+        }
+        let snap = store.snapshot(Fresh::All);
+        let stretch = Span {
+            begin: BEGIN,
+            end: BEGIN + 2000,
+        };
+        let rows = usage(&snap, stretch, 1);
+        assert_eq!(rows[0].agents, [AgentId(1), AgentId(2)]);
+        assert_eq!((rows[0].compute, rows[0].idle), (2000, 0));
+        assert_eq!((rows[1].compute, rows[1].agents.len()), (0, 1));
+    }
 
     #[test]
     fn a_kernel_that_runs_is_no_gap() {

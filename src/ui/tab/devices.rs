@@ -245,7 +245,7 @@ impl Table for DeviceTable {
             .analysis()
             .usage
             .iter()
-            .find(|usage| Some(usage.agent) == row.agent);
+            .find(|usage| row.agent.is_some_and(|agent| usage.agents.contains(&agent)));
         usage
             .and_then(|usage| usage.gaps.first())
             .map_or(Target::Nowhere("it had no gap worth a look"), |gap| {
