@@ -39,6 +39,7 @@ impl LaneKey {
     }
 
     /// The lane of all others of its kind.
+    #[must_use]
     pub const fn of_others(self) -> Self {
         match self {
             Self::Api(..) => Self::Api(Self::OTHERS, 0),
