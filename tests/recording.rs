@@ -141,9 +141,42 @@ fn a_flipped_bit_costs_the_block_it_is_in_and_the_index_counts_its_records() {
     };
     assert_eq!(code, Some(0));
     assert!(
-        errors.contains("1 damaged stretches") && errors.lines().count() == 1,
+        errors.contains("1 damaged stretch (") && errors.lines().count() == 1,
         "{errors}"
     );
+}
+
+#[test]
+fn what_is_missing_of_a_recording_is_told_in_a_line() {
+    let place = place("missing");
+    let path = place.join("rec");
+    make(
+        &path,
+        &Made {
+            records: 1000,
+            ..Made::default()
+        },
+    );
+    let out = place.join("out");
+    let export = |place: &Path| {
+        let words = ["export", "--format", "csv", "-d", out.to_str().unwrap()];
+        told(&[&words[..], &[place.to_str().unwrap()]].concat())
+    };
+    let one_line = |(code, _, errors): (Option<i32>, String, String), expected: Option<i32>, word: &str| {
+        assert_eq!(code, expected, "{errors}");
+        assert!(errors.contains(word) && errors.lines().count() == 1, "{word}: {errors}");
+    };
+    one_line(export(&place.join("none")), Some(1), "there is no recording");
+    std::fs::create_dir(place.join("empty")).unwrap();
+    one_line(export(&place.join("empty")), Some(1), "no roctop.json in it");
+    one_line(export(&path.join("roctop.json")), Some(1), "is a file");
+    let facts = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+    let facts = facts.filter(|file| file.file_name().unwrap().to_string_lossy().starts_with("facts"));
+    for file in facts.collect::<Vec<_>>() {
+        std::fs::remove_file(file).unwrap();
+    }
+    let summary = told(&["summary", path.to_str().unwrap()]);
+    one_line(summary, Some(0), "the file of facts is missing");
 }
 
 #[test]
@@ -179,7 +212,7 @@ fn garbage_is_no_recording_and_never_a_fault() {
     assert!(errors.contains("roctop.json is damaged"), "{errors}");
     let (code, _, errors) = told(&["open", "/nowhere"]);
     assert_eq!(code, Some(1));
-    assert!(errors.contains("/nowhere is not a recording"), "{errors}");
+    assert!(errors.contains("there is no recording /nowhere"), "{errors}");
 }
 
 #[test]

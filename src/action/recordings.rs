@@ -91,13 +91,20 @@ pub(crate) fn warn_of_damage(path: &Path, replay: Replay) {
             String::new()
         };
         tell(&format!(
-            "{shown}: {} damaged stretches ({} bytes{missing}) were passed over",
-            replay.damaged, replay.damaged_bytes
+            "{shown}: {} damaged {} ({} bytes{missing}) passed over",
+            replay.damaged,
+            if replay.damaged == 1 { "stretch" } else { "stretches" },
+            replay.damaged_bytes
         ));
     } else if !replay.finished {
         tell(&format!(
             "{shown}: the recording was not finished; what was written is shown ('roctop recover' completes it while the \
 session's rings are there)"
+        ));
+    }
+    if replay.nameless {
+        tell(&format!(
+            "{shown}: the file of facts is missing: kernels, calls and agents have no names, and times are raw"
         ));
     }
     if replay.dropped > 0 {

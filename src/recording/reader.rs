@@ -8,12 +8,13 @@ use crate::gauges;
 use crate::item::{Exit, Item, Nanos, ProcessId, Span};
 use crate::raw::{Raw, RawSink, each};
 use crate::topology::Node;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
 use roctop_ring::record::{Domain, SLOT_WORDS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -34,8 +35,19 @@ impl Recording {
     /// Errors: there is none, or it was written by a later release with another layout.
     pub fn open(path: &Path) -> Result<Self> {
         let manifest = path.join(MANIFEST);
-        let text = std::fs::read_to_string(&manifest)
-            .with_context(|| format!("{} is not a recording of roctop (no {MANIFEST} in it)", path.display()))?;
+        let text = std::fs::read_to_string(&manifest).map_err(|error| {
+            let shown = path.display();
+            match (error.kind(), path.metadata()) {
+                (_, Err(error)) if error.kind() == ErrorKind::NotFound => {
+                    anyhow!("there is no recording {shown}; 'roctop record -o {shown} -- APP' makes one")
+                }
+                (_, Ok(found)) if !found.is_dir() => {
+                    anyhow!("{shown} is a file; a recording of roctop is a directory with {MANIFEST} in it")
+                }
+                (ErrorKind::NotFound, _) => anyhow!("{shown} is not a recording of roctop: no {MANIFEST} in it"),
+                _ => anyhow!("cannot read {}: {error}", manifest.display()),
+            }
+        })?;
         let facts: serde_json::Value =
             serde_json::from_str(&text).with_context(|| format!("{} is damaged", manifest.display()))?;
         let format = facts.get("format").and_then(serde_json::Value::as_u64).unwrap_or(0);
@@ -219,7 +231,10 @@ impl Recording {
         read: &mut dyn FnMut(u64),
         sink: &mut dyn RawSink,
     ) -> Result<Replay> {
-        let mut replay = Replay::default();
+        let mut replay = Replay {
+            nameless: self.format > 1 && !self.files.iter().any(|file| Self::is_facts(file)),
+            ..Replay::default()
+        };
         // What stays is in files of its own since layout 2: then segments need not be looked at for it.
         let probe = |kind| {
             want(&Entry::unknown(
@@ -260,6 +275,8 @@ pub struct Replay {
     pub dropped: u64,
     /// The recording was finished properly.
     pub finished: bool,
+    /// The files that name and date records are not there.
+    pub nameless: bool,
 }
 
 impl Replay {
@@ -271,6 +288,7 @@ impl Replay {
         self.missing = self.missing.saturating_add(other.missing);
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.finished &= other.finished;
+        self.nameless |= other.nameless;
     }
 }
 

@@ -67,6 +67,9 @@ impl Recorder {
                 path.display()
             );
         }
+        if path.is_file() {
+            bail!("{} is a file; name another directory with -o", path.display());
+        }
         std::fs::create_dir_all(path).with_context(|| format!("cannot make the recording {}", path.display()))?;
         let manifest = serde_json::json!({
             "roctop": env!("CARGO_PKG_VERSION"),

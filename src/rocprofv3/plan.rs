@@ -93,12 +93,7 @@ impl Plan {
         }
         let file = set("output_file").or_else(|| variable("ROCPROF_OUTPUT_FILE_NAME"));
         let formats = formats(settings, variable("ROCPROF_OUTPUT_FORMAT"))?;
-        if settings
-            .value("perfetto_backend")
-            .is_some_and(|backend| backend != "inprocess")
-        {
-            bail!("--perfetto-backend: only 'inprocess' can be had, roctop talks to no tracing daemon");
-        }
+        check_perfetto(settings)?;
         let groups = settings
             .values("summary_groups")
             .iter()
@@ -276,8 +271,32 @@ fn ranks(settings: &Settings) -> Result<Ranks> {
     })
 }
 
+/// What is of no consequence here is to be right all the same: the command line goes to other machines.
+fn check_perfetto(settings: &Settings) -> Result<()> {
+    let backend = settings.value("perfetto_backend");
+    if backend.is_some_and(|backend| backend != "inprocess") {
+        bail!("--perfetto-backend: only 'inprocess' can be had, roctop talks to no tracing daemon");
+    }
+    for name in ["perfetto_buffer_size", "perfetto_shmem_size_hint", "sdk_soversion"] {
+        if let Some(word) = settings.value(name)
+            && word.parse::<u64>().is_err()
+        {
+            bail!("{} takes a whole number, not '{word}'", typed(name));
+        }
+    }
+    match settings.value("perfetto_buffer_fill_policy") {
+        None | Some("discard" | "ring_buffer") => Ok(()),
+        Some(word) => bail!("--perfetto-buffer-fill-policy takes discard or ring_buffer, not '{word}'"),
+    }
+}
+
 fn pattern(name: &str, text: &str) -> Result<Regex> {
-    Regex::new(text).with_context(|| format!("{}: '{text}' is no regular expression", typed(name)))
+    Regex::new(text).map_err(|error| {
+        // Its last line is the reason; those before it draw the place.
+        let error = error.to_string();
+        let reason = error.lines().last().unwrap_or("").trim_start_matches("error: ");
+        anyhow!("{}: '{text}' is no regular expression: {reason}", typed(name))
+    })
 }
 
 fn choice(settings: &Settings) -> Result<Choice> {
@@ -463,9 +482,14 @@ mod tests {
             ("-S", "--kernel-trace"),
             ("-s --perfetto-backend system", "inprocess"),
             ("-s --profile-mpi-ranks 0-3,x", "'x'"),
+            ("-s --perfetto-buffer-size big", "'big'"),
+            ("-s --perfetto-shmem-size-hint=-1", "'-1'"),
+            ("-s --perfetto-buffer-fill-policy any", "discard or ring_buffer"),
+            ("-s --sdk-soversion one", "'one'"),
+            ("-s --summary-groups (", "unclosed group"),
         ] {
             let told = format!("{:#}", plan(line).map(|_| ()).unwrap_err());
-            assert!(told.contains(word), "{line}: {told}");
+            assert!(told.contains(word) && told.lines().count() == 1, "{line}: {told}");
         }
         assert!(plan("-s --kernel-iteration-range [1-3,7] 9").is_ok());
     }
