@@ -394,6 +394,11 @@ impl AmdLayout {
         }
     }
 
+    /// From 6.0 on a proxy keeps whatever finds the hardware's queue full; before, one packet.
+    pub const fn keeps_overflow(self) -> bool {
+        self.size >= HEAD + 8 * (amd_entry::VMEM_HANDLE_CREATE + 1)
+    }
+
     /// From here on an agent has one shared queue for cooperative launches, which a proxy would destroy.
     pub const fn shares_cooperative_queue(self) -> bool {
         self.size >= Self::SHARED_COOPERATIVE
@@ -485,6 +490,7 @@ mod tests {
         assert_eq!(name(400, 16), Some("hsa_amd_agent_memory_pool_get_info"));
         assert_eq!(name(624, 75), Some("hsa_amd_ais_file_read"));
         assert_eq!(name(632, 76), None);
+        assert!(!AmdLayout { size: 456 }.keeps_overflow() && AmdLayout { size: 560 }.keeps_overflow());
         assert!(!AmdLayout { size: 560 }.shares_cooperative_queue());
         assert!(new.shares_cooperative_queue());
     }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static hsa_agent_t gpu, cpu;
 static hsa_amd_memory_pool_t host, local;
@@ -36,12 +37,16 @@ static hsa_status_t pool(hsa_amd_memory_pool_t p, void *is_gpu) {
 }
 
 // The kernel is not executed by the emulated GPU: any memory stands for its descriptor.
-static void submit(hsa_signal_t signal, int groups, int barrier) {
-  uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
+static void *place(hsa_queue_t *queue, uint64_t index) {
   while (index - hsa_queue_load_read_index_scacquire(queue) >= queue->size)
     ;
-  hsa_kernel_dispatch_packet_t *packet = (hsa_kernel_dispatch_packet_t *)queue->base_address + (index & (queue->size - 1));
+  void *packet = (char *)queue->base_address + 64 * (index & (queue->size - 1));
   memset((char *)packet + 4, 0, 60);
+  return packet;
+}
+
+static void put(hsa_queue_t *queue, uint64_t index, hsa_signal_t signal, int groups, int barrier) {
+  hsa_kernel_dispatch_packet_t *packet = place(queue, index);
   packet->workgroup_size_x = 64;
   packet->workgroup_size_y = packet->workgroup_size_z = 1;
   packet->grid_size_x = 64 * groups;
@@ -50,6 +55,11 @@ static void submit(hsa_signal_t signal, int groups, int barrier) {
   packet->completion_signal = signal;
   uint32_t header = HSA_PACKET_TYPE_KERNEL_DISPATCH | barrier << 8 | 1 << 9 | 1 << 11 | 1 << 16;
   __atomic_store_n((uint32_t *)packet, header, __ATOMIC_RELEASE);
+}
+
+static void submit(hsa_signal_t signal, int groups, int barrier) {
+  uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
+  put(queue, index, signal, groups, barrier);
   hsa_signal_store_screlease(queue->doorbell_signal, index);
 }
 
@@ -127,6 +137,78 @@ static void copies(int count) {
   check(hsa_signal_destroy(many));
 }
 
+// A full queue waits for a signal that this thread stores to after it rang the doorbell.
+static void full(int is_counting) {
+  hsa_queue_t *small;
+  hsa_signal_t start, done, last, nobody = {0};
+  check(hsa_signal_create(1, 0, 0, &start));
+  check(hsa_signal_create(62, 0, 0, &done));
+  check(hsa_signal_create(1, 0, 0, &last));
+  check(hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_MULTI, 0, 0, 0, 0, &small));
+  uint64_t first = hsa_queue_add_write_index_relaxed(small, small->size);
+  hsa_barrier_and_packet_t *packet = place(small, first);
+  packet->dep_signal[0] = start;
+  uint16_t header = HSA_PACKET_TYPE_BARRIER_AND | 1 << 8 | 1 << 9 | 1 << 11;
+  __atomic_store_n((uint16_t *)packet, header, __ATOMIC_RELEASE);
+  for (uint32_t i = 1; i < small->size; i++)
+    put(small, first + i, i + 1 == small->size ? last : is_counting ? done : nobody, i, 1);
+  hsa_signal_store_screlease(small->doorbell_signal, first + small->size - 1);
+  hsa_signal_store_screlease(start, 0);
+  wait_for(last);
+  if (is_counting) wait_for(done);
+  check(hsa_queue_destroy(small));
+  check(hsa_signal_destroy(start));
+  check(hsa_signal_destroy(done));
+  check(hsa_signal_destroy(last));
+}
+
+// The run-time leaves the signals of empty copies as they are, and refuses copies without a signal.
+static void empty_copies(int count) {
+  hsa_signal_t one, nobody = {0};
+  check(hsa_signal_create(1, 0, 0, &one));
+  for (int i = 0; i < count; i++) check(hsa_amd_memory_async_copy(device, gpu, memory, cpu, 0, 0, 0, one));
+  if (hsa_signal_load_relaxed(one) != 1) wrong++;
+  if (hsa_amd_memory_async_copy(device, gpu, memory, cpu, 64, 0, 0, nobody) == HSA_STATUS_SUCCESS) wrong++;
+  check(hsa_signal_destroy(one));
+}
+
+// Thousands of copies while one waits for the program.
+static void slow_copy(int count) {
+  hsa_signal_t start, slow, one;
+  check(hsa_signal_create(1, 0, 0, &start));
+  check(hsa_signal_create(1, 0, 0, &slow));
+  check(hsa_signal_create(1, 0, 0, &one));
+  check(hsa_amd_memory_async_copy(device, gpu, memory, cpu, 64, 1, &start, slow));
+  for (int i = 0; i < count; i++) {
+    hsa_signal_store_relaxed(one, 1);
+    check(hsa_amd_memory_async_copy(memory, cpu, device, gpu, 64, 0, 0, one));
+    wait_for(one);
+  }
+  hsa_signal_store_screlease(start, 0);
+  wait_for(slow);
+  check(hsa_signal_destroy(start));
+  check(hsa_signal_destroy(slow));
+  check(hsa_signal_destroy(one));
+}
+
+// A signal that counted copies, then is that of one: its times are those of the last copy.
+static void copy_times(int count) {
+  hsa_signal_t signal;
+  hsa_amd_profiling_async_copy_time_t time;
+  uint64_t newest = 0;
+  check(hsa_signal_create(0, 0, 0, &signal));
+  for (int i = 0; i < count; i++) {
+    int copies = i % 2 ? 1 : 3;
+    hsa_signal_store_relaxed(signal, copies);
+    for (int k = 0; k < copies; k++) check(hsa_amd_memory_async_copy(device, gpu, memory, cpu, 64, 0, 0, signal));
+    wait_for(signal);
+    check(hsa_amd_profiling_get_async_copy_time(signal, &time));
+    if (time.start <= newest) wrong++;
+    newest = time.end;
+  }
+  check(hsa_signal_destroy(signal));
+}
+
 static void run(const char *mode) {
   check(hsa_init());
   check(hsa_iterate_agents(agent, 0));
@@ -143,6 +225,11 @@ static void run(const char *mode) {
   if (!strcmp(mode, "counting")) counting(100);
   if (!strcmp(mode, "none")) none(2000);
   if (!strcmp(mode, "copies")) copies(100);
+  if (!strcmp(mode, "full")) full(0);
+  if (!strcmp(mode, "full-counting")) full(1);
+  if (!strcmp(mode, "empty-copies")) empty_copies(5000), copies(20);
+  if (!strcmp(mode, "slow-copy")) slow_copy(5000);
+  if (!strcmp(mode, "copy-times")) copy_times(50);
   if (!strcmp(mode, "again")) in_place(200), copies(20);
   check(hsa_queue_destroy(queue));
   check(hsa_amd_memory_pool_free(memory));
@@ -151,6 +238,7 @@ static void run(const char *mode) {
 }
 
 int main(int argc, char **argv) {
+  alarm(100);
   run(argv[1]);
   if (!strcmp(argv[1], "again")) run(argv[1]);
   printf("wrong times %ld\n", wrong);

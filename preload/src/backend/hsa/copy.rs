@@ -31,8 +31,6 @@ struct Item {
     /// Our signal and the program's, when ours stands in; else 0.
     proxy: AtomicU64,
     original: AtomicU64,
-    /// Sequence number plus one of the last copy that is done with this place.
-    done: AtomicU64,
 }
 
 // SAFETY: a place's record is written by the thread that reserved it, before its watch is armed, and read by the
@@ -61,32 +59,40 @@ static PLACES: [Item; ITEMS] = [const {
         }),
         proxy: AtomicU64::new(0),
         original: AtomicU64::new(0),
-        done: AtomicU64::new(0),
     }
 }; ITEMS];
-static HEAD: AtomicU64 = AtomicU64::new(0);
-static TAIL: AtomicU64 = AtomicU64::new(0);
+/// A bit for each place that is taken.
+static TAKEN: [AtomicU64; ITEMS / 64] = [const { AtomicU64::new(0) }; ITEMS / 64];
 
-fn place(sequence: u64) -> &'static Item {
+fn place(number: usize) -> &'static Item {
     #[expect(clippy::indexing_slicing, reason = "a remainder by the length")]
-    &PLACES[sequence as usize % ITEMS]
+    &PLACES[number % ITEMS]
 }
 
 /// Copies that were begun and not recorded yet.
 pub(crate) fn in_flight() -> u64 {
-    HEAD.load(Ordering::Acquire).wrapping_sub(TAIL.load(Ordering::Acquire))
+    let taken = TAKEN.iter().map(|word| word.load(Ordering::Acquire).count_ones());
+    u64::from(taken.sum::<u32>())
 }
 
-fn reserve() -> Option<u64> {
-    let mut head = HEAD.load(Ordering::Relaxed);
-    loop {
-        if head.wrapping_sub(TAIL.load(Ordering::Acquire)) >= ITEMS as u64 {
-            return None;
+fn reserve() -> Option<usize> {
+    for (at, word) in TAKEN.iter().enumerate() {
+        let mut taken = word.load(Ordering::Relaxed);
+        while taken != u64::MAX {
+            let bit = taken.trailing_ones();
+            // Acquire: pairs with `release`; whoever had the place has done with it.
+            match word.compare_exchange_weak(taken, taken | 1 << bit, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(at * 64 + bit as usize),
+                Err(now) => taken = now,
+            }
         }
-        match HEAD.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => return Some(head),
-            Err(now) => head = now,
-        }
+    }
+    None
+}
+
+fn release(number: usize) {
+    if let Some(word) = TAKEN.get(number / 64) {
+        word.fetch_and(!(1 << (number % 64)), Ordering::Release);
     }
 }
 
@@ -117,10 +123,10 @@ struct Request {
 enum Begun {
     /// Not recorded.
     Not,
-    /// Watched under this sequence number.
-    Watched(u64),
+    /// Watched at this place.
+    Watched(usize),
     /// The same, with a signal of ours.
-    Proxied(u64, SignalHandle),
+    Proxied(usize, SignalHandle),
     /// Without a time.
     Untimed(Copy),
 }
@@ -137,19 +143,26 @@ impl Begun {
 }
 
 fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Begun {
+    proxy::forget(handle);
     if !state::is_on(word::HSA) {
         return Begun::Not;
     }
     wall(Begun::Not, || {
-        if handle != 0 {
-            signal::before_change(handle);
+        // A copy without a signal is refused by the run-time.
+        if handle == 0 {
+            return Begun::Not;
         }
+        signal::before_change(handle);
         if !control::is_wanted(wanted::COPY) {
             return Begun::Not;
         }
         let (Some(request), Some(thread), Some(process)) = (request(), thread::current(), process::get()) else {
             return Begun::Not;
         };
+        // The run-time does nothing at all then, and leaves the signal as it is.
+        if request.bytes == 0 {
+            return Begun::Not;
+        }
         process.count(counter::COPIES, 1);
         let record = Copy {
             submit: clock::now(),
@@ -166,43 +179,43 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
             source: IN_PLACE,
             ..Copy::default()
         };
-        let Some(sequence) = reserve() else {
+        let Some(number) = reserve() else {
             return Begun::Untimed(record);
         };
-        let item = place(sequence);
+        let item = place(number);
         // SAFETY: the place was just reserved, its watch is not armed.
         unsafe { item.record.get().write(record) };
         item.proxy.store(0, Ordering::Relaxed);
-        if handle != 0 && item.watch.in_place(handle, Kind::Copy) {
+        if item.watch.in_place(handle, Kind::Copy) {
             harvest::start_thread();
             harvest::began(1);
-            return Begun::Watched(sequence);
+            return Begun::Watched(number);
         }
         if let Some(proxy) = hsa().and_then(proxy::get) {
             item.original.store(handle, Ordering::Relaxed);
             item.proxy.store(proxy, Ordering::Relaxed);
             item.watch.own(proxy, Kind::Proxy);
             harvest::began(1);
-            return Begun::Proxied(sequence, proxy);
+            return Begun::Proxied(number, proxy);
         }
-        item.done.store(sequence + 1, Ordering::Release);
+        release(number);
         Begun::Untimed(record)
     })
 }
 
 fn end(begun: &Begun, status: Status) {
     match *begun {
-        Begun::Watched(sequence) if status != SUCCESS => wall((), || {
-            let item = place(sequence);
+        Begun::Watched(number) if status != SUCCESS => wall((), || {
+            let item = place(number);
             item.watch.cancel();
-            item.done.store(sequence + 1, Ordering::Release);
+            release(number);
             harvest::ended(1);
             uncount();
         }),
-        Begun::Proxied(sequence, proxy) if status != SUCCESS => wall((), || {
-            let item = place(sequence);
+        Begun::Proxied(number, proxy) if status != SUCCESS => wall((), || {
+            let item = place(number);
             item.watch.free();
-            item.done.store(sequence + 1, Ordering::Release);
+            release(number);
             harvest::ended(1);
             proxy::give_back(proxy);
             uncount();
@@ -236,42 +249,43 @@ fn recorded(record: &Copy, flags: u8) {
 
 /// Records the copies that completed; under the harvester's lock.
 pub(crate) fn harvest(hsa: &Hsa) -> usize {
-    let (tail, head) = (TAIL.load(Ordering::Relaxed), HEAD.load(Ordering::Acquire));
     let mut done = 0;
-    for sequence in tail..head {
-        let item = place(sequence);
-        if item.done.load(Ordering::Acquire) == sequence + 1 {
-            continue;
-        }
-        let Some([begin, end]) = item.watch.look() else {
-            continue;
-        };
-        // SAFETY: the watch was armed after the record was written, and stays until `done`.
-        let mut record = unsafe { *item.record.get() };
-        item.watch.free();
-        match item.proxy.load(Ordering::Relaxed) {
-            0 => {}
-            ours => {
-                let span = Span { start: begin, end };
-                proxy::forward(hsa, ours, item.original.load(Ordering::Relaxed), span);
-            }
-        }
-        item.done.store(sequence + 1, Ordering::Release);
-        harvest::ended(1);
-        done += 1;
-        if begin != 0 && end != 0 {
-            (record.begin, record.end) = (hsa.nanoseconds(begin), hsa.nanoseconds(end));
-            recorded(&record, 0);
-        } else {
-            untimed(&record);
+    for (at, word) in TAKEN.iter().enumerate() {
+        let mut taken = word.load(Ordering::Acquire);
+        while taken != 0 {
+            let number = at * 64 + taken.trailing_zeros() as usize;
+            taken &= taken - 1;
+            done += usize::from(harvest_one(hsa, number));
         }
     }
-    let mut tail = tail;
-    while tail < head && place(tail).done.load(Ordering::Acquire) == tail + 1 {
-        tail += 1;
-    }
-    TAIL.store(tail, Ordering::Release);
     done
+}
+
+/// Records the copy at a place when it completed.
+fn harvest_one(hsa: &Hsa, number: usize) -> bool {
+    let item = place(number);
+    let Some([begin, end]) = item.watch.look() else {
+        return false;
+    };
+    // SAFETY: the watch was armed after the record was written, and stays until the place is given back.
+    let mut record = unsafe { *item.record.get() };
+    item.watch.free();
+    match item.proxy.load(Ordering::Relaxed) {
+        0 => {}
+        ours => {
+            let span = Span { start: begin, end };
+            proxy::forward(hsa, ours, item.original.load(Ordering::Relaxed), span);
+        }
+    }
+    release(number);
+    harvest::ended(1);
+    if begin != 0 && end != 0 {
+        (record.begin, record.end) = (hsa.nanoseconds(begin), hsa.nanoseconds(end));
+        recorded(&record, 0);
+    } else {
+        untimed(&record);
+    }
+    true
 }
 
 /// The direction by the agents' kinds.

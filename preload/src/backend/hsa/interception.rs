@@ -205,6 +205,7 @@ fn new(hsa: &'static Hsa, process: &'static Process, agent: Agent, handle: *mut 
         claim_words(process, id),
         // SAFETY: as above.
         unsafe { (*handle).base } as u64,
+        handle,
     )));
     if queue.words.is_none() {
         process.count(counter::QUEUES_FULL, 1);

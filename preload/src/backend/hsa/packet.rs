@@ -9,7 +9,7 @@
 use super::queue::Queue;
 use super::signal::{self, Kind};
 use super::slots::Side;
-use super::{harvest, lap};
+use super::{harvest, hsa, lap};
 use crate::backend::hip::deferred;
 use crate::backend::sdk;
 use crate::guard::wall;
@@ -185,6 +185,9 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     out.reserve(2 * packets.len());
     queue.wait_for_slots(dispatches);
     let is_shared = queue.is_shared.load(Ordering::Acquire) != 0;
+    let barriers = packets.iter().filter(|packet| needs_barrier(packet)).count() as u64;
+    let count = packets.len() as u64;
+    let has_room = barriers == 0 || hsa().is_some_and(|hsa| queue.has_room(hsa, index + count, count, barriers));
     let mut own = index;
     for (packet, index) in packets.iter().zip(index..) {
         if kind(packet) == packet::DISPATCH {
@@ -194,12 +197,24 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
                 index = queue.index_of(packet, own);
                 own = index.map_or(own, |index| index + 1);
             }
-            dispatch(queue, packet, describe(queue, packet, index, id, now), out);
+            let record = describe(queue, packet, index, id, now);
+            if has_room || !needs_barrier(packet) {
+                dispatch(queue, packet, record, out);
+            } else {
+                untimed(queue, record);
+                out.push(*packet);
+            }
         } else {
             out.push(*packet);
         }
     }
     true
+}
+
+/// A dispatch whose signal cannot be watched: it is timed at the price of a packet behind it.
+#[inline]
+fn needs_barrier(packet: &Packet) -> bool {
+    packet.completion != 0 && kind(packet) == packet::DISPATCH && !signal::is_free(packet.completion)
 }
 
 /// Nothing is recorded; still some packet has to tell how far the hardware has come.

@@ -1,5 +1,5 @@
-//! Signals of our own for copies whose signal cannot be read in place: one signal that counts many copies (HIP copies
-//! a pitched box so, row by row), or none at all.
+//! Signals of our own for copies whose signal cannot be read in place: one that counts many copies (HIP copies a pitched
+//! box so, row by row).
 //!
 //! The harvester reads the times and then lowers the program's signal in the copy's stead; it naps in microseconds while
 //! any such copy is under way. The program's own question for the copy's time is answered from what was read.
@@ -53,15 +53,13 @@ pub(crate) fn watch() {
 
 /// The copy completed: tells the program, and takes the proxy back.
 pub(crate) fn forward(hsa: &Hsa, proxy: SignalHandle, original: SignalHandle, span: Span) {
-    if original != 0 {
-        if let Some([handle, begin, end]) = TIMES.get(place(original)) {
-            handle.store(0, Ordering::Relaxed);
-            begin.store(span.start, Ordering::Relaxed);
-            end.store(span.end, Ordering::Relaxed);
-            handle.store(original, Ordering::Release);
-        }
-        hsa.signal.complete(original);
+    if let Some([handle, begin, end]) = TIMES.get(place(original)) {
+        handle.store(0, Ordering::Relaxed);
+        begin.store(span.start, Ordering::Relaxed);
+        end.store(span.end, Ordering::Relaxed);
+        handle.store(original, Ordering::Release);
     }
+    hsa.signal.complete(original);
     give_back(proxy);
 }
 
@@ -80,32 +78,38 @@ pub(crate) fn discard(hsa: &Hsa) {
     }
 }
 
+/// The program's signal gets another time, or goes.
+#[inline]
+pub(crate) fn forget(original: SignalHandle) {
+    if let Some([handle, ..]) = TIMES.get(place(original)) {
+        let _ = handle.compare_exchange(original, 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
 fn place(handle: SignalHandle) -> usize {
     ((handle >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % KEPT
 }
 
 type GetTime = unsafe extern "C" fn(SignalHandle, *mut Span) -> Status;
 
-/// The run-time does not know of the program's signal when a proxy was used in its stead.
+/// The run-time does not know of the program's signal when a proxy was used in its stead; it may know of an older copy.
 unsafe extern "C" fn get_time(handle: SignalHandle, out: *mut Span) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
+    if let Some([key, begin, end]) = TIMES.get(place(handle))
+        && key.load(Ordering::Acquire) == handle
+        && handle != 0
+        && !out.is_null()
+    {
+        let span = Span {
+            start: begin.load(Ordering::Relaxed),
+            end: end.load(Ordering::Relaxed),
+        };
+        // SAFETY: not null, and the caller gives room for the answer.
+        unsafe { out.write(span) };
+        return SUCCESS;
+    }
     // SAFETY: the caller's own arguments.
-    let status = unsafe { (hsa.amd.get_async_copy_time)(handle, out) };
-    if status == SUCCESS || out.is_null() {
-        return status;
-    }
-    match TIMES.get(place(handle)) {
-        Some([key, begin, end]) if key.load(Ordering::Acquire) == handle => {
-            let span = Span {
-                start: begin.load(Ordering::Relaxed),
-                end: end.load(Ordering::Relaxed),
-            };
-            // SAFETY: not null, and the caller gives room for the answer.
-            unsafe { out.write(span) };
-            SUCCESS
-        }
-        _ => status,
-    }
+    unsafe { (hsa.amd.get_async_copy_time)(handle, out) }
 }
 
 pub(crate) fn patch(table: Table) {

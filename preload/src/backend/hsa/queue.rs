@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "queues reached through their handles")]
 
+use super::Hsa;
 use super::agent::Agent;
 use super::packet::Handed;
 use super::room::Room;
@@ -59,6 +60,7 @@ pub(crate) struct Queue {
     pub(crate) handed: UnsafeCell<Vec<Handed>>,
     /// Where the program writes its packets.
     pub(crate) base: u64,
+    handle: u64,
 }
 
 // SAFETY: `out`, `whole` and `handed` are used by the handler alone, which the run-time calls under the queue's lock.
@@ -75,6 +77,7 @@ impl Queue {
         size: u64,
         words: Option<Words<'static>>,
         base: u64,
+        handle: *const HsaQueue,
     ) -> Self {
         Self {
             id,
@@ -91,7 +94,14 @@ impl Queue {
             whole: UnsafeCell::new(Vec::new()),
             handed: UnsafeCell::new(Vec::new()),
             base,
+            handle: handle as u64,
         }
+    }
+
+    /// Packets that the program reserved. For the handler: the queue exists.
+    pub(crate) fn reserved(&self, hsa: &Hsa) -> u64 {
+        // SAFETY: the run-time calls the handler for this queue.
+        unsafe { (hsa.core.load_write_index)(self.handle as usize as *const HsaQueue) }
     }
 
     /// Packets that the queue holds: a power of two.

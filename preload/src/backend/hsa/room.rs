@@ -5,7 +5,7 @@
 //! when they reserve a packet, and the handler does where that was not enough.
 
 use super::queue::Queue;
-use super::{Hsa, harvest, lap};
+use super::{Hsa, harvest, hsa, lap};
 use crate::guard::Errno;
 use crate::state::{self, word};
 use hsa_sys::abi::Queue as HsaQueue;
@@ -41,6 +41,8 @@ pub(crate) struct Room {
     marked: AtomicU64,
     /// Slots ever harvested when a wait for more was given up.
     given_up: AtomicU64,
+    /// Packets that had left when a wait for room was given up: the handler does not wait for that a second time.
+    still: AtomicU64,
 }
 
 impl Room {
@@ -54,6 +56,7 @@ impl Room {
             clear: AtomicU64::new(0),
             marked: AtomicU64::new(0),
             given_up: AtomicU64::new(u64::MAX),
+            still: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -129,8 +132,23 @@ impl Queue {
         room.handed.store(self.head.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
+    /// Is there room for the program's packets up to `next` and for `more` of ours? Waits for it; false when it will not
+    /// come. What the program reserved behind them must have room too, where the proxy would not keep it. Only the
+    /// handler calls this, under the queue's lock.
+    pub(crate) fn has_room(&self, hsa: &Hsa, next: u64, count: u64, more: u64) -> bool {
+        let room = &self.room;
+        let ahead = if hsa.layout.keeps_overflow() {
+            0
+        } else {
+            self.reserved(hsa).saturating_sub(next)
+        };
+        let needed = room.written() + count + more + ahead;
+        needed <= room.limit.load(Ordering::Relaxed) || self.wait_for_room(|| needed, Wait::Adding)
+    }
+
+    /// False when room did not come.
     #[cold]
-    fn wait_for_room(&self, needed: impl Fn() -> u64, who: Wait) {
+    fn wait_for_room(&self, needed: impl Fn() -> u64, who: Wait) -> bool {
         let _errno = Errno::keep();
         let room = &self.room;
         let (mut seen, mut since) = (None, Instant::now());
@@ -140,15 +158,29 @@ impl Queue {
             if left != seen {
                 (seen, since) = (left, Instant::now());
             }
-            let is_still = since.elapsed() > STILL;
-            let limit = left.unwrap_or(0) + room.capacity(is_still);
+            let place = left.unwrap_or(0);
+            let is_known_still = who != Wait::Reserving && room.still.load(Ordering::Relaxed) == place;
+            let is_still = is_known_still || since.elapsed() > STILL;
+            let limit = place + room.capacity(is_still);
             room.limit.fetch_max(limit, Ordering::Relaxed);
             // Where nothing timed is in flight, what fills the queue is not known: the proxy has to see to it.
-            if needed() <= limit || is_empty || (who == Wait::Reserving && is_still) {
-                return;
+            let keeps_overflow = hsa().is_some_and(|hsa| hsa.layout.keeps_overflow());
+            if needed() <= limit {
+                return true;
+            }
+            if is_empty {
+                return who != Wait::Adding || keeps_overflow;
+            }
+            // What the program's own queue would hold never waits for ever: the program may have to do something first,
+            // on this very thread. The proxy keeps the one packet too many.
+            let is_own = || keeps_overflow || needed() <= place + room.size;
+            if is_still && (who != Wait::HandingOver || is_own()) {
+                room.still.store(place, Ordering::Relaxed);
+                return false;
             }
             std::thread::sleep(NAP);
         }
+        true
     }
 
     /// Waits until `count` slots are free, unless that will not be soon. For the handler.
@@ -213,6 +245,8 @@ impl Queue {
 enum Wait {
     /// A thread of the program that reserved packets: the handler's wait comes behind this one.
     Reserving,
+    /// The handler, which could do without packets of its own.
+    Adding,
     /// The handler.
     HandingOver,
 }

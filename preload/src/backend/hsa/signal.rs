@@ -6,7 +6,7 @@
 
 #![expect(unsafe_code, reason = "reads signals in memory by their handles")]
 
-use super::{hook, hsa, lap, observed};
+use super::{hook, hsa, lap, observed, proxy};
 use crate::clock;
 use crate::guard::wall;
 use crate::state::{self, word};
@@ -88,10 +88,9 @@ impl Watch {
 
     /// Watches a signal of the program in place. False when that is not safe: it counts, is in use, or has no room.
     pub(crate) fn in_place(&'static self, handle: SignalHandle, kind: Kind) -> bool {
-        let Some(signal) = at(handle) else { return false };
-        if signal.kind != SIGNAL_USER || signal.value.load(Ordering::Acquire) != 1 || find(handle).is_some() {
+        let Some(signal) = at(handle).filter(|_| is_free(handle)) else {
             return false;
-        }
+        };
         self.signal.store(handle, Ordering::Relaxed);
         self.kind.store(kind as u64, Ordering::Relaxed);
         self.ended_at.store(0, Ordering::Relaxed);
@@ -240,16 +239,22 @@ impl Watch {
         now.wrapping_sub(since) > ticks
     }
 
+    /// The signal goes: whoever reads it comes to an end first.
     fn lose(&self) {
-        if self
-            .state
-            .compare_exchange(PENDING, LOST, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
-        {
-            self.begin.store(0, Ordering::Relaxed);
-            self.end.store(0, Ordering::Relaxed);
-            remove(self.signal.load(Ordering::Relaxed), self);
+        loop {
+            match self
+                .state
+                .compare_exchange(PENDING, LOOKING, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => break,
+                Err(LOOKING) => std::hint::spin_loop(),
+                Err(_) => return,
+            }
         }
+        self.begin.store(0, Ordering::Relaxed);
+        self.end.store(0, Ordering::Relaxed);
+        remove(self.signal.load(Ordering::Relaxed), self);
+        self.state.store(LOST, Ordering::Release);
     }
 }
 
@@ -259,6 +264,13 @@ fn copy_time(handle: SignalHandle) -> Span {
     // SAFETY: the signal exists: it is ours, or a hook runs before it changes, or `take` holds its owner.
     let known = hsa().map(|hsa| unsafe { (hsa.amd.get_async_copy_time)(handle, &raw mut span) });
     if known == Some(SUCCESS) { span } else { Span::default() }
+}
+
+/// Can a signal of the program be watched in place? Not when it counts or is in use.
+#[inline]
+pub(crate) fn is_free(handle: SignalHandle) -> bool {
+    at(handle).is_some_and(|signal| signal.kind == SIGNAL_USER && signal.value.load(Ordering::Acquire) == 1)
+        && find(handle).is_none()
 }
 
 /// The signal behind a handle.
@@ -441,6 +453,7 @@ unsafe extern "C" fn cas<const N: usize>(handle: SignalHandle, expected: i64, va
 }
 
 unsafe extern "C" fn destroy(handle: SignalHandle) -> Status {
+    proxy::forget(handle);
     if state::is_on(word::HSA) {
         wall((), || {
             before_change(handle);
