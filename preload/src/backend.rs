@@ -23,5 +23,6 @@ pub(crate) fn at_load() {
     if std::env::var_os(roctop_ring::session::ENV_DEMO).is_some() {
         demo::start();
     }
+    hsa::harvest::at_load();
     sdk::at_load();
 }

@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "the C library's errno")]
 
+use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs `body`; a panic inside switches the collector off for good and gives `otherwise`.
@@ -27,20 +28,37 @@ fn fallen() {
     }
 }
 
-/// Keeps errno over a slow path.
-pub struct Errno(i32);
+/// Keeps errno over a slow path, and cancellation away: what sleeps or opens a file here would end the thread inside of a
+/// frame that nothing may unwind.
+pub struct Errno {
+    code: i32,
+    cancel: c_int,
+}
+
+/// `PTHREAD_CANCEL_DISABLE` of the C library.
+const DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
 
 impl Errno {
     /// Remembers errno as it is.
     pub fn keep() -> Self {
         // SAFETY: the C library gives a valid address for the calling thread.
-        Self(unsafe { *libc::__errno_location() })
+        let code = unsafe { *libc::__errno_location() };
+        let mut cancel = 0;
+        // SAFETY: `cancel` has room for the answer.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut cancel) };
+        Self { code, cancel }
     }
 }
 
 impl Drop for Errno {
     fn drop(&mut self) {
+        // SAFETY: no place for an answer is needed.
+        unsafe { pthread_setcancelstate(self.cancel, std::ptr::null_mut()) };
         // SAFETY: as above.
-        unsafe { *libc::__errno_location() = self.0 };
+        unsafe { *libc::__errno_location() = self.code };
     }
 }

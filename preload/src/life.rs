@@ -53,6 +53,7 @@ pub extern "C" fn _Exit(code: c_int) -> ! {
 }
 
 fn before_exit() {
+    let _errno = guard::Errno::keep();
     if process::get().is_some_and(process::Process::is_this) {
         backend::hsa::harvest::before_exit();
     }

@@ -58,6 +58,8 @@ pub struct Process {
     chunks: [OnceLock<Box<Chunk>>; FILES],
     growing: AtomicU64,
     budget: AtomicU64,
+    /// What of it files for dispatches in flight may take.
+    flight_budget: AtomicU64,
     ring_slots: AtomicU64,
     strings: Table,
     /// Files for dispatches in flight made.
@@ -146,6 +148,7 @@ impl Process {
             chunks: [const { OnceLock::new() }; FILES],
             growing: AtomicU64::new(0),
             budget: AtomicU64::new(budget),
+            flight_budget: AtomicU64::new(budget / 4),
             ring_slots: AtomicU64::new(config.ring_slots),
             strings: Table::new(),
             flights: AtomicU64::new(0),
@@ -183,7 +186,7 @@ impl Process {
         loop {
             let spec = spec(ordinal, slots, halved);
             let (_, size) = spec.regions();
-            let made = if size > self.room(ordinal, slots) {
+            let made = if size > self.room(slots) {
                 Err(io::Error::from_raw_os_error(libc::ENOSPC))
             } else {
                 let name = match ordinal {
@@ -213,15 +216,11 @@ impl Process {
         }
     }
 
-    /// Bytes that file `ordinal` may have. The first one leaves as much for those of more threads: a thread without a ring
-    /// is worse than shorter rings.
-    fn room(&self, ordinal: u32, slots: u64) -> u64 {
+    /// Bytes that a file may have. Each leaves as much for those of more threads: a thread without a ring is worse than
+    /// shorter rings.
+    fn room(&self, slots: u64) -> u64 {
         let left = self.budget.load(Ordering::Relaxed);
-        if ordinal == 0 && slots > SMALLEST_RING {
-            left / 2
-        } else {
-            left
-        }
+        if slots > SMALLEST_RING { left / 2 } else { left }
     }
 
     /// The first file: facts, strings, counters, what is in flight.
@@ -257,13 +256,17 @@ impl Process {
     pub(crate) fn flight(&self, slots: usize) -> Option<FlightFile> {
         let size = FlightFile::bytes(slots);
         let take = |left: u64| left.checked_sub(size);
-        self.budget
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
-            .ok()?;
+        let take_of = |budget: &AtomicU64| budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        take_of(&self.flight_budget).ok()?;
+        if take_of(&self.budget).is_err() {
+            self.flight_budget.fetch_add(size, Ordering::Relaxed);
+            return None;
+        }
         let number = self.flights.fetch_add(1, Ordering::Relaxed);
         let name = self.name.replacen(RING, &format!("{number}.{FLIGHT}"), 1);
         let made = FlightFile::create(&self.config.session, &name, &self.header, slots);
         if made.is_err() {
+            self.flight_budget.fetch_add(size, Ordering::Relaxed);
             self.budget.fetch_add(size, Ordering::Relaxed);
         }
         made.ok()

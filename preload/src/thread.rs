@@ -99,6 +99,17 @@ pub fn current() -> Option<&'static Thread> {
     claim()
 }
 
+/// The same for what is recorded without this thread's ring too: a thread that has none is not counted again.
+#[inline(always)]
+pub(crate) fn quietly() -> Option<&'static Thread> {
+    if tls::get() == NONE { None } else { current() }
+}
+
+/// Is what this thread does the program's own, in a process that is traced? It needs no ring for that.
+pub(crate) fn is_traced() -> bool {
+    quietly().is_some() || (!is_aside() && process::ensure().is_some())
+}
+
 /// The calling thread's state when it has one.
 #[inline(always)]
 pub(crate) fn existing() -> Option<&'static Thread> {
@@ -223,7 +234,7 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     Some(thread)
 }
 
-fn gettid() -> u32 {
+pub(crate) fn gettid() -> u32 {
     // SAFETY: cannot fail, touches no memory.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }

@@ -87,6 +87,8 @@ pub struct Function {
     pub argument: Place,
     /// Its stream.
     pub stream: Place,
+    /// To this function the null stream is the per-thread stream.
+    pub is_per_thread: bool,
     /// What else it does.
     pub effect: Effect,
     /// The first argument points to where a handle or address of its result goes.
@@ -613,11 +615,11 @@ macro_rules! functions {
             507 0 Compiler __hipPopCallConfiguration "__hipPopCallConfiguration" Status none none None 0;
             508 1 Compiler __hipPushCallConfiguration "__hipPushCallConfiguration" Status none none None 0;
             509 2 Compiler __hipRegisterFatBinary "__hipRegisterFatBinary" Other none none None 0;
-            510 3 Compiler __hipRegisterFunction "__hipRegisterFunction" Other none none None 0;
+            510 3 Compiler __hipRegisterFunction "__hipRegisterFunction" Other none none None 4;
             511 4 Compiler __hipRegisterManagedVar "__hipRegisterManagedVar" Other none none None 0;
             512 5 Compiler __hipRegisterSurface "__hipRegisterSurface" Other none none None 0;
-            513 6 Compiler __hipRegisterTexture "__hipRegisterTexture" Other none none None 0;
-            514 7 Compiler __hipRegisterVar "__hipRegisterVar" Other none none None 0;
+            513 6 Compiler __hipRegisterTexture "__hipRegisterTexture" Other none none None 1;
+            514 7 Compiler __hipRegisterVar "__hipRegisterVar" Other none none None 2;
             515 8 Compiler __hipUnregisterFatBinary "__hipUnregisterFatBinary" Other none none None 0;
             516 0 Rccl ncclAllGather "ncclAllGather" Status r2 r5 None 0;
             517 1 Rccl ncclAllReduce "ncclAllReduce" Status r2 s0 None 1;
@@ -731,6 +733,7 @@ macro_rules! table {
                 returns: Returns::$returns,
                 argument: place!($arg),
                 stream: place!($stream),
+                is_per_thread: ends_with(stringify!($symbol), "_spt"),
                 effect: Effect::$effect,
                 gives: gives($name),
                 stack_words: $words,
@@ -779,6 +782,13 @@ const fn gives(name: &str) -> bool {
     false
 }
 
+const fn ends_with(text: &str, end: &str) -> bool {
+    match text.len().checked_sub(end.len()) {
+        Some(at) => is_same(text.as_bytes().split_at(at).1, end.as_bytes()),
+        None => false,
+    }
+}
+
 const fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
@@ -807,6 +817,13 @@ mod tests {
     #[test]
     fn no_function_has_more_stack_than_is_copied() {
         assert!(FUNCTIONS.iter().all(|function| function.stack_words <= STACK_WORDS));
+    }
+
+    #[test]
+    fn the_null_stream_of_a_per_thread_function_is_that_of_the_thread() {
+        let row = |name| FUNCTIONS.iter().find(|function| function.name == name);
+        assert!(row("hipMemcpyAsync_spt").is_some_and(|function| function.is_per_thread));
+        assert!(row("hipMemcpyAsync").is_some_and(|function| !function.is_per_thread));
     }
 
     #[test]

@@ -407,6 +407,8 @@ impl AmdLayout {
 
 /// Entries of the AMD table as numbered since 5.6; see [`AmdLayout::entry`].
 pub mod amd_entry {
+    /// `hsa_amd_profiling_set_profiler_enabled`.
+    pub const SET_PROFILER_ENABLED: usize = 2;
     /// `hsa_amd_profiling_async_copy_enable`.
     pub const ASYNC_COPY_ENABLE: usize = 3;
     /// `hsa_amd_profiling_get_async_copy_time`.
@@ -451,7 +453,7 @@ impl Amd {
             None => None,
         };
         Some(Self {
-            set_profiler_enabled: load!(table, 2),
+            set_profiler_enabled: load!(table, amd_entry::SET_PROFILER_ENABLED),
             async_copy_enable: load!(table, amd_entry::ASYNC_COPY_ENABLE),
             get_async_copy_time: load!(table, amd_entry::GET_ASYNC_COPY_TIME),
             convert_tick: load!(table, 6),

@@ -73,10 +73,11 @@ pub(crate) fn begin(by: By) {
     }
     thread::aside(|| {
         name_operations(process);
+        // Before the loader is asked anything: a thread inside of it may wait above.
+        state::switch_on(word::HIP);
         tracer::register(process, by);
         deferred::learn(process);
     });
-    state::switch_on(word::HIP);
 }
 
 /// How the file name of this function's library begins.

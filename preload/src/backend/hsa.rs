@@ -100,7 +100,7 @@ fn system_time() -> u64 {
 pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _names: *const *const c_char) -> bool {
     wall((), || {
         let _errno = Errno::keep();
-        if table.is_null() || thread::current().is_none() {
+        if table.is_null() || !thread::is_traced() {
             return;
         }
         if word(word::HSA).load(Ordering::Acquire) == state::COLD {
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _
 /// Takes the tables that the run-time handed to rocprofiler-register; false when it cannot. HIP is not asked anything: its
 /// own tables may be under way. The run-time will not say that it ends, so the program's ends are counted.
 pub(crate) fn adopt(root: &Root) -> bool {
-    if thread::current().is_none() {
+    if !thread::is_traced() {
         return false;
     }
     if word(word::HSA).load(Ordering::Acquire) == state::COLD && thread::aside(|| install(root)).is_some() {
@@ -171,6 +171,12 @@ fn install(root: &Root) -> Option<()> {
         return None;
     };
     stay_loaded();
+    queue::forget_all();
+    slots::forget_spare();
+    copy::forget_all();
+    proxy::forget_all();
+    signal::forget_all();
+    harvest::forget_all();
     let hsa = Box::leak(Box::new(Hsa {
         core: core_functions,
         amd: amd_functions,

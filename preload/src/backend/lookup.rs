@@ -78,9 +78,32 @@ unsafe extern "C" fn by_name(handle: *mut c_void, name: *const c_char) -> Found 
     });
     Found {
         answer,
-        real: or_nothing(real.map(|real| real as *mut c_void)),
+        real: or_nothing(
+            real.map(|real| real as *mut c_void)
+                .filter(|_| !is_absent(handle, name)),
+        ),
     }
 }
+
+/// Would the program find our wrapped function in its own scope where there is none behind it?
+fn is_absent(handle: *mut c_void, name: *const c_char) -> bool {
+    let is_default = handle == libc::RTLD_DEFAULT;
+    if !is_default || name.is_null() || word(word::COLLECTOR).load(Ordering::Relaxed) == state::OFF {
+        return false;
+    }
+    // SAFETY: not null; the caller passes a terminated name.
+    let name = unsafe { CStr::from_ptr(name) };
+    if !STARTS.iter().any(|start| name.to_bytes().starts_with(start)) || thread::is_aside() {
+        return false;
+    }
+    wall(false, || {
+        let _errno = Errno::keep();
+        hip::gate::wrapped(name).is_some_and(|(index, _)| !hip::gate::is_there(index))
+    })
+}
+
+/// What the names of the wrapped functions begin with.
+const STARTS: [&[u8]; 5] = [b"hip", b"__hip", b"_Z", b"nccl", b"msccl"];
 
 unsafe extern "C" fn by_version(handle: *mut c_void, name: *const c_char, version: *const c_char) -> Found {
     let real = real::loaders_dlvsym();
@@ -103,11 +126,9 @@ fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> O
     // SAFETY: not null; the caller passes a terminated name.
     let name = unsafe { CStr::from_ptr(name) };
     let bytes = name.to_bytes();
-    if !["hip", "__hip", "_Z", "nccl", "msccl", "hsa_init", "roctx"]
-        .iter()
-        .any(|start| bytes.starts_with(start.as_bytes()))
-        || thread::is_aside()
-    {
+    let others: [&[u8]; 2] = [b"hsa_init", b"roctx"];
+    let mut starts = STARTS.iter().chain(&others);
+    if !starts.any(|start| bytes.starts_with(start)) || thread::is_aside() {
         return std::ptr::null_mut();
     }
     wall(std::ptr::null_mut(), || {

@@ -183,8 +183,11 @@ unsafe fn first_function(tables: *mut *mut c_void, count: u64) -> *const c_void 
     if table.is_null() {
         return std::ptr::null();
     }
-    // SAFETY: word 0 is the table's size or version, so word 2 is inside every table that is handed over.
-    unsafe { table.add(2).read() }
+    // SAFETY: word 0 is the table's size, or its version with the size in the upper half.
+    let size = unsafe { table.read() } as usize;
+    let word = if size >= 24 { 2 } else { 1 };
+    // SAFETY: inside the table, which has one function at least.
+    unsafe { table.add(word).read() }
 }
 
 /// The SDK asks whether we want to be its client.

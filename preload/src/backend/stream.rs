@@ -11,9 +11,9 @@ const PROBES: usize = 64;
 const GONE: u64 = u64::MAX;
 
 /// `hipStreamLegacy`: the null stream by another name.
-const LEGACY: u64 = 1;
+pub(crate) const LEGACY: u64 = 1;
 /// `hipStreamPerThread`.
-const PER_THREAD: u64 = 2;
+pub(crate) const PER_THREAD: u64 = 2;
 
 /// What happened to a stream, as in the record's `state`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,17 +94,20 @@ impl Process {
             };
             let seen = place[0].load(Ordering::Acquire);
             if seen == key {
-                // Another thread is at it; it writes the number at once.
-                while place[1].load(Ordering::Acquire) == 0 {
+                // Another thread is at it: it writes the number at once, or has taken it away and the key is next.
+                loop {
+                    let number = place[1].load(Ordering::Acquire);
+                    if number != 0 {
+                        return number as u32 + 1;
+                    }
+                    if place[0].load(Ordering::Acquire) != key {
+                        return self.stream_seen(key, handle);
+                    }
                     std::hint::spin_loop();
                 }
-                return place[1].load(Ordering::Acquire) as u32 + 1;
             }
             if seen != 0 && seen != GONE {
                 continue;
-            }
-            if seen == GONE {
-                place[1].store(0, Ordering::Release);
             }
             if place[0]
                 .compare_exchange(seen, key, Ordering::AcqRel, Ordering::Relaxed)

@@ -225,6 +225,7 @@ static void run(const char *mode) {
   if (!strcmp(mode, "counting")) counting(100);
   if (!strcmp(mode, "none")) none(2000);
   if (!strcmp(mode, "copies")) copies(100);
+  if (!strcmp(mode, "unprofiled")) check(hsa_amd_profiling_set_profiler_enabled(queue, 0)), none(100);
   if (!strcmp(mode, "full")) full(0);
   if (!strcmp(mode, "full-counting")) full(1);
   if (!strcmp(mode, "empty-copies")) empty_copies(5000), copies(20);

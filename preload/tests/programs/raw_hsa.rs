@@ -156,3 +156,8 @@ fn a_copy_that_waits_takes_no_times_from_thousands_of_others() {
 fn the_program_reads_the_newest_times_of_a_signal_of_copies() {
     agrees_with_the_log("copy-times");
 }
+
+#[test]
+fn a_program_that_wants_no_times_does_not_take_ours() {
+    agrees_with_the_log("unprofiled");
+}

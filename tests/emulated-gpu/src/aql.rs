@@ -18,6 +18,10 @@ use crate::truth_log::Line;
 use crate::{clock, counters, guest, twin};
 
 const PACKET_BYTES: u64 = 64;
+/// From the read index on, in `amd_queue_t` (`amd_hsa_queue.h`): the queue's properties.
+const PROPERTIES: u64 = 52;
+/// The one that asks for begin and end in completion signals.
+const ENABLE_PROFILING: u32 = 1 << 3;
 /// Kernels of one queue that may run at a time.
 const MOST_RUNNING: usize = 32;
 
@@ -87,6 +91,16 @@ impl AqlQueue {
             waiting_since: None,
             pm4: Pm4::default(),
             scratch: Scratch::default(),
+        }
+    }
+
+    /// Completes a signal; with times where the queue's properties ask for them.
+    fn complete(&self, context: &mut Context, signal: u64, begin: u64, end: u64) {
+        let properties = guest::atomic_u32(self.address.creation.read + PROPERTIES).load(Ordering::Acquire);
+        if properties & ENABLE_PROFILING == 0 {
+            context.outbox.complete_untimed(signal);
+        } else {
+            context.outbox.complete(signal, begin, end);
         }
     }
 
@@ -176,7 +190,7 @@ impl AqlQueue {
                 };
                 self.last_begin = end;
                 self.drained = self.drained.max(end);
-                context.outbox.complete(guest::read(packet + 56), begin, end);
+                self.complete(context, guest::read(packet + 56), begin, end);
             }
         }
         // The host waits for both: the header of a place it wants to use again, and the index.
@@ -331,7 +345,7 @@ impl AqlQueue {
             }
             self.count(&running);
             context.outbox.log(&running.line(&self.address));
-            context.outbox.complete(running.signal, running.begin, running.end);
+            self.complete(context, running.signal, running.begin, running.end);
             progress = true;
         }
     }

@@ -28,8 +28,8 @@ pub(crate) mod signal {
 
 struct Completion {
     signal: u64,
-    begin: u64,
-    end: u64,
+    /// Begin and end, where they are wanted.
+    times: Option<(u64, u64)>,
 }
 
 /// The batch of one engine.
@@ -58,8 +58,17 @@ impl Outbox {
 
     /// Notes a signal that the end of some work completes.
     pub(crate) fn complete(&mut self, signal: u64, begin: u64, end: u64) {
+        self.push(signal, Some((begin, end)));
+    }
+
+    /// The same where nobody asked for times.
+    pub(crate) fn complete_untimed(&mut self, signal: u64) {
+        self.push(signal, None);
+    }
+
+    fn push(&mut self, signal: u64, times: Option<(u64, u64)>) {
         if signal != 0 {
-            self.completions.push(Completion { signal, begin, end });
+            self.completions.push(Completion { signal, times });
             if self.completions.len() == BATCH {
                 self.flush();
             }
@@ -85,8 +94,10 @@ impl Completion {
         // The host may free the signal as soon as it sees the value, so everything else comes first.
         let mailbox: u64 = guest::read(self.signal + signal::MAILBOX);
         let event: u32 = guest::read(self.signal + signal::EVENT);
-        guest::write(self.signal + signal::BEGIN, clock::ticks(self.begin));
-        guest::write(self.signal + signal::END, clock::ticks(self.end));
+        if let Some((begin, end)) = self.times {
+            guest::write(self.signal + signal::BEGIN, clock::ticks(begin));
+            guest::write(self.signal + signal::END, clock::ticks(end));
+        }
         // Release: pairs with the host's acquiring load of the value; publishes timestamps and what the work wrote.
         guest::atomic_i64(self.signal + signal::VALUE).fetch_sub(1, Ordering::Release);
         notify(process, mailbox, event);

@@ -10,6 +10,7 @@ use super::gate;
 use crate::process::{self, Process};
 use hip_sys::entry;
 use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place as Argument, Returns};
+use roctop_ring::record::status;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
 
@@ -136,7 +137,7 @@ pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
     let bytes = unsafe { *table.cast::<usize>() };
     let room = ROOM.get(which as usize).copied().unwrap_or(0);
     let first: usize = ROOM.iter().take(which as usize).sum();
-    let mut wrapped = 0;
+    let (mut wrapped, mut others) = (0, 0);
     for index in 0..(bytes.saturating_sub(8) / 8).min(room) {
         let name = which.name(index, bytes);
         if name.is_some_and(|name| TOOLS.contains(&name)) {
@@ -154,6 +155,12 @@ pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
                 .iter()
                 .position(|function| function.domain == which.domain() && function.name == name)
         });
+        let before = ours.previous.load(Ordering::Acquire);
+        if before != 0 && before != held {
+            // The stub can go on to one function only.
+            others += 1;
+            continue;
+        }
         let function = match known {
             Some(at) => FUNCTIONS.get(at),
             None => Some(unknown(ours, which, index, name)),
@@ -168,6 +175,14 @@ pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
             gate::served(at);
         }
         wrapped += 1;
+    }
+    if others > 0
+        && let Some(process) = process::get()
+    {
+        let what = which.title();
+        let text =
+            format!("a second library handed over a table of {what}: calls of its own functions are not recorded");
+        process.say(status::NOTE, others, &text);
     }
     wrapped
 }
@@ -198,6 +213,7 @@ fn unknown(ours: &Place, which: Which, index: usize, name: Option<&'static str>)
         returns: Returns::Other,
         argument: Argument::None,
         stream: Argument::None,
+        is_per_thread: false,
         effect: Effect::None,
         gives: false,
         stack_words: UNKNOWN_WORDS,

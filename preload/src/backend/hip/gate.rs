@@ -6,7 +6,7 @@
 
 use super::stub::STUBS;
 use super::{cooperative, deferred, entry, unseen};
-use crate::backend::{hsa, roctx};
+use crate::backend::{hsa, roctx, stream};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
 use crate::process;
@@ -70,15 +70,10 @@ fn resolve(index: usize) -> u64 {
     let Some(function) = FUNCTIONS.get(index) else {
         return no_device as *const () as u64;
     };
-    let found = wall(None, || {
-        let name = CStr::from_bytes_with_nul(function.symbol.as_bytes()).ok()?;
-        // The run-time may be in a scope of its own, when something opened it locally.
-        thread::aside(|| real::next(name).or_else(|| real::loaded(super::library_of(function))?.0.symbol(name)))
-    });
-    match (found, function.returns) {
+    match (wall(None, || look(function)), function.returns) {
         (Some(address), _) => {
             if let Some(place) = REAL.get(index) {
-                place.fetch_or(address as u64, Ordering::AcqRel);
+                keep(place, address as u64);
             }
             keep_bare(index, address as u64);
             address as u64
@@ -87,6 +82,27 @@ fn resolve(index: usize) -> u64 {
         (None, Returns::Status) => no_device as *const () as u64,
         (None, Returns::Other) => nothing as *const () as u64,
     }
+}
+
+/// The real function, where it is loaded.
+fn look(function: &Function) -> Option<*mut c_void> {
+    let name = CStr::from_bytes_with_nul(function.symbol.as_bytes()).ok()?;
+    // The run-time may be in a scope of its own, when something opened it locally.
+    thread::aside(|| real::next(name).or_else(|| real::loaded(super::library_of(function))?.0.symbol(name)))
+}
+
+/// Is there a real function behind the wrapped one of this number?
+pub(crate) fn is_there(index: usize) -> bool {
+    let is_known = REAL
+        .get(index)
+        .is_some_and(|place| place.load(Ordering::Acquire) & !SERVED != 0);
+    is_known || FUNCTIONS.get(index).and_then(look).is_some()
+}
+
+/// Keeps the address of a real function, unless another one came first.
+fn keep(place: &AtomicU64, address: u64) {
+    let add = |known: u64| (known & !SERVED == 0).then_some(known | address);
+    let _ = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
 }
 
 /// The stub may call this real function by itself; not one that switches the recording on, or that gives functions which are
@@ -114,7 +130,7 @@ pub(crate) fn is_behind(index: usize, address: *mut c_void) -> bool {
     let known = REAL.get(index).filter(|_| is_right).map(|place| {
         let known = place.load(Ordering::Acquire);
         if known & !SERVED == 0 {
-            place.fetch_or(address as u64, Ordering::AcqRel);
+            keep(place, address as u64);
             keep_bare(index, address as u64);
         }
         place.load(Ordering::Acquire) & !SERVED
@@ -169,7 +185,7 @@ extern "C" fn enter(frame: &mut Frame) -> *const c_void {
     };
     if is_ours && (state::is_on(word::HIP) || is_beginning()) {
         let is_unseen = wall(false, || record_enter(frame, function));
-        if is_unseen && let Some(instead) = unseen::instead(function.effect, real) {
+        if is_unseen && let Some(instead) = unseen::instead(function, real) {
             return instead;
         }
     }
@@ -203,8 +219,12 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
         frame.argument = fetch(frame, function.argument);
         call.thread.stream.set(match function.stream {
             Place::None => 0,
-            place => process::get().map_or(0, |process| process.stream(fetch(frame, place), call.thread.tid())),
+            place => stream(fetch(frame, place), function, &call),
         });
+        // Before the handle may be another stream's.
+        if function.effect == Effect::StreamDestroy {
+            stream_destroyed(frame, call.thread.tid());
+        }
         if function.effect == Effect::Wait {
             hsa::harvest::wait_begins();
         }
@@ -218,6 +238,26 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
         return false;
     }
     true
+}
+
+/// The number of the stream that a call names.
+#[inline(always)]
+fn stream(named: u64, function: &Function, call: &Call) -> u32 {
+    let handle = if function.is_per_thread && named <= stream::LEGACY {
+        stream::PER_THREAD
+    } else {
+        named
+    };
+    process::get().map_or(0, |process| process.stream(handle, call.thread.tid()))
+}
+
+#[cold]
+fn stream_destroyed(frame: &Frame, tid: u32) {
+    let _errno = Errno::keep();
+    let [handle, ..] = frame.passage.registers;
+    if let Some(process) = process::get() {
+        process.stream_destroyed(handle, tid);
+    }
 }
 
 #[inline(always)]
@@ -299,7 +339,6 @@ fn take_part(effect: Effect, frame: &Frame, tid: u32) {
             let handle = unsafe { *(first as *const u64) };
             process.stream(handle, tid);
         }
-        Effect::StreamDestroy => process.stream_destroyed(first, tid),
         Effect::Lookup => unseen::give_wrapped(first as *const c_char, second as *mut *mut c_void),
         Effect::Start => roctx::pause(false),
         Effect::Stop => roctx::pause(true),

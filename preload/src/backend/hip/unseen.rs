@@ -5,16 +5,18 @@
 use super::gate;
 use crate::backend::roctx;
 use crate::guard::{Errno, wall};
-use hip_sys::function::Effect;
+use hip_sys::function::{Effect, Function};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_char, c_void};
 
 /// What is called instead of `real`, which it calls.
-pub(super) fn instead(effect: Effect, real: u64) -> Option<*const c_void> {
-    match effect {
+pub(super) fn instead(function: &Function, real: u64) -> Option<*const c_void> {
+    match function.effect {
         Effect::Lookup => {
-            LOOKUP.store(real, Ordering::Release);
-            Some(lookup as *const c_void)
+            let number = NAMES.iter().position(|name| *name == function.name)?;
+            LOOKUPS.get(number)?.store(real, Ordering::Release);
+            let stands: [Lookup; NAMES.len()] = [lookup::<0>, lookup::<1>, lookup::<2>];
+            stands.get(number).map(|stand| *stand as *const c_void)
         }
         Effect::Start => {
             START.store(real, Ordering::Release);
@@ -38,21 +40,28 @@ unsafe extern "C" fn start() -> i32 {
     status
 }
 
-/// The run-time's function that looks others up.
-static LOOKUP: AtomicU64 = AtomicU64::new(0);
+/// The run-time's functions that look others up.
+const NAMES: [&str; 3] = [
+    "hipGetProcAddress",
+    "hipGetDriverEntryPoint",
+    "hipGetDriverEntryPoint_spt",
+];
+static LOOKUPS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
 
 type Lookup = unsafe extern "C" fn(*const c_char, *mut *mut c_void, i32, u64, *mut i32) -> i32;
 
-/// Stands for `hipGetProcAddress` while nothing is recorded: what it gives may be called later.
-unsafe extern "C" fn lookup(
+/// Stands for one of them while nothing is recorded: what it gives may be called later. All arguments are in registers,
+/// one more than the shorter functions have.
+unsafe extern "C" fn lookup<const N: usize>(
     name: *const c_char,
     place: *mut *mut c_void,
     version: i32,
     flags: u64,
     found: *mut i32,
 ) -> i32 {
+    let real = LOOKUPS.get(N).map_or(0, |real| real.load(Ordering::Acquire));
     // SAFETY: the address was stored before the gate jumped here, and is that of a function with this signature.
-    let real: Lookup = unsafe { std::mem::transmute(LOOKUP.load(Ordering::Acquire) as usize as *const c_void) };
+    let real: Lookup = unsafe { std::mem::transmute(real as usize as *const c_void) };
     // SAFETY: the caller's own arguments.
     let status = unsafe { real(name, place, version, flags, found) };
     if status == 0 {

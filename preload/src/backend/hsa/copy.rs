@@ -156,7 +156,11 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
         if !control::is_wanted(wanted::COPY) {
             return Begun::Not;
         }
-        let (Some(request), Some(thread), Some(process)) = (request(), thread::current(), process::get()) else {
+        let thread = thread::quietly();
+        if thread.is_none() && thread::is_aside() {
+            return Begun::Not;
+        }
+        let (Some(request), Some(process)) = (request(), process::get()) else {
             return Begun::Not;
         };
         // The run-time does nothing at all then, and leaves the signal as it is.
@@ -166,14 +170,14 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
         process.count(counter::COPIES, 1);
         let record = Copy {
             submit: clock::now(),
-            correlation: thread.current.get(),
+            correlation: thread.map_or(0, |thread| thread.current.get()),
             bytes: request.bytes,
             dst: request.dst,
             src: request.src,
             src_agent: request.src_agent,
             dst_agent: request.dst_agent,
-            stream: thread.stream.get(),
-            tid: thread.tid(),
+            stream: thread.map_or(0, |thread| thread.stream.get()),
+            tid: thread.map_or_else(thread::gettid, thread::Thread::tid),
             direction: request.direction,
             engine: made_by(&request),
             source: IN_PLACE,
@@ -191,7 +195,10 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
             harvest::began(1);
             return Begun::Watched(number);
         }
-        if let Some(proxy) = hsa().and_then(proxy::get) {
+        // A signal of ours needs the thread that passes it on.
+        if harvest::start_thread()
+            && let Some(proxy) = hsa().and_then(proxy::get)
+        {
             item.original.store(handle, Ordering::Relaxed);
             item.proxy.store(proxy, Ordering::Relaxed);
             item.watch.own(proxy, Kind::Proxy);
@@ -247,18 +254,47 @@ fn recorded(record: &Copy, flags: u8) {
     }
 }
 
+/// Places that are taken now.
+fn taken() -> impl Iterator<Item = usize> {
+    TAKEN.iter().enumerate().flat_map(|(at, word)| {
+        let mut taken = word.load(Ordering::Acquire);
+        std::iter::from_fn(move || {
+            let bit = taken.trailing_zeros() as usize;
+            (taken != 0).then(|| {
+                taken &= taken - 1;
+                at * 64 + bit
+            })
+        })
+    })
+}
+
 /// Records the copies that completed; under the harvester's lock.
 pub(crate) fn harvest(hsa: &Hsa) -> usize {
-    let mut done = 0;
-    for (at, word) in TAKEN.iter().enumerate() {
-        let mut taken = word.load(Ordering::Acquire);
-        while taken != 0 {
-            let number = at * 64 + taken.trailing_zeros() as usize;
-            taken &= taken - 1;
-            done += usize::from(harvest_one(hsa, number));
+    taken().filter(|number| harvest_one(hsa, *number)).count()
+}
+
+/// The run-time shuts down: what has not completed is recorded without times. Under the harvester's lock.
+pub(crate) fn lose_all() {
+    for number in taken() {
+        let item = place(number);
+        item.watch.lose();
+        if item.watch.look().is_some() {
+            // SAFETY: as in `harvest_one`.
+            let record = unsafe { *item.record.get() };
+            item.watch.free();
+            release(number);
+            harvest::ended(1);
+            untimed(&record);
         }
     }
-    done
+}
+
+/// The run-time starts: copies of an earlier one, or of a parent, are none of this one's.
+pub(crate) fn forget_all() {
+    for number in taken() {
+        place(number).watch.free();
+        release(number);
+    }
 }
 
 /// Records the copy at a place when it completed.

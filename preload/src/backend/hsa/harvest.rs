@@ -9,6 +9,7 @@ use super::{Hsa, copy, hsa, proxy, symbol};
 use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::{clock, collector, control, thread};
+use hsa_sys::abi::SUCCESS;
 use roctop_ring::layout::counter;
 use roctop_ring::record::flag;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -44,9 +45,36 @@ pub(crate) fn begin(queue: &'static Queue) {
 /// A queue ends: drains it. True when nothing of it is in flight.
 pub(crate) fn end(queue: &'static Queue) -> bool {
     let mut all = queues();
-    let drained = hsa().is_some_and(|hsa| drain(|| queue_pass(hsa, queue), || in_flight(queue) == 0));
+    let drained = hsa().is_some_and(|hsa| {
+        let is_done = drain(|| queue_pass(hsa, queue), || in_flight(queue) == 0);
+        if !is_done {
+            lose(hsa, queue);
+        }
+        is_done
+    });
     all.retain(|other| !std::ptr::eq(*other, queue));
     drained
+}
+
+/// What a queue has in flight will not be seen to complete: recorded without times. Under the lock.
+fn lose(hsa: &Hsa, queue: &'static Queue) {
+    let (tail, head) = (queue.tail.load(Ordering::Relaxed), queue.head.load(Ordering::Acquire));
+    for sequence in tail..head {
+        let Some(side) = queue.slots.side(sequence) else { break };
+        let span = side.watch.look().unwrap_or_default();
+        side.watch.lose();
+        record(hsa, queue, sequence, span, &Line::through(hsa, queue, &[span]));
+    }
+    queue.tail.store(head, Ordering::Release);
+    ended(head - tail);
+}
+
+/// The run-time starts: queues of an earlier one, or of a parent, are none of this one's.
+pub(crate) fn forget_all() {
+    if let Ok(mut all) = QUEUES.try_lock() {
+        all.clear();
+    }
+    ENDED.store(BEGUN.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// The program learned that work is done: so do we, when nobody else is at it.
@@ -149,7 +177,12 @@ pub(crate) fn last(which: End) {
         || all.iter().all(|queue| in_flight(queue) == 0) && copy::in_flight() == 0,
     );
     if which == End::Shutdown {
-        all.clear();
+        for queue in all.drain(..) {
+            if in_flight(queue) != 0 {
+                lose(hsa, queue);
+            }
+        }
+        copy::lose_all();
         word(word::HSA).store(state::COLD, Ordering::Release);
         clock::HSA_TIME.store(0, Ordering::Release);
     }
@@ -226,7 +259,7 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
         return;
     }
     let [begin, end] = span;
-    let is_timed = begin != 0 && end != 0;
+    let is_timed = begin != 0 && end != 0 && line.is_known;
     let mut flags = 0;
     if is_timed {
         (record.begin, record.end) = (hsa.nanoseconds(line.at(begin)), hsa.nanoseconds(line.at(end)));
@@ -249,20 +282,22 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
 struct Line {
     from: [u64; 2],
     to: [u64; 2],
+    /// False when the run-time did not convert.
+    is_known: bool,
 }
 
 impl Line {
     fn through(hsa: &Hsa, queue: &Queue, spans: &[[u64; 2]]) -> Self {
         let ticks = || spans.iter().flatten().copied().filter(|tick| *tick != 0);
         let from = [ticks().min().unwrap_or(0), ticks().max().unwrap_or(0)];
-        let convert = |tick: u64| {
+        let mut is_known = true;
+        let mut convert = |tick: u64| {
             let mut out = tick;
             let convert = hsa.amd.convert_tick;
             #[expect(unsafe_code, reason = "a call of the run-time")]
             // SAFETY: the agent is the queue's; `out` has room for the answer.
-            unsafe {
-                convert(queue.agent.handle, tick, &raw mut out)
-            };
+            let status = unsafe { convert(queue.agent.handle, tick, &raw mut out) };
+            is_known &= status == SUCCESS;
             out
         };
         let first = convert(from[0]);
@@ -270,13 +305,14 @@ impl Line {
         Self {
             from,
             to: [first, last],
+            is_known,
         }
     }
 
     /// Leaves both ends for whoever finds the queue's slots after a kill.
     fn keep(&self, hsa: &Hsa, queue: &Queue) {
         for (ticks, system) in self.from.into_iter().zip(self.to) {
-            if ticks != 0 {
+            if ticks != 0 && self.is_known {
                 queue.slots.keep_point(ticks, hsa.nanoseconds(system));
             }
         }
@@ -293,19 +329,19 @@ impl Line {
     }
 }
 
-/// Starts the thread, once a process.
-pub(crate) fn start_thread() {
+/// Starts the thread, once a process. False where there can be none.
+pub(crate) fn start_thread() -> bool {
     if word(word::THREAD).swap(1, Ordering::AcqRel) != 0 {
-        return;
+        return true;
     }
     let _mask = Blocked::all();
     let built = std::thread::Builder::new().name("roctop".into()).stack_size(256 << 10);
-    match built.spawn(|| crate::guard::wall((), run)) {
-        Ok(handle) => {
-            let _ = WORKER.set(handle.thread().clone());
-        }
-        Err(_) => word(word::THREAD).store(0, Ordering::Release),
-    }
+    let Ok(handle) = built.spawn(|| crate::guard::wall((), run)) else {
+        word(word::THREAD).store(0, Ordering::Release);
+        return false;
+    };
+    let _ = WORKER.set(handle.thread().clone());
+    true
 }
 
 /// Runs `body` with all signals blocked, so that a thread that it starts gets none of the program's.
@@ -350,6 +386,7 @@ impl Drop for Blocked {
 
 fn run() {
     let _ = process::claim_completion();
+    leave_the_programs_place();
     #[expect(unsafe_code, reason = "a thread's own timer slack")]
     // SAFETY: touches no memory; only this thread's naps become more exact.
     unsafe {
@@ -362,15 +399,24 @@ fn run() {
     loop {
         std::thread::park_timeout(if proxy::is_pending() { POLL } else { nap });
         let Some(process) = process::get() else { return };
-        if word(word::COLLECTOR).load(Ordering::Acquire) == state::OFF {
-            return;
+        let is_off = word(word::COLLECTOR).load(Ordering::Acquire) == state::OFF;
+        if is_off {
+            // The program still waits for what this thread passes on.
+            match hsa().filter(|_| proxy::is_pending()) {
+                Some(hsa) => crate::guard::wall((), || {
+                    let _all = queues();
+                    copy::harvest(hsa);
+                }),
+                None => return,
+            }
+            continue;
         }
         let done = match hsa().filter(|_| state::is_on(word::HSA)) {
-            Some(hsa) => {
+            Some(hsa) => crate::guard::wall(0, || {
                 let all = queues();
                 // Under the lock the answer stands: an end that came before has switched HSA off.
                 if state::is_on(word::HSA) { pass(hsa, &all) } else { 0 }
-            }
+            }),
             None => 0,
         };
         nap = if is_busy() && WAITING.load(Ordering::Relaxed) != 0 {
@@ -416,6 +462,33 @@ impl Rings {
         } else if self.entry >= chunk.file.entries() {
             (self.file, self.entry) = (self.file + 1, 0);
         }
+    }
+}
+
+/// Takes back what a thread of the program's handed down: a processor of its own, or a real-time policy, in which this one
+/// would stand in its way.
+#[expect(unsafe_code, reason = "a thread's own scheduling")]
+fn leave_the_programs_place() {
+    let ordinary = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters are valid for this policy.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const ordinary) };
+    if let Some(all) = PROCESSORS.get() {
+        // SAFETY: the set is valid.
+        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), all) };
+    }
+}
+
+/// The processors that the process was given.
+static PROCESSORS: OnceLock<libc::cpu_set_t> = OnceLock::new();
+
+/// The process was loaded: no thread is bound yet.
+#[expect(unsafe_code, reason = "a thread's own scheduling")]
+pub(crate) fn at_load() {
+    let mut all = std::mem::MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: the set has room for the answer.
+    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), all.as_mut_ptr()) } == 0 {
+        // SAFETY: zeroed, and filled by the call.
+        let _ = PROCESSORS.set(unsafe { all.assume_init() });
     }
 }
 

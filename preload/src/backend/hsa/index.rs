@@ -63,10 +63,15 @@ fn note(hsa: &Hsa, handle: *const HsaQueue, first: u64, count: u64) {
 
 #[inline(always)]
 fn note_in(queue: &Queue, first: u64, count: u64) {
-    let Some(thread) = thread::current() else { return };
-    let who = u64::from(thread.tid()) | u64::from(thread.stream.get()) << 32;
+    let (correlation, who) = match thread::quietly() {
+        Some(thread) => (
+            thread.current.get(),
+            u64::from(thread.tid()) | u64::from(thread.stream.get()) << 32,
+        ),
+        None => (0, u64::from(thread::gettid())),
+    };
     for index in first..first.saturating_add(count.min(queue.slots.launches())) {
-        queue.slots.note(index, thread.current.get(), who);
+        queue.slots.note(index, correlation, who);
     }
 }
 

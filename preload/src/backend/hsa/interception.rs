@@ -44,6 +44,11 @@ pub(crate) fn patch(core: Table, amd: Table, layout: AmdLayout) {
         core_entry::QUEUE_DESTROY,
         destroy as unsafe extern "C" fn(*mut HsaQueue) -> Status as *mut c_void,
     );
+    hook(
+        amd,
+        amd_entry::SET_PROFILER_ENABLED,
+        set_profiler_enabled as unsafe extern "C" fn(*mut HsaQueue, i32) -> Status as *mut c_void,
+    );
     if let (Some(create), Some(register)) = (
         layout.entry(amd_entry::INTERCEPT_CREATE),
         layout.entry(amd_entry::INTERCEPT_REGISTER),
@@ -87,7 +92,9 @@ unsafe extern "C" fn create(
         |function: QueueCreate| unsafe { function(agent, size, queue_type, callback, data, private, group, out) };
     let made = wall(None, || {
         let _errno = Errno::keep();
-        thread::current()?;
+        if !thread::is_traced() {
+            return None;
+        }
         thread::aside(|| {
             let gpu = wanted(hsa, agent)?;
             // The SDK makes proxies of cooperative queues too.
@@ -151,13 +158,21 @@ unsafe extern "C" fn create_for_tool(
     if status == SUCCESS {
         wall((), || {
             let _errno = Errno::keep();
-            if thread::current().is_some() {
+            if thread::is_traced() {
                 // SAFETY: the call succeeded, so the queue was written.
                 thread::aside(|| wanted(hsa, agent).and_then(|gpu| intercept(hsa, gpu, unsafe { *out })));
             }
         });
     }
     status
+}
+
+/// The program's own wish for times: they stay on while they are read here.
+unsafe extern "C" fn set_profiler_enabled(handle: *mut HsaQueue, on: i32) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let is_read = state::is_on(word::HSA) && find(handle as u64).is_some();
+    // SAFETY: the caller's own arguments, but that times are kept where they are read.
+    unsafe { (hsa.amd.set_profiler_enabled)(handle, if is_read { 1 } else { on }) }
 }
 
 /// Another tool's handler comes in front of ours: it may put packets between the program's.

@@ -47,7 +47,6 @@ pub(crate) fn get(hsa: &Hsa) -> Option<SignalHandle> {
 
 /// The copy is handed over: somebody must look after its signal.
 pub(crate) fn watch() {
-    harvest::start_thread();
     harvest::wake();
 }
 
@@ -81,8 +80,22 @@ pub(crate) fn discard(hsa: &Hsa) {
 /// The program's signal gets another time, or goes.
 #[inline]
 pub(crate) fn forget(original: SignalHandle) {
-    if let Some([handle, ..]) = TIMES.get(place(original)) {
+    if let Some([handle, ..]) = TIMES.get(place(original))
+        && handle.load(Ordering::Relaxed) == original
+    {
         let _ = handle.compare_exchange(original, 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
+/// The run-time starts: signals of an earlier one, or of a parent, are none of this one's.
+pub(crate) fn forget_all() {
+    if let Ok(mut spare) = SPARE.try_lock() {
+        spare.clear();
+    }
+    MADE.store(0, Ordering::Relaxed);
+    PENDING.store(0, Ordering::Release);
+    for [handle, ..] in &TIMES {
+        handle.store(0, Ordering::Relaxed);
     }
 }
 

@@ -15,6 +15,7 @@ use roctop_ring::layout::queue as place;
 use roctop_ring::record::{Dispatch, Domain, Queue as Fact};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
+use std::sync::{Mutex, PoisonError};
 
 /// On cache lines of its own: what the program's threads and the harvester each write does not slow the other down.
 #[repr(align(128))]
@@ -233,20 +234,28 @@ pub(crate) fn find(handle: u64) -> Option<&'static Queue> {
     None
 }
 
+/// Who enters a queue: the others look without it.
+static ENTERING: Mutex<()> = Mutex::new(());
+
+/// The run-time starts: no queue is there yet. Those that were not destroyed went with the one before.
+pub(crate) fn forget_all() {
+    for [key, value] in &QUEUES {
+        key.store(0, Ordering::Release);
+        value.store(0, Ordering::Release);
+    }
+}
+
 pub(crate) fn enter(handle: u64, queue: &'static Queue) {
+    let _one = ENTERING.lock().unwrap_or_else(PoisonError::into_inner);
     for step in 0..PLACES {
         let Some([key, value]) = QUEUES.get(start(handle).wrapping_add(step) % PLACES) else {
             return;
         };
         let seen = key.load(Ordering::Acquire);
-        if seen == 0 || seen == GONE {
+        if matches!(seen, 0 | GONE) || seen == handle {
             value.store(std::ptr::from_ref(queue) as u64, Ordering::Release);
-            if key
-                .compare_exchange(seen, handle, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
-            {
-                return;
-            }
+            key.store(handle, Ordering::Release);
+            return;
         }
     }
 }

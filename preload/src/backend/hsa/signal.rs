@@ -240,7 +240,7 @@ impl Watch {
     }
 
     /// The signal goes: whoever reads it comes to an end first.
-    fn lose(&self) {
+    pub(crate) fn lose(&self) {
         loop {
             match self
                 .state
@@ -295,6 +295,18 @@ struct Bucket([[AtomicU64; 2]; WAYS]);
 static WATCHED: [Bucket; BUCKETS] = [const { Bucket([const { [const { AtomicU64::new(0) }; 2] }; WAYS]) }; BUCKETS];
 /// Signals in the table.
 static COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// The run-time starts: no signal of it is watched yet.
+pub(crate) fn forget_all() {
+    if COUNT.swap(0, Ordering::AcqRel) != 0 {
+        for [key, value] in WATCHED.iter().flat_map(|bucket| &bucket.0) {
+            if key.load(Ordering::Relaxed) != 0 {
+                value.store(0, Ordering::Release);
+                key.store(0, Ordering::Release);
+            }
+        }
+    }
+}
 
 fn bucket(handle: SignalHandle) -> &'static [[AtomicU64; 2]; WAYS] {
     // The run-time's signals lie side by side in pools: so do their buckets, and they do not collide.

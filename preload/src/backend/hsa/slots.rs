@@ -45,8 +45,15 @@ unsafe impl Send for Slots {}
 /// Half the slots of a small queue: what it completes while the harvester naps.
 const FEWEST: usize = 1024;
 
-/// Memory of queues that are gone.
+/// Memory of queues that are gone, of this start of the run-time: a later one, or a forked child's, has none of it.
 static SPARE: Mutex<Vec<Slots>> = Mutex::new(Vec::new());
+
+/// The run-time starts: what was kept of another one is not used any more.
+pub(crate) fn forget_spare() {
+    if let Ok(mut spare) = SPARE.try_lock() {
+        spare.clear();
+    }
+}
 
 impl Slots {
     /// Slots for a queue of `size` packets.

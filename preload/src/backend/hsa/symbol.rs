@@ -54,7 +54,7 @@ unsafe extern "C" fn freeze(executable: Executable, options: *const c_char) -> S
     if status == SUCCESS && state::is_on(word::HSA) {
         wall((), || {
             let _errno = Errno::keep();
-            if thread::current().is_some()
+            if thread::is_traced()
                 && let Some(process) = process::get()
             {
                 thread::aside(|| tell(hsa, process, executable));

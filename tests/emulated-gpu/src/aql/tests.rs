@@ -16,8 +16,8 @@ type Signal = [AtomicU64; 8];
 
 struct Rig {
     ring: Vec<AtomicU64>,
-    /// Write index, read index, doorbell.
-    words: Box<[AtomicU64; 3]>,
+    /// Write index, read index, doorbell, and the queue's properties.
+    words: Box<[AtomicU64; 8]>,
     queue: AqlQueue,
     context: Context,
 }
@@ -31,7 +31,8 @@ fn rig() -> Rig {
         })
     };
     let ring: Vec<_> = (0..PACKETS * 8).map(header).collect();
-    let words = Box::new([0, 0, u64::MAX].map(AtomicU64::new));
+    let profiled = u64::from(ENABLE_PROFILING) << 32;
+    let words = Box::new([0, 0, u64::MAX, 0, 0, 0, 0, profiled].map(AtomicU64::new));
     let place = words.as_ptr() as u64;
     let creation = Creation {
         ring: ring.as_ptr() as u64,
