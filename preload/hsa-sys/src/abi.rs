@@ -184,7 +184,7 @@ pub struct Dim3 {
     pub z: u32,
 }
 
-/// `hsa_amd_profiling_dispatch_time_t` and `…_async_copy_time_t`.
+/// `hsa_amd_profiling_dispatch_time_t` and `…_async_copy_time_t`: ticks of HSA's system clock, as the run-time gives them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
@@ -196,9 +196,9 @@ pub struct Span {
 
 /// Attributes.
 pub mod info {
-    /// System: time stamp.
+    /// System: time stamp, ticks of HSA's system clock.
     pub const TIMESTAMP: i32 = 2;
-    /// System: its frequency.
+    /// System: its frequency, Hz.
     pub const TIMESTAMP_FREQUENCY: i32 = 3;
     /// Agent: name, 64 bytes.
     pub const AGENT_NAME: i32 = 0;

@@ -1,8 +1,8 @@
 //! Dispatch tables that libraries hand over through rocprofiler-register (ROCm 6.2 and later).
 //!
 //! They come to [`super::sdk`], which stands where the register looks for rocprofiler-sdk. Tables are wrapped in place:
-//! HIP's, the compiler's, RCCL's and the decoders' ([`super::hip::entry`]), HSA's ([`super::hsa`]), ROC-TX's
-//! ([`super::roctx`]).
+//! HIP's, the compiler's, RCCL's and the decoders' ([`super::hip::entry`]), HSA's ([`super::hsa`]). Others are told and left
+//! alone: ROC-TX's calls come by its functions ([`super::roctx`]).
 //!
 //! A library calls this while it builds its tables: none of its functions may be called from here.
 
@@ -101,7 +101,8 @@ fn text(version: u64) -> String {
 /// What was handed over, for the ring file of each process once it has one: a table alone is no reason to make it.
 static SAID: Mutex<Vec<(u64, String)>> = Mutex::new(Vec::new());
 
-fn say(value: u64, text: &str) {
+/// Told at once, and in the ring file of each process that has none yet.
+pub(crate) fn say(value: u64, text: &str) {
     if let Some(process) = process::get() {
         process.say(status::BACKEND, value, text);
     }

@@ -7,10 +7,10 @@
 #![expect(unsafe_code, reason = "writes into a library's table of functions")]
 
 use super::gate;
+use crate::backend::register;
 use crate::process::{self, Process};
 use hip_sys::entry;
 use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place as Argument, Returns};
-use roctop_ring::record::status;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
 
@@ -176,13 +176,11 @@ pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
         }
         wrapped += 1;
     }
-    if others > 0
-        && let Some(process) = process::get()
-    {
+    if others > 0 {
         let what = which.title();
         let text =
             format!("a second library handed over a table of {what}: calls of its own functions are not recorded");
-        process.say(status::NOTE, others, &text);
+        register::say(others, &text);
     }
     wrapped
 }
