@@ -660,7 +660,7 @@ pub struct DropIn {
     pub prefix: PathBuf,
 }
 
-/// A number of bytes: 256K, 1.5G.
+/// A number of bytes: 256K, 20G.
 fn size(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
     let (digits, factor) = match lower.trim_end_matches('b').trim_end_matches('i') {

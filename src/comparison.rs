@@ -62,17 +62,33 @@ pub fn verdict(before: Sample, after: Sample) -> Verdict {
     }
 }
 
-fn numbers(stat: Option<&Stat>) -> Sample {
-    stat.map_or((0, 0.0, 0.0), |stat| {
-        let mean = stat.total as f64 / stat.timed.max(1) as f64;
-        (stat.timed, mean, stat.deviation().unwrap_or(0) as f64)
-    })
+fn numbers(stat: &Stat) -> Sample {
+    let mean = stat.total as f64 / stat.timed.max(1) as f64;
+    (stat.timed, mean, stat.deviation().unwrap_or(0) as f64)
 }
 
-fn kernels(snapshot: &Snapshot) -> BTreeMap<&str, &Stat> {
-    let rows = snapshot.values.kernels.iter().filter(|row| row.numbers.stat.timed > 0);
-    rows.filter_map(|row| Some((&*snapshot.names.kernel(row.id)?.kernel.name, &row.numbers.stat)))
-        .collect()
+/// Both together.
+fn joined(one: Sample, other: Sample) -> Sample {
+    let (a, b) = (one.0 as f64, other.0 as f64);
+    let n = a + b;
+    if one.0 == 0 || other.0 == 0 {
+        return if one.0 == 0 { other } else { one };
+    }
+    let apart = (one.1 - other.1).powi(2) * a * b / n;
+    let squares = a * one.2 * one.2 + b * other.2 * other.2 + apart;
+    (one.0 + other.0, (a * one.1 + b * other.1) / n, (squares / n).sqrt())
+}
+
+/// By name: kernels of one name that differ in registers or LDS are rows of their own elsewhere.
+fn kernels(snapshot: &Snapshot) -> BTreeMap<&str, Sample> {
+    let mut kernels = BTreeMap::new();
+    for row in snapshot.values.kernels.iter().filter(|row| row.numbers.stat.timed > 0) {
+        if let Some(known) = snapshot.names.kernel(row.id) {
+            let all = kernels.entry(&*known.kernel.name).or_default();
+            *all = joined(*all, numbers(&row.numbers.stat));
+        }
+    }
+    kernels
 }
 
 /// Writes the table, the greatest change of time in all first.
@@ -81,14 +97,15 @@ pub fn write(before: &Snapshot, after: &Snapshot, out: &mut dyn Write) -> io::Re
     let mut names: Vec<&str> = old.keys().chain(new.keys()).copied().collect();
     names.sort_unstable();
     names.dedup();
+    let of = |all: &BTreeMap<&str, Sample>, name: &str| all.get(name).copied().unwrap_or_default();
     let mut rows: Vec<_> = names
         .into_iter()
-        .map(|name| (name, numbers(old.get(name).copied()), numbers(new.get(name).copied())))
+        .map(|name| (name, of(&old, name), of(&new, name)))
         .collect();
     let gain = |row: &(&str, Sample, Sample)| row.2.0 as f64 * row.2.1 - row.1.0 as f64 * row.1.1;
     rows.sort_by(|a, b| gain(b).abs().total_cmp(&gain(a).abs()));
-    let total = |rows: &BTreeMap<&str, &Stat>| rows.values().map(|stat| stat.total).sum::<u64>();
-    let (was, is) = (total(&old) as f64 / 1e6, total(&new) as f64 / 1e6);
+    let total = |rows: &BTreeMap<&str, Sample>| rows.values().map(|one| one.0 as f64 * one.1).sum::<f64>();
+    let (was, is) = (total(&old) / 1e6, total(&new) / 1e6);
     writeln!(
         out,
         "GPU time of kernels: {was:.3} ms before, {is:.3} ms after ({:+.3} ms)",
@@ -127,6 +144,15 @@ pub fn write(before: &Snapshot, after: &Snapshot, out: &mut dyn Write) -> io::Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_one_kernel_are_joined() {
+        // 1, 3 and 5, 7, 9: a deviation is that of all.
+        let (calls, mean, deviation) = joined((2, 2.0, 1.0), (3, 7.0, (8.0f64 / 3.0).sqrt()));
+        assert_eq!(calls, 5);
+        assert!((mean - 5.0).abs() < 1e-9 && (deviation - 8.0f64.sqrt()).abs() < 1e-9);
+        assert_eq!(joined((0, 0.0, 0.0), (3, 7.0, 1.0)), (3, 7.0, 1.0));
+    }
 
     #[test]
     fn noise_is_told_from_change() {

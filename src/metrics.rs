@@ -1,9 +1,11 @@
 //! An endpoint that Prometheus scrapes while a program is recorded: totals by kernel, copy and API function, in the
 //! OpenMetrics text format.
 
+use crate::model::stat::Sum;
 use crate::model::{Fresh, Snapshot, Store};
 use anyhow::{Context, Result};
 use roctop_ring::record::direction;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -74,15 +76,16 @@ type Sample = (Vec<(&'static str, String)>, f64);
 pub fn text(snapshot: &Snapshot) -> String {
     let (names, values) = (&snapshot.names, &snapshot.values);
     let mut out = String::new();
-    let kernel = |id| {
-        names
-            .kernel(id)
-            .map_or(String::new(), |known| known.kernel.name.to_string())
-    };
-    let kernels: Vec<_> = values.kernels.iter().filter(|row| row.numbers.stat.calls > 0).collect();
-    let counted = kernels
-        .iter()
-        .map(|row| (vec![("kernel", kernel(row.id))], row.numbers.stat.calls as f64));
+    // Rows of one name that differ in registers or LDS are one: no label set comes twice.
+    let mut kernels: BTreeMap<&str, Sum> = BTreeMap::new();
+    for row in values.kernels.iter().filter(|row| row.numbers.stat.calls > 0) {
+        let name = names.kernel(row.id).map_or("", |known| &*known.kernel.name);
+        let sum = kernels.entry(name).or_default();
+        sum.calls += row.numbers.stat.calls;
+        sum.total = sum.total.saturating_add(row.numbers.stat.total);
+    }
+    let kernel = |name: &str| vec![("kernel", name.to_owned())];
+    let counted = kernels.iter().map(|(name, sum)| (kernel(name), sum.calls as f64));
     family(
         &mut out,
         "roctop_dispatches",
@@ -90,9 +93,7 @@ pub fn text(snapshot: &Snapshot) -> String {
         "Kernel dispatches that completed.",
         counted,
     );
-    let timed = kernels
-        .iter()
-        .map(|row| (vec![("kernel", kernel(row.id))], row.numbers.stat.total as f64 / 1e9));
+    let timed = kernels.iter().map(|(name, sum)| (kernel(name), sum.total as f64 / 1e9));
     family(&mut out, "roctop_kernel_seconds", "seconds", "Time on the GPU.", timed);
     let copies: Vec<_> = values.copies.iter().filter(|row| row.stat.calls > 0).collect();
     let route = |row: &crate::model::table::CopyStat| {

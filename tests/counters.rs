@@ -200,6 +200,11 @@ fn every_format_holds_the_exact_values() {
     ]);
     let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("seed_results.json")).unwrap()).unwrap();
     assert_eq!(schema::faults(schema::SEED, &json), Vec::<String>::new());
+    // What was filtered away leaves no file behind.
+    rig.works(&["export", "rec", "-o", "few", "--filter", "plain"]);
+    assert_eq!(rig.table("few_counter_collection.csv").rows.len(), 2);
+    rig.works(&["export", "rec", "-o", "late", "--range", "1h..2h"]);
+    assert!(!rig.0.join("late_counter_collection.csv").exists());
     let seed = rig.table("seed_counter_collection.csv");
     assert_eq!(seed.header.join(","), SEED_COUNTED);
     assert_eq!(seed.column("Agent_Id")[0], "1");

@@ -1,5 +1,6 @@
 //! `agent_info.csv`: one row a node of the driver's topology. Columns of rocprofiler-sdk 1.0.0.
 
+use super::csv::quoted;
 use crate::topology::Node;
 use std::io::{self, Write};
 
@@ -37,9 +38,10 @@ fn write_row(node: &Node, logical: usize, products: &dyn Fn(u32) -> String, out:
     };
     writeln!(
         out,
-        ",\"{}\",\"{vendor}\",\"{product}\",\"{}\"",
-        node.name(),
-        node.model
+        ",{},\"{vendor}\",{},{}",
+        quoted(&node.name()),
+        quoted(&product),
+        quoted(&node.model)
     )
 }
 
@@ -114,12 +116,19 @@ pub(super) fn facts(node: &Node) -> [(&'static str, u64); 46] {
 
 /// The kernel driver's family number of a GPU (`amdgpu_drm.h`, AMDGPU_FAMILY_*), by its instruction set.
 fn gpu_family(target: u64) -> u64 {
-    match (target / 10000, target / 100 % 100) {
-        (9, _) => 141,
-        (10, _) => 143,
-        (11, 0) => 145,
-        (11, _) => 150,
-        (12, _) => 152,
+    match (target / 10000, target / 100 % 100, target % 100) {
+        // Raven, Picasso, Renoir.
+        (9, 0, 2 | 9 | 12) => 142,
+        (9, ..) => 141,
+        (10, 3, 3) => 144,
+        (10, 3, 5) => 146,
+        (10, 3, 6) => 149,
+        (10, 3, 7) => 151,
+        (10, ..) => 143,
+        (11, 0, 3) => 148,
+        (11, 0, _) => 145,
+        (11, ..) => 150,
+        (12, ..) => 152,
         _ => 0,
     }
 }

@@ -119,6 +119,45 @@ impl Default for Kinds {
     }
 }
 
+/// Stretches of time after a beginning, one after the other; all time when there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Periods {
+    /// Each with its beginning and end, in order.
+    pub listed: Vec<(Nanos, Nanos)>,
+    /// The last goes on for ever: when its first wait begins, how long it waits and how long it lasts.
+    pub endless: Option<(Nanos, Nanos, Nanos)>,
+}
+
+impl Periods {
+    /// Whether all time is in them.
+    pub const fn is_empty(&self) -> bool {
+        self.listed.is_empty() && self.endless.is_none()
+    }
+
+    /// Whether a moment is in one of them.
+    pub fn has(&self, at: Nanos) -> bool {
+        let next = self.listed.partition_point(|period| period.0 <= at);
+        let listed = next.checked_sub(1).and_then(|last| self.listed.get(last));
+        let in_round = |(from, delay, duration): (Nanos, Nanos, Nanos)| {
+            let after = at.checked_sub(from)?.checked_rem(delay.saturating_add(duration))?;
+            Some(after >= delay)
+        };
+        listed.is_some_and(|period| at < period.1) || self.endless.and_then(in_round) == Some(true)
+    }
+
+    /// Each of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
+        let rounds = self.endless.into_iter().flat_map(|(from, delay, duration)| {
+            let begins = std::iter::successors(Some(from), move |at| at.checked_add(delay)?.checked_add(duration));
+            begins.map(move |at| {
+                let begin = at.saturating_add(delay);
+                (begin, begin.saturating_add(duration))
+            })
+        });
+        self.listed.iter().copied().chain(rounds)
+    }
+}
+
 /// Kernels by their names, as they are shown; all when there are no patterns.
 #[derive(Clone, Debug, Default)]
 pub struct KernelChoice {
@@ -156,9 +195,8 @@ pub struct Choice {
     pub by_queue: bool,
     /// Only records that pass.
     pub filter: Filter,
-    /// Only records that begin in one of these stretches of time, after the process's first calibration; all when there
-    /// are none.
-    pub periods: Vec<(Nanos, Nanos)>,
+    /// Only records that begin in one of these stretches of time, after the process's first calibration.
+    pub periods: Periods,
     /// Also a file that says when these stretches were.
     pub log_periods: bool,
     /// What was chosen, as the configuration in `results.json` says it.
@@ -209,6 +247,19 @@ mod tests {
         for wrong in ["", "3", "2s..1s", "-1s..", "1parsec..", "a..b", "1..2..3"] {
             assert!(parse_range(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn periods_may_go_on_for_ever() {
+        let periods = Periods {
+            listed: vec![(10, 20), (25, 30)],
+            endless: Some((30, 5, 2)),
+        };
+        let all: Vec<Nanos> = (0..60).filter(|at| periods.has(*at)).collect();
+        let listed = periods.iter().take_while(|period| period.0 < 60);
+        assert_eq!(all, listed.flat_map(|(from, to)| from..to).collect::<Vec<Nanos>>());
+        assert!(periods.has(30 + 7 * 1_000_000_000 + 5) && !periods.has(30 + 7 * 1_000_000_000));
+        assert!(Periods::default().is_empty() && !periods.is_empty());
     }
 
     #[test]

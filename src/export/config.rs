@@ -84,8 +84,8 @@ pub(super) fn periods(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let since = view.since();
     let (_, last) = view.times();
     let mut before = since;
-    for (from, to) in &view.choice.periods {
-        let (from, to) = (since.saturating_add(*from), since.saturating_add(*to));
+    for (from, to) in view.choice.periods.iter() {
+        let (from, to) = (since.saturating_add(from), since.saturating_add(to));
         if from > last {
             break;
         }

@@ -69,22 +69,27 @@ impl<'a> Counted<'a> {
         counted
     }
 
-    /// Leaves the values of wanted kernels: those whose names hold the one pattern and not the other.
+    /// Leaves the values of dispatches that have rows, and of wanted kernels: those whose names hold the one pattern and
+    /// not the other.
     fn choose(&mut self, view: &View<'a>) {
         let KernelChoice { include, exclude } = &view.choice.counted;
-        if include.is_none() && exclude.is_none() {
+        if self.values.is_empty() {
             return;
         }
+        let mut left = BTreeMap::new();
         // What cannot be read now cannot be read when the rows are written, and is told then.
         for row in view.rows.dispatches.iter().flatten() {
             // Whatever the dispatch is renamed to.
             let name = view.called(row.record.kernel).unwrap_or("");
             let is_wanted = include.as_ref().is_none_or(|pattern| pattern.is_match(name))
                 && !exclude.as_ref().is_some_and(|pattern| pattern.is_match(name));
-            if !is_wanted {
-                self.values.remove(&row.record.dispatch_id);
+            if is_wanted && let Some(values) = self.values.remove(&row.record.dispatch_id) {
+                left.insert(row.record.dispatch_id, values);
             }
         }
+        self.values = left;
+        let seen: BTreeSet<CounterId> = self.values.values().flatten().map(|one| one.0.id).collect();
+        self.counters.retain(|info| seen.contains(&info.id));
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -318,9 +318,10 @@ const SAMPLED: &str = "Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instru
 const STOCHASTIC: &str = "Wave_Issued_Instruction,Instruction_Type,Stall_Reason,Wave_Count";
 
 /// Where the waves of this process were.
-pub(super) fn samples<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a Sample> {
+pub(super) fn samples<'a>(view: &'a View<'a>) -> impl Iterator<Item = &'a Sample> {
     let own = view.process.id;
-    view.run.pc_samples.iter().filter(move |sample| sample.process == own)
+    let samples = view.run.pc_samples.iter();
+    samples.filter(move |sample| sample.process == own && view.is_wanted_at(sample.at))
 }
 
 /// `pc_sampling_host_trap.csv` and `pc_sampling_stochastic.csv`. Instructions are places in code objects.

@@ -10,9 +10,9 @@ use std::io::{self, Write};
 const COLUMNS: &str = "Timestamp,Agent_Id,Process_Id,Gauge,Value,Unit";
 
 /// Samples that belong to a process's files: those about itself, and those of whole GPUs with the first process's.
-pub(super) fn samples<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a Sample> {
+pub(super) fn samples<'a>(view: &'a View<'a>) -> impl Iterator<Item = &'a Sample> {
     let (pid, is_first) = (view.process.pid, view.process.id.0 == 0);
-    let belongs = move |sample: &&Sample| sample.pid.map_or(is_first, |own| own == pid);
+    let belongs = move |sample: &&Sample| sample.pid.map_or(is_first, |own| own == pid) && view.is_wanted_at(sample.at);
     view.run.gauges.iter().filter(belongs)
 }
 
@@ -20,7 +20,8 @@ pub(super) fn samples<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a Sample
 pub(super) fn is_any(view: &View<'_>) -> bool {
     let own = view.process.id;
     let mut values = view.run.counter_values.iter();
-    samples(view).next().is_some() || values.any(|value| value.process == own && value.dispatch.is_none())
+    samples(view).next().is_some()
+        || values.any(|value| value.process == own && value.dispatch.is_none() && view.is_wanted_at(value.at))
 }
 
 /// `gauges.csv`: a row for each number; Process_Id is 0 for a whole GPU.
@@ -67,7 +68,7 @@ pub(super) fn counted<'a>(view: &View<'a>) -> Vec<(&'a CounterInfo, Growth)> {
         let info = infos.iter().find(|info| info.process == own && info.id == counter)?;
         points.sort_by_key(|point| point.0);
         let pairs = points.windows(2).filter_map(|pair| match pair {
-            [(from, before), (to, after)] if to > from => {
+            [(from, before), (to, after)] if to > from && view.is_wanted_at(*to) => {
                 Some((*to, (after - before).max(0.0) * 1e9 / (to - from) as f64))
             }
             _ => None,

@@ -48,6 +48,8 @@ pub struct View<'a> {
     pub(crate) place: &'a Path,
     /// When the first record of the recording began.
     first: u64,
+    /// The stretch of time that is wanted.
+    range: Option<(u64, u64)>,
     /// Names of kernels by their ids.
     names: Vec<Cow<'a, str>>,
     /// Its rows.
@@ -75,24 +77,16 @@ impl<'a> View<'a> {
             facts: facts.of(process.id),
             process,
             place,
-            first: 0,
+            first: collected.first,
+            range: choice.range.map(|(from, to)| {
+                let beginning = collected.beginning;
+                (beginning.saturating_add(from), beginning.saturating_add(to))
+            }),
             names: Vec::new(),
             rows: Rows::default(),
         };
         view.names = view.run.kernels.iter().map(|kernel| view.symbol_name(kernel)).collect();
-        let range = choice.range.map(|(from, to)| {
-            let beginning = collected.beginning;
-            (beginning.saturating_add(from), beginning.saturating_add(to))
-        });
-        view.first = collected.first;
-        let since = view.since();
-        let in_period = |begin: u64| {
-            let periods = &choice.periods;
-            let after = begin.saturating_sub(since);
-            periods.is_empty() || periods.iter().any(|(from, to)| (*from..*to).contains(&after))
-        };
-        let within =
-            |span: Span| range.is_none_or(|(from, to)| span.end >= from && span.begin <= to) && in_period(span.begin);
+        let within = |span: Span| view.is_wanted(span);
         let filter = &choice.filter;
         let tests = nesting::Tests {
             call: &|row| within(row.record.span) && filter.accepts(&CallSubject(&view, row)),
@@ -111,6 +105,18 @@ impl<'a> View<'a> {
         let rows = nesting::rows(collected, events, wanted, &tests, place)?;
         view.rows = rows;
         Ok(view)
+    }
+
+    /// Whether what was then is wanted.
+    pub fn is_wanted(&self, span: Span) -> bool {
+        let periods = &self.choice.periods;
+        let in_range = self.range.is_none_or(|(from, to)| span.end >= from && span.begin <= to);
+        in_range && (periods.is_empty() || periods.has(span.begin.saturating_sub(self.since())))
+    }
+
+    /// Whether what was at a moment is wanted.
+    pub fn is_wanted_at(&self, at: u64) -> bool {
+        self.is_wanted(Span { begin: at, end: at })
     }
 
     /// When the process's periods begin to count: at its first calibration.

@@ -1,14 +1,14 @@
 //! `--collection-period DELAY:DURATION:REPEAT`.
 
 use super::settings::Settings;
-use crate::item::Nanos;
+use crate::export::choice::Periods;
 use anyhow::{Context, Result, bail};
 
 /// The most stretches of time that are understood.
 const MOST: u64 = 1 << 16;
 
-/// The stretches of time after the beginning in which records are wanted; none when all are.
-pub(super) fn read(settings: &Settings) -> Result<Vec<(Nanos, Nanos)>> {
+/// The stretches of time after the beginning in which records are wanted.
+pub(super) fn read(settings: &Settings) -> Result<Periods> {
     let unit = match settings.value("collection_period_unit").unwrap_or("sec") {
         "hour" => 3600e9,
         "min" => 60e9,
@@ -18,7 +18,7 @@ pub(super) fn read(settings: &Settings) -> Result<Vec<(Nanos, Nanos)>> {
         "nsec" => 1.0,
         word => bail!("--collection-period-unit takes hour, min, sec, msec, usec or nsec, not '{word}'"),
     };
-    let mut periods = Vec::new();
+    let mut periods = Periods::default();
     let mut at = 0;
     for text in settings.values("collection_period") {
         for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
@@ -28,12 +28,17 @@ pub(super) fn read(settings: &Settings) -> Result<Vec<(Nanos, Nanos)>> {
             if repeat > MOST {
                 bail!("--collection-period: at most {MOST} repetitions, not {repeat}");
             }
+            if periods.endless.is_some() {
+                bail!("--collection-period: after one that is repeated for ever (0) none comes, as '{word}'");
+            }
             // Upstream takes 0 for one that goes on for ever.
-            let times = if repeat == 0 { MOST } else { repeat };
-            for _ in 0..times {
+            if repeat == 0 {
+                periods.endless = Some((at, nanos(delay), nanos(duration).max(1)));
+            }
+            for _ in 0..repeat {
                 let from = u64::saturating_add(at, nanos(delay));
                 at = from.saturating_add(nanos(duration));
-                periods.push((from, at));
+                periods.listed.push((from, at));
             }
         }
     }
@@ -58,7 +63,9 @@ mod tests {
 
     fn periods(line: &str) -> Result<Vec<(u64, u64)>> {
         let words: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
-        read(&Settings::parse(&words)?.0)
+        let periods = read(&Settings::parse(&words)?.0)?;
+        assert_eq!(periods.endless, None);
+        Ok(periods.listed)
     }
 
     #[test]
@@ -72,7 +79,19 @@ mod tests {
             periods("--collection-period 5:1:1").unwrap(),
             [(5_000_000_000, 6_000_000_000)]
         );
-        for wrong in ["1:2", "-1:2:1", "1:0:1", "a:b:c", "1:2:3:4", "1:2:-1", "1:2:999999999"] {
+        let words = ["-P", "1:2:0", "--"].map(Into::into);
+        let endless = read(&Settings::parse(&words).unwrap().0).unwrap();
+        assert_eq!(endless.endless, Some((0, 1_000_000_000, 2_000_000_000)));
+        for wrong in [
+            "1:2",
+            "1:2:0 1:2:1",
+            "-1:2:1",
+            "1:0:1",
+            "a:b:c",
+            "1:2:3:4",
+            "1:2:-1",
+            "1:2:999999999",
+        ] {
             let told = format!("{:#}", periods(&format!("-P {wrong}")).unwrap_err());
             assert!(told.contains("--collection-period"), "{told}");
         }
