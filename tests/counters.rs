@@ -372,7 +372,7 @@ fn groups_of_counters_take_turns() {
     .unwrap();
     let words = "rocprofv3 -i in.yaml -d out -o n -- ./counted load scale scale plain scale scale";
     rig.works(&words.split(' ').collect::<Vec<_>>());
-    let rows = rig.table("out/pass_1/n_counter_collection.csv");
+    let rows = rig.table("out/n_counter_collection.csv");
     let found: Vec<(u64, &str)> = rows
         .numbers("Dispatch_Id")
         .into_iter()
