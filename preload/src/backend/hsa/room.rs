@@ -125,7 +125,7 @@ impl Queue {
         let room = &self.room;
         let needed = room.written() + count;
         if needed > room.limit.load(Ordering::Relaxed) {
-            self.wait_for_room(|| needed, Wait::HandingOver);
+            self.wait_for_room(|| needed, Wait::HandingOver(next));
         }
         room.written.store(needed, Ordering::Relaxed);
         room.taken.store(next, Ordering::Release);
@@ -172,9 +172,16 @@ impl Queue {
                 return who != Wait::Adding || keeps_overflow;
             }
             // What the program's own queue would hold never waits for ever: the program may have to do something first,
-            // on this very thread. The proxy keeps the one packet too many.
-            let is_own = || keeps_overflow || needed() <= place + room.size;
-            if is_still && (who != Wait::HandingOver || is_own()) {
+            // on this very thread. Up to 5.7 the proxy keeps one packet too many, and lets those of the same doorbell
+            // overtake it: so only the last one may be that.
+            let gives_up = match who {
+                Wait::HandingOver(next) if !keeps_overflow => {
+                    let is_last = hsa().is_some_and(|hsa| self.reserved(hsa) <= next);
+                    needed() < place + room.size + u64::from(is_last)
+                }
+                _ => true,
+            };
+            if is_still && gives_up {
                 room.still.store(place, Ordering::Relaxed);
                 return false;
             }
@@ -247,6 +254,6 @@ enum Wait {
     Reserving,
     /// The handler, which could do without packets of its own.
     Adding,
-    /// The handler.
-    HandingOver,
+    /// The handler, which had the program's packets up to this one.
+    HandingOver(u64),
 }
