@@ -692,8 +692,8 @@ fn every_failure_says_what_why_and_what_to_do() {
 }
 
 #[test]
-fn program_counters_are_sampled_both_ways() {
-    let Some(rig) = Rig::new("sampling") else { return };
+fn ways_of_sampling_are_listed() {
+    let Some(rig) = Rig::new("sampling-list") else { return };
     let with = |words: &[&str]| {
         let mut command = rig.command(words);
         command.env("STAND_IN_SAMPLING", "1").output().unwrap()
@@ -704,6 +704,15 @@ fn program_counters_are_sampled_both_ways() {
     assert!(listed.starts_with(expected), "{listed}");
     let json: Value = serde_json::from_slice(&with(&["counters", "--format", "json"]).stdout).unwrap();
     assert_eq!(json["agents"][0]["pc_sampling"][1]["flags"], "interval pow2");
+}
+
+#[test]
+fn program_counters_are_sampled_both_ways() {
+    let Some(rig) = Rig::new("sampling") else { return };
+    let with = |words: &[&str]| {
+        let mut command = rig.command(words);
+        command.env("STAND_IN_SAMPLING", "1").output().unwrap()
+    };
     let six = "Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instruction_Comment,Correlation_Id";
     let ran = with(&[
         "record",

@@ -152,7 +152,7 @@ pub(super) fn csv(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -
             }
             lines.text(view.kernel_name(&row));
             lines.number(d.workgroup.iter().map(|size| u64::from(*size)).product::<u64>());
-            lines.number(lds_block(d.group_size)).number(d.private_size);
+            lines.number(lds_block(view, d)).number(d.private_size);
             lines.number(registers.vgpr);
             if !seed {
                 lines.number(registers.agpr);
@@ -192,7 +192,7 @@ pub(super) fn wide(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) 
         for size in d.workgroup {
             lines.number(size);
         }
-        lines.number(lds_block(d.group_size)).number(d.private_size);
+        lines.number(lds_block(view, d)).number(d.private_size);
         lines
             .number(registers.vgpr)
             .number(registers.agpr)

@@ -10,7 +10,7 @@ use super::sort::Sorted;
 use super::stats::Domain;
 use super::view::{self, View};
 use super::{Files, agent_info, stats};
-use crate::item::{AgentId, ApiCall};
+use crate::item::{AgentId, ApiCall, Dispatch};
 use crate::sampling::Sample;
 use anyhow::Result;
 use roctop_ring::record::sampling;
@@ -202,7 +202,7 @@ fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         } else {
             let kernel = view.run.kernels.get(d.kernel.0 as usize);
             let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
-            lines.number(lds_block(d.group_size)).number(d.private_size);
+            lines.number(lds_block(view, d)).number(d.private_size);
             lines
                 .number(registers.vgpr)
                 .number(registers.agpr)
@@ -219,9 +219,10 @@ fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// LDS as it is given out, in blocks of 512 bytes.
-pub(super) fn lds_block(bytes: u32) -> u64 {
-    u64::from(bytes).next_multiple_of(512)
+/// The kernel's static LDS as it is given out, in blocks of 512 bytes: rocprofv3 leaves out what a launch asks for beyond.
+pub(super) fn lds_block(view: &View<'_>, dispatch: &Dispatch) -> u64 {
+    let kernel = view.run.kernels.get(dispatch.kernel.0 as usize);
+    u64::from(kernel.map_or(dispatch.group_size, |kernel| kernel.group_size)).next_multiple_of(512)
 }
 
 fn copies(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {

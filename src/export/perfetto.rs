@@ -365,7 +365,7 @@ fn begin(
                 ("tid", view.tid(d.thread).into()),
                 ("kernel_id", u64::from(d.kernel.0) + 1),
                 ("Scratch_Size", d.private_size.into()),
-                ("LDS_Block_Size", lds_block(d.group_size)),
+                ("LDS_Block_Size", lds_block(view, d)),
                 ("VGPR_Count", registers.vgpr.into()),
                 ("Accum_VGPR_Count", registers.agpr.into()),
                 ("SGPR_Count", registers.sgpr.into()),

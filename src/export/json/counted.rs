@@ -164,7 +164,7 @@ pub(super) fn collection(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn W
                 ",\"arch_vgpr_count\":{},\"sgpr_count\":{},\"lds_block_size_v\":{}",
                 registers.vgpr,
                 registers.sgpr,
-                lds_block(d.group_size)
+                lds_block(view, d)
             )?;
         }
         write!(out, ",\"stream_id\":{{\"handle\":{}}}}}", view.stream(d.stream))
