@@ -282,6 +282,9 @@ pub(crate) fn lose_all() {
             // SAFETY: as in `harvest_one`.
             let record = unsafe { *item.record.get() };
             item.watch.free();
+            if item.proxy.load(Ordering::Relaxed) != 0 {
+                proxy::abandon();
+            }
             release(number);
             harvest::ended(1);
             untimed(&record);

@@ -68,6 +68,11 @@ pub(crate) fn give_back(proxy: SignalHandle) {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(proxy);
 }
 
+/// The copy will not complete any more: nobody looks after its signal, which stays where the hardware may still write.
+pub(crate) fn abandon() {
+    PENDING.fetch_sub(1, Ordering::AcqRel);
+}
+
 /// The run-time shuts down: nothing of ours stays in it.
 pub(crate) fn discard(hsa: &Hsa) {
     for handle in SPARE.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {

@@ -167,17 +167,24 @@ impl Watch {
         self.free();
     }
 
-    /// Reads the span out of the program's signal when it is there.
-    fn take(&self, who: Who) {
+    /// This thread alone looks now; others wait until the state is another one. False when there is nothing to look for.
+    fn hold(&self) -> bool {
         loop {
             match self
                 .state
                 .compare_exchange(PENDING, LOOKING, Ordering::AcqRel, Ordering::Acquire)
             {
-                Ok(_) => break,
+                Ok(_) => return true,
                 Err(LOOKING) => std::hint::spin_loop(),
-                Err(_) => return,
+                Err(_) => return false,
             }
+        }
+    }
+
+    /// Reads the span out of the program's signal when it is there.
+    fn take(&self, who: Who) {
+        if !self.hold() {
+            return;
         }
         let handle = self.signal.load(Ordering::Relaxed);
         let span = at(handle).and_then(|signal| self.read(signal, handle, who));
@@ -241,15 +248,8 @@ impl Watch {
 
     /// The signal goes: whoever reads it comes to an end first.
     pub(crate) fn lose(&self) {
-        loop {
-            match self
-                .state
-                .compare_exchange(PENDING, LOOKING, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => break,
-                Err(LOOKING) => std::hint::spin_loop(),
-                Err(_) => return,
-            }
+        if !self.hold() {
+            return;
         }
         self.begin.store(0, Ordering::Relaxed);
         self.end.store(0, Ordering::Relaxed);
