@@ -1,6 +1,7 @@
 //! Counters of real HIP programs: the stand-in for rocprofiler-sdk makes their queues as the SDK does, beside the collector.
 
 use super::rig::{Rig, rig};
+use roctop::item::Dispatch;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -76,4 +77,67 @@ fn count_many_streams(rig: &Rig, name: &str) {
     }
     let kernels: Vec<&str> = run.kernels.iter().map(|kernel| &*kernel.name).collect();
     assert!(kernels.iter().all(|name| !name.contains("unnamed")), "{kernels:?}");
+}
+
+#[test]
+fn counters_know_their_gpus_where_the_user_lets_some_of_them_be_seen() {
+    let Some(rig) = rig() else { return };
+    let Some(library) = stand_in(&Rig::place("visible-sdk")) else {
+        return;
+    };
+    let machine = [
+        ("EMULATED_GPU_COUNT", "3"),
+        ("ROCR_VISIBLE_DEVICES", "2,1"),
+        ("ROCTOP_SDK", library),
+        ("STAND_IN_QUEUES", "1"),
+        ("STAND_IN_GPUS", "3"),
+    ];
+    let recorded = rig
+        .on(&machine)
+        .record_with("visible", &["--pmc", "SQ_WAVES"], &["features"]);
+    let told = String::from_utf8_lossy(&recorded.output.stderr).into_owned();
+    assert!(recorded.output.status.success(), "{told}");
+    let run = &recorded.run;
+    let node = |dispatch: &Dispatch| run.agents[dispatch.agent.0 as usize].node;
+    let of: BTreeMap<u64, &Dispatch> = run.dispatches.iter().map(|one| (one.dispatch_id, one)).collect();
+    assert!(!run.counter_values.is_empty());
+    for value in &run.counter_values {
+        let counter = run.counters.iter().find(|one| one.id == value.counter).unwrap();
+        let agent = run.agents.iter().find(|one| one.id == counter.agent).unwrap();
+        let dispatch = of[&value.dispatch.unwrap()];
+        assert_eq!(
+            agent.node,
+            node(dispatch),
+            "{}: {:?}",
+            counter.name,
+            recorded.kernel(dispatch)
+        );
+        assert_eq!(
+            value.value as u64,
+            waves(dispatch.grid, dispatch.workgroup.map(u32::from))
+        );
+    }
+    // Driver's GPU n is node n + 1, behind the processor's; kernels without a name are the run-time's uploads of code.
+    let mut logged: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut seen = logged.clone();
+    for row in recorded
+        .truth
+        .iter()
+        .filter(|row| row.kind == "dispatch" && !row.name.is_empty())
+    {
+        *logged.entry(row.gpu + 1).or_default() += 1;
+    }
+    for dispatch in run
+        .dispatches
+        .iter()
+        .filter(|one| !recorded.kernel(one).starts_with("(unnamed"))
+    {
+        *seen.entry(node(dispatch)).or_default() += 1;
+    }
+    assert_eq!(seen, logged);
+    assert_eq!(
+        seen.keys().copied().collect::<Vec<_>>(),
+        [2, 3],
+        "both that may be seen, not the first"
+    );
 }

@@ -251,6 +251,7 @@ pub(crate) struct Truth {
     pub(crate) name: String,
     pub(crate) group: u32,
     pub(crate) private: u32,
+    pub(crate) gpu: u32,
 }
 
 /// A recorded run and its truth.
@@ -567,6 +568,7 @@ fn read_log(text: &str) -> Vec<Truth> {
                 name: cell("name").to_owned(),
                 group: number("group_bytes") as u32,
                 private: number("private_bytes") as u32,
+                gpu: number("gpu") as u32,
             }
         })
         .collect()

@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long something may take before the test gives up: a watchdog, not a measure.
@@ -19,6 +20,7 @@ pub(crate) struct Terminal {
     master: File,
     screen: Arc<Mutex<vt100::Parser>>,
     written: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
     child: Child,
 }
 
@@ -63,11 +65,11 @@ impl Terminal {
         drop(command);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(rows), cells(columns), 0)));
         let written = Arc::new(Mutex::new(Vec::new()));
-        let mut reader = File::from(rustix::io::dup(&master).unwrap());
+        let mut near = File::from(rustix::io::dup(&master).unwrap());
         let (seen, bytes) = (screen.clone(), written.clone());
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut buffer = vec![0u8; 65536];
-            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+            while let Ok(count @ 1..) = near.read(&mut buffer) {
                 seen.lock().unwrap().process(&buffer[..count]);
                 bytes.lock().unwrap().extend_from_slice(&buffer[..count]);
             }
@@ -76,6 +78,7 @@ impl Terminal {
             master: File::from(master),
             screen,
             written,
+            reader,
             child,
         }
     }
@@ -160,12 +163,25 @@ impl Terminal {
         let started = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                // What it wrote last may still be on its way to the reading thread.
-                std::thread::sleep(Duration::from_millis(200));
+                self.read_the_rest();
                 return status;
             }
             assert!(started.elapsed() < PATIENCE, "roctop did not end\n{}", self.text());
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Terminal {
+    /// What roctop wrote last may still be on its way to the reading thread, which ends when nobody has the terminal any
+    /// more; a program that is left behind may have it for ever.
+    fn read_the_rest(&self) {
+        let mut quiet = Instant::now();
+        while !self.reader.is_finished() && quiet.elapsed() < Duration::from_millis(200) {
+            if rustix::io::ioctl_fionread(&self.master).is_ok_and(|waiting| waiting > 0) {
+                quiet = Instant::now();
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 }

@@ -236,6 +236,8 @@ pub type VmemRetain = unsafe extern "C" fn(*mut VmemHandle, *mut c_void) -> Stat
 functions! {
     /// Core functions that the collector calls.
     Core {
+        /// `hsa_init`.
+        init: unsafe extern "C" fn() -> Status,
         /// `hsa_shut_down`.
         shut_down: unsafe extern "C" fn() -> Status,
         /// `hsa_system_get_info`.
@@ -312,6 +314,7 @@ impl Core {
     /// `table` is the run-time's core table.
     pub unsafe fn load(table: Table) -> Option<Self> {
         Some(Self {
+            init: load!(table, core_entry::INIT),
             shut_down: load!(table, core_entry::SHUT_DOWN),
             system_get_info: load!(table, 2),
             iterate_agents: load!(table, 5),

@@ -14,6 +14,7 @@
 #ifndef SDK_VERSION
 #define SDK_VERSION 10000
 #endif
+#define MOST_GPUS 8u
 
 typedef int status;
 enum { OK = 0, NO_COUNTER = 8, LOCKED = 16, HSA_NOT_LOADED = 22, EXCEEDS = 38, DENIED = 40 };
@@ -182,28 +183,36 @@ status rocprofiler_create_buffer(id context, size_t size, size_t mark, int polic
     return OK;
 }
 
+/* GPUs of this machine, nodes 1, 2, … as the driver numbers them behind its processor. */
+static uint32_t gpus(void) {
+    const char *said = getenv("STAND_IN_GPUS");
+    uint32_t count = said ? (uint32_t)atoi(said) : 1;
+    return count < MOST_GPUS ? count : MOST_GPUS;
+}
+
 status rocprofiler_query_available_agents(int version, status (*cb)(int, const void **, size_t, void *), size_t size,
                                           void *data) {
-    static uint8_t agents[2][AGENT_SIZE];
-    const void *list[2] = {agents[0], agents[1]};
+    static uint8_t agents[1 + MOST_GPUS][AGENT_SIZE];
+    const void *list[1 + MOST_GPUS];
     if (version != 1 || size > AGENT_SIZE) return 18;
-    for (uint32_t node = 0; node < 2; node++) {
+    for (uint32_t node = 0; node <= gpus(); node++) {
         uint8_t *agent = agents[node];
         const char *name = node ? "gfx906" : "AMD EPYC", *product = node ? "Stand-in GPU" : "AMD EPYC";
         uint64_t size_said = AGENT_SIZE, handle = 9000 + node;
-        uint32_t kind = 1 + node, wave = node ? 64 : 0, units = node ? 60 : 8;
+        uint32_t kind = node ? 2 : 1, wave = node ? 64 : 0, units = node ? 60 : 8;
         memcpy(agent, &size_said, 8), memcpy(agent + 8, &handle, 8), memcpy(agent + 16, &kind, 4);
         memcpy(agent + 64, &wave, 4), memcpy(agent + 72, &units, 4);
         memcpy(agent + 248, &name, 8), memcpy(agent + 264, &product, 8);
         memcpy(agent + 280, &node, 4), memcpy(agent + 284, &node, 4);
+        list[node] = agent;
     }
-    return cb(version, list, 2, data);
+    return cb(version, list, 1 + gpus(), data);
 }
 
 status rocprofiler_iterate_agent_supported_counters(id agent, status (*cb)(id, id *, size_t, void *), void *data) {
     id ids[N];
     for (size_t i = 0; i < N; i++) ids[i].handle = COUNTERS[i].id;
-    return cb(agent, ids, agent.handle == 9001 ? known : 0, data);
+    return cb(agent, ids, agent.handle > 9000 ? known : 0, data);
 }
 
 #if SDK_VERSION >= 10000
@@ -449,6 +458,7 @@ typedef int (*create_fn)(uint64_t, uint32_t, uint32_t, void *, void *, uint32_t,
 typedef struct { dispatch_data data; uint64_t signal, config, user, waves; } session;
 static create_fn intercept_create;
 static int (*intercept_register)(void *, void *, void *);
+static int (*agent_get_info)(uint64_t, int, void *);
 
 static void *hsa(const char *name) {
     void *found = dlsym(RTLD_DEFAULT, name);
@@ -481,14 +491,16 @@ static int ended(int64_t value, void *data) {
 static void write_packets(const packet *packets, uint64_t count, uint64_t index, void *agent, writer_fn writer) {
     packet *out = calloc(2 * count, sizeof *out);
     uint64_t n = 0;
+    uint32_t node = 1;
     (void)index;
+    agent_get_info((uint64_t)agent, 0xa004 /* HSA_AMD_AGENT_INFO_DRIVER_NODE_ID */, &node);
     for (uint64_t i = 0; i < count; i++) {
         out[n++] = packets[i];
         if ((packets[i].header & 0xff) != 2) continue;
         session *one = calloc(1, sizeof *one);
         dispatch_info *info = &one->data.info;
         one->data.size = sizeof one->data;
-        info->size = 72, info->agent = 9001, info->queue = 77, info->kernel = packets[i].object;
+        info->size = 72, info->agent = 9000 + node, info->queue = 77, info->kernel = packets[i].object;
         info->dispatch = __atomic_add_fetch(&dispatches, 1, __ATOMIC_SEQ_CST);
         info->private_size = packets[i].private_size, info->group_size = packets[i].group_size;
         uint64_t items = 1, groups = 1;
@@ -527,6 +539,7 @@ static void intercept_queues(void *root) {
     memcpy(&bytes, amd + 4, 4);
     int entry = bytes > 424 ? 37 : 35;
     memcpy(&intercept_create, amd + 16 + 8 * entry, 8), memcpy(&intercept_register, amd + 16 + 8 * (entry + 1), 8);
+    memcpy(&agent_get_info, core + 16 + 8 * 6, 8);
     create_fn ours = create_queue;
     memcpy(core + 16 + 8 * 7, &ours, 8);
 }

@@ -105,7 +105,8 @@ unsafe extern "C" fn create(
             } else {
                 By::Interception
             };
-            let is_cooperative = queue_type == QUEUE_COOPERATIVE && by == By::Interception;
+            let is_proxy_of_sdk = by == By::Tool && sdk::is_counting();
+            let is_cooperative = queue_type == QUEUE_COOPERATIVE && (by == By::Interception || is_proxy_of_sdk);
             if is_cooperative && let Some((_, known)) = cooperative().iter().find(|(of, _)| *of == agent) {
                 // SAFETY: the caller gives room for the answer.
                 unsafe { out.write(*known as usize as *mut HsaQueue) };
@@ -120,6 +121,12 @@ unsafe extern "C" fn create(
             let handle = unsafe { *out };
             if is_cooperative {
                 cooperative().push((agent, handle as u64));
+                if is_proxy_of_sdk && hsa.layout.shares_cooperative_queue() {
+                    // 7.2 crashes when it ends an agent whose cooperative queue has the SDK's proxy (with the SDK alone as
+                    // well): one start more, and it ends with the process.
+                    // SAFETY: a plain call of the original.
+                    unsafe { (hsa.core.init)() };
+                }
             }
             let is_timed = match by {
                 By::Observation => observe(hsa, gpu, handle),
