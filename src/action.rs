@@ -79,6 +79,9 @@ pub fn run(options: &cli::Run) -> Result<u8> {
         gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
         variables: request.map(Request::variables).unwrap_or_default(),
         grace: Some(options.kill_timeout),
+        no_collect: options.no_collect,
+        output: options.app_io.clone(),
+        on_exit: options.on_exit,
         ..Job::default()
     };
     passes(&options.words, &requests, live, &options.look, &|request, _| {
@@ -173,13 +176,13 @@ fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<
             return Ok(code);
         }
     };
-    if let Some(obstacle) = doctor::program::obstacle(&program.path) {
+    if let Some(obstacle) = doctor::program::obstacle(&program.path).filter(|_| !job.no_collect) {
         tell(&format!("nothing of this program can be recorded: {obstacle}"));
     }
     let exit = if live {
         screen::live(&program, job, look)?
     } else {
-        headless(&program, job)?
+        headless(&program, job, look)?
     };
     Ok(pass_on(exit))
 }

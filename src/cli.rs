@@ -1,9 +1,12 @@
 //! The command line as typed.
 
+use crate::filter::{self, Filter};
+use crate::launch::Output;
 use crate::ui::Tab;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roctop_ring::session::{source, wanted};
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 
 /// Live terminal profiling viewer for AMD ROCm applications.
@@ -35,6 +38,32 @@ pub struct Cli {
     /// How to run a program.
     #[command(flatten)]
     pub run: Run,
+}
+
+/// What was asked for cannot be: the exit code is that of a wrong command line.
+#[derive(Debug)]
+pub struct Misuse(pub String);
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+/// The filter that `--filter` names, with presets written out.
+///
+/// Errors: it is none; the message has the column.
+pub fn filter(text: &str, presets: &[(String, String)]) -> Result<Filter, Misuse> {
+    let text = filter::with_presets(text, presets);
+    Filter::parse(&text).map_err(|error| {
+        Misuse(format!(
+            "--filter: {} (column {} of '{text}')",
+            error.message,
+            error.column + 1
+        ))
+    })
 }
 
 /// Subcommands.
@@ -146,6 +175,16 @@ pub struct Run {
     /// twice.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = grace, help_heading = "Program")]
     pub kill_timeout: u64,
+    /// Start the program without the collector, to see whether roctop is in its way: output and gauges are shown, nothing
+    /// is recorded.
+    #[arg(long, help_heading = "Program", conflicts_with_all = ["pmc", "input", "pc_sampling"])]
+    pub no_collect: bool,
+    /// Where the program's output goes: auto (pty under the screen, else inherit), pty, inherit, null or a file.
+    #[arg(long, value_name = "WHERE", default_value = "auto", value_parser = output, help_heading = "Program")]
+    pub app_io: Output,
+    /// What the screen does when the program has ended: stay, quit, or quit with a summary on standard error.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = "Screen")]
+    pub on_exit: OnExit,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub look: Look,
@@ -176,6 +215,30 @@ fn grace(text: &str) -> Result<u64, String> {
     crate::ui::palette::time(text).ok_or_else(|| "expected a time, as 10s or 500ms".into())
 }
 
+/// What the screen does when the program has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OnExit {
+    /// It stays until the user leaves.
+    #[default]
+    Stay,
+    /// It closes.
+    Quit,
+    /// It closes, and a summary goes to standard error.
+    Summary,
+}
+
+/// Where output goes; what is none of the words is a file.
+#[expect(clippy::unnecessary_wraps, reason = "as the command line's parser wants it")]
+fn output(text: &str) -> Result<Output, String> {
+    Ok(match text {
+        "auto" => Output::Auto,
+        "pty" => Output::Terminal,
+        "inherit" => Output::Inherit,
+        "null" => Output::File("/dev/null".into()),
+        file => Output::File(file.into()),
+    })
+}
+
 /// How the screen looks.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Screen")]
@@ -186,7 +249,7 @@ pub struct Look {
     /// When to use colours.
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
-    /// Filter to start with, in the language of `/`.
+    /// Filter to start with, in the language of `/`; without a screen only what passes is in the summary.
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<String>,
     /// View to start with: overview, timeline, kernels, copies, api, counters, devices, markers, processes, log, alerts,
@@ -559,6 +622,9 @@ pub struct Summary {
     /// Format.
     #[arg(long, value_enum, default_value_t = SummaryFormat::Table, ignore_case = true)]
     pub format: SummaryFormat,
+    /// Only what passes, in the language of `/`.
+    #[arg(long, value_name = "EXPR")]
+    pub filter: Option<String>,
     /// Exit with 3 when this holds, as 'p99(gemm) > 2ms'; may be given several times.
     #[arg(long, value_name = "EXPR")]
     pub fail_if: Vec<String>,

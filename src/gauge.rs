@@ -78,6 +78,8 @@ pub struct Device {
     pub link_peak: Reading<f64>,
     /// Bytes/s over links to other GPUs.
     pub xgmi: Reading<f64>,
+    /// Share of time in which each of its partitions worked; none when it is not partitioned.
+    pub partitions: Vec<Reading<f64>>,
     /// Who holds its memory.
     pub holders: Vec<Holder>,
 }
@@ -108,6 +110,7 @@ impl Default for Device {
             link: not_read(),
             link_peak: not_read(),
             xgmi: not_read(),
+            partitions: Vec::new(),
             holders: Vec::new(),
         }
     }

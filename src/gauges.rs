@@ -7,6 +7,7 @@ mod attributes;
 pub mod device;
 pub mod fdinfo;
 pub mod gpu_metrics;
+mod partition;
 pub mod reader;
 pub mod store;
 pub mod text;
@@ -127,6 +128,23 @@ metrics! {
     31 MEMORY_PEAK "memory_peak" "memory bandwidth at most" BytesPerSecond
     32 MEMORY_READ "memory_read" "memory read" BytesPerSecond
     33 MEMORY_WRITE "memory_write" "memory written" BytesPerSecond
+    34 PARTITIONS "partitions" "partitions" Count
+    40 PARTITION_0 "partition_0_busy" "partition 0 busy" Percent
+    41 PARTITION_1 "partition_1_busy" "partition 1 busy" Percent
+    42 PARTITION_2 "partition_2_busy" "partition 2 busy" Percent
+    43 PARTITION_3 "partition_3_busy" "partition 3 busy" Percent
+    44 PARTITION_4 "partition_4_busy" "partition 4 busy" Percent
+    45 PARTITION_5 "partition_5_busy" "partition 5 busy" Percent
+    46 PARTITION_6 "partition_6_busy" "partition 6 busy" Percent
+    47 PARTITION_7 "partition_7_busy" "partition 7 busy" Percent
+    48 PARTITION_0_MEDIA "partition_0_media_busy" "partition 0 media engines busy" Percent
+    49 PARTITION_1_MEDIA "partition_1_media_busy" "partition 1 media engines busy" Percent
+    50 PARTITION_2_MEDIA "partition_2_media_busy" "partition 2 media engines busy" Percent
+    51 PARTITION_3_MEDIA "partition_3_media_busy" "partition 3 media engines busy" Percent
+    52 PARTITION_4_MEDIA "partition_4_media_busy" "partition 4 media engines busy" Percent
+    53 PARTITION_5_MEDIA "partition_5_media_busy" "partition 5 media engines busy" Percent
+    54 PARTITION_6_MEDIA "partition_6_media_busy" "partition 6 media engines busy" Percent
+    55 PARTITION_7_MEDIA "partition_7_media_busy" "partition 7 media engines busy" Percent
     64 PROCESS_VRAM "process_vram" "VRAM of the process" Bytes
     65 PROCESS_GTT "process_gtt" "GTT of the process" Bytes
     66 PROCESS_COMPUTE "process_compute" "compute engines, the process's share" Percent
@@ -134,6 +152,13 @@ metrics! {
     68 PROCESS_SDMA "process_sdma" "SDMA, the process's share" Percent
     69 PROCESS_OCCUPANCY "process_cu_occupancy" "compute units that the process occupies" Count
     70 PROCESS_EVICTED "process_evicted" "time evicted, ms" Count
+}
+
+impl Metric {
+    /// Whether it is of a GPU that is partitioned, and of no other.
+    pub const fn is_of_partitions(self) -> bool {
+        self.0 >= Self::PARTITIONS.0 && self.0 <= Self::PARTITION_7_MEDIA.0
+    }
 }
 
 /// Why there is no number.

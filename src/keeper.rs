@@ -2,8 +2,10 @@
 //! of a terminal closes it, everyone behind it is hung up.
 //!
 //! A process of its own (`roctop __keep SESSION`), started with every live screen. It does nothing while the viewer lives;
-//! after that it reads what the program writes, since a terminal that nobody reads stops whoever writes to it.
+//! after that it reads what the program writes, since a terminal that nobody reads stops whoever writes to it, and keeps
+//! it in a file, which `roctop attach` shows.
 
+use crate::pump::PumpSender;
 use anyhow::{Context, Result};
 use roctop_ring::session::CONTROL;
 use std::ffi::{OsStr, OsString};
@@ -11,7 +13,8 @@ use std::fs::{self, File};
 use std::io::{PipeWriter, Read, Write, stdin, stdout};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -22,6 +25,42 @@ pub const KEEP: &str = "__keep";
 const OVER: u8 = b'o';
 /// The viewer went, and the program was told to go on.
 const DETACHED: u8 = b'd';
+
+/// So many bytes of output are kept before they make room for the next as many, twice.
+const KEPT: u64 = 32 << 20;
+
+/// Where the output of a session's program is kept while no viewer holds its terminal; none when there is no place.
+pub fn kept(session: &Path) -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let state = variable("XDG_STATE_HOME").map(PathBuf::from);
+    let state = state.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")))?;
+    Some(state.join("roctop").join(session.file_name()?).with_extension("out"))
+}
+
+/// Shows what a program printed, and prints, that the roctop which started it has left. Ends with this process.
+pub fn follow(session: &Path, sender: PumpSender) {
+    let Some(path) = kept(session) else { return };
+    std::thread::spawn(move || {
+        let mut file = None;
+        let mut buffer = vec![0u8; 64 << 10];
+        loop {
+            let count = file
+                .as_mut()
+                .map_or(0, |(file, _)| File::read(file, &mut buffer).unwrap_or(0));
+            if count > 0 {
+                sender.output(buffer[..count].to_vec());
+                continue;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            // Another file of that name has what follows.
+            if let Ok(facts) = fs::metadata(&path)
+                && file.as_ref().is_none_or(|(_, known)| *known != facts.ino())
+            {
+                file = File::open(&path).ok().map(|file| (file, facts.ino()));
+            }
+        }
+    });
+}
 
 /// A keeper as the viewer sees it.
 pub struct Keeper {
@@ -76,7 +115,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
     // The session is in use while this lock is held, also before the program makes its first ring.
     let lock = session.and_then(|session| File::open(session.join(CONTROL)).ok());
     let _ = lock.as_ref().map(File::lock_shared);
-    drain();
+    drain(session.and_then(kept).as_deref());
     drop(lock);
     if word == Some(DETACHED)
         && let Some(session) = session
@@ -93,14 +132,39 @@ fn first_word() -> Option<u8> {
     pipe.read_exact(&mut word).ok().map(|()| word[0])
 }
 
-/// Reads until nobody has the far end any more.
-fn drain() {
+/// Reads until nobody has the far end any more, into a file as long as that goes.
+fn drain(into: Option<&Path>) {
     let Ok(master) = stdin().as_fd().try_clone_to_owned() else {
         return;
     };
     let mut master = File::from(master);
     let mut buffer = vec![0u8; 64 << 10];
-    while matches!(master.read(&mut buffer), Ok(1..)) {}
+    let mut file = None;
+    while let Ok(count @ 1..) = master.read(&mut buffer) {
+        if let Some(path) = into {
+            // A full disk must not stop the program either.
+            let _ = keep(path, &mut file, &buffer[..count]);
+        }
+    }
+}
+
+/// Appends to the file; a long one becomes the older half.
+fn keep(path: &Path, file: &mut Option<(File, u64)>, bytes: &[u8]) -> std::io::Result<()> {
+    if file.as_ref().is_some_and(|(_, length)| *length > KEPT) {
+        fs::rename(path, path.with_extension("out.1"))?;
+        *file = None;
+    }
+    let (file, length) = if let Some(open) = file {
+        open
+    } else {
+        let directory = path.parent().unwrap_or(path);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let made = File::options().append(true).create(true).mode(0o600).open(path)?;
+        let length = made.metadata()?.len();
+        file.insert((made, length))
+    };
+    *length += bytes.len() as u64;
+    file.write_all(bytes)
 }
 
 /// Takes a session away that nobody is in any more. A program that ends closes its terminal before it lets its rings go.

@@ -39,6 +39,33 @@ pub struct Program {
     pub arguments: Vec<OsString>,
 }
 
+/// Where a program's standard output and error go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// To a terminal of its own under the screen, else where roctop's go.
+    #[default]
+    Auto,
+    /// To a terminal of its own.
+    Terminal,
+    /// Where roctop's go.
+    Inherit,
+    /// To a file.
+    File(PathBuf),
+}
+
+impl Output {
+    /// The file, made empty; none when it is no file.
+    ///
+    /// Errors: it cannot be written.
+    fn file(&self) -> Result<Option<File>> {
+        let Self::File(path) = self else { return Ok(None) };
+        let made = File::create(path);
+        Ok(Some(made.with_context(|| {
+            format!("cannot write the program's output into {}", path.display())
+        })?))
+    }
+}
+
 /// Why a program cannot be started: the exit code that `env` would give, and the reason.
 #[derive(Debug)]
 pub struct NotStarted {
@@ -199,13 +226,18 @@ fn has_roctx() -> bool {
 }
 
 /// Starts the program on the terminal as it is.
-pub fn command(program: &Program, variables: &[(OsString, OsString)]) -> Command {
+///
+/// Errors: the file for its output cannot be written.
+pub fn command(program: &Program, variables: &[(OsString, OsString)], output: &Output) -> Result<Command> {
     let mut command = Command::new(&program.path);
     command
         .arg0(&program.name)
         .args(&program.arguments)
         .envs(variables.iter().cloned());
-    command
+    if let Some(file) = output.file()? {
+        command.stdout(file.try_clone()?).stderr(file);
+    }
+    Ok(command)
 }
 
 /// The near end of the program's pseudo-terminal.
@@ -220,7 +252,9 @@ pub fn command_in_terminal(
     program: &Program,
     variables: &[(OsString, OsString)],
     size: Winsize,
+    output: &Output,
 ) -> Result<(Command, Terminal)> {
+    output.file()?;
     let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
         .context("cannot open a pseudo-terminal for the program")?;
     rustix::pty::grantpt(&master)?;
@@ -233,6 +267,10 @@ pub fn command_in_terminal(
     let mut command = Command::new(own);
     command
         .arg(TRAMPOLINE)
+        .arg(match output {
+            Output::File(path) => path.as_os_str(),
+            _ => OsStr::new(""),
+        })
         .arg(&program.path)
         .arg(variables.len().to_string());
     for (name, value) in variables {
@@ -268,6 +306,7 @@ pub fn trampoline(arguments: &[OsString]) -> u8 {
 fn become_program(arguments: &[OsString]) -> Result<std::convert::Infallible> {
     let mut rest = arguments.iter();
     let mut next = || rest.next().ok_or_else(|| anyhow!("the trampoline was called by hand"));
+    let output = next()?;
     let path = next()?;
     let count: usize = next()?.to_string_lossy().parse()?;
     let mut variables = Vec::with_capacity(count.min(64));
@@ -277,7 +316,14 @@ fn become_program(arguments: &[OsString]) -> Result<std::convert::Infallible> {
     let name = next()?.clone();
     rustix::process::setsid().context("cannot make a session for the program")?;
     rustix::process::ioctl_tiocsctty(std::io::stdout()).context("cannot give the program its terminal")?;
-    let error = Command::new(path).arg0(&name).args(rest).envs(variables).exec();
+    let mut command = Command::new(path);
+    command.arg0(&name).args(rest).envs(variables);
+    if !output.is_empty() {
+        let file = File::options().append(true).open(output);
+        let file = file.with_context(|| format!("cannot write into {}", output.to_string_lossy()))?;
+        command.stdout(file.try_clone()?).stderr(file);
+    }
+    let error = command.exec();
     Err(anyhow!("{}: {error}", name.to_string_lossy()))
 }
 

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::{CommandFactory, Parser};
-use roctop::cli::{Action, Cli};
+use roctop::cli::{Action, Cli, Misuse};
 use roctop::{keeper, launch, rocprofv3, run};
 use std::process::ExitCode;
 
@@ -51,7 +51,11 @@ fn finish(code: anyhow::Result<u8>) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             run::tell(&format!("{error:#}"));
-            ExitCode::FAILURE
+            if error.is::<Misuse>() {
+                2.into()
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }

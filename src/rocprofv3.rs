@@ -11,6 +11,7 @@ mod plan;
 mod settings;
 mod table;
 
+use crate::cli::Look;
 use crate::counters::list::list;
 use crate::counters::request::{Groups, Mode, Request};
 use crate::counters::show;
@@ -235,7 +236,7 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
         preload: plan.preload.clone(),
         ..Job::default()
     };
-    let exit = headless(program, &job)?;
+    let exit = headless(program, &job, &Look::default())?;
     let written = write(plan, &program.words(), launched, &recording.0);
     written.map_err(|error| recording.kept(error))?;
     Ok(exit)

@@ -1,16 +1,17 @@
 //! `roctop APP`, `roctop record` and `roctop demo`: a program from start to end.
 
+use crate::cli::{self, Look, Misuse, OnExit};
 use crate::config::Config;
 use crate::embedded;
 use crate::fate::{self, Seen};
 use crate::item::Exit;
-use crate::launch::{self, Program};
+use crate::launch::{self, Output, Program};
 use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::pump::{Gauging, Pump};
 use crate::recording::Recorder;
 use crate::session::{Live, SessionDir, going_on};
-use crate::{summary, supervise, topology};
+use crate::{summary, supervise, topology, ui};
 use anyhow::{Context, Result};
 use roctop_ring::session::{ENV_RING, control, wanted};
 use std::ffi::{OsStr, OsString};
@@ -43,6 +44,12 @@ pub struct Job {
     pub grace: Option<u64>,
     /// More variables for the program.
     pub variables: Vec<(OsString, OsString)>,
+    /// The program is started without the collector.
+    pub no_collect: bool,
+    /// Where the program's output goes.
+    pub output: Output,
+    /// What the screen does when the program has ended.
+    pub on_exit: OnExit,
 }
 
 /// Slots of a thread's ring while a recording is made, when the user sets none: 4 MiB.
@@ -75,7 +82,11 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
         session.set(control::WANTED, wanted::USUAL | job.wanted)?;
     }
     session.set(control::DISPATCH_SOURCE, job.dispatch_source)?;
-    let mut variables = launch::environment(&installed, session.path(), &program.path);
+    let mut variables = if job.no_collect {
+        Vec::new()
+    } else {
+        launch::environment(&installed, session.path(), &program.path)
+    };
     let usual = if recorder.is_some() { RECORD_SLOTS } else { LIVE_SLOTS };
     let slots = job.ring_slots.unwrap_or(usual);
     let preloaded = variables.iter_mut().find(|(name, _)| name == "LD_PRELOAD");
@@ -96,10 +107,18 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
 }
 
 /// Runs a program without a screen; returns how it ended. With no recording a summary goes to standard error.
-pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
+pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     let endpoint = job.metrics.map(Endpoint::bind).transpose()?;
     // What is wrong with the settings is said before the program starts.
     let config = Config::load()?;
+    let filter = look.filter.as_deref().unwrap_or("");
+    let filter = cli::filter(filter, &config.presets)?;
+    if job.output == Output::Terminal {
+        return Err(Misuse(
+            "--app-io pty: without a screen there is no terminal for the program but roctop's own".into(),
+        )
+        .into());
+    }
     let Prepared {
         session,
         variables,
@@ -126,7 +145,7 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
     let mut pid = 0;
     let (mut came, starved) = (Vec::new(), fate::starved());
     let ended = supervise::run_to_end(
-        launch::command(program, &variables),
+        launch::command(program, &variables, &job.output)?,
         false,
         |started| pid = started,
         |signal, who| came.push((signal.as_raw(), who.to_owned())),
@@ -177,7 +196,11 @@ pub fn headless(program: &Program, job: &Job) -> Result<Exit> {
             .unwrap_or_else(PoisonError::into_inner)
             .snapshot(Fresh::All);
         let mut error_stream = std::io::stderr().lock();
-        let _ = summary::write_table(&snapshot, &mut error_stream);
+        let _ = if job.no_collect {
+            writeln!(error_stream, "roctop: nothing was recorded, as --no-collect wants it")
+        } else {
+            summary::write_table(&ui::export::only(snapshot, filter), &mut error_stream)
+        };
     }
     Ok(exit)
 }

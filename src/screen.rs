@@ -3,16 +3,16 @@
 mod desk;
 
 use self::desk::{Desk, Source};
-use crate::cli::{Color, Glyphs, Look};
+use crate::cli::{self, Color, Glyphs, Look, Misuse, OnExit};
 use crate::config::{self, Config};
 use crate::fate::{self, Seen};
-use crate::filter::{self, Filter};
+use crate::filter::Filter;
 use crate::item::{Exit, Nanos, Span};
-use crate::keeper::Keeper;
+use crate::keeper::{self, Keeper};
 use crate::kernel_name::Aliases;
-use crate::launch::{self, Program};
+use crate::launch::{self, Output, Program};
 use crate::model::analysis::Thresholds;
-use crate::model::{Mode, Options, Store};
+use crate::model::{Fresh, Mode, Options, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Merged, Recording};
 use crate::run::{self, Job, Prepared, tell};
@@ -22,7 +22,7 @@ use crate::ui::run::Settings;
 use crate::ui::screen::{Options as ScreenOptions, Screen};
 use crate::ui::theme::{BUILT_IN, Depth, Theme};
 use crate::ui::{self, Effect, Flow, Left};
-use crate::{action, export, supervise};
+use crate::{action, export, summary, supervise};
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -81,15 +81,18 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
 
 /// One run, and what is left of its screen when there is to be another.
 fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) -> Result<(Exit, Option<Left>)> {
-    let tty = open_terminal()?;
     let screen_look = appearance(look)?;
+    if job.output == Output::Inherit {
+        return Err(Misuse("--app-io inherit: the program would write over the screen; use --no-ui".into()).into());
+    }
+    let tty = open_terminal()?;
     let Prepared {
         session,
         variables,
         recorder,
     } = run::prepare(job, program)?;
     let size = rustix::termios::tcgetwinsize(&tty)?;
-    let (command, terminal) = launch::command_in_terminal(program, &variables, size)?;
+    let (command, terminal) = launch::command_in_terminal(program, &variables, size, &job.output)?;
     let options = Options {
         mode: Mode::Live,
         title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
@@ -116,8 +119,7 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     let mut desk = Desk::new(source, screen_look.depth, gauging);
     let mut wish = Effect::Quit;
     let mut resized = size;
-    let mut settings = screen_look.settings;
-    settings.grace = job.grace.unwrap_or(settings.grace);
+    let settings = settings_of(screen_look.settings, job);
     let grace = settings.grace;
     // A fault of the screen's own must not end the program, which would lose its terminal with roctop.
     let shown = catch_unwind(AssertUnwindSafe(|| {
@@ -125,6 +127,10 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
             fail_for_a_test(&effect);
             // While the program runs such a signal is the program's.
             if told.load(Ordering::Relaxed) && lock(&shared).exit.is_some() {
+                return Flow::Stop;
+            }
+            let is_over = || matches!(lock(&shared).exit, Some(Ok(_)));
+            if effect == Effect::Idle && job.on_exit != OnExit::Stay && is_over() {
                 return Flow::Stop;
             }
             act(effect, &shared, &terminal.master, &mut resized, &mut wish, &mut desk)
@@ -165,6 +171,7 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
         ));
     }
     let left = shown.context("the screen failed")?;
+    sum_up(job, &store, left.ui.filter.clone());
     let again = (wish == Effect::Rerun && !lock(&shared).leave).then_some(left);
     if let Some(fate) = lock(&shared).fate.take() {
         tell(&fate);
@@ -172,6 +179,30 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     let exit = lock(&shared).exit.take();
     let exit = exit.unwrap_or(Ok(Exit::Unknown)).map_err(|error| anyhow!(error))?;
     Ok((exit, again))
+}
+
+/// Settings of the screen of a run.
+fn settings_of(settings: Settings, job: &Job) -> Settings {
+    Settings {
+        grace: job.grace.unwrap_or(settings.grace),
+        is_uncollected: job.no_collect,
+        output: match &job.output {
+            Output::File(path) => Some(format!("{} (--app-io)", path.display())),
+            _ => None,
+        },
+        ..settings
+    }
+}
+
+/// A summary of what passes the screen's last filter, for whoever wants one when the program has ended.
+fn sum_up(job: &Job, store: &Mutex<Store>, filter: Filter) {
+    if job.on_exit == OnExit::Summary && !job.no_collect {
+        let snapshot = store
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .snapshot(Fresh::All);
+        let _ = summary::write_table(&ui::export::only(snapshot, filter), &mut std::io::stderr().lock());
+    }
 }
 
 /// Ends this roctop and leaves the program, its terminal and its session to the keeper.
@@ -183,6 +214,9 @@ fn leave(keeper: Keeper, pump: Pump, mut desk: Desk, session: &Path) -> Result<(
     keeper.leave();
     let name = session.file_name().unwrap_or_default().to_string_lossy();
     tell(&format!("the program goes on; 'roctop attach {name}' shows it again"));
+    if let Some(path) = keeper::kept(session) {
+        tell(&format!("what it prints goes to {}", path.display()));
+    }
     Ok((Exit::Code(0), None))
 }
 
@@ -197,8 +231,8 @@ fn fail_for_a_test(effect: &Effect) {
 
 /// Shows a session that another roctop runs. Its program and its rings are left alone.
 pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
-    let tty = open_terminal()?;
     let screen_look = appearance(look)?;
+    let tty = open_terminal()?;
     let store = Arc::new(Mutex::new(Store::new(Options {
         mode: Mode::Live,
         aliases: screen_look.aliases.clone(),
@@ -208,6 +242,7 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
     let gauging = Gauging::rate(gauge_rate);
     let pump = Pump::start(Live::late(session).watched(), Some(store.clone()), None, &gauging)?;
     let told = told_to_end()?;
+    keeper::follow(session, pump.sender());
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
     let mut desk = Desk::new(
         Source::Session(session.to_owned(), command_of(session)),
@@ -216,6 +251,7 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
     );
     let settings = Settings {
         attached: true,
+        output: Some("the roctop that started it".into()),
         ..screen_look.settings
     };
     let shown = ui::run::run_with(screen, settings, None, &store, &mut |effect| match effect {
@@ -269,8 +305,8 @@ fn command_of(session: &Path) -> Vec<String> {
 /// Shows recordings, at once: they are read while they are shown. With `range`, only what may touch that time after
 /// their beginning.
 pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nanos)>) -> Result<()> {
-    let tty = open_terminal()?;
     let screen_look = appearance(look)?;
+    let tty = open_terminal()?;
     let paths: Vec<PathBuf> = recordings.iter().map(|recording| recording.path().to_owned()).collect();
     let title = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
     let store = Arc::new(Mutex::new(Store::new(Options {
@@ -351,7 +387,10 @@ fn appearance(look: &Look) -> Result<Appearance> {
         None if variable("COLORFGBG").is_some_and(|colors| is_light(&colors)) => "light",
         None => "dark",
     };
-    let theme = find_theme(name, depth)?;
+    let theme = find_theme(name, depth).map_err(|error| match look.theme {
+        Some(_) => Misuse(format!("--theme: {error:#}")).into(),
+        None => error,
+    })?;
     let is_remote = variable("SSH_CONNECTION").is_some() || variable("SSH_TTY").is_some();
     let most_bytes = look.max_bps.or_else(|| is_remote.then_some(MOST_OVER_SSH));
     let options = ScreenOptions {
@@ -364,14 +403,8 @@ fn appearance(look: &Look) -> Result<Appearance> {
         // The user's word stands; consoles do not know the question.
         asks_background: chosen.is_none() && matches!(depth, Depth::True | Depth::C256),
     };
-    let filter = match look.filter.as_ref().or(config.filter.as_ref()) {
-        Some(text) => {
-            let text = filter::with_presets(text, &config.presets);
-            Filter::parse(&text)
-                .map_err(|error| anyhow!("--filter: {} (column {} of '{text}')", error.message, error.column + 1))?
-        }
-        None => Filter::default(),
-    };
+    let filter = look.filter.as_ref().or(config.filter.as_ref());
+    let filter = cli::filter(filter.map_or("", String::as_str), &config.presets)?;
     let defaults = Settings::default();
     Ok(Appearance {
         theme,
@@ -388,6 +421,8 @@ fn appearance(look: &Look) -> Result<Appearance> {
             most_bytes: most_bytes.filter(|most| *most > 0),
             grace: defaults.grace,
             attached: false,
+            is_uncollected: false,
+            output: None,
         },
         aliases: config.aliases,
         thresholds: config.thresholds,

@@ -358,6 +358,10 @@ pub struct Ui {
     pub typing: bool,
     /// Another roctop started the program and has its terminal.
     pub attached: bool,
+    /// The program was started without a collector.
+    pub is_uncollected: bool,
+    /// Where the program's output goes when not here.
+    pub output: Option<String>,
 }
 
 /// A slice and what belongs to it.

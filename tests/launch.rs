@@ -550,6 +550,71 @@ fn what_cannot_be_written_or_read_is_told_before_the_program_starts() {
 }
 
 #[test]
+fn what_is_typed_wrong_is_told_before_the_program_starts_and_ends_with_2() {
+    let place = place("typed-wrong");
+    let marker = place.join("started");
+    let touch = format!("touch {}", marker.display());
+    for (options, said) in [
+        (["--no-ui", "--filter", "dur>"], "--filter: "),
+        (["--no-ui", "--app-io", "pty"], "--app-io pty: "),
+    ] {
+        let output = roctop()
+            .args(options)
+            .args(["--", "sh", "-c", &touch])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        let told = text(&output.stderr);
+        assert!(told.contains(said) && told.lines().count() == 1, "{told}");
+        assert!(!marker.exists(), "the program was not started");
+    }
+    for words in [
+        ["summary", "--filter", "(", "nowhere"],
+        ["export", "--filter", "calls>x", "nowhere"],
+    ] {
+        let output = run(&words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(text(&output.stderr).contains("(column "), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_program_without_the_collector_is_as_it_was() {
+    let script = "echo \"[$LD_PRELOAD][$HSA_TOOLS_LIB]\"; tr '\\0' '\\n' < /proc/self/environ | grep -c ^ROCTOP_";
+    let output = run(&["--no-ui", "--no-collect", "sh", "-c", script]);
+    let told = text(&output.stdout);
+    assert!(told.starts_with("[][]\n"), "{told}");
+    assert!(
+        text(&output.stderr).contains("--no-collect"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn output_goes_where_it_is_wanted() {
+    let place = place("app-io");
+    let file = place.join("out.txt");
+    std::fs::write(&file, "what was there before").unwrap();
+    let script = "echo out; echo err >&2; exit 4";
+    let output = run(&["--no-ui", "--no-collect", "--app-io", word(&file), "sh", "-c", script]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(4), String::new()));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "out\nerr\n");
+    let below = file.join("below");
+    let output = run(&["--no-ui", "--app-io", word(&below), "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains(word(&below)), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_summary_is_of_what_passes_the_filter() {
+    let output = run(&["demo", "--no-ui", "--seconds", "1", "--filter", "gemm | fmha"]);
+    let told = text(&output.stderr);
+    assert!(told.contains("fmha_fwd") && !told.contains("layer_norm"), "{told}");
+    assert!(!told.contains("hipLaunchKernel"), "{told}");
+}
+
+#[test]
 fn nothing_is_left_behind() {
     let uid = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap());
     let child = roctop()

@@ -234,6 +234,49 @@ fn a_terminal_that_can_show_no_screen_is_given_none() {
 }
 
 #[test]
+fn a_theme_or_a_place_for_output_that_cannot_be_is_told_and_ends_with_2() {
+    for (words, said) in [
+        (["demo", "--theme", "nope"], "--theme: there is no theme nope"),
+        (["--app-io", "inherit", "true"], "--app-io inherit: "),
+    ] {
+        let mut terminal = Terminal::start(std::env::temp_dir().as_path(), 200, 24, &words, &[]);
+        terminal.shows(said);
+        assert_eq!(terminal.end().code(), Some(2), "{words:?}");
+        assert!(!terminal.is_full_screen());
+    }
+}
+
+#[test]
+fn the_screen_closes_with_its_program_when_that_is_wanted() {
+    let place = place("on-exit", "");
+    let words = [
+        "--on-exit",
+        "summary",
+        "--app-io",
+        "out.txt",
+        "sh",
+        "-c",
+        "echo to the file; exit 5",
+    ];
+    let mut terminal = Terminal::start(&place, 100, 30, &words, &[]);
+    assert_eq!(terminal.end().code(), Some(5));
+    terminal.shows("nothing was recorded");
+    assert_eq!(std::fs::read_to_string(place.join("out.txt")).unwrap(), "to the file\n");
+}
+
+#[test]
+fn a_program_without_the_collector_is_shown_as_such() {
+    let words = ["--no-collect", "sh", "-c", "echo \"[$LD_PRELOAD]\"; sleep 60"];
+    let mut terminal = Terminal::start(std::env::temp_dir().as_path(), 120, 36, &words, &[]);
+    terminal.shows("NOT COLLECTED");
+    terminal.keys("3");
+    terminal.shows("started with --no-collect: nothing is recorded");
+    terminal.keys("0");
+    terminal.shows("[]");
+    quit(terminal);
+}
+
+#[test]
 fn a_program_that_ignores_an_interrupt_is_asked_and_killed_while_the_seconds_are_counted() {
     let script = "trap 'echo caught it' INT TERM; echo ready; while :; do sleep 0.1; done";
     let place = std::env::temp_dir();
@@ -285,7 +328,7 @@ fn look_and_stop(session: &str) {
     let mut viewer = attach(session);
     viewer.shows("fmha_fwd");
     viewer.keys("0");
-    viewer.shows("goes to the roctop that started it");
+    viewer.shows("epoch");
     viewer.keys("i");
     viewer.shows("terminal is with the roctop");
     viewer.keys("xt");
@@ -316,6 +359,7 @@ fn a_program_that_is_left_goes_on_without_roctop_and_its_session_goes_with_it() 
     terminal.keys("d");
     assert!(terminal.end().success());
     terminal.shows(&format!("'roctop attach {session}' shows it again"));
+    terminal.shows(&format!("roctop/{session}.out"));
     look_and_stop(&session);
     let place = roctop::session::find(&session);
     let began = std::time::Instant::now();

@@ -8,15 +8,14 @@ use crate::export::collect::{Collected, collect};
 use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
 use crate::export::{self, prepare_directory};
-use crate::filter::Filter;
 use crate::item::{Process, Span};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::progress::Progress;
 use crate::recording::{Merged, Origin, Recorder, Recording, Replay};
 use crate::run::tell;
 use crate::threshold::Threshold;
-use crate::{recording, screen, session, summary as tables};
-use anyhow::{Context, Result, anyhow, bail};
+use crate::{recording, screen, session, summary as tables, ui};
+use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -127,9 +126,9 @@ pub fn open(options: &cli::Open) -> Result<u8> {
 
 /// `roctop export`: files.
 pub fn export_files(options: &cli::Export) -> Result<u8> {
+    let choice = choice(options)?;
     let recordings = open_all(&options.recordings)?;
     let whole = merged(&recordings)?;
-    let choice = choice(options)?;
     prepare_directory(&options.directory)?;
     let progress = Progress::new();
     let (collected, replay) = collect(&whole, options.range, &options.directory, &progress)?;
@@ -163,6 +162,7 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
 }
 
 fn choice(options: &cli::Export) -> Result<Choice> {
+    let config = Config::load()?;
     let filter = options.filter.as_deref().unwrap_or("");
     Ok(Choice {
         layout: match options.layout {
@@ -174,12 +174,11 @@ fn choice(options: &cli::Export) -> Result<Choice> {
             (_, true) => KernelNames::Truncated,
             _ => KernelNames::Demangled,
         },
-        aliases: Config::load()?.aliases,
+        filter: cli::filter(filter, &config.presets)?,
+        aliases: config.aliases,
         rename: options.kernel_rename,
         wide_counters: options.wide_counters,
         stats: options.stats,
-        filter: Filter::parse(filter)
-            .map_err(|error| anyhow!("--filter: {} (column {})", error.message, error.column + 1))?,
         range: options.range,
         ..Choice::default()
     })
@@ -189,8 +188,10 @@ fn choice(options: &cli::Export) -> Result<Choice> {
 pub fn summary(options: &cli::Summary) -> Result<u8> {
     let thresholds = options.fail_if.iter().map(|text| Threshold::parse(text));
     let thresholds = thresholds.collect::<Result<Vec<_>>>()?;
+    let presets = Config::load()?.presets;
+    let filter = cli::filter(options.filter.as_deref().unwrap_or(""), &presets)?;
     let recordings = open_all(&options.recordings)?;
-    let snapshot = load(&recordings)?;
+    let snapshot = ui::export::only(load(&recordings)?, filter);
     let mut out = std::io::stdout().lock();
     match options.format {
         cli::SummaryFormat::Table => tables::write_table(&snapshot, &mut out)?,

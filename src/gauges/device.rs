@@ -42,6 +42,7 @@ fn device(sample: &Sample, all: &[Sample]) -> Device {
         link: link(sample),
         link_peak: link_peak(sample),
         xgmi: told(sum(sample), |rate| rate),
+        partitions: partitions(sample),
         holders: holders(sample, all),
     }
 }
@@ -84,6 +85,13 @@ fn link_peak(sample: &Sample) -> Reading<f64> {
         width.map(|width| speed * 1e9 * width / 8.0 * share)
     });
     told(rate, |rate| rate)
+}
+
+/// Shares in which partitions were busy, in their order.
+fn partitions(sample: &Sample) -> Vec<Reading<f64>> {
+    let numbers = Metric::PARTITION_0.0..=Metric::PARTITION_7.0;
+    let known = sample.readings.iter().filter(|one| numbers.contains(&one.0.0));
+    known.map(|one| told(one.1, |percent| percent / 100.0)).collect()
 }
 
 fn sum(sample: &Sample) -> super::Reading {

@@ -2,9 +2,10 @@
 //! (`kgd_pp_interface.h`): 1.0 to 1.9 for GPUs, 2.0 to 2.4 and 3.0 for APUs.
 //!
 //! A revision is written here as its fields in the header's order; offsets follow from the C rules; 1.9 says
-//! what it has ([`super::attributes`]). Absent: the numbers of single partitions.
+//! what it has ([`super::attributes`]).
 
 use super::attributes;
+use super::partition;
 use super::throttle;
 use super::{Absent, Metric, Sample};
 
@@ -226,6 +227,13 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The bytes of a field, and how many elements these are.
+    pub(super) fn raw(&self, name: &str) -> Option<(&'a [u8], usize)> {
+        let field = self.fields.iter().find(|field| field.name == name)?;
+        let raw = self.bytes.get(field.offset..field.offset + field.width * field.count)?;
+        Some((raw, field.count))
+    }
+
     fn largest(&self, names: &[&str]) -> Result<u64, Absent> {
         let mut why = Absent::NoField;
         for name in names {
@@ -274,6 +282,7 @@ impl<'a> Table<'a> {
         }
         self.put_load(sample);
         self.put_temperatures(sample);
+        partition::put_into(self, sample);
     }
 
     fn put_load(&self, sample: &mut Sample) {

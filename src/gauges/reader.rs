@@ -188,7 +188,8 @@ impl Gpu {
         let table = match table {
             Ok(table) => table,
             Err(absent) => {
-                for metric in Metric::ALL.iter().filter(|metric| metric.0 < Metric::PROCESS_VRAM.0) {
+                let all = Metric::ALL.iter().filter(|metric| metric.0 < Metric::PROCESS_VRAM.0);
+                for metric in all.filter(|metric| !metric.is_of_partitions()) {
                     sample.put(*metric, Err(absent));
                 }
                 return;

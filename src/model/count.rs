@@ -204,10 +204,14 @@ impl Store {
     /// Counts work for the ranges in which it was launched.
     fn launched(&mut self, thread: Option<ThreadId>, submit: Nanos, work: Work) {
         if let Some(thread) = thread.filter(|_| submit > 0) {
-            let markers = &mut self.tables.markers;
+            let (markers, recent) = (&mut self.tables.markers, &mut self.tables.recent);
             self.under.work(thread, submit, work, |row| {
-                if let Some(row) = markers.get_mut(row as usize) {
-                    row.work.merge(work);
+                let row = row as usize;
+                if let (Some(stat), Some(recent)) = (markers.get_mut(row), recent.get_mut(row)) {
+                    stat.work.merge(work);
+                    if work.kernels > 0 {
+                        recent.add(work.nanos);
+                    }
                 }
             });
         }
@@ -218,7 +222,12 @@ impl Store {
         let Some(row) = self.tables.marker_row(marker.text) else {
             return;
         };
-        let work = self.under.range(marker.thread, marker.span, row);
+        let mut recent = self.tables.recent.get_mut(row as usize);
+        let work = self.under.range(marker.thread, marker.span, row, |nanos| {
+            if let Some(recent) = &mut recent {
+                recent.add(nanos);
+            }
+        });
         if let Some(row) = self.tables.markers.get_mut(row as usize) {
             row.work.merge(work);
         }
@@ -271,6 +280,7 @@ impl Store {
         let work = Work {
             copies: 1,
             nanos: copy.span.duration(),
+            copying: copy.span.duration(),
             ..Work::default()
         };
         self.launched(copy.thread, copy.submit, work);

@@ -95,6 +95,7 @@ fn marker(row: &MarkerStat, earlier: &Values) -> MarkerStat {
         rest.work.copies = rest.work.copies.saturating_sub(old.work.copies);
         rest.work.kernels = rest.work.kernels.saturating_sub(old.work.kernels);
         rest.work.nanos = rest.work.nanos.saturating_sub(old.work.nanos);
+        rest.work.copying = rest.work.copying.saturating_sub(old.work.copying);
     }
     rest
 }

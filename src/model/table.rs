@@ -16,8 +16,8 @@ pub use super::place::Place;
 use super::place::Places;
 pub use super::shape::Shape;
 use super::shape::Shapes;
-use super::stat::{HISTOGRAMS, Stat, Trend};
-use super::under::Work;
+use super::stat::{HISTOGRAMS, Quantiles, Stat, Sum, Trend};
+use super::under::{Recent, Work};
 use super::union::Union;
 use crate::item::{AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, TextId, ThreadId};
 
@@ -138,6 +138,8 @@ pub struct MarkerStat {
     pub thread: ThreadId,
     /// Work of the GPU that was launched in its ranges.
     pub work: Work,
+    /// Kernels among it, as far as they are known one by one, and percentiles of the last.
+    pub kernels: (Sum, Quantiles),
     /// The row of the range around it, when there is one.
     pub parent: Option<u32>,
 }
@@ -159,6 +161,8 @@ pub struct Tables {
     /// By pattern of the text; those beyond the bound share the last.
     pub markers: Vec<MarkerStat>,
     patterns: HashMap<Arc<str>, u32>,
+    /// By row of the markers: the last kernels.
+    pub(super) recent: Vec<Recent>,
     /// Pattern of each text.
     text_patterns: Vec<u32>,
     /// Distinct places.
@@ -307,6 +311,7 @@ impl Tables {
                     text: id,
                     ..MarkerStat::default()
                 });
+                self.recent.push(Recent::default());
                 let row = self.markers.len() as u32 - 1;
                 self.patterns.insert(pattern, row);
                 row
@@ -367,7 +372,10 @@ impl Tables {
             row.stat.count_in(counts);
         }
         self.api.iter_mut().for_each(|row| row.stat.refresh());
-        self.markers.iter_mut().for_each(|row| row.stat.refresh());
+        for (row, recent) in self.markers.iter_mut().zip(&mut self.recent) {
+            row.stat.refresh();
+            row.kernels = recent.fresh().unwrap_or(row.kernels);
+        }
         for copies in &mut self.copies {
             copies.stat.refresh();
             copies.sizes.refresh();

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::stat::{Quantiles, Sum};
 use crate::item::{Nanos, Span, ThreadId};
 
 /// Pieces of work kept one by one of a thread, older ones by the block, and ranges.
@@ -13,6 +14,8 @@ const BLOCK: usize = 64;
 const MOST_BLOCKS: usize = 8192;
 const MOST_RANGES: usize = 512;
 const MOST_THREADS: usize = 1 << 16;
+/// Durations of kernels kept for a pattern.
+const MOST_RECENT: usize = 512;
 /// Work completes nearly in the order in which it was launched: after so much older work nothing younger comes.
 const DISORDER: usize = 64;
 
@@ -25,6 +28,8 @@ pub struct Work {
     pub copies: u64,
     /// Durations of both, ns.
     pub nanos: u64,
+    /// Durations of copies and fills alone, ns.
+    pub copying: u64,
 }
 
 impl Work {
@@ -33,6 +38,36 @@ impl Work {
         self.kernels += other.kernels;
         self.copies += other.copies;
         self.nanos = self.nanos.saturating_add(other.nanos);
+        self.copying = self.copying.saturating_add(other.copying);
+    }
+}
+
+/// Kernels that were launched in ranges of one pattern: their sum, and the durations of the last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recent {
+    sum: Sum,
+    nanos: Vec<u64>,
+    next: usize,
+    is_fresh: bool,
+}
+
+impl Recent {
+    pub(crate) fn add(&mut self, nanos: u64) {
+        self.is_fresh = true;
+        self.sum.add(Some(nanos));
+        if self.nanos.len() < MOST_RECENT {
+            return self.nanos.push(nanos);
+        }
+        self.nanos[self.next] = nanos;
+        self.next = (self.next + 1) % MOST_RECENT;
+    }
+
+    /// The sum, and percentiles of the last, when some came since this was last asked.
+    pub(crate) fn fresh(&mut self) -> Option<(Sum, Quantiles)> {
+        if !std::mem::take(&mut self.is_fresh) {
+            return None;
+        }
+        Some((self.sum, Quantiles::of(&mut self.nanos.clone())))
     }
 }
 
@@ -54,10 +89,12 @@ impl Piece {
 
     fn work(self) -> Work {
         let copies = self.nanos & 1;
+        let nanos = self.nanos >> 1;
         Work {
             kernels: 1 - copies,
             copies,
-            nanos: self.nanos >> 1,
+            nanos,
+            copying: nanos * copies,
         }
     }
 }
@@ -124,8 +161,9 @@ impl Under {
         thread.work.push_back(Piece::new(launched, work));
     }
 
-    /// A range was closed: the work launched in it that has completed.
-    pub(crate) fn range(&mut self, thread: ThreadId, span: Span, row: u32) -> Work {
+    /// A range was closed: the work launched in it that has completed. `kernel` is told the durations of kernels, as far as
+    /// these are known one by one.
+    pub(crate) fn range(&mut self, thread: ThreadId, span: Span, row: u32, mut kernel: impl FnMut(u64)) -> Work {
         let mut sum = Work::default();
         let Some(thread) = self.thread(thread) else { return sum };
         let mut older = 0;
@@ -137,7 +175,11 @@ impl Under {
                     break;
                 }
             } else if launched <= span.end {
-                sum.merge(piece.work());
+                let work = piece.work();
+                if work.kernels > 0 {
+                    kernel(work.nanos);
+                }
+                sum.merge(work);
             }
         }
         // Of a block that the range only touches nothing is counted: what is told is a lower bound.
@@ -181,24 +223,26 @@ mod tests {
         kernels: 1,
         copies: 0,
         nanos: 10,
+        copying: 0,
     };
 
     #[test]
     fn work_is_found_whether_it_completes_before_or_after_its_range() {
         let mut under = Under::default();
-        let mut late = Vec::new();
+        let (mut late, mut told) = (Vec::new(), Vec::new());
         under.work(THREAD, 100, KERNEL, |row| late.push(row));
         under.work(THREAD, 150, KERNEL, |row| late.push(row));
-        let inner = under.range(THREAD, Span { begin: 140, end: 160 }, 1);
+        let inner = under.range(THREAD, Span { begin: 140, end: 160 }, 1, |nanos| told.push(nanos));
+        assert_eq!(told, [10]);
         assert_eq!((inner.kernels, inner.nanos), (1, 10));
-        let outer = under.range(THREAD, Span { begin: 90, end: 200 }, 2);
+        let outer = under.range(THREAD, Span { begin: 90, end: 200 }, 2, |_| {});
         assert_eq!(outer.kernels, 2);
         assert!(late.is_empty());
         under.work(THREAD, 155, KERNEL, |row| late.push(row));
         under.work(THREAD, 210, KERNEL, |row| late.push(row));
         assert_eq!(late, [2, 1]);
         assert_eq!(
-            under.range(ThreadId(4), Span { begin: 0, end: 999 }, 5),
+            under.range(ThreadId(4), Span { begin: 0, end: 999 }, 5, |_| {}),
             Work::default()
         );
     }
@@ -216,6 +260,7 @@ mod tests {
                 end: 50_000,
             },
             1,
+            |_| {},
         );
         assert_eq!((all.kernels, all.nanos), (20_000, 200_000));
         let part = under.range(
@@ -225,8 +270,20 @@ mod tests {
                 end: 50_000,
             },
             1,
+            |_| {},
         );
         assert!((19_000 - BLOCK as u64..=19_000).contains(&part.kernels), "{part:?}");
+    }
+
+    #[test]
+    fn kernels_of_a_pattern_are_summed_up_when_some_came() {
+        let mut recent = Recent::default();
+        assert!(recent.fresh().is_none());
+        (1..=2 * MOST_RECENT as u64).for_each(|nanos| recent.add(nanos));
+        let (sum, quantiles) = recent.fresh().unwrap_or_default();
+        assert_eq!((sum.timed, sum.min, sum.max), (1024, 1, 1024));
+        assert_eq!((quantiles.p50, quantiles.p99), (Some(768), Some(1019)));
+        assert!(recent.fresh().is_none());
     }
 
     #[test]

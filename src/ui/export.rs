@@ -1,8 +1,11 @@
 //! The view on screen as a file.
 
+use std::sync::Arc;
+
 use super::pane::Pane;
 use super::part::table::Scene;
 use super::{Tab, Ui, tab};
+use crate::filter::Filter;
 use crate::model::Snapshot;
 
 /// The beginning of a file's name: whose screen, which list, when.
@@ -42,4 +45,24 @@ pub fn all(ui: &Ui, snap: &Snapshot) -> (String, Vec<(String, Vec<u8>)>) {
     files.push(("summary.json".into(), summary.into_bytes()));
     let pid = snap.values.processes.first().map_or(0, |row| row.process.pid);
     (format!("roctop-{pid}-all-{}s", snap.elapsed() / 1_000_000_000), files)
+}
+
+/// What passes a filter: the lists and their numbers as the screen has them, and the sums of those.
+pub fn only(snapshot: Arc<Snapshot>, filter: Filter) -> Arc<Snapshot> {
+    if filter.is_empty() {
+        return snapshot;
+    }
+    let ui = Ui {
+        filter,
+        ..Ui::default()
+    };
+    let (ui, snap) = (&ui, &*snapshot);
+    let values = tab::passing(&Scene { ui, snap });
+    let title = format!("{}, only {}", snap.title, ui.filter.source).into();
+    let values = Arc::new(values);
+    Arc::new(Snapshot {
+        title,
+        values,
+        ..snap.clone()
+    })
 }

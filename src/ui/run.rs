@@ -75,6 +75,10 @@ pub struct Settings {
     pub grace: u64,
     /// Another roctop started the program and has its terminal.
     pub attached: bool,
+    /// The program was started without a collector.
+    pub is_uncollected: bool,
+    /// Where the program's output goes when not here.
+    pub output: Option<String>,
 }
 
 impl Default for Settings {
@@ -90,6 +94,8 @@ impl Default for Settings {
             most_bytes: None,
             grace: GRACE,
             attached: false,
+            is_uncollected: false,
+            output: None,
         }
     }
 }
@@ -101,6 +107,7 @@ impl Settings {
         (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
         (ui.tab, ui.rate) = (self.view, self.rate);
         (ui.grace, ui.attached) = (self.grace, self.attached);
+        (ui.is_uncollected, ui.output) = (self.is_uncollected, self.output);
         for (pane, columns) in self.columns {
             ui.tables[pane as usize].columns = Some(columns);
         }

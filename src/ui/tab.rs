@@ -24,6 +24,9 @@ pub(crate) mod steps;
 mod timeline;
 pub(crate) mod transfers;
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use ratatui::layout::Rect;
 
 use self::alerts::AlertTable;
@@ -45,9 +48,11 @@ use super::jump::Target;
 use super::pane::Pane;
 use super::part::canvas::Canvas;
 use super::part::table::{self, Scene, Table};
+use super::subject::{ApiSubject, CopySubject, MarkerSubject};
 use super::{Size, Tab};
 use crate::format;
-use crate::model::{Mode, Snapshot};
+use crate::item::{KernelId, OperationId};
+use crate::model::{Mode, Snapshot, Values};
 
 /// Calls `$body` with `$T` standing for a list's table.
 macro_rules! with_table {
@@ -197,6 +202,44 @@ pub(crate) fn matches(scene: &Scene<'_>) -> String {
     }
 }
 
+/// The values of what passes the filter.
+pub(crate) fn passing(scene: &Scene<'_>) -> Values {
+    let mut values = (*scene.snap.values).clone();
+    let kernels = kernel_rows::by_name(scene).into_iter().filter_map(|row| {
+        let kernel_rows::What::Kernel(at) = row.what else {
+            return None;
+        };
+        let mut kernel = values.kernels[at].clone();
+        kernel.numbers.stat = row.stat;
+        Some((kernel, row.internal))
+    });
+    let kernels: Vec<_> = kernels.collect();
+    let calls = |internal: bool| {
+        let rows = kernels.iter().filter(|row| row.1 || !internal);
+        rows.map(|row| row.0.numbers.stat.calls).sum()
+    };
+    let totals = &mut values.totals;
+    (totals.dispatches, totals.internal) = (calls(false), calls(true));
+    totals.kernel_time = kernels.iter().map(|row| row.0.numbers.stat.total).sum();
+    values.kernels = Arc::new(kernels.into_iter().map(|row| row.0).collect());
+    let (names, filter, wall) = (&scene.snap.names, &scene.ui.filter, wall(scene.snap));
+    Arc::make_mut(&mut values.copies).retain(|row| filter.accepts(&CopySubject(names, row)));
+    totals.copies = values.copies.iter().map(|row| row.stat.calls).sum();
+    Arc::make_mut(&mut values.api).retain(|row| filter.accepts(&ApiSubject(names, row, wall)));
+    totals.calls = values.api.iter().map(|row| row.stat.calls).sum();
+    Arc::make_mut(&mut values.markers).retain(|row| filter.accepts(&MarkerSubject(names, row)));
+    totals.markers = values.markers.iter().map(|row| row.stat.calls).sum();
+    let kernels: HashSet<KernelId> = values.kernels.iter().map(|row| row.id).collect();
+    let operations: HashSet<OperationId> = values.api.iter().map(|row| row.id).collect();
+    for row in &mut values.processes {
+        let open = Arc::make_mut(&mut row.open);
+        open.calls.retain(|call| operations.contains(&call.operation));
+        open.dispatches.retain(|dispatch| kernels.contains(&dispatch.kernel));
+        open.copies = 0;
+    }
+    values
+}
+
 /// Why a pane has nothing to show: what is missing and what to do.
 pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<String> {
     let snap = scene.snap;
@@ -209,6 +252,7 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
     let mut lines = Vec::new();
     if snap.values.processes.iter().all(|row| row.process.pid == 0) {
         lines.push(match snap.mode {
+            _ if scene.ui.is_uncollected => "started with --no-collect: nothing is recorded".into(),
             Mode::Live if snap.ended.is_some() => "no collector came up: the program did not use HIP or HSA".into(),
             Mode::Live => "no collector has come up yet: the program has not used HIP or HSA".into(),
             Mode::Replay => "the recording has no process".into(),

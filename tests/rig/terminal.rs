@@ -50,11 +50,12 @@ impl Terminal {
         // roctop's own trampoline makes the session with this terminal.
         let mut command = Command::new(roctop);
         command
-            .args(["__launch", program, "0", program])
+            .args(["__launch", "", program, "0", program])
             .args(arguments)
             .current_dir(place);
         command
             .env("TERM", "xterm-256color")
+            .env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"))
             .env_remove("COLORTERM")
             .env_remove("NO_COLOR");
         command.envs(variables.iter().copied());

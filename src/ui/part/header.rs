@@ -53,6 +53,9 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     if let Some(row) = counters.find(|row| row.counter.state.is_ok() && !row.counter.perturbs.is_empty()) {
         right.push((format!("▲ {}", row.counter.perturbs), Role::Warn, 1));
     }
+    if scene.ui.is_uncollected {
+        right.push(("▲ NOT COLLECTED".into(), Role::Warn, 1));
+    }
     if scene.ui.recording.is_some() {
         right.push(("● REC".into(), Role::Bad, 1));
     }

@@ -174,6 +174,12 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
         ],
     ];
     let mut lines: Vec<(String, Role)> = words.iter().map(|words| (words.join("   "), Role::Text)).collect();
+    if device.partitions.len() > 1 {
+        let busy = device.partitions.iter().enumerate();
+        let busy = busy.map(|(number, busy)| told(&number.to_string(), &share(busy), 1, " %"));
+        let text = format!("partitions busy   {}", busy.collect::<Vec<_>>().join("   "));
+        lines.push((text, Role::Text));
+    }
     for holder in device.holders.iter().take(4) {
         let held = holder
             .memory

@@ -143,7 +143,7 @@ fn within(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     canvas.say(area.x + 1, area.y, "kernels within, by total", area.width, Role::Head);
     let members = members(scene, row);
     if members.is_empty() {
-        let why = "of ranges the sums are kept, not the kernels";
+        let why = "of ranges sums are kept, and the last 512 durations, not whose they are";
         canvas.say(area.x + 1, area.y + 1, why, area.width.saturating_sub(1), Role::Muted);
     }
     let room = (area.width as usize).saturating_sub(38).min(70);

@@ -4,7 +4,7 @@ use crate::item::{AgentId, KernelId, ProcessId, StreamId};
 use crate::model::analysis::usage::has_kernels;
 use crate::model::snapshot::KernelRow;
 use crate::model::stat::{Quantiles, Stat, Sum};
-use crate::model::table::Place;
+use crate::model::table::{MarkerStat, Place};
 use crate::model::{LaneKey, Slice, Snapshot, counted};
 use crate::ui::Grouping;
 use crate::ui::part::table::Scene;
@@ -160,24 +160,29 @@ pub(crate) fn by_place(scene: &Scene<'_>) -> Vec<Row> {
     rows.collect()
 }
 
-/// GPU time by the range in which it was launched; a range within another counts for both.
+/// Kernels by the range in which they were launched; a range within another counts for both. Percentiles are
+/// of the last ones: all are not kept.
 pub(crate) fn by_marker(scene: &Scene<'_>) -> Vec<Row> {
     let snap = scene.snap;
     let markers = snap.values.markers.iter().enumerate();
     let with_work = markers
         .filter(|(_, marker)| marker.work.kernels > 0 && scene.ui.filter.accepts(&MarkerSubject(&snap.names, marker)));
-    let of = |sum: crate::model::under::Work| {
-        Stat::from(Sum {
-            calls: sum.kernels,
-            timed: sum.kernels,
-            total: sum.nanos,
-            ..Sum::default()
-        })
+    let of = |marker: &MarkerStat| {
+        let (work, (last, quantiles)) = (marker.work, marker.kernels);
+        let mut stat = Stat::from(Sum {
+            calls: work.kernels,
+            timed: work.kernels,
+            total: work.nanos.saturating_sub(work.copying),
+            min: last.min,
+            max: last.max,
+        });
+        stat.quantiles = quantiles;
+        stat
     };
     let rows = with_work.map(|(at, marker)| Row {
         what: What::Marker(Some(at)),
         key: u64::from(marker.id),
-        stat: of(marker.work),
+        stat: of(marker),
         internal: false,
     });
     rows.collect()

@@ -6,8 +6,8 @@ use ratatui::layout::Rect;
 
 use crate::format;
 use crate::item::Dispatch;
-use crate::model::Snapshot;
 use crate::model::snapshot::ending as ending_of;
+use crate::model::{Mode, Snapshot};
 use crate::ui::Ui;
 use crate::ui::act::say;
 use crate::ui::part::canvas::{Canvas, top};
@@ -137,14 +137,12 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     };
     let inner = canvas.frame(upper, title, &right);
     if lines.is_empty() {
-        let why = match scene.snap.mode {
-            crate::model::Mode::Replay => "the recording has no output",
-            crate::model::Mode::Live if scene.ui.attached => {
-                "attached: what the program prints goes to the roctop that started it"
-            }
-            crate::model::Mode::Live => "the program has printed nothing",
+        let why = match (scene.snap.mode, &scene.ui.output) {
+            (Mode::Replay, _) => "the recording has no output".into(),
+            (Mode::Live, Some(place)) => format!("what the program prints goes to {place}"),
+            (Mode::Live, None) => "the program has printed nothing".into(),
         };
-        canvas.empty(inner, &[why.to_string()]);
+        canvas.empty(inner, &[why]);
     }
     let end = lines
         .len()
