@@ -1,5 +1,5 @@
-// HSA without HIP: queues shared by threads, portions, also large ones, that cross the end of the ring, doorbells that
-// ring late, every way to arm a signal anew, barriers, counting signals, thousands of signals at once, copies of all
+// HSA without HIP: queues shared by threads, portions, also large ones, that cross the end of the ring or fill all of it,
+// doorbells that ring late, every way to arm a signal anew, barriers, counting signals, thousands of signals at once, copies of all
 // three kinds, memory, a queue that is destroyed right after its last kernel. Kernels come from module_kernels.hsaco beside the program.
 //
 //   raw_hsa [ROUNDS=1]
@@ -339,6 +339,28 @@ static void large_portions(void) {
   OK(hsa_queue_destroy, queue);
 }
 
+// The first packet of a whole ring is written last: all come at once, to a queue that is empty, and the doorbell goes on
+// ringing.
+static void whole_ring(void) {
+  enum { SIZE = 64 };
+  hsa_queue_t *queue = queue_of(SIZE, HSA_QUEUE_TYPE_MULTI);
+  hsa_signal_t done = signal_of(1);
+  for (int i = 0; i < 24; i++) {
+    uint64_t first = VALUE(hsa_queue_add_write_index_relaxed, queue, 1);
+    for (int k = 1; k < SIZE; k++) submit(queue, k == SIZE - 1 ? done : none, k % 5 + 1, k == SIZE - 1 || i % 2);
+    put_kernel(queue, first, none, 1, 1);
+    for (int k = 0; k < 3; k++) ring(queue, first + k);
+    wait_for(done);
+    judge(done);
+    arm(done, i);
+    submit(queue, done, 2, 1);
+    wait_for(done);
+    arm(done, i);
+  }
+  OK(hsa_signal_destroy, done);
+  OK(hsa_queue_destroy, queue);
+}
+
 // A queue that is held back by a kernel of another one, and full: its last portion goes past its end. The other queue's
 // doorbell rings when this one's has been rung and nothing moves any more.
 struct gate {
@@ -592,6 +614,7 @@ static void run(const char *program, bool is_overlap, bool is_cost) {
   rotating();
   portions();
   large_portions();
+  whole_ring();
   held_back();
   late_doorbell();
   counting_and_none();

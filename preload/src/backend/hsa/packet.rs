@@ -2,7 +2,8 @@
 //!
 //! A packet without a signal gets one of ours. One with a signal keeps it, and the signal is watched in place. Where
 //! that is not safe it gets one of ours, and a barrier packet behind it serves the program's. The writer is called
-//! exactly once with all packets: the run-time's proxy relies on it.
+//! exactly once with all packets, since the run-time's proxy relies on it; more than the hardware's queue takes are handed
+//! over in parts for which there is room.
 
 #![expect(unsafe_code, reason = "the run-time's handler signature")]
 
@@ -43,31 +44,32 @@ pub(crate) unsafe extern "C" fn handler(
     let is_rewritten = wall(false, || {
         let is_on = state::is_on(word::HSA) && !packets.is_null();
         // SAFETY: the run-time passes `count` packets of 64 bytes.
-        let is_rewritten = is_on
+        is_on
             && rewrite(
                 queue,
                 unsafe { std::slice::from_raw_parts(packets, count as usize) },
                 index,
-            );
-        let handed = if is_rewritten {
-            // SAFETY: `out` is used under the queue's lock alone.
-            unsafe { (*queue.out.get()).len() as u64 }
-        } else {
-            count
-        };
-        queue.hand_over(handed, index + count);
-        is_rewritten
+            )
     });
-    let told = Told::begin(queue, packets, count, index);
-    if is_rewritten {
+    let (packets_out, count_out) = if is_rewritten {
         // SAFETY: `out` is used under the queue's lock alone, which the run-time holds around this call.
         let out = unsafe { &*queue.out.get() };
-        // SAFETY: the writer copies the packets before it returns.
-        unsafe { writer(out.as_ptr(), out.len() as u64) };
+        (out.as_ptr(), out.len() as u64)
     } else {
-        // SAFETY: the packets as they came.
-        unsafe { writer(packets, count) };
+        (packets, count)
+    };
+    let told = Told::begin(queue, packets, count, index);
+    let mut done = 0;
+    while count_out - done >= queue.size()
+        && let Some(part) = wall(None, || queue.hand_over_part(index + count))
+    {
+        // SAFETY: these are among those packets; the writer copies them before it returns.
+        unsafe { writer(packets_out.wrapping_add(done as usize), part) };
+        done += part;
     }
+    wall((), || queue.hand_over(count_out - done, index + count));
+    // SAFETY: as above.
+    unsafe { writer(packets_out.wrapping_add(done as usize), count_out - done) };
     told.end();
 }
 
@@ -217,31 +219,37 @@ fn needs_barrier(packet: &Packet) -> bool {
     packet.completion != 0 && kind(packet) == packet::DISPATCH && !signal::is_free(packet.completion)
 }
 
-/// Nothing is recorded; still some packet has to tell how far the hardware has come.
+/// Nothing is recorded; still some packet has to tell how far the hardware has come, and in a large portion several.
 fn mark(queue: &Queue, packets: &[Packet]) -> bool {
     if !queue.room.is_mark_due(packets.len() as u64) {
         return false;
     }
     let is_free =
         |packet: &Packet| matches!(kind(packet), packet::DISPATCH | packet::BARRIER_AND) && packet.completion == 0;
-    let sequence = queue.head.load(Ordering::Relaxed);
-    let (Some(at), Some((side, kept))) = (packets.iter().rposition(is_free), free_slot(queue, sequence)) else {
-        return false;
-    };
     // SAFETY: only the handler uses `out`, under the queue's lock.
     let out = unsafe { &mut *queue.out.get() };
     out.clear();
     out.extend_from_slice(packets);
-    let Some(packet) = out.get_mut(at) else { return false };
-    // No dispatch has the number 0: the harvester records nothing. Not published: nobody finds it after a kill.
-    kept.keep(&Dispatch::default());
-    let position = queue.room.written() + at as u64;
-    side.position.store(position, Ordering::Relaxed);
-    packet.completion = queue.slots.arm(sequence);
-    side.watch.own(packet.completion, Kind::Mark);
-    queue.room.mark(position);
-    begin(queue, sequence);
-    true
+    let mut position = queue.room.written();
+    let mut is_marked = false;
+    for part in out.chunks_mut(queue.room.part()) {
+        let sequence = queue.head.load(Ordering::Relaxed);
+        if let Some(at) = part.iter().rposition(is_free)
+            && let Some(packet) = part.get_mut(at)
+            && let Some((side, kept)) = free_slot(queue, sequence)
+        {
+            // No dispatch has the number 0: the harvester records nothing. Not published: nobody finds it after a kill.
+            kept.keep(&Dispatch::default());
+            side.position.store(position + at as u64, Ordering::Relaxed);
+            packet.completion = queue.slots.arm(sequence);
+            side.watch.own(packet.completion, Kind::Mark);
+            queue.room.mark(position + at as u64);
+            begin(queue, sequence);
+            is_marked = true;
+        }
+        position += part.len() as u64;
+    }
+    is_marked
 }
 
 /// The call that made a packet: correlation id, thread | stream << 32.

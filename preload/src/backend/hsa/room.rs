@@ -83,6 +83,11 @@ impl Room {
         self.written() + count >= self.marked.load(Ordering::Relaxed) + self.size / MARKS
     }
 
+    /// Packets of a large portion that have at least one that tells when it has left, where any can.
+    pub(crate) fn part(&self) -> usize {
+        (self.size / MARGIN).max(1) as usize
+    }
+
     /// Packets that the hardware may hold.
     fn capacity(&self, is_still: bool) -> u64 {
         if is_still {
@@ -130,6 +135,29 @@ impl Queue {
         room.written.store(needed, Ordering::Relaxed);
         room.taken.store(next, Ordering::Release);
         room.handed.store(self.head.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// How many of the packets are handed over by themselves, when there are as many as the hardware's queue holds: ROCr 7
+    /// puts its own packet before those and cannot tell that it is still to come when it is the next one, so the doorbell
+    /// after that finds no place for another and aborts (`IsPendingRetryPoint`, intercept_queue.cpp; 7.2.4 seen, with a
+    /// handler that only passes packets on as well). None when there is no room now. Only the handler calls this, under
+    /// the queue's lock.
+    #[cold]
+    pub(crate) fn hand_over_part(&self, next: u64) -> Option<u64> {
+        let room = &self.room;
+        let (written, handed) = (room.written(), room.handed.load(Ordering::Relaxed));
+        let position = |sequence: u64| Some(self.slots.side(sequence)?.position.load(Ordering::Relaxed));
+        let last = (handed..self.head.load(Ordering::Relaxed))
+            .take_while(|sequence| position(*sequence).is_some_and(|at| at < written + room.capacity(false)))
+            .last()?;
+        let count = (position(last)? + 1).checked_sub(written)?;
+        let needed = written + count;
+        if needed > room.limit.load(Ordering::Relaxed) && !self.wait_for_room(|| needed, Wait::HandingOver(next)) {
+            return None;
+        }
+        room.written.store(needed, Ordering::Relaxed);
+        room.handed.store(last + 1, Ordering::Relaxed);
+        Some(count)
     }
 
     /// Is there room for the program's packets up to `next` and for `more` of ours? Waits for it; false when it will not
