@@ -17,13 +17,16 @@ pub struct Seen {
     pub starved: u64,
 }
 
-/// Signals that a program brings upon itself.
-const OWN: [i32; 8] = [4, 5, 6, 7, 8, 11, 13, 31];
+/// Signals that a program brings upon itself: faults, its timers, its limits.
+const OWN: [i32; 13] = [4, 5, 6, 7, 8, 11, 13, 14, 24, 25, 26, 27, 31];
 
 /// Who sent the signal that ended the program; none when no signal did, or the program did it to itself.
 pub fn told(exit: Exit, seen: &Seen) -> Option<String> {
     let Exit::Signal(number) = exit else { return None };
-    let name = format::signal_name(number);
+    let name = match format::signal_name(number) {
+        "" => format!("signal {number}"),
+        name => name.to_owned(),
+    };
     if seen.sent.contains(&number) {
         return Some(format!("{name} was sent by roctop, from its screen"));
     }
@@ -78,7 +81,12 @@ mod tests {
             told(9),
             "SIGKILL was not sent by roctop, nor did it come through it: somebody sent it"
         );
+        assert_eq!(
+            told(40),
+            "signal 40 was not sent by roctop, nor did it come through it: somebody sent it"
+        );
         assert_eq!(told(11), "", "the program did that to itself");
+        assert_eq!(told(25), "", "its own file grew too large");
         assert_eq!(super::told(Exit::Code(1), &seen), None);
         let seen = Seen {
             starved: 1,

@@ -230,13 +230,14 @@ pub fn exit(exit: crate::item::Exit) -> String {
     }
 }
 
-/// The name of a signal of Linux.
+/// The name of a signal of Linux; empty for those without one (the real-time signals).
 pub fn signal_name(number: i32) -> &'static str {
     match number {
         1 => "SIGHUP",
         2 => "SIGINT",
         3 => "SIGQUIT",
         4 => "SIGILL",
+        5 => "SIGTRAP",
         6 => "SIGABRT",
         7 => "SIGBUS",
         8 => "SIGFPE",
@@ -247,6 +248,14 @@ pub fn signal_name(number: i32) -> &'static str {
         13 => "SIGPIPE",
         14 => "SIGALRM",
         15 => "SIGTERM",
+        16 => "SIGSTKFLT",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        26 => "SIGVTALRM",
+        27 => "SIGPROF",
+        29 => "SIGIO",
+        30 => "SIGPWR",
+        31 => "SIGSYS",
         _ => "",
     }
 }

@@ -10,7 +10,7 @@ use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::pump::{Gauging, Pump};
 use crate::recording::Recorder;
-use crate::session::{Live, SessionDir, going_on};
+use crate::session::{Live, SessionDir, going_on, refused};
 use crate::{summary, supervise, topology, ui};
 use anyhow::{Context, Result};
 use roctop_ring::session::{ENV_RING, control, wanted};
@@ -155,6 +155,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
         sender.exited(pid, exit);
     }
     let read = pump.stop();
+    let refused = refused(session.path());
     let left = if is_recorded {
         going_on(session.path())
     } else {
@@ -173,6 +174,9 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     };
     if let Some(fate) = fate::told(exit, &seen) {
         tell(&fate);
+    }
+    if let Some(refused) = refused {
+        tell(&refused);
     }
     if let Err(error) = read.context("the program's records could not be read to the end") {
         tell(&format!("{error:#}"));

@@ -16,7 +16,7 @@ use crate::model::{Fresh, Mode, Options, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Merged, Recording};
 use crate::run::{self, Job, Prepared, tell};
-use crate::session::{Live, alive, boottime, sessions};
+use crate::session::{Live, alive, boottime, refused, sessions};
 use crate::supervise::told_to_end;
 use crate::ui::run::Settings;
 use crate::ui::screen::{Options as ScreenOptions, Screen};
@@ -162,6 +162,9 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     match desk.finish() {
         Ok(said) => said.iter().for_each(|said| tell(said)),
         Err(error) => tell(&format!("{error:#}")),
+    }
+    if let Some(refused) = refused(session.path()) {
+        tell(&refused);
     }
     // The program's exit code counts, whatever is in the way of this.
     if let Err(error) = session.remove() {

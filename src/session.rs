@@ -4,8 +4,10 @@ mod clearing;
 mod inside;
 mod left;
 mod live;
+mod refused;
 pub use inside::going_on;
 pub use live::Live;
+pub use refused::refused;
 
 use crate::item::Nanos;
 use anyhow::{Context, Result, bail};

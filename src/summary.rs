@@ -37,7 +37,8 @@ pub fn write_table(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     if totals.records() == 0 {
         return writeln!(
             out,
-            "nothing was recorded: the program used neither a ROCm run-time nor ROC-TX ('roctop doctor' tells more)"
+            "nothing was recorded: the program used neither a ROCm run-time nor ROC-TX, or could not write to the session's tmpfs \
+             ('roctop doctor' tells more)"
         );
     }
     kernels(snapshot, out)?;

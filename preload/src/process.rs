@@ -11,11 +11,12 @@ use roctop_ring::flight::{FLIGHT, FlightFile};
 use roctop_ring::layout::{Header, Spec, counter};
 use roctop_ring::map::RingFile;
 use roctop_ring::record::{Domain, Status, status};
-use roctop_ring::session::{RING, ring_name};
+use roctop_ring::session::{RING, refused_name, ring_name};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -107,10 +108,17 @@ pub fn get() -> Option<&'static Process> {
 fn start() {
     state::wipe_on_fork();
     std::panic::set_hook(Box::new(|_| {}));
-    let process = config().and_then(|config| Process::create(config).ok());
-    let Some(process) = process else {
+    let Some(config) = config() else {
         state::switch_off();
         return;
+    };
+    let process = match Process::create(config) {
+        Ok(process) => process,
+        Err(error) => {
+            state::switch_off();
+            leave_word(config, &error);
+            return;
+        }
     };
     if process.config.is_paused {
         word(word::PAUSED).store(1, Ordering::Release);
@@ -127,6 +135,19 @@ fn start() {
     word(word::CALIBRATION_DUE).store(due, Ordering::Relaxed);
     state::switch_on(word::COLLECTOR);
     crate::backend::register::tell(process);
+}
+
+/// There is no ring to say it in: an empty file's name says why.
+fn leave_word(config: &Config, error: &io::Error) {
+    let header = identity::header(clock::kind());
+    // Without a number of the system's it is no tmpfs.
+    let errno = error.raw_os_error().unwrap_or(libc::EOPNOTSUPP);
+    let name = refused_name(header.pid, header.start_ticks, errno);
+    let _ = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(config.session.join(name));
 }
 
 fn set(file: &RingFile, at: usize, value: u64) {
@@ -207,7 +228,9 @@ impl Process {
                     };
                     return Ok(Box::new(Chunk { file, slab, base }));
                 }
-                Err(error) if error.raw_os_error() == Some(libc::ENOSPC) && slots > SMALLEST_RING => {
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EFBIG)) && slots > SMALLEST_RING =>
+                {
                     slots /= 2;
                     halved += 1;
                 }

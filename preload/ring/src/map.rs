@@ -236,8 +236,8 @@ pub(crate) fn open_new(path: &Path) -> io::Result<File> {
 
 /// Gives all of a new file's bytes a place, so that none of them can fail to be there later.
 ///
-/// Errors: the file is not on tmpfs, no room.
-#[expect(unsafe_code, reason = "fallocate and fstatfs have no safe form in std")]
+/// Errors: the file is not on tmpfs, no room, larger than the program may make files (`EFBIG`).
+#[expect(unsafe_code, reason = "fallocate, fstatfs and getrlimit have no safe form in std")]
 pub(crate) fn allocate(file: &File, size: u64) -> io::Result<()> {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
@@ -251,6 +251,16 @@ pub(crate) fn allocate(file: &File, size: u64) -> io::Result<()> {
             io::ErrorKind::Unsupported,
             "the session's directory is not on tmpfs",
         ));
+    }
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` has room for the answer.
+    let is_limited = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0 && size > limit.rlim_cur;
+    if is_limited {
+        // Asked for all the same, it would be a SIGXFSZ that ends the program.
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
     }
     // SAFETY: the descriptor is open; the call touches no memory of ours.
     if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size as i64) } != 0 {

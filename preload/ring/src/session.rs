@@ -96,6 +96,22 @@ pub fn private_dir(dir: &Path, uid: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Ending of the empty files that processes leave which could make no ring.
+pub const REFUSED: &str = "refused";
+
+/// The name of what a process leaves that could make no ring, for want of room above all; `errno` says why. Everything is
+/// in the name, because an empty file can be made on a tmpfs that is full.
+pub fn refused_name(pid: u32, start_ticks: u64, errno: i32) -> String {
+    format!("{pid}-{start_ticks}.{errno}.{REFUSED}")
+}
+
+/// Process id and errno of such a name.
+pub fn refused(name: &str) -> Option<(u32, i32)> {
+    let (process, errno) = name.strip_suffix(REFUSED)?.strip_suffix('.')?.rsplit_once('.')?;
+    let (pid, _) = process.split_once('-')?;
+    Some((pid.parse().ok()?, errno.parse().ok()?))
+}
+
 /// The name of a process's ring file.
 pub fn ring_name(pid: u32, start_ticks: u64, ordinal: u32) -> String {
     if ordinal == 0 {

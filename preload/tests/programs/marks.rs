@@ -36,6 +36,21 @@ fn a_program_that_uses_no_gpu_leaves_no_file() {
 }
 
 #[test]
+fn a_program_that_may_make_no_large_files_goes_on_and_the_session_knows_why_it_was_not_recorded() {
+    let Some(place) = Place::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    let script = format!("ulimit -f 1; exec {} default mark levels", program.display());
+    let mut command = place.traced(Path::new("/bin/sh"));
+    let result = command.args(["-c", &script]).output().unwrap();
+    assert!(result.status.success(), "{}", result.status);
+    assert!(place.rings().is_empty());
+    let entries = std::fs::read_dir(place.session()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let refused: Vec<_> = names.filter_map(|name| session::refused(&name)).collect();
+    assert!(matches!(refused[..], [(_, libc::EFBIG)]), "{refused:?}");
+}
+
+#[test]
 fn marks_and_ranges_are_recorded_with_their_levels() {
     let Some(place) = Place::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
