@@ -112,7 +112,7 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     let last = plans.len() - 1;
     for (number, plan) in plans.iter().enumerate() {
         if plan.level >= Level::Warning {
-            for (option, why) in plan.moot.iter().chain(&plan.missing) {
+            for (option, why) in &plan.moot {
                 tell(&format!("{option}: {why}"));
             }
         }

@@ -47,8 +47,9 @@ const OPTIONS: &[(&str, &[&str], &str, Fate)] = &[
     ("--runtime-trace", &["-r"], "", Taken),
     ("--memory-allocation-trace", &[], "", Taken),
     ("--kokkos-trace", &[], "", Refused(UNRECORDED)),
-    ("--rocdecode-trace", &[], "", Refused(UNRECORDED)),
-    ("--rocjpeg-trace", &[], "", Refused(UNRECORDED)),
+    ("--rccl-trace", &[], "", Taken),
+    ("--rocdecode-trace", &[], "", Taken),
+    ("--rocjpeg-trace", &[], "", Taken),
     ("--kfd-trace", &[], "", Refused(UNRECORDED)),
     ("--kfd-page-migration-trace", &[], "", Refused(UNRECORDED)),
     ("--kfd-page-mapping-trace", &[], "", Refused(UNRECORDED)),
@@ -118,7 +119,6 @@ const ELSEWHERE: &[&str] = &[
     "--list-metrics",
     "--list-avail",
     "--extra-counters",
-    "--rccl-trace",
     "--layout",
 ];
 

@@ -55,11 +55,14 @@ pub enum Kind {
     MemoryCopy,
     MemoryAllocation,
     ScratchMemory,
+    Rccl,
+    RocDecode,
+    RocJpeg,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::HipRuntime,
         Self::HipCompiler,
         Self::HsaCore,
@@ -71,6 +74,9 @@ impl Kind {
         Self::MemoryCopy,
         Self::MemoryAllocation,
         Self::ScratchMemory,
+        Self::Rccl,
+        Self::RocDecode,
+        Self::RocJpeg,
     ];
 
     /// The kind of an API call's domain.
@@ -83,9 +89,57 @@ impl Kind {
             Domain::HSA_IMAGE => Self::HsaImage,
             Domain::HSA_FINALIZER => Self::HsaFinalizer,
             Domain::MARKER => Self::Marker,
+            Domain::RCCL => Self::Rccl,
+            Domain::ROCDECODE => Self::RocDecode,
+            Domain::ROCJPEG => Self::RocJpeg,
             _ => return None,
         })
     }
+}
+
+/// A library above HIP whose calls have files of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Library {
+    /// Kind of its calls.
+    pub kind: Kind,
+    /// What its lists, files and slices are called.
+    pub list: &'static str,
+    /// Its domain's word in the files.
+    pub domain: &'static str,
+    /// The file of its statistics, without ending.
+    pub stats: &'static str,
+    /// Its number among the kinds of buffer records.
+    pub number: usize,
+}
+
+/// These libraries.
+pub const LIBRARIES: [Library; 3] = [
+    Library {
+        kind: Kind::Rccl,
+        list: "rccl_api",
+        domain: "RCCL_API",
+        stats: "rccl_api_stats",
+        number: 14,
+    },
+    Library {
+        kind: Kind::RocDecode,
+        list: "rocdecode_api",
+        domain: "ROCDECODE_API",
+        stats: "rocdecode_api_stats",
+        number: 18,
+    },
+    Library {
+        kind: Kind::RocJpeg,
+        list: "rocjpeg_api",
+        domain: "ROCJPEG_API",
+        stats: "rocjpeg_api_stats",
+        number: 19,
+    },
+];
+
+/// The library of a kind of calls, and its place among them.
+pub fn library(kind: Kind) -> Option<(usize, &'static Library)> {
+    LIBRARIES.iter().enumerate().find(|(_, library)| library.kind == kind)
 }
 
 /// A set of kinds.

@@ -3,6 +3,7 @@
 //! Where upstream writes a quote inside a text as it is, this doubles it (RFC 4180): names without quotes are the same
 //! to the byte.
 
+use super::choice::LIBRARIES;
 use super::counters::{self, Counted};
 use super::gauges;
 use super::nesting::Row;
@@ -114,6 +115,11 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
     }
     if !rows.hip.is_empty() {
         files.write("hip_api_trace.csv", &|out| calls(view, &rows.hip, out))?;
+    }
+    for (library, rows) in LIBRARIES.iter().zip(&rows.libraries) {
+        if !rows.is_empty() {
+            files.write(&format!("{}_trace.csv", library.list), &|out| calls(view, rows, out))?;
+        }
     }
     if !rows.copies.is_empty() {
         files.write("memory_copy_trace.csv", &|out| copies(view, out))?;

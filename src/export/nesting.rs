@@ -4,7 +4,7 @@
 //! One sweep over the records by their beginning, with a stack of what is open on each thread. What work belongs to is
 //! looked up among the calls of late; the few that are not found there get a second sweep.
 
-use super::choice::{Kind, Kinds};
+use super::choice::{Kind, Kinds, LIBRARIES, library};
 use super::collect::{Collected, Event};
 use super::run::Run;
 use super::sort::{Entry, Sorted, Sorter};
@@ -114,6 +114,8 @@ pub struct Rows {
     pub(crate) hip: Sorted<Row<ApiCall>>,
     /// Calls of HSA.
     pub(crate) hsa: Sorted<Row<ApiCall>>,
+    /// Calls of the libraries above HIP, in the order of [`LIBRARIES`].
+    pub(crate) libraries: [Sorted<Row<ApiCall>>; LIBRARIES.len()],
     /// Marks, ranges and calls of ROC-TX.
     pub(crate) markers: Sorted<Row<Mark>>,
     /// Dispatches.
@@ -270,10 +272,25 @@ struct Cause {
     region: Option<Region>,
 }
 
+/// What may lie among others.
+#[derive(Clone, std::marker::Copy)]
+enum Node {
+    /// Holds what follows on its thread.
+    Call { is_hip: bool },
+    /// A push/pop range: holds what follows, and names it.
+    Region(TextId),
+    /// Names what follows.
+    Mark(TextId),
+    /// A range that is started and stopped: holds nothing.
+    Range,
+}
+
 /// A call or range that may hold others.
 struct Open {
     end: Nanos,
     cause: Cause,
+    /// A call of HIP, or inside one.
+    is_hip: bool,
     /// Of a push/pop range: itself.
     region: Option<Region>,
 }
@@ -316,18 +333,21 @@ impl<'a> Sweep<'a> {
             Event::Call(call) => {
                 let known = self.run.operations.get(call.operation.0 as usize);
                 let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
-                // Calls that HIP makes of itself are left out, as rocprofv3 leaves them out.
-                let inner = call.parent != 0 && matches!(kind, Some(Kind::HipRuntime | Kind::HipCompiler));
-                let wanted = !inner && kind.is_some_and(|kind| self.wanted.kinds.has(kind));
-                self.node(call.thread, call.span, call.correlation, wanted, true, None)
+                let is_hip = matches!(kind, Some(Kind::HipRuntime | Kind::HipCompiler));
+                let wanted = kind.is_some_and(|kind| self.wanted.kinds.has(kind));
+                // Calls that HIP makes of itself are left out, as rocprofv3 leaves them out; those of RCCL are not.
+                let wanted = wanted && !(is_hip && call.parent != 0 && self.is_in_hip(call));
+                self.node(call.thread, call.span, call.correlation, wanted, Node::Call { is_hip })
             }
             Event::Marker(marker) => {
                 let is_wanted = self.wanted.kinds.has(Kind::Marker);
                 let wanted = is_wanted || self.wanted.rename && marker.range_id == 0;
-                // What follows a push/pop range on its thread lies inside.
-                let is_region = marker.range_id == 0 && marker.span.end > marker.span.begin;
-                let text = (marker.range_id == 0).then_some(marker.text);
-                self.node(marker.thread, marker.span, marker.correlation, wanted, is_region, text)
+                let node = match (marker.range_id, marker.span.end > marker.span.begin) {
+                    (0, true) => Node::Region(marker.text),
+                    (0, false) => Node::Mark(marker.text),
+                    _ => Node::Range,
+                };
+                self.node(marker.thread, marker.span, marker.correlation, wanted, node)
                     .filter(|_| is_wanted)
             }
             // What has no time has no row; it is counted as lost.
@@ -346,20 +366,19 @@ impl<'a> Sweep<'a> {
         }
     }
 
+    /// Whether a call lies in one of HIP.
+    fn is_in_hip(&self, call: &ApiCall) -> bool {
+        let open = self.open.get(&call.thread);
+        let around = open.and_then(|stack| stack.iter().rev().find(|open| open.end >= call.span.end));
+        around.is_some_and(|open| open.is_hip)
+    }
+
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }
 
-    fn node(
-        &mut self,
-        thread: ThreadId,
-        span: Span,
-        correlation: u64,
-        is_wanted: bool,
-        holds_others: bool,
-        text: Option<TextId>,
-    ) -> Option<Place> {
+    fn node(&mut self, thread: ThreadId, span: Span, correlation: u64, is_wanted: bool, node: Node) -> Option<Place> {
         let id = if is_wanted { self.number() } else { 0 };
         let stack = self.open.entry(thread).or_default();
         while stack.pop_if(|top| top.end < span.end).is_some() {}
@@ -369,32 +388,37 @@ impl<'a> Sweep<'a> {
             |top| (top.cause.owner, top.region),
         );
         let above_that = around.map_or(0, |top| top.cause.above);
+        let is_hip = matches!(node, Node::Call { is_hip: true }) || around.is_some_and(|top| top.is_hip);
         let cause = Cause {
             owner: if is_wanted { id } else { above },
             above: if is_wanted { above } else { above_that },
             region,
         };
-        let named = text.map(|text| Region {
+        let mut named = |text| Region {
             text,
             id: *self.texts.entry(text).or_insert(id),
-        });
-        if !holds_others
-            && self.wanted.rename
-            && let Some(named) = named
-        {
-            // A mark names what follows it, until the range around it ends.
-            match stack.last_mut() {
-                Some(top) => top.region = Some(named),
-                None => drop(self.marked.insert(thread, named)),
-            }
-        }
-        if holds_others {
-            let region = named.or(region);
+        };
+        let hold = |stack: &mut Vec<Open>, region| {
             stack.push(Open {
                 end: span.end,
                 cause,
+                is_hip,
                 region,
             });
+        };
+        match node {
+            Node::Call { .. } => hold(stack, region),
+            Node::Region(text) => hold(stack, Some(named(text))),
+            Node::Mark(text) => {
+                let named = named(text);
+                // It names what follows it, until the range around it ends.
+                match stack.last_mut() {
+                    _ if !self.wanted.rename => {}
+                    Some(top) => top.region = Some(named),
+                    None => drop(self.marked.insert(thread, named)),
+                }
+            }
+            Node::Range => {}
         }
         if correlation != 0 {
             if self.order.len() >= RECENT
@@ -435,6 +459,7 @@ struct Sink<'a> {
     tests: &'a Tests<'a>,
     hip: Sorter<Row<ApiCall>>,
     hsa: Sorter<Row<ApiCall>>,
+    libraries: [Sorter<Row<ApiCall>>; LIBRARIES.len()],
     markers: Sorter<Row<Mark>>,
     dispatches: Sorter<Row<Dispatch>>,
     copies: Sorter<Row<Copy>>,
@@ -451,6 +476,7 @@ impl<'a> Sink<'a> {
             tests,
             hip: Sorter::new(place, HELD),
             hsa: Sorter::new(place, HELD),
+            libraries: LIBRARIES.map(|_| Sorter::new(place, HELD)),
             markers: Sorter::new(place, HELD),
             dispatches: Sorter::new(place, HELD),
             copies: Sorter::new(place, HELD),
@@ -477,9 +503,11 @@ impl<'a> Sink<'a> {
                 if (self.tests.call)(&row) {
                     self.seen(call.span);
                     self.operations.insert(call.operation);
-                    match self.kind(&call) {
-                        Some(Kind::HipRuntime | Kind::HipCompiler) => self.hip.put(row)?,
-                        _ => self.hsa.put(row)?,
+                    let kind = self.kind(&call);
+                    match kind.and_then(library).and_then(|(at, _)| self.libraries.get_mut(at)) {
+                        Some(library) => library.put(row)?,
+                        None if matches!(kind, Some(Kind::HipRuntime | Kind::HipCompiler)) => self.hip.put(row)?,
+                        None => self.hsa.put(row)?,
                     }
                 }
             }
@@ -533,9 +561,11 @@ impl<'a> Sink<'a> {
     }
 
     fn finish(self) -> io::Result<Rows> {
+        let [rccl, decode, jpeg] = self.libraries;
         Ok(Rows {
             hip: self.hip.finish()?,
             hsa: self.hsa.finish()?,
+            libraries: [rccl.finish()?, decode.finish()?, jpeg.finish()?],
             markers: self.markers.finish()?,
             dispatches: self.dispatches.finish()?,
             copies: self.copies.finish()?,

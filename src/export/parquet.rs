@@ -3,6 +3,7 @@
 //!
 //! Columns are in base units; the words are those of the CSV files. Rows are in order of their ends.
 
+use super::choice::LIBRARIES;
 use super::nesting::{Mark, Row};
 use super::sort::{Entry, Sorted};
 use super::view::{self, View};
@@ -137,6 +138,13 @@ pub(super) fn tables<'a>(view: &'a View<'a>, name: &str) -> Vec<Table<'a>> {
         rows.hsa.is_empty(),
         Box::new(|path| calls(view, &rows.hsa, path)),
     );
+    for (library, calls_of) in LIBRARIES.iter().zip(&rows.libraries) {
+        add(
+            library.list,
+            calls_of.is_empty(),
+            Box::new(|path| calls(view, calls_of, path)),
+        );
+    }
     add(
         "marker_api",
         rows.markers.is_empty(),

@@ -7,6 +7,7 @@
 mod counted;
 mod proto;
 
+use super::choice::LIBRARIES;
 use super::csv::lds_block;
 use super::json::strings::{self, Tables};
 use super::nesting::{Mark, Row};
@@ -28,6 +29,8 @@ const HELD: usize = 64 << 20;
 enum Slice {
     Hip(Row<ApiCall>),
     Hsa(Row<ApiCall>),
+    /// By the library's place.
+    Library(usize, Row<ApiCall>),
     Marker(Row<Mark>),
     Dispatch(Row<Dispatch>),
     Copy(Row<Copy>),
@@ -36,7 +39,7 @@ enum Slice {
 impl Slice {
     const fn span(&self) -> Span {
         match self {
-            Self::Hip(row) | Self::Hsa(row) => row.record.span,
+            Self::Hip(row) | Self::Hsa(row) | Self::Library(_, row) => row.record.span,
             Self::Marker(row) => row.record.marker.span,
             Self::Dispatch(row) => row.record.span,
             Self::Copy(row) => row.record.span,
@@ -45,7 +48,7 @@ impl Slice {
 
     const fn id(&self) -> u64 {
         match self {
-            Self::Hip(row) | Self::Hsa(row) => row.id,
+            Self::Hip(row) | Self::Hsa(row) | Self::Library(_, row) => row.id,
             Self::Marker(row) => row.id,
             Self::Dispatch(row) => row.id,
             Self::Copy(row) => row.id,
@@ -179,6 +182,12 @@ fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Placed>)> {
     for row in rows.hsa.iter() {
         let row = row?;
         put(thread(row.record.thread), Slice::Hsa(row))?;
+    }
+    for (at, calls) in rows.libraries.iter().enumerate() {
+        for row in calls.iter() {
+            let row = row?;
+            put(thread(row.record.thread), Slice::Library(at, row))?;
+        }
     }
     let mut started = Sorter::new(view.place, HELD);
     for row in rows.markers.iter() {
@@ -324,7 +333,7 @@ fn begin(
     let (first, second);
     let name;
     let category = match slice {
-        Slice::Hip(row) | Slice::Hsa(row) => {
+        Slice::Hip(row) | Slice::Hsa(row) | Slice::Library(_, row) => {
             let (kind, operation) = tables.of_call(&row.record);
             api(
                 &mut add,
@@ -334,11 +343,13 @@ fn begin(
                 row.ancestor,
             );
             name = view.function(&row.record);
-            if matches!(slice, Slice::Hip(_)) {
-                add(&[("stream_ID", 0)]);
-                "hip_api"
-            } else {
-                "hsa_api"
+            match slice {
+                Slice::Hip(_) => {
+                    add(&[("stream_ID", 0)]);
+                    "hip_api"
+                }
+                Slice::Library(at, _) => LIBRARIES.get(*at).map_or("", |library| library.list),
+                _ => "hsa_api",
             }
         }
         Slice::Marker(row) => {

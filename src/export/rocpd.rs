@@ -8,6 +8,7 @@ use super::counters::Counted;
 use super::json::strings::Tables;
 use super::json::{self, Head, System};
 use super::nesting::{Mark, Row};
+use super::sort::Sorted;
 use super::view::{self, View};
 use crate::item::{CounterId, Span};
 use anyhow::Result;
@@ -363,7 +364,8 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
 
     fn regions(&mut self) -> Result<()> {
         let view = self.view;
-        for row in view.rows.hip.iter().chain(view.rows.hsa.iter()) {
+        let libraries = view.rows.libraries.iter().flat_map(Sorted::iter);
+        for row in view.rows.hip.iter().chain(view.rows.hsa.iter()).chain(libraries) {
             let row = row?;
             let call = &row.record;
             let event = self.event(view.domain(call), row.id, row.ancestor, "{}")?;

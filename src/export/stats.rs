@@ -1,6 +1,7 @@
 //! Statistics as `--stats` writes them: by name in each domain, and over the domains.
 
 use super::Files;
+use super::choice::{Kind, library};
 use super::csv::{header, quoted};
 use super::nesting::Row;
 use super::sort::Sorted;
@@ -127,6 +128,12 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
     };
     let seed = view.is_seed();
     let file = |new, old| if seed { old } else { new };
+    let [rccl, decode, jpeg] = &rows.libraries;
+    let of_library = |kind, rows| {
+        let known = library(kind).map(|(_, library)| (library.domain, library.stats));
+        let (name, file) = known.unwrap_or_default();
+        Domain::new(name, file, |add| calls(rows, add))
+    };
     let mut all = vec![
         Domain::new("HSA_API", file("hsa_api_stats", "hsa_stats"), |add| {
             calls(&rows.hsa, add)
@@ -166,6 +173,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
                 Ok(())
             })
         })?,
+        of_library(Kind::Rccl, rccl)?,
         Domain::new("MEMORY_ALLOCATION", "memory_allocation_stats", |add| {
             rows.allocations.iter().try_for_each(|row| {
                 let allocation = row?.record;
@@ -176,6 +184,8 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
                 Ok(())
             })
         })?,
+        of_library(Kind::RocDecode, decode)?,
+        of_library(Kind::RocJpeg, jpeg)?,
     ];
     all.retain(|domain| !domain.rows.is_empty());
     Ok(all)

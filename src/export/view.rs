@@ -1,7 +1,7 @@
 //! The rows of one process with everything that the formats call by a name. All formats read this, so that they hold the
 //! same records.
 
-use super::choice::{AgentIndex, Choice, KernelNames, Kind, Layout};
+use super::choice::{AgentIndex, Choice, KernelNames, Kind, Layout, library};
 use super::collect::{Collected, Event};
 use super::facts::{Facts, ProcessFacts};
 use super::hosts::Hosts;
@@ -266,7 +266,7 @@ impl<'a> View<'a> {
             (Kind::HsaAmd, _) => "HSA_AMD_EXT_API",
             (Kind::HsaImage, _) => "HSA_IMAGE_EXT_API",
             (Kind::HsaFinalizer, _) => "HSA_FINALIZE_EXT_API",
-            _ => "HSA_CORE_API",
+            (kind, _) => library(kind).map_or("HSA_CORE_API", |(_, library)| library.domain),
         }
     }
 

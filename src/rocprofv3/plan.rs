@@ -37,8 +37,6 @@ pub(super) struct Plan {
     pub(super) level: Level,
     /// Options without effect, and why.
     pub(super) moot: Vec<(String, &'static str)>,
-    /// Options of which a part cannot be had, and which.
-    pub(super) missing: Vec<(String, &'static str)>,
 }
 
 /// How much is told on standard error.
@@ -65,7 +63,7 @@ impl Level {
 }
 
 /// Options by the kinds that they want.
-const KINDS: [(&str, &str, Kind); 11] = [
+const KINDS: [(&str, &str, Kind); 14] = [
     ("hip_runtime_trace", "hip_trace", Kind::HipRuntime),
     ("hip_compiler_trace", "hip_trace", Kind::HipCompiler),
     ("hsa_core_trace", "hsa_trace", Kind::HsaCore),
@@ -77,9 +75,10 @@ const KINDS: [(&str, &str, Kind); 11] = [
     ("memory_copy_trace", "", Kind::MemoryCopy),
     ("memory_allocation_trace", "", Kind::MemoryAllocation),
     ("scratch_memory_trace", "", Kind::ScratchMemory),
+    ("rccl_trace", "", Kind::Rccl),
+    ("rocdecode_trace", "", Kind::RocDecode),
+    ("rocjpeg_trace", "", Kind::RocJpeg),
 ];
-
-const NOT_YET: &str = "RCCL, rocDecode and rocJPEG are not recorded and have no files";
 
 impl Plan {
     /// Understands a job's settings; `pass` is the directory of one job among several.
@@ -156,11 +155,6 @@ impl Plan {
                 None => Level::default(),
             },
             moot: settings.moot().chain(idle).collect(),
-            missing: ["runtime_trace", "sys_trace"]
-                .into_iter()
-                .filter(|name| settings.on(name))
-                .map(|name| (typed(name), NOT_YET))
-                .collect(),
         };
         if plan.is_idle() && (plan.choice.stats || plan.wants_summary()) {
             bail!("--stats and --summary need a domain to sum up, as --kernel-trace or --sys-trace");
@@ -424,7 +418,7 @@ mod tests {
     use super::*;
     use Kind::{
         HipCompiler, HipRuntime, HsaAmd, HsaCore, HsaFinalizer, HsaImage, Kernel, Marker, MemoryAllocation, MemoryCopy,
-        ScratchMemory,
+        Rccl, RocDecode, RocJpeg, ScratchMemory,
     };
 
     fn plan(line: &str) -> Result<Plan> {
@@ -444,7 +438,17 @@ mod tests {
         assert_eq!(wanted("--sys-trace"), Kind::ALL);
         assert_eq!(
             wanted("-r"),
-            [HipRuntime, Marker, Kernel, MemoryCopy, MemoryAllocation, ScratchMemory]
+            [
+                HipRuntime,
+                Marker,
+                Kernel,
+                MemoryCopy,
+                MemoryAllocation,
+                ScratchMemory,
+                Rccl,
+                RocDecode,
+                RocJpeg
+            ]
         );
         assert_eq!(wanted("--hip-trace"), [HipRuntime, HipCompiler]);
         assert_eq!(wanted("--hip-trace --hip-compiler-trace=0"), [HipRuntime]);
@@ -458,10 +462,14 @@ mod tests {
                 Kernel,
                 MemoryCopy,
                 MemoryAllocation,
-                ScratchMemory
+                ScratchMemory,
+                Rccl,
+                RocDecode,
+                RocJpeg
             ]
         );
         assert_eq!(wanted("--kernel-trace --hsa-amd-trace"), [HsaAmd, Kernel]);
+        assert_eq!(wanted("--rccl-trace"), [Rccl]);
         assert_eq!(wanted("-M"), []);
     }
 

@@ -47,10 +47,8 @@ const fn row(name: &'static str, letter: char, takes: Takes, here: Here) -> Row 
 use Here::{Moot, Refused, Works};
 use Takes::{Flag, Many, One};
 
-const NOT_RECORDED: &str = "roctop does not record these yet";
 const KOKKOS: &str = "roctop does not record Kokkos' own events; what Kokkos' roctx connector makes of them \
 (KOKKOS_TOOLS_LIBS) is recorded by '--marker-trace --kernel-rename'";
-const MEDIA: &str = "roctop does not record calls of rocDecode and rocJPEG; their kernels and copies are recorded";
 const DRIVER: &str = "roctop does not record the driver's own events, of pages and queues";
 const OPENMP: &str = "roctop does not record OpenMP's own events; kernels and copies of its target regions are recorded \
 by '--kernel-trace --memory-copy-trace'";
@@ -92,10 +90,10 @@ pub(super) const TABLE: &[Row] = &[
     row("memory_copy_trace", ' ', Flag, Works),
     row("memory_allocation_trace", ' ', Flag, Works),
     row("scratch_memory_trace", ' ', Flag, Works),
-    row("rccl_trace", ' ', Flag, Refused(NOT_RECORDED)),
+    row("rccl_trace", ' ', Flag, Works),
     row("kokkos_trace", ' ', Flag, Refused(KOKKOS)),
-    row("rocdecode_trace", ' ', Flag, Refused(MEDIA)),
-    row("rocjpeg_trace", ' ', Flag, Refused(MEDIA)),
+    row("rocdecode_trace", ' ', Flag, Works),
+    row("rocjpeg_trace", ' ', Flag, Works),
     row("kfd_trace", ' ', Flag, Refused(DRIVER)),
     row("kfd_page_migration_trace", ' ', Flag, Refused(DRIVER)),
     row("kfd_page_mapping_trace", ' ', Flag, Refused(DRIVER)),
@@ -208,6 +206,9 @@ pub(super) const RUNTIME: &[&str] = &[
     "memory_copy_trace",
     "memory_allocation_trace",
     "scratch_memory_trace",
+    "rccl_trace",
+    "rocdecode_trace",
+    "rocjpeg_trace",
 ];
 /// What else `--sys-trace` holds.
 pub(super) const SYSTEM: &[&str] = &[

@@ -46,7 +46,10 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
 \"external\":0,\"ancestor\":{ancestor}}},\"start_timestamp\":{begin},\"end_timestamp\":{end},\"thread_id\":{tid}}}"
         )
     })?;
-    write!(out, ",\n\"rccl_api\":[],\n\"memory_copy\":")?;
+    let [rccl, decode, jpeg] = &rows.libraries;
+    write!(out, ",\n\"rccl_api\":")?;
+    rows_of(out, rccl, |out, row| library_call(view, tables, row, out))?;
+    write!(out, ",\n\"memory_copy\":")?;
     rows_of(out, &rows.copies, |out, row| {
         let copy = &row.record;
         let (begin, end, bytes) = (copy.span.begin, copy.span.end, copy.bytes);
@@ -65,7 +68,10 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     rows_of(out, &rows.allocations, |out, row| allocation(view, row, out))?;
     write!(out, ",\n\"scratch_memory\":")?;
     rows_of(out, &rows.scratches, |out, row| scratch(view, row, out))?;
-    write!(out, ",\n\"rocdecode_api\":[],\"rocjpeg_api\":[]")?;
+    write!(out, ",\n\"rocdecode_api\":")?;
+    rows_of(out, decode, |out, row| library_call(view, tables, row, out))?;
+    write!(out, ",\n\"rocjpeg_api\":")?;
+    rows_of(out, jpeg, |out, row| library_call(view, tables, row, out))?;
     sampled::records(view, out)?;
     write!(out, "}}")
 }
@@ -96,6 +102,15 @@ fn call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, size: u32, out
         "{{\"size\":{size},\"kind\":{kind},\"operation\":{operation},\"correlation_id\":{{\"internal\":{id},\
 \"external\":0,\"ancestor\":{ancestor}}},\"start_timestamp\":{begin},\"end_timestamp\":{end},\"thread_id\":{tid}"
     )
+}
+
+/// A call of a library above HIP; what it returned is known of RCCL's alone.
+fn library_call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, out: &mut dyn Write) -> io::Result<()> {
+    call(view, tables, row, 64, out)?;
+    let status = row.record.status;
+    let result = status.map_or(String::new(), |status| format!("\"ncclResult_t_retval\":\"{status}\""));
+    let arguments = arguments(view, row.record.arguments);
+    write!(out, ",\"args\":[{arguments}],\"retval\":{{{result}}}}}")
 }
 
 fn dispatch(view: &View<'_>, row: &Row<Dispatch>, out: &mut dyn Write) -> io::Result<()> {

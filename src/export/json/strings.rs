@@ -1,7 +1,7 @@
 //! The tables of `results.json` that numbers of kinds and operations point into, and the texts of markers.
 
 use super::{list, text};
-use crate::export::choice::Kind;
+use crate::export::choice::{Kind, LIBRARIES, library};
 use crate::export::nesting::Mark;
 use crate::export::view::{ALLOCATIONS, DIRECTIONS, SCRATCHES, View};
 use crate::item::{ApiCall, OperationId};
@@ -128,7 +128,7 @@ impl<'a> Tables<'a> {
             (Kind::HipCompiler, true) => 6,
             (Kind::HipRuntime, false) => 21,
             (Kind::HipCompiler, false) => 22,
-            _ => 1,
+            (kind, _) => library(kind).map_or(1, |(_, library)| library.number),
         };
         (kind, self.numbers.get(&call.operation).copied().unwrap_or(0))
     }
@@ -194,7 +194,10 @@ impl<'a> Tables<'a> {
             ],
             "MEMORY_ALLOCATION" => ALLOCATIONS.to_vec(),
             "SCRATCH_MEMORY" => SCRATCHES.to_vec(),
-            _ => Vec::new(),
+            _ => LIBRARIES
+                .iter()
+                .find(|library| library.domain == kind)
+                .map_or_else(Vec::new, |library| calls(library.kind)),
         }
     }
 }
