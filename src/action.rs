@@ -13,7 +13,7 @@ use crate::session::sessions;
 use crate::{doctor, rank, screen, topology};
 use anyhow::{Context, Result, bail};
 pub use recordings::{compare, cut, export_files, merge, open, recover, summary};
-pub(crate) use recordings::{hosts, snapshot, warn_of_damage};
+pub(crate) use recordings::{hosts, snapshot, warn_of_damage, warn_of_texts};
 use roctop_ring::session::ENV_DEMO;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -182,7 +182,7 @@ fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<
     let exit = if live {
         screen::live(&program, job, look)?
     } else {
-        headless(&program, job, look)?
+        headless(&program, job, look)?.exit()
     };
     Ok(pass_on(exit))
 }

@@ -29,8 +29,8 @@ use std::path::PathBuf;
   roctop export run --format csv -d out  files as rocprofv3 names them
   roctop summary run                     tables on standard output
 
-Exit code: the program's own; the same signal if a signal ended it; 1 own failure, 2 usage,
-3 a threshold was exceeded, 126 and 127 as env.")]
+Exit code: the program's own; the same signal if a signal ended it; 1 own failure, as a
+recording that is incomplete, when the program ended with 0; 2 usage, 3 a threshold was exceeded, 126 and 127 as env.")]
 pub struct Cli {
     /// What to do instead of running a program.
     #[command(subcommand)]

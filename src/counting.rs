@@ -59,11 +59,18 @@ pub fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
         request.interval = (1e6 / options.pmc_rate) as u64;
         request.definitions.clone_from(&definitions);
         if options.input.is_some() {
+            keep_present(&mut request)?;
             check(&request)?;
         }
         Ok(request)
     };
-    passes.into_iter().map(make).collect()
+    let mut requests = passes.into_iter().map(make).collect::<Result<Vec<_>>>()?;
+    let is_asked = !requests.is_empty();
+    requests.retain(|request| !request.is_empty());
+    if is_asked && requests.is_empty() {
+        bail!("counters: none is left");
+    }
+    Ok(requests)
 }
 
 /// Packs counters into passes, shown when there are several.
@@ -79,6 +86,40 @@ fn planned(request: &Request) -> Result<Vec<Vec<String>>> {
         }
     }
     Ok(passes)
+}
+
+/// Leaves out what is asked of GPUs that this machine has not, as rocprofv3 does, and says so: one input file serves
+/// machines of several kinds.
+pub fn keep_present(request: &mut Request) -> Result<()> {
+    let device = |word: &str| {
+        word.split_once(":device=")
+            .and_then(|(_, number)| number.parse::<usize>().ok())
+    };
+    let mut own = Request::new(Mode::List, Vec::new());
+    own.definitions.clone_from(&request.definitions);
+    let words = request.counters.groups.iter().flatten();
+    let bare = words.filter(|word| device(word).is_some());
+    let bare = bare.filter_map(|word| word.split(':').next()).map(str::to_owned);
+    own.counters = bare.collect::<Vec<String>>().into();
+    if own.is_empty() {
+        return Ok(());
+    }
+    let gpus = list(&own)?.gpus;
+    // Where there is none at all, that is what is told.
+    let Some(last) = gpus.checked_sub(1) else { return Ok(()) };
+    for group in &mut request.counters.groups {
+        group.retain(|word| {
+            let beyond = device(word).filter(|number| *number > last);
+            if let Some(number) = beyond {
+                tell(&format!(
+                    "counters: {word} is left out: there is no GPU {number}, the last is {last}"
+                ));
+            }
+            beyond.is_none()
+        });
+    }
+    request.counters.groups.retain(|group| !group.is_empty());
+    Ok(())
 }
 
 /// Finds out before a program starts whether a request can be had, in one run.

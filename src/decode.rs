@@ -22,6 +22,7 @@ use crate::raw::{Raw, RawSink, each};
 use facts::Symbol;
 use ids::Place;
 use names::Names;
+pub(crate) use names::{MANY_TEXTS, MAX_TEXTS};
 use recent::{Objects, Recent};
 use roctop_ring::layout::counter;
 use roctop_ring::reader::Thread as RingThread;

@@ -10,7 +10,7 @@ use crate::model::Store;
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
 use crate::session::{Live, boottime};
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use roctop_ring::reader::{Progress, Thread};
 use roctop_ring::record::Slot;
 use std::path::PathBuf;
@@ -156,6 +156,7 @@ impl Pump {
             thread.join().map_err(|_| fault())?;
         }
         let read = self.reader.join().map_err(|_| fault())?;
+        let read = read.context("the program's records could not be read to the end");
         self.digester.join().map_err(|_| fault())?.and(read)
     }
 }

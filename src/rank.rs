@@ -1,22 +1,7 @@
 //! Ranks under MPI, Slurm and their relatives, from the environment of this process.
 
+use roctop_ring::session::RANKS;
 use std::path::{Path, PathBuf};
-
-/// Variables that tell a process its rank, and the number of ranks. The first that is set counts.
-const RANKS: [(&str, &str); 12] = [
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMIX_RANK", "PMIX_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
-    ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
-    ("PALS_RANKID", "PALS_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-    ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
-    ("MPI_RANKID", "MPI_NRANKS"),
-    ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
-    ("MPI_RANK", "MPI_SIZE"),
-    ("RANK", "WORLD_SIZE"),
-];
 
 /// This process's rank, and the number of ranks when it is told.
 pub fn of(variable: &dyn Fn(&str) -> Option<String>) -> Option<(u32, Option<u32>)> {

@@ -105,8 +105,13 @@ pub fn act(words: &[OsString]) -> Result<u8> {
             return Ok(code);
         }
     };
-    for request in plans.iter().filter_map(|plan| plan.request.as_ref()) {
-        counting::check(request)?;
+    for plan in &mut plans {
+        if let Some(mut request) = plan.request.take() {
+            counting::keep_present(&mut request)?;
+            counting::check(&request)?;
+            let is_left = !request.is_empty() || request.sampling.is_some();
+            plan.request = is_left.then_some(request);
+        }
     }
     let mut worst = 0;
     let last = plans.len() - 1;
@@ -192,12 +197,12 @@ fn attached(plan: &Plan, attach: &Attach) -> Result<u8> {
         tell("Warning: No tracing options were enabled.");
     }
     let recording = Scratch::of(plan)?;
-    attach.record(&recording.0)?;
+    let is_whole = attach.record(&recording.0)?;
     let launched = now();
     let written =
         Recording::open(&recording.0).and_then(|opened| write(plan, opened.command(), launched, &recording.0));
     written.map_err(|error| recording.kept(error))?;
-    Ok(0)
+    Ok(u8::from(!is_whole))
 }
 
 /// Seconds since 1970.
@@ -236,7 +241,7 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
         preload: plan.preload.clone(),
         ..Job::default()
     };
-    let exit = headless(program, &job, &Look::default())?;
+    let exit = headless(program, &job, &Look::default())?.exit();
     let written = write(plan, &program.words(), launched, &recording.0);
     written.map_err(|error| recording.kept(error))?;
     Ok(exit)
@@ -283,6 +288,7 @@ fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -> Result<()
     // Beside the recording: there is room, and it is removed with it.
     let (collected, replay) = collect(&whole, None, path, &progress)?;
     action::warn_of_damage(path, replay);
+    action::warn_of_texts(path, &collected);
     let facts = Facts::read(&whole)?;
     let nodes = action::hosts(&recordings, &collected);
     let processes = &collected.run.processes;
@@ -308,7 +314,9 @@ fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -> Result<()
         .iter()
         .filter_map(|path| Some(path.metadata().ok()?.len()))
         .sum::<u64>();
-    if bytes < plan.least_bytes {
+    if made.is_empty() && plan.level >= Level::Warning {
+        tell("nothing of what was asked for was recorded: no file was written");
+    } else if bytes < plan.least_bytes {
         for path in &made {
             std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         }

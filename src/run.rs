@@ -12,7 +12,7 @@ use crate::pump::{Gauging, Pump};
 use crate::recording::Recorder;
 use crate::session::{Live, SessionDir, going_on, refused};
 use crate::{summary, supervise, topology, ui};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use roctop_ring::session::{ENV_RING, control, wanted};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -106,8 +106,27 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
     })
 }
 
-/// Runs a program without a screen; returns how it ended. With no recording a summary goes to standard error.
-pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
+/// How a program without a screen went.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub exit: Exit,
+    /// All that was to be read and recorded is.
+    pub is_whole: bool,
+}
+
+impl Ran {
+    /// How roctop ends: as the program, but not well when something is missing.
+    pub const fn exit(self) -> Exit {
+        match self.exit {
+            Exit::Code(0) if !self.is_whole => Exit::Code(1),
+            exit => exit,
+        }
+    }
+}
+
+/// Runs a program without a screen. With no recording a summary goes to standard error.
+pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let endpoint = job.metrics.map(Endpoint::bind).transpose()?;
     // What is wrong with the settings is said before the program starts.
     let config = Config::load()?;
@@ -125,6 +144,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
         recorder,
     } = prepare(job, program)?;
     let is_recorded = recorder.is_some();
+    let recorder = recorder.map(|recorder| recorder.telling(tell));
     let is_shown = !is_recorded || endpoint.is_some();
     let store = is_shown.then(|| {
         let options = Options {
@@ -178,7 +198,8 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     if let Some(refused) = refused {
         tell(&refused);
     }
-    if let Err(error) = read.context("the program's records could not be read to the end") {
+    let is_whole = read.is_ok();
+    if let Err(error) = read {
         tell(&format!("{error:#}"));
     }
     if let Err(error) = removed {
@@ -206,7 +227,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
             summary::write_table(&ui::export::only(snapshot, filter), &mut error_stream)
         };
     }
-    Ok(exit)
+    Ok(Ran { exit, is_whole })
 }
 
 /// One line on standard error.

@@ -10,8 +10,12 @@ mod made;
 
 use demo::{place, roctop};
 use made::{Made, make};
+use roctop::export::run::Run;
+use roctop::item::LossReason;
+use roctop::recording::Recording;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A file system of its own, so small that it fills up; removed in the end.
 struct Small(PathBuf);
@@ -84,29 +88,94 @@ fn a_full_disk_is_one_line_and_leaves_nothing_half_written() {
 }
 
 #[test]
-fn a_recording_on_a_full_disk_keeps_what_was_written() {
-    let Some(small) = Small::mount("full-record", "500k") else {
+fn a_recording_on_a_full_disk_keeps_what_was_written_and_counts_the_rest() {
+    let Some(small) = Small::mount("full-record", "1120k") else {
         return;
     };
     let path = small.0.join("rec");
     let own = env!("CARGO_BIN_EXE_roctop");
-    let output = Command::new(own)
-        .args(["record", "-o", path.to_str().unwrap(), "--", own, "__demo"])
-        .env("ROCTOP_DEMO_WORKER", "2")
-        .output()
-        .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "the program's own code: {told}");
+    let record = |end: &str| {
+        let script = format!("'{own}' __demo; exit {end}");
+        let mut command = Command::new(own);
+        command.args(["record", "-o", path.to_str().unwrap(), "--", "sh", "-c", &script]);
+        let output = command.env("ROCTOP_DEMO_WORKER", "3").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    // The program ended well, the recording did not; it is told when it happens, and in the end.
+    let (code, told) = record("0");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("records are counted, not kept"), "{told}");
+    let (_, missing) = told.split_once("is incomplete, ").expect(&told);
     assert!(
-        told.contains("is incomplete") && told.contains("No space left"),
+        missing.contains("records found no room") && missing.contains("No space left"),
         "{told}"
     );
-    let summary = roctop(&["summary", "--format", "csv", path.to_str().unwrap()]);
-    assert!(summary.status.success());
+    let missing: u64 = missing.split(' ').next().unwrap().parse().unwrap();
+    assert!(missing > 0);
+    let recording = Recording::open(&path).unwrap();
+    let mut run = Run::default();
+    let replay = recording
+        .items(&mut |items| items.into_iter().for_each(|item| run.add(item)))
+        .unwrap();
+    assert!(replay.finished && replay.damaged == 0, "{replay:?}");
+    assert!(run.dispatches.len() > 10 && !run.exits.is_empty());
+    let lost = run.lost.iter().filter(|(key, _)| key.1 == LossReason::Overwritten);
+    assert_eq!(lost.map(|(_, records)| records).sum::<u64>(), missing);
+    // What the program says goes first.
+    std::fs::remove_dir_all(&path).unwrap();
+    assert_eq!(record("7").0, Some(7));
+}
+
+#[test]
+fn a_recording_goes_on_when_there_is_room_again() {
+    let Some(small) = Small::mount("room", "1120k") else {
+        return;
+    };
+    let (path, own) = (small.0.join("rec"), env!("CARGO_BIN_EXE_roctop"));
+    let mut child = Command::new(own)
+        .args(["record", "-o", path.to_str().unwrap(), "--", own, "__demo"])
+        .env("ROCTOP_DEMO_WORKER", "6")
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let full = lines.next().unwrap().unwrap();
+    assert!(full.contains("No space left"), "{full}");
+    let grown = Command::new("mount")
+        .args(["-o", "remount,size=64m"])
+        .arg(&small.0)
+        .status();
+    assert!(grown.unwrap().success());
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert!(rest[0].contains("there is room again"), "{rest:?}");
+    // What could wait has waited; if it was too much, that is told.
+    let is_incomplete = rest.iter().any(|line| line.contains("is incomplete"));
+    assert_eq!(child.wait().unwrap().code(), Some(is_incomplete.into()), "{rest:?}");
+    let replay = Recording::open(&path).unwrap().items(&mut |_| ()).unwrap();
+    assert!(replay.finished && replay.damaged == 0, "{replay:?}");
+}
+
+#[test]
+fn a_disk_that_is_full_already_is_found_before_the_program_starts() {
+    let Some(small) = Small::mount("full-already", "500k") else {
+        return;
+    };
+    let (path, started) = (small.0.join("rec"), place("full-started").join("started"));
+    let output = roctop(&[
+        "record",
+        "-o",
+        path.to_str().unwrap(),
+        "--",
+        "touch",
+        started.to_str().unwrap(),
+    ]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
     assert!(
-        String::from_utf8(summary.stdout).unwrap().lines().count() > 3,
-        "what was written opens"
+        told.contains("no room for a recording") && told.lines().count() == 1,
+        "{told}"
     );
+    assert!(!started.exists() && !path.exists());
 }
 
 #[test]

@@ -465,6 +465,37 @@ fn a_counter_can_be_asked_for_on_one_gpu() {
     );
 }
 
+/// As upstream's test has it: no system has so many GPUs.
+#[test]
+fn what_is_asked_of_a_gpu_that_is_not_there_is_left_out_of_rocprofv3s_counters() {
+    let Some(rig) = Rig::new("absent") else { return };
+    let words =
+        "rocprofv3 -d out -o n --pmc SQ_WAVES GRBM_COUNT:device=16384 TCC_HIT:device=65536 -- ./counted load scale";
+    let output = rig.roctop(&words.split(' ').collect::<Vec<_>>());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    for word in ["GRBM_COUNT:device=16384", "TCC_HIT:device=65536"] {
+        assert!(told.contains(&format!("{word} is left out: there is no GPU")), "{told}");
+    }
+    assert_eq!(
+        rig.table("out/n_counter_collection.csv").column("Counter_Name"),
+        ["SQ_WAVES"]
+    );
+    // Nothing is left to count: the program runs all the same.
+    let words = "rocprofv3 -d none -o n --kernel-trace --pmc SQ_WAVES:device=7 -- ./counted load scale";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    assert!(!rig.0.join("none/n_counter_collection.csv").exists());
+    std::fs::write(
+        rig.0.join("in.txt"),
+        "pmc: SQ_WAVES GRBM_COUNT:device=9\npmc: SQ_WAVES:device=8\n",
+    )
+    .unwrap();
+    rig.works(&["record", "-o", "rec", "-i", "in.txt", "./counted", "load", "scale"]);
+    std::fs::write(rig.0.join("in.txt"), "pmc: SQ_WAVES:device=8\n").unwrap();
+    let told = rig.fails(&["--no-ui", "-i", "in.txt", "./counted"]);
+    assert!(told.ends_with("roctop: counters: none is left\n"), "{told}");
+}
+
 #[test]
 fn counters_of_a_definition_file_are_listed_and_counted() {
     let Some(rig) = Rig::new("definitions") else { return };
@@ -704,6 +735,23 @@ fn ways_of_sampling_are_listed() {
     assert!(listed.starts_with(expected), "{listed}");
     let json: Value = serde_json::from_slice(&with(&["counters", "--format", "json"]).stdout).unwrap();
     assert_eq!(json["agents"][0]["pc_sampling"][1]["flags"], "interval pow2");
+}
+
+#[test]
+fn a_filter_chooses_samples_by_their_dispatches() {
+    let Some(rig) = Rig::new("sampling-filter") else { return };
+    let words = "record -o rec --pc-sampling host_trap,time,100 ./counted load scale plain";
+    let mut command = rig.command(&words.split(' ').collect::<Vec<_>>());
+    assert!(command.env("STAND_IN_SAMPLING", "1").status().unwrap().success());
+    rig.works(&[
+        "export", "rec", "-o", "few", "--format", "csv,json", "--filter", "plain",
+    ]);
+    let rows = rig.table("few_pc_sampling_host_trap.csv");
+    assert_eq!(rig.table("few_kernel_trace.csv").numbers("Dispatch_Id"), [2]);
+    assert_eq!(rows.numbers("Dispatch_Id"), [2, 2]);
+    let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("few_results.json")).unwrap()).unwrap();
+    let few = &json["rocprofiler-sdk-tool"][0]["buffer_records"]["pc_sample_host_trap"];
+    assert_eq!(few.as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -170,6 +170,11 @@ fn what_is_missing_of_a_recording_is_told_in_a_line() {
     std::fs::create_dir(place.join("empty")).unwrap();
     one_line(export(&place.join("empty")), Some(1), "no roctop.json in it");
     one_line(export(&path.join("roctop.json")), Some(1), "is a file");
+    let topology = path.join("topology.json");
+    let whole = std::fs::read(&topology).unwrap();
+    std::fs::write(&topology, &whole[..whole.len() / 2]).unwrap();
+    one_line(export(&path), Some(0), "topology.json is damaged");
+    std::fs::write(&topology, whole).unwrap();
     let facts = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
     let facts = facts.filter(|file| file.file_name().unwrap().to_string_lossy().starts_with("facts"));
     for file in facts.collect::<Vec<_>>() {

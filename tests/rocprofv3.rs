@@ -297,7 +297,7 @@ fn what_cannot_be_done_is_told_before_the_program_starts() {
         (&["--pmc", "SQ_WAVES"][..], "rocprofiler-sdk was not found"),
         (&["-L"], "counters"),
         (&["--list-metrics"], "counters"),
-        (&["--rocdecode-trace"], "--rocdecode-trace"),
+        (&["--kfd-trace"], "--kfd-trace"),
         (&["--kernel-trace", "-f", "otf2"], "otf2"),
         (&["--stats"], "--kernel-trace"),
         (&["--kernel-tracee"], "--kernel-tracee"),

@@ -3,21 +3,9 @@
 #![expect(unsafe_code, reason = "getpid and its relatives")]
 
 use roctop_ring::layout::Header;
+use roctop_ring::session::RANKS;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-
-/// Environment of launchers that tell a process its rank, and the number of ranks.
-const RANKS: [(&str, &str); 9] = [
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMIX_RANK", "PMIX_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
-    ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
-    ("PALS_RANKID", "PALS_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-    ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
-    ("RANK", "WORLD_SIZE"),
-];
 
 /// The header of this process's ring files, without sizes and regions.
 pub(crate) fn header(clock_kind: u32) -> Header {

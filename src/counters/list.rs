@@ -2,7 +2,7 @@
 
 use super::request::Request;
 use crate::decode::Decoder;
-use crate::item::{Agent, CounterInfo, Exit, Item};
+use crate::item::{Agent, AgentKind, CounterInfo, Exit, Item};
 use crate::sampling::Configuration;
 use crate::session::{Live, SessionDir, boottime};
 use crate::{embedded, launch};
@@ -29,6 +29,8 @@ pub struct OnAgent {
 pub struct Listed {
     /// GPUs with counters.
     pub agents: Vec<OnAgent>,
+    /// GPUs, with counters or without.
+    pub gpus: usize,
     /// What cannot be had, and why.
     pub problems: Vec<String>,
     /// Why program counters cannot be sampled.
@@ -140,6 +142,8 @@ fn sort(items: Vec<Item>) -> Listed {
             _ => {}
         }
     }
+    let is_gpu = |one: &&OnAgent| one.agent.kind == AgentKind::Gpu;
+    listed.gpus = listed.agents.iter().filter(is_gpu).count();
     listed
         .agents
         .retain(|one| !one.counters.is_empty() || !one.sampling.is_empty());

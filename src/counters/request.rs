@@ -174,7 +174,7 @@ pub fn names(words: &[String]) -> Result<Vec<String>> {
         if word.is_empty() || names.iter().any(|known| known == word) {
             continue;
         }
-        if device.parse::<u16>().is_err() {
+        if device.parse::<u32>().is_err() {
             bail!("'{word}': after ':device=' comes the number of a GPU, from 0");
         }
         if !is_name || index.parse::<u16>().is_err() {

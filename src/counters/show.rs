@@ -197,6 +197,7 @@ mod tests {
             ..CounterInfo::default()
         };
         Listed {
+            gpus: 1,
             agents: vec![OnAgent {
                 agent: Agent {
                     name: "gfx90a".into(),

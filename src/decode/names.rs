@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The most different marker texts that keep a name of their own.
-const MAX_TEXTS: u32 = 1 << 18;
+pub(crate) const MAX_TEXTS: u32 = 1 << 18;
+/// What the others are called.
+pub(crate) const MANY_TEXTS: &str = "(one of many more texts)";
 /// Texts of calls' arguments may take this many of them, the rest is for markers.
 const MAX_ARGUMENTS: u32 = MAX_TEXTS - (1 << 16);
 
@@ -102,7 +104,7 @@ impl Names {
         let (id, kept): (_, Arc<str>) = if count < MAX_TEXTS {
             (TextId(count), text.into())
         } else {
-            (TextId(MAX_TEXTS), "(one of many more texts)".into())
+            (TextId(MAX_TEXTS), MANY_TEXTS.into())
         };
         if count <= MAX_TEXTS {
             self.texts.insert(kept.clone(), id);

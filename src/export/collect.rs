@@ -2,7 +2,8 @@
 
 use super::run::Run;
 use super::sort::{Entry, Sorted, Sorter};
-use crate::item::{Allocation, ApiCall, Copy, Dispatch, Item, Marker, Nanos, ProcessId, Scratch, Span};
+use crate::decode::MAX_TEXTS;
+use crate::item::{Allocation, ApiCall, Copy, Dispatch, Item, Marker, Nanos, ProcessId, Scratch, Span, TextId};
 use crate::progress::Progress;
 use crate::recording::{Merged, Replay};
 use roctop_ring::record::memory;
@@ -38,7 +39,7 @@ impl Event {
     }
 
     /// When it began; for work, when it was submitted, if that is known.
-    const fn start(&self) -> Nanos {
+    pub(crate) const fn start(&self) -> Nanos {
         match self {
             Self::Call(call) => call.span.begin,
             Self::Marker(marker) => marker.span.begin,
@@ -77,6 +78,8 @@ pub struct Collected {
     pub first: Nanos,
     /// What a range of time is counted from.
     pub beginning: Nanos,
+    /// Markers that have no text of their own, since there are too many different ones.
+    pub textless: u64,
 }
 
 /// Takes items in.
@@ -84,6 +87,7 @@ pub struct Collector {
     run: Run,
     events: Sorter<Event>,
     first: Nanos,
+    textless: u64,
     failed: Option<io::Error>,
 }
 
@@ -94,6 +98,7 @@ impl Collector {
             run: Run::default(),
             events: Sorter::new(place, HELD),
             first: Nanos::MAX,
+            textless: 0,
             failed: None,
         }
     }
@@ -115,6 +120,8 @@ impl Collector {
                     continue;
                 }
             };
+            let is_textless = matches!(&event, Event::Marker(marker) if marker.text == TextId(MAX_TEXTS));
+            self.textless += u64::from(is_textless);
             if begin > 0 {
                 self.first = self.first.min(begin);
             }
@@ -136,6 +143,7 @@ impl Collector {
             events: self.events.finish()?,
             first: if self.first == Nanos::MAX { 0 } else { self.first },
             beginning: 0,
+            textless: self.textless,
         })
     }
 }

@@ -328,7 +328,9 @@ const STOCHASTIC: &str = "Wave_Issued_Instruction,Instruction_Type,Stall_Reason,
 pub(super) fn samples<'a>(view: &'a View<'a>) -> impl Iterator<Item = &'a Sample> {
     let own = view.process.id;
     let samples = view.run.pc_samples.iter();
-    samples.filter(move |sample| sample.process == own && view.is_wanted_at(sample.at))
+    samples.filter(move |sample| {
+        sample.process == own && view.is_wanted_at(sample.at) && view.has_dispatch(sample.dispatch)
+    })
 }
 
 /// `pc_sampling_host_trap.csv` and `pc_sampling_stochastic.csv`. Instructions are places in code objects.

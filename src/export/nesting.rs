@@ -287,6 +287,8 @@ enum Node {
 
 /// A call or range that may hold others.
 struct Open {
+    correlation: u64,
+    begin: Nanos,
     end: Nanos,
     cause: Cause,
     /// A call of HIP, or inside one.
@@ -329,6 +331,7 @@ impl<'a> Sweep<'a> {
     /// Takes the next record; its numbers if it is wanted.
     fn take(&mut self, event: &Event) -> Option<Place> {
         self.is_late = false;
+        let at = event.start();
         match event {
             Event::Call(call) => {
                 let known = self.run.operations.get(call.operation.0 as usize);
@@ -352,18 +355,30 @@ impl<'a> Sweep<'a> {
             }
             // What has no time has no row; it is counted as lost.
             Event::Dispatch(d) if d.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::Kernel) => {
-                self.work(d.correlation)
+                self.work(d.thread, at, d.correlation)
             }
             Event::Copy(c) if c.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::MemoryCopy) => {
-                self.work(c.correlation)
+                self.work(c.thread, at, c.correlation)
             }
-            Event::Allocation(a) if self.wanted.kinds.has(Kind::MemoryAllocation) => self.work(a.correlation),
+            Event::Allocation(a) if self.wanted.kinds.has(Kind::MemoryAllocation) => {
+                self.work(Some(a.thread), at, a.correlation)
+            }
             // What belongs to no queue any more is the run-time's tear-down, after rocprofv3 has finished.
             Event::Scratch(s) if s.queue.is_some() && self.wanted.kinds.has(Kind::ScratchMemory) => {
-                self.work(s.correlation)
+                self.work(Some(s.thread), at, s.correlation)
             }
             Event::Dispatch(_) | Event::Copy(_) | Event::Allocation(_) | Event::Scratch(_) => None,
         }
+    }
+
+    /// What work belongs to that was submitted in a call which goes on still: the innermost call in it at that time, as the
+    /// one of HSA that rings the doorbell. The collector names the one of HIP.
+    fn inside(&self, thread: ThreadId, at: Nanos, correlation: u64) -> Option<Cause> {
+        let stack = self.open.get(&thread)?;
+        let own = stack.iter().rposition(|open| open.correlation == correlation)?;
+        let inner = stack.get(own..)?.iter().rev();
+        let mut around = inner.filter(|open| open.begin <= at && at <= open.end);
+        around.next().map(|open| open.cause)
     }
 
     /// Whether a call lies in one of HIP.
@@ -400,6 +415,8 @@ impl<'a> Sweep<'a> {
         };
         let hold = |stack: &mut Vec<Open>, region| {
             stack.push(Open {
+                correlation,
+                begin: span.begin,
                 end: span.end,
                 cause,
                 is_hip,
@@ -436,9 +453,13 @@ impl<'a> Sweep<'a> {
         })
     }
 
-    fn work(&mut self, correlation: u64) -> Option<Place> {
+    fn work(&mut self, thread: Option<ThreadId>, at: Nanos, correlation: u64) -> Option<Place> {
+        let inside = thread.filter(|_| correlation != 0);
+        let inside = inside.and_then(|thread| self.inside(thread, at, correlation));
         let cause = if correlation == 0 {
             Cause::default()
+        } else if let Some(inside) = inside {
+            inside
         } else if let Some(known) = self.recent.get(&correlation) {
             *known
         } else {
@@ -636,6 +657,48 @@ mod tests {
             ..Dispatch::default()
         }));
         place.unwrap().region.map(|region| (region.text.0, region.id))
+    }
+
+    #[test]
+    fn work_belongs_to_the_innermost_call_that_submitted_it() {
+        let run = Run::default();
+        let wanted = Wanted {
+            process: ProcessId(0),
+            kinds: Kinds::ALL,
+            orphans: true,
+            rename: false,
+        };
+        let mut sweep = Sweep::new(&run, wanted);
+        let mut call = |correlation, begin, end| {
+            let place = sweep.node(
+                THREAD,
+                span(begin, end),
+                correlation,
+                true,
+                Node::Call { is_hip: false },
+            );
+            place.unwrap().id
+        };
+        let (launch, doorbell) = (call(5, 10, 90), call(6, 21, 29));
+        let mut owner = |thread, submit| {
+            let dispatch = Dispatch {
+                thread,
+                submit,
+                correlation: 5,
+                ..Dispatch::default()
+            };
+            let place = sweep.take(&Event::Dispatch(dispatch));
+            place.map(|place| (place.id, place.ancestor))
+        };
+        assert_eq!(owner(Some(THREAD), 25), Some((doorbell, launch)));
+        assert_eq!(owner(Some(THREAD), 40), Some((launch, 0)), "rung by no recorded call");
+        assert_eq!(owner(Some(THREAD), 95), Some((launch, 0)), "rung later");
+        assert_eq!(
+            owner(Some(ThreadId(9)), 25),
+            Some((launch, 0)),
+            "rung by another thread"
+        );
+        assert_eq!(owner(None, 25), Some((launch, 0)));
     }
 
     #[test]

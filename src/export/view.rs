@@ -16,6 +16,8 @@ use crate::topology::Node;
 use anyhow::Result;
 use roctop_ring::record::{Domain, direction, marker_call, memory};
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
@@ -54,6 +56,8 @@ pub struct View<'a> {
     names: Vec<Cow<'a, str>>,
     /// Its rows.
     pub rows: Rows,
+    /// Dispatches that passed the filter, by number, once somebody asked.
+    dispatches: OnceCell<HashSet<u64>>,
 }
 
 impl<'a> View<'a> {
@@ -84,6 +88,7 @@ impl<'a> View<'a> {
             }),
             names: Vec::new(),
             rows: Rows::default(),
+            dispatches: OnceCell::new(),
         };
         view.names = view.run.kernels.iter().map(|kernel| view.symbol_name(kernel)).collect();
         let within = |span: Span| view.is_wanted(span);
@@ -117,6 +122,16 @@ impl<'a> View<'a> {
     /// Whether what was at a moment is wanted.
     pub fn is_wanted_at(&self, at: u64) -> bool {
         self.is_wanted(Span { begin: at, end: at })
+    }
+
+    /// Whether the filter leaves a dispatch; samples are those of their dispatches.
+    pub fn has_dispatch(&self, number: u64) -> bool {
+        self.choice.filter.is_empty() || {
+            // What cannot be read now cannot be read when the rows are written, and is told then.
+            let left = || self.rows.dispatches.iter().flatten();
+            let left = || left().map(|row| row.record.dispatch_id).collect();
+            self.dispatches.get_or_init(left).contains(&number)
+        }
     }
 
     /// When the process's periods begin to count: at its first calibration.

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
 use roctop_ring::record::{Domain, SLOT_WORDS};
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -108,16 +109,36 @@ impl Recording {
 
     /// The driver's topology when the recording began; empty when it is not known.
     pub fn nodes(&self) -> Vec<Node> {
-        let text = std::fs::read_to_string(self.path.join(TOPOLOGY)).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
+        self.topology(TOPOLOGY).unwrap_or_default().unwrap_or_default()
+    }
+
+    /// A file of topology, if it is there.
+    fn topology<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        let path = self.path.join(name);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let read = serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        Ok(Some(read))
+    }
+
+    /// What is wrong with its files of topology; where one cannot be used, agents are what the records tell of them.
+    pub fn topology_faults(&self) -> Vec<String> {
+        let own = self.topology::<Vec<Node>>(TOPOLOGY).err();
+        let others = self.topology::<BTreeMap<String, Vec<Node>>>(TOPOLOGIES).err();
+        let faults = own.into_iter().chain(others);
+        faults
+            .map(|error| format!("{error:#}; agents are described by what the records tell of them"))
+            .collect()
     }
 
     /// The driver's topology of each machine on which something in it was made, by the machine's name.
     pub fn topologies(&self) -> Vec<(String, Vec<Node>)> {
         let mut all = vec![(self.host.clone(), self.nodes())];
-        let text = std::fs::read_to_string(self.path.join(TOPOLOGIES)).unwrap_or_default();
-        let others: BTreeMap<String, Vec<Node>> = serde_json::from_str(&text).unwrap_or_default();
-        all.extend(others);
+        let others: Option<BTreeMap<String, Vec<Node>>> = self.topology(TOPOLOGIES).unwrap_or_default();
+        all.extend(others.unwrap_or_default());
         all
     }
 

@@ -7,7 +7,7 @@ use super::{FACTS, SEGMENT};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A segment ends when it is this long, bytes.
@@ -20,9 +20,14 @@ const SEGMENTS: u64 = 8;
 /// Records of each thread.
 type Counts = BTreeMap<(u32, u32, u32), u64>;
 
-/// A file being written.
+/// Bytes that are handed to the system at once, about.
+const HELD: usize = 256 << 10;
+
+/// A file being written. What the system does not take stays here, so that a disk that was full for a while leaves no
+/// hole and no half of a block.
 struct Growing {
-    file: BufWriter<File>,
+    file: File,
+    held: Vec<u8>,
     path: PathBuf,
     bytes: u64,
 }
@@ -31,15 +36,48 @@ impl Growing {
     fn create(path: PathBuf) -> Result<Self> {
         let file = File::create_new(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Self {
-            file: BufWriter::with_capacity(1 << 20, file),
+            file,
+            held: Vec::with_capacity(HELD),
             path,
             bytes: 0,
         })
     }
 
+    /// Takes the bytes, or none of them when there is no room.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.held.len() + bytes.len() > HELD {
+            self.flush()?;
+        }
+        self.put(bytes);
+        Ok(())
+    }
+
+    /// Takes the bytes, room or not.
+    fn put(&mut self, bytes: &[u8]) {
+        self.held.extend_from_slice(bytes);
         self.bytes += bytes.len() as u64;
-        self.file.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut done = 0;
+        let written = loop {
+            match self.file.write(self.held.get(done..).unwrap_or_default()) {
+                _ if done >= self.held.len() => break Ok(()),
+                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => done += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Err(error),
+            }
+        };
+        self.held.drain(..done);
+        written
+    }
+}
+
+impl Drop for Growing {
+    fn drop(&mut self) {
+        // Who wants to know has flushed.
+        let _ = self.flush();
     }
 }
 
@@ -63,6 +101,8 @@ pub(super) struct Segments {
     done: VecDeque<Done>,
     segment_bytes: u64,
     most: Option<u64>,
+    /// The current segment has its index; the next could not be made yet.
+    is_ended: bool,
 }
 
 impl Segments {
@@ -84,6 +124,7 @@ impl Segments {
             done: VecDeque::new(),
             segment_bytes: SEGMENT_BYTES,
             most: None,
+            is_ended: false,
         })
     }
 
@@ -93,12 +134,17 @@ impl Segments {
         self.segment_bytes = (most / SEGMENTS).clamp(1 << 16, SEGMENT_BYTES);
     }
 
-    /// Writes a block where its kind belongs.
+    /// Writes a block where its kind belongs. After an error nothing of it was taken, and it may be tried again.
     pub(super) fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) -> io::Result<()> {
         let bytes = block::encode(kind, owner, payload);
         if kind.stays() {
             return self.facts.write(&bytes);
         }
+        if self.is_ended {
+            self.rotate()?;
+        }
+        let offset = self.current.bytes;
+        self.current.write(&bytes)?;
         let (times, records) = if kind == Kind::RECORDS {
             Times::of(index::slots(&index::words(payload)))
         } else {
@@ -108,7 +154,7 @@ impl Segments {
             self.ends.push((owner, payload.to_vec()));
         }
         self.index.push(Entry {
-            offset: self.current.bytes,
+            offset,
             stored: (bytes.len() - block::HEADER) as u32,
             kind,
             owner,
@@ -119,9 +165,9 @@ impl Segments {
             let key = (owner.process, owner.thread, owner.tid);
             *self.counts.entry(key).or_default() += u64::from(records);
         }
-        self.current.write(&bytes)?;
         if self.current.bytes >= self.segment_bytes || self.index.len() >= MOST_BLOCKS {
-            self.rotate()?;
+            // The block is in; what goes wrong now goes wrong for the next one.
+            let _ = self.rotate();
         }
         Ok(())
     }
@@ -129,28 +175,32 @@ impl Segments {
     /// Hands everything to the system: from now on it survives this process.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         // Records name facts.
-        self.facts.file.flush()?;
-        self.current.file.flush()
+        self.facts.flush()?;
+        self.current.flush()
     }
 
     /// Ends the current segment with its index.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        let offset = self.current.bytes;
-        let entries = index::encode(&std::mem::take(&mut self.index));
-        self.current
-            .write(&block::encode(Kind::INDEX, Owner::default(), &entries))?;
-        self.current
-            .write(&block::encode(Kind::FOOTER, Owner::default(), &offset.to_le_bytes()))?;
+        if !self.is_ended {
+            let offset = self.current.bytes;
+            let entries = index::encode(&std::mem::take(&mut self.index));
+            self.current
+                .put(&block::encode(Kind::INDEX, Owner::default(), &entries));
+            self.current
+                .put(&block::encode(Kind::FOOTER, Owner::default(), &offset.to_le_bytes()));
+            self.is_ended = true;
+        }
         self.flush()
     }
 
     fn rotate(&mut self) -> io::Result<()> {
         self.end()?;
+        let next = Growing::create(path(&self.directory, self.number + 1)).map_err(io::Error::other)?;
         self.number += 1;
-        let next = Growing::create(path(&self.directory, self.number)).map_err(io::Error::other)?;
-        let done = std::mem::replace(&mut self.current, next);
+        self.is_ended = false;
+        let mut done = std::mem::replace(&mut self.current, next);
         self.done.push_back(Done {
-            path: done.path,
+            path: std::mem::take(&mut done.path),
             bytes: done.bytes,
             counts: std::mem::take(&mut self.counts),
             ends: std::mem::take(&mut self.ends),

@@ -1,6 +1,7 @@
 //! Writes a recording: collects records by thread and flushes them as blocks, all the time.
 
 use super::block::{Kind, Owner};
+use super::index::{self, Times};
 use super::segment::Segments;
 use super::{FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY};
 use crate::gauges;
@@ -19,6 +20,10 @@ use std::time::{Duration, Instant};
 const BLOCK: usize = 256 << 10;
 /// Or when this much time has passed.
 const AGE: Duration = Duration::from_millis(250);
+/// Bytes that are kept free for the end of a recording whose disk is full: what is held, what was lost, the index.
+const RESERVE: usize = 1 << 20;
+/// The file that keeps them.
+const RESERVED: &str = "reserve";
 
 /// Where records were made.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +46,16 @@ pub struct Recorder {
     /// Losses since the last flush, by process, ring and thread.
     lost: BTreeMap<(u32, u32, u32), u64>,
     flushed: Instant,
+    /// The first error of writing.
     failed: Option<io::Error>,
+    /// Nothing can be written now; when that was tried last.
+    full: Option<Instant>,
+    /// What has to be written first when it can be again.
+    pending: Vec<(Kind, Owner, Vec<u8>)>,
+    /// Records that found no room.
+    missing: u64,
+    /// Told when the disk is full, and when it no longer is.
+    word: Option<fn(&str)>,
 }
 
 impl Recorder {
@@ -91,11 +105,14 @@ impl Recorder {
         if !others.is_empty() {
             std::fs::write(path.join(TOPOLOGIES), serde_json::to_string_pretty(&others)? + "\n")?;
         }
-        Self::begin(path, 1)
+        // Nothing was recorded: nothing is left.
+        Self::begin(path, 1).inspect_err(|_| drop(std::fs::remove_dir_all(path)))
     }
 
     /// Goes on with a recording whose writer died: new files, the first of which has this number.
     pub(super) fn begin(path: &Path, number: u32) -> Result<Self> {
+        std::fs::write(path.join(RESERVED), vec![0; RESERVE])
+            .with_context(|| format!("there is no room for a recording in {}", path.display()))?;
         Ok(Self {
             files: Segments::create(path, number)?,
             path: path.to_owned(),
@@ -105,6 +122,10 @@ impl Recorder {
             lost: BTreeMap::new(),
             flushed: Instant::now(),
             failed: None,
+            full: None,
+            pending: Vec::new(),
+            missing: 0,
+            word: None,
         })
     }
 
@@ -117,30 +138,95 @@ impl Recorder {
         self
     }
 
+    /// Tells `word` at once when the disk is full, and when it no longer is.
+    #[must_use]
+    pub fn telling(mut self, word: fn(&str)) -> Self {
+        self.word = Some(word);
+        self
+    }
+
     /// Writes the rest and marks the recording as finished.
+    ///
+    /// Errors: records found no room; those that did are there, and the others are counted as lost.
     pub fn finish(mut self) -> Result<()> {
+        // It was kept for this; where it cannot be removed there is nothing to be done.
+        let _ = std::fs::remove_file(self.path.join(RESERVED));
+        self.word = None;
+        self.full = self.full.and_then(|at| at.checked_sub(AGE));
         self.flush_all();
-        self.write(Kind::FINISHED, Owner::default(), &[]);
-        if self.failed.is_none() {
-            self.failed = self.files.end().err();
+        if self.write(Kind::FINISHED, Owner::default(), &[])
+            && let Err(error) = self.files.end()
+        {
+            self.fail(error);
         }
         match self.failed.take() {
-            Some(error) => Err(error).with_context(|| format!("the recording {} is incomplete", self.path.display())),
-            None => Ok(()),
+            Some(error) if self.missing > 0 || self.full.is_some() => Err(error).with_context(|| {
+                let (path, missing) = (self.path.display(), self.missing);
+                format!("the recording {path} is incomplete, {missing} records found no room")
+            }),
+            _ => Ok(()),
         }
     }
 
-    /// The first error of writing, if any: the recording is incomplete since then.
-    pub fn error(&self) -> Option<&io::Error> {
-        self.failed.as_ref()
+    /// Writes a block; false when there is no room.
+    fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) -> bool {
+        if !self.has_room() {
+            return false;
+        }
+        let written = self.files.write(kind, owner, payload);
+        written.map_err(|error| self.fail(error)).is_ok()
     }
 
-    fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) {
-        if self.failed.is_some() {
-            return;
+    /// Writes a block now or, when there is no room, as soon as there is.
+    fn must_write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) {
+        if !self.write(kind, owner, payload) {
+            let is_state = matches!(kind, Kind::COUNTERS | Kind::OPEN);
+            // The last one says it all.
+            self.pending.retain(|one| !is_state || (one.0, one.1) != (kind, owner));
+            self.pending.push((kind, owner, payload.to_vec()));
         }
-        if let Err(error) = self.files.write(kind, owner, payload) {
-            self.failed = Some(error);
+    }
+
+    /// Whether blocks can be written, as far as is known; after an error that is tried again from time to time.
+    fn has_room(&mut self) -> bool {
+        let Some(tried) = self.full else { return true };
+        if tried.elapsed() < AGE {
+            return false;
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let mut written = self.files.flush();
+        for (kind, owner, payload) in pending {
+            written = written.and_then(|()| self.files.write(kind, owner, &payload));
+            if written.is_err() {
+                self.pending.push((kind, owner, payload));
+            }
+        }
+        match written {
+            Ok(()) => {
+                self.full = None;
+                self.say("there is room again: the recording goes on");
+                true
+            }
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
+    }
+
+    fn fail(&mut self, error: io::Error) {
+        if self.full.replace(Instant::now()).is_none() {
+            let path = self.path.display();
+            self.say(&format!(
+                "{path} cannot be written to: {error}; records are counted, not kept, until there is room"
+            ));
+        }
+        self.failed.get_or_insert(error);
+    }
+
+    fn say(&self, line: &str) {
+        if let Some(word) = self.word {
+            word(line);
         }
     }
 
@@ -150,11 +236,25 @@ impl Recorder {
             process,
             ..Owner::default()
         };
-        if let Some(texts) = self.texts.remove(&process) {
-            self.write(Kind::TEXTS, owner, &texts);
+        if let Some(texts) = self.texts.remove(&process)
+            && !self.write(Kind::TEXTS, owner, &texts)
+        {
+            self.texts.insert(process, texts);
         }
-        if let Some(facts) = self.facts.remove(&process) {
-            self.write(Kind::FACTS, owner, &facts);
+        if let Some(facts) = self.facts.remove(&process)
+            && !self.write(Kind::FACTS, owner, &facts)
+        {
+            self.facts.insert(process, facts);
+        }
+    }
+
+    /// Writes records of a thread, or counts them.
+    fn write_records(&mut self, key: (u32, u32, u32), bytes: &[u8]) {
+        let (process, thread, tid) = key;
+        if !self.write(Kind::RECORDS, Owner { process, thread, tid }, bytes) {
+            let records = u64::from(Times::of(index::slots(&index::words(bytes))).1);
+            self.missing += records;
+            *self.lost.entry(key).or_default() += records;
         }
     }
 
@@ -164,16 +264,19 @@ impl Recorder {
         for process in processes {
             self.flush_facts(process);
         }
-        for ((process, thread, tid), slots) in std::mem::take(&mut self.records) {
-            self.write(Kind::RECORDS, Owner { process, thread, tid }, &slots);
+        for (key, slots) in std::mem::take(&mut self.records) {
+            self.write_records(key, &slots);
         }
-        for ((process, thread, tid), records) in std::mem::take(&mut self.lost) {
-            self.write(Kind::LOST, Owner { process, thread, tid }, &u64::to_le_bytes(records));
+        for (key, records) in std::mem::take(&mut self.lost) {
+            let (process, thread, tid) = key;
+            if !self.write(Kind::LOST, Owner { process, thread, tid }, &u64::to_le_bytes(records)) {
+                self.lost.insert(key, records);
+            }
         }
-        if self.failed.is_none()
+        if self.full.is_none()
             && let Err(error) = self.files.flush()
         {
-            self.failed = Some(error);
+            self.fail(error);
         }
         self.flushed = Instant::now();
     }
@@ -185,15 +288,7 @@ impl Recorder {
         if bytes.len() >= BLOCK {
             let bytes = std::mem::take(bytes);
             self.flush_facts(process);
-            self.write(
-                Kind::RECORDS,
-                Owner {
-                    process,
-                    thread: thread.index,
-                    tid: thread.tid,
-                },
-                &bytes,
-            );
+            self.write_records(key, &bytes);
         }
     }
 }
@@ -206,7 +301,7 @@ impl RawSink for Recorder {
             ..Owner::default()
         };
         match raw {
-            Raw::Header(header) => self.write(Kind::PROCESS, owner, &header.encode()),
+            Raw::Header(header) => self.must_write(Kind::PROCESS, owner, &header.encode()),
             Raw::Text(id, text) => {
                 let bytes = self.texts.entry(process).or_default();
                 bytes.extend_from_slice(&id.to_le_bytes());
@@ -223,7 +318,7 @@ impl RawSink for Recorder {
                     self.flush_facts(process);
                 }
             }
-            Raw::Calibration(words) => self.write(Kind::CALIBRATION, owner, &put_words(&words[..])),
+            Raw::Calibration(words) => self.must_write(Kind::CALIBRATION, owner, &put_words(&words[..])),
             Raw::Record(thread, slots) => self.record(process, *thread, slots),
             Raw::Lost(thread, records) => {
                 let lost = self.lost.entry((process, thread.index, thread.tid)).or_default();
@@ -231,11 +326,11 @@ impl RawSink for Recorder {
             }
             Raw::Counters(words) => {
                 self.flush_facts(process);
-                self.write(Kind::COUNTERS, owner, &put_words(words));
+                self.must_write(Kind::COUNTERS, owner, &put_words(words));
             }
             Raw::Open(work) => {
                 self.flush_facts(process);
-                self.write(Kind::OPEN, owner, &put_open(work));
+                self.must_write(Kind::OPEN, owner, &put_open(work));
             }
             Raw::Ended(exit, at) => {
                 self.flush_all();
@@ -244,11 +339,12 @@ impl RawSink for Recorder {
                     Exit::Signal(signal) => (2, i64::from(*signal)),
                     Exit::Unknown => (0, 0),
                 };
-                self.write(Kind::ENDED, owner, &put_words(&[kind, number as u64, *at]));
+                self.must_write(Kind::ENDED, owner, &put_words(&[kind, number as u64, *at]));
                 self.flush_all();
             }
-            Raw::Output(bytes) => self.write(Kind::OUTPUT, owner, bytes),
-            Raw::Gauges(samples) => self.write(Kind::GAUGES, owner, &gauges::store::encode(samples)),
+            // These are of no use to anybody without records.
+            Raw::Output(bytes) => drop(self.write(Kind::OUTPUT, owner, bytes)),
+            Raw::Gauges(samples) => drop(self.write(Kind::GAUGES, owner, &gauges::store::encode(samples))),
             Raw::Now(at) => {
                 if self.flushed.elapsed() >= AGE {
                     self.flush_all();

@@ -3,6 +3,7 @@
 use super::settings::Settings;
 use crate::pump::{Gauging, Pump};
 use crate::recording::Recorder;
+use crate::run::tell;
 use crate::session::{Live, sessions};
 use crate::topology;
 use anyhow::{Context, Result, bail};
@@ -73,15 +74,16 @@ start it under 'roctop' (it can be watched and left at any time)"
 }
 
 impl Attach {
-    /// Records the session into `recording` until the process ends or the time is over.
-    pub(super) fn record(&self, recording: &Path) -> Result<()> {
+    /// Records the session into `recording` until the process ends or the time is over; false, and told, when something
+    /// is missing.
+    pub(super) fn record(&self, recording: &Path) -> Result<bool> {
         let command = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let words: Vec<String> = command
             .split(|byte| *byte == 0)
             .filter(|word| !word.is_empty())
             .map(|word| String::from_utf8_lossy(word).into_owned())
             .collect();
-        let recorder = Recorder::create(recording, &words, &topology::read(Path::new("/")))?;
+        let recorder = Recorder::create(recording, &words, &topology::read(Path::new("/")))?.telling(tell);
         let pump = Pump::start(Live::late(&self.session), None, Some(recorder), &Gauging::off())?;
         let begun = Instant::now();
         let process = PathBuf::from(format!("/proc/{}", self.pid));
@@ -90,7 +92,13 @@ impl Attach {
         }
         // The session may have gone with its roctop: what was read until then is what there is.
         let read = pump.stop();
-        if self.session.exists() { read } else { Ok(()) }
+        if let Err(error) = &read
+            && self.session.exists()
+        {
+            tell(&format!("{error:#}"));
+            return Ok(false);
+        }
+        Ok(true)
     }
 }
 

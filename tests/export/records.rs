@@ -1,6 +1,7 @@
 //! The records of an export, as each format tells them.
 
 use super::table::Table;
+use super::trace::Trace;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use rusqlite::Connection;
 use serde_json::Value;
@@ -13,16 +14,20 @@ pub(crate) type Record = (String, u64, u64, u64);
 /// Records by kind, sorted.
 pub(crate) type Records = BTreeMap<&'static str, Vec<Record>>;
 
-const KINDS: [(&str, &str, &str); 4] = [
+/// Kinds with their files; a kind of which there is nothing has none.
+const KINDS: [(&str, &str, &str); 5] = [
     ("kernel_dispatch", "kernel_trace.csv", "Kernel_Name"),
     ("hip_api", "hip_api_trace.csv", "Function"),
+    ("hsa_api", "hsa_api_trace.csv", "Function"),
     ("memory_copy", "memory_copy_trace.csv", "Direction"),
     ("marker_api", "marker_api_trace.csv", "Function"),
 ];
 
 pub(crate) fn of_csv(out: &Path) -> Records {
-    let records = KINDS.iter().map(|(kind, file, column)| {
-        let table = Table::read(&out.join(format!("t_{file}")));
+    let path = |file: &str| out.join(format!("t_{file}"));
+    let there = KINDS.iter().filter(|(_, file, _)| path(file).exists());
+    let records = there.map(|(kind, file, column)| {
+        let table = Table::read(&path(file));
         let numbers = |name: &str| table.numbers(name).into_iter();
         let times = numbers("Start_Timestamp").zip(numbers("End_Timestamp"));
         let rows = table
@@ -73,7 +78,7 @@ pub(crate) fn of_json(out: &Path) -> Records {
         rows.sort();
         (*kind, rows)
     });
-    records.collect()
+    some(records)
 }
 
 pub(crate) fn of_rocpd(out: &Path) -> Records {
@@ -83,6 +88,7 @@ pub(crate) fn of_rocpd(out: &Path) -> Records {
     let views = [
         ("kernel_dispatch", "name", "kernels WHERE category = 'KERNEL_DISPATCH'"),
         ("hip_api", "name", calls),
+        ("hsa_api", "name", "regions WHERE category LIKE 'HSA_%'"),
         ("memory_copy", "name", "memory_copies WHERE category = 'MEMORY_COPY'"),
         ("marker_api", "json_extract(extdata, '$.message')", markers),
     ];
@@ -97,12 +103,33 @@ pub(crate) fn of_rocpd(out: &Path) -> Records {
         rows.sort();
         (*kind, rows)
     });
-    records.collect()
+    some(records)
+}
+
+pub(crate) fn of_pftrace(out: &Path) -> Records {
+    let trace = Trace::read(&std::fs::read(out.join("t_results.pftrace")).unwrap());
+    let records = KINDS.iter().map(|(kind, ..)| {
+        let own = trace.slices.iter().filter(|slice| slice.category == *kind);
+        let mut rows: Vec<Record> = own
+            .map(|slice| {
+                let of = |key: &str| slice.arguments[key];
+                (slice.name.clone(), of("corr_id"), of("begin_ns"), of("end_ns"))
+            })
+            .collect();
+        rows.sort();
+        (*kind, rows)
+    });
+    some(records)
+}
+
+/// Those of which there are any.
+fn some(records: impl Iterator<Item = (&'static str, Vec<Record>)>) -> Records {
+    records.filter(|(_, rows)| !rows.is_empty()).collect()
 }
 
 fn parquet_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(parquet_files(&path));
@@ -135,5 +162,5 @@ pub(crate) fn of_parquet(out: &Path) -> Records {
         rows.sort();
         (*kind, rows)
     });
-    records.collect()
+    some(records)
 }

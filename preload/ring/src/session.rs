@@ -72,6 +72,22 @@ pub mod wanted {
     pub const USUAL: u64 = !(HSA_API | ARGUMENTS);
 }
 
+/// Variables by which launchers tell a process its rank, and the number of ranks. The first that is set counts.
+pub const RANKS: [(&str, &str); 12] = [
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMIX_RANK", "PMIX_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    ("PALS_RANKID", "PALS_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
+    ("MPI_RANKID", "MPI_NRANKS"),
+    ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    ("MPI_RANK", "MPI_SIZE"),
+    ("RANK", "WORLD_SIZE"),
+];
+
 /// The directory under which this user's sessions lie: `/dev/shm/roctop-<uid>`, else under `XDG_RUNTIME_DIR`.
 pub fn base(uid: u32, runtime_dir: Option<&Path>) -> Vec<PathBuf> {
     let mut bases = vec![PathBuf::from(format!("/dev/shm/roctop-{uid}"))];
