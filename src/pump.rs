@@ -15,7 +15,7 @@ use roctop_ring::reader::{Progress, Thread};
 use roctop_ring::record::Slot;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -24,8 +24,9 @@ use std::time::{Duration, Instant};
 const FASTEST: Duration = Duration::from_millis(1);
 /// The usual time between looks while something happens: rings are emptied before they are half full.
 const USUAL: Duration = Duration::from_millis(4);
-/// Rings that are nearly empty are left alone for so long: emptying costs more than looking.
-const GATHERING: Duration = Duration::from_millis(16);
+/// Rings that are nearly empty are left alone for so long: emptying costs more than looking, and what is known of kernels and
+/// lanes is fetched to the processor once for more records. Screens move ten times a second.
+const GATHERING: Duration = Duration::from_millis(50);
 /// Nearly empty, in 1/1000 of the fullest ring.
 const NEARLY_EMPTY: u32 = 60;
 /// The time between looks when nothing has happened for two seconds.
@@ -33,6 +34,10 @@ const IDLE: Duration = Duration::from_millis(100);
 const IDLE_AFTER: Duration = Duration::from_secs(2);
 /// Bytes that may wait between the two threads.
 const WAITING: usize = 128 << 20;
+/// Slots with which a batch is handed on: 1 MiB, which lies near the processors still, in room that is used again.
+const FULL: usize = 1 << 14;
+/// Batches that lie ready to be filled again.
+const SPARES: usize = 8;
 
 enum Message {
     Exited(u32, Exit),
@@ -103,7 +108,7 @@ impl Pump {
     ) -> Result<Self> {
         let (sender, messages) = channel();
         let (batches, received) = channel();
-        let (spare, spares) = channel();
+        let (spare, spares) = sync_channel(SPARES);
         let waiting = Arc::new(AtomicUsize::new(0));
         let pids = Pids::default();
         let gauges = start_gauges(
@@ -116,9 +121,15 @@ impl Pump {
         )?;
         let emptying = Emptying {
             live,
-            batches,
-            spares,
-            waiting: waiting.clone(),
+            filling: Filling {
+                batch: Batch::default(),
+                sending: Sending {
+                    batches,
+                    waiting: waiting.clone(),
+                },
+                spares,
+                is_over: false,
+            },
             pids,
         };
         let digesting = Digesting {
@@ -170,6 +181,45 @@ struct Sending {
     waiting: Arc<AtomicUsize>,
 }
 
+impl Sending {
+    /// False when nobody takes it any more.
+    fn send(&self, batch: Batch) -> bool {
+        self.waiting.fetch_add(batch.size(), Ordering::Relaxed);
+        self.batches.send(batch).is_ok()
+    }
+}
+
+/// Fills batches, and hands on each that is full.
+struct Filling {
+    batch: Batch,
+    sending: Sending,
+    /// Batches that were digested, to be filled again.
+    spares: Receiver<Batch>,
+    /// Nobody takes them any more.
+    is_over: bool,
+}
+
+impl Filling {
+    fn hand_on(&mut self) {
+        let next = self.spares.try_recv().unwrap_or_default();
+        let full = std::mem::replace(&mut self.batch, next);
+        self.is_over |= !self.sending.send(full);
+    }
+}
+
+impl RawSink for Filling {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        self.batch.take(process, raw);
+    }
+
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        self.batch.records(process, thread, slots);
+        if self.batch.slots() >= FULL {
+            self.hand_on();
+        }
+    }
+}
+
 /// Starts to read gauges; none when there is no GPU or nobody wants them. It ends when its sender is dropped.
 fn start_gauges(gauging: &Gauging, sending: Sending, pids: Pids) -> Result<Option<(Sender<()>, JoinHandle<()>)>> {
     let Some(every) = gauging.every else { return Ok(None) };
@@ -184,9 +234,7 @@ fn start_gauges(gauging: &Gauging, sending: Sending, pids: Pids) -> Result<Optio
             let samples = reader.read(boottime(), &known);
             let mut batch = Batch::default();
             batch.take(ProcessId(0), &Raw::Gauges(&samples));
-            sending.waiting.fetch_add(batch.size(), Ordering::Relaxed);
-            let is_over = sending.batches.send(batch).is_err();
-            if is_over || stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout) {
+            if !sending.send(batch) || stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
         }
@@ -196,11 +244,8 @@ fn start_gauges(gauging: &Gauging, sending: Sending, pids: Pids) -> Result<Optio
 
 struct Emptying {
     live: Live,
+    filling: Filling,
     pids: Pids,
-    batches: Sender<Batch>,
-    /// Batches that were digested, to be filled again.
-    spares: Receiver<Batch>,
-    waiting: Arc<AtomicUsize>,
 }
 
 impl Emptying {
@@ -226,26 +271,26 @@ impl Emptying {
             }
             emptied_at = Instant::now();
             let now = boottime();
-            let mut batch = self.spares.try_recv().unwrap_or_default();
+            let into = &mut self.filling;
             let mut stop = false;
             // All that waits: a program may write faster than rings are looked at.
             let mut next = message;
             while let Some(message) = next {
                 match message {
-                    Message::Exited(pid, exit) => self.live.exited(pid, exit, now, &mut batch)?,
-                    Message::Output(bytes) => batch.take(ProcessId(0), &Raw::Output(&bytes)),
+                    Message::Exited(pid, exit) => self.live.exited(pid, exit, now, into)?,
+                    Message::Output(bytes) => into.take(ProcessId(0), &Raw::Output(&bytes)),
                     Message::Stop => stop = true,
                 }
                 next = messages.try_recv().ok().filter(|_| !stop);
             }
-            let is_full = self.waiting.load(Ordering::Relaxed) > WAITING && !stop;
+            let is_full = into.sending.waiting.load(Ordering::Relaxed) > WAITING && !stop;
             let progress = if is_full {
                 Progress::default()
             } else {
-                self.live.poll(now, &mut batch)?
+                self.live.poll(now, into)?
             };
             if stop {
-                self.live.settle(now, &mut batch)?;
+                self.live.settle(now, into)?;
             }
             let alive = self.live.pids_alive();
             let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);
@@ -253,8 +298,8 @@ impl Emptying {
                 *pids = alive;
             }
             drop(pids);
-            self.waiting.fetch_add(batch.size(), Ordering::Relaxed);
-            if self.batches.send(batch).is_err() || stop {
+            self.filling.hand_on();
+            if self.filling.is_over || stop {
                 return Ok(());
             }
             if progress.records > 0 {
@@ -275,7 +320,7 @@ struct Digesting {
     decoder: Decoder,
     recorder: Option<Recorder>,
     store: Option<Arc<Mutex<Store>>>,
-    spare: Sender<Batch>,
+    spare: SyncSender<Batch>,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -298,9 +343,9 @@ impl Digesting {
             }
             self.decoder.clear();
             batch.clear();
-            // A reader that is gone fills no more. It takes one for one that it sent: what others send is not for it.
+            // What others send has no room to be filled. Of what a burst left only a few are kept.
             if batch.has_room() {
-                let _ = self.spare.send(batch);
+                let _ = self.spare.try_send(batch);
             }
         }
         self.recorder.map_or(Ok(()), Recorder::finish)

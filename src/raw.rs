@@ -114,6 +114,11 @@ impl Batch {
         self.slots.len() * size_of::<Slot>() + parts
     }
 
+    /// Slots of records in it.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Whether it has room of its own for records: there is something to be saved by filling it again.
     pub fn has_room(&self) -> bool {
         self.slots.capacity() > 0

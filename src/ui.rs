@@ -46,6 +46,7 @@ use self::key::{Key, Mouse};
 use self::keymap::Keys;
 use self::pane::Pane;
 use self::part::canvas::{Canvas, top};
+use self::part::kept::Kept;
 use self::part::table::Scene;
 use self::part::{footer, header, popup};
 use self::prompt::Prompt;
@@ -259,6 +260,8 @@ pub struct TableState {
     pub held: Option<(Nanos, Arc<[u64]>)>,
     /// The columns that were chosen, in their order; none: all that there is room for.
     pub columns: Option<Vec<usize>>,
+    /// Its rows as they were sorted last.
+    kept: Kept,
     /// The columns that were drawn last.
     shown: RefCell<Vec<usize>>,
     offset: Cell<usize>,
@@ -610,6 +613,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     let (body, foot) = top(rest, rest.height - feet);
     tab::draw(&mut canvas, body, &scene, size);
     footer::draw(&mut canvas, foot, &scene, size);
+    ui.tables.iter().for_each(|table| table.kept.drawn());
     if let Some(shown) = ui.popup {
         popup::draw(
             &mut canvas,

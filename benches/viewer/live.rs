@@ -33,6 +33,8 @@ const KEYS: usize = 200;
 #[derive(Default)]
 struct Orders {
     stop: AtomicBool,
+    /// It writes no more.
+    stopped: AtomicBool,
     pause: AtomicBool,
     written: AtomicU64,
     /// Processor time of the writing, ns.
@@ -57,6 +59,7 @@ fn write(file: &RingFile, began: Instant, orders: &Orders) {
         orders.written.store(writer.written, Ordering::Relaxed);
         orders.spent.store(processor().as_nanos() as u64, Ordering::Relaxed);
     }
+    orders.stopped.store(true, Ordering::Release);
 }
 
 /// Runs `look` while the program writes.
@@ -91,7 +94,9 @@ fn without_drawing() -> Result<()> {
         std::thread::sleep(MEASURED);
         let (after, written, took) = (spent(), orders.written.load(Ordering::Relaxed), began.elapsed());
         orders.stop.store(true, Ordering::Relaxed);
-        std::thread::sleep(Duration::from_millis(50));
+        while !orders.stopped.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         pump.stop()?;
         let totals = store
             .lock()

@@ -2,7 +2,7 @@
 //! measured.
 //!
 //! `-- reader [LOAD]`, `-- live`, `-- hour [RECORDS]` print one table alone; an hour's worth at a million records a second is
-//! `-- hour 3600000000`.
+//! `-- hour 3600000000`. `-- digest [RECORDS]` does nothing but read, decode and store, for a profiler to look at.
 //!
 //! A ring file is written by the collector's own writer; only the program is made up. Times are of the processor, but for
 //! those from key to screen.
@@ -34,6 +34,9 @@ fn main() -> anyhow::Result<()> {
     let which = words.first().map_or("", String::as_str);
     if matches!(which, "" | "reader") {
         reader::table(&|name| rest.iter().all(|word| name.contains(word)))?;
+    }
+    if which == "digest" {
+        reader::digest(rest.first().map_or(Ok(4_000_000), |word| word.parse())?)?;
     }
     if matches!(which, "" | "live") {
         live::table()?;

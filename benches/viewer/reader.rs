@@ -254,6 +254,48 @@ pub(crate) fn run(load: &Load, rounds: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The viewer's own way alone, for a profiler to look at: so many records at a million a second of the program's time.
+pub(crate) fn digest(records: u64) -> anyhow::Result<()> {
+    const EACH: u64 = 16_000;
+    let load = Load {
+        name: "digest",
+        rings: 64,
+        slots: 1 << 13,
+        kernels: 10_000,
+        dispatches: 5,
+        streams: 8,
+    };
+    let session = SessionDir::create()?;
+    let file = program::make(session.path(), &load, BEGIN)?;
+    let mut writer = Writer::new(&file, &load);
+    let mut live = Live::new(session.path());
+    let mut digest = Digest::new(Decoder::by_kind(), Store::new(Options::default()));
+    let mut batch = Batch::default();
+    let [mut copied, mut stored] = <[Rounds; 2]>::default();
+    for round in 1..=records / EACH {
+        let now = round * EACH * 1000;
+        writer.write(EACH, now, 1000);
+        batch.clear();
+        let began = processor();
+        let progress = live.poll(BEGIN + now, &mut batch)?;
+        let polled = processor();
+        batch.deliver(&mut digest);
+        digest.hand_over();
+        copied.add(polled.saturating_sub(began), progress.records);
+        stored.add(processor().saturating_sub(polled), progress.records);
+    }
+    drop(writer);
+    session.remove()?;
+    println!(
+        "copied {:.0} / {:.0} ns a record, decoded and stored {:.0} / {:.0} (half / best tenth)",
+        copied.at(0.5),
+        copied.at(0.1),
+        stored.at(0.5),
+        stored.at(0.1)
+    );
+    Ok(())
+}
+
 /// The table.
 pub(crate) fn table(wanted: &dyn Fn(&str) -> bool) -> anyhow::Result<()> {
     let loads = [

@@ -33,7 +33,7 @@ pub(super) struct Cells {
     all: Vec<Kept>,
     /// By kernel: its cells.
     own: Vec<Vec<u32>>,
-    /// Open addressing; never more than half full.
+    /// Open addressing; never more than three quarters full: the smaller it is, the more of it lies near the processor.
     table: Vec<Entry>,
 }
 
@@ -123,8 +123,8 @@ impl Cells {
     }
 
     fn enter(&mut self, cell: u32) {
-        if self.all.len() * 2 > self.table.len() {
-            let size = (self.all.len() * 4).next_power_of_two().max(LEAST);
+        if self.all.len() * 4 > self.table.len() * 3 {
+            let size = (self.all.len() * 2).next_power_of_two().max(LEAST);
             self.table = vec![FREE; size];
             (0..self.all.len() as u32).for_each(|cell| self.put(cell));
         } else {

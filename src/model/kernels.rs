@@ -147,23 +147,27 @@ impl Kernels {
     pub(super) fn add(&mut self, dispatches: &[Dispatch], places: &[u32], shapes: &mut Shapes, ids: &mut Vec<u32>) {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        let kernels = dispatches.iter().map(|dispatch| dispatch.kernel.0 as usize);
-        if let Some(most) = kernels.filter(|&kernel| kernel < MOST_IDS).max()
-            && most >= self.fresh.len()
-        {
-            self.grow(most);
-        }
         let asked = || {
             let kernels = dispatches.iter().map(|dispatch| dispatch.kernel.0);
             kernels.zip(places.iter().copied())
         };
-        let sum = asked().fold(0, |sum, (kernel, place)| {
-            let fresh = self.fresh.get(kernel as usize).map_or(0, |fresh| fresh.second);
-            sum ^ fresh ^ self.cells.ask(kernel, place)
-        });
+        let (mut kernels, mut sum) = (0, 0);
+        for (kernel, place) in asked() {
+            let at = kernel as usize;
+            kernels = kernels.max(if at < MOST_IDS { at + 1 } else { 0 });
+            sum ^= self.fresh.get(at).map_or(0, |fresh| fresh.second) ^ self.cells.ask(kernel, place);
+        }
+        if kernels > self.fresh.len() {
+            self.grow(kernels);
+        }
         std::hint::black_box(sum);
         found.extend(asked().map(|(kernel, place)| self.cells.guess(kernel, place)));
-        std::hint::black_box(found.iter().fold(0, |sum, &cell| sum ^ self.cells.ask_for(cell)));
+        let sum = found.iter().zip(dispatches).fold(0, |sum, (&cell, dispatch)| {
+            let counts = self.counts.get(dispatch.kernel.0 as usize);
+            let counted = counts.map_or(0, |counts| counts.ask(dispatch.span.duration()));
+            sum ^ self.cells.ask_for(cell) ^ counted
+        });
+        std::hint::black_box(sum);
         for (cell, (kernel, place)) in found.iter_mut().zip(asked()) {
             if !self.cells.holds(*cell, kernel, place) {
                 *cell = NONE;
@@ -238,10 +242,10 @@ impl Kernels {
         shape
     }
 
-    /// Makes room for the kernels up to this one.
+    /// Makes room for so many kernels.
     #[cold]
-    fn grow(&mut self, kernel: usize) {
-        for number in self.rows.len()..=kernel {
+    fn grow(&mut self, kernels: usize) {
+        for number in self.rows.len()..kernels {
             self.rows.push(KernelStat {
                 stat: Stat::new(number < HISTOGRAMS),
                 ..KernelStat::default()
@@ -250,9 +254,9 @@ impl Kernels {
                 self.counts.push(Counts::default());
             }
         }
-        self.fresh.resize(kernel + 1, Fresh::default());
-        self.cells.grow(kernel + 1);
-        self.is_touched.resize(kernel + 1, false);
+        self.fresh.resize(kernels, Fresh::default());
+        self.cells.grow(kernels);
+        self.is_touched.resize(kernels, false);
     }
 
     fn touch(&mut self, kernel: usize) {

@@ -1,5 +1,6 @@
 //! The values of a snapshot: rows made from the tables, shares of the window, letters of the timeline.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ use crate::item::{AgentId, AgentKind, KernelId, Nanos, OperationId, ThreadId};
 
 /// The analysis is made anew once in so many ns.
 const ANALYSIS: u64 = 1_000_000_000;
+/// The same while nothing comes and nothing is open: only the window goes on.
+const STILL: u64 = 5 * ANALYSIS;
 /// Kernels that have a letter.
 const LETTERS: usize = 26;
 
@@ -95,7 +98,13 @@ impl Store {
     /// The analysis of the values before, while it is young: it costs more than all other values.
     fn analysis(&self) -> Arc<Cached> {
         let is_young = |values: &Values| {
-            values.at / ANALYSIS == self.now / ANALYSIS && (self.ended().is_none() || values.totals == self.totals)
+            let is_same = values.totals == self.totals;
+            let each = if is_same && self.open_now().is_empty() {
+                STILL
+            } else {
+                ANALYSIS
+            };
+            values.at / each == self.now / each && (self.ended().is_none() || is_same)
         };
         let known = self.values.as_ref().filter(|values| is_young(values));
         known.map_or_else(Arc::default, |values| values.analysis.clone())
@@ -176,18 +185,20 @@ impl Store {
     /// Gives letters to the kernels that take most time. A letter stays with its kernel unless that has become small
     /// and one of the greatest has none.
     fn assign_letters(&mut self) {
-        let total = |id: KernelId| {
-            self.tables
-                .kernels
-                .rows()
-                .get(id.0 as usize)
-                .map_or(0, |row| row.stat.total)
-        };
-        let mut greatest: Vec<KernelId> = (0..self.tables.kernels.rows().len() as u32).map(KernelId).collect();
-        greatest.retain(|&id| total(id) > 0 && !self.names.is_internal(id));
-        greatest.sort_by_key(|&id| std::cmp::Reverse(total(id)));
+        let rows = self.tables.kernels.rows();
+        let total = |id: KernelId| rows.get(id.0 as usize).map_or(0, |row| row.stat.total);
+        let numbered = (0..).map(KernelId).zip(rows);
+        let worked = numbered.filter(|(id, row)| row.stat.total > 0 && !self.names.is_internal(*id));
+        let mut greatest: Vec<(Reverse<u64>, KernelId)> =
+            worked.map(|(id, row)| (Reverse(row.stat.total), id)).collect();
+        if greatest.len() > LETTERS {
+            // Of thousands only so many are looked at.
+            greatest.select_nth_unstable(LETTERS - 1);
+            greatest.truncate(LETTERS);
+        }
+        greatest.sort_unstable();
         let mut letters = (*self.letters).clone();
-        for (rank, &id) in greatest.iter().take(LETTERS).enumerate() {
+        for (rank, &(_, id)) in greatest.iter().enumerate() {
             if letters.contains(&id) {
                 continue;
             }

@@ -5,6 +5,7 @@ pub(crate) mod canvas;
 pub(crate) mod chart;
 pub(crate) mod footer;
 pub(crate) mod header;
+pub(crate) mod kept;
 pub(crate) mod lanes;
 pub(crate) mod look;
 pub(crate) mod open;

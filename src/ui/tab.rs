@@ -183,7 +183,7 @@ pub(crate) fn matches(scene: &Scene<'_>) -> String {
     let values = &scene.snap.values;
     match (scene.ui.tab, scene.ui.pane()) {
         (_, Some(Pane::Kernels)) => {
-            let rows = KernelTable::rows(scene);
+            let rows = table::sorted::<KernelTable>(scene);
             let time: u64 = rows.iter().map(|row| row.stat.total).sum();
             let share = time as f64 / values.totals.kernel_time.max(1) as f64;
             format!(

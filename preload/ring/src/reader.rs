@@ -116,6 +116,12 @@ struct Cursor {
 }
 
 impl Cursor {
+    /// How full its ring is when the head is there, in 1/1000.
+    fn fill(&self, head: u64) -> u32 {
+        let behind = head.saturating_sub(self.next).min(self.ring_slots);
+        (behind * 1000).checked_div(self.ring_slots).unwrap_or(0) as u32
+    }
+
     /// The whole records at the beginning of some slots that are just the next of the thread that is known, with nothing
     /// lost before them and no other owner: how many slots, how many records. `at` is the first slot's index in the ring.
     fn following(&self, slots: &[Slot], at: u64) -> (usize, u64) {
@@ -286,6 +292,8 @@ pub struct Reader<B> {
     ring_slots: u64,
     /// Thread to begin the next poll with.
     turn: usize,
+    /// How often a ring had been taken when all of the directory was looked at last.
+    claims: u64,
     facts: u64,
     /// Fact slots before `facts` that were not committed when they were passed.
     fact_holes: Vec<u64>,
@@ -352,6 +360,7 @@ impl<B: Bytes> Reader<B> {
             threads: vec![Cursor::default(); entries],
             ring_slots: 0,
             turn: 0,
+            claims: 0,
             facts: 0,
             fact_holes: Vec::new(),
             strings: 0,
@@ -406,12 +415,24 @@ impl<B: Bytes> Reader<B> {
 
     /// How full the fullest ring is, in 1/1000 of its size; nothing is read from it.
     pub fn fill(&mut self) -> io::Result<u32> {
-        let heads = self.heads()?;
-        let fills = self.threads.iter().zip(heads).filter_map(|(cursor, head)| {
-            let behind = head?.saturating_sub(cursor.next).min(cursor.ring_slots);
-            (behind * 1000).checked_div(cursor.ring_slots)
-        });
-        Ok(fills.max().unwrap_or(0) as u32)
+        let mut fullest = 0;
+        let [claims] = self.some_words(Region::Counters, counter::THREADS)?;
+        // Chained files do not count who comes.
+        if claims == 0 || std::mem::replace(&mut self.claims, claims) != claims {
+            let heads = self.heads()?;
+            for (cursor, head) in self.threads.iter().zip(heads) {
+                fullest = head.map_or(fullest, |head| fullest.max(cursor.fill(head)));
+            }
+            return Ok(fullest);
+        }
+        // Nobody came: the rings that are known are all there are.
+        for (index, cursor) in self.threads.iter().enumerate() {
+            if cursor.ring_slots > 0 && !cursor.damaged {
+                let [head] = self.some_words(Region::Directory, index * entry::WORDS + entry::HEAD)?;
+                fullest = fullest.max(cursor.fill(head));
+            }
+        }
+        Ok(fullest)
     }
 
     /// Accounting of every ring that was ever used.
@@ -491,9 +512,18 @@ impl<B: Bytes> Reader<B> {
                 work.ranges.push(started_range(&words));
             }
         }
-        let queues = self.region_words(Region::Queues, 0, queue::QUEUES * queue::WORDS)?;
-        let used = queues.chunks_exact(queue::WORDS).filter(|words| words[queue::ID] != 0);
-        work.queues.extend(used.map(queue_work));
+        for index in 0..queue::QUEUES {
+            let at = index * queue::WORDS;
+            // Few are in use, and what one has in flight is much to read.
+            let [id] = self.some_words(Region::Queues, at + queue::ID)?;
+            if id == 0 {
+                continue;
+            }
+            let words = self.region_words(Region::Queues, at, queue::WORDS)?;
+            if words.len() == queue::WORDS && words[queue::ID] != 0 {
+                work.queues.push(queue_work(&words));
+            }
+        }
         Ok(work)
     }
 

@@ -2,10 +2,12 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
+use super::kept::Basis;
 use crate::format;
 use crate::model::Snapshot;
 use crate::ui::hit::Hit;
@@ -86,7 +88,7 @@ pub(crate) enum Heading {
 
 /// A kind of table.
 pub(crate) trait Table {
-    type Row: 'static;
+    type Row: Clone + Send + Sync + 'static;
     const COLUMNS: &'static [Column<Self::Row>];
     /// Where its selection and order are kept.
     const PANE: Pane;
@@ -124,6 +126,10 @@ pub(crate) trait Table {
     fn arrange(rows: Vec<Self::Row>, _scene: &Scene<'_>) -> Vec<Self::Row> {
         rows
     }
+    /// What the sorted rows are made of, where they are worth keeping; none: they are made for each frame.
+    fn basis(_scene: &Scene<'_>) -> Option<Basis> {
+        None
+    }
     /// Identity of a row.
     fn key(row: &Self::Row) -> u64;
     /// How a row looks when it is not selected.
@@ -134,30 +140,45 @@ pub(crate) trait Table {
 
 /// The rows that pass the filter, sorted as the user wants; equal ones by identity, so that they keep their places. While
 /// the user moves about, the order is held.
-pub(crate) fn sorted<T: Table>(scene: &Scene<'_>) -> Vec<T::Row> {
-    let rows = T::rows(scene);
+pub(crate) fn sorted<T: Table>(scene: &Scene<'_>) -> Arc<Vec<T::Row>> {
     let state = state::<T>(scene);
-    let sort = state.sort;
+    let held = state.held.as_ref().filter(|(until, _)| scene.snap.now < *until);
+    let basis = T::basis(scene).filter(|_| held.is_none());
+    if let Some(rows) = basis.as_ref().and_then(|basis| state.kept.of(basis)) {
+        return rows;
+    }
+    let held: HashMap<u64, usize> = held.map_or_else(HashMap::new, |(_, keys)| {
+        keys.iter().enumerate().map(|(at, &key)| (key, at)).collect()
+    });
+    let rows = Arc::new(T::arrange(in_order::<T>(T::rows(scene), scene, &held), scene));
+    if let Some(basis) = basis {
+        state.kept.keep(basis, rows.clone());
+    }
+    rows
+}
+
+/// Rows in their order; those in `held` go first, by their places there.
+fn in_order<T: Table>(rows: Vec<T::Row>, scene: &Scene<'_>, held: &HashMap<u64, usize>) -> Vec<T::Row> {
+    let sort = state::<T>(scene).sort;
     let column = |at: usize| &T::COLUMNS[at.min(T::COLUMNS.len() - 1)];
     let (first, then) = (column(sort.column.unwrap_or(T::SORT)), sort.then);
-    let held: HashMap<u64, usize> = match &state.held {
-        Some((until, keys)) if scene.snap.now < *until => keys.iter().enumerate().map(|(at, &key)| (key, at)).collect(),
-        _ => HashMap::new(),
-    };
-    let place = |row: &T::Row| held.get(&T::key(row)).copied().unwrap_or(usize::MAX);
-    let worth = |row: T::Row| {
-        let second = then.map_or(Worth::None, |(at, _)| (column(at).worth)(&row, scene));
-        (place(&row), (first.worth)(&row, scene), second, row)
+    let worth = |row: &T::Row| {
+        let second = then.map_or(Worth::None, |(at, _)| (column(at).worth)(row, scene));
+        let place = held.get(&T::key(row)).copied().unwrap_or(usize::MAX);
+        (place, (first.worth)(row, scene), second, T::key(row))
     };
     let turned = |order: Ordering, ascending: bool| if ascending { order } else { order.reverse() };
-    let mut keyed: Vec<(usize, Worth, Worth, T::Row)> = rows.into_iter().map(worth).collect();
-    keyed.sort_by(|a, b| {
+    // What they are worth is sorted, and not the rows: those are large.
+    let worths: Vec<(usize, Worth, Worth, u64)> = rows.iter().map(worth).collect();
+    let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+    order.sort_by(|&a, &b| {
+        let (a, b) = (&worths[a as usize], &worths[b as usize]);
         let order = turned(a.1.compare(&b.1), sort.ascending);
         let second = turned(a.2.compare(&b.2), then.is_some_and(|(_, ascending)| ascending));
-        let keys = T::key(&a.3).cmp(&T::key(&b.3));
-        a.0.cmp(&b.0).then(order).then(second).then(keys)
+        a.0.cmp(&b.0).then(order).then(second).then(a.3.cmp(&b.3))
     });
-    T::arrange(keyed.into_iter().map(|row| row.3).collect(), scene)
+    let mut rows: Vec<Option<T::Row>> = rows.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|at| rows[at as usize].take()).collect()
 }
 
 fn state<'a, T: Table>(scene: &Scene<'a>) -> &'a TableState {
@@ -169,7 +190,7 @@ pub(crate) fn selected<T: Table>(scene: &Scene<'_>) -> Option<T::Row> {
     let rows = sorted::<T>(scene);
     let key = state::<T>(scene).selected;
     let at = key.and_then(|key| rows.iter().position(|row| T::key(row) == key));
-    rows.into_iter().nth(at.unwrap_or(0))
+    rows.get(at.unwrap_or(0)).cloned()
 }
 
 /// Identities in order.
@@ -197,10 +218,10 @@ pub(crate) fn csv<T: Table>(scene: &Scene<'_>) -> String {
         .collect();
     let heads: Vec<String> = columns.iter().map(|column| quote(column.0.clone())).collect();
     let mut out = heads.join(",") + "\n";
-    for row in sorted::<T>(scene) {
+    for row in sorted::<T>(scene).iter() {
         let cells: Vec<String> = columns
             .iter()
-            .map(|(_, column)| quote((column.worth)(&row, scene).raw()))
+            .map(|(_, column)| quote((column.worth)(row, scene).raw()))
             .collect();
         out += &cells.join(",");
         out.push('\n');
@@ -304,7 +325,7 @@ pub(crate) fn panel<T: Table>(
     draw::<T>(canvas, inner, scene, &rows, rank);
     let key = state::<T>(scene).selected;
     let at = key.and_then(|key| rows.iter().position(|row| T::key(row) == key));
-    rows.into_iter().nth(at.unwrap_or(0))
+    rows.get(at.unwrap_or(0)).cloned()
 }
 
 /// Draws heading and rows, with the columns up to a rank.

@@ -14,6 +14,7 @@ use crate::ui::theme::Role;
 use crate::ui::{Size, Tab};
 
 /// An alert: its place in the analysis, the worst first, and what stays when that changes.
+#[derive(Clone)]
 pub(crate) struct Row(usize, u64);
 
 /// By rule and what it is about: the analysis is made anew each second, and the order with it.

@@ -18,6 +18,7 @@ use crate::ui::subject::{ApiSubject, domain};
 use crate::ui::theme::Role;
 
 /// An operation, and its place in the snapshot, which changes when others are called for the first time.
+#[derive(Clone)]
 pub(crate) struct Row {
     at: usize,
     id: OperationId,

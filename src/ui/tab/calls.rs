@@ -104,6 +104,7 @@ impl Table for ThreadTable {
 }
 
 /// A call; one that is open has no end.
+#[derive(Clone)]
 pub(crate) struct CallRow {
     key: LaneKey,
     slice: Slice,

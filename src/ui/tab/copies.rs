@@ -18,6 +18,7 @@ use crate::ui::subject::CopySubject;
 use crate::ui::theme::Role;
 
 /// A route: its place in the snapshot.
+#[derive(Clone)]
 pub(crate) struct Row(usize);
 
 pub(crate) struct CopyTable;

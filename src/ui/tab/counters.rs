@@ -16,6 +16,7 @@ use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size};
 
 /// A counter: its place in the snapshot.
+#[derive(Clone)]
 pub(crate) struct Row(usize);
 
 pub(crate) struct CounterTable;

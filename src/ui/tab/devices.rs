@@ -23,6 +23,7 @@ use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::theme::Role;
 
 /// A GPU: as the program's agent, as the machine's device, or both.
+#[derive(Clone)]
 pub(crate) struct Row {
     pub(crate) agent: Option<AgentId>,
     pub(crate) node: u32,

@@ -16,6 +16,7 @@ use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size, Tab};
 
 /// A kernel before and after.
+#[derive(Clone)]
 pub(crate) struct Row {
     id: KernelId,
     before: Stat,

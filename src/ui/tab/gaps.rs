@@ -13,6 +13,7 @@ use crate::ui::part::table::{Column, Scene, Table, Worth};
 const SHOWN: usize = 100;
 
 /// A gap and what the host did.
+#[derive(Clone)]
 pub(crate) struct Row {
     gap: Gap,
     host: host::Host,

@@ -26,6 +26,7 @@ pub(crate) enum What {
 }
 
 /// Kernels that pass the filter, put together as wanted, and the numbers of the places that pass.
+#[derive(Clone)]
 pub(crate) struct Row {
     pub(crate) what: What,
     pub(crate) key: u64,

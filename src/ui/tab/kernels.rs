@@ -15,6 +15,7 @@ use crate::ui::jump::{self, Target};
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
+use crate::ui::part::kept::Basis;
 use crate::ui::part::table::{self, Column, Heading, Scene, Table, Worth};
 use crate::ui::theme::Role;
 use crate::ui::{Grouping, NameForm, Size, Tab};
@@ -238,6 +239,12 @@ impl Table for KernelTable {
         scene.snap.values.kernels.len()
     }
 
+    fn basis(scene: &Scene<'_>) -> Option<Basis> {
+        // Percentiles of groups come from the lanes.
+        let is_plain = scene.ui.grouping == Grouping::Name;
+        is_plain.then(|| Basis::of_kernels(scene, scene.ui.tables[Self::PANE as usize].sort))
+    }
+
     fn key(row: &Row) -> u64 {
         match row.what {
             // A kernel's row stands where its id stands: rows are made in the order of the ids.
@@ -296,7 +303,7 @@ impl Table for KernelTable {
 /// Draws the table of kernels in a box, with at most the columns of `rank`.
 pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank: u8) -> Option<Row> {
     let all = KernelTable::all(scene);
-    let rows = KernelTable::rows(scene).len();
+    let rows = table::sorted::<KernelTable>(scene).len();
     let bound = if scene.snap.values.totals.lost > 0 {
         "≥ after loss   "
     } else {

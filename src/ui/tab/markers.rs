@@ -16,6 +16,7 @@ use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::subject::MarkerSubject;
 
 /// A pattern of texts: its place in the snapshot, and how deep in the tree it stands.
+#[derive(Clone)]
 pub(crate) struct Row {
     at: usize,
     id: u32,

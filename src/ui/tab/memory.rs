@@ -17,6 +17,7 @@ use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::theme::Role;
 
 /// An allocation.
+#[derive(Clone)]
 pub(crate) struct Row(Held);
 
 pub(crate) struct MemoryTable;

@@ -17,6 +17,7 @@ use crate::ui::theme::Role;
 use crate::ui::{Size, Tab};
 
 /// A process: its place in the snapshot, and how deep below the first it stands.
+#[derive(Clone)]
 pub(crate) struct Row(usize, usize);
 
 pub(crate) struct ProcessTable;

@@ -34,6 +34,7 @@ enum Kind {
 }
 
 /// A piece of work.
+#[derive(Clone)]
 pub(crate) struct Row {
     kind: Kind,
     /// When it began; a kernel: when it was submitted; completed: when it ended.

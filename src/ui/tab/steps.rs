@@ -16,6 +16,7 @@ use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::theme::Role;
 
 /// A step, its number from the first that is kept, and the median of all.
+#[derive(Clone)]
 pub(crate) struct Row {
     step: Step,
     number: usize,

@@ -17,6 +17,7 @@ const LOOKED_AT: usize = 5000;
 const SHOWN: usize = 200;
 
 /// A copy.
+#[derive(Clone)]
 pub(crate) struct Row(LaneKey, Slice);
 
 pub(crate) struct TransferTable;
