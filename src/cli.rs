@@ -253,7 +253,7 @@ pub struct Look {
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<String>,
     /// View to start with: overview, timeline, kernels, copies, api, counters, devices, markers, processes, log, alerts,
-    /// running, steps, diff or memory.
+    /// running, steps, diff, memory or samples.
     #[arg(long, value_name = "NAME", value_parser = view)]
     pub view: Option<Tab>,
     /// Characters: auto (by locale and terminal), unicode or ascii.

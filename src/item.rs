@@ -69,6 +69,17 @@ pub fn earlier(origin: Option<Nanos>, at: Nanos) -> Option<Nanos> {
     if is_time && is_earlier { Some(at) } else { origin }
 }
 
+/// How a process does at a moment, as the reader and the system say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Which.
+    pub process: ProcessId,
+    /// How full its fullest ring was found lately, in 1/1000.
+    pub fill: u32,
+    /// Bytes of memory that it has resident; none when the system does not say.
+    pub resident: Option<u64>,
+}
+
 /// A traced process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {

@@ -19,6 +19,7 @@ mod others;
 pub mod output;
 mod place;
 mod pyramid;
+pub mod sampled;
 pub mod series;
 mod shape;
 mod since;
@@ -35,11 +36,13 @@ use std::sync::Arc;
 pub use self::lane::{Lane, LaneKey, Slice};
 pub use self::names::{Class, Names};
 pub use self::pyramid::Bucket;
+use self::sampled::Sampled;
 pub use self::snapshot::{Mode, Snapshot, Totals, Values};
 
 pub(crate) use self::fast::FastMap;
 
 use self::analysis::Thresholds;
+use self::analysis::usage::has_kernels;
 use self::gauges::Gauges;
 use self::lane::Rooms;
 use self::lanes::Drawn;
@@ -51,8 +54,11 @@ use self::table::Tables;
 use self::under::Under;
 use self::union::Union;
 use crate::decode::Decoded;
-use crate::item::{Copy, Exit, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, earlier};
+use crate::item::{
+    Copy, Exit, Health, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, earlier,
+};
 use crate::kernel_name::Aliases;
+use crate::sampling::Sample;
 
 /// How much is kept, and where it comes from.
 #[derive(Clone, Debug)]
@@ -101,6 +107,8 @@ pub enum Fresh {
 
 /// A time beyond this is no time (36 years after the machine began).
 const LATEST: Nanos = 1 << 60;
+/// Dispatches of a lane that samples may be of, when the first sample comes.
+const RECENT: usize = 4096;
 const MOST_SAID: usize = 500;
 
 /// Open work that ended, by its place.
@@ -179,6 +187,7 @@ pub struct Store {
     gauges: Gauges,
     under: Under,
     memory: Memory,
+    sampled: Sampled,
     output: Output,
     letters: Arc<Vec<KernelId>>,
     totals: Totals,
@@ -255,8 +264,8 @@ impl Store {
             | Item::CounterInfo(_)
             | Item::CounterValue(_)
             | Item::CounterInstances(_)
-            | Item::Sampling(_)
-            | Item::PcSample(_) => {}
+            | Item::Sampling(_) => {}
+            Item::PcSample(sample) => self.pc_sample(sample),
             Item::Mark(marker) => self.marker(
                 &Marker {
                     span: credible(marker.span),
@@ -301,6 +310,35 @@ impl Store {
         }
     }
 
+    /// A sample; the first finds the kernels of the last dispatches and of those under way, which were of no interest before.
+    fn pc_sample(&mut self, sample: &Sample) {
+        if self.sampled.is_empty() {
+            let kernels = self.lanes.iter().filter(|drawn| has_kernels(drawn.lane.key));
+            for slice in kernels.flat_map(|drawn| drawn.lane.recent(RECENT)) {
+                let process = ProcessId(slice.process);
+                self.sampled.dispatched(process, slice.value, KernelId(slice.what));
+            }
+        }
+        self.sampled.add(sample);
+    }
+
+    /// Tells it how processes do.
+    pub fn health(&mut self, all: &[Health]) {
+        let now = self.now;
+        for health in all {
+            self.row(health.process, |row| {
+                if let Some((_, before)) = row.health
+                    && now > before
+                {
+                    let records = row.records.saturating_sub(row.counted);
+                    row.rate = records as f64 * 1e9 / (now - before) as f64;
+                }
+                row.counted = row.records;
+                row.health = Some((*health, now));
+            });
+        }
+    }
+
     fn process(&mut self, process: &Process) {
         Arc::make_mut(&mut self.names).put_process(process.clone());
         self.row(process.id, |row| row.process = process.clone());
@@ -337,6 +375,11 @@ impl Store {
         open.dispatches
             .iter_mut()
             .for_each(|dispatch| clamp(&mut dispatch.submit));
+        if !self.sampled.is_empty() {
+            for one in &open.dispatches {
+                self.sampled.dispatched(one.process, one.dispatch_id, one.kernel);
+            }
+        }
         // They come by queue; each that ends is looked for by its number.
         open.dispatches.sort_by_key(|dispatch| dispatch.dispatch_id);
         let (now, at) = (self.now, open.process.0 as usize);

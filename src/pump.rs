@@ -5,7 +5,7 @@
 
 use crate::decode::Decoder;
 use crate::gauges::reader::Reader as GaugeReader;
-use crate::item::{Exit, ProcessId};
+use crate::item::{Exit, Health, ProcessId};
 use crate::model::Store;
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
@@ -31,6 +31,9 @@ const GATHERING: Duration = Duration::from_millis(50);
 const NEARLY_EMPTY: u32 = 60;
 /// The time between looks when nothing has happened for two seconds.
 const IDLE: Duration = Duration::from_millis(100);
+/// How often it is asked how processes do, and of how many.
+const HEALTH: Duration = Duration::from_millis(500);
+const MOST_HEALTHS: usize = 64;
 const IDLE_AFTER: Duration = Duration::from_secs(2);
 /// Bytes that may wait between the two threads.
 const WAITING: usize = 128 << 20;
@@ -131,6 +134,7 @@ impl Pump {
                 is_over: false,
             },
             pids,
+            is_shown: store.is_some(),
         };
         let digesting = Digesting {
             decoder: Decoder::by_kind(),
@@ -246,6 +250,7 @@ struct Emptying {
     live: Live,
     filling: Filling,
     pids: Pids,
+    is_shown: bool,
 }
 
 impl Emptying {
@@ -256,6 +261,7 @@ impl Emptying {
         let mut pause = USUAL;
         let mut busy_at = Instant::now();
         let mut emptied_at = Instant::now();
+        let mut asked_at = None;
         loop {
             let message = match messages.recv_timeout(pause) {
                 Ok(message) => Some(message),
@@ -292,6 +298,10 @@ impl Emptying {
             if stop {
                 self.live.settle(now, into)?;
             }
+            if self.is_shown && asked_at.is_none_or(|at: Instant| at.elapsed() >= HEALTH) {
+                asked_at = Some(emptied_at);
+                into.batch.health = self.live.fills().into_iter().take(MOST_HEALTHS).map(health).collect();
+            }
             let alive = self.live.pids_alive();
             let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);
             if *pids != alive {
@@ -313,6 +323,17 @@ impl Emptying {
                 _ => FASTEST,
             };
         }
+    }
+}
+
+/// What the system says of a process.
+fn health((process, pid, fill): (ProcessId, u32, u32)) -> Health {
+    let sizes = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok();
+    let pages = sizes.and_then(|sizes| sizes.split(' ').nth(1)?.parse::<u64>().ok());
+    Health {
+        process,
+        fill,
+        resident: pages.map(|pages| pages * rustix::param::page_size() as u64),
     }
 }
 
@@ -340,6 +361,10 @@ impl Digesting {
             self.waiting.fetch_sub(batch.size(), Ordering::Relaxed);
             if let Some(mut feeding) = feeding {
                 feeding.hand_over();
+                if !batch.health.is_empty() {
+                    let mut store = feeding.store.lock().unwrap_or_else(PoisonError::into_inner);
+                    store.health(&batch.health);
+                }
             }
             self.decoder.clear();
             batch.clear();

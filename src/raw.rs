@@ -4,7 +4,7 @@
 //! [`crate::recording::Recorder`] writes it down.
 
 use crate::gauges::Sample;
-use crate::item::{Exit, Nanos, ProcessId};
+use crate::item::{Exit, Health, Nanos, ProcessId};
 use roctop_ring::layout::{Header, clock};
 pub use roctop_ring::reader::each;
 use roctop_ring::reader::{OpenWork, Thread};
@@ -73,6 +73,8 @@ const KEPT_SLOTS: usize = 1 << 16;
 pub struct Batch {
     parts: Vec<(ProcessId, Part)>,
     slots: Vec<Slot>,
+    /// How processes do: for the screen alone, and no record.
+    pub health: Vec<Health>,
 }
 
 enum Part {
@@ -127,6 +129,7 @@ impl Batch {
     /// Forgets what is in it and keeps its room, so that the next poll touches no new memory; of a great burst's not all.
     pub fn clear(&mut self) {
         self.parts.clear();
+        self.health.clear();
         self.slots.clear();
         self.slots.shrink_to(KEPT_SLOTS);
     }

@@ -10,7 +10,7 @@ use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::pump::{Gauging, Pump};
 use crate::recording::Recorder;
-use crate::session::{Live, SessionDir, going_on, refused};
+use crate::session::{Live, SessionDir, boottime, going_on, refused};
 use crate::{summary, supervise, topology, ui};
 use anyhow::Result;
 use roctop_ring::session::{ENV_RING, control, wanted};
@@ -130,8 +130,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let endpoint = job.metrics.map(Endpoint::bind).transpose()?;
     // What is wrong with the settings is said before the program starts.
     let config = Config::load()?;
-    let filter = look.filter.as_deref().unwrap_or("");
-    let filter = cli::filter(filter, &config.presets)?;
+    let filter = cli::filter(look.filter.as_deref().unwrap_or(""), &config.presets)?;
     if job.output == Output::Terminal {
         return Err(Misuse(
             "--app-io pty: without a screen there is no terminal for the program but roctop's own".into(),
@@ -152,6 +151,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
             aliases: config.aliases,
             thresholds: config.thresholds,
             title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
+            began: Some(boottime()),
             ..Options::default()
         };
         Arc::new(Mutex::new(Store::new(options)))

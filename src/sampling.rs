@@ -149,6 +149,11 @@ impl Sample {
         )
     }
 
+    /// Whether the hardware took it, which then tells what the wave did.
+    pub const fn is_stochastic(&self) -> bool {
+        self.method == sampling::STOCHASTIC
+    }
+
     /// The place in words: instructions are not disassembled.
     pub fn place(&self) -> String {
         if self.code_object == 0 {
@@ -160,6 +165,16 @@ impl Sample {
             format!("code object {} + {:#x}", self.code_object, self.offset)
         }
     }
+}
+
+/// A type of instructions in a word.
+pub fn instruction_word(number: u16) -> &'static str {
+    INSTRUCTIONS.get(usize::from(number)).copied().unwrap_or("unknown")
+}
+
+/// A reason in a word.
+pub fn reason_word(number: u16) -> &'static str {
+    REASONS.get(usize::from(number)).copied().unwrap_or("unknown")
 }
 
 fn named(prefix: &str, names: &[&str], number: u16) -> String {

@@ -95,6 +95,8 @@ pub enum Tab {
     Diff,
     /// Memory that is held.
     Memory,
+    /// Samples of program counters.
+    Samples,
 }
 
 impl Tab {
@@ -113,7 +115,7 @@ impl Tab {
     ];
 
     /// All views.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Overview,
         Self::Timeline,
         Self::Kernels,
@@ -129,6 +131,7 @@ impl Tab {
         Self::Steps,
         Self::Diff,
         Self::Memory,
+        Self::Samples,
     ];
 
     /// Its key and name.
@@ -149,6 +152,7 @@ impl Tab {
             Self::Steps => ('I', "Steps"),
             Self::Diff => ('D', "Diff"),
             Self::Memory => ('M', "Memory"),
+            Self::Samples => ('C', "Samples"),
         }
     }
 }

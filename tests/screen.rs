@@ -10,7 +10,8 @@ use std::sync::Arc;
 use ratatui::style::{Modifier, Style};
 use roctop::gauge::{Count, Counter, Device};
 use roctop::item::{
-    Agent, AgentId, AgentKind, Dispatch, Exit, Item, LossReason, Open, Process, ProcessId, Span, StreamId,
+    Agent, AgentId, AgentKind, Dispatch, Exit, Health, Item, Kernel, KernelId, LossReason, Open, Process, ProcessId,
+    Span, StreamId,
 };
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
@@ -22,7 +23,7 @@ use self::driven::{Driven, snapshot, tests};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
-const VIEWS: [(char, &str); 15] = [
+const VIEWS: [(char, &str); 16] = [
     ('1', "overview"),
     ('2', "timeline"),
     ('3', "kernels"),
@@ -38,6 +39,7 @@ const VIEWS: [(char, &str); 15] = [
     ('I', "steps"),
     ('D', "diff"),
     ('M', "memory"),
+    ('C', "samples"),
 ];
 
 fn compare(name: &str, text: &str) {
@@ -708,6 +710,100 @@ fn what_was_in_flight_is_shown_also_when_it_has_ended_since() {
         line("last done").contains("took 2.00 ms") && text.contains("2 open when last looked at"),
         "{text}"
     );
+}
+
+#[test]
+fn sampled_kernels_are_ranked_and_lead_to_their_instructions_and_rows() {
+    let mut store = Store::new(Options::default());
+    store.apply(&Item::Process(Process {
+        pid: 7,
+        since: 1_000_000_000,
+        ..Process::default()
+    }));
+    for (id, name) in [(1, "hot_loop(float*)"), (2, "copy_back(int*)")] {
+        store.apply(&Item::Kernel(Kernel {
+            id: KernelId(id),
+            name: name.into(),
+            mangled: name.into(),
+            ..Kernel::default()
+        }));
+        store.apply(&Item::Dispatch(Dispatch {
+            kernel: KernelId(id),
+            dispatch_id: u64::from(id),
+            span: Span {
+                begin: 1_500_000_000,
+                end: 1_600_000_000,
+            },
+            ..Dispatch::default()
+        }));
+    }
+    // Of a wave that waits for memory at one place of hot_loop, and of others.
+    for (dispatch, offset, reason, times) in [(1, 0x1a40, 3, 60), (1, 0x1a48, 5, 20), (2, 0x200, 3, 20)] {
+        for _ in 0..times {
+            store.apply(&Item::PcSample(roctop::sampling::Sample {
+                dispatch,
+                code_object: 1,
+                offset,
+                reason,
+                instruction: 7,
+                exec_mask: 0xffff_ffff,
+                method: roctop_ring::record::sampling::STOCHASTIC,
+                ..roctop::sampling::Sample::default()
+            }));
+        }
+    }
+    for dispatch_id in [1, 2] {
+        store.apply(&Item::Dispatch(Dispatch {
+            kernel: KernelId(dispatch_id),
+            dispatch_id: u64::from(dispatch_id),
+            ..Dispatch::default()
+        }));
+    }
+    store.apply(&Item::Now(2_000_000_000));
+    for size in SIZES {
+        let mut driven = Driven::new(store.snapshot(Fresh::All), size);
+        let text = driven.typed("C").text();
+        let line = |word: &str| text.lines().find(|line| line.contains(word)).unwrap_or_default();
+        let hottest = line("obj 1 +0x1a40").to_owned();
+        assert!(
+            text.contains("100 samples") && line("hot_loop").contains("80.0 %"),
+            "{text}"
+        );
+        assert!(line("75.0 % at obj 1 +0x1a40").contains("hot_loop"), "{text}");
+        assert!(!hottest.is_empty(), "{text}");
+        let places: Vec<&str> = text.lines().filter(|line| line.contains("WAITCNT")).collect();
+        assert_eq!(places.len(), 2, "{text}");
+        driven.typed("/copy_back");
+        driven.key(Key::Enter);
+        assert!(!driven.text().contains("hot_loop"), "{}", driven.text());
+        driven.key(Key::Enter);
+        assert_eq!(driven.ui.tab, Tab::Kernels);
+    }
+}
+
+#[test]
+fn processes_say_how_full_their_rings_are_and_what_memory_they_have() {
+    let mut store = Store::new(Options::default());
+    store.apply(&Item::Process(Process {
+        pid: 7,
+        since: 1_000_000_000,
+        ..Process::default()
+    }));
+    let health = |fill| Health {
+        fill,
+        resident: Some(9 << 30),
+        ..Health::default()
+    };
+    store.apply(&Item::Now(2_000_000_000));
+    store.health(&[health(0)]);
+    let dispatch = Item::Dispatch(Dispatch::default());
+    (0..500).for_each(|_| store.apply(&dispatch));
+    store.apply(&Item::Now(2_500_000_000));
+    store.health(&[health(315)]);
+    let text = Driven::new(store.snapshot(Fresh::All), (120, 36)).typed("9").text();
+    for word in ["31.5", "9.00 GiB", "1.0k/s"] {
+        assert!(text.contains(word), "{word} in\n{text}");
+    }
 }
 
 /// One GPU with gauges and a counter, read once a second for a minute.

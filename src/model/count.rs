@@ -136,6 +136,11 @@ impl Store {
             }
         }
         self.seen_all(first.process, dispatches.iter().map(|dispatch| dispatch.span));
+        if !self.sampled.is_empty() {
+            for one in dispatches {
+                self.sampled.dispatched(one.process, one.dispatch_id, one.kernel);
+            }
+        }
         for dispatch in dispatches {
             if self.names.is_internal(dispatch.kernel) {
                 self.totals.internal += 1;

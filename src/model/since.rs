@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::kernels::Cell;
+use super::sampled::SampledPlace;
 use super::snapshot::{ApiRow, KernelRow, Snapshot, ThreadRow, Values};
 use super::table::{CopyStat, MarkerStat};
 
@@ -21,10 +22,22 @@ impl Snapshot {
             copies: Arc::new(copies(all, earlier)),
             threads: all.threads.iter().map(|row| thread(row, earlier)).collect(),
             markers: Arc::new(all.markers.iter().map(|row| marker(row, earlier)).collect()),
+            sampled: Arc::new(sampled(all, earlier)),
+            samples: all.samples.saturating_sub(earlier.samples),
             totals,
             ..all.clone()
         }
     }
+}
+
+fn sampled(all: &Values, earlier: &Values) -> Vec<SampledPlace> {
+    let none = SampledPlace::default();
+    let before = earlier.sampled.iter().chain(std::iter::repeat(&none));
+    all.sampled
+        .iter()
+        .zip(before)
+        .map(|(row, old)| row.since(old))
+        .collect()
 }
 
 fn kernel(row: &KernelRow, earlier: &Values) -> KernelRow {

@@ -7,9 +7,12 @@ use super::gauges::Gauges;
 use super::lane::{Lane, LaneKey};
 use super::memory::MemoryValues;
 use super::names::Names;
+use super::sampled::SampledPlace;
 use super::stat::{Stat, Sum};
 use super::table::{Cell, CopyStat, KernelStat, MarkerStat, Place, Shape, ThreadStat};
-use crate::item::{AgentId, Exit, KernelId, LossReason, Nanos, Open, OperationId, Process, ProcessId, ThreadId};
+use crate::item::{
+    AgentId, Exit, Health, KernelId, LossReason, Nanos, Open, OperationId, Process, ProcessId, ThreadId,
+};
 
 /// Where the items come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +93,12 @@ pub struct ProcessRow {
     pub looked: (Arc<Open>, Nanos),
     /// Whether recording is on.
     pub recording: bool,
+    /// How it did when it was last asked, and when that was; none of recordings.
+    pub health: Option<(Health, Nanos)>,
+    /// Records a second between the last two times.
+    pub rate: f64,
+    /// Its records then.
+    pub(super) counted: u64,
 }
 
 impl ProcessRow {
@@ -174,6 +183,10 @@ pub struct Values {
     pub gauges: Gauges,
     /// Memory that the program holds.
     pub memory: Arc<MemoryValues>,
+    /// Where waves were, by place; places keep their numbers.
+    pub sampled: Arc<Vec<SampledPlace>>,
+    /// All samples of program counters.
+    pub samples: u64,
     /// Geometries.
     pub shapes: Arc<Vec<Shape>>,
     /// Where kernels ran.

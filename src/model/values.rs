@@ -89,6 +89,8 @@ impl Store {
             api: Arc::new(api.collect()),
             threads: threads.collect(),
             markers: Arc::new(self.marker_rows()),
+            samples: self.sampled.count(),
+            sampled: self.sampled.shared(),
             shapes: Arc::new(self.tables.shapes.all().to_vec()),
             places: Arc::new(self.tables.places.all().to_vec()),
             ..Values::default()

@@ -45,6 +45,8 @@ struct Known {
     /// Dispatches that were found complete after its end.
     left: HashSet<u64>,
     ended: bool,
+    /// How full its fullest ring was found since that was last asked, in 1/1000.
+    fullest: u32,
 }
 
 struct Source {
@@ -114,6 +116,13 @@ impl Live {
         self.processes.iter().filter(|process| !process.ended).count()
     }
 
+    /// Processes that have not ended, and how full the fullest ring of each was found since this was last asked, in 1/1000.
+    pub fn fills(&mut self) -> Vec<(ProcessId, u32, u32)> {
+        let alive = (0..).zip(&mut self.processes).filter(|(_, process)| !process.ended);
+        let fills = alive.map(|(id, process)| (ProcessId(id), process.pid, std::mem::take(&mut process.fullest)));
+        fills.collect()
+    }
+
     /// How full the fullest ring of the files known is, in 1/1000. Cheaper than a poll, and nothing is delivered.
     pub fn fill(&mut self) -> io::Result<u32> {
         let mut fullest = 0;
@@ -133,10 +142,10 @@ impl Live {
         let mut progress = Progress::default();
         for process in 0..self.processes.len() {
             if !self.processes[process].ended {
-                add(
-                    &mut progress,
-                    self.poll_process(ProcessId(process as u32), Ended::No, sink)?,
-                );
+                let one = self.poll_process(ProcessId(process as u32), Ended::No, sink)?;
+                let known = &mut self.processes[process];
+                known.fullest = known.fullest.max(one.fill);
+                add(&mut progress, one);
             }
         }
         let moment = Instant::now();
@@ -191,6 +200,7 @@ impl Live {
                 stem: String::new(),
                 left: HashSet::new(),
                 ended: true,
+                fullest: 0,
             });
             sink.take(
                 process,
@@ -289,6 +299,7 @@ impl Live {
                         stem,
                         left: HashSet::new(),
                         ended: false,
+                        fullest: 0,
                     });
                     let process = ProcessId(self.processes.len() as u32 - 1);
                     sink.take(process, &Raw::Header(header));

@@ -229,6 +229,7 @@ keymap! {
     [Char('I')], "steps", A::Show(Tab::Steps), All, View, "iterations", "";
     [Char('D')], "diff", A::Show(Tab::Diff), All, View, "change since b", "";
     [Char('M')], "memory", A::Show(Tab::Memory), All, View, "memory that is held", "";
+    [Char('C')], "samples", A::Show(Tab::Samples), All, View, "sampled instructions", "";
     [Char('j'), Key::Down], "down", A::Down, All, Move, "down", "";
     [Char('k'), Key::Up], "up", A::Up, All, Move, "up", "";
     [Key::PageDown, Ctrl('d')], "page-down", A::PageDown, All, Move, "a page down", "";

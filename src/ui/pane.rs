@@ -38,11 +38,13 @@ pub enum Pane {
     Changes,
     /// Allocations that are not freed.
     Memory,
+    /// Instructions at which waves were sampled.
+    Samples,
 }
 
 impl Pane {
     /// How many there are.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 17;
 
     /// All of them.
     pub const ALL: [Self; Self::COUNT] = [
@@ -62,6 +64,7 @@ impl Pane {
         Self::Steps,
         Self::Changes,
         Self::Memory,
+        Self::Samples,
     ];
 
     /// Its word in the names of files.
@@ -83,6 +86,7 @@ impl Pane {
             Self::Steps => "steps",
             Self::Changes => "changes",
             Self::Memory => "memory",
+            Self::Samples => "pc-samples",
         }
     }
 
@@ -107,6 +111,7 @@ impl Pane {
             Tab::Steps => &[Self::Steps],
             Tab::Diff => &[Self::Changes],
             Tab::Memory => &[Self::Memory],
+            Tab::Samples => &[Self::Samples],
             Tab::Timeline | Tab::Log => &[],
         }
     }

@@ -19,6 +19,7 @@ mod overview;
 pub(crate) mod processes;
 mod roofline;
 pub(crate) mod running;
+pub(crate) mod samples;
 mod selected;
 pub(crate) mod steps;
 mod timeline;
@@ -42,6 +43,7 @@ use self::markers::MarkerTable;
 use self::memory::MemoryTable;
 use self::processes::ProcessTable;
 use self::running::RunningTable;
+use self::samples::SampleTable;
 use self::steps::StepTable;
 use self::transfers::TransferTable;
 use super::jump::Target;
@@ -61,7 +63,7 @@ macro_rules! with_table {
             Kernels KernelTable, Routes CopyTable, Transfers TransferTable, Operations ApiTable, Threads ThreadTable,
             Calls CallTable, Counters CounterTable, Devices DeviceTable, Gaps GapTable, Markers MarkerTable,
             Processes ProcessTable, Alerts AlertTable, Running RunningTable, Steps StepTable, Changes ChangeTable,
-            Memory MemoryTable)
+            Memory MemoryTable, Samples SampleTable)
     };
     (@ $pane:expr, $T:ident, $body:expr, $($Pane:ident $Table:ident),*) => {
         match $pane {
@@ -99,6 +101,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         Tab::Steps => steps::draw(canvas, area, scene, size),
         Tab::Diff => diff::draw(canvas, area, scene, size),
         Tab::Memory => memory::draw(canvas, area, scene, size),
+        Tab::Samples => samples::draw(canvas, area, scene, size),
     }
 }
 
@@ -261,9 +264,12 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
         let after = format::duration(snap.elapsed());
         lines.push(match (snap.mode, snap.ended) {
             (Mode::Replay, _) => format!("the recording has no {what}"),
-            (_, Some(_)) => format!("the program made no {what}"),
+            (_, Some(_)) => format!("there was no {what}"),
             (_, None) => format!("no {what} yet, after {after}"),
         });
+    }
+    if snap.values.totals.records() == 0 && !snap.output.is_empty() && snap.mode == Mode::Live {
+        lines.push("what the program prints is in the log (0)".into());
     }
     lines.extend(
         snap.values

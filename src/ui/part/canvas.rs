@@ -124,12 +124,30 @@ impl Canvas<'_> {
 
     /// A sentence in an empty pane: why there is nothing.
     pub(crate) fn empty(&mut self, area: Rect, lines: &[String]) {
-        for (i, line) in lines.iter().take(area.height as usize).enumerate() {
-            let room = area.width.saturating_sub(1);
-            let line = format::elide(line, room as usize);
+        let room = area.width.saturating_sub(1);
+        let lines = lines.iter().flat_map(|line| words(line, room as usize));
+        for (i, line) in lines.take(area.height as usize).enumerate() {
+            let line = format::elide(&line, room as usize);
             self.say(area.x + 1, area.y + i as u16, &line, room, Role::Muted);
         }
     }
+}
+
+/// A sentence in lines of at most so many columns, broken between words; a longer word stays whole.
+pub(crate) fn words(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        if lines[last].is_empty() {
+            lines[last] += word;
+        } else if format::width(&lines[last]) + 1 + format::width(word) <= columns {
+            lines[last].push(' ');
+            lines[last] += word;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
 }
 
 /// Splits `rows` off the top of an area.

@@ -199,7 +199,10 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     let half = area.width / 2;
     x = canvas.say(x, area.y, &format::elide(&text, half as usize), half, role);
     let snap = scene.snap;
-    let mut right = vec![format!("window {}", format::duration(snap.values.window))];
+    let mut right = Vec::new();
+    if snap.values.window > 0 {
+        right.push(format!("window {}", format::duration(snap.values.window)));
+    }
     if snap.values.counted_from > 0 {
         let at = snap.values.counted_from.saturating_sub(snap.origin);
         right.insert(0, format!("counted from {}", format::timestamp_short(at)));

@@ -39,11 +39,12 @@ impl Worth {
         value.map_or(Self::None, Self::whole)
     }
 
-    /// Ascending; what is not known is the least.
+    /// Ascending; what is not known is the least. Of texts A is the greatest, so that lists begin with it as with the
+    /// greatest number.
     fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
-            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Text(a), Self::Text(b)) => b.cmp(a),
             (Self::None, Self::None) => Ordering::Equal,
             (Self::None, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
             (_, Self::None) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
@@ -316,8 +317,9 @@ pub(crate) fn panel<T: Table>(
     scene.ui.hits.add(area, Hit::Pane(T::PANE));
     if rows.is_empty() {
         let mut lines = tab::why_empty(scene, T::WHAT, all);
-        if all == 0 {
-            lines.extend(T::hint().map(Into::into));
+        // What to do comes before what collectors say.
+        if let Some(hint) = T::hint().filter(|_| all == 0) {
+            lines.insert(1.min(lines.len()), hint.into());
         }
         canvas.empty(inner, &lines);
         return None;

@@ -93,7 +93,7 @@ impl Table for AlertTable {
     }
 
     fn least(width: u16) -> u16 {
-        width.saturating_sub(4).min(54)
+        width.saturating_sub(4).min(76)
     }
 
     fn key(row: &Row) -> u64 {

@@ -175,10 +175,6 @@ impl Table for ChangeTable {
             .map_or(0, |_| scene.snap.values.kernels.len())
     }
 
-    fn hint() -> Option<&'static str> {
-        Some("b remembers the numbers of now; D then shows what changed since")
-    }
-
     fn least(width: u16) -> u16 {
         (width / 3).clamp(16, 60)
     }
@@ -221,11 +217,18 @@ impl Subject for ChangeSubject<'_> {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
-    let right = scene.ui.baseline.as_ref().map(|baseline| {
-        format!(
-            "until {} against since then; beyond 3 standard errors and 1 %",
-            format::clock(baseline.elapsed())
-        )
-    });
-    table::panel::<ChangeTable>(canvas, area, scene, right.or(Some("no baseline".into())), u8::MAX);
+    let Some(baseline) = &scene.ui.baseline else {
+        let inner = canvas.frame(area, ChangeTable::TITLE, "no baseline");
+        let lines = [
+            "there is nothing to compare with yet".into(),
+            "b remembers the numbers of now; D then shows what changed since".into(),
+            ":diff RECORDING compares with a recording, :rerun with the next run".into(),
+        ];
+        return canvas.empty(inner, &lines);
+    };
+    let right = format!(
+        "until {} against since then; beyond 3 standard errors and 1 %",
+        format::clock(baseline.elapsed())
+    );
+    table::panel::<ChangeTable>(canvas, area, scene, Some(right), u8::MAX);
 }

@@ -185,15 +185,13 @@ fn many(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&AgentRo
 }
 
 fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&AgentRow]) {
-    let window = format::duration(scene.snap.values.window);
-    let inner = canvas.frame(
-        area,
-        "GPUs",
-        &format!("share of the last {window} with a kernel running"),
-    );
     if gpus.is_empty() {
+        let inner = canvas.frame(area, "GPUs", "");
         return canvas.empty(inner, &super::why_empty(scene, "GPU", 0));
     }
+    let window = format::duration(scene.snap.values.window);
+    let share = format!("share of the last {window} with a kernel running");
+    let inner = canvas.frame(area, "GPUs", &share);
     if gpus.len() > inner.height as usize {
         return many(canvas, inner, scene, gpus);
     }

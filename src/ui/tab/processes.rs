@@ -10,7 +10,7 @@ use crate::model::Mode;
 use crate::model::snapshot::ProcessRow;
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
-use crate::ui::part::canvas::{Canvas, top};
+use crate::ui::part::canvas::{Canvas, top, words};
 use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::subject::ProcessSubject;
 use crate::ui::theme::Role;
@@ -21,6 +21,9 @@ use crate::ui::{Size, Tab};
 pub(crate) struct Row(usize, usize);
 
 pub(crate) struct ProcessTable;
+
+/// Columns of what stands before a collector's sentence: `pid 4242     on   `.
+const HEAD: usize = 18;
 
 fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a ProcessRow {
     &scene.snap.values.processes[row.0]
@@ -68,7 +71,7 @@ impl Table for ProcessTable {
             title: "RANK",
             name: "Rank",
             width: 5,
-            rank: 3,
+            rank: 2,
             worth: |row, scene| Worth::maybe(source(row, scene).process.rank.map(u64::from)),
             text: |row, scene, _| {
                 source(row, scene)
@@ -106,6 +109,32 @@ impl Table for ProcessTable {
             text: |row, scene, _| format::count(source(row, scene).records),
         },
         Column {
+            title: "REC/S",
+            name: "Records_per_Second",
+            width: 7,
+            rank: 5,
+            worth: |row, scene| running(row, scene).map_or(Worth::None, |row| Worth::Number(row.rate)),
+            text: |row, scene, _| {
+                running(row, scene).map_or_else(|| format::MISSING.into(), |row| format::rate(row.rate))
+            },
+        },
+        Column {
+            title: "RING%",
+            name: "Ring_Fill_Percentage",
+            width: 5,
+            rank: 4,
+            worth: |row, scene| fill(row, scene).map_or(Worth::None, |fill| Worth::Number(100.0 * fill)),
+            text: |row, scene, _| fill(row, scene).map_or_else(|| format::MISSING.into(), format::percent),
+        },
+        Column {
+            title: "RSS",
+            name: "Resident_Bytes",
+            width: 9,
+            rank: 3,
+            worth: |row, scene| Worth::maybe(resident(row, scene)),
+            text: |row, scene, _| resident(row, scene).map_or_else(|| format::MISSING.into(), format::bytes),
+        },
+        Column {
             title: "LOST",
             name: "Lost",
             width: 8,
@@ -125,7 +154,7 @@ impl Table for ProcessTable {
             title: "HOST",
             name: "Host",
             width: 12,
-            rank: 4,
+            rank: 5,
             worth: |row, scene| Worth::Text(source(row, scene).process.host.to_string()),
             text: |row, scene, _| source(row, scene).process.host.to_string(),
         },
@@ -173,8 +202,8 @@ impl Table for ProcessTable {
         scene.snap.values.processes.len()
     }
 
-    fn least(_: u16) -> u16 {
-        16
+    fn least(width: u16) -> u16 {
+        (width / 5).clamp(16, 60)
     }
 
     /// To its threads.
@@ -197,6 +226,22 @@ impl Table for ProcessTable {
             Role::Text
         }
     }
+}
+
+/// The process, while it is known how it does.
+fn running<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a ProcessRow> {
+    let row = source(row, scene);
+    (row.exit.is_none() && row.health.is_some()).then_some(row)
+}
+
+/// How full its fullest ring was found lately.
+fn fill(row: &Row, scene: &Scene<'_>) -> Option<f64> {
+    let (health, _) = running(row, scene)?.health?;
+    Some(f64::from(health.fill) / 1000.0)
+}
+
+fn resident(row: &Row, scene: &Scene<'_>) -> Option<u64> {
+    running(row, scene)?.health?.0.resident
 }
 
 fn open(row: &ProcessRow) -> u64 {
@@ -246,14 +291,25 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     if lines.is_empty() {
         lines.push(("no collector has said anything".into(), Role::Muted));
     }
-    for (i, (text, role)) in lines.iter().take(inner.height as usize).enumerate() {
-        canvas.say(
-            inner.x + 1,
-            inner.y + i as u16,
-            text,
-            inner.width.saturating_sub(1),
-            *role,
-        );
+    let room = inner.width.saturating_sub(1);
+    let indent = " ".repeat(HEAD);
+    let broken = lines.iter().flat_map(|(text, role)| {
+        let head: String = text.chars().take(HEAD).collect();
+        let rest: String = text.chars().skip(HEAD).collect();
+        let parts = words(&rest, (room as usize).saturating_sub(HEAD))
+            .into_iter()
+            .enumerate();
+        let lines = parts.map(|(at, part)| {
+            if at == 0 {
+                head.clone() + &part
+            } else {
+                indent.clone() + &part
+            }
+        });
+        lines.map(|line| (line, *role)).collect::<Vec<_>>()
+    });
+    for (y, (text, role)) in (inner.y..inner.bottom()).zip(broken) {
+        canvas.say(inner.x + 1, y, &text, room, role);
     }
 }
 
