@@ -111,7 +111,7 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
 pub struct Ran {
     /// How it ended.
     pub exit: Exit,
-    /// All that was to be read and recorded is.
+    /// All that was to be recorded is.
     pub is_whole: bool,
 }
 
@@ -198,7 +198,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     if let Some(refused) = refused {
         tell(&refused);
     }
-    let is_whole = read.is_ok();
+    let is_whole = !is_recorded || read.is_ok();
     if let Err(error) = read {
         tell(&format!("{error:#}"));
     }

@@ -176,3 +176,26 @@ pub fn collect(
     }
     Ok((collected, replay))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_without_a_text_of_their_own_are_counted() {
+        let mut collector = Collector::new(Path::new("."));
+        let marker = |text| {
+            Item::Mark(Marker {
+                text: TextId(text),
+                ..Marker::default()
+            })
+        };
+        collector.take(vec![
+            marker(0),
+            marker(MAX_TEXTS),
+            marker(MAX_TEXTS - 1),
+            marker(MAX_TEXTS),
+        ]);
+        assert_eq!(collector.finish().unwrap().textless, 2);
+    }
+}

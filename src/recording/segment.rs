@@ -59,16 +59,15 @@ impl Growing {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let mut done = 0;
-        let written = loop {
-            match self.file.write(self.held.get(done..).unwrap_or_default()) {
-                _ if done >= self.held.len() => break Ok(()),
-                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+        let (mut done, mut written) = (0, Ok(()));
+        while let Some(rest) = self.held.get(done..).filter(|rest| !rest.is_empty() && written.is_ok()) {
+            match self.file.write(rest) {
+                Ok(0) => written = Err(io::ErrorKind::WriteZero.into()),
                 Ok(bytes) => done += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => break Err(error),
+                Err(error) => written = Err(error),
             }
-        };
+        }
         self.held.drain(..done);
         written
     }
