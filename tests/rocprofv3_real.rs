@@ -21,6 +21,7 @@ use records::{of_csv, of_json, of_parquet, of_pftrace, of_rocpd};
 use rig::{Rig, TOLERANCE, read_truth, rig};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use table::Table;
 
@@ -179,6 +180,47 @@ fn all_formats_of_a_real_program_hold_what_the_gpu_logged() {
             row.0.starts_with("__amd_rocclr_") && copy.0 <= row.2 + TOLERANCE && row.3 <= copy.1 + TOLERANCE
         });
         assert!(by_kernel, "{copy:?} is in no log");
+    }
+}
+
+/// rocprofv3 writes its files from a handler of the signal, and none after SIGKILL.
+#[test]
+fn a_program_that_is_ended_by_a_signal_has_its_files() {
+    let Some(rig) = rig() else { return };
+    for (how, signal) in [("abort", 6), ("kill", 9)] {
+        let place = Rig::place(&format!("ended-{how}"));
+        let options = [
+            "rocprofv3",
+            "--hip-runtime-trace",
+            "--kernel-trace",
+            "-f",
+            "csv",
+            "json",
+            "-d",
+            "out",
+            "-o",
+            "t",
+        ];
+        let output = rig
+            .command(&place, &options, &["crash_mid", how, "200"])
+            .output()
+            .unwrap();
+        let ended = output.status.signal().or_else(|| Some(output.status.code()? - 128));
+        assert_eq!(ended, Some(signal), "{output:?}");
+        let rows = |name: &str| Table::read(&place.join(format!("out/t_{name}.csv"))).rows.len();
+        let text = std::fs::read_to_string(place.join("out/t_results.json")).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let records = &document["rocprofiler-sdk-tool"][0]["buffer_records"];
+        for (list, table) in [("kernel_dispatch", "kernel_trace"), ("hip_api", "hip_api_trace")] {
+            assert_eq!(records[list].as_array().unwrap().len(), rows(table), "{how}: {list}");
+        }
+        // All that the GPU did: what it was at in the end has no times.
+        let logged: usize = logged(&place).values().sum();
+        let kernels = rows("kernel_trace");
+        assert!(
+            kernels > 0 && kernels <= logged && logged - kernels <= 2,
+            "{how}: {kernels} of {logged}"
+        );
     }
 }
 
