@@ -241,6 +241,18 @@ impl<'m> FactWriter<'m> {
         Self { slots, reserved, full }
     }
 
+    /// Appends one fact without which the others are still understood, such as the end of a stream: these take at most half
+    /// of the region, so that a program that makes streams without end loses no names of kernels. False when there is no
+    /// room for it (counted).
+    pub fn append_minor(&self, head: Head, payload: &[[u64; PAYLOAD_WORDS]]) -> bool {
+        let room = (self.slots.len() / SLOT_WORDS) as u64;
+        if self.reserved.load(Ordering::Relaxed) >= room / 2 {
+            self.full.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        self.append(head, payload)
+    }
+
     /// Appends one fact. False when the region is full (counted).
     pub fn append(&self, head: Head, payload: &[[u64; PAYLOAD_WORDS]]) -> bool {
         let room = (self.slots.len() / SLOT_WORDS) as u64;

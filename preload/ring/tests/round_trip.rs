@@ -5,7 +5,7 @@
 use roctop_ring::layout::{Header, Region, Spec, clock, counter};
 use roctop_ring::map::RingFile;
 use roctop_ring::reader::{Ended, Reader, Sink, Thread};
-use roctop_ring::record::{ApiCall, Body, Dispatch, Domain, Head, KernelSymbol, Marker, Slot, decode};
+use roctop_ring::record::{ApiCall, Body, Dispatch, Domain, Head, KernelSymbol, Marker, Slot, Stream, decode};
 use roctop_ring::sync::Ordering;
 use std::path::PathBuf;
 
@@ -216,4 +216,19 @@ fn what_is_committed_late_comes_late_and_holds_nothing_up() {
         seen.facts,
         [Body::KernelSymbol(symbol), Body::KernelSymbol(KernelSymbol::default())]
     );
+}
+
+#[test]
+fn streams_without_end_leave_half_of_the_facts_to_kernels() {
+    let directory = Directory::new("minor");
+    let ring = file(&directory, 64);
+    let facts = ring.facts().unwrap();
+    let stream = Stream::default();
+    let streams = (0..100).filter(|_| facts.append_minor(Stream::head(0, Domain::NONE), &stream.payload()));
+    assert_eq!(streams.count(), 32);
+    let symbol = KernelSymbol::default();
+    let kernels = (0..100).filter(|_| facts.append(KernelSymbol::head(0, Domain::NONE), &symbol.payload()));
+    assert_eq!(kernels.count(), 16);
+    let full = ring.counter(counter::FACTS_FULL).unwrap().load(Ordering::Relaxed);
+    assert_eq!(full, 68 + 84, "what found no room is counted");
 }

@@ -148,6 +148,11 @@ impl Process {
             name,
             state: event as u32,
         };
-        self.fact(Stream::head(0, Domain::NONE), &fact.payload());
+        let (head, payload) = (Stream::head(0, Domain::NONE), fact.payload());
+        if event == Event::Named {
+            self.fact(head, &payload);
+        } else {
+            self.minor_fact(head, &payload);
+        }
     }
 }

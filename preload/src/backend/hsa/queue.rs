@@ -191,7 +191,7 @@ impl Queue {
             state: event,
             intercepted: 1,
         };
-        process.fact(Fact::head(0, Domain::NONE), &fact.payload());
+        process.minor_fact(Fact::head(0, Domain::NONE), &fact.payload());
     }
 }
 
