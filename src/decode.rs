@@ -15,8 +15,8 @@ mod work;
 
 use crate::clock::{Clock, Sample};
 use crate::item::{
-    AgentId, AgentKind, ApiCall, CounterId, Dispatch, Exit, Item, LossReason, Nanos, OperationId, Process, ProcessId,
-    Queue, QueueId, StreamId, ThreadId,
+    Agent, ApiCall, CounterId, Dispatch, Exit, Item, LossReason, Nanos, OperationId, Process, ProcessId, Queue,
+    QueueId, StreamId, ThreadId,
 };
 use crate::raw::{Raw, RawSink, each};
 use facts::Symbol;
@@ -27,7 +27,7 @@ use recent::{Objects, Recent};
 use roctop_ring::layout::counter;
 use roctop_ring::reader::Thread as RingThread;
 use roctop_ring::record::{self, Body, Head, Slot};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The most records that wait for a process's second calibration sample.
@@ -90,7 +90,7 @@ struct State {
     known: bool,
     clock: Clock,
     strings: HashMap<u32, Arc<str>>,
-    agents: Vec<Option<(AgentId, AgentKind, Arc<str>)>>,
+    agents: Vec<Option<Agent>>,
     symbols: HashMap<u64, Vec<Symbol>>,
     symbol_count: u32,
     queues: HashMap<u32, Queue>,
@@ -98,6 +98,8 @@ struct State {
     queue_facts: Vec<record::Queue>,
     streams: HashMap<u32, StreamId>,
     threads: HashMap<u32, ThreadId>,
+    /// Threads that the program named: these names stay.
+    named_threads: HashSet<u32>,
     operations: HashMap<(u8, u16), OperationId>,
     operation_names: HashMap<(u8, u16), Arc<str>>,
     counters: HashMap<u32, CounterId>,

@@ -353,6 +353,11 @@ impl Process {
         self.fact(Status::head(0, Domain::NONE), &fact.payload());
     }
 
+    /// Appends a name that the program gave to something; `code` says to what.
+    pub(crate) fn name(&self, code: u32, value: u64, name: &[u8]) {
+        self.say(code, value, &String::from_utf8_lossy(name));
+    }
+
     /// Takes a calibration sample now.
     pub fn calibrate(&self) {
         if let Some(file) = self.main() {

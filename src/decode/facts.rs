@@ -3,7 +3,7 @@
 use super::Decoder;
 use crate::item::{Agent, AgentId, AgentKind, Item, KernelId, ProcessId, Registers};
 use crate::registers::{self, Descriptor};
-use roctop_ring::record::{self, Body, Slot};
+use roctop_ring::record::{self, Body, Slot, status};
 use std::sync::Arc;
 
 /// A kernel symbol as its process loaded it.
@@ -31,11 +31,11 @@ impl Decoder {
             Body::SamplingConfiguration(fact) => self.sampling(process, &fact),
             Body::Status(fact) => {
                 let text = self.state(process).strings.get(&fact.text).cloned().unwrap_or_default();
-                self.items.push(Item::Status {
-                    process,
-                    code: fact.code,
-                    text,
-                });
+                match fact.code {
+                    status::THREAD_NAME => self.thread_named(process, fact.value as u32, &text),
+                    status::AGENT_NAME => self.agent_named(process, fact.value as usize, &text),
+                    code => self.items.push(Item::Status { process, code, text }),
+                }
             }
             _ => {}
         }
@@ -54,14 +54,12 @@ impl Decoder {
         if index >= 1024 || state.agents.get(index).is_some_and(Option::is_some) {
             return;
         }
-        let number = state.agents.iter().flatten().filter(|known| known.1 == kind).count() as u32;
+        let number = state.agents.iter().flatten().filter(|known| known.kind == kind).count() as u32;
         let id = AgentId(self.names.next_agent());
         if state.agents.len() <= index {
             state.agents.resize(index + 1, None);
         }
-        state.agents[index] = Some((id, kind, name.clone()));
-        state.nodes.insert(fact.index, fact.node);
-        self.items.push(Item::Agent(Agent {
+        let agent = Agent {
             id,
             process,
             kind,
@@ -72,12 +70,30 @@ impl Decoder {
             compute_units: fact.compute_units,
             wave_size: fact.wave_size,
             memory: fact.memory,
-        }));
+        };
+        state.agents[index] = Some(agent.clone());
+        state.nodes.insert(fact.index, fact.node);
+        self.items.push(Item::Agent(agent));
+    }
+
+    /// The program's own name of an agent goes before the product's.
+    fn agent_named(&mut self, process: ProcessId, index: usize, name: &str) {
+        let state = &mut self.processes[process.0 as usize];
+        if let Some(Some(agent)) = state.agents.get(index).filter(|_| !name.is_empty()) {
+            let product = match &*agent.product {
+                "" => name.into(),
+                product => format!("{name} ({product})").into(),
+            };
+            self.items.push(Item::Agent(Agent {
+                product,
+                ..agent.clone()
+            }));
+        }
     }
 
     pub(super) fn agent_id(&mut self, process: ProcessId, index: u32) -> AgentId {
         if let Some(Some(known)) = self.processes[process.0 as usize].agents.get(index as usize) {
-            return known.0;
+            return known.id;
         }
         let unknown = record::Agent {
             index,
@@ -90,7 +106,7 @@ impl Decoder {
             .get(index as usize)
             .cloned()
             .flatten()
-            .map_or(AgentId(0), |a| a.0)
+            .map_or(AgentId(0), |agent| agent.id)
     }
 
     pub(super) fn symbol(&mut self, process: ProcessId, fact: &record::KernelSymbol) {
@@ -105,7 +121,7 @@ impl Decoder {
             .get(fact.agent as usize)
             .cloned()
             .flatten()
-            .map(|agent| agent.2)
+            .map(|agent| agent.name)
             .unwrap_or_default();
         let descriptor = Descriptor {
             rsrc1: fact.rsrc1,

@@ -120,9 +120,11 @@ impl Decoder {
 
     /// A thread that says its name; other records may have named it by number before.
     pub(super) fn thread_start(&mut self, process: ProcessId, tid: u32, name: &str) {
-        let known = self.processes[process.0 as usize].threads.contains_key(&tid);
+        let state = &self.processes[process.0 as usize];
+        let known = state.threads.contains_key(&tid);
+        let is_named = state.named_threads.contains(&tid);
         let id = self.thread_id(process, tid, name);
-        if known && !name.is_empty() {
+        if known && !name.is_empty() && !is_named {
             self.items.push(Item::Thread(Thread {
                 id,
                 process,
@@ -130,6 +132,21 @@ impl Decoder {
                 name: name.into(),
             }));
         }
+    }
+
+    /// A thread that the program named: the system's name comes too, before or behind, and gives way.
+    pub(super) fn thread_named(&mut self, process: ProcessId, tid: u32, name: &str) {
+        if name.is_empty() {
+            return;
+        }
+        let id = self.thread_id(process, tid, name);
+        self.processes[process.0 as usize].named_threads.insert(tid);
+        self.items.push(Item::Thread(Thread {
+            id,
+            process,
+            tid,
+            name: name.into(),
+        }));
     }
 
     pub(super) fn thread_id(&mut self, process: ProcessId, tid: u32, name: &str) -> ThreadId {
@@ -203,5 +220,45 @@ mod tests {
             names,
             [(id, "".into()), (id, "worker".into()), (ThreadId(1), "other".into())]
         );
+    }
+
+    #[test]
+    fn names_that_the_program_gives_threads_and_agents_go_before_the_systems() {
+        let (mut decoder, process) = (Decoder::default(), ProcessId(0));
+        decoder.state(process);
+        decoder.thread_named(process, 42, "loader");
+        decoder.thread_start(process, 42, "python3");
+        decoder.state(process).strings.insert(1, "left card".into());
+        let agent = record::Agent {
+            kind: 1,
+            ..record::Agent::default()
+        };
+        let status = record::Status {
+            code: record::status::AGENT_NAME,
+            text: 1,
+            ..record::Status::default()
+        };
+        let slots = |head: record::Head, payload: &[[u64; 6]]| -> Vec<record::Slot> {
+            let heads =
+                std::iter::once(head).chain(std::iter::repeat(record::Head::new(record::CONTINUATION, 0, 1, 0)));
+            let slot = |(head, words): (record::Head, &[u64; 6])| {
+                let [a, b, c, d, e, f] = *words;
+                [head.0, a, b, c, d, e, f, 0]
+            };
+            heads.zip(payload).map(slot).collect()
+        };
+        let none = Domain::NONE;
+        decoder.fact(process, &slots(record::Agent::head(0, none), &agent.payload()));
+        decoder.fact(process, &slots(record::Status::head(0, none), &status.payload()));
+        let names: Vec<Arc<str>> = decoder
+            .take_items()
+            .into_iter()
+            .filter_map(|item| match item {
+                Item::Thread(thread) => Some(thread.name),
+                Item::Agent(agent) => Some(agent.product),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(names, ["loader".into(), "loader".into(), "".into(), "left card".into()]);
     }
 }

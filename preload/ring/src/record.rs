@@ -798,6 +798,10 @@ pub mod status {
     pub const OFF: u32 = 3;
     /// Something worth knowing.
     pub const NOTE: u32 = 4;
+    /// The program named a thread; the value is its kernel thread id, the text the name.
+    pub const THREAD_NAME: u32 = 5;
+    /// The program named an agent or a HIP device; the value is the agent's dense index, the text the name.
+    pub const AGENT_NAME: u32 = 6;
 }
 
 /// A ROC-TX mark or range with its text: 40 bytes of numbers, then the text, 8 bytes in the head slot and 48 in each

@@ -6,11 +6,12 @@
 
 #![expect(unsafe_code, reason = "exported functions with C strings")]
 
+use super::hsa::agent::{self, Agent};
 use crate::guard::{Errno, wall};
 use crate::process;
 use crate::state::{self, word};
 use crate::{collector, real, thread};
-use roctop_ring::record::{Domain, marker_call};
+use roctop_ring::record::{Domain, marker_call, status};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -335,12 +336,7 @@ pub unsafe extern "C" fn roctxNameOsThread(name: *const c_char) -> c_int {
         if is_on()
             && let (Some(process), Some(thread)) = (process::get(), thread::current())
         {
-            let text = String::from_utf8_lossy(text(name));
-            process.say(
-                roctop_ring::record::status::NOTE,
-                u64::from(thread.tid()),
-                &format!("thread name: {text}"),
-            );
+            process.name(status::THREAD_NAME, u64::from(thread.tid()), text(name));
         }
     });
     real!(NAME_THREAD as unsafe extern "C" fn(*const c_char) -> c_int)
@@ -348,23 +344,50 @@ pub unsafe extern "C" fn roctxNameOsThread(name: *const c_char) -> c_int {
         .map_or(0, |real| unsafe { real(name) })
 }
 
-/// Names an HSA agent; passed on only.
+/// Names an HSA agent.
 ///
 /// # Safety
-/// As the real function's.
+/// `name` is null or a terminated string, `agent` null or an agent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxNameHsaAgent(name: *const c_char, agent: *const c_void) -> c_int {
+    // SAFETY: an agent is one handle.
+    let handle = (!agent.is_null()).then(|| unsafe { agent.cast::<u64>().read_unaligned() });
+    name_agent(text(name), || super::hsa::hsa()?.agents.by_handle(handle?));
     real!(NAME_AGENT as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
         // SAFETY: the caller's own arguments.
         .map_or(0, |real| unsafe { real(name, agent) })
 }
 
-/// Names a HIP device; passed on only.
+/// An agent gets a name, where it is known.
+fn name_agent(name: &[u8], agent: impl FnOnce() -> Option<&'static Agent>) {
+    wall((), || {
+        let _errno = Errno::keep();
+        if is_on()
+            && thread::current().is_some()
+            && let (Some(process), Some(agent)) = (process::get(), agent())
+        {
+            process.name(status::AGENT_NAME, u64::from(agent.index), name);
+        }
+    });
+}
+
+/// What makes HIP's devices others than HSA's GPUs in their order.
+const DEVICES: [&str; 3] = ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"];
+
+/// Names a HIP device; passed on only where HIP counts devices in an order of the user's.
 ///
 /// # Safety
-/// As the real function's.
+/// `name` is null or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxNameHipDevice(name: *const c_char, device: c_int) -> c_int {
+    name_agent(text(name), || {
+        if DEVICES.iter().any(|name| std::env::var_os(name).is_some()) {
+            return None;
+        }
+        let agents = super::hsa::hsa()?.agents.all();
+        let mut gpus = agents.iter().filter(|agent| agent.kind == agent::GPU);
+        gpus.nth(usize::try_from(device).ok()?)
+    });
     real!(NAME_DEVICE as unsafe extern "C" fn(*const c_char, c_int) -> c_int)
         // SAFETY: the caller's own arguments.
         .map_or(0, |real| unsafe { real(name, device) })
