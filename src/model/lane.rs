@@ -214,25 +214,40 @@ impl Lane {
         gone
     }
 
-    /// The slices that touch `from`..`to`, in order of begin, when all of them are still kept and are not more than
-    /// `most`.
-    pub fn slices(&self, from: Nanos, to: Nanos, most: usize) -> Option<Vec<Slice>> {
+    /// Whether all slices that touch `from`..`to` are still kept and are not more than `most`: whether [`Lane::slices`] has
+    /// them.
+    pub fn has_slices(&self, from: Nanos, to: Nanos, most: usize) -> bool {
         if from < self.forgotten_until || (self.kept() == 0 && self.last > 0) {
-            return None;
+            return false;
         }
         let touching = || self.all().filter(|chunk| chunk.end >= from && chunk.begin <= to);
         if touching().map(|chunk| chunk.slices.len()).sum::<usize>() > most + 2 * CHUNK {
-            return None;
+            return false;
         }
         let inside = |slice: &&Slice| slice.span.end >= from && slice.span.begin <= to;
-        let mut out: Vec<Slice> = touching()
+        let counts = touching().map(|chunk| {
+            if chunk.begin >= from && chunk.end <= to {
+                chunk.slices.len()
+            } else {
+                chunk.slices.iter().filter(inside).count()
+            }
+        });
+        counts.sum::<usize>() <= most
+    }
+
+    /// The slices that touch `from`..`to`, in order of begin, when all of them are still kept and are not more than
+    /// `most`.
+    pub fn slices(&self, from: Nanos, to: Nanos, most: usize) -> Option<Vec<Slice>> {
+        if !self.has_slices(from, to, most) {
+            return None;
+        }
+        let touching = self.all().filter(|chunk| chunk.end >= from && chunk.begin <= to);
+        let inside = |slice: &&Slice| slice.span.end >= from && slice.span.begin <= to;
+        let mut out: Vec<Slice> = touching
             .flat_map(|chunk| &chunk.slices)
             .filter(inside)
             .copied()
             .collect();
-        if out.len() > most {
-            return None;
-        }
         out.sort_by_key(|slice| slice.span.begin);
         Some(out)
     }
@@ -311,6 +326,7 @@ mod tests {
         }
         assert_eq!(lane.slices(1000, 2000, 100).map(|s| s.len()), Some(11));
         assert_eq!(lane.slices(0, 200_000, 100), None);
+        assert!(lane.has_slices(1000, 2000, 11) && !lane.has_slices(1000, 2000, 10));
         assert_eq!(lane.kept(), 2000);
         assert_eq!(lane.forget(Some(30_000)), CHUNK);
         assert_eq!(lane.forget(Some(30_000)), 0);

@@ -85,7 +85,7 @@ pub fn kept(snap: &Snapshot, wanted: Span, most: usize) -> Span {
     let each = (most / lanes().count().max(1)).max(1000);
     for lane in lanes() {
         for _ in 0..24 {
-            if lane.slices(stretch.begin, stretch.end, each).is_some() {
+            if lane.has_slices(stretch.begin, stretch.end, each) {
                 break;
             }
             stretch.begin += stretch.duration().div_ceil(2);
