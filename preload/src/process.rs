@@ -28,8 +28,8 @@ const CHAINED_RINGS: usize = 16;
 const FILES: usize = 64;
 /// Bytes that the rings of a process may take, at most.
 const BUDGET: u64 = 512 << 20;
-/// Two for a kernel of each GPU: eight with three thousand kernels, and room for streams.
-const FACTS: u64 = 64 * 1024;
+/// Two for a kernel of each GPU: eight with three thousand kernels each.
+const FACTS: u64 = 48 * 1024;
 const STRINGS: u64 = 64 * 1024;
 const STRING_BYTES: u64 = 4 << 20;
 const SMALLEST_RING: u64 = 64;

@@ -2,7 +2,9 @@
 //!
 //! A text that two threads bring at the same instant may get two ids; both name it rightly.
 
-use roctop_ring::layout::Region;
+#![expect(unsafe_code, reason = "a table in memory that is zero and not there yet")]
+
+use roctop_ring::layout::{Region, counter};
 use roctop_ring::map::RingFile;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::MAX_TEXT;
@@ -12,20 +14,28 @@ const PROBES: usize = 64;
 
 /// The table. A place holds the upper half of the text's hash and its id; 0 is free.
 pub(crate) struct Table {
-    places: Vec<AtomicU64>,
+    places: Box<[AtomicU64]>,
 }
 
 impl Table {
     /// An empty table; its memory is touched only where it is used.
     pub(crate) fn new() -> Self {
-        let mut places = Vec::new();
-        places.resize_with(PLACES, || AtomicU64::new(0));
+        // SAFETY: zero is a value of every place.
+        let places = unsafe { Box::new_zeroed_slice(PLACES).assume_init() };
         Self { places }
     }
 
     /// The id of `text`, kept in `file` when it is new; 0 when there is no room.
     pub(crate) fn intern(&self, file: &RingFile, text: &[u8]) -> u32 {
-        let text = text.get(..MAX_TEXT).unwrap_or(text);
+        let text = match text.get(..MAX_TEXT) {
+            Some(cut) if cut.len() < text.len() => {
+                if let Some(word) = file.counter(counter::TEXT_CUT) {
+                    word.fetch_add(1, Ordering::Relaxed);
+                }
+                cut
+            }
+            _ => text,
+        };
         let hash = hash(text);
         let tag = hash & !0xffff_ffff | 1 << 63;
         for step in 0..PROBES {

@@ -72,7 +72,7 @@ pub struct Activity {
     pub begin: u64,
     /// End, ns.
     pub end: u64,
-    /// Node of the driver.
+    /// The device: HIP's own index on release 5.3, the driver's node from 5.4 on.
     pub device: i32,
     /// Reserved.
     pub reserved1: u32,

@@ -123,8 +123,7 @@ pub mod counter {
     pub const QUEUES_FULL: usize = 18;
     /// Dispatches harvested (timed).
     pub const TIMED: usize = 19;
-    /// Forks seen.
-    pub const FORKS: usize = 20;
+    // 20 was never written; numbers are not used again.
     /// Copies recorded, timed or not; the rest of [`COPIES`] was under way.
     pub const COPIES_RECORDED: usize = 21;
 }

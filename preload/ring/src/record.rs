@@ -68,8 +68,7 @@ impl Head {
 pub mod flag {
     /// The time span was found swapped, zero or backwards; kept as it was found.
     pub const SUSPECT_TIME: u8 = 1;
-    /// A text did not fit and was cut.
-    pub const TEXT_CUT: u8 = 2;
+    // 2 was never written; numbers are not used again.
     /// The work belongs to the run-time itself (blit kernels, code uploads).
     pub const INTERNAL: u8 = 4;
     /// The span was still open when it was written.
