@@ -12,6 +12,7 @@ use crate::rocprofv3;
 use crate::run::tell;
 use crate::sampling::Wish;
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// The requests of a run, one for each pass; none when no counters are asked for.
@@ -120,6 +121,36 @@ pub fn keep_present(request: &mut Request) -> Result<()> {
     }
     request.counters.groups.retain(|group| !group.is_empty());
     Ok(())
+}
+
+/// The names of all counters of this machine, each once.
+///
+/// Errors: nothing counts here; why.
+pub fn known() -> Result<Vec<String>> {
+    let listed = list(&Request::new(Mode::List, Vec::new()))?;
+    let all = listed.agents.iter().flat_map(|one| &one.counters);
+    let names: BTreeSet<String> = all.map(|counter| counter.name.to_string()).collect();
+    if names.is_empty() {
+        bail!("no counters: {}", listed.problems.join("; "));
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// A request of these counters, separated by blanks or commas, for one run. Says nothing on the way.
+///
+/// Errors: one of them cannot be had, or they do not fit.
+pub fn fitting(text: &str) -> Result<Request> {
+    let asked = names(&[text.to_owned()])?;
+    let listed = list(&Request::new(Mode::List, asked.clone()))?;
+    if !listed.problems.is_empty() {
+        bail!("counters: {}", listed.problems.join("; "));
+    }
+    let passes = listed.plan(&asked);
+    if passes.len() > 1 {
+        let lines: Vec<String> = passes.iter().map(|counters| counters.join(" ")).collect();
+        bail!("they do not fit into one run: {}", lines.join(" | "));
+    }
+    Ok(Request::new(Mode::Dispatch, Groups::from(asked)))
 }
 
 /// Finds out before a program starts whether a request can be had, in one run.

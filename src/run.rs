@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a program is run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Job {
     /// Write a recording here.
     pub recording: Option<PathBuf>,

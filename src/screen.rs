@@ -27,6 +27,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -69,18 +70,25 @@ fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Watched> {
 
 /// Runs a program under the live screen, again and again when the user wants it so; returns how it ended.
 pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
-    let mut before = None;
+    let (mut job, mut before) = (job.clone(), None);
     loop {
-        let (exit, again) = live_once(program, job, look, before)?;
-        match again {
-            Some(left) => before = Some(left),
-            None => return Ok(exit),
-        }
+        let (exit, again) = live_once(program, &job, look, before)?;
+        let Some((left, variables)) = again else {
+            return Ok(exit);
+        };
+        // Other counters take the place of those before.
+        job.variables
+            .retain(|(name, _)| variables.iter().all(|other| other.0 != *name));
+        job.variables.extend(variables);
+        before = Some(left);
     }
 }
 
-/// One run, and what is left of its screen when there is to be another.
-fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) -> Result<(Exit, Option<Left>)> {
+/// What is left of a run's screen when there is to be another run, and variables for that.
+type Again = Option<(Left, Vec<(OsString, OsString)>)>;
+
+/// One run.
+fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) -> Result<(Exit, Again)> {
     let screen_look = appearance(look)?;
     if job.output == Output::Inherit {
         return Err(Misuse("--app-io inherit: the program would write over the screen; use --no-ui".into()).into());
@@ -175,7 +183,7 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     }
     let left = shown.context("the screen failed")?;
     sum_up(job, &store, left.ui.filter.clone());
-    let again = (wish == Effect::Rerun && !lock(&shared).leave).then_some(left);
+    let again = (wish == Effect::Rerun && !lock(&shared).leave).then_some((left, desk.variables));
     if let Some(fate) = lock(&shared).fate.take() {
         tell(&fate);
     }
@@ -209,7 +217,7 @@ fn sum_up(job: &Job, store: &Mutex<Store>, filter: Filter) {
 }
 
 /// Ends this roctop and leaves the program, its terminal and its session to the keeper.
-fn leave(keeper: Keeper, pump: Pump, mut desk: Desk, session: &Path) -> Result<(Exit, Option<Left>)> {
+fn leave(keeper: Keeper, pump: Pump, mut desk: Desk, session: &Path) -> Result<(Exit, Again)> {
     pump.stop()?;
     if let Some(said) = desk.finish()? {
         tell(&said);
@@ -522,9 +530,15 @@ fn act(
             } else if let Some(fate) = watched.fate.take() {
                 Flow::Fate(fate)
             } else {
-                desk.news()
+                let news = desk.news();
+                if let Flow::Again(variables) = &news {
+                    desk.variables.clone_from(variables);
+                    *wish = Effect::Rerun;
+                }
+                news
             }
         }
+        Effect::Count(names) => desk.count(names),
         Effect::Interrupt => signal(shared, Signal::INT),
         Effect::Signal(number) => named(number, |named| signal(shared, named)),
         Effect::Type(bytes) => type_to(master, &bytes),

@@ -336,6 +336,8 @@ pub struct Ui {
     pub keys: Keys,
     /// Filters by name: name, filter.
     pub presets: Vec<(String, String)>,
+    /// All counters, once that was asked.
+    pub counters: Arc<[String]>,
     /// What roctop itself takes, when that is known.
     pub own: Option<Own>,
     /// How old what is on screen is, when that is worth a word, ns.
@@ -400,6 +402,8 @@ pub enum Msg {
     Baseline(Arc<Snapshot>),
     /// A recording is made here now, or no more; and a word to the user.
     Recording(Option<String>, String),
+    /// The names of all counters, for completion.
+    Counters(Arc<[String]>),
     /// Who ended the program.
     Fate(String),
     /// Time has gone on.
@@ -469,6 +473,10 @@ pub enum Effect {
     Reset(bool),
     /// Run the program again and compare with this run.
     Rerun,
+    /// Run it again with these counters, separated by blanks or commas.
+    Count(String),
+    /// Find out which counters there are.
+    ListCounters,
     /// Draw all anew.
     Redraw,
     /// Hand a text to the terminal's clipboard.

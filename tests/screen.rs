@@ -17,7 +17,7 @@ use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Role, Theme};
 use roctop::ui::track::Layout;
-use roctop::ui::{Effect, Grouping, Tab};
+use roctop::ui::{Effect, Grouping, Msg, Tab, update};
 
 use self::driven::{Driven, snapshot, tests};
 
@@ -779,6 +779,21 @@ fn sampled_kernels_are_ranked_and_lead_to_their_instructions_and_rows() {
         driven.key(Key::Enter);
         assert_eq!(driven.ui.tab, Tab::Kernels);
     }
+}
+
+#[test]
+fn counters_are_picked_by_name_and_the_program_is_run_again() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("6");
+    assert_eq!(driven.key(Key::Char('p')), Effect::ListCounters);
+    let names = ["GRBM_COUNT".to_string(), "SQ_WAVES".into()].into();
+    update(&mut driven.ui, &driven.snap, Msg::Counters(names));
+    driven.typed("waves");
+    driven.key(Key::Tab);
+    assert!(driven.text().contains(":pmc SQ_WAVES"), "{}", driven.text());
+    assert_eq!(driven.key(Key::Enter), Effect::Count("SQ_WAVES".into()));
+    // They are known now.
+    assert_eq!(driven.key(Key::Char('p')), Effect::None);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use super::{find_theme, suspend, write_export};
 use crate::config::{self, Config};
+use crate::counting;
 use crate::item::Nanos;
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
@@ -12,6 +13,7 @@ use crate::topology;
 use crate::ui::theme::Depth;
 use crate::ui::{Effect, Flow};
 use anyhow::{Context, Result, anyhow};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub(super) struct Desk {
     recording: Option<(PathBuf, Pump)>,
     /// The last recording that was made from here.
     recorded: Option<PathBuf>,
+    /// What the next run is to have in its environment besides.
+    pub(super) variables: Vec<(OsString, OsString)>,
     news: (Sender<Flow>, Receiver<Flow>),
 }
 
@@ -44,6 +48,7 @@ impl Desk {
             gauging,
             recording: None,
             recorded: None,
+            variables: Vec::new(),
             news: channel(),
         }
     }
@@ -81,7 +86,10 @@ impl Desk {
                 config::keep_preset(&name, &filter)
                     .map(|path| format!("@{name} is this filter from now on, in {}", path.display())),
             ),
-            Effect::Rerun => Flow::Say("only the roctop that started the program can run it again".into()),
+            Effect::ListCounters => self.list_counters(),
+            Effect::Rerun | Effect::Count(_) => {
+                Flow::Say("only the roctop that started the program can run it again".into())
+            }
             _ => Flow::Go,
         }
     }
@@ -165,6 +173,34 @@ impl Desk {
             let _ = sender.send(Flow::Say(said));
         });
         Flow::Say(format!("writing {format} …"))
+    }
+
+    /// Asks which counters there are.
+    fn list_counters(&self) -> Flow {
+        if matches!(self.source, Source::Recordings(_)) {
+            return Flow::Say("a recording has the counters that it has".into());
+        }
+        let sender = self.news.0.clone();
+        std::thread::spawn(move || {
+            let _ = sender.send(match counting::known() {
+                Ok(names) => Flow::Counters(names.into()),
+                Err(error) => Flow::Say(format!("{error:#}")),
+            });
+        });
+        Flow::Go
+    }
+
+    /// Finds out whether these counters can be had, in one run.
+    pub(super) fn count(&self, names: String) -> Flow {
+        let sender = self.news.0.clone();
+        let said = Flow::Say(format!("asking whether {names} can be counted …"));
+        std::thread::spawn(move || {
+            let _ = sender.send(match counting::fitting(&names) {
+                Ok(request) => Flow::Again(request.variables()),
+                Err(error) => Flow::Say(format!("{error:#}")),
+            });
+        });
+        said
     }
 
     /// Reads a recording to compare with.

@@ -44,6 +44,10 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             say(ui, latest, &text);
             Effect::None
         }
+        Msg::Counters(names) => {
+            ui.counters = names;
+            Effect::None
+        }
         Msg::Fate(text) => {
             say(ui, latest, &text);
             ui.fate = Some(text);
@@ -276,15 +280,11 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Filter => ui.prompt = Some(Prompt::new(ui.filter.clone())),
         Action::FilterTo => narrow(ui, &snap, true),
         Action::FilterOut => narrow(ui, &snap, false),
+        Action::Pick => return pick(ui),
         Action::Command => ui.prompt = Some(Prompt::command("", ui.filter.clone())),
         Action::SortNext | Action::SortRight => sort(ui, &snap, 1),
         Action::SortLeft => sort(ui, &snap, -1),
-        Action::Reverse => {
-            if let Some(table) = ui.table_mut() {
-                table.sort.ascending ^= true;
-                table.held = None;
-            }
-        }
+        Action::Reverse => reverse(ui),
         Action::Columns => super::columns::open(ui, &snap),
         Action::Group => group(ui),
         Action::Unit => turn_unit(ui, latest),
@@ -463,6 +463,24 @@ fn group(ui: &mut Ui) {
             ui.grouping = ui.grouping.next();
             ui.tables[Pane::Kernels as usize].selected = None;
         }
+    }
+}
+
+/// The order of the list turns round.
+fn reverse(ui: &mut Ui) {
+    if let Some(table) = ui.table_mut() {
+        table.sort.ascending ^= true;
+        table.held = None;
+    }
+}
+
+/// Asks for counters; which there are is found out once.
+fn pick(ui: &mut Ui) -> Effect {
+    ui.prompt = Some(Prompt::command("pmc ", ui.filter.clone()));
+    if ui.counters.is_empty() {
+        Effect::ListCounters
+    } else {
+        Effect::None
     }
 }
 

@@ -101,6 +101,8 @@ pub enum Action {
     Reset,
     /// Remember these numbers to compare with.
     Baseline,
+    /// Count other counters: the program is run again.
+    Pick,
     /// Write what is on screen to a file.
     Export,
     /// Write all lists to files.
@@ -148,6 +150,8 @@ pub enum Scope {
     Grouped,
     /// In the kernels.
     Kernels,
+    /// In the counters.
+    Counters,
 }
 
 /// A group of the help screen.
@@ -272,6 +276,7 @@ keymap! {
     [Char('u')], "units", A::Unit, Table, Table, "one unit for times", "";
     [Char('t')], "names", A::NameForm, All, Table, "short/full/mangled names", "";
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
+    [Char('p')], "pick", A::Pick, Counters, Table, "pick counters, run again", "pick";
     [Char('r')], "reset", A::Reset, All, Table, "count from now on", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
     [Char('y')], "copy", A::Copy, All, Table, "copy the row (OSC 52)", "";
@@ -303,6 +308,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
             Tab::Timeline | Tab::Kernels | Tab::Overview | Tab::Markers | Tab::Steps
         ),
         Scope::Kernels => matches!(tab, Tab::Kernels | Tab::Overview),
+        Scope::Counters => tab == Tab::Counters,
         Scope::Table => !matches!(tab, Tab::Timeline | Tab::Log),
     }
 }

@@ -35,6 +35,11 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ),
     ("diff", "RECORDING", "compare with a recording"),
     ("rerun", "", "run the program again and compare with this run"),
+    (
+        "pmc",
+        "COUNTERS",
+        "run the program again and count these hardware counters",
+    ),
     ("whole", "", "count from the beginning again"),
     ("save", "NAME", "keep the filter in the settings under a name: @NAME"),
     ("signal", "INT|TERM|KILL|STOP|CONT", "send a signal to the program"),
@@ -45,6 +50,15 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
 /// Lines that may be meant by what was typed: the line, and what it does.
 pub(crate) fn candidates(ui: &Ui, snap: &Snapshot, typed: &str) -> Vec<(String, String)> {
     let typed = typed.trim_start();
+    if let Some(rest) = typed.strip_prefix("pmc ") {
+        // The last of several is completed.
+        let at = rest.rfind([' ', ',']).map_or(0, |at| at + 1);
+        let (before, last) = (&rest[..at], rest[at..].to_lowercase());
+        let fits = ui.counters.iter().filter(|name| name.to_lowercase().contains(&last));
+        return fits
+            .map(|name| (format!("pmc {before}{name}"), String::new()))
+            .collect();
+    }
     if let Some((word, rest)) = typed.split_once(' ') {
         let words: Vec<String> = match word {
             "view" => Tab::ALL.iter().map(|tab| tab.title().1.to_lowercase()).collect(),
@@ -167,6 +181,8 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Result<Eff
             return Ok(Effect::Reset(false));
         }
         "rerun" => return Ok(Effect::Rerun),
+        "pmc" if rest.is_empty() => return Err("pmc COUNTERS, as SQ_WAVES GRBM_COUNT".into()),
+        "pmc" => return Ok(Effect::Count(rest.into())),
         "save" => {
             if rest.is_empty() || rest.contains(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')) {
                 return Err("save NAME, of letters and digits".into());
@@ -341,6 +357,11 @@ mod tests {
         }
         assert_eq!(run(&mut ui, &latest, "theme light"), Ok(Effect::Theme("light".into())));
         assert_eq!(run(&mut ui, &latest, "rerun"), Ok(Effect::Rerun));
+        assert_eq!(run(&mut ui, &latest, "pmc A B"), Ok(Effect::Count("A B".into())));
+        assert!(run(&mut ui, &latest, "pmc").is_err());
+        ui.counters = ["SQ_WAVES".to_string(), "TCC_HIT".into()].into();
+        assert_eq!(candidates(&ui, &latest, "pmc tcc")[0].0, "pmc TCC_HIT");
+        assert_eq!(candidates(&ui, &latest, "pmc TCC_HIT,wav")[0].0, "pmc TCC_HIT,SQ_WAVES");
         assert!(matches!(
             run(&mut ui, &latest, "export perfetto out"),
             Ok(Effect::ExportRecords { format: "pftrace", .. })

@@ -1,5 +1,6 @@
 //! The loop: keys in, messages to [`update`], effects out, frames drawn. The only part of the screen that acts.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +40,10 @@ pub enum Flow {
     Recording(Option<String>, String),
     /// It goes on; who ended the program is known.
     Fate(String),
+    /// It goes on; these counters there are.
+    Counters(Arc<[String]>),
+    /// It ends, and the program is run again with these variables.
+    Again(Vec<(OsString, OsString)>),
     /// It ends.
     Stop,
 }
@@ -368,7 +373,11 @@ fn perform(
     };
     match flow {
         Flow::Go => Ok(true),
-        Flow::Stop => Ok(false),
+        Flow::Stop | Flow::Again(_) => Ok(false),
+        Flow::Counters(names) => {
+            update(ui, latest, Msg::Counters(names));
+            Ok(true)
+        }
         Flow::Say(text) => {
             update(ui, latest, Msg::Say(text));
             Ok(true)

@@ -151,7 +151,7 @@ impl Table for CounterTable {
     }
 
     fn hint() -> Option<&'static str> {
-        Some("counters are collected when asked for: --pmc NAME, see roctop counters")
+        Some("asked for by --pmc NAME, or p, which runs the program again; roctop counters lists them")
     }
 
     fn least(_: u16) -> u16 {

@@ -1,7 +1,7 @@
 //! The selected slice, gap or range in words.
 
 use crate::format;
-use crate::item::{AgentId, KernelId, OperationId, QueueId, Span, TextId};
+use crate::item::{KernelId, OperationId, QueueId, Span, TextId};
 use crate::model::analysis::{Gap, host, usage};
 use crate::model::{LaneKey, Slice};
 use crate::ui::NameForm;
@@ -218,19 +218,11 @@ pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<(String, Role)> {
         .iter()
         .fold(0u64, |sum, known| sum.saturating_add(known.2));
     for (id, count, nanos) in measure.kernels.iter().take(3) {
+        let name = super::kernels::name(scene.snap, *id, scene.ui.names);
         let text = format!(
-            "{} {:>8} {:>5} %  {}×",
-            what(
-                scene,
-                LaneKey::Queue(AgentId(0), QueueId(0)),
-                &Slice {
-                    what: id.0,
-                    ..Slice::default()
-                }
-            )
-            .chars()
-            .take(22)
-            .collect::<String>(),
+            "{} {} {:>8} {:>5} %  {}×",
+            scene.snap.letter(*id).unwrap_or('*'),
+            format::fit(&format::elide(&name, 20), 20),
             format::duration(*nanos),
             format::percent(*nanos as f64 / all.max(1) as f64),
             format::count(*count),
