@@ -92,17 +92,23 @@ pub(crate) fn take_now() {
     }
 }
 
-/// The process ends without destructors: the last times are taken, unless the thread may hold a lock of the run-time.
+/// Rounds of the harvesting thread.
+static ROUNDS: AtomicU64 = AtomicU64::new(0);
+/// The longest wait for that thread at an `_exit`.
+const LAST_ROUND: Duration = Duration::from_secs(1);
+
+/// The process ends without destructors: the last times are taken, unless the thread may hold a lock of the run-time. By
+/// the harvesting thread: this one may be in a signal handler that interrupted the run-time's own conversion of times.
 pub(crate) fn before_exit() {
     let is_inside = thread::existing().is_none_or(|thread| thread.hip_frame.get() != 0);
-    let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA) && !is_inside) else {
+    if hsa().is_none() || !state::is_on(word::HSA) || is_inside || word(word::THREAD).load(Ordering::Acquire) == 0 {
         return;
-    };
-    for _ in 0..100 {
-        if let Ok(all) = QUEUES.try_lock() {
-            pass(hsa, &all);
-            return;
-        }
+    }
+    // The round that is under way may have begun too early.
+    let wanted = ROUNDS.load(Ordering::Acquire) + 2;
+    let start = Instant::now();
+    while ROUNDS.load(Ordering::Acquire) < wanted && start.elapsed() < LAST_ROUND {
+        wake();
         std::thread::sleep(Duration::from_micros(50));
     }
 }
@@ -419,6 +425,7 @@ fn run() {
             }),
             None => 0,
         };
+        ROUNDS.fetch_add(1, Ordering::Release);
         nap = if is_busy() && WAITING.load(Ordering::Relaxed) != 0 {
             SHORTEST_NAP / 5
         } else if done > 0 || is_busy() {
