@@ -35,10 +35,13 @@ const IDLE: Duration = Duration::from_millis(100);
 const HEALTH: Duration = Duration::from_millis(500);
 const MOST_HEALTHS: usize = 64;
 const IDLE_AFTER: Duration = Duration::from_secs(2);
-/// Bytes that may wait between the two threads.
-const WAITING: usize = 128 << 20;
+/// Bytes that may wait between the two threads before rings are left as they are. What rings held when they were last read
+/// comes on top.
+const WAITING: usize = 64 << 20;
 /// Slots with which a batch is handed on: 1 MiB, which lies near the processors still, in room that is used again.
 const FULL: usize = 1 << 14;
+/// Slots that are delivered at once, about: a batch may have so many more.
+const MOST_AT_ONCE: usize = 1 << 10;
 /// Batches that lie ready to be filled again.
 const SPARES: usize = 8;
 
@@ -205,7 +208,8 @@ struct Filling {
 
 impl Filling {
     fn hand_on(&mut self) {
-        let next = self.spares.try_recv().unwrap_or_default();
+        let next = self.spares.try_recv();
+        let next = next.unwrap_or_else(|_| Batch::with_room(FULL + MOST_AT_ONCE));
         let full = std::mem::replace(&mut self.batch, next);
         self.is_over |= !self.sending.send(full);
     }

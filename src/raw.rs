@@ -106,6 +106,14 @@ impl Part {
 }
 
 impl Batch {
+    /// With room for so many slots.
+    pub fn with_room(slots: usize) -> Self {
+        Self {
+            slots: Vec::with_capacity(slots),
+            ..Self::default()
+        }
+    }
+
     /// Bytes that it takes, about.
     pub fn size(&self) -> usize {
         let parts: usize = self
