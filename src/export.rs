@@ -2,6 +2,7 @@
 //! names, and renames them when they are whole.
 
 pub mod agent_info;
+mod arguments;
 pub mod choice;
 pub mod collect;
 mod config;

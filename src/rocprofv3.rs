@@ -15,9 +15,10 @@ use crate::cli::Look;
 use crate::counters::list::list;
 use crate::counters::request::{Groups, Mode, Request};
 use crate::counters::show;
+use crate::export::choice::Kind;
 use crate::export::collect::collect;
 use crate::export::facts::Facts;
-use crate::export::{self, stats, summary};
+use crate::export::{self, Format, stats, summary};
 use crate::item::Exit;
 use crate::launch::{NotStarted, Program};
 use crate::progress::Progress;
@@ -236,7 +237,7 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
     }
     let job = Job {
         recording: Some(recording.0.clone()),
-        wanted: if plan.wants_hsa() { wanted::HSA_API } else { 0 },
+        wanted: words_of(plan),
         variables,
         preload: plan.preload.clone(),
         ..Job::default()
@@ -245,6 +246,17 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
     let written = write(plan, &program.words(), launched, &recording.0);
     written.map_err(|error| recording.kept(error))?;
     Ok(exit)
+}
+
+/// What is wanted of the collector besides the usual: calls of HSA, and arguments where a file tells them.
+fn words_of(plan: &Plan) -> u64 {
+    let hsa = if plan.wants_hsa() { wanted::HSA_API } else { 0 };
+    let hip = [Kind::HipRuntime, Kind::HipCompiler];
+    let is_told = [Format::Json, Format::Rocpd]
+        .iter()
+        .any(|format| plan.formats.contains(format));
+    let arguments = is_told && hip.iter().any(|kind| plan.choice.kinds.has(*kind));
+    hsa | if arguments { wanted::ARGUMENTS } else { 0 }
 }
 
 /// A recording that is removed when it is no longer needed.

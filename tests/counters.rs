@@ -208,6 +208,7 @@ fn every_format_holds_the_exact_values() {
     let seed = rig.table("seed_counter_collection.csv");
     assert_eq!(seed.header.join(","), SEED_COUNTED);
     assert_eq!(seed.column("Agent_Id")[0], "1");
+    assert_eq!(seed.column("Counter_Value")[..2], ["5000", "1024"]);
 }
 
 #[test]

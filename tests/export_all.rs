@@ -273,3 +273,37 @@ assert db.execute('PRAGMA integrity_check').fetchone() == ('ok',)
         .unwrap();
     assert!(views >= 20 + 20, "{views} views: one a table, and those over them");
 }
+
+#[test]
+fn a_database_calls_processes_threads_and_agents_by_the_systems_numbers() {
+    let out = export_all("ids", recording());
+    let database = rusqlite::Connection::open(out.join("t_results.db")).unwrap();
+    let count = |sql: &str| -> i64 { database.query_row(sql, [], |row| row.get(0)).unwrap() };
+    for table in ["region", "kernel_dispatch", "memory_copy", "memory_allocate", "track"] {
+        let sql = format!(
+            "SELECT COUNT(*) FROM rocpd_{table} R LEFT JOIN rocpd_info_process P ON P.pid = R.pid \
+             LEFT JOIN rocpd_info_thread T ON T.tid = R.tid WHERE P.id IS NULL OR T.id IS NULL"
+        );
+        assert_eq!(count(&sql), 0, "{table}");
+    }
+    assert_eq!(
+        count("SELECT COUNT(*) FROM rocpd_info_agent WHERE id <> absolute_index"),
+        0
+    );
+    assert_eq!(
+        count("SELECT COUNT(*) FROM rocpd_info_process WHERE id <> pid OR extdata = '{}'"),
+        0
+    );
+    assert_eq!(
+        count("SELECT COUNT(*) FROM kernels WHERE parent_stack_id <> stack_id"),
+        0
+    );
+    let kernels = count("SELECT COUNT(*) FROM kernels");
+    assert!(kernels > 0 && kernels == count("SELECT COUNT(*) FROM rocpd_kernel_dispatch"));
+    let statement = database.prepare("SELECT * FROM kernels").unwrap();
+    let columns: Vec<&str> = statement.column_names().collect();
+    assert_eq!(
+        columns[columns.len() - 4..],
+        ["static_scratch_size", "stack_id", "parent_stack_id", "corr_id"]
+    );
+}

@@ -220,3 +220,44 @@ fn documents_fit_the_schema_of_their_layout() {
         assert_eq!(schema::faults(outline, &document).len(), 1);
     }
 }
+
+#[test]
+fn calls_tell_what_they_returned_and_the_stream_of_their_work() {
+    let (process, _) = document("json-calls", &[]);
+    let records = &process["buffer_records"];
+    let calls = records["hip_api"].as_array().unwrap();
+    for call in calls {
+        assert_eq!(keys(&call["retval"]), words("uint64_t_retval"));
+        number(&call["retval"]["uint64_t_retval"]);
+    }
+    let stream = |record: &Value| number(&record["stream_id"]["handle"]);
+    let id = |record: &Value| number(&record["correlation_id"]["internal"]);
+    let streams: std::collections::BTreeMap<u64, u64> = calls.iter().map(|call| (id(call), stream(call))).collect();
+    let dispatches = records["kernel_dispatch"].as_array().unwrap();
+    let on_streams = dispatches.iter().filter(|dispatch| stream(dispatch) != 0);
+    let of_calls: Vec<_> = on_streams
+        .map(|dispatch| (stream(dispatch), streams.get(&id(dispatch))))
+        .collect();
+    assert!(
+        !of_calls.is_empty() && of_calls.iter().all(|(own, call)| *call == Some(own)),
+        "{of_calls:?}"
+    );
+}
+
+#[test]
+fn kernel_symbols_keep_the_ending_of_their_symbols() {
+    let (process, _) = document("json-symbols", &[]);
+    let symbols = process["kernel_symbols"].as_array().unwrap();
+    assert!(symbols.len() > 1);
+    for symbol in &symbols[1..] {
+        let name = |key: &str| symbol[key].as_str().unwrap();
+        if name("kernel_name").starts_with("_Z") {
+            assert!(name("demangled_kernel_name").ends_with(" [clone .kd]"), "{symbol}");
+            assert!(!name("truncated_kernel_name").contains(".kd"), "{symbol}");
+        } else {
+            assert_eq!(name("demangled_kernel_name"), name("kernel_name"));
+            assert_eq!(name("truncated_kernel_name"), name("kernel_name"));
+        }
+        assert!(!name("formatted_kernel_name").contains(".kd"), "{symbol}");
+    }
+}

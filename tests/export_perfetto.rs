@@ -115,3 +115,16 @@ fn tracks_are_those_of_threads_streams_and_sizes() {
     let within = |slice: &&Slice| slice.begin >= slice.arguments["begin_ns"] && slice.end <= slice.arguments["end_ns"];
     assert_eq!(streams.slices.iter().filter(within).count(), streams.slices.len());
 }
+
+#[test]
+fn a_call_names_the_stream_of_its_work() {
+    let (trace, _) = trace("pftrace-calls", &[]);
+    let of = |category: &str| -> Vec<(u64, u64)> {
+        let slices = trace.slices.iter().filter(|slice| slice.category == category);
+        let numbers = slices.map(|slice| (slice.arguments["corr_id"], slice.arguments["stream_ID"]));
+        numbers.filter(|(_, stream)| *stream != 0).collect()
+    };
+    let calls: BTreeMap<u64, u64> = of("hip_api").into_iter().collect();
+    let kernels = of("kernel_dispatch");
+    assert!(!kernels.is_empty() && kernels.iter().all(|(id, stream)| calls.get(id) == Some(stream)));
+}

@@ -521,3 +521,66 @@ fn more_is_told_when_more_is_asked_for() {
     );
     assert!(!place.join("started").exists());
 }
+
+/// Gives names by ROC-TX.
+const NAMES: &str = "
+int roctxNameOsThread(const char*) __attribute__((weak));
+int roctxNameHipDevice(const char*, int) __attribute__((weak));
+int roctxNameHsaAgent(const char*, const void*) __attribute__((weak));
+int roctxNameHipStream(const char*, const void*) __attribute__((weak));
+int main(void) {
+  if (!roctxNameOsThread || !roctxNameHipDevice || !roctxNameHsaAgent || !roctxNameHipStream) return 3;
+  roctxNameOsThread(\"reader\");
+  roctxNameHipDevice(\"first\", 0);
+  roctxNameHsaAgent(\"none\", 0);
+  roctxNameHipStream(\"usual\", 0);
+  return 0;
+}";
+
+#[test]
+fn calls_that_give_names_have_rows_of_their_own_domain() {
+    let place = place("names");
+    std::fs::write(place.join("names.c"), NAMES).unwrap();
+    let built = Command::new("cc")
+        .args(["-O1", "-o", "regions", "names.c"])
+        .current_dir(&place)
+        .status();
+    if !built.is_ok_and(|status| status.success()) {
+        println!("skipped: needs a C compiler");
+        return;
+    }
+    let rows = markers(&place, &["--marker-trace", "-f", "csv", "json", "-o", "n"]);
+    let named = |function: &str, id| ("MARKER_NAME_API".to_owned(), function.to_owned(), id);
+    assert_eq!(
+        rows,
+        [
+            named("roctxNameOsThread", 1),
+            named("roctxNameHipDevice", 2),
+            named("roctxNameHsaAgent", 3),
+            named("roctxNameHipStream", 4)
+        ]
+    );
+    let text = std::fs::read_to_string(place.join("n_results.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let records = document["rocprofiler-sdk-tool"][0]["buffer_records"]["marker_api"].as_array();
+    let numbers = records
+        .unwrap()
+        .iter()
+        .map(|record| (&record["kind"], &record["operation"]));
+    let numbers: Vec<_> = numbers
+        .map(|(kind, operation)| (kind.as_u64().unwrap(), operation.as_u64().unwrap()))
+        .collect();
+    assert_eq!(numbers, [(9, 0), (9, 2), (9, 1), (9, 3)]);
+}
+
+#[test]
+fn a_trace_calls_agents_as_they_are_asked_for() {
+    let place = place("agents");
+    let options = ["--kernel-trace", "--memory-copy-trace", "-f", "pftrace", "-o", "n"];
+    let output = run(&place, &[&options[..], &["--agent-index", "type-relative"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let trace = std::fs::read(place.join("n_results.pftrace")).unwrap();
+    let holds = |text: &str| trace.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+    assert!(holds("COPY BYTES to GPU [0] (GPU)") && holds("GPU-0"));
+    assert!(!holds("Agent [") && !holds("Agent-"));
+}

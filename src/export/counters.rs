@@ -157,7 +157,9 @@ pub(super) fn csv(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -
             if !seed {
                 lines.number(registers.agpr);
             }
-            lines.number(registers.sgpr).text(&info.name).raw(&value(*amount));
+            // The manual of ROCm 6.2 has whole numbers without decimals.
+            let amount = if seed { amount.to_string() } else { value(*amount) };
+            lines.number(registers.sgpr).text(&info.name).raw(&amount);
             if !seed {
                 lines.number(d.span.begin).number(d.span.end);
             }

@@ -1,4 +1,4 @@
-//! Facts of a recording that only files tell: code objects, kernel symbols, handles of queues.
+//! Facts of a recording that only files tell: code objects, kernel symbols, handles of queues and streams.
 
 use crate::item::ProcessId;
 use crate::raw::{Raw, RawSink};
@@ -23,6 +23,8 @@ pub struct ProcessFacts {
     pub code_objects: BTreeMap<u64, CodeObject>,
     /// Handles of queues by number.
     pub queues: BTreeMap<u32, u64>,
+    /// Numbers of streams by handle: more than one where a handle was given again, or is each thread's own.
+    streams: HashMap<u64, Vec<u32>>,
     /// Driver's nodes of agents by index.
     pub nodes: BTreeMap<u32, u32>,
     /// When its clock was first looked at, CLOCK_BOOTTIME ns: the process had just begun.
@@ -56,6 +58,14 @@ impl ProcessFacts {
         named.chain(self.code_objects.keys().copied()).max().unwrap_or(0)
     }
 
+    /// The number of the stream that a handle stands for; none when it is not known, or stands for several.
+    pub fn stream(&self, handle: u64) -> Option<u32> {
+        match self.streams.get(&handle)?.as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        }
+    }
+
     /// The symbol of a kernel.
     pub fn symbol(&self, mangled: &str, group_size: u32) -> Option<&KernelSymbol> {
         let symbols = self.symbols.get(mangled)?;
@@ -85,6 +95,12 @@ impl RawSink for Facts {
                 }
                 Body::Queue(fact) => {
                     known.queues.entry(fact.id).or_insert(fact.handle);
+                }
+                Body::Stream(fact) => {
+                    let numbers = known.streams.entry(fact.handle).or_default();
+                    if !numbers.contains(&fact.id) {
+                        numbers.push(fact.id);
+                    }
                 }
                 Body::Agent(fact) => {
                     known.nodes.insert(fact.index, fact.node);

@@ -5,8 +5,8 @@
 
 pub(super) mod agent;
 mod counted;
-mod object;
-mod record;
+pub(super) mod object;
+pub(super) mod record;
 mod sampled;
 pub(super) mod strings;
 

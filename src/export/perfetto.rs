@@ -7,7 +7,9 @@
 mod counted;
 mod proto;
 
+use super::arguments;
 use super::choice::LIBRARIES;
+use super::counters::Counted;
 use super::csv::lds_block;
 use super::json::strings::{self, Tables};
 use super::nesting::{Mark, Row};
@@ -93,15 +95,16 @@ impl Of {
     fn name(self, view: &View<'_>, agent: usize) -> String {
         let is_gpu = view.nodes.get(agent).is_some_and(crate::topology::Node::is_gpu);
         let kind = if is_gpu { "GPU" } else { "CPU" };
+        let label = view.track_label(agent);
         match self {
-            Self::Copies => format!("COPY BYTES to Agent [{agent}] ({kind})"),
-            Self::Allocations => format!("ALLOCATE BYTES on Agent [{agent}] ({kind})"),
-            Self::Scratch => format!("SCRATCH MEMORY on Agent [{agent}] ({kind})"),
+            Self::Copies => format!("COPY BYTES to {label} ({kind})"),
+            Self::Allocations => format!("ALLOCATE BYTES on {label} ({kind})"),
+            Self::Scratch => format!("SCRATCH MEMORY on {label} ({kind})"),
         }
     }
 }
 
-/// A change of a number of bytes on an agent.
+/// A change of a number of bytes on an agent; of scratch memory, the number from now on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Change {
     of: Of,
@@ -252,7 +255,7 @@ fn name(view: &View<'_>, track: Track, threads: &HashMap<u32, usize>) -> String 
         Track::Thread(tid) => format!("THREAD {} ({tid})", number(tid)),
         Track::Ranges(lane) => format!("RANGES {}", lane + 1),
         Track::Stream(stream) => format!("STREAM [\" {stream} \"] "),
-        Track::Queue(agent, queue) => format!("COMPUTE Agent [{agent}] QUEUE [{queue}] GPU"),
+        Track::Queue(agent, queue) => format!("COMPUTE {} QUEUE [{queue}] GPU", view.track_label(agent)),
         Track::Copies(agent, tid) => {
             let kind = if view.nodes.get(agent).is_some_and(crate::topology::Node::is_gpu) {
                 "GPU"
@@ -271,7 +274,7 @@ fn emit(
     slices: &Sorted<Placed>,
     trace: &mut Trace<'_>,
 ) -> io::Result<()> {
-    let tables = Tables::new(view);
+    let (tables, counted) = (Tables::new(view), Counted::of(view));
     let mut slices = slices.iter().peekable();
     let mut open: Vec<u64> = Vec::new();
     let mut cut = None;
@@ -298,7 +301,7 @@ fn emit(
             trace.end(own, end)?;
         }
         let end = open.last().map_or(span.end, |outer| span.end.min(*outer));
-        begin(view, &tables, own, span.begin, &slice, trace)?;
+        begin(view, (&tables, &counted), own, span.begin, &slice, trace)?;
         if end <= span.begin {
             trace.end(own, span.begin)?;
         } else {
@@ -313,19 +316,18 @@ fn emit(
 
 fn begin(
     view: &View<'_>,
-    tables: &Tables<'_>,
+    (tables, counted): (&Tables<'_>, &Counted<'_>),
     track: u64,
     time: u64,
     slice: &Slice,
     trace: &mut Trace<'_>,
 ) -> io::Result<()> {
     let (span, id) = (slice.span(), slice.id());
-    let agent = |agent: Option<AgentId>| format!("Agent-{}", view.logical(view.node(agent)));
-    let number = |value: u64| Value::Number(value);
-    let mut annotations = vec![
-        ("begin_ns", number(span.begin)),
-        ("end_ns", number(span.end)),
-        ("delta_ns", number(span.duration())),
+    let agent = |agent: Option<AgentId>| view.agent(agent).replace(' ', "-");
+    let mut annotations: Vec<(&str, Value<'_>)> = vec![
+        ("begin_ns", Value::Number(span.begin)),
+        ("end_ns", Value::Number(span.end)),
+        ("delta_ns", Value::Number(span.duration())),
     ];
     let mut add = |pairs: &Numbers| {
         annotations.extend(pairs.iter().map(|(key, value)| (*key, Value::Number(*value))));
@@ -345,7 +347,8 @@ fn begin(
             name = view.function(&row.record);
             match slice {
                 Slice::Hip(_) => {
-                    add(&[("stream_ID", 0)]);
+                    let arguments = arguments::of(view, &row.record);
+                    add(&[("stream_ID", view.stream_of_call(row, &arguments).into())]);
                     "hip_api"
                 }
                 Slice::Library(at, _) => LIBRARIES.get(*at).map_or("", |library| library.list),
@@ -368,7 +371,6 @@ fn begin(
             let d = &row.record;
             let kernel = view.run.kernels.get(d.kernel.0 as usize);
             let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
-            let product = |sizes: [u32; 3]| sizes.iter().map(|size| u64::from(*size)).product::<u64>();
             add(&[
                 ("kind", strings::KERNEL_DISPATCH as u64),
                 ("corr_id", id),
@@ -387,6 +389,8 @@ fn begin(
             first = agent(Some(d.agent));
             annotations.push(("agent", Value::Text(&first)));
             annotations.push(("agent_type", Value::Text("GPU")));
+            let values = counted.of_dispatch(d.dispatch_id).iter();
+            annotations.extend(values.map(|(info, value)| (&*info.name, Value::Real(*value))));
             name = view.kernel_name(row);
             "kernel_dispatch"
         }
@@ -418,6 +422,11 @@ fn begin(
         annotations: &annotations,
     };
     trace.begin(track, time, &event)
+}
+
+/// How many there are of a shape.
+fn product(sizes: [u32; 3]) -> u64 {
+    sizes.iter().map(|size| u64::from(*size)).product()
 }
 
 fn api(add: &mut dyn FnMut(&Numbers), tid: u32, (kind, operation): (usize, usize), id: u64, ancestor: u64) {
@@ -455,13 +464,12 @@ fn sizes(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()>
     }
     for row in view.rows.scratches.iter() {
         let s = row?.record;
-        let bytes = s.bytes as i64;
-        let change = if s.operation == scratch::ALLOC {
-            bytes
-        } else {
-            bytes.saturating_neg()
-        };
-        put(Of::Scratch, s.agent, s.span.end, change)?;
+        // What is freed is told without its size.
+        match s.operation {
+            scratch::ALLOC => put(Of::Scratch, s.agent, s.span.end, s.bytes as i64)?,
+            scratch::FREE => put(Of::Scratch, s.agent, s.span.end, 0)?,
+            _ => {}
+        }
     }
     let changes = changes.finish()?;
     let mut changes = changes.iter().peekable();
@@ -480,7 +488,11 @@ fn sizes(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()>
                 own
             }
         };
-        bytes = bytes.saturating_add(change.bytes);
+        bytes = if change.of == Of::Scratch {
+            change.bytes
+        } else {
+            bytes.saturating_add(change.bytes)
+        };
         // Of several changes at one time the last counts.
         let next = changes.peek().and_then(|next| next.as_ref().ok());
         if next.is_none_or(|next| (next.of, next.agent, next.time) != (change.of, change.agent, change.time)) {

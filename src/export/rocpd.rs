@@ -1,10 +1,15 @@
 //! `results.db`: rocpd, an SQLite database of one process.
 //!
-//! Ids of queues, streams and kernels are the numbers that the other formats have; `stack_id` is the correlation id.
+//! Ids of queues, streams and kernels are the numbers that the other formats have, those of the process, its threads and
+//! agents the system's own; `stack_id` is the correlation id.
 
 mod schema;
 
+use super::arguments::{self, Argument};
+use super::config;
 use super::counters::Counted;
+use super::json::object::symbol_names;
+use super::json::record::external;
 use super::json::strings::Tables;
 use super::json::{self, Head, System};
 use super::nesting::{Mark, Row};
@@ -14,7 +19,7 @@ use crate::item::{CounterId, Span};
 use anyhow::Result;
 use roctop_ring::record::{counter_flag, memory, scratch};
 use rusqlite::{CachedStatement, Connection, params};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 /// SQLite's whole numbers have a sign.
@@ -40,7 +45,7 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, path: &Path) -> Result<()>
         suffix,
         counted: Counted::of(view),
         strings: HashMap::new(),
-        threads: HashMap::new(),
+        threads: HashSet::new(),
         tracks: HashMap::new(),
         counters: BTreeMap::new(),
         event: 0,
@@ -87,7 +92,7 @@ struct Writer<'a> {
     suffix: String,
     counted: Counted<'a>,
     strings: HashMap<String, i64>,
-    threads: HashMap<u32, i64>,
+    threads: HashSet<u32>,
     tracks: HashMap<(u32, i64), i64>,
     /// Ids of the counters' rows.
     counters: BTreeMap<CounterId, i64>,
@@ -118,33 +123,36 @@ impl<'a> Writer<'a> {
     }
 
     fn thread(&mut self, tid: u32) -> Result<i64> {
-        if let Some(known) = self.threads.get(&tid) {
-            return Ok(*known);
+        if !self.threads.insert(tid) {
+            return Ok(tid.into());
         }
-        let id = self.threads.len() as i64 + 1;
+        let id = i64::from(tid);
         let process = self.view.process;
         let known = self.view.run.threads.iter();
         let mut own = known.filter(|thread| thread.process == process.id && thread.tid == tid);
         let name = own.next().map_or("", |thread| &*thread.name);
         self.insert("info_thread", "id nid ppid pid tid name")?
-            .execute(params![id, 1, process.parent, 1, tid, name])?;
-        self.threads.insert(tid, id);
+            .execute(params![id, 1, process.parent, process.pid, tid, name])?;
         Ok(id)
     }
 
-    fn event(&mut self, category: &str, id: u64, ancestor: u64, data: &str) -> Result<i64> {
+    /// An event: its id, that of what is around it, and the one that the program gave.
+    fn event(&mut self, category: &str, [id, parent, external]: [u64; 3], data: &str) -> Result<i64> {
         let category = self.string(category)?;
         self.event += 1;
         self.insert(
             "event",
             "id category_id stack_id parent_stack_id correlation_id extdata",
         )?
-        .execute(params![self.event, category, signed(id), signed(ancestor), 0, data])?;
+        .execute(params![
+            self.event,
+            category,
+            signed(id),
+            signed(parent),
+            signed(external),
+            data
+        ])?;
         Ok(self.event)
-    }
-
-    fn agent(&self, node: u32) -> i64 {
-        self.view.logical(node) as i64 + 1
     }
 
     fn facts(&mut self, head: &Head<'_>, guid: &str) -> Result<()> {
@@ -175,9 +183,11 @@ impl<'a> Writer<'a> {
         ])?;
         let (first, last) = view.times();
         let command = head.command_of(view).join(" ");
-        self.insert("info_process", "id nid ppid pid init fini start end command")?
+        let mut config = Vec::new();
+        config::object(&config::entries(view, head), &mut config)?;
+        self.insert("info_process", "id nid ppid pid init fini start end command extdata")?
             .execute(params![
-                1,
+                process.pid,
                 1,
                 process.parent,
                 process.pid,
@@ -185,7 +195,8 @@ impl<'a> Writer<'a> {
                 signed(last),
                 signed(first),
                 signed(last),
-                command
+                command,
+                String::from_utf8(config)?
             ])?;
         self.agents()?;
         self.queues_and_streams()?;
@@ -209,9 +220,9 @@ user_name extdata",
                 node.cpu_model.clone()
             };
             insert.execute(params![
-                logical as i64 + 1,
+                node.id,
                 1,
-                1,
+                self.view.process.pid,
                 if gpu { "GPU" } else { "CPU" },
                 node.id,
                 logical as i64,
@@ -240,8 +251,8 @@ is_derived",
             insert.execute(params![
                 id,
                 1,
-                1,
-                self.agent(self.view.node(Some(info.agent))),
+                self.view.process.pid,
+                self.view.node(Some(info.agent)),
                 "GPU",
                 &*info.name,
                 &*info.name,
@@ -276,7 +287,12 @@ is_derived",
         let own = self.view.process.id;
         let mut insert = self.insert("info_queue", "id nid pid name")?;
         for queue in self.view.run.queues.iter().filter(|queue| queue.process == own) {
-            insert.execute(params![queue.number, 1, 1, format!("Queue {}", queue.number)])?;
+            insert.execute(params![
+                queue.number,
+                1,
+                self.view.process.pid,
+                format!("Queue {}", queue.number)
+            ])?;
         }
         let mut insert = self.insert("info_stream", "id nid pid name")?;
         let streams = self.view.run.streams.iter().filter(|stream| stream.process == own);
@@ -285,10 +301,10 @@ is_derived",
             let usual = format!("Stream {}", stream.number);
             let name = if stream.name.is_empty() { &*usual } else { &*stream.name };
             has_default |= stream.number == 0;
-            insert.execute(params![stream.number, 1, 1, name])?;
+            insert.execute(params![stream.number, 1, self.view.process.pid, name])?;
         }
         if !has_default {
-            insert.execute(params![0, 1, 1, "Stream 0"])?;
+            insert.execute(params![0, 1, self.view.process.pid, "Stream 0"])?;
         }
         Ok(())
     }
@@ -304,8 +320,8 @@ is_derived",
             insert.execute(params![
                 signed(*id),
                 1,
-                1,
-                self.agent(node),
+                self.view.process.pid,
+                node,
                 facts.text(object.uri),
                 signed(object.base),
                 signed(object.size),
@@ -326,18 +342,19 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
                 .unwrap_or_default();
             let registers = kernel.registers.unwrap_or_default();
             let id = i64::from(kernel.id.0) + 1;
+            let (demangled, truncated) = symbol_names(kernel);
             let data = serde_json::json!({
                 "size": 88,
                 "kernel_id": id,
                 "formatted_kernel_name": self.view.symbol_name(kernel),
-                "demangled_kernel_name": &*kernel.name,
-                "truncated_kernel_name": crate::kernel_name::truncate(&kernel.name),
+                "demangled_kernel_name": demangled,
+                "truncated_kernel_name": truncated,
                 "kernel_address": { "handle": known.kernel_object },
             });
             insert.execute(params![
                 id,
                 1,
-                1,
+                self.view.process.pid,
                 signed(known.code_object),
                 view::with_kd(&kernel.mangled),
                 self.view.symbol_name(kernel),
@@ -358,7 +375,30 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
     fn region(&mut self, name: &str, tid: u32, span: Span, event: i64) -> Result<()> {
         let (name, thread) = (self.string(name)?, self.thread(tid)?);
         self.insert("region", "nid pid tid start end name_id event_id")?
-            .execute(params![1, 1, thread, signed(span.begin), signed(span.end), name, event])?;
+            .execute(params![
+                1,
+                self.view.process.pid,
+                thread,
+                signed(span.begin),
+                signed(span.end),
+                name,
+                event
+            ])?;
+        Ok(())
+    }
+
+    /// The arguments of the call that an event is of.
+    fn arguments(&self, event: i64, arguments: &[Argument<'_>]) -> Result<()> {
+        let mut insert = self.insert("arg", "event_id position type name value")?;
+        for (position, argument) in arguments.iter().enumerate() {
+            insert.execute(params![
+                event,
+                position as i64,
+                arguments::demangled(argument.kind),
+                argument.name,
+                argument.value
+            ])?;
+        }
         Ok(())
     }
 
@@ -368,7 +408,8 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
         for row in view.rows.hip.iter().chain(view.rows.hsa.iter()).chain(libraries) {
             let row = row?;
             let call = &row.record;
-            let event = self.event(view.domain(call), row.id, row.ancestor, "{}")?;
+            let event = self.event(view.domain(call), [row.id, row.ancestor, 0], "{}")?;
+            self.arguments(event, &arguments::of(view, call))?;
             self.region(view.function(call), view.tid(Some(call.thread)), call.span, event)?;
         }
         Ok(())
@@ -382,7 +423,7 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
             let row: Row<Mark> = row?;
             let marker = &row.record;
             let data = serde_json::json!({ "message": view.message(marker) }).to_string();
-            let event = self.event(view.marker_domain(marker), row.id, row.ancestor, &data)?;
+            let event = self.event(view.marker_domain(marker), [row.id, row.ancestor, 0], &data)?;
             let name = tables.marker_name(marker);
             let tid = view.tid(Some(marker.thread));
             if marker.span.end > marker.span.begin {
@@ -393,8 +434,13 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
             let next = self.tracks.len() as i64 + 1;
             let track = *self.tracks.entry((tid, name)).or_insert(next);
             if track == next {
-                self.insert("track", "id nid pid tid name_id")?
-                    .execute(params![track, 1, 1, thread, name])?;
+                self.insert("track", "id nid pid tid name_id")?.execute(params![
+                    track,
+                    1,
+                    view.process.pid,
+                    thread,
+                    name
+                ])?;
             }
             self.insert("sample", "track_id timestamp event_id")?.execute(params![
                 track,
@@ -410,7 +456,7 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
         for row in view.rows.dispatches.iter() {
             let row = row?;
             let d = &row.record;
-            let event = self.event("KERNEL_DISPATCH", row.id, row.ancestor, "{}")?;
+            let event = self.event("KERNEL_DISPATCH", [row.id, row.id, external(view, &row)], "{}")?;
             let region = row.region.filter(|_| view.choice.rename);
             let region = region.and_then(|region| view.run.texts.get(region.text.0 as usize));
             let region = self.string(region.map_or("", |text| text))?;
@@ -423,9 +469,9 @@ region_name_id event_id",
             )?
             .execute(params![
                 1,
-                1,
+                view.process.pid,
                 thread,
-                self.agent(view.node(Some(d.agent))),
+                view.node(Some(d.agent)),
                 d.kernel.0 + 1,
                 signed(d.dispatch_id),
                 view.queue(d.queue),
@@ -453,7 +499,7 @@ region_name_id event_id",
         for row in view.rows.copies.iter() {
             let row = row?;
             let c = &row.record;
-            let event = self.event("MEMORY_COPY", row.id, row.ancestor, "{}")?;
+            let event = self.event("MEMORY_COPY", [row.id, row.id, external(view, &row)], "{}")?;
             let name = self.string(view::DIRECTIONS[view::direction_number(c)])?;
             let region = self.string("")?;
             let thread = self.thread(view.tid(c.thread))?;
@@ -463,13 +509,13 @@ region_name_id event_id",
             )?
             .execute(params![
                 1,
-                1,
+                view.process.pid,
                 thread,
                 signed(c.span.begin),
                 signed(c.span.end),
                 name,
-                self.agent(view.node(c.destination)),
-                self.agent(view.node(c.source)),
+                view.node(c.destination),
+                view.node(c.source),
                 signed(c.bytes),
                 view.stream(c.stream),
                 region,
@@ -485,7 +531,7 @@ region_name_id event_id",
         for row in view.rows.allocations.iter() {
             let row = row?;
             let a = &row.record;
-            let event = self.event("MEMORY_ALLOCATION", row.id, row.ancestor, "{}")?;
+            let event = self.event("MEMORY_ALLOCATION", [row.id, row.ancestor, 0], "{}")?;
             let free = view::is_free(a.operation);
             let level = match a.operation {
                 memory::VMEM_ALLOCATE | memory::VMEM_FREE => "VIRTUAL",
@@ -494,9 +540,9 @@ region_name_id event_id",
             let thread = self.thread(view.tid(Some(a.thread)))?;
             self.insert("memory_allocate", columns)?.execute(params![
                 1,
-                1,
+                view.process.pid,
                 thread,
-                (!free).then(|| self.agent(view.node(a.agent))),
+                (!free).then(|| view.node(a.agent)),
                 if free { "FREE" } else { "ALLOC" },
                 level,
                 signed(a.span.begin),
@@ -511,7 +557,7 @@ region_name_id event_id",
         for row in view.rows.scratches.iter() {
             let row = row?;
             let s = &row.record;
-            let event = self.event("SCRATCH_MEMORY", row.id, row.ancestor, "{}")?;
+            let event = self.event("SCRATCH_MEMORY", [row.id, row.ancestor, 0], "{}")?;
             let kind = match s.operation {
                 scratch::ALLOC => "ALLOC",
                 scratch::ASYNC_RECLAIM => "RECLAIM",
@@ -520,9 +566,9 @@ region_name_id event_id",
             let thread = self.thread(view.tid(Some(s.thread)))?;
             self.insert("memory_allocate", columns)?.execute(params![
                 1,
-                1,
+                view.process.pid,
                 thread,
-                self.agent(view.node(s.agent)),
+                view.node(s.agent),
                 kind,
                 "SCRATCH",
                 signed(s.span.begin),

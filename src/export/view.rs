@@ -1,6 +1,7 @@
 //! The rows of one process with everything that the formats call by a name. All formats read this, so that they hold the
 //! same records.
 
+use super::arguments::{self, Argument};
 use super::choice::{AgentIndex, Choice, KernelNames, Kind, Layout, library};
 use super::collect::{Collected, Event};
 use super::facts::{Facts, ProcessFacts};
@@ -58,6 +59,8 @@ pub struct View<'a> {
     pub rows: Rows,
     /// Dispatches that passed the filter, by number, once somebody asked.
     dispatches: OnceCell<HashSet<u64>>,
+    /// Numbers of streams by the correlation ids of the calls that put work into them, once somebody asked.
+    streams: OnceCell<Vec<u32>>,
 }
 
 impl<'a> View<'a> {
@@ -89,6 +92,7 @@ impl<'a> View<'a> {
             names: Vec::new(),
             rows: Rows::default(),
             dispatches: OnceCell::new(),
+            streams: OnceCell::new(),
         };
         view.names = view.run.kernels.iter().map(|kernel| view.symbol_name(kernel)).collect();
         let within = |span: Span| view.is_wanted(span);
@@ -179,14 +183,27 @@ impl<'a> View<'a> {
 
     /// The word for a node, as `Agent 1`.
     pub fn node_label(&self, node: u32) -> String {
+        let (label, index) = self.indexed(node);
+        format!("{label} {index}")
+    }
+
+    /// A node's word and number as they were chosen.
+    fn indexed(&self, node: u32) -> (&'static str, usize) {
         match self.choice.agents {
-            AgentIndex::Relative => format!("Agent {}", self.logical(node)),
-            AgentIndex::Absolute => format!("Agent {node}"),
+            AgentIndex::Relative => ("Agent", self.logical(node)),
+            AgentIndex::Absolute => ("Agent", node as usize),
             AgentIndex::TypeRelative => {
                 let (index, gpu) = self.type_index(node);
-                format!("{} {index}", if gpu { "GPU" } else { "CPU" })
+                (if gpu { "GPU" } else { "CPU" }, index)
             }
         }
+    }
+
+    /// The word for the agent at a place, in the name of a track: `Agent [1]`.
+    pub fn track_label(&self, place: usize) -> String {
+        let node = self.nodes.get(place).map_or(place as u32, |node| node.id);
+        let (label, index) = self.indexed(node);
+        format!("{label} [{index}]")
     }
 
     /// Product name of a GPU, by its node.
@@ -206,6 +223,37 @@ impl<'a> View<'a> {
     pub fn stream(&self, stream: Option<StreamId>) -> u32 {
         let known = stream.and_then(|id| self.run.streams.get(id.0 as usize));
         known.map_or(0, |stream| stream.number)
+    }
+
+    /// The stream that a call of HIP works on: that of the work it caused, or the one that its arguments name; 0 for none.
+    pub(super) fn stream_of_call(&self, row: &Row<ApiCall>, arguments: &[Argument<'_>]) -> u32 {
+        let streams = self.streams.get_or_init(|| self.streams_of_work());
+        let caused = streams.get(row.id as usize).copied().filter(|number| *number != 0);
+        let named = || self.facts.stream(arguments::stream(arguments)?);
+        caused.or_else(named).unwrap_or(0)
+    }
+
+    /// Numbers of streams by the ids of calls; correlation ids are dense.
+    fn streams_of_work(&self) -> Vec<u32> {
+        let mut streams = Vec::new();
+        let mut put = |id: u64, stream: Option<StreamId>| {
+            let (id, number) = (id as usize, self.stream(stream));
+            if id != 0 && number != 0 {
+                streams.resize(streams.len().max(id + 1), 0);
+                streams[id] = number;
+            }
+        };
+        // What cannot be read now cannot be read when the rows are written, and is told then. The call of HSA that work
+        // belongs to lies in one of HIP.
+        for row in self.rows.dispatches.iter().flatten() {
+            put(row.id, row.record.stream);
+            put(row.ancestor, row.record.stream);
+        }
+        for row in self.rows.copies.iter().flatten() {
+            put(row.id, row.record.stream);
+            put(row.ancestor, row.record.stream);
+        }
+        streams
     }
 
     /// When the first of the process's rows began and the last one ended.
@@ -289,6 +337,7 @@ impl<'a> View<'a> {
     pub fn marker_domain(&self, mark: &Mark) -> &'static str {
         match (self.is_control(mark), self.choice.layout) {
             (true, _) => "MARKER_CONTROL_API",
+            (false, _) if self.is_name(mark) => "MARKER_NAME_API",
             (false, Layout::Seed) => "MARKER_CORE_API",
             (false, Layout::New) => "MARKER_CORE_RANGE_API",
         }
@@ -296,12 +345,17 @@ impl<'a> View<'a> {
 
     /// Whether it asks for recording to pause or go on.
     pub fn is_control(&self, mark: &Mark) -> bool {
+        self.is_call_of(mark, &[marker_call::PAUSE, marker_call::RESUME])
+    }
+
+    /// Whether it gives a name to something.
+    pub fn is_name(&self, mark: &Mark) -> bool {
+        self.is_call_of(mark, &marker_call::NAMES)
+    }
+
+    fn is_call_of(&self, mark: &Mark, operations: &[u16]) -> bool {
         let name = mark.call.map(|call| self.operation(call));
-        name.is_some_and(|name| {
-            [marker_call::PAUSE, marker_call::RESUME]
-                .iter()
-                .any(|op| marker_call::name(*op) == Some(name))
-        })
+        name.is_some_and(|name| operations.iter().any(|op| marker_call::name(*op) == Some(name)))
     }
 
     /// A marker's text; a call's name.

@@ -691,6 +691,16 @@ pub mod marker_call {
     pub const RESUME: u16 = 1;
     /// The calling thread's id is asked for.
     pub const THREAD_ID: u16 = 2;
+    /// A thread gets a name.
+    pub const NAME_THREAD: u16 = 3;
+    /// An agent of HSA gets one.
+    pub const NAME_AGENT: u16 = 4;
+    /// A device of HIP gets one.
+    pub const NAME_DEVICE: u16 = 5;
+    /// A stream of HIP gets one.
+    pub const NAME_STREAM: u16 = 6;
+    /// Those that give names, in ROC-TX's order.
+    pub const NAMES: [u16; 4] = [NAME_THREAD, NAME_AGENT, NAME_DEVICE, NAME_STREAM];
 
     /// The function's name.
     pub const fn name(op: u16) -> Option<&'static str> {
@@ -698,6 +708,10 @@ pub mod marker_call {
             PAUSE => "roctxProfilerPause",
             RESUME => "roctxProfilerResume",
             THREAD_ID => "roctxGetThreadId",
+            NAME_THREAD => "roctxNameOsThread",
+            NAME_AGENT => "roctxNameHsaAgent",
+            NAME_DEVICE => "roctxNameHipDevice",
+            NAME_STREAM => "roctxNameHipStream",
             _ => return None,
         })
     }

@@ -339,12 +339,15 @@ pub unsafe extern "C" fn roctxNameOsThread(name: *const c_char) -> c_int {
             process.name(status::THREAD_NAME, u64::from(thread.tid()), text(name));
         }
     });
-    real!(NAME_THREAD as unsafe extern "C" fn(*const c_char) -> c_int)
+    let call = enter(marker_call::NAME_THREAD);
+    let result = real!(NAME_THREAD as unsafe extern "C" fn(*const c_char) -> c_int)
         // SAFETY: the caller's own argument.
-        .map_or(0, |real| unsafe { real(name) })
+        .map_or(0, |real| unsafe { real(name) });
+    exit(call, result);
+    result
 }
 
-/// Names an HSA agent.
+/// Names an HSA agent; a call is recorded too.
 ///
 /// # Safety
 /// `name` is null or a terminated string, `agent` null or an agent.
@@ -353,9 +356,12 @@ pub unsafe extern "C" fn roctxNameHsaAgent(name: *const c_char, agent: *const c_
     // SAFETY: an agent is one handle.
     let handle = (!agent.is_null()).then(|| unsafe { agent.cast::<u64>().read_unaligned() });
     name_agent(text(name), || super::hsa::hsa()?.agents.by_handle(handle?));
-    real!(NAME_AGENT as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
+    let call = enter(marker_call::NAME_AGENT);
+    let result = real!(NAME_AGENT as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
         // SAFETY: the caller's own arguments.
-        .map_or(0, |real| unsafe { real(name, agent) })
+        .map_or(0, |real| unsafe { real(name, agent) });
+    exit(call, result);
+    result
 }
 
 /// An agent gets a name, where it is known.
@@ -388,9 +394,12 @@ pub unsafe extern "C" fn roctxNameHipDevice(name: *const c_char, device: c_int) 
         let mut gpus = agents.iter().filter(|agent| agent.kind == agent::GPU);
         gpus.nth(usize::try_from(device).ok()?)
     });
-    real!(NAME_DEVICE as unsafe extern "C" fn(*const c_char, c_int) -> c_int)
+    let call = enter(marker_call::NAME_DEVICE);
+    let result = real!(NAME_DEVICE as unsafe extern "C" fn(*const c_char, c_int) -> c_int)
         // SAFETY: the caller's own arguments.
-        .map_or(0, |real| unsafe { real(name, device) })
+        .map_or(0, |real| unsafe { real(name, device) });
+    exit(call, result);
+    result
 }
 
 /// Names a HIP stream.
@@ -406,9 +415,12 @@ pub unsafe extern "C" fn roctxNameHipStream(name: *const c_char, stream: *const 
             process.stream_named(stream as u64, thread.tid(), text(name));
         }
     });
-    real!(NAME_STREAM as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
+    let call = enter(marker_call::NAME_STREAM);
+    let result = real!(NAME_STREAM as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
         // SAFETY: the caller's own arguments.
-        .map_or(0, |real| unsafe { real(name, stream) })
+        .map_or(0, |real| unsafe { real(name, stream) });
+    exit(call, result);
+    result
 }
 
 /// The calling thread's id as ROC-TX counts it: the kernel's.

@@ -107,14 +107,23 @@ fn symbol(view: &View<'_>, id: usize, kernel: &Kernel, out: &mut dyn Write) -> i
         ",\"kernel_code_entry_byte_offset\":0,\"kernel_address\":{{\"handle\":{}}}",
         known.kernel_object
     )?;
-    let truncated = truncate(&kernel.name);
+    let (demangled, truncated) = symbol_names(kernel);
     write!(
         out,
         ",\"formatted_kernel_name\":{},\"demangled_kernel_name\":{},\"truncated_kernel_name\":{}}}",
         text(&view.symbol_name(kernel)),
-        text(&kernel.name),
+        text(&demangled),
         text(&truncated)
     )
+}
+
+/// A kernel's symbol demangled and truncated: that of a C function keeps its ending, the other has it as a clone's.
+pub(in crate::export) fn symbol_names(kernel: &Kernel) -> (String, String) {
+    if kernel.mangled.starts_with("_Z") {
+        return (format!("{} [clone .kd]", kernel.name), truncate(&kernel.name));
+    }
+    let whole = with_kd(&kernel.mangled);
+    (whole.clone(), whole)
 }
 
 /// Host functions: none are known, so the filler alone.

@@ -2,10 +2,11 @@
 
 use super::agent::handle;
 use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_ALLOCATION, MEMORY_COPY, SCRATCH_MEMORY, Tables};
-use super::{rows_of, sampled};
+use super::{rows_of, sampled, text};
+use crate::export::arguments::{self, Argument};
 use crate::export::nesting::Row;
 use crate::export::view::{View, direction_number, is_free};
-use crate::item::{Allocation, ApiCall, Dispatch, Scratch, TextId};
+use crate::item::{Allocation, ApiCall, Dispatch, Scratch};
 use std::io::{self, Write};
 
 /// Writes all lists; those that hold nothing as well.
@@ -20,14 +21,13 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     write!(out, ",\n\"hip_api\":")?;
     rows_of(out, &rows.hip, |out, row| {
         call(view, tables, row, 176, out)?;
-        let result = row
-            .record
-            .status
-            .map_or(String::new(), |status| format!("\"hipError_t_retval\":\"{status}\""));
-        let arguments = arguments(view, row.record.arguments);
+        // Whatever a function returns is told as a number of 64 bits, 0 where it is not known.
+        let result = row.record.status.unwrap_or(0).cast_unsigned();
+        let arguments = arguments::of(view, &row.record);
+        let (stream, arguments) = (view.stream_of_call(row, &arguments), objects(&arguments));
         write!(
             out,
-            ",\"args\":[{arguments}],\"retval\":{{{result}}},\"stream_id\":{{\"handle\":0}}}}"
+            ",\"args\":[{arguments}],\"retval\":{{\"uint64_t_retval\":{result}}},\"stream_id\":{{\"handle\":{stream}}}}}"
         )
     })?;
     write!(out, ",\n\"hsa_api\":")?;
@@ -76,19 +76,20 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     write!(out, "}}")
 }
 
-/// A call's arguments as objects of name and value; empty when they were not recorded.
-fn arguments(view: &View<'_>, text: Option<TextId>) -> String {
-    let text = text.and_then(|id| view.run.texts.get(id.0 as usize));
-    let parts = text.iter().flat_map(|text| text.split(", "));
-    let pairs = parts.filter_map(|part| part.split_once('='));
-    let objects: Vec<String> = pairs
-        .map(|(name, value)| format!("{{\"name\":\"{name}\",\"value\":\"{value}\"}}"))
+/// A call's arguments as objects of type, name and value.
+fn objects(arguments: &[Argument<'_>]) -> String {
+    let objects: Vec<String> = arguments
+        .iter()
+        .map(|Argument { kind, name, value }| {
+            let (name, value) = (text(name), text(value));
+            format!("{{\"type\":\"{kind}\",\"name\":{name},\"value\":{value}}}")
+        })
         .collect();
     objects.join(",")
 }
 
 /// Id of the range around the launch, when kernels are called by it.
-pub(super) fn external<T>(view: &View<'_>, row: &Row<T>) -> u64 {
+pub(in crate::export) fn external<T>(view: &View<'_>, row: &Row<T>) -> u64 {
     let region = row.region.filter(|_| view.choice.rename);
     region.map_or(0, |region| region.id)
 }
@@ -109,7 +110,7 @@ fn library_call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, out: &
     call(view, tables, row, 64, out)?;
     let status = row.record.status;
     let result = status.map_or(String::new(), |status| format!("\"ncclResult_t_retval\":\"{status}\""));
-    let arguments = arguments(view, row.record.arguments);
+    let arguments = objects(&arguments::of(view, &row.record));
     write!(out, ",\"args\":[{arguments}],\"retval\":{{{result}}}}}")
 }
 

@@ -88,6 +88,12 @@ const MARKERS: [&str; 6] = [
     "roctxGetThreadId",
 ];
 const CONTROLS: [&str; 2] = ["roctxProfilerPause", "roctxProfilerResume"];
+const NAMES: [&str; 4] = [
+    "roctxNameOsThread",
+    "roctxNameHsaAgent",
+    "roctxNameHipDevice",
+    "roctxNameHipStream",
+];
 const RANGES: [&str; 4] = [
     "roctxMarkA",
     "roctxThreadRangeA",
@@ -139,6 +145,7 @@ impl<'a> Tables<'a> {
         if marker.call.is_some() {
             let name = self.view.message(marker);
             let (kind, names): (usize, &[&str]) = match (self.view.is_control(marker), self.view.is_seed()) {
+                _ if self.view.is_name(marker) => (9, &NAMES),
                 (true, _) => (8, &CONTROLS),
                 (false, true) => (own, &MARKERS),
                 (false, false) => (own, &RANGES),
@@ -162,6 +169,7 @@ impl<'a> Tables<'a> {
     pub(in crate::export) fn marker_name(&self, marker: &Mark) -> &'static str {
         match self.of_marker(marker) {
             (8, operation) => CONTROLS[operation],
+            (9, operation) => NAMES[operation],
             (7, operation) => MARKERS[operation],
             (_, operation) => RANGES[operation],
         }
@@ -180,12 +188,7 @@ impl<'a> Tables<'a> {
             "MARKER_CORE_API" => MARKERS.to_vec(),
             "MARKER_CORE_RANGE_API" if !seed => RANGES.to_vec(),
             "MARKER_CONTROL_API" => CONTROLS.to_vec(),
-            "MARKER_NAME_API" => vec![
-                "roctxNameOsThread",
-                "roctxNameHsaAgent",
-                "roctxNameHipDevice",
-                "roctxNameHipStream",
-            ],
+            "MARKER_NAME_API" => NAMES.to_vec(),
             "MEMORY_COPY" => DIRECTIONS.to_vec(),
             "KERNEL_DISPATCH" => vec![
                 "KERNEL_DISPATCH_NONE",

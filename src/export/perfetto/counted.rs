@@ -22,7 +22,7 @@ pub(super) fn values(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io
         }
     }
     for ((agent, counter), mut points) in tracks {
-        let name = format!("Agent [{agent}] PMC {counter}");
+        let name = format!("{} PMC {counter}", view.track_label(agent));
         let track = uuid(view.process.pid, &name);
         trace.numbers(track, process, &name)?;
         points.sort_by_key(|point| point.0);

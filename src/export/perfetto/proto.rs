@@ -51,6 +51,7 @@ impl Message {
 /// Value of an annotation.
 pub(super) enum Value<'a> {
     Number(u64),
+    Real(f64),
     Text(&'a str),
 }
 
@@ -60,7 +61,7 @@ pub(super) struct Event<'a> {
     pub(super) name: &'a str,
     /// Joins the slices that have the same.
     pub(super) flow: u64,
-    pub(super) annotations: &'a [(&'static str, Value<'a>)],
+    pub(super) annotations: &'a [(&'a str, Value<'a>)],
 }
 
 /// Kinds of track events.
@@ -214,6 +215,7 @@ impl<'w> Trace<'w> {
                         annotation.number(1, *key);
                         match value {
                             Value::Number(number) => annotation.number(3, *number),
+                            Value::Real(number) => annotation.fixed(5, number.to_bits()),
                             Value::Text(text) => annotation.text(6, text),
                         };
                     });

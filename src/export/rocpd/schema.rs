@@ -168,7 +168,7 @@ M.name AS stream, K.start, K.\"end\", K.\"end\" - K.start AS duration, K.grid_si
 K.grid_size_z AS grid_z, K.workgroup_size_x AS workgroup_x, K.workgroup_size_y AS workgroup_y, \
 K.workgroup_size_z AS workgroup_z, K.group_segment_size AS lds_size, K.private_segment_size AS scratch_size, \
 S.arch_vgpr_count AS vgpr_count, S.accum_vgpr_count, S.sgpr_count, S.group_segment_size AS static_lds_size, \
-S.private_segment_size AS static_scratch_size, K.event_id, E.stack_id, E.parent_stack_id, \
+S.private_segment_size AS static_scratch_size, E.stack_id, E.parent_stack_id, \
 E.correlation_id AS corr_id FROM rocpd_kernel_dispatch K JOIN rocpd_event E ON E.id = K.event_id \
 JOIN rocpd_string C ON C.id = E.category_id JOIN rocpd_string R ON R.id = K.region_name_id \
 JOIN rocpd_info_kernel_symbol S ON S.id = K.kernel_id JOIN rocpd_info_agent A ON A.id = K.agent_id \
@@ -185,7 +185,8 @@ JOIN rocpd_info_process P ON P.id = I.pid",
         "pmc_events",
         "V.id, V.guid, V.pmc_id, V.event_id, K.category, K.name, K.nid, K.pid, K.dispatch_id, K.start, K.\"end\", \
 K.duration, I.name AS counter_name, V.value AS counter_value FROM rocpd_pmc_event V \
-JOIN rocpd_info_pmc I ON I.id = V.pmc_id JOIN kernels K ON K.event_id = V.event_id",
+JOIN rocpd_info_pmc I ON I.id = V.pmc_id JOIN rocpd_kernel_dispatch D ON D.event_id = V.event_id \
+JOIN kernels K ON K.id = D.id",
     ),
     (
         "events_args",
@@ -239,7 +240,7 @@ WHERE M.level = 'SCRATCH' ORDER BY M.start",
     ),
     (
         "counters_collection",
-        "MIN(V.id) AS id, V.guid, K.dispatch_id, K.kernel_id, K.event_id, K.corr_id AS correlation_id, K.stack_id, \
+        "MIN(V.id) AS id, V.guid, K.dispatch_id, K.kernel_id, V.event_id, K.corr_id AS correlation_id, K.stack_id, \
 K.parent_stack_id, K.pid, K.tid, D.agent_id, K.agent_abs_index, K.agent_log_index, K.agent_type_index, K.agent_type, \
 K.queue_id, K.grid_x AS grid_size_x, K.grid_y AS grid_size_y, K.grid_z AS grid_size_z, \
 K.grid_x * K.grid_y * K.grid_z AS grid_size, K.name AS kernel_name, K.region AS kernel_region, \
@@ -248,8 +249,8 @@ K.workgroup_x * K.workgroup_y * K.workgroup_z AS workgroup_size, K.lds_size AS l
 K.vgpr_count, K.accum_vgpr_count, K.sgpr_count, I.name AS counter_name, I.symbol AS counter_symbol, I.component, \
 I.description, I.block, I.expression, I.value_type, I.id AS counter_id, SUM(V.value) AS value, K.start, K.\"end\", \
 I.is_constant, I.is_derived, K.duration, K.category, K.nid, '{}' AS extdata, K.code_object_id FROM rocpd_pmc_event V \
-JOIN rocpd_info_pmc I ON I.id = V.pmc_id JOIN kernels K ON K.event_id = V.event_id \
-JOIN rocpd_kernel_dispatch D ON D.event_id = V.event_id GROUP BY V.guid, K.dispatch_id, I.name, D.agent_id",
+JOIN rocpd_info_pmc I ON I.id = V.pmc_id JOIN rocpd_kernel_dispatch D ON D.event_id = V.event_id \
+JOIN kernels K ON K.id = D.id GROUP BY V.guid, K.dispatch_id, I.name, D.agent_id",
     ),
     // Times are in µs in these two, as upstream has them, and in ns in the third.
     (
