@@ -194,6 +194,8 @@ fn every_format_holds_the_exact_values() {
     let trace = std::fs::read(rig.0.join("new_results.pftrace")).unwrap();
     let holds = |text: &str| trace.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(holds("Agent [1] PMC SQ_WAVES") && holds("Agent [1] PMC GRBM_COUNT"));
+    // The name of an annotation of a slice: an interned text of its own.
+    assert!(holds("\u{12}\u{8}SQ_WAVES"), "kernels tell their counters");
     check_database(&rig.0.join("new_results.db"));
     rig.works(&[
         "export", "rec", "-o", "seed", "--layout", "seed", "--format", "csv,json",

@@ -135,7 +135,10 @@ fn calls_of_rccl_have_a_file_and_hold_hips_calls() {
     let records = document["buffer_records"]["rccl_api"].as_array().unwrap();
     let named: Vec<(&str, &str)> = records.iter().map(|record| name(&document, record)).collect();
     assert_eq!(named, expected.map(|function| ("RCCL_API", function)));
-    assert_eq!(records[2]["args"][2]["value"], "1048576", "{}", records[2]);
+    assert_eq!(
+        records[2]["args"][2],
+        serde_json::json!({ "type": "m", "name": "count", "value": "1048576" })
+    );
     assert_eq!(records[3]["retval"]["ncclResult_t_retval"], "4");
     // What a collective asks of HIP is a call of its own, inside of it.
     let inner = document["buffer_records"]["hip_api"].as_array().unwrap();
@@ -158,6 +161,10 @@ fn calls_of_rccl_have_a_file_and_hold_hips_calls() {
         })
         .unwrap();
     assert_eq!(count, 7);
+    let argument = "SELECT count(*) FROM events_args WHERE category = 'RCCL_API' AND arg_position = 2 \
+                    AND arg_type = 'unsigned long' AND arg_name = 'count' AND arg_value = '1048576'";
+    let count: u32 = database.query_row(argument, [], |row| row.get(0)).unwrap();
+    assert!(count > 0, "arguments have rows");
     let trace = std::fs::read(place.join("t_results.pftrace")).unwrap();
     assert!(trace.windows(8).any(|bytes| bytes == b"rccl_api"));
 }
