@@ -95,6 +95,19 @@ fn a_tour_of_the_api_has_the_files_of_rocprofv3() {
         assert!(!records.is_empty(), "{list}");
         assert_eq!(records.len(), read(table).rows.len(), "{list}");
     }
+    // Arguments are recorded where a file tells them.
+    let calls = process["buffer_records"]["hip_api"].as_array().unwrap();
+    let of = |kind: &str| -> Vec<&Value> {
+        let arguments = calls.iter().flat_map(|call| call["args"].as_array().unwrap());
+        arguments.filter(|argument| argument["type"] == kind).collect()
+    };
+    assert!(of("13hipMemcpyKind").iter().any(|one| one["value"] == "HostToDevice"));
+    assert!(of("18rocprofiler_dim3_t").iter().any(|one| one["name"] == "numBlocks"));
+    let waits = calls.iter().filter(|call| call["args"][0]["type"] == "P12ihipStream_t");
+    assert!(
+        waits.clone().any(|call| call["stream_id"]["handle"] != 0),
+        "streams by their handles"
+    );
     let gpu = &process["agents"][1];
     assert!(!gpu["mem_banks"].as_array().unwrap().is_empty() && !gpu["caches"].as_array().unwrap().is_empty());
     let objects = process["code_objects"].as_array().unwrap();
