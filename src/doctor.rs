@@ -180,7 +180,7 @@ fn terminal(report: &mut Report) {
 fn environment(report: &mut Report) {
     for (name, what) in [
         ("LD_PRELOAD", "stays in front of the collector"),
-        ("HSA_TOOLS_LIB", "stays in front of the collector"),
+        ("HSA_TOOLS_LIB", "is loaded behind the collector"),
         (
             "ROCP_TOOL_LIBRARIES",
             "is another tool of rocprofiler-sdk: both get the run-time's tables",

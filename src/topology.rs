@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Where the driver publishes its topology.
 pub const KFD_TOPOLOGY: &str = "sys/class/kfd/kfd/topology";
+/// The same place, as the run-times' own library names it.
+const KFD_TOPOLOGY_OF_THUNK: &str = "sys/devices/virtual/kfd/kfd/topology";
 
 /// One node of the topology: a CPU, a GPU, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,8 +96,11 @@ impl Node {
 
 /// Reads all nodes below `root` (`/` on a real machine), by number. Nodes that may not be read are passed over.
 pub fn read(root: &Path) -> Vec<Node> {
-    let nodes = root.join(KFD_TOPOLOGY).join("nodes");
-    let Ok(entries) = std::fs::read_dir(&nodes) else {
+    let places = [KFD_TOPOLOGY, KFD_TOPOLOGY_OF_THUNK].map(|place| root.join(place).join("nodes"));
+    let Some((nodes, entries)) = places
+        .into_iter()
+        .find_map(|nodes| std::fs::read_dir(&nodes).ok().map(|entries| (nodes, entries)))
+    else {
         return Vec::new();
     };
     let mut numbers: Vec<u32> = entries

@@ -12,7 +12,7 @@ pub mod roctx;
 pub mod sdk;
 pub mod stream;
 
-/// Takes what the GPU completed and nobody recorded yet; at the end of the process.
+/// Takes what the GPU completed and nobody recorded yet; at the end of the process, before `exit` and in the destructor.
 pub(crate) fn last_drain() {
     hip::activity::settle();
     hsa::harvest::last(hsa::harvest::End::Exit);

@@ -34,24 +34,46 @@ unsafe extern "C" {
 }
 const RTLD_DL_LINKMAP: i32 = 2;
 
-/// The first definition of `name` in a library that was loaded after the one that `inside` lies in.
+/// The first definition of `name` in a library that was loaded after the one that `inside` lies in; where there is none, in
+/// one that was loaded before it: the collector comes behind the C library when HSA loads it into a program that was
+/// started with a preload of its own.
 pub(crate) fn behind(inside: *const c_void, name: &CStr) -> Option<*mut c_void> {
+    let own = map_of(inside)?;
+    // SAFETY: the loader's own structure, which lives while this library does.
+    let (next, mut first) = unsafe { ((*own).next, own) };
+    // SAFETY: not null, of the loader's list, and of those that the program started with.
+    while let Some(previous) = unsafe { first.as_ref() }.map(|map| map.previous)
+        && !previous.is_null()
+    {
+        first = previous;
+    }
+    search_list(next, std::ptr::null(), name).or_else(|| search_list(first, own, name))
+}
+
+/// Is `name` defined in a library that was loaded after the one that `inside` lies in?
+pub(crate) fn is_before(inside: *const c_void, name: &CStr) -> bool {
+    // SAFETY: the loader's own structure, which lives while this library does.
+    map_of(inside).is_some_and(|own| search_list(unsafe { (*own).next }, std::ptr::null(), name).is_some())
+}
+
+fn map_of(inside: *const c_void) -> Option<*const LinkMap> {
     let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     let mut map: *mut c_void = std::ptr::null_mut();
     // SAFETY: both places have room for the answers.
-    if unsafe { dladdr1(inside, facts.as_mut_ptr(), &raw mut map, RTLD_DL_LINKMAP) } == 0 {
-        return None;
-    }
-    // SAFETY: the call gave the loader's own structure, which lives while this library does.
-    let mut next = unsafe { (*map.cast::<LinkMap>()).next };
-    while !next.is_null() {
-        // SAFETY: not null, and of the loader's list; the libraries behind this one that are looked at are those that the
-        // program started with.
-        let map = unsafe { &*next };
-        if let Some(found) = map.find(name) {
+    let found = unsafe { dladdr1(inside, facts.as_mut_ptr(), &raw mut map, RTLD_DL_LINKMAP) } != 0;
+    (found && !map.is_null()).then_some(map.cast_const().cast())
+}
+
+/// The first definition of `name` in the libraries from `map` on, up to `end`.
+fn search_list(mut map: *const LinkMap, end: *const LinkMap, name: &CStr) -> Option<*mut c_void> {
+    while !map.is_null() && !std::ptr::eq(map, end) {
+        // SAFETY: not null, and of the loader's list; the libraries that are looked at are those that the program started
+        // with.
+        let this = unsafe { &*map };
+        if let Some(found) = this.find(name) {
             return Some(found);
         }
-        next = map.next;
+        map = this.next;
     }
     None
 }

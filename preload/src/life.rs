@@ -1,8 +1,9 @@
 //! Loading and unloading of the library.
 //!
-//! The constructor only looks at the environment, so that a shell or `cat` under roctop costs nothing. The destructor
-//! takes the last times and marks the file as closed; what still comes after it is recorded all the same. `_exit` runs no
-//! destructor, so it is exported here.
+//! The constructor only looks at the environment, so that a shell or `cat` under roctop costs nothing. At `exit` the last
+//! times are taken before any library's destructor, because those of libraries that were preloaded before this one run
+//! first, and one of them may be what the run-time's times come from. The destructor takes what is left and marks the file
+//! as closed; what still comes after it is recorded all the same. `_exit` runs neither, so it is exported here.
 
 #![expect(unsafe_code, reason = "entries of the loader's tables of functions")]
 
@@ -72,6 +73,24 @@ fn leave(code: c_int) -> ! {
         // SAFETY: ends the process; what the C library's function does, and nothing else.
         unsafe { libc::syscall(libc::SYS_exit_group, code) };
     }
+}
+
+/// From now on `exit` takes the last times; once a process.
+pub(crate) fn at_exit() {
+    static IS_ASKED: AtomicU64 = AtomicU64::new(0);
+    if IS_ASKED.swap(1, Ordering::AcqRel) == 0 {
+        // SAFETY: a function of this library, which stays loaded once a run-time is there.
+        unsafe { libc::atexit(exit) };
+    }
+}
+
+extern "C" fn exit() {
+    guard::wall((), || {
+        let _errno = guard::Errno::keep();
+        if process::get().is_some() {
+            backend::last_drain();
+        }
+    });
 }
 
 extern "C" fn unload() {

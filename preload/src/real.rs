@@ -33,6 +33,11 @@ pub(crate) fn loaders_dlsym() -> Option<Dlsym> {
     unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(behind(&DLSYM, c"dlsym")) }
 }
 
+/// Was this library preloaded? Else HSA loaded it, behind the C library, and what it exports serves nobody.
+pub(crate) fn is_preloaded() -> bool {
+    elf::is_before((&raw const DLSYM).cast(), c"dlsym")
+}
+
 /// The loader's `dlvsym`.
 pub(crate) fn loaders_dlvsym() -> Option<Dlvsym> {
     // SAFETY: as above.

@@ -37,6 +37,8 @@ pub fn obstacle(path: &Path) -> Option<String> {
 
 fn obstacle_of(shown: &str, elf: &Elf) -> Option<String> {
     match &elf.interpreter {
+        // The loader, started by its name with a program as its argument, preloads into that one.
+        None if Path::new(shown).file_name().is_some_and(is_loader) => None,
         None => Some(format!(
             "{shown} is linked statically: nothing can be preloaded into it"
         )),
@@ -45,6 +47,10 @@ fn obstacle_of(shown: &str, elf: &Elf) -> Option<String> {
         )),
         Some(_) => None,
     }
+}
+
+fn is_loader(name: &OsStr) -> bool {
+    name.to_string_lossy().starts_with("ld-linux-x86-64.so")
 }
 
 fn kind(path: &Path) -> Option<Kind> {

@@ -1,8 +1,10 @@
 //! HIP and ROC-TX beyond the calls themselves: codes of failed calls, markers however they are found.
 
-use crate::rig::{Rig, rig};
+use crate::rig::{Recorded, Rig, rig};
 use crate::{check, check_on, check_output, text};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::process::Command;
 
 fn counted<'a>(names: impl Iterator<Item = (&'a str, i32)>) -> BTreeMap<(String, i32), u64> {
     let mut counts = BTreeMap::new();
@@ -105,4 +107,33 @@ fn kernels_of_code_objects_that_take_turns_at_one_address_have_their_own_names()
         names.iter().any(|name| name.starts_with("module_")) && names.iter().any(|name| name.starts_with("second_"))
     };
     assert!(names.values().any(turns), "no address was used again");
+}
+
+#[test]
+fn a_program_that_sets_its_preload_anew_is_recorded_through_hsa() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("preload-anew");
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    let usual = rig.command(&place, &options, &["matrix_transpose", "1"]);
+    // env in front of the program, which takes roctop's preload away and keeps the emulated GPU's.
+    let mut words: Vec<OsString> = usual.get_args().map(OsString::from).collect();
+    let program = words.iter().position(|word| word == "--").unwrap() + 1;
+    let mut anew = OsString::from("LD_PRELOAD=");
+    anew.push(rig.emulated_gpu());
+    words.splice(program..program, ["env".into(), anew]);
+    let mut command = Command::new(usual.get_program());
+    command.args(words).current_dir(&place);
+    command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let recorded = Recorded::load(&place, command.output().unwrap());
+    assert!(recorded.output.status.success());
+    recorded.check_dispatches();
+    recorded.check_copies();
+    if rig.is_oldest() {
+        assert!(recorded.said.iter().any(|text| text.contains("set LD_PRELOAD anew")), "{:?}", recorded.said);
+    } else {
+        let names = recorded.run.calls.iter().map(|call| &*recorded.run.operations[call.operation.0 as usize].name);
+        assert!(names.into_iter().any(|name| name == "hipLaunchKernel"));
+        assert!(recorded.run.dispatches.iter().any(|dispatch| dispatch.correlation != 0), "its launch is known");
+    }
 }

@@ -138,6 +138,11 @@ impl Rig {
         self.release.is_none()
     }
 
+    /// The library of the emulated GPU.
+    pub(crate) fn emulated_gpu(&self) -> &Path {
+        &self.emulated_gpu
+    }
+
     /// A file beside the programs.
     pub(crate) fn app(&self, name: &str) -> PathBuf {
         self.apps.join(name)

@@ -178,7 +178,7 @@ impl Terminal {
     /// more; a program that is left behind may have it for ever.
     fn read_the_rest(&self) {
         let mut quiet = Instant::now();
-        while !self.reader.is_finished() && quiet.elapsed() < Duration::from_millis(200) {
+        while !self.reader.is_finished() && quiet.elapsed() < Duration::from_secs(1) {
             if rustix::io::ioctl_fionread(&self.master).is_ok_and(|waiting| waiting > 0) {
                 quiet = Instant::now();
             }

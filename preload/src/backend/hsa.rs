@@ -34,7 +34,7 @@ pub mod symbol;
 
 use crate::guard::{Errno, wall};
 use crate::state::{self, word};
-use crate::{clock, control, process, real, thread};
+use crate::{clock, control, life, process, real, thread};
 use hsa_sys::abi::{SUCCESS, Status, info};
 use hsa_sys::table::{Amd, AmdLayout, Core, Root, Table, core_entry};
 use roctop_ring::record::status;
@@ -57,6 +57,8 @@ pub(crate) struct Hsa {
     pub(crate) memory: memory::Ledger,
     /// Another tool stands in front of the run-time's function that creates queues.
     pub(crate) queues_are_tools: bool,
+    /// The system domain's ticks when the tables came.
+    pub(crate) began: u64,
     frequency: u64,
 }
 
@@ -86,10 +88,15 @@ fn system_time() -> u64 {
     let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else {
         return 0;
     };
+    hsa.nanoseconds(ticks(&hsa.core))
+}
+
+/// The system domain's clock; 0 when the run-time does not tell it.
+fn ticks(core: &Core) -> u64 {
     let mut ticks = 0u64;
     // SAFETY: the attribute is a 64-bit number.
-    let known = unsafe { (hsa.core.system_get_info)(info::TIMESTAMP, (&raw mut ticks).cast()) };
-    if known == SUCCESS { hsa.nanoseconds(ticks) } else { 0 }
+    let known = unsafe { (core.system_get_info)(info::TIMESTAMP, (&raw mut ticks).cast()) };
+    if known == SUCCESS { ticks } else { 0 }
 }
 
 /// The run-time's entry point for tools.
@@ -171,6 +178,7 @@ fn install(root: &Root) -> Option<()> {
         return None;
     };
     stay_loaded();
+    life::at_exit();
     queue::forget_all();
     slots::forget_spare();
     copy::forget_all();
@@ -186,6 +194,7 @@ fn install(root: &Root) -> Option<()> {
         signal: signal::Originals::load(core),
         memory: memory::Ledger::load(core, amd, layout)?,
         queues_are_tools: !real::lies_in(core_functions.queue_create as *const c_void, init::LIBRARY),
+        began: ticks(&core_functions),
         frequency: frequency(&core_functions),
     }));
     HSA.store(std::ptr::from_ref(hsa) as u64, Ordering::Release);

@@ -10,7 +10,7 @@ use crate::backend::hip;
 use crate::collector::{self, Call};
 use crate::process::Process;
 use crate::state::{self, word};
-use crate::{control, process, thread};
+use crate::{control, process, real, thread};
 use hip_sys::function::{FUNCTIONS, Place};
 use hip_sys::tracer::{ApiName, OP_DISPATCH, tail as tail_of};
 use roctop_ring::record::{Domain, status};
@@ -34,8 +34,14 @@ static TAIL: AtomicU64 = AtomicU64::new(0);
 pub(crate) fn register(process: &Process, by: By) {
     let Some((library, path)) = hip::library() else { return };
     let is_source = control::dispatch_source() == source::HIP;
+    let is_preloaded = real::is_preloaded();
     let without = |what: &str| {
-        process.say(status::BACKEND, 0, &format!("HIP calls: wrapped functions ({what})"));
+        if is_preloaded {
+            process.say(status::BACKEND, 0, &format!("HIP calls: wrapped functions ({what})"));
+        } else {
+            let why = format!("HIP calls, ROC-TX: not recorded, the program set LD_PRELOAD anew ({what})");
+            process.say(status::UNAVAILABLE, 0, &why);
+        }
         if is_source {
             process.say(
                 status::UNAVAILABLE,
@@ -63,7 +69,9 @@ pub(crate) fn register(process: &Process, by: By) {
     if is_kept {
         slot::listen(true);
     }
-    let what = if is_kept {
+    let what = if !is_preloaded {
+        "the tracer callback (the program set LD_PRELOAD anew: no return codes, no ROC-TX)"
+    } else if is_kept {
         "wrapped functions and the tracer callback"
     } else {
         "wrapped functions"

@@ -5,7 +5,7 @@
 //! queue, of the run-time, or of the process the thread that ends it drains what is left, for a bounded time.
 
 use super::queue::{Apart, Queue};
-use super::{Hsa, copy, hsa, proxy, symbol};
+use super::{Hsa, copy, hsa, observed, proxy, symbol};
 use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::{clock, collector, control, thread};
@@ -87,6 +87,7 @@ fn now() {
 
 #[inline(never)]
 pub(crate) fn take_now() {
+    observed::look_again();
     if let (Some(hsa), Ok(all)) = (hsa(), QUEUES.try_lock()) {
         pass(hsa, &all);
     }
@@ -163,11 +164,15 @@ pub(crate) enum End {
     Exit,
 }
 
+/// 1 when the end of the process waited in vain: it waits once.
+static GAVE_UP: AtomicU64 = AtomicU64::new(0);
+
 /// Drains everything.
 pub(crate) fn last(which: End) {
     let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else {
         return;
     };
+    observed::look_again();
     // Bounded: a signal handler may have ended the process in the middle of a pass.
     let Some(mut all) = (0..2000).find_map(|_| {
         let lock = QUEUES.try_lock().ok();
@@ -178,10 +183,15 @@ pub(crate) fn last(which: End) {
     }) else {
         return;
     };
-    drain(
-        || pass(hsa, &all),
-        || all.iter().all(|queue| in_flight(queue) == 0) && copy::in_flight() == 0,
-    );
+    let is_empty = GAVE_UP.load(Ordering::Relaxed) == 0
+        && drain(
+            || pass(hsa, &all),
+            || all.iter().all(|queue| in_flight(queue) == 0) && copy::in_flight() == 0,
+        );
+    if !is_empty {
+        pass(hsa, &all);
+        GAVE_UP.store(u64::from(which == End::Exit), Ordering::Relaxed);
+    }
     if which == End::Shutdown {
         for queue in all.drain(..) {
             if in_flight(queue) != 0 {
@@ -335,13 +345,17 @@ impl Line {
     }
 }
 
+/// Bytes of the thread's stack. Only what is touched costs memory; out of it the C library takes the threads' own variables of
+/// all libraries, and the driver's library and whatever stands in front of it run on it.
+const STACK: usize = 1 << 20;
+
 /// Starts the thread, once a process. False where there can be none.
 pub(crate) fn start_thread() -> bool {
     if word(word::THREAD).swap(1, Ordering::AcqRel) != 0 {
         return true;
     }
     let _mask = Blocked::all();
-    let built = std::thread::Builder::new().name("roctop".into()).stack_size(256 << 10);
+    let built = std::thread::Builder::new().name("roctop".into()).stack_size(STACK);
     let Ok(handle) = built.spawn(|| crate::guard::wall((), run)) else {
         word(word::THREAD).store(0, Ordering::Release);
         return false;
@@ -365,7 +379,8 @@ pub(crate) fn wake() {
     }
 }
 
-/// All signals blocked on this thread, so that a new one inherits the mask.
+/// All signals blocked on this thread, so that a new one inherits the mask; but for those of faults, which somebody in the
+/// process may answer (they kill a thread that blocks them).
 struct Blocked(libc::sigset_t);
 
 #[expect(unsafe_code, reason = "signal masks")]
@@ -375,6 +390,10 @@ impl Blocked {
         let mut before = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
         // SAFETY: the set has room.
         unsafe { libc::sigfillset(every.as_mut_ptr()) };
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP] {
+            // SAFETY: the set was filled.
+            unsafe { libc::sigdelset(every.as_mut_ptr(), fault) };
+        }
         // SAFETY: both sets are valid.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, every.as_ptr(), before.as_mut_ptr()) };
         // SAFETY: zeroed and then filled by the call.

@@ -71,9 +71,14 @@ pub(crate) fn end(handle: *const HsaQueue) -> bool {
     let Some(at) = all.iter().position(|one| one.handle == handle as u64) else {
         return true;
     };
-    if let Some(one) = all.get_mut(at).filter(|one| one.users > 1) {
-        one.users -= 1;
-        return false;
+    if let Some(one) = all.get_mut(at) {
+        if let Some(hsa) = hsa() {
+            one.look(hsa);
+        }
+        if one.users > 1 {
+            one.users -= 1;
+            return false;
+        }
     }
     all.swap_remove(at);
     COUNT.fetch_sub(1, Ordering::Release);
@@ -96,25 +101,45 @@ fn ring(doorbell: SignalHandle, last: u64) {
         return;
     };
     one.rung = one.rung.max(last.wrapping_add(1));
-    let handle = one.handle as usize as *const HsaQueue;
-    // SAFETY: the program rings its doorbell, so the queue exists.
-    let (base, size) = unsafe { ((*handle).base.cast::<Packet>(), u64::from((*handle).size)) };
-    while one.next < one.rung {
-        // SAFETY: a queue has `size` packets, a power of two.
-        let place = unsafe { base.add((one.next & (size - 1)) as usize) };
-        // SAFETY: packets are memory that the program and the processor write; a private copy is looked at.
-        let packet = unsafe { place.read_volatile() };
-        if packet.header & aql::TYPE == aql::INVALID {
-            // SAFETY: as above.
-            if one.next >= unsafe { (hsa.core.load_read_index)(handle) } {
-                // Another thread has reserved it and not written it yet; that thread will ring too.
-                return;
-            }
-            missed(one.queue, &packet, one.next);
-        } else {
-            look(one.queue, &packet, one.next);
+    one.look(hsa);
+}
+
+/// A processor that takes packets before their doorbell rings may tell so later: then nobody has looked at the last ones.
+pub(crate) fn look_again() {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    if let (Some(hsa), Ok(mut all)) = (hsa(), ALL.try_lock()) {
+        for one in all.iter_mut() {
+            one.look(hsa);
         }
-        one.next += 1;
+    }
+}
+
+impl Observed {
+    /// Looks at the packets for which the doorbell rang.
+    fn look(&mut self, hsa: &Hsa) {
+        let handle = self.handle as usize as *const HsaQueue;
+        // SAFETY: the program rings the queue's doorbell, or has not destroyed it yet, so it exists.
+        let (base, size) = unsafe { ((*handle).base.cast::<Packet>(), u64::from((*handle).size)) };
+        while self.next < self.rung {
+            // SAFETY: a queue has `size` packets, a power of two.
+            let place = unsafe { base.add((self.next & (size - 1)) as usize) };
+            // SAFETY: packets are memory that the program and the processor write; a private copy is looked at.
+            let packet = unsafe { place.read_volatile() };
+            if packet.header & aql::TYPE == aql::INVALID {
+                // SAFETY: as above.
+                if self.next >= unsafe { (hsa.core.load_read_index)(handle) } {
+                    // Another thread has reserved it and not written it yet, and will ring too; or the processor has taken
+                    // it and not told yet, see `look_again`.
+                    return;
+                }
+                missed(self.queue, &packet, self.next);
+            } else {
+                look(self.queue, &packet, self.next);
+            }
+            self.next += 1;
+        }
     }
 }
 

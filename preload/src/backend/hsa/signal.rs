@@ -261,9 +261,16 @@ impl Watch {
 /// A copy's times may lie beside its signal: the run-time knows where. Zeros when it does not.
 fn copy_time(handle: SignalHandle) -> Span {
     let mut span = Span::default();
+    let Some(hsa) = hsa() else { return span };
     // SAFETY: the signal exists: it is ours, or a hook runs before it changes, or `take` holds its owner.
-    let known = hsa().map(|hsa| unsafe { (hsa.amd.get_async_copy_time)(handle, &raw mut span) });
-    if known == Some(SUCCESS) { span } else { Span::default() }
+    let known = unsafe { (hsa.amd.get_async_copy_time)(handle, &raw mut span) };
+    // Times that nobody wrote come out as the moment at which the GPU's counter was 0.
+    let is_unwritten = span.start == span.end && span.end < hsa.began;
+    if known == SUCCESS && !is_unwritten {
+        span
+    } else {
+        Span::default()
+    }
 }
 
 /// Can a signal of the program be watched in place? Not when it counts or is in use.
