@@ -1,4 +1,4 @@
-//! One pointer a thread, without allocation and without a call: initial-exec by hand on x86-64.
+//! Two words a thread, a pointer and what it is passing on, without allocation and without a call: initial-exec by hand on x86-64.
 //!
 //! Stable Rust has no option for the TLS model, and the default one of a shared object may allocate in
 //! `__tls_get_addr` at a thread's first use.
@@ -15,9 +15,9 @@ mod place {
         ".hidden roctop_collector_tls",
         ".p2align 3",
         ".type roctop_collector_tls,@object",
-        ".size roctop_collector_tls,8",
+        ".size roctop_collector_tls,16",
         "roctop_collector_tls:",
-        ".zero 8",
+        ".zero 16",
         ".popsection",
     );
 
@@ -49,6 +49,35 @@ mod place {
             );
         }
     }
+
+    #[inline(always)]
+    pub(crate) fn passing() -> usize {
+        let value: usize;
+        // SAFETY: reads the second eight bytes of this thread's own block.
+        unsafe {
+            asm!(
+                "mov {v}, qword ptr [rip + roctop_collector_tls@GOTTPOFF]",
+                "mov {v}, qword ptr fs:[{v} + 8]",
+                v = out(reg) value,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        value
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_passing(value: usize) {
+        // SAFETY: writes the second eight bytes of this thread's own block.
+        unsafe {
+            asm!(
+                "mov {a}, qword ptr [rip + roctop_collector_tls@GOTTPOFF]",
+                "mov qword ptr fs:[{a} + 8], {v}",
+                a = out(reg) _,
+                v = in(reg) value,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -56,6 +85,7 @@ mod place {
     use core::cell::Cell;
 
     thread_local!(static PLACE: Cell<usize> = const { Cell::new(0) });
+    thread_local!(static PASSING: Cell<usize> = const { Cell::new(0) });
 
     #[inline]
     pub(crate) fn get() -> usize {
@@ -66,6 +96,16 @@ mod place {
     pub(crate) fn set(value: usize) {
         let _ = PLACE.try_with(|place| place.set(value));
     }
+
+    #[inline]
+    pub(crate) fn passing() -> usize {
+        PASSING.try_with(Cell::get).unwrap_or(0)
+    }
+
+    #[inline]
+    pub(crate) fn set_passing(value: usize) {
+        let _ = PASSING.try_with(|place| place.set(value));
+    }
 }
 
-pub(crate) use place::{get, set};
+pub(crate) use place::{get, passing, set, set_passing};

@@ -130,10 +130,21 @@ fn a_program_that_sets_its_preload_anew_is_recorded_through_hsa() {
     recorded.check_dispatches();
     recorded.check_copies();
     if rig.is_oldest() {
-        assert!(recorded.said.iter().any(|text| text.contains("set LD_PRELOAD anew")), "{:?}", recorded.said);
+        assert!(
+            recorded.said.iter().any(|text| text.contains("set LD_PRELOAD anew")),
+            "{:?}",
+            recorded.said
+        );
     } else {
-        let names = recorded.run.calls.iter().map(|call| &*recorded.run.operations[call.operation.0 as usize].name);
+        let names = recorded
+            .run
+            .calls
+            .iter()
+            .map(|call| &*recorded.run.operations[call.operation.0 as usize].name);
         assert!(names.into_iter().any(|name| name == "hipLaunchKernel"));
-        assert!(recorded.run.dispatches.iter().any(|dispatch| dispatch.correlation != 0), "its launch is known");
+        assert!(
+            recorded.run.dispatches.iter().any(|dispatch| dispatch.correlation != 0),
+            "its launch is known"
+        );
     }
 }

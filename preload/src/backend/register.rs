@@ -1,8 +1,8 @@
 //! Dispatch tables that libraries hand over through rocprofiler-register (ROCm 6.2 and later).
 //!
 //! They come to [`super::sdk`], which stands where the register looks for rocprofiler-sdk. Tables are wrapped in place:
-//! HIP's, the compiler's, RCCL's and the decoders' ([`super::hip::entry`]), HSA's ([`super::hsa`]). Others are told and left
-//! alone: ROC-TX's calls come by its functions ([`super::roctx`]).
+//! HIP's, the compiler's, RCCL's and the decoders' ([`super::hip::entry`]), HSA's ([`super::hsa`]), ROC-TX's
+//! ([`super::roctx::table`]). Others are told and left alone.
 //!
 //! A library calls this while it builds its tables: none of its functions may be called from here.
 
@@ -70,6 +70,16 @@ fn take(name: &[u8], version: u64, tables: &[*mut c_void], is_taken: bool) -> i3
         say(0, &format!("hsa {}: dispatch tables", text(version)));
         return TAKEN;
     }
+    if name == b"roctx" {
+        // SAFETY: tables of this name are ROC-TX's, in the order of its first release.
+        let wrapped = unsafe { super::roctx::table::wrap(tables) };
+        if wrapped == 0 {
+            return NOT_TAKEN;
+        }
+        let text = format!("roctx {}: dispatch tables of {wrapped} functions", text(version));
+        say(wrapped as u64, &text);
+        return TAKEN;
+    }
     let which = match name {
         b"hip" => Which::Hip,
         b"hip_compiler" => Which::Compiler,
@@ -79,7 +89,11 @@ fn take(name: &[u8], version: u64, tables: &[*mut c_void], is_taken: bool) -> i3
         _ => {
             say(
                 0,
-                &format!("{}: a table that is not known", String::from_utf8_lossy(name)),
+                &format!(
+                    "{} {}: a dispatch table that roctop does not know, whose calls are not recorded",
+                    String::from_utf8_lossy(name),
+                    text(version)
+                ),
             );
             return NOT_TAKEN;
         }

@@ -2,9 +2,12 @@
 //!
 //! They work before HIP starts and without HIP. On a machine without ROC-TX the launcher adds a directory with the drop-in
 //! libraries to the search path (or, in a build that carries none, with links to this one): a program that opens one by
-//! name and looks functions up in it gets those of this library, see [`stand_in`].
+//! name and looks functions up in it gets those of this library, see [`stand_in`]. Calls that come past them are found in
+//! the library's dispatch tables, see [`table`].
 
 #![expect(unsafe_code, reason = "exported functions with C strings")]
+
+pub(crate) mod table;
 
 use super::hsa::agent::{self, Agent};
 use crate::guard::{Errno, wall};
@@ -15,6 +18,18 @@ use roctop_ring::record::{Domain, marker_call, status};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use table::{Entry, pass};
+
+/// The functions' types; those of one type share a name.
+type Mark = unsafe extern "C" fn(*const c_char);
+type Push = unsafe extern "C" fn(*const c_char) -> c_int;
+type Pop = unsafe extern "C" fn() -> c_int;
+type Start = unsafe extern "C" fn(*const c_char) -> u64;
+type Stop = unsafe extern "C" fn(u64);
+type Switch = unsafe extern "C" fn(u64) -> c_int;
+type NameThing = unsafe extern "C" fn(*const c_char, *const c_void) -> c_int;
+type NameDevice = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
+type ThreadId = unsafe extern "C" fn(*mut u64) -> c_int;
 
 /// Is anything to be recorded? Makes the ring file at first use.
 #[inline]
@@ -86,7 +101,8 @@ impl Real {
         let _errno = Errno::keep();
         thread::aside(|| {
             for real in ALL {
-                let found = real::next(real.name).map_or(1, |address| address as u64);
+                let found = real::next(real.name).or_else(|| in_library(real.name));
+                let found = found.map_or(1, |address| address as u64);
                 real.address.store(found, Ordering::Relaxed);
             }
         });
@@ -97,6 +113,15 @@ impl Real {
 
 /// How the file names of libraries with these functions begin.
 const LIBRARIES: [&str; 2] = ["libroctx64.so", "librocprofiler-sdk-roctx.so"];
+
+/// The function of a library that only a part of the program sees, as what an interpreter imports.
+fn in_library(name: &CStr) -> Option<*mut c_void> {
+    let listen = roctxRegisterTracerCallback as unsafe extern "C" fn(_) as *mut c_void;
+    let found = LIBRARIES
+        .iter()
+        .find_map(|library| real::loaded(library)?.0.symbol(name))?;
+    (Some(found) != own(name) && found != listen).then_some(found)
+}
 
 /// The function of ours that stands for the one that a program looked up in a library of its own, which becomes the real
 /// one behind it and stays loaded; none when another library is behind it already.
@@ -207,14 +232,21 @@ pub extern "C" fn roctx_version_minor() -> u32 {
 /// `message` is null or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
+    let real = real!(MARK as Mark);
+    // SAFETY: as the caller says.
+    unsafe { mark(message, real) }
+}
+
+/// Recorded, and passed on.
+unsafe fn mark(message: *const c_char, real: Option<Mark>) {
     wall((), || {
         if is_on() {
             collector::mark(text(message));
         }
     });
-    match real!(MARK as unsafe extern "C" fn(*const c_char)) {
+    match real {
         // SAFETY: the caller's own argument.
-        Some(real) => unsafe { real(message) },
+        Some(real) => pass(Entry::Mark, || unsafe { real(message) }),
         None => tell(OP_MARK, message, 0),
     }
 }
@@ -225,10 +257,16 @@ pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
 /// `message` is null or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
+    let real = real!(PUSH as Push);
+    // SAFETY: as the caller says.
+    unsafe { push(message, real) }
+}
+
+unsafe fn push(message: *const c_char, real: Option<Push>) -> c_int {
     let level = wall(0, || if is_on() { collector::push(text(message)) } else { 0 });
-    if let Some(real) = real!(PUSH as unsafe extern "C" fn(*const c_char) -> c_int) {
+    if let Some(real) = real {
         // SAFETY: the caller's own argument.
-        return unsafe { real(message) };
+        return pass(Entry::Push, || unsafe { real(message) });
     }
     tell(OP_PUSH, message, 0);
     level
@@ -237,9 +275,16 @@ pub unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
 /// The innermost pushed range ends; returns the level after it, -1 when none was open.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRangePop() -> c_int {
+    let real = real!(POP as Pop);
+    // SAFETY: it takes no arguments.
+    unsafe { pop(real) }
+}
+
+unsafe fn pop(real: Option<Pop>) -> c_int {
     let level = wall(-1, || if is_on() { collector::pop() } else { -1 });
-    if let Some(real) = real!(POP as extern "C" fn() -> c_int) {
-        return real();
+    if let Some(real) = real {
+        // SAFETY: it takes no arguments.
+        return pass(Entry::Pop, || unsafe { real() });
     }
     tell(OP_POP, std::ptr::null(), 0);
     level
@@ -251,10 +296,15 @@ pub extern "C" fn roctxRangePop() -> c_int {
 /// `message` is null or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxRangeStartA(message: *const c_char) -> u64 {
+    let real = real!(START as Start);
+    // SAFETY: as the caller says.
+    unsafe { start(message, real) }
+}
+
+unsafe fn start(message: *const c_char, real: Option<Start>) -> u64 {
     // The id must be known before the range is kept, so the real function goes first.
-    let given = real!(START as unsafe extern "C" fn(*const c_char) -> u64)
-        // SAFETY: the caller's own argument.
-        .map(|real| unsafe { real(message) });
+    // SAFETY: the caller's own argument.
+    let given = real.map(|real| pass(Entry::Start, || unsafe { real(message) }));
     let id = wall(given.unwrap_or(0), || {
         if !is_on() {
             return given.unwrap_or(0);
@@ -272,13 +322,20 @@ pub unsafe extern "C" fn roctxRangeStartA(message: *const c_char) -> u64 {
 /// A started range stops.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRangeStop(id: u64) {
+    let real = real!(STOP as Stop);
+    // SAFETY: every number may be passed.
+    unsafe { stop(id, real) }
+}
+
+unsafe fn stop(id: u64, real: Option<Stop>) {
     wall((), || {
         if is_on() {
             collector::stop(id);
         }
     });
-    match real!(STOP as extern "C" fn(u64)) {
-        Some(real) => real(id),
+    match real {
+        // SAFETY: the caller's own argument.
+        Some(real) => pass(Entry::Stop, || unsafe { real(id) }),
         None => tell(OP_STOP, std::ptr::null(), id),
     }
 }
@@ -286,10 +343,17 @@ pub extern "C" fn roctxRangeStop(id: u64) {
 /// Recording pauses, of all threads; the id of a single thread is taken for all.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxProfilerPause(tid: u64) -> c_int {
+    let real = real!(PAUSE as Switch);
+    // SAFETY: every number may be passed.
+    unsafe { pause_by(tid, real) }
+}
+
+unsafe fn pause_by(tid: u64, real: Option<Switch>) -> c_int {
     // The call itself is still recorded.
     let call = enter(marker_call::PAUSE);
     wall((), || pause(true));
-    let result = real!(PAUSE as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid));
+    // SAFETY: the caller's own argument.
+    let result = real.map_or(0, |real| pass(Entry::Pause, || unsafe { real(tid) }));
     exit(call, result);
     result
 }
@@ -297,9 +361,16 @@ pub extern "C" fn roctxProfilerPause(tid: u64) -> c_int {
 /// Recording goes on.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxProfilerResume(tid: u64) -> c_int {
+    let real = real!(RESUME as Switch);
+    // SAFETY: every number may be passed.
+    unsafe { resume_by(tid, real) }
+}
+
+unsafe fn resume_by(tid: u64, real: Option<Switch>) -> c_int {
     wall((), || pause(false));
     let call = enter(marker_call::RESUME);
-    let result = real!(RESUME as extern "C" fn(u64) -> c_int).map_or(0, |real| real(tid));
+    // SAFETY: the caller's own argument.
+    let result = real.map_or(0, |real| pass(Entry::Resume, || unsafe { real(tid) }));
     exit(call, result);
     result
 }
@@ -332,6 +403,12 @@ pub(crate) fn pause(on: bool) {
 /// `name` is null or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxNameOsThread(name: *const c_char) -> c_int {
+    let real = real!(NAME_THREAD as Push);
+    // SAFETY: as the caller says.
+    unsafe { name_thread(name, real) }
+}
+
+unsafe fn name_thread(name: *const c_char, real: Option<Push>) -> c_int {
     wall((), || {
         if is_on()
             && let (Some(process), Some(thread)) = (process::get(), thread::current())
@@ -340,9 +417,8 @@ pub unsafe extern "C" fn roctxNameOsThread(name: *const c_char) -> c_int {
         }
     });
     let call = enter(marker_call::NAME_THREAD);
-    let result = real!(NAME_THREAD as unsafe extern "C" fn(*const c_char) -> c_int)
-        // SAFETY: the caller's own argument.
-        .map_or(0, |real| unsafe { real(name) });
+    // SAFETY: the caller's own argument.
+    let result = real.map_or(0, |real| pass(Entry::NameThread, || unsafe { real(name) }));
     exit(call, result);
     result
 }
@@ -353,13 +429,18 @@ pub unsafe extern "C" fn roctxNameOsThread(name: *const c_char) -> c_int {
 /// `name` is null or a terminated string, `agent` null or an agent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxNameHsaAgent(name: *const c_char, agent: *const c_void) -> c_int {
+    let real = real!(NAME_AGENT as NameThing);
+    // SAFETY: as the caller says.
+    unsafe { name_hsa_agent(name, agent, real) }
+}
+
+unsafe fn name_hsa_agent(name: *const c_char, agent: *const c_void, real: Option<NameThing>) -> c_int {
     // SAFETY: an agent is one handle.
     let handle = (!agent.is_null()).then(|| unsafe { agent.cast::<u64>().read_unaligned() });
     name_agent(text(name), || super::hsa::hsa()?.agents.by_handle(handle?));
     let call = enter(marker_call::NAME_AGENT);
-    let result = real!(NAME_AGENT as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
-        // SAFETY: the caller's own arguments.
-        .map_or(0, |real| unsafe { real(name, agent) });
+    // SAFETY: the caller's own arguments.
+    let result = real.map_or(0, |real| pass(Entry::NameAgent, || unsafe { real(name, agent) }));
     exit(call, result);
     result
 }
@@ -386,6 +467,12 @@ const DEVICES: [&str; 3] = ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_
 /// `name` is null or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxNameHipDevice(name: *const c_char, device: c_int) -> c_int {
+    let real = real!(NAME_DEVICE as NameDevice);
+    // SAFETY: as the caller says.
+    unsafe { name_device(name, device, real) }
+}
+
+unsafe fn name_device(name: *const c_char, device: c_int, real: Option<NameDevice>) -> c_int {
     name_agent(text(name), || {
         if DEVICES.iter().any(|name| std::env::var_os(name).is_some()) {
             return None;
@@ -395,9 +482,8 @@ pub unsafe extern "C" fn roctxNameHipDevice(name: *const c_char, device: c_int) 
         gpus.nth(usize::try_from(device).ok()?)
     });
     let call = enter(marker_call::NAME_DEVICE);
-    let result = real!(NAME_DEVICE as unsafe extern "C" fn(*const c_char, c_int) -> c_int)
-        // SAFETY: the caller's own arguments.
-        .map_or(0, |real| unsafe { real(name, device) });
+    // SAFETY: the caller's own arguments.
+    let result = real.map_or(0, |real| pass(Entry::NameDevice, || unsafe { real(name, device) }));
     exit(call, result);
     result
 }
@@ -408,6 +494,12 @@ pub unsafe extern "C" fn roctxNameHipDevice(name: *const c_char, device: c_int) 
 /// `name` is null or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxNameHipStream(name: *const c_char, stream: *const c_void) -> c_int {
+    let real = real!(NAME_STREAM as NameThing);
+    // SAFETY: as the caller says.
+    unsafe { name_stream(name, stream, real) }
+}
+
+unsafe fn name_stream(name: *const c_char, stream: *const c_void, real: Option<NameThing>) -> c_int {
     wall((), || {
         if is_on()
             && let (Some(process), Some(thread)) = (process::get(), thread::current())
@@ -416,9 +508,8 @@ pub unsafe extern "C" fn roctxNameHipStream(name: *const c_char, stream: *const 
         }
     });
     let call = enter(marker_call::NAME_STREAM);
-    let result = real!(NAME_STREAM as unsafe extern "C" fn(*const c_char, *const c_void) -> c_int)
-        // SAFETY: the caller's own arguments.
-        .map_or(0, |real| unsafe { real(name, stream) });
+    // SAFETY: the caller's own arguments.
+    let result = real.map_or(0, |real| pass(Entry::NameStream, || unsafe { real(name, stream) }));
     exit(call, result);
     result
 }
@@ -429,10 +520,16 @@ pub unsafe extern "C" fn roctxNameHipStream(name: *const c_char, stream: *const 
 /// `tid` is null or points to room for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxGetThreadId(tid: *mut u64) -> c_int {
+    let real = real!(THREAD_ID as ThreadId);
+    // SAFETY: as the caller says.
+    unsafe { thread_id(tid, real) }
+}
+
+unsafe fn thread_id(tid: *mut u64, real: Option<ThreadId>) -> c_int {
     let call = enter(marker_call::THREAD_ID);
-    let result = if let Some(real) = real!(THREAD_ID as unsafe extern "C" fn(*mut u64) -> c_int) {
+    let result = if let Some(real) = real {
         // SAFETY: the caller's own argument.
-        unsafe { real(tid) }
+        pass(Entry::ThreadId, || unsafe { real(tid) })
     } else {
         if !tid.is_null() {
             // SAFETY: not null, and the caller gives room for a number; gettid cannot fail.

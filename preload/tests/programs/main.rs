@@ -13,4 +13,5 @@ mod quiet;
 mod raw_hsa;
 mod rccl;
 mod ring;
+mod roctx_tables;
 mod storm;

@@ -110,6 +110,16 @@ impl Ring {
             .collect()
     }
 
+    /// What the collector said under a code.
+    pub(crate) fn said(&self, code: u32) -> Vec<&str> {
+        let text = |id: &u32| self.strings.get(id).map_or("", String::as_str);
+        let said = self.facts.iter().filter_map(|fact| match fact {
+            Body::Status(found) if found.code == code => Some(text(&found.text)),
+            _ => None,
+        });
+        said.collect()
+    }
+
     pub(crate) fn counter(&self, at: usize) -> u64 {
         self.counters.get(at).copied().unwrap_or(0)
     }
