@@ -53,6 +53,8 @@ pub(crate) struct Watch {
 const REARMED: u64 = 1 << 19;
 /// Ticks that a complete signal without an end is given, 1 ms or more: a processor may write times behind the value.
 const LATE: u64 = 1 << 22;
+/// Ticks that a thread of the program gives such a signal before it changes it, some 20 µs.
+const SOON: u64 = 1 << 16;
 /// 1 when the last such signal got no end: whoever completes these writes none, and nobody waits for the next one's.
 static ENDLESS: AtomicU64 = AtomicU64::new(0);
 
@@ -212,6 +214,8 @@ impl Watch {
         }
         Some(if self.is(Kind::Copy) {
             copy_time(handle)
+        } else if who == Who::Hook {
+            times_soon(signal)
         } else {
             Span { start, end }
         })
@@ -255,6 +259,27 @@ impl Watch {
         self.end.store(0, Ordering::Relaxed);
         remove(self.signal.load(Ordering::Relaxed), self);
         self.state.store(LOST, Ordering::Release);
+    }
+}
+
+/// The times of a completed signal that is about to change: a processor that writes them a little after the value is waited
+/// for, as long as such times are known to come.
+fn times_soon(signal: &Signal) -> Span {
+    let began = clock::now();
+    loop {
+        let span = Span {
+            start: signal.start.load(Ordering::Relaxed),
+            end: signal.end.load(Ordering::Relaxed),
+        };
+        let is_whole = span.start != 0 && span.end != 0;
+        if is_whole || ENDLESS.load(Ordering::Relaxed) != 0 {
+            return span;
+        }
+        if clock::now().wrapping_sub(began) > SOON {
+            ENDLESS.store(1, Ordering::Relaxed);
+            return span;
+        }
+        std::hint::spin_loop();
     }
 }
 
@@ -501,4 +526,30 @@ pub(crate) fn patch(table: Table) {
         core_entry::SIGNAL_DESTROY,
         destroy as unsafe extern "C" fn(SignalHandle) -> Status as *mut c_void,
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_never_come_are_waited_for_once() {
+        let signal = Signal {
+            kind: SIGNAL_USER,
+            value: std::sync::atomic::AtomicI64::new(0),
+            mailbox: 0,
+            event: 0,
+            reserved0: 0,
+            start: AtomicU64::new(0),
+            end: AtomicU64::new(0),
+            reserved1: [0; 2],
+        };
+        ENDLESS.store(0, Ordering::Relaxed);
+        assert_eq!(times_soon(&signal).end, 0);
+        assert_eq!(ENDLESS.load(Ordering::Relaxed), 1, "nobody waits for the next one's");
+        signal.start.store(7, Ordering::Relaxed);
+        signal.end.store(9, Ordering::Relaxed);
+        let span = times_soon(&signal);
+        assert_eq!((span.start, span.end), (7, 9));
+    }
 }
