@@ -28,6 +28,8 @@ const CHAINED_RINGS: usize = 16;
 const FILES: usize = 64;
 /// Bytes that the rings of a process may take, at most.
 const BUDGET: u64 = 512 << 20;
+/// Bytes that files for dispatches in flight may take of a small budget, at most half of it: one of HIP's queues has 6 MiB.
+const FLIGHT_BUDGET: u64 = 8 << 20;
 /// Two for a kernel of each GPU: eight with three thousand kernels each.
 const FACTS: u64 = 48 * 1024;
 const STRINGS: u64 = 64 * 1024;
@@ -66,6 +68,8 @@ pub struct Process {
     strings: Table,
     /// Files for dispatches in flight made.
     flights: AtomicU64,
+    /// 1 once a queue had to do without one.
+    grounded: AtomicU64,
     /// Start/stop ranges begun.
     pub(crate) ranges: AtomicU64,
     /// Streams seen.
@@ -170,10 +174,11 @@ impl Process {
             chunks: [const { OnceLock::new() }; FILES],
             growing: AtomicU64::new(0),
             budget: AtomicU64::new(budget),
-            flight_budget: AtomicU64::new(budget / 4),
+            flight_budget: AtomicU64::new((budget / 4).max(FLIGHT_BUDGET.min(budget / 2))),
             ring_slots: AtomicU64::new(config.ring_slots),
             strings: Table::new(),
             flights: AtomicU64::new(0),
+            grounded: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
             streams: crate::backend::stream::Streams::new(),
         };
@@ -274,6 +279,14 @@ impl Process {
         });
         self.growing.store(0, Ordering::Release);
         grown
+    }
+
+    /// A queue has its dispatches in flight in plain memory; told once.
+    pub(crate) fn say_grounded(&self, reason: &str) {
+        if self.grounded.swap(1, Ordering::Relaxed) == 0 {
+            let text = format!("kernels that complete just before a kill -9 may be lost: {reason}");
+            self.say(status::NOTE, 0, &text);
+        }
     }
 
     /// A file for dispatches in flight with so many slots, as far as the budget goes. Slow path.

@@ -1,5 +1,6 @@
 use crate::rig::{Recorded, Rig, rig};
-use std::process::Command;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -47,4 +48,49 @@ fn a_run_is_over_when_its_last_child_is() {
     let output = summary.arg("summary").arg(recorded.place.join("rec")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.lines().next().unwrap().contains("(exit 0)"), "{said}");
+}
+
+/// The program kills itself where /dev/shm is a tmpfs of 64 MiB of its own, `taken` of them by others; none where that may
+/// not be mounted.
+fn killed_in_a_container(name: &str, taken: &str) -> Option<Recorded> {
+    let rig = rig()?;
+    let place = Rig::place(name);
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    let inner = rig.command(&place, &options, &["crash_mid", "kill"]);
+    // What the rig preloads is for the program alone.
+    let script = format!(
+        "mount -t tmpfs -o size=64m tmpfs /dev/shm && head -c {taken} /dev/zero > /dev/shm/other || exit 79\n\
+         LD_PRELOAD=\"$OURS\" exec \"$@\""
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script, "sh"]);
+    command.arg(inner.get_program()).args(inner.get_args());
+    for (key, value) in inner.get_envs() {
+        let key = if key == "LD_PRELOAD" { "OURS".as_ref() } else { key };
+        command.env(key, value.unwrap_or_default());
+    }
+    let output = command.current_dir(&place).stdin(Stdio::null()).output().unwrap();
+    if output.status.code() == Some(79) || String::from_utf8_lossy(&output.stderr).contains("unshare failed") {
+        println!("n/a: a tmpfs cannot be mounted here");
+        return None;
+    }
+    Some(Recorded::load(&place, output))
+}
+
+#[test]
+fn in_a_containers_shared_memory_kernels_survive_a_kill_or_a_note_says_that_they_may_not() {
+    const NOTE: &str = "kernels that complete just before a kill -9 may be lost: no room";
+    for (taken, is_kept) in [("0", true), ("54M", false)] {
+        let Some(recorded) = killed_in_a_container(&format!("container-{taken}"), taken) else {
+            return;
+        };
+        assert_eq!(recorded.output.status.signal(), Some(9), "{:?}", recorded.output);
+        let is_told = recorded.said.iter().any(|text| text.contains(NOTE));
+        let (missing, all) = recorded.missing_at_the_end(Duration::from_millis(2));
+        println!("{taken} taken: {all} dispatches logged, {missing} missing at the end, told {is_told}");
+        assert!(all > 1000 && (missing == 0 || is_told), "{missing} are missing");
+        // One queue has room in the one, none in the other.
+        assert!(is_kept || is_told, "{:?}", recorded.said);
+    }
 }

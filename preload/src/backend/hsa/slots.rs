@@ -231,25 +231,36 @@ fn format(signals: *mut Signal, count: usize) {
 }
 
 /// Where records and points of the clock are kept: in a file that outlives the process, with the signals themselves put
-/// over fresh pool memory, or in plain memory where that cannot be.
+/// over fresh pool memory, or in plain memory where that cannot be, which is told.
 ///
 /// The pool's memory is anonymous memory that the driver knows by its address (`hsaKmtAllocMemory` of host memory, thunk of
 /// ROCm 5.2 to 7.2). Pages of tmpfs at the same address are to the driver what an application's registered shared memory
 /// is; where the pool lies in a mapping of the driver's own, nothing is done.
 fn keep(signals: *mut Signal, count: usize) -> (Words<'static>, Words<'static>) {
-    let address = signals as usize;
-    let file = (is_anonymous(address, count * size_of::<Signal>()) && address.is_multiple_of(PAGE))
-        .then(|| process::get()?.flight(count))
-        .flatten();
-    if let Some(file) = file {
-        let file: &'static FlightFile = Box::leak(Box::new(file));
-        // SAFETY: the memory was just allocated for these signals; nothing was written to it and nobody else knows it.
-        if unsafe { file.put_signals_at(signals.cast()) }.is_ok() {
-            return (file.header(), file.records());
-        }
+    let reason = match in_file(signals, count) {
+        Ok(kept) => return kept,
+        Err(reason) => reason,
+    };
+    if let Some(process) = process::get() {
+        process.say_grounded(reason);
     }
     let words = (0..count * SLOT_WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
     (&[], words.leak())
+}
+
+/// Puts a file's signals over the pool's; else why not.
+fn in_file(signals: *mut Signal, count: usize) -> Result<(Words<'static>, Words<'static>), &'static str> {
+    let address = signals as usize;
+    if !is_anonymous(address, count * size_of::<Signal>()) || !address.is_multiple_of(PAGE) {
+        return Err("the run-time's memory is a mapping of the driver's own");
+    }
+    let file = process::get()
+        .and_then(|process| process.flight(count))
+        .ok_or("no room for what a queue has in flight in the session's tmpfs (of a container: --shm-size)")?;
+    let file: &'static FlightFile = Box::leak(Box::new(file));
+    // SAFETY: the memory was just allocated for these signals; nothing was written to it and nobody else knows it.
+    unsafe { file.put_signals_at(signals.cast()) }.map_err(|_| "a file cannot be put over the run-time's memory")?;
+    Ok((file.header(), file.records()))
 }
 
 /// Does the range lie in private memory without a file behind it?
