@@ -93,8 +93,19 @@ pub struct Job<'a> {
 pub struct Written {
     /// Paths of the files.
     pub files: Vec<PathBuf>,
-    /// Statistics of each process with the beginning of its files' names, if they were wanted.
-    pub sums: Vec<(PathBuf, Vec<Domain>)>,
+    /// Statistics of each process, if they were wanted.
+    pub sums: Vec<Sums>,
+}
+
+/// Statistics of a process.
+#[derive(Debug)]
+pub struct Sums {
+    /// The process.
+    pub process: Process,
+    /// The beginning of its files' names, directory included.
+    pub stem: PathBuf,
+    /// Statistics by domain.
+    pub domains: Vec<Domain>,
 }
 
 /// The files of one process.
@@ -182,13 +193,17 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
     };
     view::each(&source, job.choice, &mut |view| {
         let stem = free_stem(&mut taken, &(job.stem)(view.process), view.process.pid);
-        let sums = if job.sums || job.choice.stats {
+        let domains = if job.sums || job.choice.stats {
             stats::domains(view)?
         } else {
             Vec::new()
         };
-        write_process(job, view, &stem, &sums, &mut written.files)?;
-        written.sums.push((stem, sums));
+        write_process(job, view, &stem, &domains, &mut written.files)?;
+        written.sums.push(Sums {
+            process: view.process.clone(),
+            stem,
+            domains,
+        });
         Ok(())
     })?;
     Ok(written)

@@ -4,8 +4,11 @@
 //! and exported when the program has ended; the recording is removed then.
 
 mod attach;
+mod help;
 mod input;
+mod jobs;
 mod naming;
+mod output;
 mod period;
 mod plan;
 mod settings;
@@ -18,7 +21,8 @@ use crate::counters::show;
 use crate::export::choice::Kind;
 use crate::export::collect::collect;
 use crate::export::facts::Facts;
-use crate::export::{self, Format, stats, summary};
+
+use crate::export::{self, Format, Sums, summary};
 use crate::item::Exit;
 use crate::launch::{NotStarted, Program};
 use crate::progress::Progress;
@@ -42,12 +46,6 @@ use std::time::SystemTime;
 /// The name that roctop may be called by.
 pub const NAME: &str = "rocprofv3";
 
-const HELP: &str = "Usage: roctop rocprofv3 [options] -- <application> [application options]
-
-rocprofv3's command line and files, without the rocprofiler SDK. Formats: csv (default), json, pftrace.
---layout seed gives the columns and names of ROCm 6.2.
-";
-
 /// Whether roctop was called by the name `rocprofv3`.
 pub fn is_called(name: Option<&std::ffi::OsStr>) -> bool {
     name.is_some_and(|name| Path::new(name).file_name().is_some_and(|name| name == NAME))
@@ -56,41 +54,31 @@ pub fn is_called(name: Option<&std::ffi::OsStr>) -> bool {
 /// Does what a command line says; returns the exit code.
 pub fn act(words: &[OsString]) -> Result<u8> {
     let (typed, program) = Settings::parse(words)?;
-    if typed.on("help") {
-        return help().map(|()| 0);
+    if typed.on("help") || words.is_empty() {
+        return help::help().map(|()| 0);
     }
     if typed.on("version") {
-        return version().map(|()| 0);
+        return help::version().map(|()| 0);
     }
-    let has_input = typed.value("input").is_some();
-    let (jobs, word) = match typed.value("input") {
-        Some(path) => {
-            let (jobs, word) = input::read(Path::new(path))?;
-            let jobs = jobs.iter().map(|job| typed.join(job));
-            (jobs.collect::<Result<Vec<_>>>()?, word)
-        }
-        None => (vec![typed], "pass"),
-    };
-    if let Some(job) = jobs.iter().find(|job| job.on("list_avail") || job.on("list_metrics")) {
-        let code = list_counters(job)?;
+    let jobs = jobs::read(&typed)?;
+    let mut settings = jobs.iter().map(|job| &job.settings);
+    if let Some(job) = settings.find(|job| job.on("list_avail") || job.on("list_metrics")) {
+        let code = list_counters(job, !program.is_empty())?;
         if program.is_empty() || code != 0 {
             return Ok(code);
         }
     }
-    if let Some(attach) = attach::read(&jobs[0])? {
+    if let Some(attach) = attach::read(&jobs[0].settings)? {
         if !program.is_empty() || jobs.len() > 1 {
             bail!("--attach takes no program and no further jobs");
         }
-        return attached(&Plan::new(&jobs[0], None)?, &attach);
+        return attached(&Plan::new(&jobs[0].settings, None)?, &attach);
     }
-    let mut plans = Vec::new();
-    for (number, job) in (1..).zip(&jobs) {
-        // As upstream: one job has a directory of its own only when it names counters, not for groups of them.
-        let counts = !job.values("pmc").is_empty();
-        let pass = (jobs.len() > 1 || (has_input && counts)).then(|| format!("{word}_{number}"));
-        plans.push(Plan::new(job, pass.as_deref())?);
-    }
-    if jobs.iter().any(|job| job.on("echo")) {
+    let plans = jobs
+        .iter()
+        .map(|job| Plan::new(&job.settings, job.directory.as_deref()));
+    let mut plans = plans.collect::<Result<Vec<_>>>()?;
+    if jobs.iter().any(|job| job.settings.on("echo")) {
         let words: Vec<String> = program.iter().map(|word| format!("'{}'", word.display())).collect();
         writeln!(std::io::stdout(), "command: [{}]", words.join(", "))?;
         return Ok(0);
@@ -114,46 +102,60 @@ pub fn act(words: &[OsString]) -> Result<u8> {
             plan.request = is_left.then_some(request);
         }
     }
-    let mut worst = 0;
-    let last = plans.len() - 1;
-    for (number, plan) in plans.iter().enumerate() {
-        if plan.level >= Level::Warning {
-            for (option, why) in &plan.moot {
-                tell(&format!("{option}: {why}"));
-            }
-        }
-        if plan.level >= Level::Info {
-            for (option, value) in &plan.choice.config {
-                tell(&format!("config: {option} = {value}"));
-            }
-        }
-        if plan.is_idle() {
-            tell("Warning: No tracing options were enabled.");
-        }
+    run(&plans, &program)
+}
+
+/// Runs the program once for each plan, up to the first that it fails in, and returns its exit code.
+fn run(plans: &[Plan], program: &Program) -> Result<u8> {
+    for (number, plan) in (1..).zip(plans) {
+        forewarn(plan);
         let is_plain = plan.is_idle() || !plan.rank.is_wanted;
-        if is_plain && number == last && worst == 0 {
+        let is_last = number == plans.len();
+        if is_plain && is_last {
             // Nothing is left to do but to be the program.
-            let error = untraced(&program).exec();
+            let error = untraced(program).exec();
             return Err(error).context(format!("cannot start {}", program.path.display()));
         }
         let exit = if is_plain {
             // Every rank goes through every pass: the others wait for it.
-            let status = untraced(&program).status();
+            let status = untraced(program).status();
             exit_of(status.with_context(|| format!("cannot start {}", program.path.display()))?)
         } else {
-            pass(plan, &program)?
+            pass(plan, program)?
         };
-        if number == last && worst == 0 {
+        if is_last {
             return Ok(pass_on(exit));
         }
-        worst = match exit {
-            Exit::Code(0) => worst,
-            Exit::Code(code) => code as u8,
-            Exit::Signal(signal) => 128 + signal as u8,
-            Exit::Unknown => 1,
+        let how = match exit {
+            Exit::Code(0) => continue,
+            Exit::Code(code) => format!("exit code {code}"),
+            Exit::Signal(signal) => format!("signal {signal}"),
+            Exit::Unknown => "an unknown exit code".to_owned(),
         };
+        tell(&format!(
+            "the program ended with {how} in pass {number} of {}: the passes after it are not run",
+            plans.len()
+        ));
+        return Ok(pass_on(exit));
     }
-    Ok(worst)
+    Ok(0)
+}
+
+/// Tells what a plan does not do, before it is done.
+fn forewarn(plan: &Plan) {
+    if plan.level >= Level::Warning {
+        for (option, why) in &plan.moot {
+            tell(&format!("{option}: {why}"));
+        }
+    }
+    if plan.level >= Level::Info {
+        for (option, value) in &plan.choice.config {
+            tell(&format!("config: {option} = {value}"));
+        }
+    }
+    if plan.is_idle() {
+        tell("Warning: No tracing options were enabled.");
+    }
 }
 
 fn untraced(program: &Program) -> std::process::Command {
@@ -166,15 +168,18 @@ fn untraced(program: &Program) -> std::process::Command {
 ///
 /// Errors: it cannot be read; a job names no counters.
 pub(crate) fn counters_of(path: &Path) -> Result<Vec<Groups>> {
-    let (jobs, _) = input::read(path)?;
+    let input = input::read(path)?;
+    for unread in &input.unread {
+        tell(&format!("{}: {unread}", path.display()));
+    }
     let counters = |(number, job): (usize, &Settings)| {
         plan::counters(job)?.with_context(|| format!("{}: pass {number} names no counter", path.display()))
     };
-    (1..).zip(&jobs).map(counters).collect()
+    (1..).zip(&input.jobs).map(counters).collect()
 }
 
-/// `-L`: on standard output, or as two files.
-fn list_counters(settings: &Settings) -> Result<u8> {
+/// `-L`: on standard output, or as two files; ways of sampling come first unless a program is run afterwards, as upstream.
+fn list_counters(settings: &Settings, is_run: bool) -> Result<u8> {
     let mut request = Request::new(Mode::List, Vec::new());
     request.definitions = plan::definitions_of(settings)?;
     let listed = list(&request)?;
@@ -184,7 +189,13 @@ fn list_counters(settings: &Settings) -> Result<u8> {
         let directory = keys.expand(directory.unwrap_or("."));
         counting::files(&listed, Path::new(&directory), &keys.expand(name.unwrap_or("%pid%")))?;
     } else {
-        show::info(&listed, &mut std::io::stdout().lock())?;
+        let mut out = std::io::stdout().lock();
+        if is_run {
+            show::counters(&listed, &mut out)?;
+            show::sampling(&listed, &mut out)?;
+        } else {
+            show::info(&listed, &mut out)?;
+        }
         for problem in &listed.problems {
             tell(&format!("counters: {problem}"));
         }
@@ -194,9 +205,7 @@ fn list_counters(settings: &Settings) -> Result<u8> {
 
 /// Records what runs already, and writes its files.
 fn attached(plan: &Plan, attach: &Attach) -> Result<u8> {
-    if plan.is_idle() {
-        tell("Warning: No tracing options were enabled.");
-    }
+    forewarn(plan);
     let recording = Scratch::of(plan)?;
     let is_whole = attach.record(&recording.0)?;
     let launched = now();
@@ -304,9 +313,12 @@ fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -> Result<()
     let facts = Facts::read(&whole)?;
     let nodes = action::hosts(&recordings, &collected);
     let processes = &collected.run.processes;
-    let stem = |process: &item::Process| {
+    let keys = |process: &item::Process| {
         let siblings = processes.iter().filter(|other| other.parent == process.parent);
-        let keys = Keys::of(process, words, siblings.count(), plan.rank, launched);
+        Keys::of(process, words, siblings.count(), plan.rank, launched)
+    };
+    let stem = |process: &item::Process| {
+        let keys = keys(process);
         PathBuf::from(keys.expand(&plan.directory)).join(keys.expand(&plan.file))
     };
     let job = export::Job {
@@ -326,9 +338,10 @@ fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -> Result<()
         .iter()
         .filter_map(|path| Some(path.metadata().ok()?.len()))
         .sum::<u64>();
+    let is_small = bytes < plan.least_bytes;
     if made.is_empty() && plan.level >= Level::Warning {
         tell("nothing of what was asked for was recorded: no file was written");
-    } else if bytes < plan.least_bytes {
+    } else if is_small {
         for path in &made {
             std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
@@ -340,73 +353,33 @@ fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -> Result<()
             tell(&format!("Opened result file: {}", path.display()));
         }
     }
-    if plan.wants_summary() {
-        for (stem, domains) in &sums {
-            print(plan, domains, stem)?;
+    // As upstream, what is too little for files is too little for tables.
+    if plan.wants_summary() && !is_small {
+        for one in &sums {
+            print(plan, one, &keys(&one.process))?;
         }
     }
     Ok(())
 }
 
 /// Prints the summary tables where they are wanted.
-fn print(plan: &Plan, domains: &[stats::Domain], stem: &Path) -> Result<()> {
+fn print(plan: &Plan, sums: &Sums, keys: &Keys) -> Result<()> {
     let mut tables = plan.tables.clone();
-    match plan.summary_file.as_str() {
+    let domains = &sums.domains;
+    match plan.summary_file.to_ascii_lowercase().as_str() {
         "stderr" => summary::write(domains, &tables, &mut std::io::stderr().lock())?,
         "stdout" => summary::write(domains, &tables, &mut std::io::stdout().lock())?,
-        name => {
+        _ => {
             tables.indent = 0;
-            let mut path = stem.as_os_str().to_owned();
-            path.push(format!("_{name}.txt"));
+            let mut path = sums.stem.as_os_str().to_owned();
+            path.push(format!("_{}.txt", keys.expand(&plan.summary_file)));
             let path = PathBuf::from(path);
+            if let Some(directory) = path.parent() {
+                export::prepare_directory(directory)?;
+            }
             export::write_atomic(&path, |out| summary::write(domains, &tables, out))?;
             tell(&format!("Opened result file: {}", path.display()));
         }
-    }
-    Ok(())
-}
-
-fn help() -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    write!(out, "{HELP}\nOptions:\n")?;
-    for row in table::TABLE {
-        let letter = if row.letter == ' ' {
-            String::new()
-        } else {
-            format!("-{}, ", row.letter)
-        };
-        let value = match row.takes {
-            table::Takes::Flag => "",
-            table::Takes::One => " VALUE",
-            table::Takes::Many => " VALUE…",
-        };
-        let note = match row.here {
-            table::Here::Works => String::new(),
-            table::Here::Moot(why) => format!("  (no effect: {why})"),
-            table::Here::Refused(why) => format!("  (not here: {why})"),
-        };
-        writeln!(out, "  {letter:>4}{}{value}{note}", table::typed(row.name))?;
-    }
-    Ok(())
-}
-
-fn version() -> Result<()> {
-    let system = rustix::system::uname();
-    let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-    let facts = [
-        ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("git_revision", String::new()),
-        ("library_arch", format!("{}-linux-gnu", std::env::consts::ARCH)),
-        ("system_name", word(system.sysname())),
-        ("system_processor", word(system.machine())),
-        ("system_version", word(system.release())),
-        ("compiler_id", "rustc".to_owned()),
-        ("compiler_version", env!("CARGO_PKG_RUST_VERSION").to_owned()),
-        ("rocm_version", String::new()),
-    ];
-    let mut out = std::io::stdout().lock();
-    for (key, value) in facts {
-        writeln!(out, "{key:>20}: {value}")?;
     }
     Ok(())
 }

@@ -570,6 +570,23 @@ fn rocprofv3s_command_line_counts_too() {
             .column("Counter_Value"),
         ["5000.000000"]
     );
+    // Each --pmc is a pass; a file of rocprof's first version has lines that are passed over.
+    let words = "rocprofv3 -d passes -o tour --pmc SQ_WAVES --pmc GRBM_COUNT -- ./counted load plain";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    for (pass, value) in [("pass_1", "2.000000"), ("pass_2", "5000.000000")] {
+        let rows = rig.table(&format!("passes/{pass}/tour_counter_collection.csv"));
+        assert_eq!(rows.column("Counter_Value"), [value], "{pass}");
+    }
+    let old = "pmc: SQ_WAVES\nrange: 0:1\ngpu: 0\nkernel: plain\n";
+    std::fs::write(rig.0.join("old.text"), old).unwrap();
+    let words = "rocprofv3 -d old -o tour -i old.text -- ./counted load plain";
+    let output = rig.roctop(&words.split(' ').collect::<Vec<_>>());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && told.contains("line 2 ('range: 0:1'), 3 ('gpu: 0')"),
+        "{told}"
+    );
+    assert!(rig.0.join("old/pmc_1/tour_counter_collection.csv").exists());
     // As upstream: one job of groups has no directory of its own; an input file may ask for the list.
     let groups = "jobs:\n  - pmc_groups: [[SQ_WAVES], [GRBM_COUNT]]\n";
     std::fs::write(rig.0.join("groups.yaml"), groups).unwrap();

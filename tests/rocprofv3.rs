@@ -2,6 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "rocprofv3/choices.rs"]
+mod choices;
+#[path = "export/table.rs"]
+#[expect(dead_code, reason = "only texts of columns are looked at")]
+mod table;
+
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -69,7 +75,7 @@ fn the_wanted_domains_have_files_and_no_others() {
         ),
         (&["--hip-trace", "-f", "JSON"], &["n_results.json"]),
         (
-            &["-r", "--hip-trace=no", "--output-format", "csv", "pftrace"],
+            &["-r", "--hip-runtime-trace=no", "--output-format", "csv", "pftrace"],
             &[
                 "n_agent_info.csv",
                 "n_kernel_trace.csv",
@@ -252,11 +258,7 @@ fn an_input_file_holds_several_jobs() {
         ("pmc.txt", "# first\npmc:\n", "line 2"),
         ("bad.yaml", "jobs: [", "bad.yaml"),
         ("bad.json", "{", "bad.json"),
-        (
-            "unknown.json",
-            r#"{"jobs":[{"kernel_tracing":true}]}"#,
-            "kernel_tracing",
-        ),
+        ("refused.json", r#"{"jobs":[{"kfd_trace":true}]}"#, "--kfd-trace"),
         ("jobs.xml", "", ".yaml"),
     ] {
         std::fs::write(place.join(name), text).unwrap();
@@ -293,19 +295,29 @@ fn the_programs_end_is_passed_on() {
 #[test]
 fn what_cannot_be_done_is_told_before_the_program_starts() {
     let place = place("refused");
-    for (options, word) in [
-        (&["--pmc", "SQ_WAVES"][..], "rocprofiler-sdk was not found"),
-        (&["-L"], "counters"),
-        (&["--list-metrics"], "counters"),
-        (&["--kfd-trace"], "--kfd-trace"),
-        (&["--kernel-trace", "-f", "otf2"], "otf2"),
-        (&["--stats"], "--kernel-trace"),
-        (&["--kernel-tracee"], "--kernel-tracee"),
-        (&["--kernel-trace", "-d", "/proc/nowhere"], "/proc/nowhere"),
-        (&["--kernel-trace", "--kernel-include-regex", "["], "regular expression"),
+    // As upstream: 2 for what the command line has wrong by itself, 1 for what cannot be done.
+    for (options, code, word) in [
+        (&["--pmc", "SQ_WAVES"][..], 1, "rocprofiler-sdk was not found"),
+        (&["-L"], 1, "counters"),
+        (&["--list-metrics"], 1, "counters"),
+        (&["--kfd-trace"], 2, "--kfd-trace"),
+        (&["--kernel-trace", "-f", "xml"], 2, "'xml'"),
+        (&["--kernel-trace", "-u", "hours"], 2, "'hours'"),
+        (
+            &["--stats"],
+            1,
+            "Fatal error: No tracing options were enabled for --stats",
+        ),
+        (&["--kernel-tracee"], 2, "--kernel-tracee"),
+        (&["--kernel-trace", "-d", "/proc/nowhere"], 1, "/proc/nowhere"),
+        (
+            &["--kernel-trace", "--kernel-include-regex", "["],
+            1,
+            "regular expression",
+        ),
     ] {
         let output = command(&place, options, &["touch", "started"]).output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{options:?}");
+        assert_eq!(output.status.code(), Some(code), "{options:?}");
         let told = told(&output);
         assert!(told.contains(word), "{told}");
         assert!(files(&place).is_empty(), "{options:?} started the program");
@@ -484,6 +496,22 @@ fn the_configuration_and_the_periods_are_written_when_asked_for() {
         (&config["csv_output"], &config["raw_output_file"]),
         (&true.into(), &"n".into())
     );
+    // Also what was not set, by the names of upstream's tool.
+    for name in ["kernel_trace", "demangle", "enable_signal_handlers"] {
+        assert_eq!(config[name], true, "{name}");
+    }
+    for name in [
+        "hsa_core_api_trace",
+        "hip_runtime_api_trace",
+        "marker_api_trace",
+        "memory_copy_trace",
+        "counter_collection",
+        "truncate",
+        "selected_regions",
+        "advanced_thread_trace",
+    ] {
+        assert_eq!(config[name], false, "{name}");
+    }
     let periods = std::fs::read_to_string(place.join("n_collection_periods.log")).unwrap();
     let lines: Vec<Vec<&str>> = periods.lines().map(|line| line.split(':').collect()).collect();
     let labels: Vec<&str> = lines.iter().map(|line| line[0]).collect();
@@ -511,7 +539,7 @@ fn more_is_told_when_more_is_asked_for() {
     assert!(said("info").contains("config: kernel_trace = true"));
     let wrong = run(&place, &["--kernel-trace", "--log-level", "loud"]);
     assert!(
-        wrong.status.code() == Some(1) && told(&wrong).contains("'loud'"),
+        wrong.status.code() == Some(2) && told(&wrong).contains("'loud'"),
         "{wrong:?}"
     );
     let echoed = command(&place, &["--echo"], &["touch", "started"]).output().unwrap();

@@ -14,6 +14,7 @@ use Fate::{Refused, Taken};
 
 const UNRECORDED: &str = "does not record";
 const THREAD_TRACE: &str = "thread traces";
+const STREAMED: &str = "streaming monitor";
 
 /// Long name, letter or aliases, a value, what becomes of it.
 const OPTIONS: &[(&str, &[&str], &str, Fate)] = &[
@@ -41,12 +42,13 @@ const OPTIONS: &[(&str, &[&str], &str, Fate)] = &[
     // The seed's alone.
     ("--kernel-names", &[], "gemm", Taken),
     ("--preload", &[], "/lib/libm.so.6", Taken),
+    ("--preload", &[], "", Taken),
     // Since then.
     ("--version", &["-v"], "", Taken),
     ("--log-level", &[], "info", Taken),
     ("--runtime-trace", &["-r"], "", Taken),
     ("--memory-allocation-trace", &[], "", Taken),
-    ("--kokkos-trace", &[], "", Refused(UNRECORDED)),
+    ("--kokkos-trace", &[], "", Taken),
     ("--rccl-trace", &[], "", Taken),
     ("--rocdecode-trace", &[], "", Taken),
     ("--rocjpeg-trace", &[], "", Taken),
@@ -57,6 +59,22 @@ const OPTIONS: &[(&str, &[&str], &str, Fate)] = &[
     ("--kfd-dropped-events-trace", &[], "", Refused(UNRECORDED)),
     ("--hipfile-trace", &[], "", Refused(UNRECORDED)),
     ("--ompt-trace", &[], "", Refused(UNRECORDED)),
+    ("--ompt-trace", &[], "parallel task target", Refused(UNRECORDED)),
+    ("--ompt-trace", &[], "false", Taken),
+    ("--hip-event-trace", &[], "", Refused(UNRECORDED)),
+    ("--hip-graph-trace", &[], "", Refused(UNRECORDED)),
+    ("--rocshmem-trace", &[], "", Refused(UNRECORDED)),
+    ("--replay-mode", &[], "application", Taken),
+    (
+        "--kernel-replay-beta-enabled",
+        &[],
+        "",
+        Refused("as often as the program"),
+    ),
+    ("--spm", &[], "SQ_WAVES,SQ_BUSY_CYCLES", Refused(STREAMED)),
+    ("--spm-beta-enabled", &[], "", Refused(STREAMED)),
+    ("--spm-sample-interval", &[], "1000", Refused(STREAMED)),
+    ("--spm-sample-interval-unit", &[], "sclk_cycles", Refused(STREAMED)),
     ("--pc-sampling-beta-enabled", &[], "", Taken),
     ("--pc-sampling-unit", &[], "time", Taken),
     ("--pc-sampling-method", &[], "host_trap", Taken),
@@ -94,9 +112,11 @@ const OPTIONS: &[(&str, &[&str], &str, Fate)] = &[
     ("--sdk-version", &[], "1.0.0", Taken),
     ("--disable-signal-handlers", &[], "", Taken),
     ("--minimum-output-data", &[], "1", Taken),
-    ("--process-sync", &[], "", Refused("files of their own")),
+    ("--process-sync", &[], "", Taken),
     ("--attach", &["-p", "--pid"], "1", Taken),
     ("--attach-duration-msec", &[], "5", Taken),
+    ("--attach-children", &[], "false", Taken),
+    ("--attach-sync-output", &[], "", Taken),
     ("--att", &["--advanced-thread-trace"], "", Refused(THREAD_TRACE)),
     ("--att-library-path", &[], "x", Refused(THREAD_TRACE)),
     ("--att-target-cu", &[], "1", Refused(THREAD_TRACE)),
@@ -108,6 +128,11 @@ const OPTIONS: &[(&str, &[&str], &str, Fate)] = &[
     ("--att-perfcounter-ctrl", &[], "1", Refused(THREAD_TRACE)),
     ("--att-activity", &[], "1", Refused(THREAD_TRACE)),
     ("--att-serialize-all", &[], "", Refused(THREAD_TRACE)),
+    ("--att-perfcounter-target-only", &[], "", Refused(THREAD_TRACE)),
+    ("--att-consecutive-kernels", &[], "4", Refused(THREAD_TRACE)),
+    ("--att-no-intercept", &[], "", Refused(THREAD_TRACE)),
+    ("--att-no-detail", &[], "", Refused(THREAD_TRACE)),
+    ("--att-resource-mode", &[], "hsa", Refused(THREAD_TRACE)),
 ];
 
 /// Options that the tests of counters, of arguments and of input files look at.
@@ -143,7 +168,7 @@ fn every_option_and_alias_is_taken_or_refused_with_a_reason() {
             match fate {
                 Taken => assert_eq!(code, Some(0), "{name}: {errors}"),
                 Refused(why) => {
-                    assert_eq!(code, Some(1), "{name} was passed over");
+                    assert_eq!(code, Some(2), "{name} was passed over");
                     assert!(errors.contains(why) && errors.lines().count() == 1, "{name}: {errors}");
                 }
             }
@@ -158,7 +183,7 @@ fn switches_take_truth_values_and_nothing_else() {
         assert_eq!(told(&[&option, "--help"]).0, Some(0), "{option}");
     }
     let (code, _, errors) = told(&["--kernel-trace=maybe", "--help"]);
-    assert!(code == Some(1) && errors.contains("maybe"), "{errors}");
+    assert!(code == Some(2) && errors.contains("maybe"), "{errors}");
     // What is refused can be switched off.
     assert_eq!(told(&["--kfd-trace=no", "--help"]).0, Some(0));
 }

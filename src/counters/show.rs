@@ -16,7 +16,7 @@ fn pair(out: &mut dyn Write, key: &str, value: &str) -> io::Result<()> {
 }
 
 /// Ways of sampling, as `rocprofv3-avail info --pc-sampling` prints them.
-fn sampling(listed: &Listed, out: &mut dyn Write) -> io::Result<()> {
+pub fn sampling(listed: &Listed, out: &mut dyn Write) -> io::Result<()> {
     for (number, one) in listed
         .agents
         .iter()
@@ -44,6 +44,11 @@ fn sampling(listed: &Listed, out: &mut dyn Write) -> io::Result<()> {
 /// As `rocprofv3 -L` of rocprofiler-sdk 1.0 prints them.
 pub fn info(listed: &Listed, out: &mut dyn Write) -> io::Result<()> {
     sampling(listed, out)?;
+    counters(listed, out)
+}
+
+/// Counters, as `rocprofv3-avail info --pmc` prints them.
+pub fn counters(listed: &Listed, out: &mut dyn Write) -> io::Result<()> {
     for (number, one) in listed.agents.iter().enumerate() {
         writeln!(out, "GPU:{number}\nName:{}", one.agent.name)?;
         for counter in &one.counters {

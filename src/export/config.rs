@@ -1,6 +1,7 @@
 //! What the files say of how they were made: the configuration in `results.json`, and the file `config.json`.
 
 use super::Format;
+use super::choice::{KernelNames, Kind};
 use super::json::Head;
 use super::view::View;
 use serde_json::{Map, Value, json};
@@ -54,10 +55,42 @@ pub(super) fn object(entries: &[(&str, Value)], out: &mut dyn Write) -> io::Resu
     write!(out, "}}")
 }
 
+/// What was chosen by the names that rocprofiler-sdk's own tool has for it.
+fn tools(view: &View<'_>) -> impl Iterator<Item = (String, Value)> {
+    let choice = view.choice;
+    let is_traced = |kind| choice.kinds.has(kind) && !(choice.counters_only && kind == Kind::Kernel);
+    let kinds = [
+        ("kernel_trace", Kind::Kernel),
+        ("hsa_core_api_trace", Kind::HsaCore),
+        ("hsa_amd_ext_api_trace", Kind::HsaAmd),
+        ("hsa_image_ext_api_trace", Kind::HsaImage),
+        ("hsa_finalizer_ext_api_trace", Kind::HsaFinalizer),
+        ("marker_api_trace", Kind::Marker),
+        ("memory_copy_trace", Kind::MemoryCopy),
+        ("memory_allocation_trace", Kind::MemoryAllocation),
+        ("scratch_memory_trace", Kind::ScratchMemory),
+        ("hip_runtime_api_trace", Kind::HipRuntime),
+        ("hip_compiler_api_trace", Kind::HipCompiler),
+        ("rccl_api_trace", Kind::Rccl),
+        ("rocdecode_api_trace", Kind::RocDecode),
+        ("rocjpeg_api_trace", Kind::RocJpeg),
+    ];
+    let names = [
+        ("demangle", choice.kernel_names != KernelNames::Mangled),
+        ("truncate", choice.kernel_names == KernelNames::Truncated),
+    ];
+    let kinds = kinds.map(|(name, kind)| (name, is_traced(kind)));
+    kinds
+        .into_iter()
+        .chain(names)
+        .map(|(name, is_on)| (name.to_owned(), is_on.into()))
+}
+
 /// `config.json`: the configuration with all options, for whoever wants to know later how files came about.
 pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (first, last) = view.times();
     let mut config: Map<String, Value> = view.choice.config.clone();
+    config.extend(tools(view));
     config.extend(
         entries(view, head)
             .into_iter()

@@ -67,12 +67,21 @@ pub struct Tables {
     pub whole: bool,
     /// One for each domain.
     pub by_domain: bool,
-    /// One for each of these: over the domains whose whole name matches.
+    /// One for each [`group`]: over the domains whose name matches.
     pub groups: Vec<Regex>,
     /// Unit of the durations.
     pub unit: Unit,
     /// Blanks before each line.
     pub indent: usize,
+}
+
+/// The expression of a group of domains: it matches whole names alone.
+///
+/// Errors: it is no regular expression.
+pub fn group(text: &str) -> Result<Regex, regex::Error> {
+    // By itself first, for what is told of it.
+    Regex::new(text)?;
+    Regex::new(&format!("^(?:{text})$"))
 }
 
 /// Writes the tables.
@@ -83,12 +92,7 @@ pub fn write(domains: &[Domain], tables: &Tables, out: &mut dyn Write) -> io::Re
         }
     }
     for group in &tables.groups {
-        let whole = |domain: &&Domain| {
-            group
-                .find(domain.name)
-                .is_some_and(|found| found.as_str() == domain.name)
-        };
-        let members: Vec<&Domain> = domains.iter().filter(whole).collect();
+        let members: Vec<&Domain> = domains.iter().filter(|domain| group.is_match(domain.name)).collect();
         if !members.is_empty() {
             let names: Vec<&str> = members.iter().map(|domain| domain.name).collect();
             table(&format!("{} SUMMARY", names.join(" + ")), &members, tables, out)?;
@@ -208,6 +212,13 @@ mod tests {
         let rows = joined(&[&markers, &kernels]);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].0, rows[0].2.count, rows[0].2.sum), ("MARKER_API", 2, 20));
+    }
+
+    #[test]
+    fn a_group_matches_whole_names_by_any_of_its_ways() {
+        let group = group("HIP|HIP_API").unwrap();
+        assert!(group.is_match("HIP_API") && !group.is_match("HIP_API_EXT"));
+        assert!(super::group("(").is_err());
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! `--attach PID`: processes of sessions of roctop can be recorded from now on; of others it is said what is in the way.
 
-use super::settings::Settings;
+use super::settings::{Settings, misuse};
 use crate::pump::{Gauging, Pump};
 use crate::recording::Recorder;
 use crate::run::tell;
 use crate::session::{Live, sessions};
 use crate::topology;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -32,11 +32,13 @@ pub(super) fn read(settings: &Settings) -> Result<Option<Attach>> {
         .parse()
         .ok()
         .filter(|pid| *pid > 0)
-        .with_context(|| format!("--attach takes a process id, not '{text}'"))?;
+        .ok_or_else(|| misuse(format!("--attach takes a process id, not '{text}'")))?;
     let time = match settings.value("attach_duration_msec") {
         None => None,
-        Some(text) => Some(Duration::from_millis(text.parse().ok().with_context(|| {
-            format!("--attach-duration-msec takes a number of milliseconds, not '{text}'")
+        Some(text) => Some(Duration::from_millis(text.parse().ok().ok_or_else(|| {
+            misuse(format!(
+                "--attach-duration-msec takes a number of milliseconds, not '{text}'"
+            ))
         })?)),
     };
     let found = sessions()

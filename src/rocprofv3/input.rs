@@ -7,9 +7,20 @@ use serde_json::Value;
 use std::path::Path;
 use yaml_rust2::{Yaml, YamlLoader};
 
-/// Reads an input file: the settings of its jobs, and what the directory of each is called before its number: as
-/// upstream, and in the manual of ROCm 6.2, lists of counters are `pmc_N`.
-pub(super) fn read(path: &Path) -> Result<(Vec<Settings>, &'static str)> {
+/// What an input file holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Input {
+    /// The settings of its jobs.
+    pub(super) jobs: Vec<Settings>,
+    /// What the directory of each is called before its number: as upstream, and in the manual of ROCm 6.2, lists of
+    /// counters are `pmc_N`.
+    pub(super) word: &'static str,
+    /// What is passed over, as upstream does it.
+    pub(super) unread: Vec<String>,
+}
+
+/// Reads an input file.
+pub(super) fn read(path: &Path) -> Result<Input> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the input file {shown}"))?;
     let ending = path
@@ -20,16 +31,17 @@ pub(super) fn read(path: &Path) -> Result<(Vec<Settings>, &'static str)> {
     let jobs = match ending.as_str() {
         "json" => jobs(&serde_json::from_str(&text).with_context(|| format!("{shown} is no JSON"))?),
         "yaml" | "yml" => yaml(&text),
-        "txt" => text_lines(&text).map(|jobs| (jobs, "pmc")),
-        _ => bail!("{shown}: an input file ends in .txt, .yaml, .yml or .json"),
+        "txt" | "text" => text_lines(&text),
+        _ => bail!("{shown}: an input file ends in .txt, .text, .yaml, .yml or .json"),
     };
     jobs.with_context(|| format!("the input file {shown}"))
 }
 
-/// A text holds counters alone: each line is a job.
-fn text_lines(text: &str) -> Result<Vec<Settings>> {
+/// A text holds counters alone: each line is a job. Those of rocprof's first version have more in them.
+fn text_lines(text: &str) -> Result<Input> {
     let row = table::find("pmc").context("no such option")?;
     let mut jobs = Vec::new();
+    let mut others: Vec<String> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or("").trim();
         if let Some(counters) = line.strip_prefix("pmc:") {
@@ -38,16 +50,22 @@ fn text_lines(text: &str) -> Result<Vec<Settings>> {
             settings.set(row, counters).with_context(|| format!("line {number}"))?;
             jobs.push(settings);
         } else if !line.is_empty() {
-            bail!("line {number}: expected 'pmc: COUNTER …', found '{line}'");
+            others.push(format!("{number} ('{line}')"));
         }
     }
     if jobs.is_empty() {
-        bail!("there is no line with 'pmc:' in it");
+        bail!("there is no line that begins with 'pmc:'");
     }
-    Ok(jobs)
+    let lines = others.join(", ");
+    let unread = (!others.is_empty()).then(|| format!("passed over what does not begin with 'pmc:': line {lines}"));
+    Ok(Input {
+        jobs,
+        word: "pmc",
+        unread: unread.into_iter().collect(),
+    })
 }
 
-fn yaml(text: &str) -> Result<(Vec<Settings>, &'static str)> {
+fn yaml(text: &str) -> Result<Input> {
     let documents = YamlLoader::load_from_str(text).map_err(|error| anyhow!("it is no YAML: {error}"))?;
     let first = documents.first().context("it is empty")?;
     jobs(&value(first))
@@ -74,7 +92,7 @@ fn value(yaml: &Yaml) -> Value {
 }
 
 /// The jobs of a document; `metrics` is what the first releases called them.
-fn jobs(document: &Value) -> Result<(Vec<Settings>, &'static str)> {
+fn jobs(document: &Value) -> Result<Input> {
     let (listed, word) = match (document.get("jobs"), document.get("metrics")) {
         (Some(jobs), _) => (jobs, "pass"),
         (None, Some(metrics)) => (metrics, "pmc"),
@@ -84,19 +102,30 @@ fn jobs(document: &Value) -> Result<(Vec<Settings>, &'static str)> {
     if listed.is_empty() {
         bail!("'jobs' is empty");
     }
-    let jobs = listed.iter().enumerate();
-    let jobs = jobs.map(|(number, one)| job(one).with_context(|| format!("job {}", number + 1)));
-    Ok((jobs.collect::<Result<_>>()?, word))
+    let (mut jobs, mut unread) = (Vec::new(), Vec::new());
+    for (number, one) in (1..).zip(listed) {
+        let (settings, unknown) = job(one).with_context(|| format!("job {number}"))?;
+        jobs.push(settings);
+        unread.extend(
+            unknown
+                .iter()
+                .map(|name| format!("job {number}: passed over '{name}', which is no option of an input file")),
+        );
+    }
+    Ok(Input { jobs, word, unread })
 }
 
-fn job(job: &Value) -> Result<Settings> {
+/// The settings of a job, and its keys that are no option's.
+fn job(job: &Value) -> Result<(Settings, Vec<&str>)> {
     let options = job.as_object().context("expected options and their values")?;
     let mut settings = Settings::default();
+    let mut unknown = Vec::new();
     for (name, found) in options {
-        let row = table::find(name).with_context(|| format!("there is no option '{name}'"))?;
-        if matches!(row.name, "input" | "help" | "version") {
-            bail!("'{name}' has no place in an input file");
-        }
+        let row = table::find(name).filter(|row| !matches!(row.name, "input" | "help" | "version"));
+        let Some(row) = row else {
+            unknown.push(name.as_str());
+            continue;
+        };
         let values = match found {
             Value::Array(items) => items.iter().map(word).collect::<Result<Vec<String>>>(),
             Value::Null => continue,
@@ -104,7 +133,7 @@ fn job(job: &Value) -> Result<Settings> {
         };
         settings.set(row, values.with_context(|| format!("option '{name}'"))?)?;
     }
-    Ok(settings)
+    Ok((settings, unknown))
 }
 
 fn word(value: &Value) -> Result<String> {
@@ -128,33 +157,47 @@ mod tests {
         let json_text = r#"{"jobs":[{"kernel_trace":true,"output_format":["csv","json"],"output_file":"out"},{"hip_trace":"yes"}]}"#;
         let from_yaml = yaml(yaml_text).unwrap();
         assert_eq!(from_yaml, jobs(&serde_json::from_str(json_text).unwrap()).unwrap());
-        let (from_yaml, word) = from_yaml;
-        assert_eq!((from_yaml.len(), word), (2, "pass"));
-        assert_eq!(from_yaml[0].values("output_format"), ["csv", "json"]);
-        assert!(from_yaml[1].on("hip_trace"));
+        assert_eq!((from_yaml.jobs.len(), from_yaml.word), (2, "pass"));
+        assert_eq!(from_yaml.jobs[0].values("output_format"), ["csv", "json"]);
+        assert!(from_yaml.jobs[1].on("hip_trace"));
     }
 
     #[test]
     fn each_line_of_counters_is_a_job() {
-        let jobs = text_lines("# two\npmc: SQ_WAVES TCC_HIT[1]\n\npmc: GRBM_COUNT # clocks\n").unwrap();
+        let Input { jobs, word, unread } =
+            text_lines("# two\npmc: SQ_WAVES TCC_HIT[1]\n\npmc: GRBM_COUNT # clocks\n").unwrap();
         assert_eq!(jobs[0].values("pmc"), ["SQ_WAVES", "TCC_HIT[1]"]);
         assert_eq!(jobs[1].values("pmc"), ["GRBM_COUNT"]);
-        let (seed, word) = yaml("metrics:\n  - pmc: [SQ_WAVES, GRBM_COUNT]\n").unwrap();
-        assert_eq!(word, "pmc");
-        assert_eq!(seed[0].values("pmc"), ["SQ_WAVES", "GRBM_COUNT"]);
+        assert_eq!((jobs.len(), word, unread.len()), (2, "pmc", 0));
+        let seed = yaml("metrics:\n  - pmc: [SQ_WAVES, GRBM_COUNT]\n").unwrap();
+        assert_eq!(seed.word, "pmc");
+        assert_eq!(seed.jobs[0].values("pmc"), ["SQ_WAVES", "GRBM_COUNT"]);
+    }
+
+    #[test]
+    fn what_no_option_is_called_is_passed_over_and_named() {
+        let old = text_lines("gpu: 0\npmc: A\nrange: 0:1 # one\nkernel: scale\n").unwrap();
+        assert_eq!(old.jobs.len(), 1);
+        let told =
+            "passed over what does not begin with 'pmc:': line 1 ('gpu: 0'), 3 ('range: 0:1'), 4 ('kernel: scale')";
+        assert_eq!(old.unread, [told]);
+        let new = yaml("jobs:\n - hip_trace: true\n - nonsense: 1\n   version: true\n   kernel_trace: true").unwrap();
+        assert!(new.jobs[1].on("kernel_trace"));
+        let words: Vec<&str> = new.unread.iter().filter_map(|told| told.split('\'').nth(1)).collect();
+        assert_eq!(words, ["nonsense", "version"]);
+        assert!(new.unread[0].starts_with("job 2: "));
     }
 
     #[test]
     fn what_is_wrong_is_told() {
-        let told = |result: Result<(Vec<Settings>, &'static str)>| format!("{:#}", result.unwrap_err());
-        let text_lines = |text: &str| text_lines(text).map(|jobs| (jobs, "pmc"));
+        let told = |result: Result<Input>| format!("{:#}", result.unwrap_err());
         assert!(told(text_lines("# only\npmc:\n")).contains("line 2: --pmc needs a value"));
-        assert!(told(text_lines("range: 0")).contains("line 1"));
+        assert!(told(text_lines("range: 0")).contains("pmc:"));
         assert!(told(text_lines("")).contains("pmc:"));
         assert!(told(yaml("jobs: [")).contains("YAML"));
         assert!(told(yaml("jobs: 3")).contains("no list"));
         assert!(told(yaml("other: 3")).contains("jobs"));
-        assert!(told(yaml("jobs:\n - nonsense: 1")).contains("job 1: there is no option 'nonsense'"));
+        assert!(told(yaml("jobs:\n - kfd_trace: 1")).contains("job 1: --kfd-trace cannot be had"));
         assert!(told(yaml("jobs:\n - hip_trace: maybe")).contains("maybe"));
     }
 }

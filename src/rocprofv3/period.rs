@@ -1,6 +1,6 @@
 //! `--collection-period DELAY:DURATION:REPEAT`.
 
-use super::settings::Settings;
+use super::settings::{Settings, misuse};
 use crate::export::choice::Periods;
 use anyhow::{Context, Result, bail};
 
@@ -16,7 +16,10 @@ pub(super) fn read(settings: &Settings) -> Result<Periods> {
         "msec" => 1e6,
         "usec" => 1e3,
         "nsec" => 1.0,
-        word => bail!("--collection-period-unit takes hour, min, sec, msec, usec or nsec, not '{word}'"),
+        word => {
+            let told = format!("--collection-period-unit takes hour, min, sec, msec, usec or nsec, not '{word}'");
+            return Err(misuse(told));
+        }
     };
     let mut periods = Periods::default();
     let mut at = 0;

@@ -1,16 +1,16 @@
 //! What one job does: settings turned into choices, with everything wrong found before the program starts.
 
-use super::settings::Settings;
-use super::table::{FOR_COUNTERS, RUNTIME, SYSTEM, truth, typed};
+use super::output;
+use super::settings::{Note, Settings, misuse};
+use super::table::{FOR_COUNTERS, REPLAY, RUNTIME, SYSTEM, truth, typed};
 use crate::counters::request::{Groups, Mode, Request, definitions, iterations, kernels, names};
 use crate::export::Format;
 use crate::export::choice::{AgentIndex, Choice, KernelChoice, KernelNames, Kind, Kinds, Layout};
-use crate::export::summary::{Tables, Unit};
+use crate::export::summary::{self, Tables, Unit};
 use crate::rank::{Rank, Ranks};
 use crate::sampling::Wish;
 use anyhow::{Context, Result, anyhow, bail};
 use regex::Regex;
-use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub(super) struct Plan {
     /// How much is told.
     pub(super) level: Level,
     /// Options without effect, and why.
-    pub(super) moot: Vec<(String, &'static str)>,
+    pub(super) moot: Vec<Note>,
 }
 
 /// How much is told on standard error.
@@ -57,7 +57,10 @@ impl Level {
             "fatal" | "error" => Self::Error,
             "warning" => Self::Warning,
             "info" | "trace" | "env" | "config" => Self::Info,
-            _ => bail!("--log-level takes fatal, error, warning, info, trace, env or config, not '{word}'"),
+            _ => {
+                let told = format!("--log-level takes fatal, error, warning, info, trace, env or config, not '{word}'");
+                return Err(misuse(told));
+            }
         })
     }
 }
@@ -80,6 +83,16 @@ const KINDS: [(&str, &str, Kind); 14] = [
     ("rocjpeg_trace", "", Kind::RocJpeg),
 ];
 
+/// Options that sum domains up.
+const SUMS: [&str; 6] = [
+    "stats",
+    "summary",
+    "summary_per_domain",
+    "summary_groups",
+    "summary_output_file",
+    "summary_units",
+];
+
 impl Plan {
     /// Understands a job's settings; `pass` is the directory of one job among several.
     pub(super) fn new(settings: &Settings, pass: Option<&str>) -> Result<Self> {
@@ -91,12 +104,13 @@ impl Plan {
             directory = format!("{directory}/{pass}");
         }
         let file = set("output_file").or_else(|| variable("ROCPROF_OUTPUT_FILE_NAME"));
-        let formats = formats(settings, variable("ROCPROF_OUTPUT_FORMAT"))?;
-        check_perfetto(settings)?;
+        let (formats, unwritten) = output::formats(settings, variable("ROCPROF_OUTPUT_FORMAT"))?;
+        output::check_perfetto(settings)?;
+        check_replay(settings)?;
         let groups = settings
             .values("summary_groups")
             .iter()
-            .map(|group| pattern("summary_groups", group));
+            .map(|text| summary::group(text).map_err(|error| no_pattern("summary_groups", text, &error)));
         let tables = Tables {
             whole: settings.on("summary"),
             by_domain: settings.on("summary_per_domain"),
@@ -104,14 +118,14 @@ impl Plan {
             unit: match settings.value("summary_units") {
                 None => Unit::default(),
                 Some(word) => Unit::of(word)
-                    .with_context(|| format!("--summary-units takes sec, msec, usec or nsec, not '{word}'"))?,
+                    .ok_or_else(|| misuse(format!("--summary-units takes sec, msec, usec or nsec, not '{word}'")))?,
             },
             indent: 4,
         };
         let least = settings.value("minimum_output_data").unwrap_or("0");
         let least: u64 = least
             .parse()
-            .with_context(|| format!("--minimum-output-data takes a number of KB, not '{least}'"))?;
+            .map_err(|_| misuse(format!("--minimum-output-data takes a number of KB, not '{least}'")))?;
         let counted = check_kernels(settings)?;
         let request = request(settings)?;
         let mut choice = choice(settings)?;
@@ -132,7 +146,9 @@ impl Plan {
             .into_iter()
             .filter(|name| is_idle && !settings.values(name).is_empty())
             .map(|name| (typed(name), FOR_COUNTERS));
-        choice.config = config(settings);
+        choice.config = output::config(settings);
+        let counts = request.as_ref().is_some_and(|request| !request.is_empty());
+        choice.config.insert("counter_collection".to_owned(), counts.into());
         choice
             .config
             .insert("raw_output_path".to_owned(), directory.as_str().into());
@@ -154,10 +170,16 @@ impl Plan {
                 Some(word) => Level::of(&word)?,
                 None => Level::default(),
             },
-            moot: settings.moot().chain(idle).collect(),
+            moot: settings.moot().chain(idle).chain(unwritten).collect(),
         };
-        if plan.is_idle() && (plan.choice.stats || plan.wants_summary()) {
-            bail!("--stats and --summary need a domain to sum up, as --kernel-trace or --sys-trace");
+        let is_set = |name: &&str| settings.value(name).is_some_and(|value| value != "false");
+        let sums = SUMS.into_iter().find(is_set);
+        if let Some(name) = sums.filter(|_| plan.is_idle()) {
+            bail!(
+                "Fatal error: No tracing options were enabled for {} option: it needs a domain to sum up, as --kernel-trace \
+or --sys-trace",
+                typed(name)
+            );
         }
         Ok(plan)
     }
@@ -175,67 +197,6 @@ impl Plan {
     pub(super) const fn wants_summary(&self) -> bool {
         self.tables.whole || self.tables.by_domain || !self.tables.groups.is_empty()
     }
-}
-
-/// What `results.json` says of the options: upstream's keys first, then every option by its own name.
-fn config(settings: &Settings) -> Map<String, Value> {
-    let mut config: Map<String, Value> = settings.all().collect();
-    let text = |name: &str, usual: &str| Value::from(settings.value(name).unwrap_or(usual));
-    let number = |name: &str, usual: u64| {
-        let typed = settings.value(name).and_then(|text| text.parse::<u64>().ok());
-        Value::from(typed.unwrap_or(usual))
-    };
-    let is_summed = ["summary", "summary_per_domain"].iter().any(|name| settings.on(name));
-    for (key, value) in [
-        ("summary", settings.on("summary").into()),
-        ("summary_per_domain", settings.on("summary_per_domain").into()),
-        ("summary_groups", settings.values("summary_groups").into()),
-        ("summary_unit", text("summary_units", "nsec")),
-        ("summary_file", text("summary_output_file", "stderr")),
-        (
-            "summary_output",
-            (is_summed || !settings.values("summary_groups").is_empty()).into(),
-        ),
-        ("perfetto_shmem_size_hint", number("perfetto_shmem_size_hint", 64)),
-        ("perfetto_buffer_size", number("perfetto_buffer_size", 1 << 20)),
-        (
-            "perfetto_buffer_fill_policy",
-            text("perfetto_buffer_fill_policy", "discard"),
-        ),
-        ("perfetto_backend", text("perfetto_backend", "inprocess")),
-    ] {
-        config.insert(key.to_owned(), value);
-    }
-    config
-}
-
-/// Formats by their words, those of the environment too; CSV when there are none.
-fn formats(settings: &Settings, usual: Option<String>) -> Result<Vec<Format>> {
-    let mut formats = Vec::new();
-    let typed_formats = settings.values("output_format").iter().cloned();
-    let words: Vec<String> = usual.into_iter().chain(typed_formats).collect();
-    let words = words.iter().flat_map(|words| words.split([',', ' ']));
-    for word in words.filter(|word| !word.is_empty()) {
-        let format = format(word)?;
-        if !formats.contains(&format) {
-            formats.push(format);
-        }
-    }
-    if formats.is_empty() {
-        formats.push(Format::Csv);
-    }
-    Ok(formats)
-}
-
-fn format(word: &str) -> Result<Format> {
-    Ok(match word.to_ascii_lowercase().as_str() {
-        "csv" => Format::Csv,
-        "json" => Format::Json,
-        "pftrace" => Format::Pftrace,
-        "rocpd" => Format::Rocpd,
-        "otf2" => bail!("--output-format otf2 cannot be had: roctop does not write it; use pftrace, json or rocpd"),
-        _ => bail!("--output-format takes csv, json, pftrace or rocpd, not '{word}'"),
-    })
 }
 
 /// Libraries by their paths, or by names that the loader knows.
@@ -265,64 +226,66 @@ fn ranks(settings: &Settings) -> Result<Ranks> {
     })
 }
 
-/// What is of no consequence here is to be right all the same: the command line goes to other machines.
-fn check_perfetto(settings: &Settings) -> Result<()> {
-    let backend = settings.value("perfetto_backend");
-    if backend.is_some_and(|backend| backend != "inprocess") {
-        bail!("--perfetto-backend: only 'inprocess' can be had, roctop talks to no tracing daemon");
-    }
-    for name in ["perfetto_buffer_size", "perfetto_shmem_size_hint", "sdk_soversion"] {
-        if let Some(word) = settings.value(name)
-            && word.parse::<u64>().is_err()
-        {
-            bail!("{} takes a whole number, not '{word}'", typed(name));
-        }
-    }
-    match settings.value("perfetto_buffer_fill_policy") {
-        None | Some("discard" | "ring_buffer") => Ok(()),
-        Some(word) => bail!("--perfetto-buffer-fill-policy takes discard or ring_buffer, not '{word}'"),
+/// Counters that do not fit at once are counted in runs of the program, not in repetitions of a kernel.
+fn check_replay(settings: &Settings) -> Result<()> {
+    match settings.value("replay_mode") {
+        None | Some("application") => Ok(()),
+        Some("kernel") => Err(misuse(format!("--replay-mode kernel cannot be had: {REPLAY}"))),
+        Some(word) => Err(misuse(format!("--replay-mode takes application, not '{word}'"))),
     }
 }
 
 fn pattern(name: &str, text: &str) -> Result<Regex> {
-    Regex::new(text).map_err(|error| {
-        // Its last line is the reason; those before it draw the place.
-        let error = error.to_string();
-        let reason = error.lines().last().unwrap_or("").trim_start_matches("error: ");
-        anyhow!("{}: '{text}' is no regular expression: {reason}", typed(name))
-    })
+    Regex::new(text).map_err(|error| no_pattern(name, text, &error))
+}
+
+fn no_pattern(name: &str, text: &str, error: &regex::Error) -> anyhow::Error {
+    // Its last line is the reason; those before it draw the place.
+    let error = error.to_string();
+    let reason = error.lines().last().unwrap_or("").trim_start_matches("error: ");
+    let name = typed(name);
+    if reason.contains("not supported") {
+        return anyhow!(
+            "{name}: '{text}' has what roctop's regular expressions cannot do, other than rocprofv3's: {reason}; kernels \
+that are not wanted can be named by --kernel-exclude-regex"
+        );
+    }
+    anyhow!("{name}: '{text}' is no regular expression: {reason}")
 }
 
 fn choice(settings: &Settings) -> Result<Choice> {
     let mut kinds = Kinds::NONE;
+    let is_kokkos = settings.on("kokkos_trace");
     for (name, group, kind) in KINDS {
-        // The nearest that was set counts: the domain itself, its group, then the aggregates.
-        let system = (SYSTEM.contains(&name) || RUNTIME.contains(&name)).then(|| settings.switch("sys_trace"));
-        let runtime = RUNTIME.contains(&name).then(|| settings.switch("runtime_trace"));
-        let own = settings.switch(name).or_else(|| settings.switch(group));
-        let aggregate = system.flatten() == Some(true) || runtime.flatten() == Some(true);
-        kinds.set(kind, own.unwrap_or(aggregate));
+        // As upstream: an aggregate sets domains and groups that were not set, then a group its domains.
+        let runtime = RUNTIME.contains(&name) && settings.on("runtime_trace");
+        let system = (SYSTEM.contains(&name) || RUNTIME.contains(&name)) && settings.on("sys_trace");
+        let grouped = settings.switch(group).unwrap_or(system);
+        let implied = runtime || grouped || (is_kokkos && kind == Kind::Marker);
+        kinds.set(kind, settings.switch(name).unwrap_or(implied));
     }
-    let mangled = settings.on("mangled_kernels");
     Ok(Choice {
         kinds,
         layout: match settings.value("layout") {
             None | Some("new") => Layout::New,
             Some("seed") => Layout::Seed,
-            Some(word) => bail!("--layout takes new or seed, not '{word}'"),
+            Some(word) => return Err(misuse(format!("--layout takes new or seed, not '{word}'"))),
         },
-        kernel_names: match (mangled, settings.on("truncate_kernels")) {
-            (true, true) => bail!("--mangled-kernels and --truncate-kernels exclude each other"),
+        // Upstream cuts a name whether or not it is to stay mangled.
+        kernel_names: match (settings.on("mangled_kernels"), settings.on("truncate_kernels")) {
+            (_, true) => KernelNames::Truncated,
             (true, false) => KernelNames::Mangled,
-            (false, true) => KernelNames::Truncated,
             (false, false) => KernelNames::Demangled,
         },
-        rename: settings.on("kernel_rename"),
+        rename: settings.switch("kernel_rename").unwrap_or(is_kokkos),
         agents: match settings.value("agent_index") {
             None | Some("relative") => AgentIndex::Relative,
             Some("absolute") => AgentIndex::Absolute,
             Some("type-relative") => AgentIndex::TypeRelative,
-            Some(word) => bail!("--agent-index takes absolute, relative or type-relative, not '{word}'"),
+            Some(word) => {
+                let told = format!("--agent-index takes absolute, relative or type-relative, not '{word}'");
+                return Err(misuse(told));
+            }
         },
         stats: settings.on("stats"),
         by_queue: settings.on("group_by_queue"),
@@ -470,15 +433,41 @@ mod tests {
         );
         assert_eq!(wanted("--kernel-trace --hsa-amd-trace"), [HsaAmd, Kernel]);
         assert_eq!(wanted("--rccl-trace"), [Rccl]);
+        // A group that is off takes nothing from the other aggregate, as upstream.
+        assert_eq!(wanted("-r --hip-trace=no"), wanted("-r"));
+        assert_eq!(wanted("-s -r --hip-trace=no --hsa-trace=no"), wanted("-r"));
+        assert!(!wanted("-r --hip-runtime-trace=no").contains(&HipRuntime));
+        assert_eq!(wanted("--kokkos-trace --kernel-trace"), [Marker, Kernel]);
+        assert_eq!(wanted("--kokkos-trace --marker-trace=no"), []);
         assert_eq!(wanted("-M"), []);
+    }
+
+    #[test]
+    fn names_of_kernels_are_as_upstream_when_options_meet() {
+        let names = |line: &str| plan(line).unwrap().choice.kernel_names;
+        assert_eq!(names("-s -M"), KernelNames::Mangled);
+        assert_eq!(names("-s -M -T"), KernelNames::Truncated);
+        let is_renamed = |line: &str| plan(line).unwrap().choice.rename;
+        assert!(is_renamed("--kokkos-trace") && !is_renamed("--kokkos-trace --kernel-rename=no"));
+        let moot = plan("--kokkos-trace").unwrap().moot;
+        assert!(moot[0].0 == "--kokkos-trace" && moot[0].1.contains("KOKKOS_TOOLS_LIBS"));
+    }
+
+    #[test]
+    fn otf2_is_left_out_of_other_formats() {
+        let plan = plan("-s -f pftrace json OTF2 csv").unwrap();
+        assert_eq!(plan.formats, [Format::Pftrace, Format::Json, Format::Csv]);
+        assert_eq!(plan.moot[0].0, "--output-format otf2");
     }
 
     #[test]
     fn what_cannot_be_understood_is_told() {
         for (line, word) in [
             ("-f otf2", "otf2"),
+            ("-s --replay-mode kernel", "'--pmc'"),
+            ("-s --replay-mode all", "'all'"),
+            ("-s --kernel-include-regex (?!scale)", "look-ahead"),
             ("-f xml", "xml"),
-            ("-s -M -T", "exclude"),
             ("-s --kernel-include-regex [", "--kernel-include-regex"),
             ("-s --kernel-iteration-range 3-1", "3-1"),
             ("-s --kernel-iteration-range x", "'x'"),
@@ -487,7 +476,8 @@ mod tests {
             ("-s -u hours", "hours"),
             ("-s --agent-index best", "best"),
             ("--stats", "--kernel-trace"),
-            ("-S", "--kernel-trace"),
+            ("-S", "No tracing options were enabled for --summary option"),
+            ("-u sec", "for --summary-units option"),
             ("-s --perfetto-backend system", "inprocess"),
             ("-s --profile-mpi-ranks 0-3,x", "'x'"),
             ("-s --perfetto-buffer-size big", "'big'"),

@@ -1,6 +1,7 @@
 //! What was set, on the command line or by an input file.
 
 use super::table::{self, Here, Row, TABLE, Takes, truth, typed};
+use crate::cli::Misuse;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -8,11 +9,21 @@ use std::ffi::OsString;
 
 /// Options with their values, by long name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Settings(BTreeMap<&'static str, Vec<String>>);
+pub(super) struct Settings {
+    set: BTreeMap<&'static str, Vec<String>>,
+    /// Counters of further runs: those of each `--pmc` after the first.
+    more: Vec<Vec<String>>,
+}
 
 impl Settings {
     /// Reads a command line; what follows `--` is the program and its arguments.
+    ///
+    /// Errors: a [`Misuse`], as `argparse` tells it upstream.
     pub(super) fn parse(words: &[OsString]) -> Result<(Self, Vec<OsString>)> {
+        Self::understand(words).map_err(|error| misuse(format!("{error:#}")))
+    }
+
+    fn understand(words: &[OsString]) -> Result<(Self, Vec<OsString>)> {
         let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
         let program = words.get(end + 1..).unwrap_or_default().to_vec();
         let mut options = Vec::new();
@@ -30,10 +41,11 @@ impl Settings {
                     None => (long, None),
                 };
                 let row = table::find(name).ok_or_else(|| unknown(word))?;
-                if row.name == "pmc" && settings.0.contains_key("pmc") {
-                    bail!("--pmc is given twice: name all counters after one; an input file has several runs");
-                }
+                let first = (row.name == "pmc").then(|| settings.set.remove("pmc")).flatten();
                 settings.take(row, value, &mut rest)?;
+                if let Some(first) = first {
+                    settings.more.extend(settings.set.insert("pmc", first));
+                }
             } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
                 settings.letters(word, letters, &mut rest)?;
             } else {
@@ -67,7 +79,7 @@ impl Settings {
         let is_value = |word: &str| !word.starts_with('-') || word.parse::<f64>().is_ok();
         let most = match row.takes {
             Takes::Flag | Takes::One => 1,
-            Takes::Many => usize::MAX,
+            Takes::Many | Takes::Any => usize::MAX,
         };
         while values.len() < most
             && let Some((next, after)) = rest.split_first()
@@ -88,30 +100,55 @@ impl Settings {
             let value = truth(&value).with_context(|| format!("{name} takes yes or no, not '{value}'"))?;
             values = vec![value.to_string()];
         }
-        if values.is_empty() {
+        if values.is_empty() && row.takes != Takes::Any {
             bail!("{name} needs a value");
         }
+        let is_switch = matches!(row.takes, Takes::Flag | Takes::Any);
+        let is_off = is_switch && matches!(&values[..], [word] if truth(word) == Some(false));
         if let Here::Refused(why) = row.here
-            && values != ["false"]
+            && !is_off
         {
             bail!("{name} cannot be had: {why}");
         }
-        self.0.insert(row.name, values);
+        self.set.insert(row.name, values);
         Ok(())
+    }
+
+    /// The runs of a command line: one for each `--pmc`, and one if there is none.
+    pub(super) fn runs(&self) -> Vec<Self> {
+        let with = |counters| {
+            let mut set = self.set.clone();
+            set.extend(counters);
+            Self { set, more: Vec::new() }
+        };
+        let more = self.more.iter().map(|counters| with(Some(("pmc", counters.clone()))));
+        std::iter::once(with(None)).chain(more).collect()
+    }
+
+    /// The same without the counters.
+    pub(super) fn uncounted(&self) -> Self {
+        let mut set = self.set.clone();
+        set.remove("pmc");
+        Self { set, more: Vec::new() }
+    }
+
+    /// Whether counters are named.
+    pub(super) fn counts(&self) -> bool {
+        self.set.contains_key("pmc")
     }
 
     /// Adds what an input file sets; the same option with another value is an error.
     pub(super) fn join(&self, file: &Self) -> Result<Self> {
         let mut all = self.clone();
-        for (name, values) in &file.0 {
-            match all.0.get(name) {
+        for (name, values) in &file.set {
+            match all.set.get(name) {
                 Some(typed_values) if typed_values != values => bail!(
                     "{} is '{}' on the command line and '{}' in the input file",
                     typed(name),
                     typed_values.join(" "),
                     values.join(" ")
                 ),
-                _ => all.0.insert(name, values.clone()),
+                _ => all.set.insert(name, values.clone()),
             };
         }
         Ok(all)
@@ -119,7 +156,7 @@ impl Settings {
 
     /// A switch, if it was set.
     pub(super) fn switch(&self, name: &str) -> Option<bool> {
-        self.0.get(name).map(|values| values == &["true"])
+        self.set.get(name).map(|values| values == &["true"])
     }
 
     /// Whether a switch is on.
@@ -129,17 +166,17 @@ impl Settings {
 
     /// An option's one value.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
-        self.0.get(name).and_then(|values| values.last()).map(String::as_str)
+        self.set.get(name).and_then(|values| values.last()).map(String::as_str)
     }
 
     /// All values of an option.
     pub(super) fn values(&self, name: &str) -> &[String] {
-        self.0.get(name).map_or(&[], Vec::as_slice)
+        self.set.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// Every option that was set, as JSON: truth values, one text, or a list.
     pub(super) fn all(&self) -> impl Iterator<Item = (String, Value)> {
-        self.0.iter().map(|(name, values)| {
+        self.set.iter().map(|(name, values)| {
             let takes = table::find(name).map(|row| row.takes);
             let value = match (takes, values.as_slice()) {
                 (Some(Takes::Flag), [one]) => Value::from(one == "true"),
@@ -150,13 +187,22 @@ impl Settings {
         })
     }
 
-    /// Options that change nothing here, with the reason.
-    pub(super) fn moot(&self) -> impl Iterator<Item = (String, &'static str)> {
-        self.0.keys().filter_map(|name| match table::find(name)?.here {
+    /// Options that change nothing here or do not do all they should, with the reason.
+    pub(super) fn moot(&self) -> impl Iterator<Item = Note> {
+        self.set.keys().filter_map(|name| match table::find(name)?.here {
             Here::Moot(why) => Some((typed(name), why)),
+            Here::Partly(why) if self.on(name) => Some((typed(name), why)),
             _ => None,
         })
     }
+}
+
+/// An option as it is typed, and what is missing of it.
+pub(super) type Note = (String, &'static str);
+
+/// What a command line has wrong by itself.
+pub(super) fn misuse(told: String) -> anyhow::Error {
+    Misuse(told).into()
 }
 
 fn unknown(word: &str) -> anyhow::Error {
@@ -231,10 +277,31 @@ mod tests {
             ("-d", "--output-directory"),
             ("--hip-trace=maybe -- a", "maybe"),
             ("--pmc -- a", "--pmc needs a value"),
-            ("--pmc A --pmc B -- a", "twice"),
+            ("--pmc A --pmc -- a", "--pmc needs a value"),
         ] {
-            let told = parse(line).unwrap_err().to_string();
+            let error = parse(line).unwrap_err();
+            assert!(error.is::<Misuse>());
+            let told = error.to_string();
             assert!(told.contains(word), "{line}: {told}");
         }
+    }
+
+    #[test]
+    fn each_pmc_is_a_run() {
+        let counters = |line: &str| {
+            let runs = parse(line).unwrap().0.runs();
+            runs.iter().map(|run| run.values("pmc").join(" ")).collect::<Vec<_>>()
+        };
+        assert_eq!(counters("--pmc A B -M -- a"), ["A B"]);
+        assert_eq!(counters("--pmc A B --pmc=C -M --pmc D -- a"), ["A B", "C", "D"]);
+        assert_eq!(counters("--kernel-trace -- a"), [""]);
+    }
+
+    #[test]
+    fn what_takes_values_or_none_takes_none() {
+        let (settings, _) = parse("--preload -M -- a").unwrap();
+        assert!(settings.values("preload").is_empty() && settings.on("mangled_kernels"));
+        assert!(parse("--ompt-trace -- a").unwrap_err().to_string().contains("OpenMP"));
+        assert!(parse("--ompt-trace parallel task -- a").is_err() && parse("--ompt-trace=no -- a").is_ok());
     }
 }

@@ -9,6 +9,8 @@ pub(super) enum Takes {
     One,
     /// One value or more.
     Many,
+    /// Values, or none.
+    Any,
 }
 
 /// What becomes of it here.
@@ -18,6 +20,8 @@ pub(super) enum Here {
     Works,
     /// It is taken and changes nothing, for this reason.
     Moot(&'static str),
+    /// It does what it can; this is what is missing.
+    Partly(&'static str),
     /// It cannot be had, for this reason.
     Refused(&'static str),
 }
@@ -44,11 +48,18 @@ const fn row(name: &'static str, letter: char, takes: Takes, here: Here) -> Row 
     }
 }
 
-use Here::{Moot, Refused, Works};
-use Takes::{Flag, Many, One};
+use Here::{Moot, Partly, Refused, Works};
+use Takes::{Any, Flag, Many, One};
 
-const KOKKOS: &str = "roctop does not record Kokkos' own events; what Kokkos' roctx connector makes of them \
-(KOKKOS_TOOLS_LIBS) is recorded by '--marker-trace --kernel-rename'";
+const KOKKOS: &str = "taken as '--marker-trace --kernel-rename': roctop brings no connector to Kokkos, regions are \
+recorded if KOKKOS_TOOLS_LIBS names Kokkos' roctx connector";
+const EVENTS: &str = "roctop does not record the barriers of HIP's events; '--hip-trace' has the calls that make them";
+const GRAPHS: &str = "roctop does not record launches of graphs as rows of their own; '--hip-trace' has the calls, \
+'--kernel-trace' and '--memory-copy-trace' what they run";
+pub(super) const REPLAY: &str =
+    "roctop runs each kernel as often as the program does; each '--pmc' more runs the program once more";
+const STREAMED: &str = "roctop does not sample counters while a kernel runs, which needs the GPU's streaming monitor; \
+'--pmc' counts by kernel";
 const DRIVER: &str = "roctop does not record the driver's own events, of pages and queues";
 const OPENMP: &str = "roctop does not record OpenMP's own events; kernels and copies of its target regions are recorded \
 by '--kernel-trace --memory-copy-trace'";
@@ -91,7 +102,7 @@ pub(super) const TABLE: &[Row] = &[
     row("memory_allocation_trace", ' ', Flag, Works),
     row("scratch_memory_trace", ' ', Flag, Works),
     row("rccl_trace", ' ', Flag, Works),
-    row("kokkos_trace", ' ', Flag, Refused(KOKKOS)),
+    row("kokkos_trace", ' ', Flag, Partly(KOKKOS)),
     row("rocdecode_trace", ' ', Flag, Works),
     row("rocjpeg_trace", ' ', Flag, Works),
     row("kfd_trace", ' ', Flag, Refused(DRIVER)),
@@ -105,11 +116,25 @@ pub(super) const TABLE: &[Row] = &[
         Flag,
         Refused("roctop does not record calls of hipFile"),
     ),
-    row("ompt_trace", ' ', Flag, Refused(OPENMP)),
+    row("ompt_trace", ' ', Any, Refused(OPENMP)),
+    row("hip_event_trace", ' ', Flag, Refused(EVENTS)),
+    row("hip_graph_trace", ' ', Flag, Refused(GRAPHS)),
+    row(
+        "rocshmem_trace",
+        ' ',
+        Flag,
+        Refused("roctop does not record calls of rocSHMEM"),
+    ),
     // Counters and samples.
     row("pmc", ' ', Many, Works),
     row("pmc_groups", ' ', Many, Works),
     row("pmc_group_interval", ' ', One, Works),
+    row("replay_mode", ' ', One, Works),
+    row("kernel_replay_beta_enabled", ' ', Flag, Refused(REPLAY)),
+    row("spm", ' ', Many, Refused(STREAMED)),
+    row("spm_beta_enabled", ' ', Flag, Refused(STREAMED)),
+    row("spm_sample_interval", ' ', One, Refused(STREAMED)),
+    row("spm_sample_interval_unit", ' ', One, Refused(STREAMED)),
     row("list_metrics", ' ', Flag, Works),
     row("list_avail", 'L', Flag, Works),
     row("pc_sampling_beta_enabled", ' ', Flag, Works),
@@ -153,7 +178,7 @@ pub(super) const TABLE: &[Row] = &[
     row("perfetto_buffer_fill_policy", ' ', One, Moot(NO_BUFFER)),
     row("perfetto_shmem_size_hint", ' ', One, Moot(NO_BUFFER)),
     // The rest.
-    row("preload", ' ', Many, Works),
+    row("preload", ' ', Any, Works),
     row("rocm_root", ' ', One, Moot(NO_SDK)),
     row("sdk_soversion", ' ', One, Moot(NO_SDK)),
     row("sdk_version", ' ', One, Moot(NO_SDK)),
@@ -179,10 +204,27 @@ pub(super) const TABLE: &[Row] = &[
         One,
         Refused("roctop's own cost is measured by its benches (benches/cost.rs)"),
     ),
-    row("process_sync", ' ', Flag, Refused("processes write files of their own")),
+    row(
+        "process_sync",
+        ' ',
+        Flag,
+        Moot("the files are written when all processes have ended"),
+    ),
     row("attach", 'p', One, Works),
     row("pid", ' ', One, Works),
     row("attach_duration_msec", ' ', One, Works),
+    row(
+        "attach_children",
+        ' ',
+        Flag,
+        Moot("a session is recorded whole, with all its processes"),
+    ),
+    row(
+        "attach_sync_output",
+        ' ',
+        Flag,
+        Moot("the files are written when roctop ends"),
+    ),
     // Thread traces.
     row("att", ' ', Flag, Refused(THREAD_TRACE)),
     row("advanced_thread_trace", ' ', Flag, Refused(THREAD_TRACE)),
@@ -196,6 +238,11 @@ pub(super) const TABLE: &[Row] = &[
     row("att_perfcounter_ctrl", ' ', One, Refused(THREAD_TRACE)),
     row("att_activity", ' ', One, Refused(THREAD_TRACE)),
     row("att_serialize_all", ' ', Flag, Refused(THREAD_TRACE)),
+    row("att_perfcounter_target_only", ' ', Flag, Refused(THREAD_TRACE)),
+    row("att_consecutive_kernels", ' ', One, Refused(THREAD_TRACE)),
+    row("att_no_intercept", ' ', Flag, Refused(THREAD_TRACE)),
+    row("att_no_detail", ' ', Flag, Refused(THREAD_TRACE)),
+    row("att_resource_mode", ' ', One, Refused(THREAD_TRACE)),
 ];
 
 /// Members of `--runtime-trace`.

@@ -1,0 +1,60 @@
+//! What is told of the options and of the version.
+
+use super::table;
+use anyhow::Result;
+use std::io::Write;
+
+const HELP: &str = "Usage: roctop rocprofv3 [options] -- <application> [application options]
+
+rocprofv3's command line and files, without the rocprofiler SDK. Formats: csv (default), json, pftrace, rocpd.
+--layout seed gives the columns and names of ROCm 6.2.
+";
+
+/// Prints the options, each with what becomes of it.
+pub(super) fn help() -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    write!(out, "{HELP}\nOptions:\n")?;
+    for row in table::TABLE {
+        let letter = if row.letter == ' ' {
+            String::new()
+        } else {
+            format!("-{}, ", row.letter)
+        };
+        let value = match row.takes {
+            table::Takes::Flag => "",
+            table::Takes::One => " VALUE",
+            table::Takes::Many => " VALUE…",
+            table::Takes::Any => " [VALUE…]",
+        };
+        let note = match row.here {
+            table::Here::Works => String::new(),
+            table::Here::Moot(why) => format!("  (no effect: {why})"),
+            table::Here::Partly(why) => format!("  (in part: {why})"),
+            table::Here::Refused(why) => format!("  (not here: {why})"),
+        };
+        writeln!(out, "  {letter:>4}{}{value}{note}", table::typed(row.name))?;
+    }
+    Ok(())
+}
+
+/// Prints what `--version` prints.
+pub(super) fn version() -> Result<()> {
+    let system = rustix::system::uname();
+    let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    let facts = [
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("git_revision", String::new()),
+        ("library_arch", format!("{}-linux-gnu", std::env::consts::ARCH)),
+        ("system_name", word(system.sysname())),
+        ("system_processor", word(system.machine())),
+        ("system_version", word(system.release())),
+        ("compiler_id", "rustc".to_owned()),
+        ("compiler_version", env!("CARGO_PKG_RUST_VERSION").to_owned()),
+        ("rocm_version", String::new()),
+    ];
+    let mut out = std::io::stdout().lock();
+    for (key, value) in facts {
+        writeln!(out, "{key:>20}: {value}")?;
+    }
+    Ok(())
+}

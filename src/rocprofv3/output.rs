@@ -1,0 +1,124 @@
+//! What is written: the formats, and what the files say of the options.
+
+use super::settings::{Note, Settings, misuse};
+use super::table::typed;
+use crate::export::Format;
+use anyhow::Result;
+use serde_json::{Map, Value};
+
+/// Formats by their words, those of the environment too, and what is to be told of one that is not written; CSV when
+/// there are none.
+pub(super) fn formats(settings: &Settings, usual: Option<String>) -> Result<(Vec<Format>, Option<Note>)> {
+    const OTF2: &str = "roctop does not write it; use pftrace, json or rocpd";
+    let mut formats = Vec::new();
+    let mut has_otf2 = false;
+    let typed_formats = settings.values("output_format").iter().cloned();
+    let words: Vec<String> = usual.into_iter().chain(typed_formats).collect();
+    let words = words.iter().flat_map(|words| words.split([',', ' ']));
+    for word in words.filter(|word| !word.is_empty()) {
+        if word.eq_ignore_ascii_case("otf2") {
+            has_otf2 = true;
+            continue;
+        }
+        let format = format(word)?;
+        if !formats.contains(&format) {
+            formats.push(format);
+        }
+    }
+    if formats.is_empty() && has_otf2 {
+        return Err(misuse(format!("--output-format otf2 cannot be had: {OTF2}")));
+    }
+    if formats.is_empty() {
+        formats.push(Format::Csv);
+    }
+    Ok((formats, has_otf2.then(|| ("--output-format otf2".to_owned(), OTF2))))
+}
+
+fn format(word: &str) -> Result<Format> {
+    Ok(match word.to_ascii_lowercase().as_str() {
+        "csv" => Format::Csv,
+        "json" => Format::Json,
+        "pftrace" => Format::Pftrace,
+        "rocpd" => Format::Rocpd,
+        _ => {
+            let told = format!("--output-format takes csv, json, pftrace or rocpd, not '{word}'");
+            return Err(misuse(told));
+        }
+    })
+}
+
+/// What is of no consequence here is to be right all the same: the command line goes to other machines.
+pub(super) fn check_perfetto(settings: &Settings) -> Result<()> {
+    let backend = settings.value("perfetto_backend");
+    if backend.is_some_and(|backend| backend != "inprocess") {
+        let told = "--perfetto-backend: only 'inprocess' can be had, roctop talks to no tracing daemon";
+        return Err(misuse(told.to_owned()));
+    }
+    for name in ["perfetto_buffer_size", "perfetto_shmem_size_hint", "sdk_soversion"] {
+        if let Some(word) = settings.value(name)
+            && word.parse::<u64>().is_err()
+        {
+            return Err(misuse(format!("{} takes a whole number, not '{word}'", typed(name))));
+        }
+    }
+    match settings.value("perfetto_buffer_fill_policy") {
+        None | Some("discard" | "ring_buffer") => Ok(()),
+        Some(word) => Err(misuse(format!(
+            "--perfetto-buffer-fill-policy takes discard or ring_buffer, not '{word}'"
+        ))),
+    }
+}
+
+/// What `results.json` says of the options: upstream's keys first, then every option by its own name.
+pub(super) fn config(settings: &Settings) -> Map<String, Value> {
+    let mut config: Map<String, Value> = settings.all().collect();
+    let text = |name: &str, usual: &str| Value::from(settings.value(name).unwrap_or(usual));
+    let number = |name: &str, usual: u64| {
+        let typed = settings.value(name).and_then(|text| text.parse::<u64>().ok());
+        Value::from(typed.unwrap_or(usual))
+    };
+    let is_summed = ["summary", "summary_per_domain"].iter().any(|name| settings.on(name));
+    for (key, value) in [
+        ("summary", settings.on("summary").into()),
+        ("summary_per_domain", settings.on("summary_per_domain").into()),
+        ("summary_groups", settings.values("summary_groups").into()),
+        ("summary_unit", text("summary_units", "nsec")),
+        ("summary_file", text("summary_output_file", "stderr")),
+        (
+            "summary_output",
+            (is_summed || !settings.values("summary_groups").is_empty()).into(),
+        ),
+        ("perfetto_shmem_size_hint", number("perfetto_shmem_size_hint", 64)),
+        ("perfetto_buffer_size", number("perfetto_buffer_size", 1 << 20)),
+        (
+            "perfetto_buffer_fill_policy",
+            text("perfetto_buffer_fill_policy", "discard"),
+        ),
+        ("perfetto_backend", text("perfetto_backend", "inprocess")),
+        ("selected_regions", settings.on("selected_regions").into()),
+        (
+            "enable_signal_handlers",
+            (!settings.on("disable_signal_handlers")).into(),
+        ),
+        (
+            "minimum_output_bytes",
+            number("minimum_output_data", 0)
+                .as_u64()
+                .map(|kilobytes| kilobytes.saturating_mul(1024))
+                .into(),
+        ),
+        (
+            "pc_sampling_host_trap",
+            (settings.value("pc_sampling_method") == Some("host_trap")).into(),
+        ),
+        (
+            "pc_sampling_stochastic",
+            (settings.value("pc_sampling_method") == Some("stochastic")).into(),
+        ),
+        ("advanced_thread_trace", false.into()),
+        ("att_serialize_all", false.into()),
+    ] {
+        config.insert(key.to_owned(), value);
+    }
+    config
+}
