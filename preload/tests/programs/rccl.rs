@@ -1,9 +1,11 @@
 //! RCCL's calls, by its exported functions and by the dispatch table that it hands over.
 
-use crate::place::{Place, out};
+use crate::place::{Place, library, out};
+use crate::raw_hsa::emulated_gpu;
 use crate::ring::Ring;
 use roctop_ring::arguments::Arguments;
 use roctop_ring::record::{ApiCall, Body, Domain};
+use std::path::Path;
 use std::process::Command;
 
 fn program(place: &Place) -> std::path::PathBuf {
@@ -102,4 +104,59 @@ fn calls_of_rccl_are_recorded_with_count_and_type() {
 fn calls_through_a_table_that_rccl_handed_over_are_recorded_once() {
     let Some(place) = Place::new() else { return };
     check(&place, true);
+}
+
+#[test]
+fn kernels_that_rccl_dispatches_from_a_thread_of_its_own_are_recorded_without_a_call() {
+    let Some(place) = Place::new() else { return };
+    let (Some(gpu), true) = (emulated_gpu(), Path::new("/usr/include/hsa/hsa_ext_amd.h").exists()) else {
+        eprintln!("skipped: needs HSA's headers and the emulated GPU");
+        return;
+    };
+    let folder = place.dir.display().to_string();
+    for (source, name) in [("hip_over_hsa", "libamdhip64.so.5"), ("rccl_kernels", "librccl.so.1")] {
+        let soname = format!("-Wl,-soname,{name}");
+        let words = [
+            "-w",
+            "-DLIBRARY",
+            "-shared",
+            "-fPIC",
+            "-pthread",
+            &soname,
+            "-lhsa-runtime64",
+        ];
+        place.compile(source, name, &words);
+    }
+    let (search, path) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));
+    let words = [search.as_str(), "-l:librccl.so.1", "-l:libamdhip64.so.5", &path];
+    let program = place.compile("rccl_kernels", "rccl_kernels", &words);
+    let mut command = place.traced(&program);
+    let preload = format!("{} {}", gpu.display(), library().display());
+    command.env("LD_PRELOAD", preload).env("HSA_TOOLS_LIB", library());
+    assert_eq!(out(&command.output().unwrap()), "wrong 0\n");
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    assert_eq!(ring.lost, 0);
+    let mut launches = Vec::new();
+    let (mut by_hip, mut by_nobody) = (Vec::new(), 0);
+    for (_, domain, body) in &ring.records {
+        match body {
+            Body::ApiCall(call) if Domain(*domain) == Domain::HIP => launches.push(call.correlation),
+            Body::Dispatch(kernel) if kernel.correlation == 0 => {
+                assert!(kernel.begin != 0 && kernel.begin < kernel.end, "{kernel:?}");
+                by_nobody += 1;
+            }
+            Body::Dispatch(kernel) => by_hip.push(kernel.correlation),
+            _ => {}
+        }
+    }
+    assert_eq!(by_nobody, 6, "RCCL's own");
+    launches.sort_unstable();
+    by_hip.sort_unstable();
+    assert_eq!(
+        (by_hip.len(), by_hip),
+        (6, launches),
+        "the program's are those of its launches"
+    );
+    let (calls, _) = calls(ring);
+    assert_eq!(calls.len(), 6);
 }
