@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
 
 mod calls;
+mod cancelled;
 mod counters;
 mod hsa_calls;
 mod marks;
