@@ -4,9 +4,10 @@
 //! Needs libhsa-runtime64 with its headers and the emulated GPU's library (`cargo build -p emulated-gpu`).
 
 use crate::place::{Place, library, out};
+use roctop_ring::layout::counter;
 use roctop_ring::record::{Body, flag};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A microsecond: what a time may differ from the log.
 const NEAR: u64 = 1000;
@@ -32,10 +33,7 @@ fn agrees_with_the_log(mode: &str) {
 /// As above; records may have no times, and are counted.
 fn untimed_beside_the_log(mode: &str) -> usize {
     let Some(place) = Place::new() else { return 0 };
-    let (Some(gpu), true) = (
-        emulated_gpu(),
-        std::path::Path::new("/usr/include/hsa/hsa_ext_amd.h").exists(),
-    ) else {
+    let (Some(gpu), true) = (emulated_gpu(), Path::new("/usr/include/hsa/hsa_ext_amd.h").exists()) else {
         eprintln!("skipped: needs HSA's headers and the emulated GPU");
         return 0;
     };
@@ -129,6 +127,46 @@ fn copies_keep_their_times_for_the_program_too() {
 #[test]
 fn the_run_time_may_be_started_again() {
     agrees_with_the_log("again");
+}
+
+#[test]
+fn the_run_time_may_be_started_again_while_copies_are_under_way() {
+    let Some(place) = Place::new() else { return };
+    let (Some(gpu), true) = (emulated_gpu(), Path::new("/usr/include/hsa/hsa_ext_amd.h").exists()) else {
+        eprintln!("skipped: needs HSA's headers and the emulated GPU");
+        return;
+    };
+    let program = place.compile("raw_hsa", "raw_hsa", &["-w", "-lhsa-runtime64"]);
+    // Eight copies that nobody waits for in the first start, and in the third; each takes so long.
+    for (latency, name) in [("2000", "short"), ("3000000", "long")] {
+        let preload = format!("{} {}", gpu.display(), library().display());
+        let log = place.dir.join(name);
+        let mut command = place.traced(&program);
+        command.env("LD_PRELOAD", preload).env("HSA_TOOLS_LIB", library());
+        command
+            .env("EMULATED_GPU_LOG", &log)
+            .env("EMULATED_GPU_COPY_LATENCY_NS", latency);
+        let result = command.arg("open").output().unwrap();
+        assert_eq!(out(&result), "wrong times 0\n", "{result:?}");
+        let [ring] = &place.rings()[..] else { panic!("one ring") };
+        assert_eq!(ring.lost, 0);
+        let text = std::fs::read_to_string(&log).unwrap();
+        let logged = |kind: &str| text.lines().filter(|line| line.starts_with(kind)).count();
+        let under_way = ring.counter(counter::COPIES) - ring.counter(counter::COPIES_RECORDED);
+        let (mut dispatches, mut copies) = (0, Vec::new());
+        for (_, _, body) in &ring.records {
+            match body {
+                Body::Dispatch(one) => dispatches += usize::from(one.begin < one.end),
+                Body::Copy(one) => copies.push(one),
+                _ => {}
+            }
+        }
+        assert_eq!(dispatches, logged("dispatch"), "{name}");
+        assert_eq!(copies.len() as u64 + under_way, logged("sdma") as u64, "{name}");
+        assert!(copies.iter().all(|one| one.begin < one.end), "{name}: {copies:?}");
+        std::fs::remove_dir_all(place.session()).unwrap();
+        std::fs::create_dir(place.session()).unwrap();
+    }
 }
 
 #[test]
