@@ -692,6 +692,16 @@ fn counters_are_listed_in_every_layout() {
         "Block               :\tSQ\nDimensions          :\tDIMENSION_INSTANCE[0:0] DIMENSION_SHADER_ENGINE[0:3]\n\n\n"
     ));
     assert_eq!(rig.works(&["rocprofv3", "-L"]), info);
+    // Ways of sampling come first, and last before a program, as upstream.
+    for (words, order) in [
+        (&["rocprofv3", "-L"][..], ["GPU     :\t0", "GPU:0"]),
+        (&["rocprofv3", "-L", "--", "true"], ["GPU:0", "GPU     :\t0"]),
+    ] {
+        let output = rig.command(words).env("STAND_IN_SAMPLING", "1").output().unwrap();
+        let listed = String::from_utf8(output.stdout).unwrap();
+        let places = order.map(|word| listed.find(word).unwrap());
+        assert!(places[0] < places[1] && output.status.success(), "{words:?}: {listed}");
+    }
     rig.works(&["rocprofv3", "-L", "-d", "lists", "-o", "gpu"]);
     assert_eq!(
         rig.table("lists/gpu_basic_metrics.csv").column("Name"),
