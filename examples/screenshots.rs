@@ -19,7 +19,7 @@ const AT: u64 = 20_000_000_000;
 fn main() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let theme = Theme::named("dark", Depth::True).ok_or_else(|| anyhow::anyhow!("no theme"))?;
-    let shots: [(&str, &str, u16, u16, &str); 17] = [
+    let shots: [(&str, &str, u16, u16, &str); 18] = [
         ("overview", "training", 120, 36, "1"),
         ("overview-80x24", "training", 80, 24, "1"),
         ("timeline", "training", 120, 36, "2"),
@@ -27,6 +27,7 @@ fn main() -> anyhow::Result<()> {
         ("kernels-filter", "training", 120, 36, "3/gemm|fmha"),
         ("copies", "training", 120, 36, "4"),
         ("api", "training", 120, 36, "5"),
+        ("counters", "counted", 200, 50, "6"),
         ("devices", "training", 120, 36, "7"),
         ("markers", "training", 120, 36, "8"),
         ("alerts", "training", 120, 36, "A"),

@@ -7,6 +7,7 @@ mod maker;
 mod program;
 
 use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::maker::Maker;
 use self::program::Work;
@@ -66,6 +67,9 @@ struct Gpu {
     product: String,
     units: u32,
     memory: u64,
+    /// Shader clock, MHz, and the most that the memory carries, GB/s; absent, no gauges.
+    clock: Option<f64>,
+    bandwidth: Option<f64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -83,6 +87,9 @@ struct KernelText {
     vgpr: u32,
     grid: [u32; 3],
     workgroup: [u16; 3],
+    /// Hardware counters: what each counts over a dispatch, about.
+    #[serde(default)]
+    counters: BTreeMap<String, f64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -196,6 +203,13 @@ impl Scenario {
             store.apply(&Item::Now(until));
         }
         store
+    }
+
+    /// Names of the counters of all kernels.
+    fn counters(&self) -> Vec<&str> {
+        let names = self.kernels.iter().flat_map(|kernel| kernel.counters.keys());
+        let names: BTreeSet<&str> = names.map(String::as_str).collect();
+        names.into_iter().collect()
     }
 
     /// Whether it goes on for ever, so far as it knows.

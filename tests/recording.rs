@@ -512,6 +512,14 @@ fn child_of(pid: u32) -> Option<u32> {
     children.split_whitespace().next()?.parse().ok()
 }
 
+fn last_segment(recording: &Path) -> std::fs::File {
+    let entries = std::fs::read_dir(recording).unwrap();
+    let names = entries.map(|entry| entry.unwrap().path());
+    let segments = names.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("segment-"));
+    let last = segments.max().unwrap();
+    std::fs::File::options().write(true).open(last).unwrap()
+}
+
 #[test]
 fn a_kill_of_program_and_roctop_loses_nothing_that_the_rings_hold() {
     let place = place("recover");
@@ -541,6 +549,12 @@ fn a_kill_of_program_and_roctop_loses_nothing_that_the_rings_hold() {
         while session::is_in_use(&session) {
             std::thread::sleep(Duration::from_millis(10));
         }
+        if round % 2 == 1 {
+            // The kill came while a block was written.
+            let segment = last_segment(&path);
+            let length = segment.metadata().unwrap().len();
+            segment.set_len(length - 10).unwrap();
+        }
         let mut rings = Tally::default();
         Live::new(&session).poll(boottime(), &mut rings).unwrap();
         let (code, _, errors) = told(&["recover", &pid.to_string()]);
@@ -553,6 +567,7 @@ fn a_kill_of_program_and_roctop_loses_nothing_that_the_rings_hold() {
         let mut recorded = Tally::default();
         let replay = Recording::open(&path).unwrap().deliver(&mut recorded).unwrap();
         assert!(replay.finished);
+        assert_eq!(replay.damaged, 0, "what was cut off is counted by its records alone");
         assert!(!rings.0.is_empty());
         for (thread, (written, ..)) in &rings.0 {
             let (last, seen, lost) = recorded.0[thread];

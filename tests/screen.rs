@@ -57,6 +57,7 @@ fn compare(name: &str, text: &str) {
 fn every_view_looks_as_it_did() {
     let training = snapshot("training", Mode::Live, 20_050);
     let killed = snapshot("killed", Mode::Live, 2_000);
+    let counted = snapshot("counted", Mode::Live, 10_020);
     for size in SIZES {
         let at = format!("{}x{}", size.0, size.1);
         for (key, view) in VIEWS {
@@ -79,6 +80,12 @@ fn every_view_looks_as_it_did() {
         compare(
             &format!("training-prompt-error-{at}"),
             &training().typed("3/fwd dur>5parsec").text(),
+        );
+        let counted = || Driven::new(counted.clone(), size);
+        compare(&format!("counted-counters-{at}"), &counted().typed("6").text());
+        compare(
+            &format!("counted-kernels-{at}"),
+            &counted().typed("3/SQ_WAVES>50k\r").text(),
         );
         compare(&format!("training-zoomed-{at}"), &training().typed("2+++jj]]").text());
         compare(

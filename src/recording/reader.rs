@@ -142,6 +142,20 @@ impl Recording {
         all
     }
 
+    /// Cuts off what a writer that was killed had begun to write at the end of a file. What that was, its rings hold still,
+    /// or numbers in them tell that it is gone.
+    pub(super) fn cut_torn_ends(&self) -> Result<()> {
+        for path in &self.files {
+            let cannot = || format!("cannot write {}", path.display());
+            let file = File::options().read(true).write(true).open(path).with_context(cannot)?;
+            let size = file.metadata().with_context(cannot)?.len();
+            if let Some(whole) = torn_at(&file, size)? {
+                file.set_len(whole).with_context(cannot)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Bytes of all its files.
     pub fn bytes(&self) -> u64 {
         let sizes = self.files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
@@ -419,6 +433,18 @@ fn deliver_file(
     let missing = known.values().filter(|entry| !seen.contains(&entry.offset));
     replay.missing += missing.map(|entry| u64::from(entry.records)).sum::<u64>();
     Ok(())
+}
+
+/// Where the last block begins of which only a part was written, when nothing follows it.
+fn torn_at(file: &File, size: u64) -> Result<Option<u64>> {
+    let mut at = 0;
+    while at < size {
+        let Some(head) = read_head(file, at, size)? else {
+            return Ok((next_magic(file, at + 1, size)? == size).then_some(at));
+        };
+        at += HEADER as u64 + u64::from(head.stored_length);
+    }
+    Ok(None)
 }
 
 fn next_magic(file: &File, from: u64, size: u64) -> Result<u64> {

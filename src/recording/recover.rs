@@ -81,6 +81,7 @@ impl RawSink for Known {
 /// Errors: the recording cannot be read or written, or the session is not there.
 pub fn recover(session: &Path, path: &Path, goes_on: &mut dyn FnMut() -> bool) -> Result<Recovered> {
     let recording = Recording::open(path)?;
+    recording.cut_torn_ends()?;
     let mut known = Known::default();
     recording.deliver(&mut known)?;
     let recorder = Recorder::begin(path, recording.next_number())?;

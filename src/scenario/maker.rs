@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::{BEGIN, Scenario};
+use crate::gauge::{Count, Counter, Device, Scope};
 use crate::item::{
-    Agent, AgentId, AgentKind, ApiCall, Exit, Item, Kernel, KernelId, LossReason, Marker, Nanos, Open, Operation,
-    OperationId, Process, ProcessId, Queue, QueueId, Registers, Span, Stream, StreamId, TextId, Thread, ThreadId,
+    Agent, AgentId, AgentKind, ApiCall, Dispatch, Exit, Item, Kernel, KernelId, LossReason, Marker, Nanos, Open,
+    Operation, OperationId, Process, ProcessId, Queue, QueueId, Registers, Span, Stream, StreamId, TextId, Thread,
+    ThreadId,
 };
 
 /// Makes the items.
@@ -14,6 +16,8 @@ pub(super) struct Maker<'a> {
     facts: Vec<Item>,
     pub(super) timed: Vec<(Nanos, Item)>,
     operations: Vec<Arc<str>>,
+    /// Names of all counters.
+    counters: Vec<&'a str>,
     texts: Vec<Arc<str>>,
     /// Time at which each work's stream is free.
     pub(super) free: Vec<Nanos>,
@@ -31,6 +35,7 @@ impl<'a> Maker<'a> {
             facts: Vec::new(),
             timed: Vec::new(),
             operations: Vec::new(),
+            counters: text.counters(),
             texts: Vec::new(),
             free: vec![BEGIN; text.work.len()],
             calling: vec![BEGIN; text.threads.len()],
@@ -80,8 +85,21 @@ impl<'a> Maker<'a> {
                 wave_size: 64,
                 memory: gpu.memory << 30,
             }));
+            if let (Some(clock), Some(bandwidth)) = (gpu.clock, gpu.bandwidth) {
+                self.facts.push(Item::Device(Arc::new(Device {
+                    node: number as u32 + 1,
+                    number: number as u32,
+                    name: gpu.name.as_str().into(),
+                    product: gpu.product.as_str().into(),
+                    at: BEGIN,
+                    shader_clock: Ok(clock),
+                    memory_peak: Ok(bandwidth * 1e9),
+                    ..Device::default()
+                })));
+            }
         }
         self.tell_kernels();
+        self.tell_counters();
         for (id, thread) in text.threads.iter().enumerate() {
             let (id, process, name) = (
                 ThreadId(id as u32),
@@ -136,6 +154,49 @@ impl<'a> Maker<'a> {
                 }),
                 internal: kernel.internal,
             }));
+        }
+    }
+
+    /// One counter for each name and GPU.
+    fn tell_counters(&mut self) {
+        for (at, name) in self.counters.iter().enumerate() {
+            for gpu in 0..self.text.gpus.len() {
+                self.facts.push(Item::Counter(Arc::new(Counter {
+                    id: self.counter(at, gpu as u32),
+                    name: (*name).into(),
+                    node: Some(gpu as u32 + 1),
+                    scope: Scope::Dispatch,
+                    source: "rocprofiler-sdk".into(),
+                    state: Ok(()),
+                    perturbs: "SERIALIZED".into(),
+                    ..Counter::default()
+                })));
+            }
+        }
+    }
+
+    fn counter(&self, at: usize, gpu: u32) -> u32 {
+        (at * self.text.gpus.len()) as u32 + gpu
+    }
+
+    /// What the counters counted over a dispatch.
+    pub(super) fn count(&mut self, kernel: usize, dispatch: &Dispatch) {
+        let text = self.text;
+        for (name, mean) in &text.kernels[kernel].counters {
+            let at = self.counters.iter().position(|known| known == name).unwrap_or(0);
+            // Waves are exact, the rest varies.
+            let value = if name == "SQ_WAVES" {
+                *mean
+            } else {
+                self.vary(*mean as u64) as f64
+            };
+            let count = Count {
+                counter: self.counter(at, dispatch.agent.0 - 1),
+                at: dispatch.span.end,
+                value,
+                kernel: Some(dispatch.kernel),
+            };
+            self.timed.push((dispatch.span.end, Item::Count(count)));
         }
     }
 
@@ -312,7 +373,7 @@ impl<'a> Maker<'a> {
                     });
                 }
                 Item::Dispatch(dispatch) if dispatch.submit <= until => {
-                    open.dispatches.push(crate::item::Dispatch {
+                    open.dispatches.push(Dispatch {
                         span: Span::default(),
                         ..dispatch
                     });

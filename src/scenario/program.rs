@@ -167,6 +167,7 @@ impl Maker<'_> {
             flags: if kernel.internal { flag::INTERNAL } else { 0 },
         };
         self.timed.push((span.end, Item::Dispatch(dispatch)));
+        self.count(id, &dispatch);
     }
 
     /// The next free time of a stream, not before what is asked of it was submitted.

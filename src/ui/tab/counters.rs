@@ -30,7 +30,9 @@ pub(crate) fn amount(value: Option<f64>) -> String {
     match value {
         None => format::MISSING.into(),
         Some(value) if value.fract() == 0.0 && value.abs() < 1e6 => format!("{value:.0}"),
-        Some(value) if (0.01..1e6).contains(&value.abs()) => format!("{value:.2}"),
+        Some(value) if (1e4..1e6).contains(&value.abs()) => format!("{value:.0}"),
+        Some(value) if (100.0..1e4).contains(&value.abs()) => format!("{value:.1}"),
+        Some(value) if (0.01..100.0).contains(&value.abs()) => format!("{value:.2}"),
         Some(value) => format!("{value:.1e}"),
     }
 }
@@ -286,7 +288,14 @@ fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Counter
 
 /// Kernels by what a counter of dispatches counted in them.
 fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &CounterRow) {
-    let inner = canvas.frame(area, &title(row, scene), "mean  calls  min … max");
+    // In a narrow place the mean alone, a wider one has the calls, then the ends.
+    let (has_calls, has_ends) = (area.width >= 45, area.width >= 75);
+    let right = match (has_calls, has_ends) {
+        (_, true) => "mean  calls  min … max",
+        (true, _) => "mean  calls",
+        _ => "mean",
+    };
+    let inner = canvas.frame(area, &title(row, scene), right);
     if row.kernels.is_empty() {
         return canvas.empty(inner, &[format!("no value yet; {}", state(row))]);
     }
@@ -309,12 +318,19 @@ fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Counter
             Role::Text,
         );
         canvas.right(x + 10, y, &amount(range.average()), Role::Text);
-        canvas.right(x + 19, y, &format!("{}×", format::count(range.count)), Role::Muted);
-        let ends = format!("{} … {}", amount(Some(range.min)), amount(Some(range.max)));
-        canvas.right(x + 41, y, &ends, Role::Muted);
-        let room = inner.right().saturating_sub(x + 44);
+        let mut x = x + 10;
+        if has_calls {
+            x += 9;
+            canvas.right(x, y, &format!("{}×", format::count(range.count)), Role::Muted);
+        }
+        if has_ends {
+            x += 22;
+            let ends = format!("{} … {}", amount(Some(range.min)), amount(Some(range.max)));
+            canvas.right(x, y, &ends, Role::Muted);
+        }
+        let room = inner.right().saturating_sub(x + 3);
         canvas.say(
-            x + 42,
+            x + 1,
             y,
             &chart::bar(average(range) / most, room as usize),
             room,
