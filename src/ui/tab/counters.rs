@@ -306,12 +306,22 @@ fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Counter
         .first()
         .map_or(0.0, |known| average(&known.1))
         .max(f64::MIN_POSITIVE);
-    let name_room = (inner.width / 3).saturating_sub(4) as usize;
+    let name_room = (inner.width / 3).saturating_sub(6) as usize;
     for (i, (kernel, range)) in ranked.iter().take(inner.height as usize).enumerate() {
         let y = inner.y + i as u16;
         let name = super::kernels::name(scene.snap, *kernel, NameForm::Short);
-        let x = canvas.say(
+        // The letter by which the kernel goes in the other views, and in the roofline.
+        let mut rows = scene.snap.values.kernels.iter();
+        let letter = rows.find(|known| known.id == *kernel).and_then(|known| known.letter);
+        canvas.say(
             inner.x + 1,
+            y,
+            letter.unwrap_or(' ').encode_utf8(&mut [0; 4]),
+            1,
+            Role::Muted,
+        );
+        let x = canvas.say(
+            inner.x + 3,
             y,
             &format::fit(&name, name_room),
             name_room as u16,
