@@ -185,11 +185,12 @@ fn run(rig: &Rig, place: &Path, words: &[&str], way: Way, dice: &mut Dice, plain
 
 fn compare(recorded: &Recorded) {
     recorded.check_lost();
-    recorded.check_dispatches();
-    // A program that ends by a signal leaves its last copies unseen; roctop says how many.
+    // A program that ends by a signal leaves its last work in flight; roctop says how much.
     if recorded.output.status.code().is_some_and(|code| code < 128) {
+        recorded.check_dispatches();
         recorded.check_copies();
     } else {
+        recorded.check_dispatches_after_a_crash();
         recorded.check_copies_after_a_crash();
     }
 }

@@ -268,12 +268,15 @@ pub(crate) struct Recorded {
     pub(crate) said: Vec<String>,
     /// Copies that were under way when each process ended.
     pub(crate) under_way: BTreeMap<ProcessId, u64>,
+    /// Dispatches that had not completed then.
+    pub(crate) in_flight: BTreeMap<ProcessId, usize>,
     pub(crate) truth: Vec<Truth>,
 }
 
 impl Recorded {
     pub(crate) fn load(place: &Path, output: Output) -> Self {
-        let (mut run, mut said, mut under_way) = (Run::default(), Vec::new(), BTreeMap::new());
+        let (mut run, mut said) = (Run::default(), Vec::new());
+        let (mut under_way, mut in_flight) = (BTreeMap::new(), BTreeMap::new());
         let recording = Recording::open(&place.join("rec")).unwrap();
         recording
             .items(&mut |items| {
@@ -283,6 +286,7 @@ impl Recorded {
                     }
                     if let Item::Open(open) = &item {
                         under_way.insert(open.process, open.copies);
+                        in_flight.insert(open.process, open.dispatches.len());
                     }
                     run.add(item);
                 }
@@ -294,6 +298,7 @@ impl Recorded {
             run,
             said,
             under_way,
+            in_flight,
             truth: read_truth(place),
         }
     }
@@ -357,6 +362,26 @@ impl Recorded {
             }
             logged += rows.len();
         }
+        logged
+    }
+
+    /// The same where the program was ended in the middle of the work: the emulated GPU writes its log before it completes
+    /// signals, so the last rows of a queue may be of dispatches that never completed; those are told as in flight.
+    pub(crate) fn check_dispatches_after_a_crash(&self) -> usize {
+        let (mut logged, mut missing) = (0, 0);
+        for (rows, dispatches) in self.queues() {
+            assert!(dispatches.len() <= rows.len(), "more dispatches than were logged");
+            for (row, dispatch) in rows.iter().zip(&dispatches) {
+                self.check_dispatch(row, dispatch);
+            }
+            missing += rows.len() - dispatches.len();
+            logged += rows.len();
+        }
+        let in_flight: usize = self.in_flight.values().sum();
+        assert!(
+            missing <= in_flight,
+            "{missing} dispatches missing, {in_flight} in flight"
+        );
         logged
     }
 
