@@ -21,7 +21,6 @@ use crate::counters::show;
 use crate::export::choice::Kind;
 use crate::export::collect::collect;
 use crate::export::facts::Facts;
-
 use crate::export::{self, Format, Sums, summary};
 use crate::item::Exit;
 use crate::launch::{NotStarted, Program};

@@ -21,15 +21,17 @@ mod place {
         ".popsection",
     );
 
+    /// The word at this byte of the thread's own block.
     #[inline(always)]
-    pub(crate) fn get() -> usize {
+    fn read<const AT: usize>() -> usize {
         let value: usize;
         // SAFETY: reads eight bytes of this thread's own block, which the loader set up before the thread ran.
         unsafe {
             asm!(
                 "mov {v}, qword ptr [rip + roctop_collector_tls@GOTTPOFF]",
-                "mov {v}, qword ptr fs:[{v}]",
+                "mov {v}, qword ptr fs:[{v} + {at}]",
                 v = out(reg) value,
+                at = const AT,
                 options(nostack, preserves_flags, readonly),
             );
         }
@@ -37,46 +39,38 @@ mod place {
     }
 
     #[inline(always)]
-    pub(crate) fn set(value: usize) {
+    fn write<const AT: usize>(value: usize) {
         // SAFETY: writes eight bytes of this thread's own block.
         unsafe {
             asm!(
                 "mov {a}, qword ptr [rip + roctop_collector_tls@GOTTPOFF]",
-                "mov qword ptr fs:[{a}], {v}",
+                "mov qword ptr fs:[{a} + {at}], {v}",
                 a = out(reg) _,
                 v = in(reg) value,
+                at = const AT,
                 options(nostack, preserves_flags),
             );
         }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get() -> usize {
+        read::<0>()
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(value: usize) {
+        write::<0>(value);
     }
 
     #[inline(always)]
     pub(crate) fn passing() -> usize {
-        let value: usize;
-        // SAFETY: reads the second eight bytes of this thread's own block.
-        unsafe {
-            asm!(
-                "mov {v}, qword ptr [rip + roctop_collector_tls@GOTTPOFF]",
-                "mov {v}, qword ptr fs:[{v} + 8]",
-                v = out(reg) value,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        value
+        read::<8>()
     }
 
     #[inline(always)]
     pub(crate) fn set_passing(value: usize) {
-        // SAFETY: writes the second eight bytes of this thread's own block.
-        unsafe {
-            asm!(
-                "mov {a}, qword ptr [rip + roctop_collector_tls@GOTTPOFF]",
-                "mov qword ptr fs:[{a} + 8], {v}",
-                a = out(reg) _,
-                v = in(reg) value,
-                options(nostack, preserves_flags),
-            );
-        }
+        write::<8>(value);
     }
 }
 

@@ -180,6 +180,7 @@ fn install(root: &Root) -> Option<()> {
     stay_loaded();
     life::at_exit();
     queue::forget_all();
+    observed::forget_all();
     slots::forget_spare();
     copy::forget_all();
     proxy::forget_all();

@@ -104,6 +104,14 @@ fn ring(doorbell: SignalHandle, last: u64) {
     one.look(hsa);
 }
 
+/// The run-time starts: queues of an earlier one went with it, and those of a parent are none of this one's.
+pub(crate) fn forget_all() {
+    if let Ok(mut all) = ALL.try_lock() {
+        all.clear();
+        COUNT.store(0, Ordering::Release);
+    }
+}
+
 /// A processor that takes packets before their doorbell rings may tell so later: then nobody has looked at the last ones.
 pub(crate) fn look_again() {
     if COUNT.load(Ordering::Acquire) == 0 {
@@ -119,6 +127,9 @@ pub(crate) fn look_again() {
 impl Observed {
     /// Looks at the packets for which the doorbell rang.
     fn look(&mut self, hsa: &Hsa) {
+        if self.next >= self.rung {
+            return;
+        }
         let handle = self.handle as usize as *const HsaQueue;
         // SAFETY: the program rings the queue's doorbell, or has not destroyed it yet, so it exists.
         let (base, size) = unsafe { ((*handle).base.cast::<Packet>(), u64::from((*handle).size)) };

@@ -265,7 +265,7 @@ impl Watch {
 /// The times of a completed signal that is about to change: a processor that writes them a little after the value is waited
 /// for, as long as such times are known to come.
 fn times_soon(signal: &Signal) -> Span {
-    let began = clock::now();
+    let mut began = 0;
     loop {
         let span = Span {
             start: signal.start.load(Ordering::Relaxed),
@@ -275,7 +275,11 @@ fn times_soon(signal: &Signal) -> Span {
         if is_whole || ENDLESS.load(Ordering::Relaxed) != 0 {
             return span;
         }
-        if clock::now().wrapping_sub(began) > SOON {
+        let now = clock::now();
+        if began == 0 {
+            began = now;
+        }
+        if now.wrapping_sub(began) > SOON {
             ENDLESS.store(1, Ordering::Relaxed);
             return span;
         }

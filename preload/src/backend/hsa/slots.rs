@@ -251,9 +251,7 @@ fn keep(signals: *mut Signal, count: usize) -> (Words<'static>, Words<'static>) 
 /// Puts a file's signals over the pool's; else why not.
 fn in_file(signals: *mut Signal, count: usize) -> Result<(Words<'static>, Words<'static>), &'static str> {
     let address = signals as usize;
-    // The list is not read at one moment: where other threads map memory meanwhile a part of it may be missing.
-    let is_anonymous = (0..4).any(|_| is_anonymous(address, count * size_of::<Signal>()));
-    if !is_anonymous || !address.is_multiple_of(PAGE) {
+    if !is_anonymous(address, count * size_of::<Signal>()) || !address.is_multiple_of(PAGE) {
         return Err("the run-time's memory is a mapping of the driver's own");
     }
     let file = process::get()
