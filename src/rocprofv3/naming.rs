@@ -130,8 +130,6 @@ impl Keys {
         let joined = |words: &[String]| words.iter().map(plain).collect::<Vec<_>>().join("_");
         let tag = self.words.first().map(|word| base(word)).unwrap_or_default();
         let arguments = self.words.get(1..).unwrap_or_default();
-        let own = rustix::process::getpid();
-        let group = |id: std::io::Result<rustix::process::Pid>| id.map_or(0, |id| id.as_raw_nonzero().get());
         let variable = |name: &str, usual: &str| std::env::var(name).unwrap_or_else(|_| usual.to_owned());
         let value = match name {
             "argv" => joined(&self.words),
@@ -141,8 +139,8 @@ impl Keys {
             "hostname" => self.host.clone(),
             "pid" => self.pid.to_string(),
             "ppid" => self.parent.to_string(),
-            "pgid" => group(rustix::process::getpgid(Some(own)).map_err(Into::into)).to_string(),
-            "psid" => group(rustix::process::getsid(Some(own)).map_err(Into::into)).to_string(),
+            "pgid" => own_group(5).to_string(),
+            "psid" => own_group(6).to_string(),
             "psize" => self.siblings.to_string(),
             "job" => variable("SLURM_JOB_ID", "0"),
             "rank" => self.rank.unwrap_or(0).to_string(),
@@ -171,6 +169,16 @@ pub(super) fn plain_part(path: &str) -> &Path {
         Some(0) => Path::new("/"),
         Some(end) => Path::new(&path[..end]),
     }
+}
+
+/// Roctop's own process group (field 5) or session (field 6), as proc(5) numbers the fields of `/proc/self/stat`.
+/// 0 when its leader is in another pid namespace, as below a container's first process: rustix's `Pid` cannot be 0.
+fn own_group(field: usize) -> u32 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The second field is a name in brackets, that may have spaces in it.
+    let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let value = after_name.split_whitespace().nth(field - 3);
+    value.and_then(|value| value.parse().ok()).unwrap_or(0)
 }
 
 /// A time in seconds since 1970 as local time, as `date` formats it.

@@ -99,16 +99,38 @@ fn names_may_have_keys_of_the_job_the_place_and_the_time() {
         .env("SLURM_JOB_ID", "77")
         .env("WHO", "/some one")
         .env("ROCPROF_TIME_FORMAT", "%Y");
-    assert!(command.output().unwrap().status.success());
-    let own = rustix::process::getpid();
-    let group = rustix::process::getpgid(Some(own)).unwrap().as_raw_nonzero();
-    let session = rustix::process::getsid(Some(own)).unwrap().as_raw_nonzero();
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    // Read as text: both are 0 where the leader is in another pid namespace.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let (group, session) = (fields[2], fields[3]);
     let found = files(&place);
     let stem = format!("out/77-77-some_one-{group}-{session}-");
     let rest = found.iter().next().unwrap().strip_prefix(&stem);
     let year = rest.and_then(|rest| rest.strip_suffix("_results.json"));
     let is_year = year.is_some_and(|year| year.len() == 4 && year.parse::<u32>().is_ok_and(|year| year > 2024));
     assert!(is_year && found.len() == 1, "{found:?}");
+}
+
+#[test]
+fn a_leader_in_another_pid_namespace_is_called_0() {
+    let place = place("leader");
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", OWN])
+        .args(["rocprofv3", "-f", "json", "-o", "%pgid%-%psid%", "--marker-trace"])
+        .args(["--", OWN, "__demo"])
+        .env("ROCTOP_DEMO_WORKER", "1")
+        .current_dir(&place)
+        .stdin(Stdio::null());
+    let output = command.output().unwrap();
+    if told(&output).contains("unshare") {
+        eprintln!("not run: no pid namespace may be made here: {}", told(&output));
+        return;
+    }
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(files(&place), names(&["0-0_results.json"]));
 }
 
 #[test]
