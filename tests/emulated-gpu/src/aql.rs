@@ -96,11 +96,26 @@ impl AqlQueue {
 
     /// Completes a signal; with times where the queue's properties ask for them.
     fn complete(&self, context: &mut Context, signal: u64, begin: u64, end: u64) {
-        let properties = guest::atomic_u32(self.address.creation.read + PROPERTIES).load(Ordering::Acquire);
-        if properties & ENABLE_PROFILING == 0 {
-            context.outbox.complete_untimed(signal);
-        } else {
+        if self.is_timed() {
             context.outbox.complete(signal, begin, end);
+        } else {
+            context.outbox.complete_untimed(signal);
+        }
+    }
+
+    fn is_timed(&self) -> bool {
+        let properties = guest::atomic_u32(self.address.creation.read + PROPERTIES).load(Ordering::Acquire);
+        properties & ENABLE_PROFILING != 0
+    }
+
+    /// Completes a kernel's signal.
+    fn complete_kernel(&self, context: &mut Context, running: &Running) {
+        match model().wrong(running.index).filter(|_| self.is_timed()) {
+            Some(wrong) => {
+                let (begin, end) = (clock::ticks(running.begin), clock::ticks(running.end));
+                context.outbox.complete_at(running.signal, wrong.of(begin, end));
+            }
+            None => self.complete(context, running.signal, running.begin, running.end),
         }
     }
 
@@ -345,7 +360,7 @@ impl AqlQueue {
             }
             self.count(&running);
             context.outbox.log(&running.line(&self.address));
-            self.complete(context, running.signal, running.begin, running.end);
+            self.complete_kernel(context, &running);
             progress = true;
         }
     }

@@ -1,11 +1,14 @@
 //! The GPU's clock and how it relates to the host's.
 //!
 //! A tick is ten nanoseconds of `CLOCK_MONOTONIC_RAW`, so it drifts from the host's clocks as a real counter does. The
-//! truth log's host times are `CLOCK_BOOTTIME`, the clock that the driver calls the system clock. The offset between
+//! truth log's host times are `CLOCK_BOOTTIME`, the clock that the driver calls the system clock, unless `EMULATED_GPU_CLOCK`
+//! gives it another one, as a container with a time namespace of its own has it. The offset between
 //! both is sampled with brackets and shared, else consecutive kernels would seem to overlap. Absent: clock power states.
 #![expect(unsafe_code, reason = "clock_gettime is a foreign function")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::model::model;
 
 /// Nanoseconds in a tick of the GPU.
 pub(crate) const NS_PER_TICK: u64 = 10;
@@ -31,15 +34,48 @@ pub(crate) fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// Raw and boot time of one moment: the middle of the tightest of five brackets.
+/// What the driver takes for the system clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum System {
+    /// A clock of the host.
+    Clock(libc::clockid_t),
+    /// `CLOCK_BOOTTIME`, so many nanoseconds ahead.
+    Ahead(i64),
+}
+
+impl System {
+    /// By its name, or by nanoseconds with a sign; what is neither is `CLOCK_BOOTTIME`.
+    pub(crate) fn named(text: &str) -> Self {
+        match text {
+            "monotonic" => Self::Clock(libc::CLOCK_MONOTONIC),
+            "monotonic_raw" => Self::Clock(libc::CLOCK_MONOTONIC_RAW),
+            "realtime" => Self::Clock(libc::CLOCK_REALTIME),
+            _ => Self::Ahead(text.parse().unwrap_or(0)),
+        }
+    }
+
+    fn read(self) -> u64 {
+        match self {
+            Self::Clock(clock) => read(clock),
+            Self::Ahead(shift) => read(libc::CLOCK_BOOTTIME).wrapping_add_signed(shift),
+        }
+    }
+}
+
+/// Raw and system time of one moment, as the driver has them.
 pub(crate) fn pair() -> (u64, u64) {
+    beside(model().clock)
+}
+
+/// Raw time and another clock's of one moment: the middle of the tightest of five brackets.
+fn beside(other: System) -> (u64, u64) {
     let mut best = (u64::MAX, 0, 0);
     for _ in 0..5 {
         let before = now();
-        let boot = read(libc::CLOCK_BOOTTIME);
+        let there = other.read();
         let after = now();
         if after - before < best.0 {
-            best = (after - before, before + (after - before) / 2, boot);
+            best = (after - before, before + (after - before) / 2, there);
         }
     }
     (best.1, best.2)
@@ -66,7 +102,7 @@ pub(crate) fn refresh(now: u64) {
     // taken by whoever needs it, since there is no offset to go on with while another takes it.
     let taken = SAMPLED.compare_exchange(sampled, now, Ordering::Relaxed, Ordering::Relaxed);
     if taken.is_ok() || OFFSET.load(Ordering::Relaxed) == 0 {
-        let (raw, boot) = pair();
+        let (raw, boot) = beside(System::Ahead(0));
         let sample = boot.wrapping_sub(raw);
         // Within the noise of a sample the old offset stays, so that neighbours in the log do not overlap.
         if sample

@@ -6,6 +6,7 @@
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use crate::clock::{NS_PER_TICK, System};
 use crate::target::Target;
 
 /// The emulated machine and the durations of its work.
@@ -18,6 +19,10 @@ pub(crate) struct Model {
     pub(crate) large_bar: bool,
     /// Bytes of memory of each GPU.
     pub(crate) vram: u64,
+    /// What the driver takes for the system clock.
+    pub(crate) clock: System,
+    /// Which kernels' signals get times that are none, see [`Wrong`].
+    wrong: Vec<(String, u64)>,
     /// The truth log's path, `%p` not yet replaced.
     pub(crate) log: Option<String>,
     /// Where driver calls are noted, for debugging the emulation.
@@ -53,12 +58,63 @@ pub(crate) fn model() -> &'static Model {
     MODEL.get_or_init(Model::from_environment)
 }
 
+/// How a kernel's times go wrong on their way into its signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// Begin and end are exchanged.
+    Swapped,
+    /// The end has all bits set.
+    Endless,
+    /// The end is ten years ahead.
+    Ahead,
+    /// The begin is the counter's first tick.
+    First,
+    /// The begin was not written.
+    Unwritten,
+}
+
+impl Wrong {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "swapped" => Self::Swapped,
+            "endless" => Self::Endless,
+            "ahead" => Self::Ahead,
+            "first" => Self::First,
+            "unwritten" => Self::Unwritten,
+            _ => return None,
+        })
+    }
+
+    /// Begin and end, ticks, as they come out.
+    pub(crate) fn of(self, begin: u64, end: u64) -> (u64, u64) {
+        const TEN_YEARS: u64 = 10 * 365 * 86400 * (1_000_000_000 / NS_PER_TICK);
+        match self {
+            Self::Swapped => (end, begin),
+            Self::Endless => (begin, u64::MAX),
+            Self::Ahead => (begin, end + TEN_YEARS),
+            Self::First => (1, end),
+            Self::Unwritten => (0, end),
+        }
+    }
+}
+
 impl Model {
+    /// Whether the kernel of a packet gets wrong times, and which.
+    pub(crate) fn wrong(&self, index: u64) -> Option<Wrong> {
+        let here = self
+            .wrong
+            .iter()
+            .find(|(_, every)| *every != 0 && index % every == every - 1);
+        here.and_then(|(name, _)| Wrong::named(name))
+    }
+
     fn from_environment() -> Self {
         Self {
             gpus: number("COUNT", 1).clamp(0, 64),
             target: Target::named(&text("TARGET").unwrap_or_default()),
             large_bar: number("LARGE_BAR", 0) != 0,
+            clock: System::named(&text("CLOCK").unwrap_or_default()),
+            wrong: text("WRONG_TIMES").map(|list| parse_names(&list)).unwrap_or_default(),
             vram: number("VRAM_MIB", 16 * 1024_u64).max(64) << 20,
             log: text("LOG"),
             trace: text("TRACE"),
@@ -150,6 +206,17 @@ mod tests {
     fn names_and_durations_are_parsed_and_the_rest_is_left_out() {
         let names = parse_names("gemm=100, copy*=7,broken,x=y");
         assert_eq!(names, [("gemm".to_owned(), 100), ("copy*".to_owned(), 7)]);
+    }
+
+    #[test]
+    fn every_so_many_packets_have_wrong_times() {
+        let mut model = Model::from_environment();
+        model.wrong = parse_names("swapped=3,endless=4");
+        let wrong: Vec<_> = (0..6).map(|index| model.wrong(index)).collect();
+        let (swapped, endless) = (Some(Wrong::Swapped), Some(Wrong::Endless));
+        assert_eq!(wrong, [None, None, swapped, endless, None, swapped]);
+        assert_eq!(Wrong::Swapped.of(1, 2), (2, 1));
+        assert_eq!(Wrong::Ahead.of(1, 2).0, 1);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) mod signal {
 
 struct Completion {
     signal: u64,
-    /// Begin and end, where they are wanted.
+    /// Begin and end in ticks, where they are wanted.
     times: Option<(u64, u64)>,
 }
 
@@ -58,7 +58,12 @@ impl Outbox {
 
     /// Notes a signal that the end of some work completes.
     pub(crate) fn complete(&mut self, signal: u64, begin: u64, end: u64) {
-        self.push(signal, Some((begin, end)));
+        self.complete_at(signal, (clock::ticks(begin), clock::ticks(end)));
+    }
+
+    /// The same with the times in ticks.
+    pub(crate) fn complete_at(&mut self, signal: u64, times: (u64, u64)) {
+        self.push(signal, Some(times));
     }
 
     /// The same where nobody asked for times.
@@ -95,8 +100,8 @@ impl Completion {
         let mailbox: u64 = guest::read(self.signal + signal::MAILBOX);
         let event: u32 = guest::read(self.signal + signal::EVENT);
         if let Some((begin, end)) = self.times {
-            guest::write(self.signal + signal::BEGIN, clock::ticks(begin));
-            guest::write(self.signal + signal::END, clock::ticks(end));
+            guest::write(self.signal + signal::BEGIN, begin);
+            guest::write(self.signal + signal::END, end);
         }
         // Release: pairs with the host's acquiring load of the value; publishes timestamps and what the work wrote.
         guest::atomic_i64(self.signal + signal::VALUE).fetch_sub(1, Ordering::Release);
