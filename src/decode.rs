@@ -249,6 +249,10 @@ impl Decoder {
                 let item = self.copy(process, head.flags(), &copy);
                 self.items.push(Item::Copy(item));
             }
+            Body::CallCopy(copy) => {
+                let item = self.call_copy(process, thread.tid, &copy);
+                self.items.push(Item::Copy(item));
+            }
             Body::Allocation(allocation) => {
                 let item = self.allocation(process, thread.tid, &allocation);
                 self.items.push(Item::Allocation(item));

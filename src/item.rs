@@ -310,7 +310,7 @@ pub struct Dispatch {
     pub flags: u8,
 }
 
-/// A copy or fill made by the GPU.
+/// A copy or fill made by the GPU, or by a call that came back when it was done (engine `CALL`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copy {
     /// Whose copy.
@@ -323,7 +323,7 @@ pub struct Copy {
     pub stream: Option<StreamId>,
     /// Thread that asked for it, when known.
     pub thread: Option<ThreadId>,
-    /// The copy's own begin and end.
+    /// The copy's own begin and end; those of the call that made it itself.
     pub span: Span,
     /// When it was submitted, 0 unknown.
     pub submit: Nanos,

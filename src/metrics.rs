@@ -4,7 +4,7 @@
 use crate::model::stat::Sum;
 use crate::model::{Fresh, Snapshot, Store};
 use anyhow::{Context, Result};
-use roctop_ring::record::direction;
+use roctop_ring::record::{direction, engine};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -99,6 +99,7 @@ pub fn text(snapshot: &Snapshot) -> String {
     let route = |row: &crate::model::table::CopyStat| {
         vec![
             ("direction", direction::name(row.route.direction).to_owned()),
+            ("engine", engine::name(row.route.engine).unwrap_or("unknown").to_owned()),
             ("route", names.route_label(row.route.source, row.route.destination)),
         ]
     };

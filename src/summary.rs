@@ -3,7 +3,8 @@
 use crate::item::{Exit, KernelId, QueueId};
 use crate::model::Snapshot;
 use crate::model::stat::Stat;
-use roctop_ring::record::direction;
+use crate::model::table::CopyStat;
+use roctop_ring::record::{direction, engine};
 use std::io::{self, Write};
 
 const TOP: usize = 20;
@@ -92,6 +93,15 @@ fn kernels(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// What a row of copies has behind its route: those that calls made themselves have the calls' times.
+fn by_call(row: &CopyStat) -> &'static str {
+    if row.route.engine == engine::CALL {
+        ", by the call"
+    } else {
+        ""
+    }
+}
+
 fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<_> = snapshot.values.copies.iter().filter(|row| row.stat.calls > 0).collect();
     if rows.is_empty() {
@@ -112,13 +122,14 @@ fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         let route = snapshot.names.route_label(row.route.source, row.route.destination);
         writeln!(
             out,
-            "{:>9} {:>12.3} {:>14} {:>11} {:>9.2}  {} {route}",
+            "{:>9} {:>12.3} {:>14} {:>11} {:>9.2}  {} {route}{}",
             row.stat.calls,
             row.stat.total as f64 / 1e6,
             if row.has_bytes { bytes.to_string() } else { "-".into() },
             micros(row.stat.average()),
             rate,
             direction::name(row.route.direction),
+            by_call(row),
         )?;
     }
     Ok(())
@@ -223,7 +234,7 @@ fn flat(snapshot: &Snapshot) -> Vec<Flat> {
     }
     for row in values.copies.iter().filter(|row| row.stat.calls > 0) {
         let route = snapshot.names.route_label(row.route.source, row.route.destination);
-        let name = format!("{} {route}", direction::name(row.route.direction));
+        let name = format!("{} {route}{}", direction::name(row.route.direction), by_call(row));
         let bytes = row.has_bytes.then_some(row.sizes.total);
         rows.push(("copy", name, numbers(&row.stat, bytes, None)));
     }
@@ -301,7 +312,8 @@ pub fn json(snapshot: &Snapshot) -> serde_json::Value {
         .iter()
         .map(|row| {
             serde_json::json!({
-                "direction": direction::name(row.route.direction), "count": row.stat.calls,
+                "direction": direction::name(row.route.direction), "engine": engine::name(row.route.engine),
+                "count": row.stat.calls,
                 "total_ns": row.stat.total, "bytes": row.has_bytes.then_some(row.sizes.total),
             })
         })

@@ -10,8 +10,8 @@ use crate::{clock, control};
 use roctop_ring::arguments::Arguments;
 use roctop_ring::layout::{counter, entry, open_range};
 use roctop_ring::record::{
-    Allocation, ApiCall, Copy, CounterInstances, CounterValue, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS, Scratch,
-    Switch, flag,
+    Allocation, ApiCall, CallCopy, Copy, CounterInstances, CounterValue, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS,
+    Scratch, Switch, flag,
 };
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -128,6 +128,13 @@ pub fn copy(record: &Copy, flags: u8) {
             Copy::head(flags | suspect(record.begin, record.end), Domain::NONE),
             &record.payload(),
         );
+    }
+}
+
+/// A call copied or filled memory.
+pub fn call_copy(record: &CallCopy) {
+    if let Some(thread) = thread::current() {
+        thread.push(CallCopy::head(0, Domain::NONE), &record.payload());
     }
 }
 

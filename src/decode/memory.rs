@@ -1,8 +1,8 @@
-//! Allocations and scratch memory.
+//! Allocations, scratch memory, and what calls copy themselves.
 
 use super::Decoder;
-use crate::item::{Allocation, ProcessId, Scratch, Span};
-use roctop_ring::record;
+use crate::item::{Allocation, Copy, ProcessId, Scratch, Span};
+use roctop_ring::record::{self, engine};
 
 impl Decoder {
     fn host_span(&self, process: ProcessId, start: u64, end: u64) -> Span {
@@ -10,6 +10,25 @@ impl Decoder {
         Span {
             begin: clock.ticks(start),
             end: clock.ticks(end),
+        }
+    }
+
+    /// A copy or fill that a call made: its span is the call's.
+    pub(super) fn call_copy(&mut self, process: ProcessId, tid: u32, found: &record::CallCopy) -> Copy {
+        let span = self.host_span(process, found.start, found.end);
+        Copy {
+            process,
+            source: self.known_agent(process, found.src_agent),
+            destination: self.known_agent(process, found.dst_agent),
+            stream: None,
+            thread: Some(self.thread_id(process, tid, "")),
+            span,
+            submit: span.begin,
+            correlation: found.correlation,
+            bytes: found.bytes,
+            direction: found.direction,
+            engine: engine::CALL,
+            flags: 0,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::decode::MAX_TEXTS;
 use crate::item::{Allocation, ApiCall, Copy, Dispatch, Item, Marker, Nanos, ProcessId, Scratch, Span, TextId};
 use crate::progress::Progress;
 use crate::recording::{Merged, Replay};
-use roctop_ring::record::memory;
+use roctop_ring::record::{engine, memory};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::io;
@@ -110,6 +110,8 @@ impl Collector {
                 Item::Api(call) => (Event::Call(call), call.span.begin),
                 Item::Mark(marker) | Item::Range(marker) => (Event::Marker(marker), marker.span.begin),
                 Item::Dispatch(dispatch) => (Event::Dispatch(dispatch), dispatch.span.begin),
+                // Nor is what a call copied itself: its time is the call's.
+                Item::Copy(copy) if copy.engine == engine::CALL => continue,
                 Item::Copy(copy) => (Event::Copy(copy), copy.span.begin),
                 // Mapping of virtual memory is neither for rocprofv3.
                 Item::Allocation(allocation) if allocation.operation > memory::VMEM_FREE => continue,

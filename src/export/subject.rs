@@ -105,11 +105,7 @@ impl Subject for CopySubject<'_> {
         let (view, c) = (self.0, &self.1.record);
         match field {
             Field::Dir => Value::Text(direction::name(c.direction)),
-            Field::Engine => match c.engine {
-                engine::SDMA => Value::Text("sdma"),
-                engine::BLIT => Value::Text("blit"),
-                _ => Value::None,
-            },
+            Field::Engine => engine::name(c.engine).map_or(Value::None, Value::Text),
             Field::Bytes => Value::whole(c.bytes),
             Field::Bw if c.span.duration() > 0 => Value::Number(c.bytes as f64 * 1e9 / c.span.duration() as f64),
             Field::Stream => Value::maybe(c.stream.map(|_| view.stream(c.stream).into())),

@@ -62,7 +62,7 @@ fields! {
     Tid "tid" Plain "thread id"
     Thread "thread" Text "name of the thread"
     Dir "dir" Text "direction of a copy: h2d, d2h, d2d, h2h, fill"
-    Engine "engine" Text "engine of a copy: sdma, blit"
+    Engine "engine" Text "engine of a copy: sdma, blit, call (the call that made it)"
     Bytes "bytes" Bytes "size of a copy"
     Bw "bw" Bandwidth "bandwidth of a copy"
     Err "err" Plain "errors returned"

@@ -3,7 +3,7 @@
 use super::block::{Head, Kind, Owner};
 use crate::raw::each;
 use roctop_ring::arguments::Arguments;
-use roctop_ring::record::{Allocation, ApiCall, Copy, Dispatch, Marker, SLOT_WORDS, Scratch, Slot};
+use roctop_ring::record::{Allocation, ApiCall, CallCopy, Copy, Dispatch, Marker, SLOT_WORDS, Scratch, Slot};
 
 /// Words of an entry.
 const WORDS: usize = 8;
@@ -41,9 +41,13 @@ impl Times {
         let (begin, end) = (first[1], first[2]);
         let into = match first[0] as u8 {
             Dispatch::KIND | Copy::KIND => &mut self.hsa,
-            ApiCall::KIND | Arguments::KIND | Marker::MARK | Marker::RANGE | Allocation::KIND | Scratch::KIND => {
-                &mut self.ticks
-            }
+            ApiCall::KIND
+            | Arguments::KIND
+            | Marker::MARK
+            | Marker::RANGE
+            | Allocation::KIND
+            | Scratch::KIND
+            | CallCopy::KIND => &mut self.ticks,
             _ => return,
         };
         // 0 is a time that is not known.

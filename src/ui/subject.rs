@@ -145,11 +145,7 @@ fn copy_device(names: &Names, source: Option<AgentId>, destination: Option<Agent
 }
 
 fn engine_name(engine: u16) -> &'static str {
-    match engine {
-        engine::SDMA => "sdma",
-        engine::BLIT => "blit",
-        _ => "unknown",
-    }
+    engine::name(engine).unwrap_or("unknown")
 }
 
 /// Copies of a route.

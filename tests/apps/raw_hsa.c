@@ -5,6 +5,7 @@
 //   raw_hsa [ROUNDS=1]
 //   raw_hsa overlap      independent kernels of one queue alone, sixty-four in flight
 //   raw_hsa cost         two cheap calls alone, ns per call as launch_loop --csv prints them
+//   raw_hsa blocking     copies and fills that come back when they are done
 //
 // Each call of HSA is counted by its name, but for those inside callbacks (APP_CALL_COUNTS); GPU memory that is held is
 // told call by call, `name bytes held whose` (APP_MEMORY). The program's own kernel times are checked: every kernel takes KERNEL_NS.
@@ -529,6 +530,35 @@ static void copies(void) {
   OK(hsa_queue_destroy, queue);
 }
 
+// Copies and fills without signals, of memory that HSA knows and that it does not: each call is told to APP_MEMORY.
+static void blocking(void) {
+  enum { BYTES = 300000 };
+  unsigned *own = malloc(BYTES), *back = malloc(BYTES);
+  for (int i = 0; i < BYTES / 4; i++) own[i] = i * 7;
+  for (int i = 0; i < 5; i++) {
+    size_t bytes = BYTES >> i;
+    OK(hsa_memory_copy, device, own, bytes);
+    tell_of("hsa_memory_copy", bytes, "H2D");
+    OK(hsa_memory_copy, device + MEMORY / 2, device, bytes);
+    tell_of("hsa_memory_copy", bytes, "D2D");
+    OK(hsa_memory_copy, back, device + MEMORY / 2, bytes);
+    tell_of("hsa_memory_copy", bytes, "D2H");
+    if (memcmp(own, back, bytes)) fail("what came back is not what was copied", __LINE__);
+    OK(hsa_memory_copy, memory, own, bytes);
+    tell_of("hsa_memory_copy", bytes, "H2H");
+    OK(hsa_amd_memory_fill, device, 0x01020304 + i, bytes / 4);
+    tell_of("hsa_amd_memory_fill", bytes / 4 * 4, "fill");
+    OK(hsa_memory_copy, back, device, 4);
+    tell_of("hsa_memory_copy", 4, "D2H");
+    if (*back != 0x01020304u + i) fail("not filled", __LINE__);
+  }
+  // Nothing to do, and refused: neither copies.
+  OK(hsa_memory_copy, device, own, 0);
+  if (VALUE(hsa_amd_memory_fill, (char *)device + 1, 0, 1) == HSA_STATUS_SUCCESS) fail("an odd address was filled", __LINE__);
+  free(own);
+  free(back);
+}
+
 typedef struct {
   uint64_t handle;
 } vmem_handle;
@@ -587,7 +617,7 @@ static void cost(void) {
   OK(hsa_queue_destroy, queue);
 }
 
-static void run(const char *program, bool is_overlap, bool is_cost) {
+static void run(const char *program, const char *mode) {
   OK(hsa_init);
   gpu.handle = 0;
   OK(hsa_iterate_agents, agent, NULL);
@@ -605,9 +635,10 @@ static void run(const char *program, bool is_overlap, bool is_cost) {
   tell("hsa_memory_allocate", MEMORY / 2, MEMORY / 2);
   memset(memory, 0, MEMORY);
   load(program);
-  if (is_overlap || is_cost) {
-    if (is_overlap) independent();
-    else cost();
+  if (*mode) {
+    if (!strcmp(mode, "overlap")) independent();
+    else if (!strcmp(mode, "cost")) cost();
+    else blocking();
     OK(hsa_shut_down);
     return;
   }
@@ -632,12 +663,12 @@ static void run(const char *program, bool is_overlap, bool is_cost) {
 }
 
 int main(int argc, char **argv) {
-  bool is_overlap = argc > 1 && !strcmp(argv[1], "overlap");
-  bool is_cost = argc > 1 && !strcmp(argv[1], "cost");
-  int rounds = argc > 1 && !is_overlap && !is_cost ? atoi(argv[1]) : 1;
+  const char *word = argc > 1 ? argv[1] : "1";
+  bool is_mode = *word < '0' || *word > '9';
+  int rounds = is_mode ? 1 : atoi(word);
   const char *path = getenv("APP_MEMORY");
   lines = path ? fopen(path, "w") : NULL;
-  for (int i = 0; i < rounds; i++) run(argv[0], is_overlap, is_cost);
+  for (int i = 0; i < rounds; i++) run(argv[0], is_mode ? word : "");
   if (lines) fclose(lines);
   write_counts();
   printf("raw_hsa: rounds %d, kernels %ld, wrong times %ld\n", rounds, (long)kernels, (long)wrong);

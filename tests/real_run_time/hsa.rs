@@ -2,7 +2,8 @@
 
 use crate::rig::{Recorded, rig};
 use crate::{check_output, text};
-use roctop_ring::record::flag;
+use roctop::item::{AgentId, AgentKind, Copy};
+use roctop_ring::record::{direction, engine, flag};
 
 /// Records `raw_hsa` and checks what holds with and without records of its calls.
 fn raw(name: &str, options: &[&str]) -> Option<Recorded> {
@@ -48,6 +49,68 @@ fn the_hsa_calls_of_a_program_are_each_recorded_and_own_its_work() {
         let name = name(copy.correlation);
         assert!(name.starts_with("hsa_amd_memory_async_copy"), "{name}: {copy:?}");
     }
+}
+
+#[test]
+fn copies_that_a_call_makes_are_recorded_with_their_bytes_and_told_apart() {
+    let Some(rig) = rig() else { return };
+    let plain = rig.plain("blocking", &["raw_hsa", "blocking"]);
+    let recorded = rig.record_with("blocking", &["--hsa-trace"], &["raw_hsa", "blocking"]);
+    check_output(&recorded, &plain);
+    recorded.check_lost();
+    recorded.check_calls();
+    let text = std::fs::read_to_string(recorded.place.join("memory")).unwrap();
+    let lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let told: Vec<_> = lines
+        .filter(|words| words[0].ends_with("_copy") || words[0].ends_with("_fill"))
+        .map(|words| (words[0].to_owned(), words[1].parse().unwrap(), words[3].to_owned()))
+        .collect();
+    let run = &recorded.run;
+    let mut copies: Vec<_> = run.copies.iter().filter(|copy| copy.engine == engine::CALL).collect();
+    copies.sort_by_key(|copy| copy.span.begin);
+    let call = |copy: &Copy| {
+        let found = run.calls.iter().find(|call| call.correlation == copy.correlation);
+        found.unwrap_or_else(|| panic!("no call of {copy:?}"))
+    };
+    let name = |copy: &Copy| run.operations[call(copy).operation.0 as usize].name.to_string();
+    let found: Vec<_> = copies
+        .iter()
+        .map(|copy| (name(copy), copy.bytes, direction::name(copy.direction).to_owned()))
+        .collect();
+    println!("blocking: {} copies and fills, as the program tells", told.len());
+    assert_eq!(found, told);
+    assert_eq!(told.len(), 30);
+    for copy in copies {
+        let (outer, inner) = (call(copy).span, copy.span);
+        assert!(outer.begin <= inner.begin && inner.begin < inner.end && inner.end <= outer.end);
+        let kind = |agent: Option<AgentId>| agent.map(|agent| run.agents[agent.0 as usize].kind);
+        let ends = match copy.direction {
+            direction::H2D => (Some(AgentKind::Cpu), Some(AgentKind::Gpu)),
+            direction::D2H => (Some(AgentKind::Gpu), Some(AgentKind::Cpu)),
+            direction::D2D => (Some(AgentKind::Gpu), Some(AgentKind::Gpu)),
+            direction::H2H => (Some(AgentKind::Cpu), Some(AgentKind::Cpu)),
+            _ => (None, Some(AgentKind::Gpu)),
+        };
+        assert_eq!((kind(copy.source), kind(copy.destination)), ends, "{copy:?}");
+    }
+    // A copy of rocprofv3's is one with a time of its own.
+    let files = recorded.place.join("files");
+    let mut export = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"));
+    export
+        .arg("export")
+        .arg(recorded.place.join("rec"))
+        .args(["--format", "csv", "-d"])
+        .arg(&files);
+    assert!(export.output().unwrap().status.success());
+    let names: Vec<String> = std::fs::read_dir(&files)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(
+        names.iter().any(|name| name.ends_with("hsa_api_trace.csv")),
+        "{names:?}"
+    );
+    assert!(!names.iter().any(|name| name.contains("memory_copy")), "{names:?}");
 }
 
 /// What another tool counted of queues and kernels.

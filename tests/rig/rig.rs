@@ -450,7 +450,7 @@ impl Recorded {
             .run
             .copies
             .iter()
-            .filter(|copy| copy.engine != engine::BLIT)
+            .filter(|copy| copy.engine == engine::SDMA)
             .collect();
         truth.sort_by_key(|row| (row.begin, row.end, row.bytes));
         recorded.sort_by_key(|copy| (copy.span.begin, copy.span.end, copy.bytes));

@@ -194,6 +194,34 @@ pub struct Span {
     pub end: u64,
 }
 
+/// `hsa_amd_pointer_info_t` as its first version has it: later ones go on behind it, and it says its size.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PointerInfo {
+    /// Bytes of this structure.
+    pub size: u32,
+    /// One of [`pointer`].
+    pub kind: u32,
+    /// Where GPUs see the memory.
+    pub agent_base: u64,
+    /// Where the host sees it.
+    pub host_base: u64,
+    /// Its bytes.
+    pub bytes: usize,
+    /// The program's own word.
+    pub user: u64,
+    /// Whose it is.
+    pub owner: Agent,
+}
+
+/// `hsa_amd_pointer_type_t`.
+pub mod pointer {
+    /// Memory that HSA does not know.
+    pub const UNKNOWN: u32 = 0;
+    /// Memory of the host that was registered.
+    pub const LOCKED: u32 = 2;
+}
+
 /// Attributes.
 pub mod info {
     /// System: time stamp, ticks of HSA's system clock.

@@ -11,7 +11,8 @@
 )]
 
 use crate::abi::{
-    Agent, Dim3, Executable, Packet, Pitched, Pool, Queue, ScratchEvent, SignalHandle, Span, Status, Symbol, VmemHandle,
+    Agent, Dim3, Executable, Packet, Pitched, PointerInfo, Pool, Queue, ScratchEvent, SignalHandle, Span, Status,
+    Symbol, VmemHandle,
 };
 use std::ffi::c_void;
 
@@ -220,6 +221,13 @@ pub type AsyncCopyRect = unsafe extern "C" fn(
 pub type MemoryAllocate = unsafe extern "C" fn(Pool, usize, *mut *mut c_void) -> Status;
 /// `hsa_memory_free`, `hsa_amd_memory_pool_free`.
 pub type MemoryFree = unsafe extern "C" fn(*mut c_void) -> Status;
+/// `hsa_memory_copy`.
+pub type MemoryCopy = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> Status;
+/// `hsa_amd_memory_fill`: so many words of 32 bits.
+pub type MemoryFill = unsafe extern "C" fn(*mut c_void, u32, usize) -> Status;
+/// `hsa_amd_pointer_info`; behind the structure what makes a list of agents, which may be null.
+pub type PointerInfoOf =
+    unsafe extern "C" fn(*const c_void, *mut PointerInfo, *mut c_void, *mut u32, *mut *mut Agent) -> Status;
 /// `hsa_amd_memory_pool_allocate`.
 pub type PoolAllocate = unsafe extern "C" fn(Pool, usize, u32, *mut *mut c_void) -> Status;
 /// `hsa_amd_vmem_handle_create`.
@@ -291,6 +299,8 @@ pub mod core_entry {
     pub const MEMORY_ALLOCATE: usize = 33;
     /// `hsa_memory_free`.
     pub const MEMORY_FREE: usize = 34;
+    /// `hsa_memory_copy`.
+    pub const MEMORY_COPY: usize = 35;
     /// `hsa_signal_destroy`.
     pub const SIGNAL_DESTROY: usize = 38;
     /// `hsa_signal_store_relaxed`, `…_screlease`, `hsa_signal_silent_store_relaxed`, `…_screlease`.
@@ -424,6 +434,10 @@ pub mod amd_entry {
     pub const ASYNC_COPY: usize = 15;
     /// `hsa_amd_memory_async_copy_on_engine`.
     pub const ASYNC_COPY_ON_ENGINE: usize = 16;
+    /// `hsa_amd_memory_fill`.
+    pub const MEMORY_FILL: usize = 24;
+    /// `hsa_amd_pointer_info`.
+    pub const POINTER_INFO: usize = 28;
     /// `hsa_amd_queue_intercept_create`.
     pub const INTERCEPT_CREATE: usize = 37;
     /// `hsa_amd_queue_intercept_register`.

@@ -652,6 +652,30 @@ records! {
         /// Places for waves in it.
         slots: u32,
     }
+    /// Memory that a call copied or filled before it returned. By whom, and when within the call, nobody tells: by the
+    /// processor, or by an engine that the run-time waited for. Source: `hsa_memory_copy`, `hsa_amd_memory_fill`.
+    24 CallCopy ("call_copy", 2) {
+        /// Enter, ticks.
+        start: u64,
+        /// Exit, ticks.
+        end: u64,
+        /// The API call that it is part of; 0 unknown.
+        correlation: u64,
+        /// Bytes.
+        bytes: u64,
+        /// Destination address.
+        dst: u64,
+        /// Source address; what is filled in for a fill, 32 bits.
+        src: u64,
+        /// Dense agent index of the source.
+        src_agent: u32,
+        /// Dense agent index of the destination.
+        dst_agent: u32,
+        /// One of [`direction`].
+        direction: u16,
+        /// Reserved.
+        reserved: u16,
+    }
 }
 
 /// Operations of an [`Allocation`]: the first four as rocprofv3 numbers them.
@@ -799,6 +823,18 @@ pub mod engine {
     pub const SDMA: u16 = 1;
     /// A kernel of the run-time (`__amd_rocclr_*`).
     pub const BLIT: u16 = 2;
+    /// The call itself, which came back when it was done: the processor, or an engine that nobody tells of.
+    pub const CALL: u16 = 3;
+
+    /// The word for it, as filters have it.
+    pub const fn name(engine: u16) -> Option<&'static str> {
+        Some(match engine {
+            SDMA => "sdma",
+            BLIT => "blit",
+            CALL => "call",
+            _ => return None,
+        })
+    }
 }
 
 /// Codes of [`Status`].

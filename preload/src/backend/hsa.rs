@@ -5,7 +5,8 @@
 //! [`interception`], [`queue`] and [`packet`] time dispatches by signals of our own, [`observed`] those of queues that
 //! cannot be intercepted and [`copy`] copies on the signals that they have,
 //! [`harvest`] turns both into records, [`signal`] knows the program's signals that are being watched, [`index`] joins a
-//! packet to the call that made it, [`room`] and [`lap`] hold the program back where a proxy must not be overrun, [`memory`] records allocations. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
+//! packet to the call that made it, [`room`] and [`lap`] hold the program back where a proxy must not be overrun, [`memory`] records allocations, [`blocking`] copies and fills that a
+//! call makes before it returns. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
 //!
 //! Absent on purpose: barrier and proxy signals where they can be avoided.
 
@@ -14,6 +15,7 @@
 pub mod agent;
 #[cfg(target_arch = "x86_64")]
 pub mod api;
+pub mod blocking;
 pub mod copy;
 pub mod end;
 pub mod harvest;
@@ -55,6 +57,7 @@ pub(crate) struct Hsa {
     pub(crate) index: index::Originals,
     pub(crate) signal: signal::Originals,
     pub(crate) memory: memory::Ledger,
+    pub(crate) blocking: blocking::Originals,
     /// Another tool stands in front of the run-time's function that creates queues.
     pub(crate) queues_are_tools: bool,
     /// The system domain's ticks when the tables came.
@@ -194,6 +197,7 @@ fn install(root: &Root) -> Option<()> {
         index: index::Originals::load(core)?,
         signal: signal::Originals::load(core),
         memory: memory::Ledger::load(core, amd, layout)?,
+        blocking: blocking::Originals::load(core, amd, layout)?,
         queues_are_tools: !real::lies_in(core_functions.queue_create as *const c_void, init::LIBRARY),
         began: ticks(&core_functions),
         frequency: frequency(&core_functions),
@@ -216,6 +220,7 @@ fn install(root: &Root) -> Option<()> {
     copy::patch(amd, layout);
     proxy::patch(amd);
     memory::patch(core, amd, hsa);
+    blocking::patch(core, amd, layout);
     scratch::patch(process, root);
     // Last: in front of the hooks above.
     #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,7 @@
 //! How GPUs were used: compute, copies, both at once, neither, and the gaps.
 
+use roctop_ring::record::engine;
+
 use super::overlap;
 use crate::item::{AgentId, AgentKind, Dispatch, Nanos, QueueId, Span, StreamId};
 use crate::model::{FastMap, LaneKey, Slice, Snapshot};
@@ -190,6 +192,8 @@ fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) 
             .unwrap_or_default();
         let is_own = |slice: &&Slice| {
             let route = snap.values.copies.get(slice.what as usize).map(|copies| copies.route);
+            // What a call copied itself may be the processor's work: the device is not known to have copied then.
+            let route = route.filter(|route| route.engine != engine::CALL);
             let ends = route.map_or([None, None], |route| [route.source, route.destination]);
             ends.into_iter().flatten().any(|end| agents.contains(&end))
         };

@@ -82,7 +82,11 @@ fn way(copies: &CopyStat) -> String {
         direction::UNKNOWN => "copy",
         known => direction::name(known),
     };
-    let own = if copies.route.engine == engine::BLIT { "~" } else { "" };
+    let own = match copies.route.engine {
+        engine::BLIT => "~",
+        engine::CALL => "^",
+        _ => "",
+    };
     format!("{own}{name}")
 }
 

@@ -1,9 +1,11 @@
 //! The selected slice, gap or range in words.
 
+use roctop_ring::record::engine;
+
 use crate::format;
 use crate::item::{KernelId, OperationId, QueueId, Span, TextId};
 use crate::model::analysis::{Gap, host, usage};
-use crate::model::{LaneKey, Slice};
+use crate::model::{LaneKey, Slice, Snapshot};
 use crate::ui::NameForm;
 use crate::ui::jump;
 use crate::ui::part::plot;
@@ -76,20 +78,7 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
                 Role::Text,
             ));
         }
-        LaneKey::Copies(_) => {
-            let route = snap
-                .values
-                .copies
-                .get(slice.what as usize)
-                .map(|copies| copies.route)
-                .unwrap_or_default();
-            let speed = slice.value as f64 * 1e9 / slice.span.duration().max(1) as f64;
-            let route = names.route_label(route.source, route.destination);
-            out.push((
-                format!("{route}  {}  {}", format::bytes(slice.value), format::bandwidth(speed)),
-                Role::Text,
-            ));
-        }
+        LaneKey::Copies(_) => out.push((copied(snap, &slice), Role::Text)),
         LaneKey::Api(..) => {
             if slice.shape != 0 {
                 let error = names.error_label(OperationId(slice.what), slice.value as u32 as i32);
@@ -114,6 +103,21 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
         }
     }
     out
+}
+
+/// From where to where, how much and how fast.
+fn copied(snap: &Snapshot, slice: &Slice) -> String {
+    let copies = snap.values.copies.get(slice.what as usize);
+    let route = copies.map(|copies| copies.route).unwrap_or_default();
+    let speed = slice.value as f64 * 1e9 / slice.span.duration().max(1) as f64;
+    let by = if route.engine == engine::CALL {
+        "  by the call: its time"
+    } else {
+        ""
+    };
+    let ends = snap.names.route_label(route.source, route.destination);
+    let (bytes, speed) = (format::bytes(slice.value), format::bandwidth(speed));
+    format!("{ends}  {bytes}  {speed}{by}")
 }
 
 /// What is known of a stretch without work: who was idle, and what the host did.

@@ -327,9 +327,10 @@ fn harvest_one(hsa: &Hsa, number: usize) -> bool {
     true
 }
 
-/// The direction by the agents' kinds.
-fn direction(hsa: &Hsa, dst: Agent, src: Agent) -> u16 {
-    let kind = |handle| hsa.agents.by_handle(handle).map(|agent| agent.kind);
+/// The direction by the kinds of the agents, which are dense indices.
+pub(super) fn way(hsa: &Hsa, dst: u32, src: u32) -> u16 {
+    let all = hsa.agents.all();
+    let kind = |index| all.iter().find(|agent| agent.index == index).map(|agent| agent.kind);
     match (kind(src), kind(dst)) {
         (Some(agent::CPU), Some(agent::CPU)) => direction::H2H,
         (Some(agent::CPU), Some(agent::GPU)) => direction::H2D,
@@ -340,13 +341,14 @@ fn direction(hsa: &Hsa, dst: Agent, src: Agent) -> u16 {
 }
 
 fn linear(hsa: &Hsa, dst: *mut c_void, to: Agent, src: *const c_void, from: Agent, size: usize) -> Request {
+    let (dst_agent, src_agent) = (hsa.agents.index(to), hsa.agents.index(from));
     Request {
         dst: dst as u64,
-        dst_agent: hsa.agents.index(to),
+        dst_agent,
         src: src as u64,
-        src_agent: hsa.agents.index(from),
+        src_agent,
         bytes: size as u64,
-        direction: direction(hsa, to, from),
+        direction: way(hsa, dst_agent, src_agent),
     }
 }
 

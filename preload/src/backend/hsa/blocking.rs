@@ -1,0 +1,148 @@
+//! Copies and fills that HSA makes within a call: `hsa_memory_copy` and `hsa_amd_memory_fill`.
+//!
+//! They have no signal, and nobody tells which part of the call was the transfer, or who made it: the processor where it
+//! reaches both ends, else an engine or a kernel of the run-time's own. So they are recorded with the call's time, apart
+//! from copies that have times of their own.
+//!
+//! Absent on purpose: images (`hsa_ext_image_*`), files (`hsa_amd_ais_file_*`) and shared virtual memory that migrates:
+//! these are calls, which say no route.
+
+#![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
+
+use super::agent::{self, UNKNOWN};
+use super::copy::way;
+use super::{Hsa, hook, hsa};
+use crate::guard::{Errno, wall};
+use crate::state::{self, word};
+use crate::{clock, collector, control, thread};
+use hsa_sys::abi::{PointerInfo, SUCCESS, Status, pointer};
+use hsa_sys::table::{AmdLayout, MemoryCopy, MemoryFill, PointerInfoOf, Table, amd_entry, core_entry};
+use roctop_ring::record::{CallCopy, direction};
+use roctop_ring::session::wanted;
+use std::ffi::c_void;
+
+/// The functions behind the hooks.
+pub(crate) struct Originals {
+    copy: MemoryCopy,
+    fill: MemoryFill,
+    pointer_info: PointerInfoOf,
+}
+
+impl Originals {
+    #[expect(
+        clippy::missing_transmute_annotations,
+        reason = "the field that is filled says the type, once"
+    )]
+    pub(crate) fn load(core: Table, amd: Table, layout: AmdLayout) -> Option<Self> {
+        macro_rules! one {
+            ($table:expr, $entry:expr) => {
+                // SAFETY: the table is the run-time's; the entry of this number has the field's type in every release.
+                unsafe { std::mem::transmute::<*mut c_void, _>($table.function($entry)?) }
+            };
+        }
+        Some(Self {
+            copy: one!(core, core_entry::MEMORY_COPY),
+            fill: one!(amd, layout.entry(amd_entry::MEMORY_FILL)?),
+            pointer_info: one!(amd, layout.entry(amd_entry::POINTER_INFO)?),
+        })
+    }
+}
+
+/// When a call began; 0 when nothing is to be done about it.
+fn began() -> u64 {
+    if state::is_on(word::HSA) && control::is_wanted(wanted::COPY) {
+        clock::now()
+    } else {
+        0
+    }
+}
+
+/// Whose memory is at an address; what HSA does not know is the host's.
+fn owner(hsa: &Hsa, address: *const c_void) -> u32 {
+    let mut info = PointerInfo {
+        size: size_of::<PointerInfo>() as u32,
+        ..PointerInfo::default()
+    };
+    let (none, ask) = (std::ptr::null_mut(), hsa.blocking.pointer_info);
+    // SAFETY: `info` says its size; no list is asked for.
+    let known = unsafe { ask(address, &raw mut info, none, none.cast(), none.cast()) };
+    if known != SUCCESS {
+        return UNKNOWN;
+    }
+    if info.kind == pointer::UNKNOWN || info.kind == pointer::LOCKED {
+        let mut all = hsa.agents.all().iter();
+        return all
+            .find(|agent| agent.kind == agent::CPU)
+            .map_or(UNKNOWN, |agent| agent.index);
+    }
+    hsa.agents.index(info.owner)
+}
+
+/// A call succeeded: records it. What is asked about its memory is asked behind it, so that its time stays its own.
+fn done(start: u64, record: impl FnOnce(CallCopy) -> CallCopy) {
+    let end = clock::now();
+    wall((), || {
+        let _errno = Errno::keep();
+        let Some(thread) = thread::current() else { return };
+        let correlation = thread.current.get();
+        let record = thread::aside(|| {
+            record(CallCopy {
+                start,
+                end,
+                correlation,
+                ..CallCopy::default()
+            })
+        });
+        if record.bytes != 0 {
+            collector::call_copy(&record);
+        }
+    });
+}
+
+unsafe extern "C" fn copy(dst: *mut c_void, src: *const c_void, bytes: usize) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let start = began();
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (hsa.blocking.copy)(dst, src, bytes) };
+    if start != 0 && status == SUCCESS {
+        done(start, |record| {
+            let (to, from) = (owner(hsa, dst), owner(hsa, src));
+            CallCopy {
+                bytes: bytes as u64,
+                dst: dst as u64,
+                src: src as u64,
+                src_agent: from,
+                dst_agent: to,
+                direction: way(hsa, to, from),
+                ..record
+            }
+        });
+    }
+    status
+}
+
+unsafe extern "C" fn fill(dst: *mut c_void, value: u32, count: usize) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let start = began();
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (hsa.blocking.fill)(dst, value, count) };
+    if start != 0 && status == SUCCESS {
+        done(start, |record| CallCopy {
+            bytes: (count as u64).saturating_mul(size_of::<u32>() as u64),
+            dst: dst as u64,
+            src: u64::from(value),
+            src_agent: UNKNOWN,
+            dst_agent: owner(hsa, dst),
+            direction: direction::FILL,
+            ..record
+        });
+    }
+    status
+}
+
+pub(crate) fn patch(core: Table, amd: Table, layout: AmdLayout) {
+    hook(core, core_entry::MEMORY_COPY, copy as MemoryCopy as *mut c_void);
+    if let Some(entry) = layout.entry(amd_entry::MEMORY_FILL) {
+        hook(amd, entry, fill as MemoryFill as *mut c_void);
+    }
+}
