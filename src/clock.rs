@@ -44,6 +44,8 @@ pub struct Clock {
     /// From the first to the last.
     slope: f64,
     hsa_offset: i64,
+    /// Where HSA's is another clock: its times and what brings them to CLOCK_BOOTTIME, in order.
+    hsa_offsets: Vec<(u64, i64)>,
 }
 
 /// The way from one sample to the next: all ticks between them are converted alike.
@@ -82,6 +84,8 @@ impl Line {
 
 /// HSA's system clock counts as BOOTTIME when the samples say that they differ by less than this, ns.
 const SAME_CLOCK: u64 = 20_000;
+/// Two clocks that are kept drift apart by less than one part in this.
+const DRIFT: u64 = 1000;
 
 impl Clock {
     /// Adds a sample.
@@ -103,17 +107,32 @@ impl Clock {
                 pair[1].boottime.saturating_sub(pair[0].boottime) as f64 / run
             })
             .collect();
-        // A thread put aside while it sampled shifts that sample, so the closest one counts; another clock is far in all.
+        self.compare_hsa();
+    }
+
+    /// What brings HSA's times to CLOCK_BOOTTIME, by all samples.
+    fn compare_hsa(&mut self) {
         let samples = self.samples.iter().filter(|s| s.hsa > 0);
-        let mut offsets: Vec<i64> = samples.map(|s| s.boottime.wrapping_sub(s.hsa) as i64).collect();
-        let is_same = offsets.iter().any(|offset| offset.unsigned_abs() < SAME_CLOCK);
-        self.hsa_offset = if is_same || offsets.is_empty() {
-            0
-        } else {
-            // Of another clock the least offset may be the disturbed one.
-            let middle = offsets.len() / 2;
-            *offsets.select_nth_unstable(middle).1
-        };
+        let mut offsets: Vec<(i64, u64)> = samples
+            .map(|s| (s.boottime.wrapping_sub(s.hsa).cast_signed(), s.hsa))
+            .collect();
+        // A thread put aside while it sampled shifts that sample, so the closest one counts; another clock is far in all.
+        let is_same = offsets.iter().any(|(offset, _)| offset.unsigned_abs() < SAME_CLOCK);
+        (self.hsa_offset, self.hsa_offsets) = (0, Vec::new());
+        if is_same || offsets.is_empty() {
+            return;
+        }
+        // Of another clock the least offset may be the disturbed one.
+        let middle = offsets.len() / 2;
+        let (offset, at) = *offsets.select_nth_unstable(middle).1;
+        self.hsa_offset = offset;
+        // They may drift apart; what is farther off than drift can be was disturbed.
+        let near = offsets.iter().filter(|(other, hsa)| {
+            let allowed = SAME_CLOCK.saturating_add(hsa.abs_diff(at) / DRIFT);
+            other.abs_diff(offset) <= allowed
+        });
+        self.hsa_offsets = near.map(|(offset, hsa)| (*hsa, *offset)).collect();
+        self.hsa_offsets.sort_unstable();
     }
 
     /// Samples known.
@@ -156,10 +175,25 @@ impl Clock {
 
     /// HSA system ns as CLOCK_BOOTTIME ns; 0 stays 0 (untimed).
     pub fn hsa(&self, ns: u64) -> Nanos {
-        if ns == 0 {
-            0
+        if ns == 0 || self.hsa_offset == 0 {
+            ns
         } else {
-            ns.saturating_add_signed(self.hsa_offset)
+            ns.saturating_add_signed(self.hsa_offset_at(ns))
+        }
+    }
+
+    /// Of another clock: between two samples in proportion, beyond them as the nearest.
+    fn hsa_offset_at(&self, ns: u64) -> i64 {
+        let known = &self.hsa_offsets;
+        let after = known.partition_point(|(hsa, _)| *hsa <= ns);
+        let before = after.checked_sub(1).and_then(|before| known.get(before));
+        match (before, known.get(after)) {
+            (Some((from, offset)), Some((until, next))) => {
+                let share = (ns - from) as f64 / (until - from).max(1) as f64;
+                offset.saturating_add((next.saturating_sub(*offset) as f64 * share) as i64)
+            }
+            (Some((_, offset)), None) | (None, Some((_, offset))) => *offset,
+            (None, None) => self.hsa_offset,
         }
     }
 
@@ -240,5 +274,32 @@ mod tests {
             11_000_000,
             "of three the one that was disturbed does not count"
         );
+    }
+
+    #[test]
+    fn another_clock_of_hsa_may_drift() {
+        let mut clock = Clock::default();
+        for (ticks, hsa, offset) in [
+            (1, 1_000_000_000, 50_000_000),
+            (2, 2_000_000_000, 50_010_000),
+            (3, 3_000_000_000, 90_000_000),
+            (4, 4_000_000_000, 50_030_000),
+        ] {
+            clock.add(Sample {
+                ticks,
+                boottime: hsa + offset,
+                hsa,
+                ..Sample::default()
+            });
+        }
+        assert_eq!(clock.hsa(500_000_000), 550_000_000);
+        assert_eq!(clock.hsa(1_500_000_000), 1_550_005_000);
+        assert_eq!(
+            clock.hsa(3_000_000_000),
+            3_050_020_000,
+            "the disturbed sample does not count"
+        );
+        assert_eq!(clock.hsa(9_000_000_000), 9_050_030_000);
+        assert_eq!(clock.hsa(0), 0);
     }
 }

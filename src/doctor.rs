@@ -120,6 +120,36 @@ fn clock(report: &mut Report) {
         }
         Err(_) => report.add(Verdict::Note, "clock", "the kernel's clock source is not known"),
     }
+    let shift = std::fs::read_to_string("/proc/self/timens_offsets").map_or(0, |text| boottime_shift(&text));
+    if shift != 0 {
+        let text = format!(
+            "this is a time namespace: the boot clock is {shift} s from the driver's; times of the GPU are converted by \
+             samples of both"
+        );
+        report.add(Verdict::Note, "time namespace", text);
+    }
+}
+
+/// Seconds by which a time namespace moves the boot clock, by `/proc/self/timens_offsets`.
+fn boottime_shift(text: &str) -> i64 {
+    let line = text.lines().find_map(|line| line.strip_prefix("boottime"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_namespace_is_told_by_its_offsets() {
+        assert_eq!(
+            boottime_shift("monotonic           0         0\nboottime            0         0\n"),
+            0
+        );
+        assert_eq!(boottime_shift("monotonic  5 0\nboottime    -86400  5\n"), -86_400);
+        assert_eq!(boottime_shift("nonsense"), 0);
+    }
 }
 
 fn agents(report: &mut Report) {

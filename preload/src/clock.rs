@@ -12,8 +12,8 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 /// Kind of the ticks, fixed at start; 0 not decided yet. Not wiped by fork: it is the machine's.
 static KIND: AtomicU64 = AtomicU64::new(0);
 
-/// Reads the HSA system domain's time in ns; the HSA back-end puts its function here.
-pub(crate) static HSA_TIME: AtomicU64 = AtomicU64::new(0);
+/// Tells the HSA system domain's time, ns, at a time of CLOCK_BOOTTIME; the HSA back-end puts its function here.
+pub(crate) static HSA_TIME_AT: AtomicU64 = AtomicU64::new(0);
 
 const ROUNDS: usize = 5;
 
@@ -68,32 +68,37 @@ fn time(which: i32) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-fn hsa_time() -> u64 {
-    let address = HSA_TIME.load(Ordering::Acquire) as usize;
-    if address == 0 {
-        return 0;
-    }
-    // SAFETY: only the HSA back-end stores here, the address of a `fn() -> u64` of this library.
-    let function = unsafe { std::mem::transmute::<usize, fn() -> u64>(address) };
-    function()
-}
-
-/// The HSA time of the moment at which CLOCK_BOOTTIME showed `boottime`, 0 when HSA is not up: brought there by the boot
-/// clock on both sides of it, the narrowest of five.
-fn hsa_time_at(boottime: u64) -> u64 {
-    let (mut best, mut narrowest) = (0, u64::MAX);
+/// By how much another clock is ahead of CLOCK_BOOTTIME, brought there by the boot clock on both sides of it, and the
+/// bracket's width, ns: the narrowest of five. None when the clock does not answer.
+pub(crate) fn ahead(mut read: impl FnMut() -> u64) -> Option<(i64, u64)> {
+    let mut best: Option<(i64, u64)> = None;
     for _ in 0..ROUNDS {
-        let (early, hsa, late) = (time(libc::CLOCK_BOOTTIME), hsa_time(), time(libc::CLOCK_BOOTTIME));
-        if hsa == 0 {
-            return 0;
+        let (early, other, late) = (boottime(), read(), boottime());
+        if other == 0 {
+            return None;
         }
         let width = late.saturating_sub(early);
-        if width < narrowest {
-            narrowest = width;
-            best = hsa.wrapping_add(boottime).wrapping_sub(middle(early, late));
+        if best.is_none_or(|best| width < best.1) {
+            best = Some((other.wrapping_sub(middle(early, late)).cast_signed(), width));
         }
     }
     best
+}
+
+/// By how much a clock of the system's is ahead of CLOCK_BOOTTIME, ns.
+pub(crate) fn boottime_to(which: i32) -> i64 {
+    ahead(|| time(which)).map_or(0, |(ahead, _)| ahead)
+}
+
+/// The HSA time of the moment at which CLOCK_BOOTTIME showed `boottime`, 0 when HSA is not up.
+fn hsa_time_at(boottime: u64) -> u64 {
+    let address = HSA_TIME_AT.load(Ordering::Acquire) as usize;
+    if address == 0 {
+        return 0;
+    }
+    // SAFETY: only the HSA back-end stores here, the address of a `fn(u64) -> u64` of this library.
+    let function = unsafe { std::mem::transmute::<usize, fn(u64) -> u64>(address) };
+    function(boottime)
 }
 
 /// Takes a calibration sample, the best of five, into the file. Skipped when another thread takes one.

@@ -142,3 +142,36 @@ fn another_tool_that_intercepts_queues_sees_them_too_and_both_are_exact() {
     println!("tool: {dispatches} dispatches as logged; the other tool saw {kernels} in {queues} queues");
     assert_eq!((kernels, completed), (dispatches as u64, dispatches as u64));
 }
+
+/// A driver's clock, as the emulated GPU takes it, and what the collector says of it.
+const CLOCKS: [(&str, &str); 4] = [
+    (
+        "3600000000000",
+        "3600.000000 s ahead of CLOCK_BOOTTIME (a time namespace",
+    ),
+    ("-700000", "s behind CLOCK_BOOTTIME (a time namespace"),
+    ("realtime", "s ahead of CLOCK_BOOTTIME (it is CLOCK_REALTIME)"),
+    ("0", ""),
+];
+
+#[test]
+fn times_of_the_gpu_are_right_where_the_drivers_clock_is_another_one_and_that_is_told() {
+    let Some(rig) = rig() else { return };
+    for (clock, said) in CLOCKS {
+        let machine = rig.on(&[("EMULATED_GPU_CLOCK", clock)]);
+        let recorded = machine.record("clock", &["memcpy_storm", "1", "1"]);
+        assert!(recorded.output.status.success(), "{:?}", recorded.output);
+        recorded.check_lost();
+        let (dispatches, copies) = (recorded.check_dispatches(), recorded.check_copies());
+        recorded.check_correlation();
+        let told: Vec<_> = recorded
+            .said
+            .iter()
+            .filter(|text| text.contains("the driver's clock"))
+            .collect();
+        println!("clock {clock}: {dispatches} dispatches, {copies} copies, as logged; {told:?}");
+        assert_eq!(told.len(), usize::from(!said.is_empty()), "{told:?}");
+        assert!(told.iter().all(|text| text.contains(said)), "{told:?}");
+        assert!(copies > 0);
+    }
+}

@@ -5,7 +5,8 @@
 //! [`interception`], [`queue`] and [`packet`] time dispatches by signals of our own, [`observed`] those of queues that
 //! cannot be intercepted and [`copy`] copies on the signals that they have,
 //! [`harvest`] turns both into records, [`signal`] knows the program's signals that are being watched, [`index`] joins a
-//! packet to the call that made it, [`room`] and [`lap`] hold the program back where a proxy must not be overrun, [`memory`] records allocations, [`blocking`] copies and fills that a
+//! packet to the call that made it, [`room`] and [`lap`] hold the program back where a proxy must not be overrun, [`driver`] looks at
+//! the clock that GPU times are in, [`memory`] records allocations, [`blocking`] copies and fills that a
 //! call makes before it returns. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
 //!
 //! Absent on purpose: barrier and proxy signals where they can be avoided.
@@ -17,6 +18,7 @@ pub mod agent;
 pub mod api;
 pub mod blocking;
 pub mod copy;
+pub mod driver;
 pub mod end;
 pub mod harvest;
 pub mod index;
@@ -87,11 +89,15 @@ impl Hsa {
     }
 }
 
-fn system_time() -> u64 {
+/// The system domain's time, ns, when CLOCK_BOOTTIME shows `boottime`.
+fn system_time_at(boottime: u64) -> u64 {
     let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else {
         return 0;
     };
-    hsa.nanoseconds(ticks(&hsa.core))
+    driver::time_at(boottime).unwrap_or_else(|| {
+        let ahead = clock::ahead(|| hsa.nanoseconds(ticks(&hsa.core)));
+        ahead.map_or(0, |(ahead, _)| boottime.wrapping_add_signed(ahead))
+    })
 }
 
 /// The system domain's clock; 0 when the run-time does not tell it.
@@ -189,6 +195,7 @@ fn install(root: &Root) -> Option<()> {
     proxy::forget_all();
     signal::forget_all();
     harvest::forget_all();
+    driver::look(process);
     let hsa = Box::leak(Box::new(Hsa {
         core: core_functions,
         amd: amd_functions,
@@ -199,12 +206,12 @@ fn install(root: &Root) -> Option<()> {
         memory: memory::Ledger::load(core, amd, layout)?,
         blocking: blocking::Originals::load(core, amd, layout)?,
         queues_are_tools: !real::lies_in(core_functions.queue_create as *const c_void, init::LIBRARY),
-        began: ticks(&core_functions),
+        began: driver::time_at(clock::boottime()).unwrap_or_else(|| ticks(&core_functions)),
         frequency: frequency(&core_functions),
     }));
     HSA.store(std::ptr::from_ref(hsa) as u64, Ordering::Release);
     state::switch_on(word::HSA);
-    clock::HSA_TIME.store(system_time as fn() -> u64 as usize as u64, Ordering::Release);
+    clock::HSA_TIME_AT.store(system_time_at as fn(u64) -> u64 as usize as u64, Ordering::Release);
     // SAFETY: the switch is off for the run-time too until its tables say otherwise; a plain call of the original.
     unsafe { (hsa.amd.async_copy_enable)(true) };
     hsa.agents.discover(hsa, process);
