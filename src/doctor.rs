@@ -137,21 +137,6 @@ fn boottime_shift(text: &str) -> i64 {
         .unwrap_or(0)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_namespace_is_told_by_its_offsets() {
-        assert_eq!(
-            boottime_shift("monotonic           0         0\nboottime            0         0\n"),
-            0
-        );
-        assert_eq!(boottime_shift("monotonic  5 0\nboottime    -86400  5\n"), -86_400);
-        assert_eq!(boottime_shift("nonsense"), 0);
-    }
-}
-
 fn agents(report: &mut Report) {
     let nodes = topology::read(Path::new("/"));
     let gpus: Vec<String> = nodes
@@ -227,5 +212,20 @@ fn environment(report: &mut Report) {
                 format!("{name}={} {what}", value.display()),
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_namespace_is_told_by_its_offsets() {
+        assert_eq!(
+            boottime_shift("monotonic           0         0\nboottime            0         0\n"),
+            0
+        );
+        assert_eq!(boottime_shift("monotonic  5 0\nboottime    -86400  5\n"), -86_400);
+        assert_eq!(boottime_shift("nonsense"), 0);
     }
 }
