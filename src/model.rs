@@ -59,6 +59,7 @@ use crate::item::{
 };
 use crate::kernel_name::Aliases;
 use crate::sampling::Sample;
+use roctop_ring::record::status;
 
 /// How much is kept, and where it comes from.
 #[derive(Clone, Debug)]
@@ -287,6 +288,11 @@ impl Store {
                 records,
             } => self.lost(*process, *reason, *records),
             Item::Status { process, code, text } => {
+                match *code {
+                    status::COUNTING => self.row(*process, |row| row.counting = Some(true)),
+                    status::RESTING => self.row(*process, |row| row.counting = Some(false)),
+                    _ => {}
+                }
                 self.said.push_back(Said {
                     process: *process,
                     code: *code,

@@ -475,6 +475,8 @@ pub enum Effect {
     Rerun,
     /// Run it again with these counters, separated by blanks or commas.
     Count(String),
+    /// Let the program's counters rest, or count again.
+    Rest(bool),
     /// Find out which counters there are.
     ListCounters,
     /// Draw all anew.

@@ -73,6 +73,11 @@ pub(crate) fn dispatch_source() -> u64 {
     load(control::DISPATCH_SOURCE)
 }
 
+/// Shall hardware counters rest?
+pub(crate) fn counters_rest() -> bool {
+    load(control::COUNTERS_REST) != 0
+}
+
 /// Is recording on, whoever switched it?
 pub(crate) fn is_recording() -> bool {
     load(control::RECORDING) != 0 && word(word::PAUSED).load(Ordering::Relaxed) == 0

@@ -93,6 +93,8 @@ pub struct ProcessRow {
     pub looked: (Arc<Open>, Nanos),
     /// Whether recording is on.
     pub recording: bool,
+    /// Whether its counters count now, where they can be told to rest.
+    pub counting: Option<bool>,
     /// How it did when it was last asked, and when that was; none of recordings.
     pub health: Option<(Health, Nanos)>,
     /// Records a second between the last two times.

@@ -8,11 +8,12 @@ use crate::item::Nanos;
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Merged, Recorder, Recording};
-use crate::session::Live;
+use crate::session::{Live, SessionDir};
 use crate::topology;
 use crate::ui::theme::Depth;
 use crate::ui::{Effect, Flow};
 use anyhow::{Context, Result, anyhow};
+use roctop_ring::session::control;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -87,6 +88,7 @@ impl Desk {
                     .map(|path| format!("@{name} is this filter from now on, in {}", path.display())),
             ),
             Effect::ListCounters => self.list_counters(),
+            Effect::Rest(rest) => self.rest(rest),
             Effect::Rerun | Effect::Count(_) => {
                 Flow::Say("only the roctop that started the program can run it again".into())
             }
@@ -188,6 +190,22 @@ impl Desk {
             });
         });
         Flow::Go
+    }
+
+    /// Lets the counters of the session's programs rest, or count again. They say so when they have.
+    fn rest(&self, rest: bool) -> Flow {
+        let Source::Session(session, _) = &self.source else {
+            return Flow::Go;
+        };
+        let set = SessionDir::open(session).and_then(|session| {
+            let written = session.set(control::COUNTERS_REST, u64::from(rest));
+            written.context("the session's control file cannot be written")
+        });
+        match set {
+            Ok(()) if rest => Flow::Say("counters are told to rest; a counts again".into()),
+            Ok(()) => Flow::Say("counters are told to count again".into()),
+            Err(error) => Flow::Say(format!("{error:#}")),
+        }
     }
 
     /// Finds out whether these counters can be had, in one run.

@@ -281,6 +281,10 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::FilterTo => narrow(ui, &snap, true),
         Action::FilterOut => narrow(ui, &snap, false),
         Action::Pick => return pick(ui),
+        Action::Rest => match tab::counters::switched(latest) {
+            Ok(rest) => return Effect::Rest(rest),
+            Err(why) => say(ui, latest, why),
+        },
         Action::Command => ui.prompt = Some(Prompt::command("", ui.filter.clone())),
         Action::SortNext | Action::SortRight => sort(ui, &snap, 1),
         Action::SortLeft => sort(ui, &snap, -1),

@@ -103,6 +103,8 @@ pub enum Action {
     Baseline,
     /// Count other counters: the program is run again.
     Pick,
+    /// Let the counters rest, or count again.
+    Rest,
     /// Write what is on screen to a file.
     Export,
     /// Write all lists to files.
@@ -277,6 +279,7 @@ keymap! {
     [Char('t')], "names", A::NameForm, All, Table, "short/full/mangled names", "";
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
     [Char('p')], "pick", A::Pick, Counters, Table, "pick counters, run again", "pick";
+    [Char('a')], "rest", A::Rest, Counters, Table, "counting off, on", "on/off";
     [Char('r')], "reset", A::Reset, All, Table, "count from now on", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
     [Char('y')], "copy", A::Copy, All, Table, "copy the row (OSC 52)", "";

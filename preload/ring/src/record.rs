@@ -851,6 +851,10 @@ pub mod status {
     pub const THREAD_NAME: u32 = 5;
     /// The program named an agent or a HIP device; the value is the agent's dense index, the text the name.
     pub const AGENT_NAME: u32 = 6;
+    /// Hardware counters count, and can be told to rest; the text says how they count.
+    pub const COUNTING: u32 = 7;
+    /// Hardware counters rest until they are told to go on; the text says what that leaves as it is.
+    pub const RESTING: u32 = 8;
 }
 
 /// A ROC-TX mark or range with its text: 40 bytes of numbers, then the text, 8 bytes in the head slot and 48 in each

@@ -36,6 +36,8 @@ pub mod control {
     pub const WANTED: usize = 1;
     /// One of [`super::source`]; read when a back-end starts.
     pub const DISPATCH_SOURCE: usize = 2;
+    /// 1: hardware counters rest.
+    pub const COUNTERS_REST: usize = 3;
 }
 
 /// Where dispatches come from.

@@ -14,6 +14,7 @@ mod counters;
 mod device;
 mod dispatch;
 mod request;
+mod rest;
 mod sampling;
 mod values;
 
@@ -22,6 +23,8 @@ use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::real;
 use crate::thread;
+pub(crate) use rest::follow as follow_the_viewer;
+
 use abi::{Configured, Sdk, status_text};
 use request::{Mode, Request};
 use roctop_ring::record::status;

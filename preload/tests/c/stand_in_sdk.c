@@ -113,7 +113,10 @@ static void (*on_buffer)(id, id, void **, size_t, void *, uint64_t);
 static void *device_data;
 static int samples_by;
 static uint64_t device_config, device_waves;
-static int started, hsa_loaded;
+enum { CONTEXTS = 16 };
+static int started[CONTEXTS], hsa_loaded;
+/* What each context is for; 0 is none, and never started. */
+static uint64_t counts_in, names_in, traces_in, device_in, samples_in;
 static configured *tool;
 static uint64_t dispatches;
 
@@ -162,17 +165,17 @@ const char *rocprofiler_get_status_string(status s) {
     }
 }
 
-status rocprofiler_create_context(id *context) { static uint64_t next; context->handle = ++next; return OK; }
+status rocprofiler_create_context(id *context) { static uint64_t next; context->handle = ++next % CONTEXTS; return OK; }
 
 static status set_config(id context, id config) { (void)context; device_config = config.handle; return OK; }
 
 status rocprofiler_start_context(id context) {
-    if (on_device) {
+    if (on_device && context.handle == device_in) {
         id agent = {9001};
         if (!hsa_loaded) return HSA_NOT_LOADED;
         on_device(context, agent, set_config, device_data);
     }
-    started = 1;
+    started[context.handle % CONTEXTS] = 1;
     return OK;
 }
 
@@ -278,16 +281,17 @@ status CREATE(id agent, id *counters, size_t count, id *config) {
 }
 
 status COUNT(id context, dispatch_fn dispatch, void *a, values_fn values, void *b) {
-    (void)context, (void)a, (void)b;
+    (void)a, (void)b;
+    counts_in = context.handle;
     on_dispatch = dispatch, on_values = values;
     return OK;
 }
 
 status rocprofiler_configure_callback_tracing_service(id context, int kind, const int *ops, size_t n, tracing_fn cb,
                                                       void *data) {
-    (void)context, (void)ops, (void)n, (void)data;
-    if (kind == CODE_OBJECT) on_tracing = cb;
-    if (kind == KERNEL_DISPATCH) on_traced = cb;
+    (void)ops, (void)n, (void)data;
+    if (kind == CODE_OBJECT) on_tracing = cb, names_in = context.handle;
+    if (kind == KERNEL_DISPATCH) on_traced = cb, traces_in = context.handle;
     return OK;
 }
 
@@ -299,7 +303,8 @@ status rocprofiler_query_callback_tracing_kind_name(int kind, const char **name,
 
 #if SDK_VERSION >= 10000
 status rocprofiler_configure_device_counting_service(id context, id buffer, id agent, device_fn cb, void *data) {
-    (void)context, (void)buffer, (void)agent;
+    (void)buffer, (void)agent;
+    device_in = context.handle;
     on_device = cb, device_data = data;
     return OK;
 }
@@ -360,8 +365,8 @@ status rocprofiler_query_pc_sampling_agent_configurations(id agent,
 
 status rocprofiler_configure_pc_sampling_service(id context, id agent, int method, int unit, uint64_t interval, id buffer,
                                                  int flags) {
-    (void)context, (void)agent, (void)unit, (void)interval, (void)buffer, (void)flags;
-    samples_by = method;
+    (void)agent, (void)unit, (void)interval, (void)buffer, (void)flags;
+    samples_by = method, samples_in = context.handle;
     return is_sampling_on();
 }
 #endif
@@ -398,7 +403,7 @@ static void take_samples(const dispatch_data *data) {
 void stand_in_load(uint64_t kernel, const char *name) {
     kernel_symbol symbol;
     tracing_record record;
-    if (!on_tracing || !started) return;
+    if (!on_tracing || !started[names_in]) return;
     memset(&symbol, 0, sizeof symbol), memset(&record, 0, sizeof record);
     symbol.size = sizeof symbol, symbol.kernel_id = kernel, symbol.code_object = 1, symbol.name = name;
     symbol.object = 0x10000 * kernel, symbol.group = 512, symbol.sgpr = 16, symbol.vgpr = 8, symbol.agpr = 4;
@@ -424,7 +429,8 @@ int stand_in_dispatch(uint64_t kernel, uint32_t grid) {
     dispatch_data data;
     uint64_t config = 0, user = 0, begin = now(), number = ++dispatches;
     counter_record records[64];
-    if ((!on_dispatch && !samples_by) || !started) return 0;
+    int is_counting = on_dispatch && started[counts_in], is_traced = started[traces_in];
+    if (!is_counting && !is_traced && !started[samples_in]) return 0;
     memset(&data, 0, sizeof data);
     data.size = sizeof data;
 #if SDK_VERSION >= 500
@@ -434,10 +440,9 @@ int stand_in_dispatch(uint64_t kernel, uint32_t grid) {
     data.info.dispatch = number, data.info.group_size = 512;
     data.info.workgroup[0] = 256, data.info.workgroup[1] = data.info.workgroup[2] = 1;
     data.info.grid[0] = grid, data.info.grid[1] = data.info.grid[2] = 1;
-    trace_dispatch(1, 1, &data);
-    if (on_dispatch) on_dispatch(data, &config, &user, NULL);
-    trace_dispatch(1, 2, &data);
-    trace_dispatch(2, 0, &data);
+    if (is_traced) trace_dispatch(1, 1, &data);
+    if (is_counting) on_dispatch(data, &config, &user, NULL);
+    if (is_traced) trace_dispatch(1, 2, &data), trace_dispatch(2, 0, &data);
     take_samples(&data);
     if (!config) return 0;
     size_t n = fill(config, number, user, (grid + 63) / 64, 5000, records);
@@ -455,7 +460,7 @@ typedef struct {
 } packet;
 typedef void (*writer_fn)(const packet *, uint64_t);
 typedef int (*create_fn)(uint64_t, uint32_t, uint32_t, void *, void *, uint32_t, uint32_t, void **);
-typedef struct { dispatch_data data; uint64_t signal, config, user, waves; } session;
+typedef struct { dispatch_data data; uint64_t signal, config, user, waves; int is_traced; } session;
 static create_fn intercept_create;
 static int (*intercept_register)(void *, void *, void *);
 static int (*agent_get_info)(uint64_t, int, void *);
@@ -478,7 +483,7 @@ static int ended(int64_t value, void *data) {
     one->data.start = times[0], one->data.end = times[1];
 #endif
     memset(one->data.info.padding, 0, sizeof one->data.info.padding);
-    trace_dispatch(2, 0, &one->data);
+    if (one->is_traced) trace_dispatch(2, 0, &one->data);
     if (one->config) {
         size_t n = fill(one->config, one->data.info.dispatch, one->user, one->waves, times[1] - times[0], records);
         on_values(one->data, records, n, one->user, NULL);
@@ -509,9 +514,10 @@ static void write_packets(const packet *packets, uint64_t count, uint64_t index,
             items *= info->workgroup[d], groups *= (info->grid[d] + info->workgroup[d] - 1) / info->workgroup[d];
         }
         one->waves = (items + 63) / 64 * groups;
-        trace_dispatch(1, 1, &one->data);
-        on_dispatch(one->data, &one->config, &one->user, NULL);
-        trace_dispatch(1, 2, &one->data);
+        one->is_traced = started[traces_in];
+        if (one->is_traced) trace_dispatch(1, 1, &one->data);
+        if (started[counts_in]) on_dispatch(one->data, &one->config, &one->user, NULL);
+        if (one->is_traced) trace_dispatch(1, 2, &one->data);
         memcpy(info->padding, &agent, 8);
         ((int (*)(int64_t, uint32_t, void *, uint64_t *))hsa("hsa_signal_create"))(1, 0, NULL, &one->signal);
         out[n - 1].completion = one->signal;

@@ -3,6 +3,7 @@
 use crate::place::{Place, out};
 use crate::ring::Ring;
 use roctop_ring::record::{Body, Counter, CounterValue, Dispatch, counter_flag, counter_source, flag, status};
+use roctop_ring::session::wanted;
 use std::path::PathBuf;
 use std::process::Output;
 
@@ -221,6 +222,71 @@ fn whole_agents_are_read_again_and_again() {
         assert!(pair[1].time > pair[0].time);
     }
     assert!(values.iter().all(|one| one.source == counter_source::DEVICE));
+}
+
+#[test]
+fn counters_rest_and_go_on_while_no_dispatch_is_missing() {
+    for request in ["mode=dispatch;pmc=SQ_WAVES", "mode=dispatch;pmc=SQ_WAVES;kernels=scale"] {
+        let Some(sdk) = Sdk::new(10_000, &[]) else { return };
+        sdk.place.want(wanted::USUAL);
+        let words = ["load", "scale", "rest", "scale", "plain", "scale", "count", "scale"];
+        let result = sdk.run(request, &[], &words);
+        assert!(
+            out(&result).ends_with("scale 1\nscale 0\nplain 0\nscale 0\nscale 1\n"),
+            "{request}: {}",
+            out(&result)
+        );
+        let ring = sdk.ring();
+        let counted: Vec<u64> = values(&ring).iter().map(|one| one.dispatch_id).collect();
+        assert_eq!(counted, [1, 5], "{request}");
+        let all: Vec<u64> = dispatches(&ring).iter().map(|one| one.1.dispatch_id).collect();
+        assert_eq!(all, [1, 2, 3, 4, 5], "{request}");
+        assert!(dispatches(&ring).iter().all(|(flags, _)| flags & flag::UNTIMED == 0));
+        let count = "counters of dispatches count";
+        assert_eq!(said(&ring, status::COUNTING), [count, count]);
+        assert_eq!(said(&ring, status::RESTING).len(), 1);
+        assert_eq!(said(&ring, status::UNAVAILABLE), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn before_1_0_counters_cannot_rest_and_go_on_counting() {
+    let Some(sdk) = Sdk::new(600, &[]) else { return };
+    sdk.place.want(wanted::USUAL);
+    let words = ["load", "scale", "rest", "scale"];
+    let result = sdk.run("mode=dispatch;pmc=SQ_WAVES", &[], &words);
+    assert!(out(&result).ends_with("scale 1\nscale 1\n"));
+    let ring = sdk.ring();
+    assert_eq!(values(&ring).len(), 2);
+    assert_eq!(said(&ring, status::COUNTING), Vec::<String>::new());
+    assert_eq!(said(&ring, status::RESTING), Vec::<String>::new());
+}
+
+#[test]
+fn whole_agents_rest_and_go_on() {
+    let Some(sdk) = Sdk::new(10_000, &[]) else { return };
+    sdk.place.want(wanted::USUAL);
+    let words = ["wait", "rest", "mark", "wait", "mark", "count"];
+    sdk.run("mode=device;pmc=SQ_WAVES;interval=20000", &[], &words);
+    let ring = sdk.ring();
+    let marks: Vec<u64> = ring
+        .records
+        .iter()
+        .filter_map(|(_, _, body)| match body {
+            Body::Mark(mark) => Some(mark.start),
+            _ => None,
+        })
+        .collect();
+    let [from, until] = marks[..] else { panic!("{marks:?}") };
+    let values = values(&ring);
+    assert!(
+        values.iter().all(|one| one.time < from || one.time > until),
+        "they rest"
+    );
+    let again: Vec<_> = values.iter().filter(|one| one.time > until).collect();
+    assert!(again.len() >= 2, "and go on");
+    assert_eq!(said(&ring, status::COUNTING).len(), 2);
+    assert_eq!(said(&ring, status::RESTING).len(), 1);
 }
 
 #[test]

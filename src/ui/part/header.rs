@@ -9,6 +9,7 @@ use crate::item::{AgentKind, Exit};
 use crate::model::{Mode, Snapshot};
 use crate::ui::hit::Hit;
 use crate::ui::keymap::Action;
+use crate::ui::tab::counters;
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab, Ui};
 
@@ -49,9 +50,8 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
         if totals.lost > 0 { 1 } else { 3 },
     )];
     // Whatever mode changes how the program runs is said on every view.
-    let mut counters = latest.values.gauges.counters.iter();
-    if let Some(row) = counters.find(|row| row.counter.state.is_ok() && !row.counter.perturbs.is_empty()) {
-        right.push((format!("▲ {}", row.counter.perturbs), Role::Warn, 1));
+    if let Some(what) = counters::perturbs(latest) {
+        right.push((format!("▲ {what}"), Role::Warn, 1));
     }
     if scene.ui.is_uncollected {
         right.push(("▲ NOT COLLECTED".into(), Role::Warn, 1));

@@ -8,6 +8,7 @@ use crate::filter::{Field, Subject, Value};
 use crate::format;
 use crate::gauge::Scope;
 use crate::model::gauges::{CounterRow, SECONDS};
+use crate::model::{Mode, Snapshot};
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
@@ -57,8 +58,41 @@ const fn scope(scope: Scope) -> &'static str {
     }
 }
 
-fn state(row: &CounterRow) -> String {
+/// Whether they count now, where they can be told to rest.
+fn counting(snap: &Snapshot) -> Option<bool> {
+    let running = snap.values.processes.iter().filter(|row| row.exit.is_none());
+    running.filter_map(|row| row.counting).reduce(|one, other| one || other)
+}
+
+/// What a switch does now: true to let them rest. An error says why there is nothing to switch.
+pub(crate) fn switched(snap: &Snapshot) -> Result<bool, &'static str> {
+    if snap.mode == Mode::Replay {
+        return Err("a recording has the counters that it has");
+    }
+    if !snap.is_running() {
+        return Err("the program does not run");
+    }
+    if !snap.values.gauges.counters.iter().any(|row| row.counter.state.is_ok()) {
+        return Err("nothing is counted; p picks counters and runs the program again");
+    }
+    counting(snap).ok_or("cannot rest: rocprofiler-sdk before 1.0 tells no kernel that it does not count")
+}
+
+/// Whether all rest.
+fn rests(snap: &Snapshot) -> bool {
+    snap.is_running() && counting(snap) == Some(false)
+}
+
+/// What counting changes in the program. It does so while counters rest, too.
+pub(crate) fn perturbs(snap: &Snapshot) -> Option<&str> {
+    let mut counters = snap.values.gauges.counters.iter().map(|row| &row.counter);
+    let found = counters.find(|counter| counter.state.is_ok() && !counter.perturbs.is_empty())?;
+    Some(&found.perturbs)
+}
+
+fn state(row: &CounterRow, snap: &Snapshot) -> String {
     match &row.counter.state {
+        Ok(()) if rests(snap) => "off, a counts again".into(),
         Ok(()) if row.counter.perturbs.is_empty() => "on".into(),
         Ok(()) => format!("on ▲ {}", row.counter.perturbs),
         Err(why) => format!("off: {why}"),
@@ -136,8 +170,8 @@ impl Table for CounterTable {
             name: "State",
             width: 22,
             rank: 1,
-            worth: |row, scene| Worth::Text(state(source(row, scene))),
-            text: |row, scene, width| format::fit(&state(source(row, scene)), width),
+            worth: |row, scene| Worth::Text(state(source(row, scene), scene.snap)),
+            text: |row, scene, width| format::fit(&state(source(row, scene), scene.snap), width),
         },
     ];
 
@@ -167,6 +201,7 @@ impl Table for CounterTable {
     fn role(row: &Row, scene: &Scene<'_>) -> Role {
         let row = source(row, scene);
         match row.counter.state {
+            Ok(()) if rests(scene.snap) => Role::Muted,
             Ok(()) if row.counter.perturbs.is_empty() => Role::Text,
             Ok(()) => Role::Warn,
             Err(_) => Role::Muted,
@@ -223,12 +258,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
             }
         }
     }
-    let mut counters = scene.snap.values.gauges.counters.iter();
-    let perturbed = counters.find(|row| row.counter.state.is_ok() && !row.counter.perturbs.is_empty());
-    let right = perturbed.map_or_else(
-        || format!("{all} counters"),
-        |row| format!("▲ {}", row.counter.perturbs),
-    );
+    let right = perturbs(scene.snap).map_or_else(|| format!("{all} counters"), |what| format!("▲ {what}"));
     table::panel::<CounterTable>(canvas, lower, scene, Some(right), u8::MAX);
 }
 
@@ -251,7 +281,7 @@ fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Counter
         return;
     }
     if row.range.count == 0 {
-        return canvas.empty(inner, &[format!("no value yet; {}", state(row))]);
+        return canvas.empty(inner, &[format!("no value yet; {}", state(row, scene.snap))]);
     }
     let most = values
         .iter()
@@ -297,7 +327,7 @@ fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Counter
     };
     let inner = canvas.frame(area, &title(row, scene), right);
     if row.kernels.is_empty() {
-        return canvas.empty(inner, &[format!("no value yet; {}", state(row))]);
+        return canvas.empty(inner, &[format!("no value yet; {}", state(row, scene.snap))]);
     }
     let mut ranked: Vec<_> = row.kernels.iter().collect();
     let average = |known: &crate::model::gauges::Range| known.average().unwrap_or(0.0);
@@ -346,5 +376,52 @@ fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Counter
             room,
             Role::GaugeMid,
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gauge::Counter;
+    use crate::item::{Exit, Item, ProcessId};
+    use crate::model::{Fresh, Options, Store};
+    use roctop_ring::record::status;
+    use std::sync::Arc;
+
+    #[test]
+    fn counters_rest_where_their_collector_says_so() {
+        let mut store = Store::new(Options::default());
+        let told = |code| Item::Status {
+            process: ProcessId(0),
+            code,
+            text: "".into(),
+        };
+        let now = |store: &mut Store| {
+            let snap = store.snapshot(Fresh::All);
+            (switched(&snap), rests(&snap))
+        };
+        let nothing = now(&mut store).0;
+        assert!(nothing.is_err_and(|why| why.contains("p picks")));
+        store.apply(&Item::Counter(Arc::new(Counter {
+            state: Ok(()),
+            perturbs: "SERIALIZED".into(),
+            ..Counter::default()
+        })));
+        let (cannot, rests) = now(&mut store);
+        assert!(!rests && cannot.is_err_and(|why| why.contains("before 1.0")));
+        store.apply(&told(status::COUNTING));
+        assert_eq!(now(&mut store), (Ok(true), false));
+        store.apply(&told(status::RESTING));
+        assert_eq!(now(&mut store), (Ok(false), true));
+        store.apply(&told(status::COUNTING));
+        assert_eq!(now(&mut store), (Ok(true), false));
+        store.apply(&told(status::RESTING));
+        store.apply(&Item::Ended {
+            process: ProcessId(0),
+            exit: Exit::Code(0),
+            at: 1,
+        });
+        let (ended, rests) = now(&mut store);
+        assert!(ended.is_err() && !rests, "{ended:?}");
     }
 }

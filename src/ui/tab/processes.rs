@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use ratatui::layout::Rect;
+use roctop_ring::record::status;
 
 use crate::format;
 use crate::item::LossReason;
@@ -281,9 +282,10 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     for said in values.said.iter().rev() {
         let pid = scene.snap.names.process(said.process).map_or(0, |process| process.pid);
         let (word, role) = match said.code {
-            roctop_ring::record::status::BACKEND => ("on  ", Role::Text),
-            roctop_ring::record::status::UNAVAILABLE => ("none", Role::Warn),
-            roctop_ring::record::status::OFF => ("OFF ", Role::Bad),
+            status::BACKEND | status::COUNTING => ("on  ", Role::Text),
+            status::RESTING => ("rest", Role::Text),
+            status::UNAVAILABLE => ("none", Role::Warn),
+            status::OFF => ("OFF ", Role::Bad),
             _ => ("note", Role::Muted),
         };
         lines.push((format!("pid {pid:<8} {word} {}", said.text), role));

@@ -6,6 +6,7 @@
 
 use super::queue::{Apart, Queue};
 use super::{Hsa, copy, hsa, observed, proxy, symbol};
+use crate::backend::sdk;
 use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::{clock, collector, control, thread};
@@ -457,6 +458,7 @@ fn run() {
         IDLE.store(u64::from(nap > SHORTEST_NAP), Ordering::Relaxed);
         calibration.step(process);
         rings.step(process);
+        sdk::follow_the_viewer();
         let is_recording = control::is_recording();
         if is_recording != was_recording && word(word::PAUSED).load(Ordering::Relaxed) == 0 {
             collector::switched(is_recording, 1);

@@ -269,6 +269,7 @@ pub(crate) type ConfigureFn = unsafe extern "C" fn(u32, *const c_char, u32, *mut
 pub(crate) type DispatchFn = unsafe extern "C" fn(DispatchData, *mut u64, *mut u64, *mut c_void);
 pub(crate) type ValuesFn = unsafe extern "C" fn(DispatchData, *const u8, usize, u64, *mut c_void);
 pub(crate) type TracingFn = unsafe extern "C" fn(TracingRecord, *mut u64, *mut c_void);
+pub(crate) type CreateFn = unsafe extern "C" fn(*mut u64) -> Status;
 pub(crate) type SetConfigFn = unsafe extern "C" fn(u64, u64) -> Status;
 pub(crate) type DeviceFn = unsafe extern "C" fn(u64, u64, SetConfigFn, *mut c_void);
 pub(crate) type AgentsFn = unsafe extern "C" fn(u32, *const *const u8, usize, *mut c_void) -> Status;
@@ -304,7 +305,7 @@ functions! {
         unsafe extern "C" fn(*const c_char, u64, u64, *mut *mut c_void, u64) -> c_int,
     force_configure [c"rocprofiler_force_configure"]: unsafe extern "C" fn(ConfigureFn) -> Status,
     status_string [c"rocprofiler_get_status_string"]: unsafe extern "C" fn(Status) -> *const c_char,
-    create_context [c"rocprofiler_create_context"]: unsafe extern "C" fn(*mut u64) -> Status,
+    create_context [c"rocprofiler_create_context"]: CreateFn,
     start_context [c"rocprofiler_start_context"]: unsafe extern "C" fn(u64) -> Status,
     create_buffer [c"rocprofiler_create_buffer"]:
         unsafe extern "C" fn(u64, usize, usize, c_int, BufferFn, *mut c_void, *mut u64) -> Status,

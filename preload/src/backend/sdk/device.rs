@@ -3,11 +3,11 @@
 use super::abi::{BUSY, FINALIZED, HSA_NOT_LOADED, NOT_IMPLEMENTED, SUCCESS, Sdk, SetConfigFn, Status, status_text};
 use super::counters::OnAgent;
 use super::request::Request;
-use super::say_missing;
 use super::values::{counter_of, is_instance};
+use super::{rest, say_missing};
 use crate::guard::wall;
 use crate::process::Process;
-use crate::{clock, process, thread};
+use crate::{clock, control, process, thread};
 use roctop_ring::record::{CounterValue, counter_source, status};
 use std::ffi::c_void;
 use std::time::Duration;
@@ -107,17 +107,32 @@ unsafe extern "C" fn choose(context: u64, _agent: u64, set: SetConfigFn, data: *
 fn run(sdk: &'static Sdk, mut devices: Vec<&'static mut OnDevice>, interval: Duration) {
     let mut records = vec![0u8; RECORD * MOST];
     let mut said = 0;
+    let mut rested = false;
+    rest::tell(false, "of whole agents count");
     loop {
         let waiting = devices.iter().any(|device| !device.is_started);
         std::thread::sleep(if waiting { AGAIN.min(interval) } else { interval });
         if process::get().is_none() || thread::current().is_none() {
             return;
         }
+        let rest = control::counters_rest();
+        if rest != rested {
+            rested = rest;
+            rest::tell(
+                rest,
+                if rest {
+                    "of whole agents rest"
+                } else {
+                    "of whole agents count"
+                },
+            );
+        }
         for device in &mut devices {
-            let answer = if device.is_started {
-                sample(sdk, device, &mut records)
-            } else {
-                start(sdk, device)
+            let answer = match device.is_started {
+                false => start(sdk, device),
+                // They go on in the hardware, and nobody looks.
+                true if rested => SUCCESS,
+                true => sample(sdk, device, &mut records),
             };
             if answer == FINALIZED {
                 return;
@@ -135,10 +150,7 @@ fn run(sdk: &'static Sdk, mut devices: Vec<&'static mut OnDevice>, interval: Dur
 }
 
 fn start(sdk: &Sdk, device: &mut OnDevice) -> Status {
-    // SAFETY: a plain call.
-    let answer = sdk
-        .start_context
-        .map_or(NOT_IMPLEMENTED, |start| unsafe { start(device.context) });
+    let answer = rest::start(sdk, device.context);
     device.is_started = answer == SUCCESS;
     answer
 }

@@ -1,12 +1,12 @@
 //! Counting over each dispatch: the SDK runs one kernel at a time and gives the values when it has ended.
 
 use super::abi::{
-    DispatchData, DispatchInfo, NOT_IMPLEMENTED, SUCCESS, SYMBOL_BYTES, Sdk, Told, TracedDispatch, TracingRecord,
+    CreateFn, DispatchData, DispatchInfo, SUCCESS, SYMBOL_BYTES, Sdk, Status, Told, TracedDispatch, TracingRecord,
     status_text,
 };
 use super::counters::OnAgent;
 use super::request::Request;
-use super::{bytes_of, count_unknown, say_missing, values};
+use super::{bytes_of, count_unknown, rest, say_missing, values};
 use crate::backend::hsa;
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
@@ -91,6 +91,10 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
     if !watch(sdk, request, agents, context) {
         return false;
     }
+    let others = others(sdk, request, create);
+    if sdk.version() >= TRACES && (others.is_some() || !request.takes_all()) {
+        rest::offer(sdk, others);
+    }
     let left = COUNTING.get().map_or(0, |counting| {
         let all = counting.agents.iter().flat_map(|agent| &agent.chosen);
         all.filter(|one| request.rotation == 0 && one.pass != request.pass)
@@ -119,7 +123,7 @@ pub(super) fn watch(sdk: &'static Sdk, request: &'static Request, agents: Vec<On
         agents,
         code_objects: kind_named(sdk, c"CODE_OBJECT").unwrap_or(USUAL_CODE_OBJECT),
         // Those that are not counted: nobody else tells them.
-        dispatches: (sdk.version() >= TRACES && !request.takes_all())
+        dispatches: (sdk.version() >= TRACES)
             .then(|| kind_named(sdk, c"KERNEL_DISPATCH"))
             .flatten(),
         version: sdk.version(),
@@ -128,40 +132,34 @@ pub(super) fn watch(sdk: &'static Sdk, request: &'static Request, agents: Vec<On
     if COUNTING.set(counting).is_err() {
         return false;
     }
-    let (mut answer, mut begun) = (SUCCESS, "");
-    if let (Some(trace), Some(counting)) = (sdk.trace, COUNTING.get()) {
-        // SAFETY: the function has the type asked for and lives for ever; no operations means all.
-        let all = |kind: u32| unsafe {
-            trace(
-                context,
-                kind as c_int,
-                std::ptr::null(),
-                0,
-                traced,
-                std::ptr::null_mut(),
-            )
-        };
-        begun = "kernel names";
-        answer = all(counting.code_objects);
-        if answer == SUCCESS
-            && let Some(kind) = counting.dispatches
-        {
-            begun = "kernel dispatches";
-            answer = all(kind);
-        }
-    }
-    if answer == SUCCESS {
-        begun = "the context's start";
-        // SAFETY: a plain call.
-        answer = sdk
-            .start_context
-            .map_or(NOT_IMPLEMENTED, |start| unsafe { start(context) });
-    }
+    let Some(counting) = COUNTING.get() else { return false };
+    let others = counting.dispatches.filter(|_| !request.takes_all());
+    trace(sdk, context, counting.code_objects, "kernel names")
+        && others.is_none_or(|kind| trace(sdk, context, kind, "kernel dispatches"))
+        && is_done(sdk, rest::start(sdk, context), "the context's start")
+}
+
+/// A context that tells dispatches while none is counted; none where all are told anyway.
+fn others(sdk: &Sdk, request: &Request, create: CreateFn) -> Option<u64> {
+    let kind = COUNTING.get()?.dispatches.filter(|_| request.takes_all())?;
+    let mut context = 0u64;
+    // SAFETY: room for the answer.
+    let answer = unsafe { create(&raw mut context) };
+    (answer == SUCCESS && trace(sdk, context, kind, "kernel dispatches")).then_some(context)
+}
+
+/// Has a kind of records told here; false, with the reason said, when that cannot be.
+fn trace(sdk: &Sdk, context: u64, kind: u32, what: &str) -> bool {
+    let Some(trace) = sdk.trace else { return true };
+    let (all, none) = (std::ptr::null(), std::ptr::null_mut());
+    // SAFETY: the function has the type asked for and lives for ever; no operations means all.
+    let answer = unsafe { trace(context, kind as c_int, all, 0, traced, none) };
+    is_done(sdk, answer, what)
+}
+
+fn is_done(sdk: &Sdk, answer: Status, what: &str) -> bool {
     if answer != SUCCESS {
-        say_missing(&format!(
-            "rocprofiler-sdk refused {begun}: {}",
-            status_text(sdk, answer)
-        ));
+        say_missing(&format!("rocprofiler-sdk refused {what}: {}", status_text(sdk, answer)));
     }
     answer == SUCCESS
 }
@@ -341,7 +339,7 @@ unsafe extern "C" fn dispatched(data: DispatchData, config: *mut u64, user: *mut
             None => counting.request.takes(b"", 1),
         };
         let chosen = agent
-            .filter(|_| is_taken)?
+            .filter(|_| is_taken && !rest::is_on())?
             .turn(counting.request.rotation)
             .filter(|turn| turn.1 != 0)?;
         state.begin(&told.info, true);
