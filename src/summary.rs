@@ -30,6 +30,11 @@ pub fn write_table(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         "{} dispatches ({} of them the run-time's own), {} copies, {} API calls, {} markers, lost {}",
         totals.dispatches, totals.internal, totals.copies, totals.calls, totals.markers, totals.lost
     )?;
+    if totals.suspect > 0 {
+        let text =
+            "kernels and copies have begin and end exchanged, or times that cannot be (these count as without times)";
+        writeln!(out, "  {} {text}", totals.suspect)?;
+    }
     for row in &values.processes {
         for (reason, records) in row.lost.iter().filter(|loss| loss.1 > 0) {
             writeln!(out, "  process {}: lost {records} ({reason:?})", row.process.pid)?;
@@ -353,6 +358,7 @@ pub fn json(snapshot: &Snapshot) -> serde_json::Value {
         "totals": {
             "dispatches": totals.dispatches, "internal_dispatches": totals.internal, "copies": totals.copies,
             "api_calls": totals.calls, "markers": totals.markers, "lost": totals.lost,
+            "suspect_times": totals.suspect,
         },
         "processes": processes, "kernels": kernels, "copies": copies, "api": api,
     })

@@ -7,6 +7,20 @@ use roctop_ring::arguments::Arguments;
 use roctop_ring::reader::OpenWork;
 use roctop_ring::record::{self, Domain, flag};
 
+/// The span of GPU work by its record: none where its times are none, and begin before end, since both are times when a
+/// processor writes them into each other's place.
+#[inline]
+fn believed(span: Span, flags: u8) -> (Span, u8) {
+    if flags & flag::UNTIMED != 0 {
+        return (Span::default(), flags);
+    }
+    if span.end >= span.begin {
+        return (span, flags);
+    }
+    let Span { begin, end } = span;
+    (Span { begin: end, end: begin }, flags | flag::SUSPECT_TIME)
+}
+
 impl Decoder {
     pub(super) fn api_call(&mut self, process: ProcessId, tid: u32, domain: Domain, call: &record::ApiCall) -> ApiCall {
         let clock = &self.processes[process.0 as usize].clock;
@@ -63,7 +77,7 @@ impl Decoder {
             begin: clock.hsa(found.begin),
             end: clock.hsa(found.end),
         };
-        let suspect = if span.end < span.begin { flag::SUSPECT_TIME } else { 0 };
+        let (span, flags) = believed(span, flags);
         let place = self.place(process, found);
         Dispatch {
             process,
@@ -80,7 +94,7 @@ impl Decoder {
             workgroup: [found.workgroup_x, found.workgroup_y, found.workgroup_z],
             group_size: found.group_size,
             private_size: found.private_size,
-            flags: flags | suspect,
+            flags,
         }
     }
 
@@ -91,7 +105,7 @@ impl Decoder {
             end: clock.hsa(found.end),
         };
         let submit = clock.ticks(found.submit);
-        let suspect = if span.end < span.begin { flag::SUSPECT_TIME } else { 0 };
+        let (span, flags) = believed(span, flags);
         let source = self.known_agent(process, found.src_agent);
         let destination = self.known_agent(process, found.dst_agent);
         Copy {
@@ -109,7 +123,7 @@ impl Decoder {
             bytes: found.bytes,
             direction: found.direction,
             engine: found.engine,
-            flags: flags | suspect,
+            flags,
         }
     }
 

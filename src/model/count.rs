@@ -85,6 +85,7 @@ impl Store {
                 queue: call.arguments.map_or(u32::MAX, |text| text.0),
                 process: process.0,
                 thread: thread.0,
+                flags: 0,
             });
             self.slices += self.lanes[at as usize].add(slices, &mut self.rooms);
             self.make_room();
@@ -136,6 +137,8 @@ impl Store {
             }
         }
         self.seen_all(first.process, dispatches.iter().map(|dispatch| dispatch.span));
+        let suspect = dispatches.iter().filter(|one| one.flags & flag::SUSPECT_TIME != 0);
+        self.totals.suspect += suspect.count() as u64;
         if !self.sampled.is_empty() {
             for one in dispatches {
                 self.sampled.dispatched(one.process, one.dispatch_id, one.kernel);
@@ -186,6 +189,7 @@ impl Store {
             queue: dispatch.queue.0,
             process: dispatch.process.0,
             thread: dispatch.thread.map_or(u32::MAX, |thread| thread.0),
+            flags: dispatch.flags,
         });
         self.slices += self.lanes[lane as usize].add(slices, &mut self.rooms);
         if timed().any(|one| one.span.duration() > 0) {
@@ -265,6 +269,7 @@ impl Store {
     pub(super) fn copy(&mut self, copy: &Copy) {
         self.totals.copies += 1;
         self.seen(copy.process, copy.span);
+        self.totals.suspect += u64::from(copy.flags & flag::SUSPECT_TIME != 0);
         self.copies_with_blits |= copy.engine == engine::BLIT && copy.flags & flag::INTERNAL != 0;
         let route = self.tables.copy(copy);
         if is_untimed(copy.flags, copy.span.end) {
@@ -280,6 +285,7 @@ impl Store {
             queue: copy.stream.map_or(u32::MAX, |stream| stream.0),
             process: copy.process.0,
             thread: copy.thread.map_or(u32::MAX, |thread| thread.0),
+            flags: copy.flags,
         };
         self.slice(LaneKey::Copies(copy.direction), slice);
         let work = Work {
@@ -316,6 +322,7 @@ impl Store {
             queue: u32::MAX,
             process: marker.process.0,
             thread: marker.thread.0,
+            flags: 0,
         };
         let key = match marker.range_id {
             0 => LaneKey::Markers(marker.thread, marker.level),

@@ -77,6 +77,8 @@ pub struct Slice {
     pub process: u32,
     /// Thread that launched it or asked for it, `u32::MAX` unknown.
     pub thread: u32,
+    /// Flag bits of the record of GPU work, see [`roctop_ring::record::flag`].
+    pub flags: u8,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -132,6 +132,8 @@ pub struct Totals {
     pub copies: u64,
     /// Marks and ranges.
     pub markers: u64,
+    /// Kernels and copies whose times came exchanged, or cannot be.
+    pub suspect: u64,
     /// Records lost.
     pub lost: u64,
     /// Time in kernels, ns (a sum, not a union).

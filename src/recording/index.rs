@@ -3,7 +3,9 @@
 use super::block::{Head, Kind, Owner};
 use crate::raw::each;
 use roctop_ring::arguments::Arguments;
-use roctop_ring::record::{Allocation, ApiCall, CallCopy, Copy, Dispatch, Marker, SLOT_WORDS, Scratch, Slot};
+use roctop_ring::record::{
+    self, Allocation, ApiCall, CallCopy, Copy, Dispatch, Marker, SLOT_WORDS, Scratch, Slot, flag,
+};
 
 /// Words of an entry.
 const WORDS: usize = 8;
@@ -50,9 +52,11 @@ impl Times {
             | CallCopy::KIND => &mut self.ticks,
             _ => return,
         };
-        // 0 is a time that is not known.
-        if end != 0 {
-            *into = (into.0.min(begin), into.1.max(end));
+        // 0 is a time that is not known; what is said to be none would stretch the recording over years.
+        let is_none = record::Head(first[0]).flags() & flag::UNTIMED != 0;
+        if end != 0 && !is_none {
+            // They may be exchanged.
+            *into = (into.0.min(begin.min(end)), into.1.max(begin.max(end)));
         }
     }
 }
@@ -150,7 +154,7 @@ mod tests {
     use super::*;
     use roctop_ring::record::Domain;
 
-    fn slots_of(head: roctop_ring::record::Head, payload: &[[u64; 6]]) -> Vec<Slot> {
+    fn slots_of(head: record::Head, payload: &[[u64; 6]]) -> Vec<Slot> {
         let mut slots = Vec::new();
         for (number, words) in payload.iter().enumerate() {
             let first = if number == 0 { head.0 } else { 1 };

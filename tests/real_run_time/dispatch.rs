@@ -3,8 +3,8 @@
 
 use crate::check_on;
 use crate::rig::{Recorded, Rig, TOLERANCE, Truth, read_truth, rig};
-use roctop::item::{AgentKind, Scratch};
-use roctop_ring::record::{engine, scratch};
+use roctop::item::{AgentKind, Scratch, Span};
+use roctop_ring::record::{engine, flag, scratch};
 
 /// The mean number of kernels that ran at once, from the first begin to the last end.
 fn running(truth: &[Truth]) -> f64 {
@@ -254,4 +254,76 @@ fn kernels_that_hips_own_threads_submit_are_recorded_and_linked_where_hip_says_t
     } else {
         println!("deferred: {dispatches} dispatches as logged; n/a: this release does not say which launch made them");
     }
+}
+
+/// Which packets' kernels leave wrong times, as the emulated GPU takes it; the first that fits counts.
+const WRONG: [(&str, u64); 5] = [
+    ("swapped", 7),
+    ("endless", 11),
+    ("ahead", 13),
+    ("first", 17),
+    ("unwritten", 19),
+];
+
+#[test]
+fn times_that_cannot_be_are_flagged_and_disturb_no_others() {
+    let Some(rig) = rig() else { return };
+    let machine = rig.on(&[(
+        "EMULATED_GPU_WRONG_TIMES",
+        "swapped=7,endless=11,ahead=13,first=17,unwritten=19",
+    )]);
+    let recorded = machine.record("wrong", &["many_streams", "2", "4", "2000"]);
+    assert!(recorded.output.status.success(), "{:?}", recorded.output);
+    let mut counts = std::collections::BTreeMap::new();
+    for (rows, dispatches) in recorded.queues() {
+        assert_eq!(rows.len(), dispatches.len());
+        for (row, dispatch) in rows.iter().zip(&dispatches) {
+            let wrong = WRONG.iter().find(|(_, every)| row.index % every == every - 1);
+            let name = wrong.map_or("right", |wrong| wrong.0);
+            *counts.entry(name).or_insert(0) += 1;
+            let near = |time: u64, truth: u64| time.abs_diff(truth) <= TOLERANCE;
+            let is_exact = near(dispatch.span.begin, row.begin) && near(dispatch.span.end, row.end);
+            let is_none = dispatch.span == Span::default();
+            let flags = dispatch.flags & (flag::SUSPECT_TIME | flag::UNTIMED);
+            let is_well = match name {
+                "right" => is_exact && flags == 0,
+                "swapped" => is_exact && flags == flag::SUSPECT_TIME,
+                "unwritten" => is_none && flags == flag::UNTIMED,
+                _ => is_none && flags == flag::SUSPECT_TIME | flag::UNTIMED,
+            };
+            assert!(is_well, "{name}: {dispatch:?}\n{row:?}");
+        }
+    }
+    println!("wrong: {counts:?}");
+    assert!(
+        counts.len() == 6 && counts.values().all(|count| *count > 20),
+        "{counts:?}"
+    );
+    let told = |text: &&String| text.contains("in the future");
+    assert_eq!(recorded.said.iter().filter(told).count(), 1);
+    // What the screen shows of it: a program of seconds, whose kernels took what they took.
+    let answer = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(["summary", "--format", "json"])
+        .arg(recorded.place.join("rec"))
+        .output()
+        .unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let odd = counts
+        .iter()
+        .filter(|(name, _)| !["right", "unwritten"].contains(*name));
+    assert_eq!(
+        summary["totals"]["suspect_times"],
+        odd.map(|(_, count)| count).sum::<u64>()
+    );
+    for kernel in summary["kernels"].as_array().unwrap() {
+        let (min, max) = (kernel["min_ns"].as_u64().unwrap(), kernel["max_ns"].as_u64().unwrap());
+        assert!(4900 <= min && max <= 5100, "{kernel}");
+    }
+    // The recording lasts as long as the program did.
+    let whole = roctop::recording::Recording::open(&recorded.place.join("rec"))
+        .unwrap()
+        .span()
+        .unwrap()
+        .unwrap();
+    assert!(whole.duration() < 60_000_000_000, "{whole:?}");
 }

@@ -308,7 +308,7 @@ impl Recorded {
     }
 
     /// The dispatches of each queue, as logged and as recorded, in order; queues belong together that began at one time.
-    fn queues(&self) -> Vec<(Vec<&Truth>, Vec<&Dispatch>)> {
+    pub(crate) fn queues(&self) -> Vec<(Vec<&Truth>, Vec<&Dispatch>)> {
         let mut truth: BTreeMap<(u32, u64), Vec<&Truth>> = BTreeMap::new();
         // Nameless kernels are the run-time's own uploads of code, on a queue of its own.
         for row in self

@@ -160,7 +160,16 @@ struct Line {
     last: [u64; 2],
 }
 
+/// Work of before the first point or behind the last one began or ended within this of them, ns: ten days.
+const NEAR: u64 = 10 * 86_400 * 1_000_000_000;
+
 impl Line {
+    /// Whether HSA ns can be the time of work that was left.
+    fn is_near(self, time: u64) -> bool {
+        let (from, to) = (self.first[1].saturating_sub(NEAR), self.last[1].saturating_add(NEAR));
+        (from..=to).contains(&time)
+    }
+
     /// HSA ns of an agent tick; 0 when the points are too near to say.
     fn at(self, tick: u64) -> u64 {
         let run = i128::from(self.last[0]) - i128::from(self.first[0]);
@@ -182,6 +191,8 @@ pub struct Left {
     pub state: State,
     /// The GPU completed it.
     pub is_complete: bool,
+    /// Its times are far from all that is known of the agent's clock: they are none.
+    pub is_doubtful: bool,
     /// What is known of it; begin and end in HSA ns, zeros when they are not known.
     pub record: Dispatch,
 }
@@ -189,14 +200,19 @@ pub struct Left {
 impl Left {
     /// The record as it would have stood in a ring.
     pub fn slots(&self) -> [Slot; 2] {
-        let untimed = if self.record.end == 0 { flag::UNTIMED } else { 0 };
+        let flags = match self.record {
+            Dispatch { end: 0, .. } => flag::UNTIMED,
+            _ if self.is_doubtful => flag::UNTIMED | flag::SUSPECT_TIME,
+            Dispatch { begin, end, .. } if begin > end => flag::SUSPECT_TIME,
+            _ => 0,
+        };
         let [first, second] = self.record.payload();
         let slot = |head: Head, words: [u64; PAYLOAD_WORDS]| {
             let [a, b, c, d, e, f] = words;
             [head.0, a, b, c, d, e, f, 0]
         };
         [
-            slot(Dispatch::head(untimed, Domain::NONE), first),
+            slot(Dispatch::head(flags, Domain::NONE), first),
             slot(Head::new(CONTINUATION, 0, 1, 0), second),
         ]
     }
@@ -242,10 +258,14 @@ fn one(slot: &[u64], signal: &[u64], line: Line) -> Option<Left> {
     if is_complete && is_own {
         (record.begin, record.end) = (line.at(signal[signal::START]), line.at(signal[signal::END]));
     }
+    let is_doubtful = [record.begin, record.end]
+        .iter()
+        .any(|time| *time != 0 && !line.is_near(*time));
     Some(Left {
         sequence,
         state,
         is_complete,
+        is_doubtful,
         record,
     })
 }

@@ -62,8 +62,8 @@ pub(crate) struct Hsa {
     pub(crate) blocking: blocking::Originals,
     /// Another tool stands in front of the run-time's function that creates queues.
     pub(crate) queues_are_tools: bool,
-    /// The system domain's ticks when the tables came.
-    pub(crate) began: u64,
+    /// The system domain's time when the tables came, ns.
+    began: u64,
     frequency: u64,
 }
 
@@ -81,11 +81,28 @@ impl Hsa {
     /// Nanoseconds of the system domain's ticks.
     #[inline]
     pub(crate) fn nanoseconds(&self, ticks: u64) -> u64 {
-        if self.frequency == 1_000_000_000 || self.frequency == 0 {
-            ticks
-        } else {
-            (u128::from(ticks) * 1_000_000_000 / u128::from(self.frequency)) as u64
-        }
+        nanoseconds(self.frequency, ticks)
+    }
+
+    /// When work of this run-time can have been, ns of the system domain: a time outside is none.
+    pub(crate) fn bounds(&self) -> (u64, u64) {
+        (
+            self.began.saturating_sub(SLACK),
+            driver::about_now().saturating_add(SLACK),
+        )
+    }
+}
+
+/// By how much clocks may be wrong before a time is said to be none, ns.
+const SLACK: u64 = 1_000_000_000;
+
+/// Nanoseconds of ticks.
+#[inline]
+fn nanoseconds(frequency: u64, ticks: u64) -> u64 {
+    if frequency == 1_000_000_000 || frequency == 0 {
+        ticks
+    } else {
+        (u128::from(ticks) * 1_000_000_000 / u128::from(frequency)) as u64
     }
 }
 
@@ -94,10 +111,7 @@ fn system_time_at(boottime: u64) -> u64 {
     let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else {
         return 0;
     };
-    driver::time_at(boottime).unwrap_or_else(|| {
-        let ahead = clock::ahead(|| hsa.nanoseconds(ticks(&hsa.core)));
-        ahead.map_or(0, |(ahead, _)| boottime.wrapping_add_signed(ahead))
-    })
+    driver::time_at(boottime, || hsa.nanoseconds(ticks(&hsa.core)))
 }
 
 /// The system domain's clock; 0 when the run-time does not tell it.
@@ -196,6 +210,7 @@ fn install(root: &Root) -> Option<()> {
     signal::forget_all();
     harvest::forget_all();
     driver::look(process);
+    let frequency = frequency(&core_functions);
     let hsa = Box::leak(Box::new(Hsa {
         core: core_functions,
         amd: amd_functions,
@@ -206,8 +221,8 @@ fn install(root: &Root) -> Option<()> {
         memory: memory::Ledger::load(core, amd, layout)?,
         blocking: blocking::Originals::load(core, amd, layout)?,
         queues_are_tools: !real::lies_in(core_functions.queue_create as *const c_void, init::LIBRARY),
-        began: driver::time_at(clock::boottime()).unwrap_or_else(|| ticks(&core_functions)),
-        frequency: frequency(&core_functions),
+        began: driver::time_at(clock::boottime(), || nanoseconds(frequency, ticks(&core_functions))),
+        frequency,
     }));
     HSA.store(std::ptr::from_ref(hsa) as u64, Ordering::Release);
     state::switch_on(word::HSA);

@@ -1,6 +1,6 @@
 //! The selected slice, gap or range in words.
 
-use roctop_ring::record::engine;
+use roctop_ring::record::{engine, flag};
 
 use crate::format;
 use crate::item::{KernelId, OperationId, QueueId, Span, TextId};
@@ -90,6 +90,9 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
             }
         }
         _ => {}
+    }
+    if slice.flags & flag::SUSPECT_TIME != 0 {
+        out.push(("its begin and end came exchanged".into(), Role::Warn));
     }
     let all = jump::of_selected(scene.ui, snap);
     let next = jump::onward(scene.ui, &all);

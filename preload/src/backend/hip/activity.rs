@@ -116,7 +116,12 @@ pub(crate) fn record(op: u32, data: *const c_void) {
         name: process.intern(unsafe { CStr::from_ptr(record.kernel_name) }.to_bytes()),
         ..Dispatch::default()
     };
-    collector::dispatch(&dispatch, 0);
+    let times = [dispatch.begin, dispatch.end];
+    let flags = match hsa::hsa() {
+        Some(hsa) if !times.contains(&0) && !hsa::harvest::is_within(hsa.bounds(), times) => hsa::harvest::doubt(),
+        _ => 0,
+    };
+    collector::dispatch(&dispatch, flags);
 }
 
 /// Waits for late records, at the end of the process.

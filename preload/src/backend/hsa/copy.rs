@@ -230,7 +230,7 @@ fn end(begun: &Begun, status: Status) {
         Begun::Proxied(..) => wall((), proxy::watch),
         Begun::Untimed(_) if status != SUCCESS => wall((), uncount),
         Begun::Not | Begun::Watched(_) => {}
-        Begun::Untimed(ref record) => wall((), || untimed(record)),
+        Begun::Untimed(ref record) => wall((), || untimed(record, 0)),
     }
 }
 
@@ -240,11 +240,11 @@ fn uncount() {
     }
 }
 
-fn untimed(record: &Copy) {
+fn untimed(record: &Copy, flags: u8) {
     if let Some(process) = process::get() {
         process.count(counter::COPIES_UNTIMED, 1);
     }
-    recorded(record, flag::UNTIMED);
+    recorded(record, flags | flag::UNTIMED);
 }
 
 fn recorded(record: &Copy, flags: u8) {
@@ -287,7 +287,7 @@ pub(crate) fn lose_all() {
             }
             release(number);
             harvest::ended(1);
-            untimed(&record);
+            untimed(&record, 0);
         }
     }
 }
@@ -318,11 +318,15 @@ fn harvest_one(hsa: &Hsa, number: usize) -> bool {
     }
     release(number);
     harvest::ended(1);
-    if begin != 0 && end != 0 {
-        (record.begin, record.end) = (hsa.nanoseconds(begin), hsa.nanoseconds(end));
+    if begin == 0 || end == 0 {
+        untimed(&record, 0);
+        return true;
+    }
+    (record.begin, record.end) = (hsa.nanoseconds(begin), hsa.nanoseconds(end));
+    if harvest::is_within(hsa.bounds(), [record.begin, record.end]) {
         recorded(&record, 0);
     } else {
-        untimed(&record);
+        untimed(&record, harvest::doubt());
     }
     true
 }

@@ -31,6 +31,14 @@ const GET_CLOCK_COUNTERS: libc::c_ulong = 0xc000_4b05 | (size_of::<Counters>() a
 /// Clocks that differ by less count as one, ns: as the viewer has it.
 const SAME: u64 = 20_000;
 
+/// By how much the system domain's clock was ahead of CLOCK_BOOTTIME when it was looked at last, ns, as an i64's bits.
+static AHEAD: AtomicU64 = AtomicU64::new(0);
+
+/// The system domain's time, ns: near enough to tell a time that cannot be.
+pub(crate) fn about_now() -> u64 {
+    clock::boottime().wrapping_add(AHEAD.load(Ordering::Relaxed))
+}
+
 /// 1 when the driver's clock is none that this process reads as CLOCK_BOOTTIME.
 static DIFFERS: AtomicU64 = AtomicU64::new(0);
 
@@ -58,13 +66,17 @@ fn ahead() -> Option<(i64, u64)> {
     found
 }
 
-/// What the driver's clock shows when CLOCK_BOOTTIME shows `boottime`, ns, 0 when it does not answer; none when it is the same
-/// clock, so that HSA may be asked.
-pub(crate) fn time_at(boottime: u64) -> Option<u64> {
-    if DIFFERS.load(Ordering::Relaxed) == 0 {
-        return None;
-    }
-    Some(ahead().map_or(0, |(ahead, _)| boottime.wrapping_add_signed(ahead)))
+/// What the system domain's clock shows when CLOCK_BOOTTIME shows `boottime`, ns, 0 when it does not answer: the driver's
+/// where that is another one, else what HSA says.
+pub(crate) fn time_at(boottime: u64, hsa: impl FnMut() -> u64) -> u64 {
+    let found = if DIFFERS.load(Ordering::Relaxed) == 0 {
+        clock::ahead(hsa)
+    } else {
+        ahead()
+    };
+    let Some((ahead, _)) = found else { return 0 };
+    AHEAD.store(ahead.cast_unsigned(), Ordering::Relaxed);
+    boottime.wrapping_add_signed(ahead)
 }
 
 /// HSA starts: looks at the driver's clock, and says so when it is another one.

@@ -12,7 +12,7 @@ use crate::state::{self, word};
 use crate::{clock, collector, control, thread};
 use hsa_sys::abi::SUCCESS;
 use roctop_ring::layout::counter;
-use roctop_ring::record::flag;
+use roctop_ring::record::{flag, status};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
@@ -276,14 +276,9 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
         // It told how far the hardware has come, no more.
         return;
     }
-    let [begin, end] = span;
-    let is_timed = begin != 0 && end != 0 && line.is_known;
-    let mut flags = 0;
-    if is_timed {
-        (record.begin, record.end) = (hsa.nanoseconds(line.at(begin)), hsa.nanoseconds(line.at(end)));
-    } else {
-        flags |= flag::UNTIMED;
-    }
+    let (span, mut flags) = line.times(hsa, queue, span);
+    [record.begin, record.end] = span;
+    let is_timed = flags & flag::UNTIMED == 0;
     if symbol::is_internal(record.kernel_object) {
         flags |= flag::INTERNAL;
     }
@@ -302,6 +297,39 @@ struct Line {
     to: [u64; 2],
     /// False when the run-time did not convert.
     is_known: bool,
+    /// When work can have been, see [`Hsa::bounds`].
+    bounds: (u64, u64),
+    /// The first or the last is no time: there is no line between, and each tick is converted by itself.
+    is_broken: bool,
+}
+
+/// Whether begin and end, ns, can be the times of work.
+pub(crate) fn is_within(bounds: (u64, u64), span: [u64; 2]) -> bool {
+    span.iter().all(|time| (bounds.0..=bounds.1).contains(time))
+}
+
+/// Work left times which cannot be: told once. Its flags: it counts as without times, and the record keeps them.
+#[cold]
+pub(crate) fn doubt() -> u8 {
+    static TOLD: AtomicU64 = AtomicU64::new(0);
+    if let Some(process) = process::get().filter(|_| TOLD.swap(1, Ordering::Relaxed) == 0) {
+        process.say(
+            status::NOTE,
+            0,
+            "work of the GPU has times before HSA began or in the future: it counts as without times, its records keep them",
+        );
+    }
+    flag::UNTIMED | flag::SUSPECT_TIME
+}
+
+/// An agent's tick as the run-time converts it, in ticks of the system domain; none when it does not.
+fn convert(hsa: &Hsa, queue: &Queue, tick: u64) -> Option<u64> {
+    let mut out = tick;
+    let convert = hsa.amd.convert_tick;
+    #[expect(unsafe_code, reason = "a call of the run-time")]
+    // SAFETY: the agent is the queue's; `out` has room for the answer.
+    let status = unsafe { convert(queue.agent.handle, tick, &raw mut out) };
+    (status == SUCCESS).then_some(out)
 }
 
 impl Line {
@@ -310,27 +338,41 @@ impl Line {
         let from = [ticks().min().unwrap_or(0), ticks().max().unwrap_or(0)];
         let mut is_known = true;
         let mut convert = |tick: u64| {
-            let mut out = tick;
-            let convert = hsa.amd.convert_tick;
-            #[expect(unsafe_code, reason = "a call of the run-time")]
-            // SAFETY: the agent is the queue's; `out` has room for the answer.
-            let status = unsafe { convert(queue.agent.handle, tick, &raw mut out) };
-            is_known &= status == SUCCESS;
-            out
+            let out = convert(hsa, queue, tick);
+            is_known &= out.is_some();
+            out.unwrap_or(tick)
         };
         let first = convert(from[0]);
         let last = if from[1] == from[0] { first } else { convert(from[1]) };
+        let bounds = hsa.bounds();
+        let ends = [hsa.nanoseconds(first), hsa.nanoseconds(last)];
         Self {
             from,
             to: [first, last],
             is_known,
+            bounds,
+            is_broken: from[1] != 0 && !is_within(bounds, ends),
         }
+    }
+
+    /// Begin and end in ns, and what is to be said of them: zeros when they are not known; what cannot be is kept.
+    #[inline]
+    fn times(&self, hsa: &Hsa, queue: &Queue, span: [u64; 2]) -> ([u64; 2], u8) {
+        if span.contains(&0) || !self.is_known {
+            return ([0, 0], flag::UNTIMED);
+        }
+        if !self.is_broken {
+            return (span.map(|tick| hsa.nanoseconds(self.at(tick))), 0);
+        }
+        let span = span.map(|tick| hsa.nanoseconds(convert(hsa, queue, tick).unwrap_or(0)));
+        let flags = if is_within(self.bounds, span) { 0 } else { doubt() };
+        (span, flags)
     }
 
     /// Leaves both ends for whoever finds the queue's slots after a kill.
     fn keep(&self, hsa: &Hsa, queue: &Queue) {
         for (ticks, system) in self.from.into_iter().zip(self.to) {
-            if ticks != 0 && self.is_known {
+            if ticks != 0 && self.is_known && !self.is_broken {
                 queue.slots.keep_point(ticks, hsa.nanoseconds(system));
             }
         }

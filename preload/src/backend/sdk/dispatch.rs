@@ -413,6 +413,10 @@ fn ended(counting: &Counting, told: &Told, pending: Option<Pending>) {
         tid: pending.map_or(0, |pending| pending.tid),
         name: 0,
     };
-    let untimed = if told.times == [0, 0] { flag::UNTIMED } else { 0 };
-    crate::collector::counted_dispatch(&record, untimed);
+    let flags = match hsa::hsa() {
+        _ if told.times == [0, 0] => flag::UNTIMED,
+        Some(hsa) if !hsa::harvest::is_within(hsa.bounds(), told.times) => hsa::harvest::doubt(),
+        _ => 0,
+    };
+    crate::collector::counted_dispatch(&record, flags);
 }
