@@ -22,15 +22,24 @@ use std::time::{Duration, Instant};
 
 /// The soonest next look.
 const FASTEST: Duration = Duration::from_millis(1);
-/// The usual time between looks while something happens: rings are emptied before they are half full.
-const USUAL: Duration = Duration::from_millis(4);
+/// The usual time between looks while something happens: a thread that begins to call without a pause fills its ring in
+/// twice this time.
+const USUAL: Duration = Duration::from_millis(2);
+/// With many rings a look costs more: it comes later then, but not later than this.
+const USUAL_AT_MOST: Duration = Duration::from_millis(4);
+/// The time between looks takes so many times as long as a look, and more when nothing has happened for two seconds.
+const LOOKING: u32 = 200;
+const LOOKING_IDLE: u32 = 500;
 /// Rings that are nearly empty are left alone for so long: emptying costs more than looking, and what is known of kernels and
 /// lanes is fetched to the processor once for more records. Screens move ten times a second.
 const GATHERING: Duration = Duration::from_millis(50);
 /// Nearly empty, in 1/1000 of the fullest ring.
 const NEARLY_EMPTY: u32 = 60;
-/// The time between looks when nothing has happened for two seconds.
+/// The same when nothing has happened for two seconds.
 const IDLE: Duration = Duration::from_millis(100);
+/// The time between looks then: the program may begin again at any time.
+const IDLE_LOOK: Duration = Duration::from_millis(3);
+const IDLE_LOOK_AT_MOST: Duration = Duration::from_millis(20);
 /// How often it is asked how processes do, and of how many.
 const HEALTH: Duration = Duration::from_millis(500);
 const MOST_HEALTHS: usize = 64;
@@ -263,6 +272,9 @@ impl Emptying {
         // for that.
         let _ = rustix::process::nice(-10);
         let mut pause = USUAL;
+        // How long rings that are nearly empty are left alone; none when they are filling.
+        let mut gathering = Some(USUAL);
+        let mut look = Duration::ZERO;
         let mut busy_at = Instant::now();
         let mut emptied_at = Instant::now();
         let mut asked_at = None;
@@ -272,12 +284,13 @@ impl Emptying {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => Some(Message::Stop),
             };
-            if message.is_none()
-                && pause == USUAL
-                && emptied_at.elapsed() < GATHERING
-                && self.live.fill()? < NEARLY_EMPTY
-            {
-                continue;
+            if message.is_none() && gathering.is_some_and(|gathering| emptied_at.elapsed() < gathering) {
+                let began = Instant::now();
+                let is_left = !self.live.has_new_files() && self.live.fill()? < NEARLY_EMPTY;
+                look = (look * 7 + began.elapsed()) / 8;
+                if is_left {
+                    continue;
+                }
             }
             emptied_at = Instant::now();
             let now = boottime();
@@ -319,12 +332,14 @@ impl Emptying {
             if progress.records > 0 {
                 busy_at = Instant::now();
             }
-            pause = match progress.fill {
-                _ if progress.more => Duration::ZERO,
-                0 if busy_at.elapsed() > IDLE_AFTER => IDLE,
-                0..NEARLY_EMPTY => USUAL,
-                NEARLY_EMPTY..200 => USUAL / 4,
-                _ => FASTEST,
+            (pause, gathering) = match progress.fill {
+                _ if progress.more => (Duration::ZERO, None),
+                0 if busy_at.elapsed() > IDLE_AFTER => {
+                    let pause = (look * LOOKING_IDLE).clamp(IDLE_LOOK, IDLE_LOOK_AT_MOST);
+                    (pause, Some(IDLE))
+                }
+                0..NEARLY_EMPTY => ((look * LOOKING).clamp(USUAL, USUAL_AT_MOST), Some(GATHERING)),
+                _ => (FASTEST, None),
             };
         }
     }

@@ -14,7 +14,7 @@ pub const RING_SLOTS: u64 = 16 * 1024;
 pub struct Config {
     /// The session's directory.
     pub session: PathBuf,
-    /// Slots of an application thread's ring; the completion ring has four times as many.
+    /// Slots of an application thread's ring; that of completions and that of the first thread have four times as many.
     pub ring_slots: u64,
     /// Nothing is recorded before the program asks for it.
     pub is_paused: bool,

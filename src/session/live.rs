@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How often counters and open work are read.
 const SLOW: Duration = Duration::from_millis(400);
@@ -20,6 +20,8 @@ const SLOW: Duration = Duration::from_millis(400);
 const WATCHED: Duration = Duration::from_millis(100);
 /// With more processes than these it costs too much to look so often.
 const MOST_WATCHED: usize = 8;
+/// A step of the clock by which directories change takes less.
+const STEP: Duration = Duration::from_millis(20);
 /// How often it is looked whether a writer is still there.
 const PROBE: Duration = Duration::from_millis(100);
 
@@ -28,6 +30,8 @@ pub struct Live {
     path: PathBuf,
     files: Vec<Source>,
     known: HashSet<String>,
+    /// When the directory had last changed when its files were looked through; none when it may have changed since.
+    listed: Option<SystemTime>,
     processes: Vec<Known>,
     slow_at: Option<Instant>,
     probe_at: Option<Instant>,
@@ -65,6 +69,7 @@ impl Live {
             path: path.to_owned(),
             files: Vec::new(),
             known: HashSet::new(),
+            listed: None,
             processes: Vec::new(),
             slow_at: None,
             probe_at: None,
@@ -132,6 +137,16 @@ impl Live {
             }
         }
         Ok(fullest)
+    }
+
+    /// Whether files may have come since they were last looked through.
+    pub fn has_new_files(&self) -> bool {
+        self.listed.is_none() || self.changed() != self.listed
+    }
+
+    /// When the directory last changed.
+    fn changed(&self) -> Option<SystemTime> {
+        std::fs::metadata(&self.path).ok()?.modified().ok()
     }
 
     /// Delivers everything new. `now` is CLOCK_BOOTTIME.
@@ -255,6 +270,9 @@ impl Live {
 
     fn discover(&mut self, sink: &mut dyn RawSink) -> io::Result<()> {
         let mut found = Vec::new();
+        // Its clock is a coarse one: what comes in the same step of it would not be seen.
+        let is_past = |at: &SystemTime| at.elapsed().is_ok_and(|past| past > STEP);
+        self.listed = self.changed().filter(is_past);
         let entries = match std::fs::read_dir(&self.path) {
             // Out of descriptors: those of processes that end come back.
             Err(error) if is_out_of_descriptors(&error) => return Ok(()),
