@@ -7,6 +7,9 @@
 //! largest resident size of each process. `ROCTOP_BENCH_BINARY` is another roctop than the one that was built.
 //! `ROCTOP_BENCH_PLACE` is where everything is written (two to three times the CSV).
 //!
+//! Then one whose dispatches have eight counters each, a sample of the program counter and a gauge, with a mark of a text of
+//! its own at each step: what all that takes in memory while it is written.
+//!
 //! The recording of ten gigabytes is the made one, its segments linked under further numbers until their sizes add up: what
 //! opening has to read (the index of every segment) is there, what it need not read is not there twice. A stretch of time
 //! is then in every copy, so that what seeking costs is an upper bound. `ROCTOP_BENCH_LARGE=made` makes one whole instead.
@@ -127,6 +130,36 @@ fn enlarge(recording: &Path, large: &Path) -> u64 {
     size
 }
 
+/// What values of counters, samples, gauges and texts take while they are written.
+fn measured(place: &Path, records: u64) {
+    let recording = place.join("rec");
+    let counts = make(
+        &recording,
+        &Made {
+            records,
+            threads: 4,
+            marks: true,
+            counters: 8,
+            ..Made::default()
+        },
+    );
+    for format in ["csv", "json", "pftrace", "rocpd"] {
+        let out = place.join("out");
+        let words = ["export", recording.to_str().unwrap(), "--format", format, "-o", "t"];
+        let (took, most) = run(&[&words[..], &["-d", out.to_str().unwrap()]].concat());
+        println!(
+            "| {} values of counters, {} marks: {format} | {:.1} | {:.0} | {most} | {:.2} | |",
+            counts.values,
+            counts.markers,
+            took.as_secs_f64(),
+            counts.records() as f64 / took.as_secs_f64(),
+            bytes(&out) as f64 / 1e9,
+        );
+        std::fs::remove_dir_all(&out).unwrap();
+    }
+    std::fs::remove_dir_all(place).unwrap();
+}
+
 fn main() {
     let records = std::env::var("ROCTOP_BENCH_RECORDS").ok();
     let records = records.map_or(USUAL, |text| text.parse().unwrap());
@@ -184,6 +217,7 @@ fn main() {
         Some(took) => line("DuckDB: sorted Parquet to CSV", took, bytes(&other)),
         None => println!("| DuckDB | not there: ROCTOP_PEER_PYTHON names no Python that has it | | | | |"),
     }
+    measured(&path("measured"), records);
     let large = path("large");
     let size = if std::env::var_os("ROCTOP_BENCH_LARGE").is_some_and(|how| how == "made") {
         std::fs::remove_dir_all(&recording).unwrap();

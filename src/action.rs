@@ -13,7 +13,7 @@ use crate::session::sessions;
 use crate::{doctor, rank, screen, topology};
 use anyhow::{Context, Result, bail};
 pub use recordings::{compare, cut, export_files, merge, open, recover, summary};
-pub(crate) use recordings::{hosts, snapshot, warn_of_damage, warn_of_texts};
+pub(crate) use recordings::{hosts, snapshot, warn_of_damage};
 use roctop_ring::session::ENV_DEMO;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};

@@ -21,8 +21,8 @@ use crate::item::{
 use crate::raw::{Raw, RawSink, each};
 use facts::Symbol;
 use ids::Place;
+pub(crate) use names::MANY_TEXTS;
 use names::Names;
-pub(crate) use names::{MANY_TEXTS, MAX_TEXTS};
 use recent::{Objects, Recent};
 use roctop_ring::layout::counter;
 use roctop_ring::reader::Thread as RingThread;
@@ -119,6 +119,13 @@ impl Decoder {
             is_by_kind: true,
             ..Self::default()
         }
+    }
+
+    /// One that gives every text of a marker or of arguments a number, however many there are.
+    pub fn with_every_text() -> Self {
+        let mut decoder = Self::default();
+        decoder.names.is_endless = true;
+        decoder
     }
 
     /// What was decoded so far.

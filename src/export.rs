@@ -6,21 +6,26 @@ mod arguments;
 pub mod choice;
 pub mod collect;
 mod config;
+mod counted;
 pub mod counters;
 pub mod csv;
 pub mod facts;
 mod gauges;
 pub mod hosts;
 mod json;
+mod measured;
 pub mod nesting;
+mod numbers;
 mod parquet;
 mod perfetto;
 mod rocpd;
 pub mod run;
+mod sampled;
 mod sort;
 pub mod stats;
 mod subject;
 pub mod summary;
+mod texts;
 pub mod view;
 
 use crate::item::Process;
@@ -113,6 +118,8 @@ pub(crate) struct Files<'a> {
     stem: PathBuf,
     made: &'a mut Vec<PathBuf>,
     progress: &'a Progress,
+    /// Told whether everything that a file asked for could be read.
+    check: &'a dyn Fn() -> std::io::Result<()>,
 }
 
 /// Tells how many bytes were written.
@@ -156,7 +163,11 @@ impl Files<'_> {
         let beside = beside(&path);
         // One that a killed roctop left would be filled up.
         let _ = std::fs::remove_file(&beside);
-        let written = fill(&beside).and_then(|()| Ok(std::fs::rename(&beside, &path)?));
+        let written = fill(&beside).and_then(|()| {
+            (self.check)()?;
+            File::open(&beside)?.sync_data()?;
+            Ok(std::fs::rename(&beside, &path)?)
+        });
         if written.is_err() {
             let _ = std::fs::remove_file(&beside);
         }
@@ -174,7 +185,8 @@ impl Files<'_> {
                 out,
                 progress: self.progress,
                 bytes: 0,
-            })
+            })?;
+            (self.check)()
         })?;
         self.made.push(path);
         Ok(())
@@ -240,6 +252,7 @@ fn write_process(
         stem: stem.to_owned(),
         made,
         progress: job.progress,
+        check: &|| view.check(),
     };
     let head = json::Head {
         stem,

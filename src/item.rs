@@ -449,7 +449,7 @@ pub struct CounterInfo {
 }
 
 /// A value of a hardware counter, all instances added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CounterValue {
     /// Whose.
     pub process: ProcessId,
@@ -466,7 +466,7 @@ pub struct CounterValue {
 }
 
 /// Values of a counter's instances that follow each other, over one dispatch.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CounterInstances {
     /// Whose.
     pub process: ProcessId,
@@ -485,7 +485,8 @@ pub struct CounterInstances {
 impl CounterInstances {
     /// Each instance with its value.
     pub fn each(&self) -> impl Iterator<Item = (u16, f64)> {
-        (self.first..).zip(self.values).take(usize::from(self.count))
+        let values = (0..).zip(self.values).take(usize::from(self.count));
+        values.map(|(place, value)| (self.first.saturating_add(place), value))
     }
 }
 

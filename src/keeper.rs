@@ -3,7 +3,9 @@
 //!
 //! A process of its own (`roctop __keep SESSION`), started with every live screen. It does nothing while the viewer lives;
 //! after that it reads what the program writes, since a terminal that nobody reads stops whoever writes to it, and keeps
-//! it in a file, which `roctop attach` shows.
+//! it in a file, which `roctop attach` shows. Such files go when they are old.
+
+mod clearing;
 
 use crate::pump::PumpSender;
 use anyhow::{Context, Result};
@@ -115,7 +117,11 @@ pub fn run(arguments: &[OsString]) -> u8 {
     // The session is in use while this lock is held, also before the program makes its first ring.
     let lock = session.and_then(|session| File::open(session.join(CONTROL)).ok());
     let _ = lock.as_ref().map(File::lock_shared);
-    drain(session.and_then(kept).as_deref());
+    let into = session.and_then(kept);
+    if let (Some(into), Some(sessions)) = (&into, session.and_then(Path::parent)) {
+        clearing::clear(into, sessions);
+    }
+    drain(into.as_deref());
     drop(lock);
     if word == Some(DETACHED)
         && let Some(session) = session

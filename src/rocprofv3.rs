@@ -308,7 +308,6 @@ fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -> Result<()
     // Beside the recording: there is room, and it is removed with it.
     let (collected, replay) = collect(&whole, None, path, &progress)?;
     action::warn_of_damage(path, replay);
-    action::warn_of_texts(path, &collected);
     let facts = Facts::read(&whole)?;
     let nodes = action::hosts(&recordings, &collected);
     let processes = &collected.run.processes;

@@ -3,6 +3,7 @@
 use crate::item::{AgentId, Nanos, ProcessId};
 use anyhow::{Context, Result, bail};
 use roctop_ring::record::sampling;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A way of sampling that an agent offers.
@@ -62,7 +63,7 @@ impl fmt::Display for Configuration {
 }
 
 /// Where a wave was.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// Whose.
     pub process: ProcessId,

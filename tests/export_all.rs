@@ -16,12 +16,13 @@ mod table;
 mod trace;
 
 use demo::{place, recording, roctop};
-use made::{Made, make};
+use made::{Counts, Made, make};
 use records::{of_csv, of_json, of_parquet, of_pftrace, of_rocpd};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use table::Table;
+use trace::Trace;
 
 fn export_all(name: &str, recording: &Path) -> PathBuf {
     let out = place(name);
@@ -94,6 +95,88 @@ fn what_does_not_fit_in_memory_is_the_same_as_what_does() {
         let step = (dispatch - 1) / 9 * 10 + (dispatch - 1) % 9;
         assert_eq!(begins[&id], made::BEGIN + step * 2500);
     }
+}
+
+/// Recorded by `made`, and written as `format`.
+fn written(name: &str, made: &Made, format: &str) -> (Counts, PathBuf) {
+    let place = place(name);
+    let (path, out) = (place.join("rec"), place.join("out"));
+    let counts = make(&path, made);
+    let (path, directory) = (path.to_str().unwrap(), out.to_str().unwrap());
+    let output = roctop(&["export", path, "-d", directory, "-o", "t", "--format", format]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(!told.contains("text"), "{told}");
+    (counts, out)
+}
+
+#[test]
+fn every_marker_has_its_own_text_however_many_there_are() {
+    // More than the screen keeps apart, and than a trace gives numbers.
+    let made = Made {
+        records: 900_000,
+        marks: true,
+        ..Made::default()
+    };
+    let (counts, out) = written("texts", &made, "csv,pftrace");
+    let marks = counts.markers - counts.markers / 101;
+    assert!(marks > 1 << 18, "{marks}");
+    let markers = Table::read(&out.join("t_marker_api_trace.csv"));
+    assert_eq!(markers.rows.len() as u64, counts.markers);
+    let texts: BTreeSet<&str> = markers.column("Function").into_iter().collect();
+    for step in 0..marks {
+        assert!(texts.contains(&*format!("iteration {step}")), "{step}");
+    }
+    let trace = std::fs::read(out.join("t_results.pftrace")).unwrap();
+    let trace = Trace::read(&trace);
+    let named: BTreeSet<&str> = trace.slices.iter().map(|slice| slice.name.as_str()).collect();
+    assert!((0..marks).all(|step| named.contains(&*format!("iteration {step}"))));
+}
+
+#[test]
+fn what_was_measured_belongs_to_its_dispatches() {
+    let made = Made {
+        records: 60_000,
+        counters: 3,
+        ..Made::default()
+    };
+    let (counts, out) = written("measured", &made, "csv,json");
+    let kernels = Table::read(&out.join("t_kernel_trace.csv"));
+    let numbers = kernels.numbers("Dispatch_Id").into_iter();
+    let ids: BTreeMap<u64, u64> = numbers.zip(kernels.numbers("Correlation_Id")).collect();
+    let counted = Table::read(&out.join("t_counter_collection.csv"));
+    assert_eq!(counted.rows.len() as u64, counts.values);
+    assert_eq!(counts.values, 3 * counts.dispatches);
+    let (values, names) = (counted.column("Counter_Value"), counted.column("Counter_Name"));
+    let dispatches = counted.numbers("Dispatch_Id").into_iter();
+    for (place, (dispatch, id)) in dispatches.zip(counted.numbers("Correlation_Id")).enumerate() {
+        let counter = place as u64 % 3;
+        assert_eq!(names[place], format!("COUNTER_{counter:02}"));
+        assert_eq!(values[place], format!("{}.000000", dispatch * 10 + counter));
+        assert_eq!(id, ids[&dispatch]);
+    }
+    let samples = Table::read(&out.join("t_pc_sampling_host_trap.csv"));
+    let sampled = samples.numbers("Dispatch_Id").into_iter();
+    let sampled: BTreeMap<u64, u64> = sampled.zip(samples.numbers("Correlation_Id")).collect();
+    assert_eq!(sampled, ids);
+    assert!(samples.numbers("Sample_Timestamp").is_sorted());
+    let gauges = Table::read(&out.join("t_gauges.csv"));
+    assert_eq!(gauges.rows.len() as u64, counts.dispatches);
+    let json = std::fs::read(out.join("t_results.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let json = &json["rocprofiler-sdk-tool"][0];
+    let places = json["strings"]["pc_sample_comments"].as_array().unwrap();
+    assert_eq!(places.len(), 512);
+    for sample in json["buffer_records"]["pc_sample_host_trap"].as_array().unwrap() {
+        let (offset, place) = (&sample["record"]["pc"]["code_object_offset"], &sample["inst_index"]);
+        let told = places[place.as_u64().unwrap() as usize].as_str().unwrap();
+        assert_eq!(told, format!("code object 1 + {:#x}", offset.as_u64().unwrap()));
+    }
+    let series = json["gauges"].as_array().unwrap();
+    assert_eq!(
+        (series.len(), series[0]["samples"].as_array().unwrap().len() as u64),
+        (1, counts.dispatches)
+    );
 }
 
 /// A Python that has a module, if there is one: ROCTOP_PYTHON, or python3.

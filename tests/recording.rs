@@ -41,6 +41,7 @@ fn counts(run: &Run) -> Counts {
         dispatches: run.dispatches.len() as u64,
         copies: run.copies.len() as u64,
         markers: run.markers.len() as u64,
+        values: 0,
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::cli;
 use crate::comparison;
 use crate::config::Config;
-use crate::decode::MANY_TEXTS;
 use crate::export::choice::{Choice, KernelNames, Layout};
 use crate::export::collect::{Collected, collect};
 use crate::export::facts::Facts;
@@ -83,17 +82,6 @@ fn names(recordings: &[Recording]) -> String {
     paths.join(" ")
 }
 
-/// Says what the files will not tell.
-pub(crate) fn warn_of_texts(path: &Path, collected: &Collected) {
-    if collected.textless > 0 {
-        tell(&format!(
-            "{}: {} markers have one text in the files, '{MANY_TEXTS}': there are too many different ones",
-            path.display(),
-            collected.textless
-        ));
-    }
-}
-
 pub(crate) fn warn_of_damage(path: &Path, replay: Replay) {
     let shown = path.display();
     if replay.damaged > 0 {
@@ -146,7 +134,6 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     let progress = Progress::new();
     let (collected, replay) = collect(&whole, options.range, &options.directory, &progress)?;
     warn_of_damage(Path::new(&names(&recordings)), replay);
-    warn_of_texts(Path::new(&names(&recordings)), &collected);
     let stem = |process: &Process| {
         let usual = || process.pid.to_string();
         options.directory.join(options.output.clone().unwrap_or_else(usual))

@@ -6,11 +6,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The most different marker texts that keep a name of their own.
-pub(crate) const MAX_TEXTS: u32 = 1 << 18;
+const MAX_TEXTS: u32 = 1 << 18;
 /// What the others are called.
 pub(crate) const MANY_TEXTS: &str = "(one of many more texts)";
 /// Texts of calls' arguments may take this many of them, the rest is for markers.
 const MAX_ARGUMENTS: u32 = MAX_TEXTS - (1 << 16);
+
+/// Texts beyond these that are known again, of late and before.
+const LATE_TEXTS: usize = 1 << 15;
 
 /// Numbers given out.
 #[derive(Default)]
@@ -18,6 +21,12 @@ pub(super) struct Names {
     kernels: HashMap<(Arc<str>, u32, Option<Registers>), KernelId>,
     operations: HashMap<(u8, Arc<str>), OperationId>,
     texts: HashMap<Arc<str>, TextId>,
+    /// Every text has a number of its own.
+    pub(super) is_endless: bool,
+    /// Texts beyond the limit: how many there were, and the last of them.
+    further: u32,
+    late: HashMap<Arc<str>, TextId>,
+    before: HashMap<Arc<str>, TextId>,
     counters: HashMap<(Arc<str>, u32), CounterId>,
     agents: u32,
     queues: u32,
@@ -91,16 +100,20 @@ impl Names {
 
     /// The id of a call's arguments, as [`Names::text`]; none when there are too many different ones.
     pub(super) fn arguments(&mut self, text: &str) -> Option<(TextId, Option<Arc<str>>)> {
-        let has_room = self.texts.len() < MAX_ARGUMENTS as usize || self.texts.contains_key(text);
+        let has_room = self.is_endless || self.texts.len() < MAX_ARGUMENTS as usize || self.texts.contains_key(text);
         has_room.then(|| self.text(text))
     }
 
-    /// The id of a marker's text, and the text when it is new. Beyond the limit all share one name.
+    /// The id of a marker's text, and the text when it is new. Beyond the limit all share one name; where every text has
+    /// a number, one that is met again may have several there.
     pub(super) fn text(&mut self, text: &str) -> (TextId, Option<Arc<str>>) {
         if let Some(known) = self.texts.get(text) {
             return (*known, None);
         }
         let count = self.texts.len() as u32;
+        if count >= MAX_TEXTS && self.is_endless {
+            return self.further_text(text);
+        }
         let (id, kept): (_, Arc<str>) = if count < MAX_TEXTS {
             (TextId(count), text.into())
         } else {
@@ -111,6 +124,20 @@ impl Names {
             return (id, Some(kept));
         }
         (id, None)
+    }
+
+    fn further_text(&mut self, text: &str) -> (TextId, Option<Arc<str>>) {
+        if let Some(known) = self.late.get(text).or_else(|| self.before.get(text)) {
+            return (*known, None);
+        }
+        let id = TextId(MAX_TEXTS.saturating_add(self.further));
+        self.further = self.further.saturating_add(1);
+        if self.late.len() >= LATE_TEXTS {
+            self.before = std::mem::take(&mut self.late);
+        }
+        let text: Arc<str> = text.into();
+        self.late.insert(text.clone(), id);
+        (id, Some(text))
     }
 
     pub(super) fn next_agent(&mut self) -> u32 {
@@ -142,4 +169,52 @@ fn next(counter: &mut u32) -> u32 {
     let number = *counter;
     *counter += 1;
     number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_has_a_number_where_it_is_wanted() {
+        let told = |is_endless| {
+            let mut names = Names {
+                is_endless,
+                ..Names::default()
+            };
+            for number in 0..MAX_TEXTS {
+                assert_eq!(names.text(&number.to_string()).0, TextId(number));
+            }
+            let found = ["a", "b", "a", "7"].map(|text| {
+                let (id, new) = names.text(text);
+                (id.0, new.as_deref().map(str::to_owned))
+            });
+            assert_eq!(names.arguments("c").is_some(), is_endless);
+            found
+        };
+        let new = |text: &str| Some(text.to_owned());
+        let many = (MAX_TEXTS, None);
+        assert_eq!(
+            told(false),
+            [(MAX_TEXTS, new(MANY_TEXTS)), many.clone(), many, (7, None)]
+        );
+        let first = (MAX_TEXTS, new("a"));
+        assert_eq!(
+            told(true),
+            [first, (MAX_TEXTS + 1, new("b")), (MAX_TEXTS, None), (7, None)]
+        );
+    }
+
+    #[test]
+    fn few_texts_are_kept_to_be_known_again() {
+        let mut names = Names {
+            is_endless: true,
+            ..Names::default()
+        };
+        for number in 0..MAX_TEXTS + 200_000 {
+            let (id, new) = names.text(&number.to_string());
+            assert_eq!((id.0, new.is_some()), (number, true));
+        }
+        assert!(names.late.len() + names.before.len() <= 2 * LATE_TEXTS);
+    }
 }

@@ -91,7 +91,10 @@ pub(super) fn facts(node: &Node) -> [(&'static str, u64); 46] {
         ("fw_version", p("fw_version") & FIRMWARE),
         ("capability", p("capability")),
         ("cu_per_engine", only_gpu(per(cu_count, banks))),
-        ("max_waves_per_cu", p("simd_per_cu") * p("max_waves_per_simd")),
+        (
+            "max_waves_per_cu",
+            p("simd_per_cu").saturating_mul(p("max_waves_per_simd")),
+        ),
         (
             "family_id",
             if gpu {

@@ -2,14 +2,15 @@
 
 use super::view::View;
 use crate::item::ApiCall;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// An argument.
-pub(super) struct Argument<'a> {
+pub(super) struct Argument {
     /// Its C++ type, mangled; empty when it is not known.
     pub(super) kind: &'static str,
     /// Its parameter's name.
-    pub(super) name: &'a str,
+    pub(super) name: Cow<'static, str>,
     /// Its value.
     pub(super) value: String,
 }
@@ -213,13 +214,13 @@ const FUNCTIONS: &[(&str, &str)] = &[
 ];
 
 /// The arguments of a call; none when they were not recorded.
-pub(super) fn of<'a>(view: &'a View<'_>, call: &ApiCall) -> Vec<Argument<'a>> {
-    let text = call.arguments.and_then(|id| view.run.texts.get(id.0 as usize));
-    text.map_or_else(Vec::new, |text| parts(view.function(call), text))
+pub(super) fn of(view: &View<'_>, call: &ApiCall) -> Vec<Argument> {
+    let text = call.arguments.and_then(|id| view.text(id));
+    text.map_or_else(Vec::new, |text| parts(view.function(call), &text))
 }
 
 /// The handle of the stream that a call works on, when its arguments name one.
-pub(super) fn stream(arguments: &[Argument<'_>]) -> Option<u64> {
+pub(super) fn stream(arguments: &[Argument]) -> Option<u64> {
     let named = arguments.iter().find(|one| one.kind == STREAM)?;
     if named.value == NOTHING {
         return Some(0);
@@ -231,13 +232,16 @@ const STREAM: &str = "P12ihipStream_t";
 /// How a null pointer to something is told.
 const NOTHING: &str = "(null)";
 
-fn parts<'a>(function: &str, text: &'a str) -> Vec<Argument<'a>> {
+fn parts(function: &str, text: &str) -> Vec<Argument> {
     let known = FUNCTIONS.iter().find(|(name, _)| *name == function);
     let mut parameters = known.map_or("", |(_, parameters)| *parameters).split(", ");
     let own = text.split(", ").filter_map(|part| part.split_once('='));
     own.map(|(name, value)| {
         let parameter = parameters.next().and_then(|parameter| parameter.split_once(' '));
-        let (kind, name) = parameter.unwrap_or(("", name));
+        let (kind, name) = parameter.map_or_else(
+            || ("", Cow::Owned(name.to_owned())),
+            |(kind, name)| (kind, Cow::Borrowed(name)),
+        );
         let value = shown(kind, value);
         Argument { kind, name, value }
     })
@@ -298,7 +302,7 @@ mod tests {
     fn arguments_have_upstreams_types_names_and_values() {
         let told = |function, text| -> Vec<(&'static str, String, String)> {
             let parts = parts(function, text).into_iter();
-            parts.map(|one| (one.kind, one.name.to_owned(), one.value)).collect()
+            parts.map(|one| (one.kind, one.name.into_owned(), one.value)).collect()
         };
         let row = |kind, name: &str, value: &str| (kind, name.to_owned(), value.to_owned());
         assert_eq!(

@@ -1,9 +1,10 @@
 //! Takes a recording's items apart: what names things is kept in memory, records are sorted by process and beginning.
 
+use super::measured::{Measured, Measuring};
 use super::run::Run;
 use super::sort::{Entry, Sorted, Sorter};
-use crate::decode::MAX_TEXTS;
-use crate::item::{Allocation, ApiCall, Copy, Dispatch, Item, Marker, Nanos, ProcessId, Scratch, Span, TextId};
+use super::texts::Texts;
+use crate::item::{Allocation, ApiCall, Copy, Dispatch, Item, Marker, Nanos, ProcessId, Scratch, Span};
 use crate::progress::Progress;
 use crate::recording::{Merged, Replay};
 use roctop_ring::record::{engine, memory};
@@ -70,24 +71,27 @@ impl Entry for Event {
 
 /// Everything of one or several recordings.
 pub struct Collected {
-    /// What names things; it holds no records.
+    /// What names things; it holds no records, no texts and nothing that was measured.
     pub run: Run,
     /// Records, by process and beginning.
     pub(crate) events: Sorted<Event>,
+    /// Texts of markers and arguments.
+    pub(crate) texts: Texts,
+    /// What was measured.
+    pub(crate) measured: Measured,
     /// When the first record began.
     pub first: Nanos,
     /// What a range of time is counted from.
     pub beginning: Nanos,
-    /// Markers that have no text of their own, since there are too many different ones.
-    pub textless: u64,
 }
 
 /// Takes items in.
 pub struct Collector {
     run: Run,
     events: Sorter<Event>,
+    texts: Texts,
+    measuring: Measuring,
     first: Nanos,
-    textless: u64,
     failed: Option<io::Error>,
 }
 
@@ -97,8 +101,9 @@ impl Collector {
         Self {
             run: Run::default(),
             events: Sorter::new(place, HELD),
+            texts: Texts::new(place),
+            measuring: Measuring::new(place),
             first: Nanos::MAX,
-            textless: 0,
             failed: None,
         }
     }
@@ -106,31 +111,38 @@ impl Collector {
     /// Takes items.
     pub fn take(&mut self, items: Vec<Item>) {
         for item in items {
-            let (event, begin) = match item {
-                Item::Api(call) => (Event::Call(call), call.span.begin),
-                Item::Mark(marker) | Item::Range(marker) => (Event::Marker(marker), marker.span.begin),
-                Item::Dispatch(dispatch) => (Event::Dispatch(dispatch), dispatch.span.begin),
-                // Nor is what a call copied itself: its time is the call's.
-                Item::Copy(copy) if copy.engine == engine::CALL => continue,
-                Item::Copy(copy) => (Event::Copy(copy), copy.span.begin),
-                // Mapping of virtual memory is neither for rocprofv3.
-                Item::Allocation(allocation) if allocation.operation > memory::VMEM_FREE => continue,
-                Item::Allocation(allocation) => (Event::Allocation(allocation), allocation.span.begin),
-                Item::Scratch(scratch) => (Event::Scratch(scratch), scratch.span.begin),
-                other => {
-                    self.run.add(other);
-                    continue;
-                }
-            };
-            let is_textless = matches!(&event, Event::Marker(marker) if marker.text == TextId(MAX_TEXTS));
-            self.textless += u64::from(is_textless);
-            if begin > 0 {
-                self.first = self.first.min(begin);
-            }
             if self.failed.is_none() {
-                self.failed = self.events.put(event).err();
+                self.failed = self.put(item).err();
             }
         }
+    }
+
+    fn put(&mut self, item: Item) -> io::Result<()> {
+        let (event, begin) = match item {
+            Item::Api(call) => (Event::Call(call), call.span.begin),
+            Item::Mark(marker) | Item::Range(marker) => (Event::Marker(marker), marker.span.begin),
+            Item::Dispatch(dispatch) => (Event::Dispatch(dispatch), dispatch.span.begin),
+            // What a call copied itself is not for rocprofv3: its time is the call's.
+            Item::Copy(copy) if copy.engine == engine::CALL => return Ok(()),
+            Item::Copy(copy) => (Event::Copy(copy), copy.span.begin),
+            // Nor is mapping of virtual memory.
+            Item::Allocation(allocation) if allocation.operation > memory::VMEM_FREE => return Ok(()),
+            Item::Allocation(allocation) => (Event::Allocation(allocation), allocation.span.begin),
+            Item::Scratch(scratch) => (Event::Scratch(scratch), scratch.span.begin),
+            Item::Text(id, text) => return self.texts.put(id, text),
+            Item::CounterValue(value) => return self.measuring.value(value),
+            Item::CounterInstances(values) => return self.measuring.instances(values),
+            Item::PcSample(sample) => return self.measuring.sample(sample),
+            Item::Gauges(sample) => return self.measuring.gauges(&sample),
+            other => {
+                self.run.add(other);
+                return Ok(());
+            }
+        };
+        if begin > 0 {
+            self.first = self.first.min(begin);
+        }
+        self.events.put(event)
     }
 
     /// Everything that was taken.
@@ -141,11 +153,12 @@ impl Collector {
             return Err(error);
         }
         Ok(Collected {
+            measured: self.measuring.finish(&self.run.processes)?,
             run: self.run,
             events: self.events.finish()?,
+            texts: self.texts,
             first: if self.first == Nanos::MAX { 0 } else { self.first },
             beginning: 0,
-            textless: self.textless,
         })
     }
 }
@@ -167,7 +180,7 @@ pub fn collect(
     });
     let mut collector = Collector::new(place);
     progress.begin("reading", whole.bytes());
-    let replay = whole.items(span, &mut |bytes| progress.add(bytes), &mut |items| {
+    let replay = whole.items_with_every_text(span, &mut |bytes| progress.add(bytes), &mut |items| {
         collector.take(items);
     })?;
     let mut collected = collector.finish()?;
@@ -177,27 +190,4 @@ pub fn collect(
         collected.first = begin;
     }
     Ok((collected, replay))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn markers_without_a_text_of_their_own_are_counted() {
-        let mut collector = Collector::new(Path::new("."));
-        let marker = |text| {
-            Item::Mark(Marker {
-                text: TextId(text),
-                ..Marker::default()
-            })
-        };
-        collector.take(vec![
-            marker(0),
-            marker(MAX_TEXTS),
-            marker(MAX_TEXTS - 1),
-            marker(MAX_TEXTS),
-        ]);
-        assert_eq!(collector.finish().unwrap().textless, 2);
-    }
 }

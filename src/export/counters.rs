@@ -1,11 +1,8 @@
-//! Values of hardware counters, by the dispatch that they are of.
+//! Tables of the values of hardware counters.
 
-use super::choice::KernelChoice;
-use super::csv::{Lines, lds_block};
+use super::csv::{Lines, header, lds_block, quoted};
 use super::stats;
 use super::view::View;
-use crate::item::{CounterId, CounterInfo, CounterInstances};
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 const COUNTED: &str = "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Id,\
@@ -17,107 +14,6 @@ const WIDE: &str = "Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size
 Kernel_Name,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,LDS_Block_Size,Scratch_Size,VGPR_Count,\
 Accum_VGPR_Count,SGPR_Count,Start_Timestamp,End_Timestamp";
 
-/// The values of a process, by dispatch and counter.
-pub(super) struct Counted<'a> {
-    values: BTreeMap<u64, Vec<(&'a CounterInfo, f64)>>,
-    /// Values of instances, by dispatch, counter and instance.
-    instances: Vec<&'a CounterInstances>,
-    /// All counters that have values, by name.
-    pub(super) counters: Vec<&'a CounterInfo>,
-}
-
-impl<'a> Counted<'a> {
-    pub(super) fn of(view: &View<'a>) -> Self {
-        let own = view.process.id;
-        let infos: BTreeMap<CounterId, &CounterInfo> = view
-            .run
-            .counters
-            .iter()
-            .filter(|info| info.process == own)
-            .map(|info| (info.id, info))
-            .collect();
-        let mut counted = Self {
-            values: BTreeMap::new(),
-            instances: view
-                .run
-                .counter_instances
-                .iter()
-                .filter(|one| one.process == own)
-                .collect(),
-            counters: Vec::new(),
-        };
-        let mut seen = BTreeSet::new();
-        for value in view.run.counter_values.iter().filter(|value| value.process == own) {
-            if let (Some(dispatch), Some(info)) = (value.dispatch, infos.get(&value.counter)) {
-                let row = counted.values.entry(dispatch).or_default();
-                row.push((*info, value.value));
-                if seen.insert(info.id) {
-                    counted.counters.push(info);
-                }
-            }
-        }
-        counted
-            .instances
-            .sort_by_key(|one| (one.dispatch, one.counter, one.first));
-        counted.choose(view);
-        for row in counted.values.values_mut() {
-            row.sort_by(|a, b| a.0.name.cmp(&b.0.name));
-        }
-        counted
-            .counters
-            .sort_by(|a, b| (&a.name, a.agent).cmp(&(&b.name, b.agent)));
-        counted
-    }
-
-    /// Leaves the values of dispatches that have rows, and of wanted kernels: those whose names hold the one pattern and
-    /// not the other.
-    fn choose(&mut self, view: &View<'a>) {
-        let KernelChoice { include, exclude } = &view.choice.counted;
-        if self.values.is_empty() {
-            return;
-        }
-        let mut left = BTreeMap::new();
-        // What cannot be read now cannot be read when the rows are written, and is told then.
-        for row in view.rows.dispatches.iter().flatten() {
-            // Whatever the dispatch is renamed to.
-            let name = view.called(row.record.kernel).unwrap_or("");
-            let is_wanted = include.as_ref().is_none_or(|pattern| pattern.is_match(name))
-                && !exclude.as_ref().is_some_and(|pattern| pattern.is_match(name));
-            if is_wanted && let Some(values) = self.values.remove(&row.record.dispatch_id) {
-                left.insert(row.record.dispatch_id, values);
-            }
-        }
-        self.values = left;
-        let seen: BTreeSet<CounterId> = self.values.values().flatten().map(|one| one.0.id).collect();
-        self.counters.retain(|info| seen.contains(&info.id));
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
-    /// The values of a dispatch, by the counters' names.
-    pub(super) fn of_dispatch(&self, dispatch: u64) -> &[(&'a CounterInfo, f64)] {
-        self.values.get(&dispatch).map_or(&[], Vec::as_slice)
-    }
-
-    /// The values of a counter's instances over a dispatch, by instance; none where only their sum is known.
-    pub(super) fn instances(&self, dispatch: u64, counter: CounterId) -> impl Iterator<Item = (u16, f64)> {
-        let key = |one: &&CounterInstances| (one.dispatch, one.counter);
-        let from = self.instances.partition_point(|one| key(one) < (dispatch, counter));
-        let own = self.instances.get(from..).unwrap_or_default().iter();
-        own.take_while(move |one| key(one) == (dispatch, counter))
-            .flat_map(|one| one.each())
-    }
-
-    /// All counters' names, each once.
-    pub(super) fn names(&self) -> Vec<&'a str> {
-        let mut names: Vec<&str> = self.counters.iter().map(|info| &*info.name).collect();
-        names.dedup();
-        names
-    }
-}
-
 /// A value as upstream writes it: six decimals; below 1 in scientific notation with eight.
 pub fn value(value: f64) -> String {
     if value >= 1.0 {
@@ -128,15 +24,16 @@ pub fn value(value: f64) -> String {
 }
 
 /// `counter_collection.csv`: a row for each dispatch and counter.
-pub(super) fn csv(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let seed = view.is_seed();
     let mut lines = Lines::new(out, if seed { SEED_COUNTED } else { COUNTED })?;
-    for row in view.rows.dispatches.iter() {
-        let row = row?;
+    for found in view.counted.rows(&view.rows.dispatches, false) {
+        let found = found?;
+        let row = &found.row;
         let d = &row.record;
         let kernel = view.run.kernels.get(d.kernel.0 as usize);
         let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
-        for (info, amount) in counted.of_dispatch(d.dispatch_id) {
+        for (info, amount) in view.counted.values(&found) {
             lines.number(row.id).number(d.dispatch_id);
             if seed {
                 lines
@@ -150,7 +47,7 @@ pub(super) fn csv(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -
             if !seed {
                 lines.number(d.kernel.0 + 1);
             }
-            lines.text(view.kernel_name(&row));
+            lines.text(&view.kernel_name(row));
             lines.number(d.workgroup.iter().map(|size| u64::from(*size)).product::<u64>());
             lines.number(lds_block(view, d)).number(d.private_size);
             lines.number(registers.vgpr);
@@ -158,7 +55,7 @@ pub(super) fn csv(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -
                 lines.number(registers.agpr);
             }
             // The manual of ROCm 6.2 has whole numbers without decimals.
-            let amount = if seed { amount.to_string() } else { value(*amount) };
+            let amount = if seed { amount.to_string() } else { value(amount) };
             lines.number(registers.sgpr).text(&info.name).raw(&amount);
             if !seed {
                 lines.number(d.span.begin).number(d.span.end);
@@ -170,13 +67,16 @@ pub(super) fn csv(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -
 }
 
 /// `counter_collection_wide.csv`: a row for each dispatch, a column for each counter; empty where one was not counted.
-pub(super) fn wide(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let names = counted.names();
-    let mut lines = Lines::new(out, &format!("{WIDE},{}", names.join(",")))?;
-    for row in view.rows.dispatches.iter() {
-        let row = row?;
+pub(super) fn wide(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let names = view.counted.names();
+    let cells = names.iter().map(|name| quoted(name));
+    let cells: Vec<String> = std::iter::once(header(WIDE)).chain(cells).collect();
+    let mut lines = Lines::below(out, &cells.join(","))?;
+    for found in view.counted.rows(&view.rows.dispatches, false) {
+        let found = found?;
+        let row = &found.row;
         let d = &row.record;
-        let values = counted.of_dispatch(d.dispatch_id);
+        let values: Vec<_> = view.counted.values(&found).collect();
         if values.is_empty() {
             continue;
         }
@@ -190,7 +90,7 @@ pub(super) fn wide(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) 
         for size in d.grid {
             lines.number(size);
         }
-        lines.number(d.kernel.0 + 1).text(view.kernel_name(&row));
+        lines.number(d.kernel.0 + 1).text(&view.kernel_name(row));
         for size in d.workgroup {
             lines.number(size);
         }

@@ -4,7 +4,7 @@
 //! to the byte.
 
 use super::choice::LIBRARIES;
-use super::counters::{self, Counted};
+use super::counters;
 use super::gauges;
 use super::nesting::Row;
 use super::sort::Sorted;
@@ -12,7 +12,6 @@ use super::stats::Domain;
 use super::view::{self, View};
 use super::{Files, agent_info, stats};
 use crate::item::{AgentId, ApiCall, Dispatch};
-use crate::sampling::Sample;
 use anyhow::Result;
 use roctop_ring::record::sampling;
 use std::collections::HashMap;
@@ -57,7 +56,12 @@ pub(super) struct Lines<'w> {
 impl<'w> Lines<'w> {
     /// Writes the header.
     pub(super) fn new(out: &'w mut dyn Write, columns: &str) -> io::Result<Self> {
-        writeln!(out, "{}", header(columns))?;
+        Self::below(out, &header(columns))
+    }
+
+    /// Writes a header that is made already.
+    pub(super) fn below(out: &'w mut dyn Write, header: &str) -> io::Result<Self> {
+        writeln!(out, "{header}")?;
         Ok(Self {
             out,
             line: Vec::with_capacity(256),
@@ -134,24 +138,18 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
     if !rows.scratches.is_empty() {
         files.write("scratch_memory_trace.csv", &|out| scratches(view, out))?;
     }
-    let counted = Counted::of(view);
-    if !counted.is_empty() {
-        files.write("counter_collection.csv", &|out| counters::csv(view, &counted, out))?;
+    if !view.counted.is_empty() {
+        files.write("counter_collection.csv", &|out| counters::csv(view, out))?;
         if view.choice.wide_counters {
-            files.write("counter_collection_wide.csv", &|out| {
-                counters::wide(view, &counted, out)
-            })?;
+            files.write("counter_collection_wide.csv", &|out| counters::wide(view, out))?;
         }
     }
     for (name, method) in [("host_trap", sampling::HOST_TRAP), ("stochastic", sampling::STOCHASTIC)] {
-        let of_method = || samples(view).filter(move |sample| sample.method == method);
-        if of_method().next().is_some() {
-            files.write(&format!("pc_sampling_{name}.csv"), &|out| {
-                pc_samples(view, method == sampling::STOCHASTIC, &mut of_method(), out)
-            })?;
+        if view.samples.has(method) {
+            files.write(&format!("pc_sampling_{name}.csv"), &|out| pc_samples(view, method, out))?;
         }
     }
-    if gauges::is_any(view) {
+    if !view.gauges.is_empty() {
         files.write("gauges.csv", &|out| gauges::csv(view, out))?;
     }
     let product = |node: u32| view.product(node);
@@ -201,7 +199,7 @@ fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
             lines.number(view.queue(d.queue)).number(view.stream(d.stream));
             lines.number(view.tid(d.thread)).number(d.dispatch_id);
         }
-        lines.number(d.kernel.0 + 1).text(view.kernel_name(&row));
+        lines.number(d.kernel.0 + 1).text(&view.kernel_name(&row));
         lines.number(row.id).number(d.span.begin).number(d.span.end);
         if seed {
             lines.number(d.private_size).number(d.group_size);
@@ -269,7 +267,7 @@ fn markers(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     for row in view.rows.markers.iter() {
         let row = row?;
         let m = &row.record;
-        lines.text(view.marker_domain(m)).text(view.message(m));
+        lines.text(view.marker_domain(m)).text(&view.message(m));
         lines.number(view.process.pid).number(view.tid(Some(m.thread)));
         lines.number(row.id).number(m.span.begin).number(m.span.end).end()?;
     }
@@ -324,37 +322,21 @@ fn scratches(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 const SAMPLED: &str = "Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instruction_Comment,Correlation_Id";
 const STOCHASTIC: &str = "Wave_Issued_Instruction,Instruction_Type,Stall_Reason,Wave_Count";
 
-/// Where the waves of this process were.
-pub(super) fn samples<'a>(view: &'a View<'a>) -> impl Iterator<Item = &'a Sample> {
-    let own = view.process.id;
-    let samples = view.run.pc_samples.iter();
-    samples.filter(move |sample| {
-        sample.process == own && view.is_wanted_at(sample.at) && view.has_dispatch(sample.dispatch)
-    })
-}
-
 /// `pc_sampling_host_trap.csv` and `pc_sampling_stochastic.csv`. Instructions are places in code objects.
-fn pc_samples(
-    view: &View<'_>,
-    is_stochastic: bool,
-    samples: &mut dyn Iterator<Item = &Sample>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut ids: HashMap<u64, u64> = HashMap::new();
-    for row in view.rows.dispatches.iter() {
-        let row = row?;
-        ids.insert(row.record.dispatch_id, row.id);
-    }
+fn pc_samples(view: &View<'_>, method: u16, out: &mut dyn Write) -> io::Result<()> {
+    let is_stochastic = method == sampling::STOCHASTIC;
     let columns = if is_stochastic {
         format!("{SAMPLED},{STOCHASTIC}")
     } else {
         SAMPLED.to_owned()
     };
     let mut lines = Lines::new(out, &columns)?;
-    for sample in samples {
+    for found in view.samples.of(method) {
+        let found = found?;
+        let sample = &found.sample;
         lines.number(sample.at).number(sample.exec_mask).number(sample.dispatch);
         lines.text("").text(&sample.place());
-        lines.number(ids.get(&sample.dispatch).copied().unwrap_or(0));
+        lines.number(found.id);
         if is_stochastic {
             lines.number(u64::from(sample.is_issued)).text(&sample.instruction());
             lines.text(&sample.reason()).number(sample.wave_count);

@@ -1,142 +1,217 @@
 //! What the driver told of the GPUs, and counters of whole GPUs, as rows of numbers.
 
 use super::csv::Lines;
+use super::measured::{Gauge, Point, Reading, Walk};
+use super::sort::{Entry, Sorted, Sorter};
 use super::view::View;
-use crate::gauges::{Metric, Sample, Unit};
-use crate::item::{CounterId, CounterInfo};
+use crate::gauges::Unit;
+use crate::item::{CounterId, CounterInfo, Nanos};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+/// Bytes of each kind that are held while they are sorted.
+const HELD: usize = 16 << 20;
 const COLUMNS: &str = "Timestamp,Agent_Id,Process_Id,Gauge,Value,Unit";
-
-/// Samples that belong to a process's files: those about itself, and those of whole GPUs with the first process's.
-pub(super) fn samples<'a>(view: &'a View<'a>) -> impl Iterator<Item = &'a Sample> {
-    let (pid, is_first) = (view.process.pid, view.process.id.0 == 0);
-    let belongs = move |sample: &&Sample| sample.pid.map_or(is_first, |own| own == pid) && view.is_wanted_at(sample.at);
-    view.run.gauges.iter().filter(belongs)
-}
-
-/// Is there anything of this kind?
-pub(super) fn is_any(view: &View<'_>) -> bool {
-    let own = view.process.id;
-    let mut values = view.run.counter_values.iter();
-    samples(view).next().is_some()
-        || values.any(|value| value.process == own && value.dispatch.is_none() && view.is_wanted_at(value.at))
-}
-
-/// `gauges.csv`: a row for each number; Process_Id is 0 for a whole GPU.
-pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = Lines::new(out, COLUMNS)?;
-    for sample in samples(view) {
-        for (metric, reading) in &sample.readings {
-            let Ok(value) = reading else { continue };
-            lines.number(sample.at).text(&view.node_label(sample.node));
-            lines.number(sample.pid.unwrap_or(0)).text(metric.key());
-            lines.raw(&value.to_string()).text(metric.unit().sign()).end()?;
-        }
-    }
-    for (info, points) in counted(view) {
-        for (at, rate) in points {
-            lines.number(at).text(&view.node_label(view.node(Some(info.agent))));
-            lines
-                .number(0u32)
-                .text(&info.name)
-                .raw(&rate.to_string())
-                .text(PER_SECOND)
-                .end()?;
-        }
-    }
-    Ok(())
-}
-
 /// The unit of a counter of a whole GPU.
 const PER_SECOND: &str = "/s";
 
-/// A counter's growth a second, by the time of the reading that ends each interval.
-pub(super) type Growth = Vec<(u64, f64)>;
+/// A counter's growth a second, at the reading that ends the interval.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Rate {
+    counter: CounterId,
+    at: Nanos,
+    value: f64,
+}
 
-/// Counters of whole GPUs.
-pub(super) fn counted<'a>(view: &View<'a>) -> Vec<(&'a CounterInfo, Growth)> {
-    let own = view.process.id;
-    let mut readings: BTreeMap<CounterId, Growth> = BTreeMap::new();
-    let values = view.run.counter_values.iter();
-    for value in values.filter(|value| value.process == own && value.dispatch.is_none()) {
-        readings.entry(value.counter).or_default().push((value.at, value.value));
+impl Entry for Rate {
+    type Key = (CounterId, Nanos);
+
+    fn key(&self) -> Self::Key {
+        (self.counter, self.at)
     }
-    let growth = |(counter, mut points): (CounterId, Growth)| {
-        let infos = &view.run.counters;
-        let info = infos.iter().find(|info| info.process == own && info.id == counter)?;
-        points.sort_by_key(|point| point.0);
-        let pairs = points.windows(2).filter_map(|pair| match pair {
-            [(from, before), (to, after)] if to > from && view.is_wanted_at(*to) => {
-                Some((*to, (after - before).max(0.0) * 1e9 / (to - from) as f64))
-            }
-            _ => None,
-        });
-        Some((info, pairs.collect()))
-    };
-    readings.into_iter().filter_map(growth).collect()
 }
 
-/// The name of such a counter's track.
-pub(super) fn counter_track(view: &View<'_>, info: &CounterInfo) -> String {
-    format!(
-        "GPU [{}] {} ({PER_SECOND})",
-        view.logical(view.node(Some(info.agent))),
-        info.name
-    )
-}
+/// A gauge by its time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Moment(Point);
 
-/// `"gauges":[…]`: for each GPU and metric the times and values.
-pub(super) fn json(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "[")?;
-    let told = series(view)
-        .into_iter()
-        .map(|((node, pid, metric), points)| (node, pid, metric.key().to_owned(), metric.unit().sign(), points));
-    let counted = counted(view).into_iter();
-    let counted = counted.map(|(info, points)| {
-        let node = view.node(Some(info.agent));
-        (node, 0, info.name.to_string(), PER_SECOND, points)
-    });
-    for (number, (node, pid, name, unit, points)) in told.chain(counted).enumerate() {
-        let comma = if number == 0 { "" } else { "," };
-        write!(
-            out,
-            "{comma}\n{{\"node_id\":{node},\"pid\":{pid},\"name\":{},\"unit\":\"{unit}\",\"samples\":[",
-            super::json::text(&name)
-        )?;
-        for (place, (at, value)) in points.iter().enumerate() {
-            let comma = if place == 0 { "" } else { "," };
-            write!(out, "{comma}[{at},{value}]")?;
-        }
-        write!(out, "]}}")?;
+impl Entry for Moment {
+    type Key = (Nanos, u32, u32, u16);
+
+    fn key(&self) -> Self::Key {
+        let point = &self.0;
+        (point.at, point.node, point.pid, point.metric().0)
     }
-    write!(out, "]")
 }
 
-/// Numbers over time, by node, process (0 for a whole GPU) and metric.
-pub(super) type Series = BTreeMap<(u32, u32, Metric), Vec<(u64, f64)>>;
+/// Numbers over time that belong to a process's files: those about itself, and those of whole GPUs with the first
+/// process's.
+#[derive(Default)]
+pub(super) struct Gauges<'a> {
+    /// By GPU, process and gauge, each over time.
+    points: Sorted<Point>,
+    /// By counter, each over time.
+    rates: Sorted<Rate>,
+    counters: BTreeMap<CounterId, &'a CounterInfo>,
+}
 
-/// All numbers by what they are of.
-pub(super) fn series(view: &View<'_>) -> Series {
-    let mut series = Series::new();
-    for sample in samples(view) {
-        for (metric, reading) in &sample.readings {
-            if let Ok(value) = reading {
-                let key = (sample.node, sample.pid.unwrap_or(0), *metric);
-                series.entry(key).or_default().push((sample.at, *value));
+/// What a line of numbers is of.
+pub(super) struct Series {
+    node: u32,
+    /// 0 for a whole GPU.
+    pid: u32,
+    name: String,
+    unit: &'static str,
+    /// What its track is called.
+    pub(super) track: String,
+}
+
+impl<'a> Gauges<'a> {
+    /// Those of wanted times; `whole` are those of whole GPUs, when they are this process's.
+    pub(super) fn new(view: &View<'a>, walk: &mut Walk<'_>, whole: Option<&Sorted<Point>>) -> io::Result<Self> {
+        let own = view.process.id;
+        let (mut points, mut rates) = (Sorter::new(view.place, HELD), Sorter::new(view.place, HELD));
+        for point in whole.into_iter().flat_map(Sorted::iter) {
+            let point = point?;
+            if view.is_wanted_at(point.at) {
+                points.put(point)?;
             }
         }
+        for gauge in walk.gauges.of(own) {
+            let Gauge(point) = gauge?;
+            if view.is_wanted_at(point.at) {
+                points.put(point)?;
+            }
+        }
+        let mut before: Option<(CounterId, Nanos, f64)> = None;
+        for reading in walk.readings.of(own) {
+            let Reading(reading) = reading?;
+            let counter = reading.counter;
+            let now = (counter, reading.at, reading.value);
+            let Some((_, at, value)) = before.replace(now).filter(|before| before.0 == counter) else {
+                continue;
+            };
+            let rate = (reading.value - value).max(0.0) * 1e9 / reading.at.saturating_sub(at) as f64;
+            // Two readings at one moment are no interval.
+            if rate.is_finite() && reading.at > at && view.is_wanted_at(reading.at) {
+                rates.put(Rate {
+                    counter,
+                    at: reading.at,
+                    value: rate,
+                })?;
+            }
+        }
+        let counters = view.run.counters.iter().filter(|info| info.process == own);
+        Ok(Self {
+            points: points.finish()?,
+            rates: rates.finish()?,
+            counters: counters.map(|info| (info.id, info)).collect(),
+        })
     }
-    series
+
+    /// Is there anything of this kind?
+    pub(super) const fn is_empty(&self) -> bool {
+        self.points.is_empty() && self.rates.is_empty()
+    }
+
+    /// Every number with its time, and what it is of where that is another than before.
+    pub(super) fn each(
+        &self,
+        view: &View<'_>,
+        act: &mut dyn FnMut(Option<Series>, Nanos, f64) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut last = None;
+        for point in self.points.iter() {
+            let point = point?;
+            let of = (point.node, point.pid, point.metric());
+            let series = (last.replace(of) != Some(of)).then(|| series_of(view, &point));
+            act(series, point.at, point.value)?;
+        }
+        let mut last = None;
+        for rate in self.rates.iter() {
+            let rate = rate?;
+            let Some(info) = self.counters.get(&rate.counter) else {
+                continue;
+            };
+            let is_new = last.replace(rate.counter) != Some(rate.counter);
+            act(is_new.then(|| series_of_counter(view, info)), rate.at, rate.value)?;
+        }
+        Ok(())
+    }
 }
 
-/// The name of a metric's track.
-pub(super) fn track_name(view: &View<'_>, node: u32, pid: u32, metric: Metric) -> String {
+fn series_of(view: &View<'_>, point: &Point) -> Series {
+    let (node, pid, metric) = (point.node, point.pid, point.metric());
     let unit = match metric.unit() {
         Unit::Bits | Unit::Count => String::new(),
         unit => format!(" ({})", unit.sign()),
     };
     let of = if pid == 0 { String::new() } else { format!(" PID {pid}") };
-    format!("GPU [{}]{of} {}{unit}", view.logical(node), metric.title())
+    Series {
+        node,
+        pid,
+        name: metric.key().to_owned(),
+        unit: metric.unit().sign(),
+        track: format!("GPU [{}]{of} {}{unit}", view.logical(node), metric.title()),
+    }
+}
+
+fn series_of_counter(view: &View<'_>, info: &CounterInfo) -> Series {
+    let node = view.node(Some(info.agent));
+    Series {
+        node,
+        pid: 0,
+        name: info.name.to_string(),
+        unit: PER_SECOND,
+        track: format!("GPU [{}] {} ({PER_SECOND})", view.logical(node), info.name),
+    }
+}
+
+/// `gauges.csv`: a row for each number, counters of whole GPUs last; Process_Id is 0 for a whole GPU.
+pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut moments = Sorter::new(view.place, HELD);
+    for point in view.gauges.points.iter() {
+        moments.put(Moment(point?))?;
+    }
+    let mut lines = Lines::new(out, COLUMNS)?;
+    for moment in moments.finish()?.iter() {
+        let Moment(point) = moment?;
+        lines.number(point.at).text(&view.node_label(point.node));
+        lines.number(point.pid).text(point.metric().key());
+        let unit = point.metric().unit().sign();
+        lines.raw(&point.value.to_string()).text(unit).end()?;
+    }
+    for rate in view.gauges.rates.iter() {
+        let rate = rate?;
+        let Some(info) = view.gauges.counters.get(&rate.counter) else {
+            continue;
+        };
+        let node = view.node(Some(info.agent));
+        lines.number(rate.at).text(&view.node_label(node)).number(0u32);
+        lines.text(&info.name).raw(&rate.value.to_string());
+        lines.text(PER_SECOND).end()?;
+    }
+    Ok(())
+}
+
+/// `"gauges":[…]`: for each GPU and metric the times and values.
+pub(super) fn json(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "[")?;
+    let mut is_first = true;
+    view.gauges.each(view, &mut |series, at, value| {
+        let Some(series) = series else {
+            return write!(out, ",[{at},{value}]");
+        };
+        let before = if std::mem::take(&mut is_first) { "" } else { "]}," };
+        let Series {
+            node, pid, name, unit, ..
+        } = series;
+        let name = super::json::text(&name);
+        write!(
+            out,
+            "{before}\n{{\"node_id\":{node},\"pid\":{pid},\"name\":{name},\"unit\":\"{unit}\",\"samples\":[[{at},{value}]"
+        )
+    })?;
+    write!(out, "{}]", if is_first { "" } else { "]}" })
 }

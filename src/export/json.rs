@@ -11,7 +11,6 @@ mod sampled;
 pub(super) mod strings;
 
 use super::config;
-use super::counters::Counted;
 use super::gauges;
 use super::nesting::Row;
 use super::sort::{Entry, Sorted};
@@ -29,12 +28,11 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     list(out, view.nodes.iter().enumerate(), |out, (logical, node)| {
         agent::write(view, logical, node, out)
     })?;
-    let counted = Counted::of(view);
     write!(out, ",\n\"counters\":")?;
-    counted::counters(view, &counted, out)?;
+    counted::counters(view, out)?;
     write!(out, ",\n\"strings\":")?;
     let tables = strings::Tables::new(view);
-    strings::write(view, &tables, &counted, out)?;
+    strings::write(view, &tables, out)?;
     write!(out, ",\n\"code_objects\":")?;
     object::code_objects(view, out)?;
     write!(out, ",\n\"kernel_symbols\":")?;
@@ -44,10 +42,10 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     write!(out, ",\n\"summary\":")?;
     summary(head.domains, out)?;
     write!(out, ",\n\"callback_records\":{{\"counter_collection\":")?;
-    counted::collection(view, &counted, out)?;
+    counted::collection(view, out)?;
     write!(out, "}},\n\"buffer_records\":")?;
     record::write(view, &tables, out)?;
-    if gauges::is_any(view) {
+    if !view.gauges.is_empty() {
         // Beyond upstream's schema; its readers pass over keys that they do not know.
         write!(out, ",\n\"gauges\":")?;
         gauges::json(view, out)?;

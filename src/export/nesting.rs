@@ -21,6 +21,8 @@ use std::path::Path;
 
 /// Bytes of rows of one kind that are held while they are sorted.
 const HELD: usize = 32 << 20;
+/// Calls and ranges on a thread that others may lie in.
+const DEPTH: usize = 1 << 16;
 /// Calls of late that work is looked for among.
 const RECENT: usize = 1 << 18;
 /// Records of work whose call is looked for in one further sweep.
@@ -305,7 +307,7 @@ struct Sweep<'a> {
     open: FastMap<ThreadId, Vec<Open>>,
     /// The mark that names what follows it on a thread outside of all ranges.
     marked: FastMap<ThreadId, Region>,
-    /// Numbers of the first markers that had these texts.
+    /// Numbers of the first markers that had these texts, where kernels are called by them.
     texts: FastMap<TextId, u64>,
     recent: FastMap<u64, Cause>,
     order: VecDeque<u64>,
@@ -409,11 +411,18 @@ impl<'a> Sweep<'a> {
             above: if is_wanted { above } else { above_that },
             region,
         };
-        let mut named = |text| Region {
-            text,
-            id: *self.texts.entry(text).or_insert(id),
+        let is_renamed = self.wanted.rename;
+        let mut named = |text| {
+            is_renamed.then(|| Region {
+                text,
+                id: *self.texts.entry(text).or_insert(id),
+            })
         };
         let hold = |stack: &mut Vec<Open>, region| {
+            // No program calls so deeply.
+            if stack.len() >= DEPTH {
+                return;
+            }
             stack.push(Open {
                 correlation,
                 begin: span.begin,
@@ -425,14 +434,14 @@ impl<'a> Sweep<'a> {
         };
         match node {
             Node::Call { .. } => hold(stack, region),
-            Node::Region(text) => hold(stack, Some(named(text))),
+            Node::Region(text) => hold(stack, named(text)),
             Node::Mark(text) => {
-                let named = named(text);
-                // It names what follows it, until the range around it ends.
-                match stack.last_mut() {
-                    _ if !self.wanted.rename => {}
-                    Some(top) => top.region = Some(named),
-                    None => drop(self.marked.insert(thread, named)),
+                if let Some(named) = named(text) {
+                    // It names what follows it, until the range around it ends.
+                    match stack.last_mut() {
+                        Some(top) => top.region = Some(named),
+                        None => drop(self.marked.insert(thread, named)),
+                    }
                 }
             }
             Node::Range => {}
@@ -519,7 +528,7 @@ impl<'a> Sink<'a> {
             }
             Event::Call(mut call) => {
                 // A call takes time: what is too short for the clock is one tick of it long.
-                call.span.end = call.span.end.max(call.span.begin + 1);
+                call.span.end = call.span.end.max(call.span.begin.saturating_add(1));
                 let row = row(call, place);
                 if (self.tests.call)(&row) {
                     self.seen(call.span);

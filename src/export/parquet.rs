@@ -331,7 +331,7 @@ fn calls(view: &View<'_>, rows: &Sorted<Row<ApiCall>>, path: &Path) -> Result<()
 
 fn marker(view: &View<'_>, row: &Row<Mark>, to: &mut Batch) {
     let m = &row.record;
-    to.text(view.marker_domain(m)).text(view.message(m));
+    to.text(view.marker_domain(m)).text(&view.message(m));
     to.number(view.process.pid).number(view.tid(Some(m.thread)));
     to.number(row.id).number(row.ancestor);
     to.number(m.span.begin).number(m.span.end);
@@ -341,7 +341,7 @@ fn dispatch(view: &View<'_>, row: &Row<Dispatch>, to: &mut Batch) {
     let d = &row.record;
     let kernel = view.run.kernels.get(d.kernel.0 as usize);
     let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
-    to.text(view.kernel_name(row))
+    to.text(&view.kernel_name(row))
         .number(view.process.pid)
         .number(view.tid(d.thread));
     to.text(&view.agent(Some(d.agent)))

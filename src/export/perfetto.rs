@@ -9,7 +9,6 @@ mod proto;
 
 use super::arguments;
 use super::choice::LIBRARIES;
-use super::counters::Counted;
 use super::csv::lds_block;
 use super::json::strings::{self, Tables};
 use super::nesting::{Mark, Row};
@@ -19,6 +18,7 @@ use crate::item::{AgentId, ApiCall, Copy, Dispatch, Span};
 use proto::{Event, Trace, Value};
 use roctop_ring::record::scratch;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
@@ -34,7 +34,8 @@ enum Slice {
     /// By the library's place.
     Library(usize, Row<ApiCall>),
     Marker(Row<Mark>),
-    Dispatch(Row<Dispatch>),
+    /// With the values of its counters, by place.
+    Dispatch(Row<Dispatch>, Vec<(u32, f64)>),
     Copy(Row<Copy>),
 }
 
@@ -43,7 +44,7 @@ impl Slice {
         match self {
             Self::Hip(row) | Self::Hsa(row) | Self::Library(_, row) => row.record.span,
             Self::Marker(row) => row.record.marker.span,
-            Self::Dispatch(row) => row.record.span,
+            Self::Dispatch(row, _) => row.record.span,
             Self::Copy(row) => row.record.span,
         }
     }
@@ -52,7 +53,7 @@ impl Slice {
         match self {
             Self::Hip(row) | Self::Hsa(row) | Self::Library(_, row) => row.id,
             Self::Marker(row) => row.id,
-            Self::Dispatch(row) => row.id,
+            Self::Dispatch(row, _) => row.id,
             Self::Copy(row) => row.id,
         }
     }
@@ -68,6 +69,13 @@ impl Entry for Placed {
     fn key(&self) -> Self::Key {
         let span = self.1.span();
         (self.0, span.begin, Reverse(span.end), self.1.id())
+    }
+
+    fn heap(&self) -> usize {
+        match &self.1 {
+            Slice::Dispatch(_, values) => values.capacity() * size_of::<(u32, f64)>(),
+            _ => 0,
+        }
     }
 }
 
@@ -211,15 +219,16 @@ fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Placed>)> {
         put(Track::Ranges(lane), Slice::Marker(row))?;
     }
     let by_stream = !view.choice.by_queue && view.run.streams.iter().any(|stream| stream.process == view.process.id);
-    for row in rows.dispatches.iter().filter(|_| !view.choice.counters_only) {
-        let row = row?;
+    let counted = view.counted.rows(&rows.dispatches, false);
+    for row in counted.filter(|_| !view.choice.counters_only) {
+        let (row, values) = row?.into_values();
         let d = &row.record;
         let track = if by_stream {
             Track::Stream(view.stream(d.stream))
         } else {
             Track::Queue(view.logical(view.node(Some(d.agent))), view.queue(d.queue))
         };
-        put(track, Slice::Dispatch(row))?;
+        put(track, Slice::Dispatch(row, values))?;
     }
     for row in rows.copies.iter() {
         let row = row?;
@@ -274,7 +283,7 @@ fn emit(
     slices: &Sorted<Placed>,
     trace: &mut Trace<'_>,
 ) -> io::Result<()> {
-    let (tables, counted) = (Tables::new(view), Counted::of(view));
+    let tables = Tables::new(view);
     let mut slices = slices.iter().peekable();
     let mut open: Vec<u64> = Vec::new();
     let mut cut = None;
@@ -301,7 +310,7 @@ fn emit(
             trace.end(own, end)?;
         }
         let end = open.last().map_or(span.end, |outer| span.end.min(*outer));
-        begin(view, (&tables, &counted), own, span.begin, &slice, trace)?;
+        begin(view, &tables, own, span.begin, &slice, trace)?;
         if end <= span.begin {
             trace.end(own, span.begin)?;
         } else {
@@ -316,7 +325,7 @@ fn emit(
 
 fn begin(
     view: &View<'_>,
-    (tables, counted): (&Tables<'_>, &Counted<'_>),
+    tables: &Tables<'_>,
     track: u64,
     time: u64,
     slice: &Slice,
@@ -333,7 +342,7 @@ fn begin(
         annotations.extend(pairs.iter().map(|(key, value)| (*key, Value::Number(*value))));
     };
     let (first, second);
-    let name;
+    let name: Cow<'_, str>;
     let category = match slice {
         Slice::Hip(row) | Slice::Hsa(row) | Slice::Library(_, row) => {
             let (kind, operation) = tables.of_call(&row.record);
@@ -344,7 +353,7 @@ fn begin(
                 row.id,
                 row.ancestor,
             );
-            name = view.function(&row.record);
+            name = view.function(&row.record).into();
             match slice {
                 Slice::Hip(_) => {
                     let arguments = arguments::of(view, &row.record);
@@ -367,7 +376,7 @@ fn begin(
             name = view.message(&row.record);
             "marker_api"
         }
-        Slice::Dispatch(row) => {
+        Slice::Dispatch(row, values) => {
             let d = &row.record;
             let kernel = view.run.kernels.get(d.kernel.0 as usize);
             let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
@@ -389,8 +398,8 @@ fn begin(
             first = agent(Some(d.agent));
             annotations.push(("agent", Value::Text(&first)));
             annotations.push(("agent_type", Value::Text("GPU")));
-            let values = counted.of_dispatch(d.dispatch_id).iter();
-            annotations.extend(values.map(|(info, value)| (&*info.name, Value::Real(*value))));
+            let named = |(place, value): &(u32, f64)| Some((&*view.counted.counter(*place)?.name, Value::Real(*value)));
+            annotations.extend(values.iter().filter_map(named));
             name = view.kernel_name(row);
             "kernel_dispatch"
         }
@@ -407,13 +416,13 @@ fn begin(
             (first, second) = (agent(c.source), agent(c.destination));
             annotations.push(("src_agent", Value::Text(&first)));
             annotations.push(("dst_agent", Value::Text(&second)));
-            name = view.direction(c);
+            name = view.direction(c).into();
             "memory_copy"
         }
     };
     let event = Event {
         category,
-        name,
+        name: &name,
         flow: if id == 0 {
             0
         } else {

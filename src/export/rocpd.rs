@@ -7,7 +7,7 @@ mod schema;
 
 use super::arguments::{self, Argument};
 use super::config;
-use super::counters::Counted;
+use super::counted::CountedRow;
 use super::json::object::symbol_names;
 use super::json::record::external;
 use super::json::strings::Tables;
@@ -21,6 +21,9 @@ use roctop_ring::record::{counter_flag, memory, scratch};
 use rusqlite::{CachedStatement, Connection, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
+
+/// Texts whose rows are remembered.
+const MOST_STRINGS: usize = 1 << 16;
 
 /// SQLite's whole numbers have a sign.
 const fn signed(number: u64) -> i64 {
@@ -43,8 +46,8 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, path: &Path) -> Result<()>
         view,
         database: &database,
         suffix,
-        counted: Counted::of(view),
         strings: HashMap::new(),
+        string: 0,
         threads: HashSet::new(),
         tracks: HashMap::new(),
         counters: BTreeMap::new(),
@@ -90,8 +93,9 @@ struct Writer<'a> {
     view: &'a View<'a>,
     database: &'a Connection,
     suffix: String,
-    counted: Counted<'a>,
     strings: HashMap<String, i64>,
+    /// How many there were: those of long ago are not kept.
+    string: i64,
     threads: HashSet<u32>,
     tracks: HashMap<(u32, i64), i64>,
     /// Ids of the counters' rows.
@@ -116,7 +120,11 @@ impl<'a> Writer<'a> {
         if let Some(known) = self.strings.get(text) {
             return Ok(*known);
         }
-        let id = self.strings.len() as i64 + 1;
+        if self.strings.len() >= MOST_STRINGS {
+            self.strings.clear();
+        }
+        self.string += 1;
+        let id = self.string;
         self.insert("string", "id string")?.execute(params![id, text])?;
         self.strings.insert(text.to_owned(), id);
         Ok(id)
@@ -246,7 +254,7 @@ user_name extdata",
             "id nid pid agent_id target_arch name symbol description component value_type block expression is_constant \
 is_derived",
         )?;
-        for (id, info) in (1..).zip(&self.counted.counters) {
+        for (id, info) in (1..).zip(&self.view.counted.counters) {
             let flag = |bit: u16| info.flags & bit != 0;
             insert.execute(params![
                 id,
@@ -270,14 +278,11 @@ is_derived",
     }
 
     /// The values of a dispatch: of each instance where they are known, else their sum.
-    fn values(&self, dispatch: u64, event: i64) -> Result<()> {
-        let mut insert = self.insert("pmc_event", "event_id pmc_id value")?;
-        for (info, sum) in self.counted.of_dispatch(dispatch) {
-            let counter = self.counters.get(&info.id);
-            let mut parts = self.counted.instances(dispatch, info.id).peekable();
-            let sum = parts.peek().is_none().then_some(*sum);
-            for value in parts.map(|part| part.1).chain(sum) {
-                insert.execute(params![event, counter, value])?;
+    fn values(&self, row: &CountedRow, event: i64) -> Result<()> {
+        if row.is_counted() {
+            let mut insert = self.insert("pmc_event", "event_id pmc_id value")?;
+            for (info, value) in self.view.counted.instances(row) {
+                insert.execute(params![event, self.counters.get(&info.id), value])?;
             }
         }
         Ok(())
@@ -388,7 +393,7 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
     }
 
     /// The arguments of the call that an event is of.
-    fn arguments(&self, event: i64, arguments: &[Argument<'_>]) -> Result<()> {
+    fn arguments(&self, event: i64, arguments: &[Argument]) -> Result<()> {
         let mut insert = self.insert("arg", "event_id position type name value")?;
         for (position, argument) in arguments.iter().enumerate() {
             insert.execute(params![
@@ -453,13 +458,12 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
 
     fn dispatches(&mut self) -> Result<()> {
         let view = self.view;
-        for row in view.rows.dispatches.iter() {
-            let row = row?;
+        for found in view.counted.rows(&view.rows.dispatches, true) {
+            let found = found?;
+            let row = &found.row;
             let d = &row.record;
-            let event = self.event("KERNEL_DISPATCH", [row.id, row.id, external(view, &row)], "{}")?;
-            let region = row.region.filter(|_| view.choice.rename);
-            let region = region.and_then(|region| view.run.texts.get(region.text.0 as usize));
-            let region = self.string(region.map_or("", |text| text))?;
+            let event = self.event("KERNEL_DISPATCH", [row.id, row.id, external(view, row)], "{}")?;
+            let region = self.string(&view.region_name(row.region))?;
             let thread = self.thread(view.tid(d.thread))?;
             self.insert(
                 "kernel_dispatch",
@@ -489,7 +493,7 @@ region_name_id event_id",
                 region,
                 event
             ])?;
-            self.values(d.dispatch_id, event)?;
+            self.values(&found, event)?;
         }
         Ok(())
     }

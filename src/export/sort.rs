@@ -24,11 +24,18 @@ pub(crate) trait Entry: Serialize + DeserializeOwned + Clone {
 
     /// Its key.
     fn key(&self) -> Self::Key;
+
+    /// Bytes that it holds elsewhere.
+    fn heap(&self) -> usize {
+        0
+    }
 }
 
 /// Takes entries in any order.
 pub(crate) struct Sorter<T> {
     held: Vec<T>,
+    /// Bytes of what is held, and the most of them.
+    bytes: usize,
     most: usize,
     place: PathBuf,
     spill: Option<Spill>,
@@ -40,7 +47,8 @@ impl<T: Entry> Sorter<T> {
     pub(crate) fn new(place: &Path, bytes: usize) -> Self {
         Self {
             held: Vec::new(),
-            most: (bytes / size_of::<T>().max(1)).max(16),
+            bytes: 0,
+            most: bytes.max(size_of::<T>() * 16),
             place: place.to_owned(),
             spill: None,
             count: 0,
@@ -50,8 +58,9 @@ impl<T: Entry> Sorter<T> {
     /// Puts an entry in.
     pub(crate) fn put(&mut self, entry: T) -> io::Result<()> {
         self.count += 1;
+        self.bytes += size_of::<T>() + entry.heap();
         self.held.push(entry);
-        if self.held.len() >= self.most {
+        if self.bytes >= self.most {
             self.write_run()?;
         }
         Ok(())
@@ -63,11 +72,9 @@ impl<T: Entry> Sorter<T> {
             Some(spill) => spill,
             none => none.insert(Spill::create(&self.place)?),
         };
-        spill.write(&self.held).map_err(|error| {
-            let place = self.place.display();
-            io::Error::new(error.kind(), format!("sorting needs room in {place}: {error}"))
-        })?;
+        spill.write(&self.held).map_err(|error| no_room(&self.place, &error))?;
         self.held.clear();
+        self.bytes = 0;
         Ok(())
     }
 
@@ -184,6 +191,22 @@ impl<T: Entry> Iterator for Iter<'_, T> {
     }
 }
 
+/// A file in the directory `place` that has no name: nothing is left of it however this process ends.
+pub(super) fn nameless(place: &Path) -> io::Result<File> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path = place.join(format!(".roctop-sort-{}-{number}.tmp", std::process::id()));
+    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+/// What is said when such a file cannot be written to.
+pub(super) fn no_room(place: &Path, error: &io::Error) -> io::Error {
+    let place = place.display();
+    io::Error::new(error.kind(), format!("sorting needs room in {place}: {error}"))
+}
+
 /// A nameless file of sorted runs.
 struct Spill {
     file: File,
@@ -193,14 +216,8 @@ struct Spill {
 
 impl Spill {
     fn create(place: &Path) -> io::Result<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = place.join(format!(".roctop-sort-{}-{number}.tmp", std::process::id()));
-        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-        // Nameless from now on: nothing is left however this process ends.
-        std::fs::remove_file(&path)?;
         Ok(Self {
-            file,
+            file: nameless(place)?,
             end: 0,
             runs: Vec::new(),
         })

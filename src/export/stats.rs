@@ -6,10 +6,14 @@ use super::csv::{header, quoted};
 use super::nesting::Row;
 use super::sort::Sorted;
 use super::view::{self, View};
+use crate::decode::MANY_TEXTS;
 use crate::item::{ApiCall, Span};
 use anyhow::Result;
 use std::collections::HashMap;
 use std::io::{self, Write};
+
+/// Names of a domain that have rows of their own; further ones share one.
+const MAX_NAMES: usize = 1 << 18;
 
 /// Calls, sums and extremes of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -98,9 +102,12 @@ impl Domain {
         records: impl FnOnce(&mut Adding<'_>) -> io::Result<()>,
     ) -> io::Result<Self> {
         let mut totals: HashMap<String, Total> = HashMap::new();
-        records(&mut |name, span| match totals.get_mut(name) {
-            Some(total) => total.add(span.duration()),
-            None => totals.entry(name.to_owned()).or_default().add(span.duration()),
+        records(&mut |name, span| {
+            if let Some(total) = totals.get_mut(name) {
+                return total.add(span.duration());
+            }
+            let name = if totals.len() < MAX_NAMES { name } else { MANY_TEXTS };
+            totals.entry(name.to_owned()).or_default().add(span.duration());
         })?;
         let mut rows: Vec<(String, Total)> = totals.into_iter().collect();
         // Equal sums stay in order of their names.
@@ -144,7 +151,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
         Domain::new("MARKER_API", file("marker_api_stats", "marker_stats"), |add| {
             rows.markers.iter().try_for_each(|row| {
                 let marker = row?.record;
-                add(view.message(&marker), marker.span);
+                add(&view.message(&marker), marker.span);
                 Ok(())
             })
         })?,
@@ -155,7 +162,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
             }
             rows.dispatches.iter().try_for_each(|row| {
                 let row = row?;
-                add(view.kernel_name(&row), row.record.span);
+                add(&view.kernel_name(&row), row.record.span);
                 Ok(())
             })
         })?,
@@ -217,7 +224,7 @@ fn table(rows: &[(String, Total)], out: &mut dyn Write) -> io::Result<()> {
         "{}",
         header("Name,Calls,TotalDurationNs,AverageNs,Percentage,MinNs,MaxNs,StdDev")
     )?;
-    let whole: u64 = rows.iter().map(|row| row.1.sum).sum();
+    let whole = rows.iter().fold(0u64, |whole, row| whole.saturating_add(row.1.sum));
     for (name, total) in rows {
         let share = total.sum as f64 * 100.0 / whole.max(1) as f64;
         write!(out, "{},{},{},", quoted(name), total.count, total.sum)?;

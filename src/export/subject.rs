@@ -56,7 +56,7 @@ impl Subject for CallSubject<'_> {
 
 impl Subject for MarkerSubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        test(self.0.message(&self.1.record))
+        test(&self.0.message(&self.1.record))
     }
 
     fn value(&self, field: Field) -> Value<'_> {

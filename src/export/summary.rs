@@ -144,7 +144,7 @@ fn table(title: &str, domains: &[&Domain], tables: &Tables, out: &mut dyn Write)
     writeln!(out, "\n{indent}ROCPROFV3 {title}:\n")?;
     writeln!(out, "{indent}|{}|", header.join("|"))?;
     writeln!(out, "{indent}|{}|", divider.join("|"))?;
-    let whole: u64 = rows.iter().map(|row| row.2.sum).sum();
+    let whole = rows.iter().fold(0u64, |whole, row| whole.saturating_add(row.2.sum));
     for (name, key, total) in rows {
         let one = tables.unit.nanoseconds();
         let share = total.sum as f64 * 100.0 / whole.max(1) as f64;

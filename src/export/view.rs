@@ -4,23 +4,30 @@
 use super::arguments::{self, Argument};
 use super::choice::{AgentIndex, Choice, KernelNames, Kind, Layout, library};
 use super::collect::{Collected, Event};
+use super::counted::{self, Counted};
 use super::facts::{Facts, ProcessFacts};
+use super::gauges::Gauges;
 use super::hosts::Hosts;
-use super::nesting::{self, Mark, Row, Rows};
+use super::measured::{Point, Walk};
+use super::nesting::{self, Mark, Region, Row, Rows};
+use super::numbers::Numbers;
 use super::run::Run;
+use super::sampled::Samples;
+use super::sort::{Entry, Sorted, Sorter};
 use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
+use super::texts::Texts;
 use crate::item::{
-    AgentId, ApiCall, Copy, Dispatch, Kernel, KernelId, OperationId, Process, QueueId, Span, StreamId, ThreadId,
+    AgentId, ApiCall, Copy, Dispatch, Kernel, KernelId, OperationId, Process, QueueId, Span, StreamId, TextId, ThreadId,
 };
 use crate::kernel_name;
 use crate::topology::Node;
 use anyhow::Result;
 use roctop_ring::record::{Domain, direction, marker_call, memory};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::cell::OnceCell;
-use std::collections::HashSet;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Where records come from.
 #[derive(Clone, Copy)]
@@ -57,19 +64,44 @@ pub struct View<'a> {
     names: Vec<Cow<'a, str>>,
     /// Its rows.
     pub rows: Rows,
-    /// Dispatches that passed the filter, by number, once somebody asked.
-    dispatches: OnceCell<HashSet<u64>>,
-    /// Numbers of streams by the correlation ids of the calls that put work into them, once somebody asked.
-    streams: OnceCell<Vec<u32>>,
+    /// Values of counters.
+    pub(super) counted: Counted<'a>,
+    /// Samples of program counters.
+    pub(super) samples: Samples,
+    /// What the driver told, and counters of whole GPUs.
+    pub(super) gauges: Gauges<'a>,
+    texts: &'a Texts,
+    /// Numbers of streams by the correlation ids of the calls that put work into them.
+    streams: Numbers,
 }
 
+/// A stream by the correlation id of a call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Caused {
+    id: u64,
+    stream: u32,
+}
+
+impl Entry for Caused {
+    type Key = (u64, u32);
+
+    fn key(&self) -> Self::Key {
+        (self.id, self.stream)
+    }
+}
+
+/// Bytes of these that are held while they are sorted.
+const HELD: usize = 16 << 20;
+
 impl<'a> View<'a> {
-    /// The view of a process; `events` are its records.
+    /// The view of a process; `events` are its records, `whole` the gauges of whole GPUs when they go with it.
     fn new(
         source: &Source<'a>,
         choice: &'a Choice,
         process: &'a Process,
         events: &mut dyn Iterator<Item = io::Result<Event>>,
+        walk: &mut Walk<'_>,
+        whole: Option<&Sorted<Point>>,
     ) -> io::Result<Self> {
         let Source {
             collected,
@@ -91,8 +123,11 @@ impl<'a> View<'a> {
             }),
             names: Vec::new(),
             rows: Rows::default(),
-            dispatches: OnceCell::new(),
-            streams: OnceCell::new(),
+            counted: Counted::default(),
+            samples: Samples::default(),
+            gauges: Gauges::default(),
+            texts: &collected.texts,
+            streams: Numbers::default(),
         };
         view.names = view.run.kernels.iter().map(|kernel| view.symbol_name(kernel)).collect();
         let within = |span: Span| view.is_wanted(span);
@@ -113,7 +148,31 @@ impl<'a> View<'a> {
         };
         let rows = nesting::rows(collected, events, wanted, &tests, place)?;
         view.rows = rows;
+        if !view.is_empty() {
+            view.measure(walk, whole)?;
+            view.streams = view.streams_of_work()?;
+        }
         Ok(view)
+    }
+
+    /// Joins what was measured with the rows.
+    fn measure(&mut self, walk: &mut Walk<'_>, whole: Option<&Sorted<Point>>) -> io::Result<()> {
+        let own = self.process.id;
+        if walk.values.has(own) || walk.samples.has(own) {
+            let dispatches = counted::numbered(&self.rows.dispatches, self.place)?;
+            self.counted = Counted::new(self, walk, &dispatches)?;
+            self.samples = Samples::new(self, walk, &dispatches)?;
+        }
+        self.gauges = Gauges::new(self, walk, whole)?;
+        Ok(())
+    }
+
+    /// Whether everything that was asked for could be read.
+    ///
+    /// Errors: it could not.
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.texts.check()?;
+        self.streams.check()
     }
 
     /// Whether what was then is wanted.
@@ -126,16 +185,6 @@ impl<'a> View<'a> {
     /// Whether what was at a moment is wanted.
     pub fn is_wanted_at(&self, at: u64) -> bool {
         self.is_wanted(Span { begin: at, end: at })
-    }
-
-    /// Whether the filter leaves a dispatch; samples are those of their dispatches.
-    pub fn has_dispatch(&self, number: u64) -> bool {
-        self.choice.filter.is_empty() || {
-            // What cannot be read now cannot be read when the rows are written, and is told then.
-            let left = || self.rows.dispatches.iter().flatten();
-            let left = || left().map(|row| row.record.dispatch_id).collect();
-            self.dispatches.get_or_init(left).contains(&number)
-        }
     }
 
     /// When the process's periods begin to count: at its first calibration.
@@ -226,34 +275,31 @@ impl<'a> View<'a> {
     }
 
     /// The stream that a call of HIP works on: that of the work it caused, or the one that its arguments name; 0 for none.
-    pub(super) fn stream_of_call(&self, row: &Row<ApiCall>, arguments: &[Argument<'_>]) -> u32 {
-        let streams = self.streams.get_or_init(|| self.streams_of_work());
-        let caused = streams.get(row.id as usize).copied().filter(|number| *number != 0);
+    pub(super) fn stream_of_call(&self, row: &Row<ApiCall>, arguments: &[Argument]) -> u32 {
+        let caused = Some(self.streams.get(row.id)).filter(|number| *number != 0);
         let named = || self.facts.stream(arguments::stream(arguments)?);
         caused.or_else(named).unwrap_or(0)
     }
 
     /// Numbers of streams by the ids of calls; correlation ids are dense.
-    fn streams_of_work(&self) -> Vec<u32> {
-        let mut streams = Vec::new();
-        let mut put = |id: u64, stream: Option<StreamId>| {
-            let (id, number) = (id as usize, self.stream(stream));
-            if id != 0 && number != 0 {
-                streams.resize(streams.len().max(id + 1), 0);
-                streams[id] = number;
-            }
+    fn streams_of_work(&self) -> io::Result<Numbers> {
+        let mut caused = Sorter::new(self.place, HELD);
+        // The call of HSA that work belongs to lies in one of HIP.
+        let mut put = |ids: [u64; 2], stream: Option<StreamId>| {
+            let stream = self.stream(stream);
+            let ids = ids.into_iter().filter(|id| *id != 0 && stream != 0);
+            ids.map(|id| Caused { id, stream }).try_for_each(|one| caused.put(one))
         };
-        // What cannot be read now cannot be read when the rows are written, and is told then. The call of HSA that work
-        // belongs to lies in one of HIP.
-        for row in self.rows.dispatches.iter().flatten() {
-            put(row.id, row.record.stream);
-            put(row.ancestor, row.record.stream);
+        for row in self.rows.dispatches.iter() {
+            let row = row?;
+            put([row.id, row.ancestor], row.record.stream)?;
         }
-        for row in self.rows.copies.iter().flatten() {
-            put(row.id, row.record.stream);
-            put(row.ancestor, row.record.stream);
+        for row in self.rows.copies.iter() {
+            let row = row?;
+            put([row.id, row.ancestor], row.record.stream)?;
         }
-        streams
+        let caused = caused.finish()?;
+        Numbers::new(self.place, caused.iter().map(|one| one.map(|one| (one.id, one.stream))))
     }
 
     /// When the first of the process's rows began and the last one ended.
@@ -275,13 +321,25 @@ impl<'a> View<'a> {
     }
 
     /// The kernel of a dispatch by the chosen kind of name.
-    pub fn kernel_name(&self, row: &Row<Dispatch>) -> &str {
-        if let Some(region) = row.region.filter(|_| self.choice.rename)
-            && let Some(text) = self.run.texts.get(region.text.0 as usize)
-        {
-            return text;
-        }
-        self.called(row.record.kernel).unwrap_or("")
+    pub fn kernel_name(&self, row: &Row<Dispatch>) -> Cow<'_, str> {
+        let region = row.region.filter(|_| self.choice.rename);
+        let text = region.and_then(|region| self.texts.get(region.text));
+        text.map_or_else(
+            || self.called(row.record.kernel).unwrap_or("").into(),
+            |text| text.to_string().into(),
+        )
+    }
+
+    /// The text of a range that kernels are called by; empty for none.
+    pub(super) fn region_name(&self, region: Option<Region>) -> String {
+        let region = region.filter(|_| self.choice.rename);
+        let text = region.and_then(|region| self.texts.get(region.text));
+        text.map_or_else(String::new, |text| text.to_string())
+    }
+
+    /// A text of arguments.
+    pub(super) fn text(&self, id: TextId) -> Option<Arc<str>> {
+        self.texts.get(id)
     }
 
     /// A kernel by the chosen kind of name.
@@ -359,9 +417,14 @@ impl<'a> View<'a> {
     }
 
     /// A marker's text; a call's name.
-    pub fn message(&self, mark: &Mark) -> &'a str {
-        let text = || self.run.texts.get(mark.text.0 as usize).map_or("", |text| text);
-        mark.call.map_or_else(text, |call| self.operation(call))
+    pub fn message(&self, mark: &Mark) -> Cow<'a, str> {
+        match mark.call {
+            Some(call) => self.operation(call).into(),
+            None => self
+                .texts
+                .get(mark.text)
+                .map_or("".into(), |text| text.to_string().into()),
+        }
     }
 
     fn operation(&self, id: OperationId) -> &'a str {
@@ -435,6 +498,9 @@ pub fn with_kd(mangled: &str) -> String {
 /// Shows `act` the views of all processes that have anything to write, one after the other.
 pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
     let mut events = source.collected.events.iter().peekable();
+    let mut walk = Walk::new(&source.collected.measured);
+    // What is of no process goes with the first.
+    let mut whole = Some(&source.collected.measured.whole);
     loop {
         let process = match events.peek() {
             None => return Ok(()),
@@ -449,9 +515,10 @@ pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>)
             own.try_for_each(|event| event.map(|_| ()))?;
             continue;
         };
-        let view = View::new(source, choice, known, &mut own)?;
+        let view = View::new(source, choice, known, &mut own, &mut walk, whole)?;
         if !view.is_empty() {
             act(&view)?;
+            whole = None;
         }
     }
 }

@@ -109,7 +109,7 @@ differ",
             }
         };
         let mut facts = Batches {
-            decoder: self.decoder()?,
+            decoder: self.dated(Decoder::default())?,
             take: &mut look,
             pending: 0,
         };
@@ -121,10 +121,9 @@ differ",
     }
 
     /// A decoder that knows all samples of the clocks.
-    fn decoder(&self) -> Result<Decoder> {
+    fn dated(&self, mut decoder: Decoder) -> Result<Decoder> {
         let mut samples = Samples::default();
         self.deliver_facts(&mut samples)?;
-        let mut decoder = Decoder::default();
         for (process, samples) in &samples.0 {
             decoder.preload_clock(*process, samples);
         }
@@ -163,8 +162,28 @@ differ",
         read: &mut dyn FnMut(u64),
         take: &mut dyn FnMut(Vec<Item>),
     ) -> Result<Replay> {
+        self.decode(Decoder::default(), span, read, take)
+    }
+
+    /// As [`Merged::items`]; every text of a marker or of arguments has a number, however many there are.
+    pub fn items_with_every_text(
+        &self,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        take: &mut dyn FnMut(Vec<Item>),
+    ) -> Result<Replay> {
+        self.decode(Decoder::with_every_text(), span, read, take)
+    }
+
+    fn decode(
+        &self,
+        decoder: Decoder,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        take: &mut dyn FnMut(Vec<Item>),
+    ) -> Result<Replay> {
         let mut batches = Batches {
-            decoder: self.decoder()?,
+            decoder: self.dated(decoder)?,
             take,
             pending: 0,
         };

@@ -1,14 +1,15 @@
 //! A recording of any size, made up: a loop of launches, copies and ranges as a training program has them, written by the
 //! recorder itself. One tick is one nanosecond of CLOCK_BOOTTIME.
 
+use roctop::gauges::{Metric, Sample};
 use roctop::item::{Exit, ProcessId};
 use roctop::raw::{Raw, RawSink};
 use roctop::recording::Recorder;
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::Thread;
 use roctop_ring::record::{
-    Agent, ApiCall, Copy, Dispatch, Domain, Head, KernelSymbol, Marker, OperationName, Queue, Slot, Stream, direction,
-    engine,
+    Agent, ApiCall, Copy, Counter, CounterValue, Dispatch, Domain, Head, KernelSymbol, Marker, OperationName, PcSample,
+    Queue, Slot, Stream, direction, engine,
 };
 use std::path::Path;
 
@@ -42,6 +43,10 @@ pub(crate) struct Made {
     pub(crate) slowness: u64,
     /// Bytes that are kept.
     pub(crate) most: Option<u64>,
+    /// A mark at each step, with a text of its own.
+    pub(crate) marks: bool,
+    /// Counters with a value of each dispatch; then each has a sample of its program counter and the GPU a gauge, too.
+    pub(crate) counters: u32,
 }
 
 impl Default for Made {
@@ -55,6 +60,8 @@ impl Default for Made {
             boot_offset: 0,
             slowness: 1,
             most: None,
+            marks: false,
+            counters: 0,
         }
     }
 }
@@ -66,11 +73,13 @@ pub(crate) struct Counts {
     pub(crate) dispatches: u64,
     pub(crate) copies: u64,
     pub(crate) markers: u64,
+    /// Values of counters; as many records of each dispatch, and one sample and gauge.
+    pub(crate) values: u64,
 }
 
 impl Counts {
     pub(crate) const fn records(self) -> u64 {
-        self.calls + self.dispatches + self.copies + self.markers
+        self.calls + self.dispatches + self.copies + self.markers + self.values
     }
 }
 
@@ -109,6 +118,19 @@ impl Writer {
         self.ordinals[thread as usize] = ordinal.wrapping_add(1);
         let slots = Self::slots(head, payload, ordinal);
         self.take(&Raw::Record(Thread { index: thread, tid }, &slots));
+    }
+
+    /// A range, or a mark when it has no length.
+    fn marker(&mut self, thread: u32, tid: u32, times: [u64; 2], own: u64, text: &str) {
+        let payload = Marker::payload(times, own, 0, 0, 0, text.as_bytes());
+        let slots = Marker::slots(text.len());
+        let kind = if times[0] == times[1] {
+            Marker::MARK
+        } else {
+            Marker::RANGE
+        };
+        let head = Head::new(kind, 0, slots as u8, Domain::MARKER.0);
+        self.record(thread, tid, head, &payload[..slots]);
     }
 
     fn calibrate(&mut self, now: u64, boot_offset: u64) {
@@ -156,19 +178,7 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
         let end = begin + (2000 + step % 7 * 100) * made.slowness;
         queue_free = end - made.boot_offset;
         if is_copy {
-            let copy = Copy {
-                begin,
-                end,
-                submit: now + 600,
-                correlation,
-                bytes: 1 << 16,
-                dst_agent: 1,
-                stream: 1,
-                tid,
-                direction: direction::H2D,
-                engine: engine::SDMA,
-                ..Copy::default()
-            };
+            let copy = copied([begin, end, now + 600], correlation, tid);
             writer.record(gpu, made.pid + gpu, Copy::head(0, Domain::NONE), &copy.payload());
             counts.copies += 1;
         } else {
@@ -200,13 +210,24 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
                 &dispatch.payload(),
             );
         }
+        if made.counters > 0 && !is_copy {
+            measured(&mut writer, made, counts.dispatches, end);
+            counts.values += u64::from(made.counters);
+        }
+        if made.marks {
+            writer.marker(
+                thread,
+                tid,
+                [now, now],
+                8u64 << 40 | (step + 1),
+                &format!("iteration {step}"),
+            );
+            counts.markers += 1;
+        }
         if step % 100 == 99 {
             let text = format!("step {}", step / 100 % 50);
             let own = 7u64 << 40 | (step + 1);
-            let payload = Marker::payload([now - 50_000, now + 1000], own, 0, 0, 0, text.as_bytes());
-            let slots = Marker::slots(text.len());
-            let head = Head::new(Marker::RANGE, 0, slots as u8, Domain::MARKER.0);
-            writer.record(thread, tid, head, &payload[..slots]);
+            writer.marker(thread, tid, [now - 50_000, now + 1000], own, &text);
             counts.markers += 1;
         }
         now += 2_500 * made.slowness;
@@ -222,6 +243,58 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
     writer.take(&Raw::Ended(Exit::Code(0), now + made.boot_offset));
     writer.recorder.finish().unwrap();
     counts
+}
+
+/// A copy that began, ended and was submitted at these times.
+fn copied([begin, end, submit]: [u64; 3], correlation: u64, tid: u32) -> Copy {
+    Copy {
+        begin,
+        end,
+        submit,
+        correlation,
+        bytes: 1 << 16,
+        dst_agent: 1,
+        stream: 1,
+        tid,
+        direction: direction::H2D,
+        engine: engine::SDMA,
+        ..Copy::default()
+    }
+}
+
+/// What is measured of a dispatch that ended at `end`, CLOCK_BOOTTIME ns.
+fn measured(writer: &mut Writer, made: &Made, dispatch_id: u64, end: u64) {
+    let gpu = made.threads;
+    for counter in 0..made.counters {
+        let value = CounterValue {
+            dispatch_id,
+            value: ((dispatch_id * 10 + u64::from(counter)) as f64).to_bits(),
+            counter,
+            agent: 1,
+            pass: 1,
+            ..CounterValue::default()
+        };
+        let head = CounterValue::head(0, Domain::NONE);
+        writer.record(gpu, made.pid + gpu, head, &value.payload());
+    }
+    let sample = PcSample {
+        time: end - 1,
+        exec_mask: 3,
+        dispatch_id,
+        code_object: 1,
+        offset: dispatch_id % 512 * 4,
+        method: roctop_ring::record::sampling::HOST_TRAP,
+        ..PcSample::default()
+    };
+    let head = PcSample::head(0, Domain::NONE);
+    writer.record(gpu, made.pid + gpu, head, &sample.payload());
+    let gauge = Sample {
+        at: end,
+        node: 1,
+        readings: vec![(Metric::POWER, Ok(dispatch_id as f64))],
+        ..Sample::default()
+    };
+    writer.take(&Raw::Gauges(&[gauge]));
 }
 
 fn facts(writer: &mut Writer, made: &Made) {
@@ -276,6 +349,19 @@ fn facts(writer: &mut Writer, made: &Made) {
             reserved: 0,
         };
         writer.fact(OperationName::head(0, Domain::NONE), &name.payload());
+    }
+    for id in 0..made.counters {
+        let name = 100 + id;
+        writer.take(&Raw::Text(name, format!("COUNTER_{id:02}").as_bytes()));
+        let counter = Counter {
+            handle: 9 + u64::from(id),
+            id,
+            agent: 1,
+            name,
+            pass: 1,
+            ..Counter::default()
+        };
+        writer.fact(Counter::head(0, Domain::NONE), &counter.payload());
     }
     let queue = Queue {
         handle: 0x7f00_0000,

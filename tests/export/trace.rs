@@ -121,15 +121,19 @@ impl Trace {
                 assert!(last.insert(track, time).is_none_or(|before| before <= time));
                 match number(&event, 9).unwrap() {
                     1 => {
-                        let word = |table, field| interned[&(table, number(&event, field).unwrap())].clone();
+                        // What has no number is written as it is.
+                        let word = |table, field, plain| match number(&event, field) {
+                            Some(number) => interned[&(table, number)].clone(),
+                            None => text(&event, plain).unwrap(),
+                        };
                         let arguments = all(&event, 4).into_iter().filter_map(|argument| {
                             let argument = fields(&argument);
                             let key = interned[&(3, number(&argument, 1).unwrap())].clone();
                             Some((key, number(&argument, 3)?))
                         });
                         trace.slices.push(Slice {
-                            category: word(1, 3),
-                            name: word(2, 10),
+                            category: word(1, 3, 22),
+                            name: word(2, 10, 23),
                             begin: time,
                             end: 0,
                             track,

@@ -1,6 +1,6 @@
 //! Hardware counters and their values.
 
-use super::super::counters::Counted;
+use super::super::counted::CountedRow;
 use super::super::csv::lds_block;
 use super::super::view::View;
 use super::agent::handle;
@@ -43,8 +43,8 @@ fn counter_handle(info: &CounterInfo) -> u64 {
 }
 
 /// The list of counters that have values.
-pub(super) fn counters(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -> io::Result<()> {
-    list(out, &counted.counters, |out, info| {
+pub(super) fn counters(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    list(out, &view.counted.counters, |out, info| {
         let flag = |bit: u16| u8::from(info.flags & bit != 0);
         write!(
             out,
@@ -112,9 +112,9 @@ fn dimension_list(dimensions: &[(&str, u32, u64)], out: &mut dyn Write) -> io::R
 }
 
 /// All dimensions that occur, each once with its largest size.
-pub(super) fn all_dimensions(counted: &Counted<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn all_dimensions(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut all: Vec<(&str, u32, u64)> = Vec::new();
-    for one in counted.counters.iter().flat_map(|info| dimensions(info)) {
+    for one in view.counted.counters.iter().flat_map(|info| dimensions(info)) {
         match all.iter_mut().find(|known| known.0 == one.0) {
             Some(known) => known.2 = known.2.max(one.2),
             None => all.push(one),
@@ -126,14 +126,12 @@ pub(super) fn all_dimensions(counted: &Counted<'_>, out: &mut dyn Write) -> io::
 
 /// One record for each dispatch that was counted: a value for each instance of a counter, or their sum where only that is
 /// known.
-pub(super) fn collection(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let rows = view.rows.dispatches.iter();
-    let rows = rows.filter(|row| {
-        row.as_ref()
-            .map_or(true, |row| !counted.of_dispatch(row.record.dispatch_id).is_empty())
-    });
-    list(out, rows, |out, row| {
-        let row = row?;
+pub(super) fn collection(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let rows = view.counted.rows(&view.rows.dispatches, true);
+    let rows = rows.filter(|found| found.as_ref().map_or(true, CountedRow::is_counted));
+    list(out, rows, |out, found| {
+        let found = found?;
+        let row = &found.row;
         let d = &row.record;
         write!(
             out,
@@ -141,19 +139,14 @@ pub(super) fn collection(view: &View<'_>, counted: &Counted<'_>, out: &mut dyn W
 \"start_timestamp\":{},\"end_timestamp\":{}",
             view.tid(d.thread),
             row.id,
-            external(view, &row),
+            external(view, row),
             d.span.begin,
             d.span.end
         )?;
         dispatch_info(view, d, out)?;
         write!(out, "}},\"records\":")?;
-        let values = counted.of_dispatch(d.dispatch_id).iter().flat_map(|(info, sum)| {
-            let mut parts = counted.instances(d.dispatch_id, info.id).peekable();
-            let sum = parts.peek().is_none().then_some(*sum);
-            let values = parts.map(|part| part.1).chain(sum);
-            values.map(|value| (counter_handle(info), value))
-        });
-        list(out, values, |out, (counter, value)| {
+        list(out, view.counted.instances(&found), |out, (info, value)| {
+            let counter = counter_handle(info);
             write!(out, "{{\"counter_id\":{{\"handle\":{counter}}},\"value\":{value:?}}}")
         })?;
         if view.is_seed() {

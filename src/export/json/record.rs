@@ -77,7 +77,7 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
 }
 
 /// A call's arguments as objects of type, name and value.
-fn objects(arguments: &[Argument<'_>]) -> String {
+fn objects(arguments: &[Argument]) -> String {
     let objects: Vec<String> = arguments
         .iter()
         .map(|Argument { kind, name, value }| {

@@ -1,11 +1,9 @@
 //! Samples of program counters, as rocprofiler-sdk 1.0 writes them.
 
-use super::super::csv::samples;
 use super::super::view::View;
 use super::{list, text};
 use crate::sampling::Sample;
 use roctop_ring::record::sampling;
-use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
 /// Fields of `rocprofiler_pc_sampling_hw_id_v0_t` from the lowest bit, with their widths. One of upstream's names ends in a
@@ -40,64 +38,36 @@ const ISSUED: usize = 5;
 const STALLED: usize = 16;
 const DUAL_ISSUE: usize = 27;
 
-/// Places of instructions, each once. Instructions are not disassembled; what is told of one is where it is.
-pub(super) struct Places(Vec<(u64, u64)>);
-
-impl Places {
-    pub(super) fn of(view: &View<'_>) -> Self {
-        let in_objects = samples(view).filter(|sample| sample.code_object != 0);
-        let places: BTreeSet<(u64, u64)> = in_objects.map(|sample| (sample.code_object, sample.offset)).collect();
-        Self(places.into_iter().collect())
-    }
-
-    /// Number of the sample's place; -1 outside of code objects, as upstream.
-    fn number(&self, sample: &Sample) -> i64 {
-        let found = self.0.binary_search(&(sample.code_object, sample.offset));
-        found.map_or(-1, |at| at as i64)
-    }
-
-    /// The texts of all instructions, and what is said of them.
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        write!(out, "\"pc_sample_instructions\":")?;
-        list(out, &self.0, |out, _| write!(out, "\"\""))?;
-        write!(out, ",\"pc_sample_comments\":")?;
-        list(out, &self.0, |out, (code_object, offset)| {
-            let sample = Sample {
-                code_object: *code_object,
-                offset: *offset,
-                ..Sample::default()
-            };
-            write!(out, "{}", text(&sample.place()))
-        })
-    }
+/// The texts of all instructions, and what is said of them. They are not disassembled; what is told of one is where it is.
+pub(super) fn places(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "\"pc_sample_instructions\":")?;
+    list(out, view.samples.places.iter(), |out, place| {
+        place.and_then(|_| write!(out, "\"\""))
+    })?;
+    write!(out, ",\"pc_sample_comments\":")?;
+    list(out, view.samples.places.iter(), |out, place| {
+        write!(out, "{}", text(&place?.words()))
+    })
 }
 
 /// The two lists.
 pub(super) fn records(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let places = Places::of(view);
-    let mut ids: HashMap<u64, u64> = HashMap::new();
-    if samples(view).next().is_some() {
-        for row in view.rows.dispatches.iter() {
-            let row = row?;
-            ids.insert(row.record.dispatch_id, row.id);
-        }
-    }
     for (name, method) in [
         ("pc_sample_host_trap", sampling::HOST_TRAP),
         ("pc_sample_stochastic", sampling::STOCHASTIC),
     ] {
         write!(out, ",\"{name}\":")?;
-        list(out, samples(view).filter(|one| one.method == method), |out, sample| {
+        list(out, view.samples.of(method), |out, found| {
+            let found = found?;
             write!(out, "{{\"record\":{{")?;
             if method == sampling::STOCHASTIC {
                 write!(out, "\"flags\":{{\"has_mem_cnt\":0}},")?;
             }
-            let id = ids.get(&sample.dispatch).copied().unwrap_or(0);
-            common(sample, id, out)?;
+            common(&found.sample, found.id, out)?;
             if method == sampling::STOCHASTIC {
-                stochastic(sample, out)?;
+                stochastic(&found.sample, out)?;
             }
-            write!(out, "}},\"inst_index\":{}}}", places.number(sample))
+            write!(out, "}},\"inst_index\":{}}}", found.place)
         })?;
     }
     Ok(())

@@ -206,12 +206,7 @@ impl<'a> Tables<'a> {
 }
 
 /// Writes the tables.
-pub(super) fn write(
-    view: &View<'_>,
-    tables: &Tables<'_>,
-    counted: &super::super::counters::Counted<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{{\"callback_records\":")?;
     kinds(&CALLBACK, tables, out)?;
     write!(out, ",\n\"buffer_records\":")?;
@@ -221,20 +216,19 @@ pub(super) fn write(
     let said = said.filter(|row| row.as_ref().map_or(true, |row| row.record.call.is_none()));
     list(out, said, |out, row| {
         let row = row?;
-        let message = text(view.message(&row.record));
+        let message = text(&view.message(&row.record));
         write!(out, "{{\"key\":{},\"value\":{message}}}", row.id)
     })?;
     write!(out, ",\n\"correlation_id\":{{\"external\":")?;
     let regions = view.rows.regions.iter().filter(|_| view.choice.rename);
     list(out, regions, |out, region| {
-        let named = view.run.texts.get(region.text.0 as usize);
-        let message = text(named.map_or("", |text| text));
+        let message = text(&view.region_name(Some(*region)));
         write!(out, "{{\"key\":{},\"value\":{message}}}", region.id)
     })?;
     write!(out, "}},\n\"counters\":{{\"dimension_ids\":")?;
-    super::counted::all_dimensions(counted, out)?;
+    super::counted::all_dimensions(view, out)?;
     write!(out, "}},")?;
-    super::sampled::Places::of(view).write(out)?;
+    super::sampled::places(view, out)?;
     write!(out, ",\"att_filenames\":[],\"code_object_snapshot_filenames\":[]}}")
 }
 

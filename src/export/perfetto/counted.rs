@@ -1,55 +1,87 @@
 //! Tracks of numbers: counters of dispatches, and what the driver told of the GPUs.
 
-use super::super::counters::Counted;
-use super::super::gauges as told;
+use super::super::sort::{Entry, Sorter};
 use super::super::view::View;
 use super::proto::Trace;
-use super::uuid;
-use std::collections::BTreeMap;
+use super::{HELD, uuid};
+use serde::{Deserialize, Serialize};
 use std::io;
+
+/// A counter's value from now on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Point {
+    agent: usize,
+    /// Place of the counter among the names.
+    name: usize,
+    at: u64,
+    /// What comes first of several at one time.
+    order: u64,
+    value: f64,
+}
+
+impl Entry for Point {
+    type Key = (usize, usize, u64, u64);
+
+    fn key(&self) -> Self::Key {
+        (self.agent, self.name, self.at, self.order)
+    }
+}
 
 /// A track for each agent and counter: the value while the dispatch ran, 0 in between.
 pub(super) fn values(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
-    let counted = Counted::of(view);
-    let mut tracks: BTreeMap<(usize, &str), Vec<(u64, f64)>> = BTreeMap::new();
-    for row in view.rows.dispatches.iter() {
+    if view.counted.is_empty() {
+        return Ok(());
+    }
+    let names = view.counted.names();
+    let mut points = Sorter::new(view.place, HELD);
+    for (number, row) in (0..).zip(view.counted.rows(&view.rows.dispatches, false)) {
         let row = row?;
-        let d = &row.record;
+        let d = &row.row.record;
         let agent = view.logical(view.node(Some(d.agent)));
-        for (info, value) in counted.of_dispatch(d.dispatch_id) {
-            let points = tracks.entry((agent, &info.name)).or_default();
-            points.extend([(d.span.begin, *value), (d.span.end, 0.0)]);
+        for (info, value) in view.counted.values(&row) {
+            // They are in order.
+            let Ok(name) = names.binary_search(&&*info.name) else {
+                continue;
+            };
+            for (at, order, value) in [(d.span.begin, 2 * number, value), (d.span.end, 2 * number + 1, 0.0)] {
+                points.put(Point {
+                    agent,
+                    name,
+                    at,
+                    order,
+                    value,
+                })?;
+            }
         }
     }
-    for ((agent, counter), mut points) in tracks {
-        let name = format!("{} PMC {counter}", view.track_label(agent));
-        let track = uuid(view.process.pid, &name);
-        trace.numbers(track, process, &name)?;
-        points.sort_by_key(|point| point.0);
-        for (at, value) in points {
-            trace.value(track, at, value)?;
-        }
+    let mut track = None;
+    for point in points.finish()?.iter() {
+        let Point {
+            agent, name, at, value, ..
+        } = point?;
+        let own = match track {
+            Some((of, own)) if of == (agent, name) => own,
+            _ => {
+                let words = format!("{} PMC {}", view.track_label(agent), names.get(name).unwrap_or(&""));
+                let own = uuid(view.process.pid, &words);
+                trace.numbers(own, process, &words)?;
+                track = Some(((agent, name), own));
+                own
+            }
+        };
+        trace.value(own, at, value)?;
     }
     Ok(())
 }
 
 /// A track for each GPU and gauge, for each gauge of a process on it, and for each counter of a whole GPU.
 pub(super) fn gauges(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
-    for ((node, pid, metric), points) in told::series(view) {
-        let name = told::track_name(view, node, pid, metric);
-        let track = uuid(view.process.pid, &name);
-        trace.numbers(track, process, &name)?;
-        for (at, value) in points {
-            trace.value(track, at, value)?;
+    let mut own = 0;
+    view.gauges.each(view, &mut |series, at, value| {
+        if let Some(series) = series {
+            own = uuid(view.process.pid, &series.track);
+            trace.numbers(own, process, &series.track)?;
         }
-    }
-    for (info, points) in told::counted(view) {
-        let name = told::counter_track(view, info);
-        let track = uuid(view.process.pid, &name);
-        trace.numbers(track, process, &name)?;
-        for (at, rate) in points {
-            trace.value(track, at, rate)?;
-        }
-    }
-    Ok(())
+        trace.value(own, at, value)
+    })
 }

@@ -68,6 +68,8 @@ pub(super) struct Event<'a> {
 const BEGIN: u64 = 1;
 const END: u64 = 2;
 const COUNTER: u64 = 4;
+/// Names that have numbers.
+const MOST_NAMES: usize = 1 << 16;
 /// The one sequence of packets.
 const SEQUENCE: u64 = 1;
 
@@ -109,16 +111,20 @@ impl<'w> Trace<'w> {
         self.out.write_all(&whole.0)
     }
 
-    fn intern(&mut self, table: usize, name: &str, new: &mut Message) -> u64 {
+    /// The number of a name; none for one that is written as it is, since there are too many.
+    fn intern(&mut self, table: usize, name: &str, new: &mut Message) -> Option<u64> {
         if let Some(known) = self.interned[table].get(name) {
-            return *known;
+            return Some(*known);
+        }
+        if self.interned[table].len() >= MOST_NAMES {
+            return None;
         }
         let id = self.interned[table].len() as u64 + 1;
         self.interned[table].insert(name.to_owned(), id);
         new.message(table as u32 + 1, |entry| {
             entry.number(1, id).text(2, name);
         });
-        id
+        Some(id)
     }
 
     /// Describes the process, the parent of all tracks.
@@ -196,23 +202,31 @@ impl<'w> Trace<'w> {
         let mut new = Message::default();
         let category = self.intern(0, event.category, &mut new);
         let name = self.intern(1, event.name, &mut new);
-        let names: Vec<u64> = event
+        let names: Vec<Option<u64>> = event
             .annotations
             .iter()
             .map(|(key, _)| self.intern(2, key, &mut new))
             .collect();
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {
-                body.number(9, BEGIN)
-                    .number(3, category)
-                    .number(10, name)
-                    .number(11, track);
+                body.number(9, BEGIN).number(11, track);
+                match category {
+                    Some(category) => body.number(3, category),
+                    None => body.text(22, event.category),
+                };
+                match name {
+                    Some(name) => body.number(10, name),
+                    None => body.text(23, event.name),
+                };
                 if event.flow != 0 {
                     body.fixed(47, event.flow);
                 }
-                for (key, (_, value)) in names.iter().zip(event.annotations) {
+                for (number, (key, value)) in names.iter().zip(event.annotations) {
                     body.message(4, |annotation| {
-                        annotation.number(1, *key);
+                        match number {
+                            Some(number) => annotation.number(1, *number),
+                            None => annotation.text(10, key),
+                        };
                         match value {
                             Value::Number(number) => annotation.number(3, *number),
                             Value::Real(number) => annotation.fixed(5, number.to_bits()),
