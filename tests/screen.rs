@@ -13,11 +13,13 @@ use roctop::item::{
     Agent, AgentId, AgentKind, Dispatch, Exit, Health, Item, Kernel, KernelId, LossReason, Open, Process, ProcessId,
     Span, StreamId,
 };
-use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
+use roctop::model::{Fresh, LaneKey, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Role, Theme};
 use roctop::ui::track::Layout;
 use roctop::ui::{Effect, Grouping, Msg, Tab, update};
+
+use roctop_ring::record::flag;
 
 use self::driven::{Driven, snapshot, tests};
 
@@ -496,6 +498,34 @@ fn what_overlaps_in_a_stream_stands_in_rows_of_its_own() {
         let mut driven = Driven::new(snap, (120, 36));
         driven.typed("2w");
         assert_eq!(driven.text().matches("at once").count(), rows, "{}", driven.text());
+    }
+}
+
+#[test]
+fn a_kernel_whose_times_came_exchanged_says_so() {
+    let mut store = Store::new(Options::default());
+    let second = 1_000_000_000;
+    for (at, flags) in [(second, flag::SUSPECT_TIME), (2 * second, 0)] {
+        let span = Span {
+            begin: at,
+            end: at + 5000,
+        };
+        store.apply(&Item::Dispatch(Dispatch {
+            stream: Some(StreamId(0)),
+            span,
+            flags,
+            ..Dispatch::default()
+        }));
+    }
+    let snap = store.snapshot(Fresh::All);
+    assert_eq!(snap.values.totals.suspect, 1);
+    let mut driven = Driven::new(snap, (120, 36));
+    driven.typed("2");
+    for (at, is_told) in [(second, true), (2 * second, false)] {
+        driven.ui.slice = Some((LaneKey::Stream(AgentId(0), StreamId(0)), at));
+        let text = driven.text();
+        assert!(text.contains("dispatch 0"), "{text}");
+        assert_eq!(text.contains("came exchanged"), is_told, "{text}");
     }
 }
 

@@ -95,6 +95,25 @@ fn without_a_clock_a_completed_dispatch_is_found_untimed() {
 }
 
 #[test]
+fn times_that_are_none_or_exchanged_are_found_and_flagged() {
+    let mut kept = Kept::new();
+    keep_point(&kept.header, ORIGIN, 1_000_000);
+    keep_point(&kept.header, ORIGIN + 100_000, 2_000_000);
+    for sequence in 0..3 {
+        kept.submit(sequence, State::Own);
+    }
+    kept.complete(0, ORIGIN + 1, ORIGIN + (1 << 60));
+    kept.complete(1, ORIGIN + 9, ORIGIN + 1);
+    kept.complete(2, ORIGIN + 1, ORIGIN + 9);
+    let flags: Vec<u8> = kept
+        .read()
+        .iter()
+        .map(|left| Head(left.slots()[0][0]).flags())
+        .collect();
+    assert_eq!(flags, [flag::UNTIMED | flag::SUSPECT_TIME, flag::SUSPECT_TIME, 0]);
+}
+
+#[test]
 fn a_dispatch_that_is_recorded_is_left_no_more_and_one_being_recorded_still_is() {
     let mut kept = Kept::new();
     keep_point(&kept.header, ORIGIN, 1_000_000);
