@@ -6,6 +6,8 @@
 //   raw_hsa overlap      independent kernels of one queue alone, sixty-four in flight
 //   raw_hsa cost         two cheap calls alone, ns per call as launch_loop --csv prints them
 //   raw_hsa blocking     copies and fills that come back when they are done
+//   raw_hsa leave US     a signal handler ends the process by _exit(7), after US microseconds of launching kernels and asking
+//                        HSA for the times of one again and again
 //
 // Each call of HSA is counted by its name, but for those inside callbacks (APP_CALL_COUNTS); GPU memory that is held is
 // told call by call, `name bytes held whose` (APP_MEMORY). The program's own kernel times are checked: every kernel takes KERNEL_NS.
@@ -16,9 +18,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 struct site {
   const char *name;
@@ -559,6 +564,26 @@ static void blocking(void) {
   free(back);
 }
 
+static void on_alarm(int number) { _exit(7); }
+
+static void leave(long microseconds) {
+  hsa_queue_t *queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
+  hsa_signal_t done = signal_of(1);
+  for (int i = 0; i < 300; i++) {
+    submit(queue, done, i % 5 + 1, 1);
+    wait_for(done);
+    if (i < 299) arm(done, 0);
+  }
+  signal(SIGALRM, on_alarm);
+  struct itimerval soon = {.it_value = {.tv_usec = microseconds}};
+  setitimer(ITIMER_REAL, &soon, NULL);
+  hsa_amd_profiling_dispatch_time_t time;
+  for (;;) {
+    submit(queue, none, 1, 1);
+    for (int i = 0; i < 100; i++) hsa_amd_profiling_get_dispatch_time(gpu, done, &time);
+  }
+}
+
 typedef struct {
   uint64_t handle;
 } vmem_handle;
@@ -617,7 +642,7 @@ static void cost(void) {
   OK(hsa_queue_destroy, queue);
 }
 
-static void run(const char *program, const char *mode) {
+static void run(const char *program, const char *mode, long microseconds) {
   OK(hsa_init);
   gpu.handle = 0;
   OK(hsa_iterate_agents, agent, NULL);
@@ -638,6 +663,7 @@ static void run(const char *program, const char *mode) {
   if (*mode) {
     if (!strcmp(mode, "overlap")) independent();
     else if (!strcmp(mode, "cost")) cost();
+    else if (!strcmp(mode, "leave")) leave(microseconds);
     else blocking();
     OK(hsa_shut_down);
     return;
@@ -668,7 +694,7 @@ int main(int argc, char **argv) {
   int rounds = is_mode ? 1 : atoi(word);
   const char *path = getenv("APP_MEMORY");
   lines = path ? fopen(path, "w") : NULL;
-  for (int i = 0; i < rounds; i++) run(argv[0], is_mode ? word : "");
+  for (int i = 0; i < rounds; i++) run(argv[0], is_mode ? word : "", argc > 2 ? atol(argv[2]) : 0);
   if (lines) fclose(lines);
   write_counts();
   printf("raw_hsa: rounds %d, kernels %ld, wrong times %ld\n", rounds, (long)kernels, (long)wrong);

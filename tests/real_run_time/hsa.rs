@@ -1,9 +1,11 @@
 //! Programs that use HSA without HIP.
 
-use crate::rig::{Recorded, rig};
+use crate::rig::{Recorded, Rig, rig};
 use crate::{check_output, text};
 use roctop::item::{AgentId, AgentKind, Copy};
 use roctop_ring::record::{direction, engine, flag};
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// Records `raw_hsa` and checks what holds with and without records of its calls.
 fn raw(name: &str, options: &[&str]) -> Option<Recorded> {
@@ -173,5 +175,43 @@ fn times_of_the_gpu_are_right_where_the_drivers_clock_is_another_one_and_that_is
         assert_eq!(told.len(), usize::from(!said.is_empty()), "{told:?}");
         assert!(told.iter().all(|text| text.contains(said)), "{told:?}");
         assert!(copies > 0);
+    }
+}
+
+#[test]
+fn an_exit_in_a_signal_handler_that_interrupted_hsa_waits_for_nobody_long_and_loses_no_kernel() {
+    let Some(rig) = rig() else { return };
+    // Most of the moments lie within HSA, some of them where it holds the lock that converting times needs.
+    for microseconds in (0..10).map(|step| 2000 + step * 1709) {
+        let place = Rig::place("leave");
+        let recording = place.join("rec");
+        let options = ["record", "-o", recording.to_str().unwrap()];
+        let words = ["raw_hsa", "leave", &microseconds.to_string()];
+        let began = Instant::now();
+        let mut child = rig
+            .command(&place, &options, &words)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if began.elapsed() > Duration::from_secs(20) => {
+                    child.kill().unwrap();
+                    panic!("it waits for itself");
+                }
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        let took = began.elapsed();
+        assert_eq!(status.code(), Some(7));
+        let output = Output {
+            status,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+        };
+        let kernels = Recorded::load(&place, output).check_dispatches_after_a_crash();
+        println!("leave {microseconds}: {took:?}, {kernels} kernels");
+        assert!(kernels >= 300);
     }
 }
