@@ -3,7 +3,7 @@
 mod recordings;
 
 use crate::cli;
-use crate::counters::request::Request;
+use crate::counters::request::{Mode, Request};
 use crate::counting;
 pub use crate::devices::devices;
 use crate::launch::{NotStarted, Program};
@@ -159,13 +159,19 @@ pub fn demo(options: &cli::Demo) -> Result<u8> {
         bail!("--seconds takes a number from 0 on, not {}", options.seconds);
     }
     let own = std::env::current_exe()?;
+    let live = !options.no_ui && has_screen();
+    let mut variables = vec![(ENV_DEMO.into(), options.seconds.to_string().into())];
+    if live {
+        // Its model has some of whole GPUs, which disturb nothing.
+        variables.extend(Request::new(Mode::Device, vec!["made-up".to_owned()]).variables());
+    }
     let job = Job {
         title: Some("demo".into()),
-        variables: vec![(ENV_DEMO.into(), options.seconds.to_string().into())],
+        variables,
         ..Job::default()
     };
     let words = [own.into_os_string(), OsString::from(crate::launch::DEMO)];
-    start(&words, &job, !options.no_ui && has_screen(), &options.look)
+    start(&words, &job, live, &options.look)
 }
 
 fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<u8> {

@@ -179,7 +179,8 @@ pub struct Run {
     /// is recorded.
     #[arg(long, help_heading = "Program", conflicts_with_all = ["pmc", "input", "pc_sampling"])]
     pub no_collect: bool,
-    /// Where the program's output goes: auto (pty under the screen, else inherit), pty, inherit, null or a file.
+    /// Where the program's output goes: auto (pty under the screen, else inherit), pty, pipe (no terminal for the program,
+    /// and nothing to type), inherit, null or a file.
     #[arg(long, value_name = "WHERE", default_value = "auto", value_parser = output, help_heading = "Program")]
     pub app_io: Output,
     /// What the screen does when the program has ended: stay, quit, or quit with a summary on standard error.
@@ -233,6 +234,7 @@ fn output(text: &str) -> Result<Output, String> {
     Ok(match text {
         "auto" => Output::Auto,
         "pty" => Output::Terminal,
+        "pipe" => Output::Pipe,
         "inherit" => Output::Inherit,
         "null" => Output::File("/dev/null".into()),
         file => Output::File(file.into()),

@@ -571,6 +571,13 @@ pub enum Item {
         /// The sentence.
         text: Arc<str>,
     },
+    /// What a reading of the clock takes in a process.
+    ClockCost {
+        /// Which process.
+        process: ProcessId,
+        /// 10^-12 s.
+        picoseconds: u64,
+    },
     /// Recording was switched.
     Switched {
         /// Which process.

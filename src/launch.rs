@@ -4,6 +4,7 @@
 //! of its own; since that takes calls between fork and exec, roctop starts itself once more as a small trampoline
 //! (`roctop __launch`) that makes them and then becomes the program.
 
+use crate::cli::Misuse;
 use crate::doctor;
 use crate::embedded::Installed;
 use anyhow::{Context, Result, anyhow};
@@ -47,6 +48,8 @@ pub enum Output {
     Auto,
     /// To a terminal of its own.
     Terminal,
+    /// Into a pipe, for programs that behave otherwise on a terminal.
+    Pipe,
     /// Where roctop's go.
     Inherit,
     /// To a file.
@@ -54,6 +57,21 @@ pub enum Output {
 }
 
 impl Output {
+    /// Errors: with a screen, or without one, it cannot go there.
+    pub fn check(&self, has_screen: bool) -> Result<(), Misuse> {
+        let why = match self {
+            Self::Inherit if has_screen => "inherit: the program would write over the screen; use --no-ui",
+            Self::Terminal if !has_screen => {
+                "pty: without a screen there is no terminal for the program but roctop's own"
+            }
+            Self::Pipe if !has_screen => {
+                "pipe: without a screen the program writes where roctop does; 'roctop … | cat' makes that a pipe"
+            }
+            _ => return Ok(()),
+        };
+        Err(Misuse(format!("--app-io {why}")))
+    }
+
     /// The file, made empty; none when it is no file.
     ///
     /// Errors: it cannot be written.
@@ -240,21 +258,71 @@ pub fn command(program: &Program, variables: &[(OsString, OsString)], output: &O
     Ok(command)
 }
 
-/// The near end of the program's pseudo-terminal.
+/// The near end of what the program writes to.
 pub struct Terminal {
-    /// Reads what the program writes; writes what it is to read.
+    /// Reads what the program writes; writes what it is to read, where it is a terminal.
     pub master: File,
 }
 
-/// Prepares the program in a session and pseudo-terminal of its own. Its standard input stays roctop's when that is no
-/// terminal (a pipe into roctop goes to the program).
-pub fn command_in_terminal(
+/// What the trampoline's first word says: a session with its standard output as terminal, ...
+const IN_TERMINAL: &str = "terminal";
+/// ... a session without a terminal, ...
+const IN_PIPE: &str = "pipe";
+/// ... or one with a terminal, and output in the file that follows here.
+const IN_FILE: &str = "file:";
+
+/// Prepares the program in a session of its own, with a pseudo-terminal or a pipe. Its standard input stays roctop's when
+/// that is no terminal (a pipe into roctop goes to the program).
+pub fn command_in_session(
     program: &Program,
     variables: &[(OsString, OsString)],
     size: Winsize,
     output: &Output,
 ) -> Result<(Command, Terminal)> {
     output.file()?;
+    let mut command =
+        Command::new(std::env::current_exe().context("cannot find roctop's own file to start the program with")?);
+    let mut place = OsString::from(match output {
+        Output::Pipe => IN_PIPE,
+        Output::File(_) => IN_FILE,
+        _ => IN_TERMINAL,
+    });
+    if let Output::File(path) = output {
+        place.push(path);
+    }
+    command
+        .arg(TRAMPOLINE)
+        .arg(place)
+        .arg(&program.path)
+        .arg(variables.len().to_string());
+    for (name, value) in variables {
+        command.arg(name).arg(value);
+    }
+    command.arg(&program.name).args(&program.arguments);
+    let near = if *output == Output::Pipe {
+        pipe(&mut command)?
+    } else {
+        pseudo_terminal(&mut command, size)?
+    };
+    Ok((
+        command,
+        Terminal {
+            master: File::from(near),
+        },
+    ))
+}
+
+/// Both outputs are one pipe, so that lines keep their order; nothing can be typed.
+fn pipe(command: &mut Command) -> Result<OwnedFd> {
+    let (near, far) = std::io::pipe().context("cannot make a pipe for the program")?;
+    if rustix::termios::isatty(std::io::stdin()) {
+        command.stdin(Stdio::null());
+    }
+    command.stdout(far.try_clone()?).stderr(far);
+    Ok(near.into())
+}
+
+fn pseudo_terminal(command: &mut Command, size: Winsize) -> Result<OwnedFd> {
     let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
         .context("cannot open a pseudo-terminal for the program")?;
     rustix::pty::grantpt(&master)?;
@@ -263,32 +331,13 @@ pub fn command_in_terminal(
     rustix::termios::tcsetwinsize(&master, size)?;
     let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
     let slave: OwnedFd = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty())?;
-    let own = std::env::current_exe().context("cannot find roctop's own file to start the program with")?;
-    let mut command = Command::new(own);
-    command
-        .arg(TRAMPOLINE)
-        .arg(match output {
-            Output::File(path) => path.as_os_str(),
-            _ => OsStr::new(""),
-        })
-        .arg(&program.path)
-        .arg(variables.len().to_string());
-    for (name, value) in variables {
-        command.arg(name).arg(value);
-    }
-    command.arg(&program.name).args(&program.arguments);
     if rustix::termios::isatty(std::io::stdin()) {
         command.stdin(Stdio::from(slave.try_clone()?));
     }
     command
         .stdout(Stdio::from(slave.try_clone()?))
         .stderr(Stdio::from(slave));
-    Ok((
-        command,
-        Terminal {
-            master: File::from(master),
-        },
-    ))
+    Ok(master)
 }
 
 /// The trampoline: makes the session and its terminal, then becomes the program. Returns only when that fails, with the
@@ -306,7 +355,7 @@ pub fn trampoline(arguments: &[OsString]) -> u8 {
 fn become_program(arguments: &[OsString]) -> Result<std::convert::Infallible> {
     let mut rest = arguments.iter();
     let mut next = || rest.next().ok_or_else(|| anyhow!("the trampoline was called by hand"));
-    let output = next()?;
+    let place = next()?;
     let path = next()?;
     let count: usize = next()?.to_string_lossy().parse()?;
     let mut variables = Vec::with_capacity(count.min(64));
@@ -315,12 +364,14 @@ fn become_program(arguments: &[OsString]) -> Result<std::convert::Infallible> {
     }
     let name = next()?.clone();
     rustix::process::setsid().context("cannot make a session for the program")?;
-    rustix::process::ioctl_tiocsctty(std::io::stdout()).context("cannot give the program its terminal")?;
+    if place != IN_PIPE {
+        rustix::process::ioctl_tiocsctty(std::io::stdout()).context("cannot give the program its terminal")?;
+    }
     let mut command = Command::new(path);
     command.arg0(&name).args(rest).envs(variables);
-    if !output.is_empty() {
-        let file = File::options().append(true).open(output);
-        let file = file.with_context(|| format!("cannot write into {}", output.to_string_lossy()))?;
+    if let Some(path) = place.as_bytes().strip_prefix(IN_FILE.as_bytes()).map(OsStr::from_bytes) {
+        let file = File::options().append(true).open(path);
+        let file = file.with_context(|| format!("cannot write into {}", path.to_string_lossy()))?;
         command.stdout(file.try_clone()?).stderr(file);
     }
     let error = command.exec();

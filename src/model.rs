@@ -302,6 +302,7 @@ impl Store {
                     self.said.pop_front();
                 }
             }
+            Item::ClockCost { process, picoseconds } => self.row(*process, |row| row.reading = Some(*picoseconds)),
             Item::Switched { process, on, .. } => self.row(*process, |row| row.recording = *on),
             Item::Device(device) => {
                 if self.names.gpu_number(device.node) != Some(device.number) {

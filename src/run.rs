@@ -1,6 +1,6 @@
 //! `roctop APP`, `roctop record` and `roctop demo`: a program from start to end.
 
-use crate::cli::{self, Look, Misuse, OnExit};
+use crate::cli::{self, Look, OnExit};
 use crate::config::Config;
 use crate::embedded;
 use crate::fate::{self, Seen};
@@ -131,12 +131,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     // What is wrong with the settings is said before the program starts.
     let config = Config::load()?;
     let filter = cli::filter(look.filter.as_deref().unwrap_or(""), &config.presets)?;
-    if job.output == Output::Terminal {
-        return Err(Misuse(
-            "--app-io pty: without a screen there is no terminal for the program but roctop's own".into(),
-        )
-        .into());
-    }
+    job.output.check(false)?;
     let Prepared {
         session,
         variables,

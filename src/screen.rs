@@ -90,9 +90,7 @@ type Again = Option<(Left, Vec<(OsString, OsString)>)>;
 /// One run.
 fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) -> Result<(Exit, Again)> {
     let screen_look = appearance(look)?;
-    if job.output == Output::Inherit {
-        return Err(Misuse("--app-io inherit: the program would write over the screen; use --no-ui".into()).into());
-    }
+    job.output.check(true)?;
     let tty = open_terminal()?;
     let Prepared {
         session,
@@ -100,7 +98,7 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
         recorder,
     } = run::prepare(job, program)?;
     let size = rustix::termios::tcgetwinsize(&tty)?;
-    let (command, terminal) = launch::command_in_terminal(program, &variables, size, &job.output)?;
+    let (command, terminal) = launch::command_in_session(program, &variables, size, &job.output)?;
     let options = Options {
         mode: Mode::Live,
         title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
@@ -201,6 +199,7 @@ fn settings_of(settings: Settings, job: &Job) -> Settings {
             Output::File(path) => Some(format!("{} (--app-io)", path.display())),
             _ => None,
         },
+        is_piped: job.output == Output::Pipe,
         ..settings
     }
 }
@@ -433,6 +432,7 @@ fn appearance(look: &Look) -> Result<Appearance> {
             grace: defaults.grace,
             attached: false,
             is_uncollected: false,
+            is_piped: false,
             output: None,
         },
         aliases: config.aliases,

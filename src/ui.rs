@@ -369,6 +369,8 @@ pub struct Ui {
     pub attached: bool,
     /// The program was started without a collector.
     pub is_uncollected: bool,
+    /// The program writes into a pipe: there is no terminal to type to.
+    pub is_piped: bool,
     /// Where the program's output goes when not here.
     pub output: Option<String>,
 }

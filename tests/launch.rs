@@ -557,6 +557,7 @@ fn what_is_typed_wrong_is_told_before_the_program_starts_and_ends_with_2() {
     for (options, said) in [
         (["--no-ui", "--filter", "dur>"], "--filter: "),
         (["--no-ui", "--app-io", "pty"], "--app-io pty: "),
+        (["--no-ui", "--app-io", "pipe"], "--app-io pipe: "),
     ] {
         let output = roctop()
             .args(options)

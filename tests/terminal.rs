@@ -267,6 +267,40 @@ fn the_screen_closes_with_its_program_when_that_is_wanted() {
 }
 
 #[test]
+fn a_program_may_have_a_pipe_in_place_of_a_terminal() {
+    let script = "[ -t 0 ] || [ -t 1 ] || [ -t 2 ] || echo no terminal; echo told >&2; \
+        (: < /dev/tty) 2>/dev/null || echo none at all; read line || echo nothing to read; sleep 60";
+    let words = ["--app-io", "pipe", "sh", "-c", script];
+    let mut terminal = Terminal::start(std::env::temp_dir().as_path(), 100, 30, &words, &[]);
+    terminal.keys("0");
+    for line in ["no terminal", "told", "none at all", "nothing to read"] {
+        terminal.shows(line);
+    }
+    terminal.keys("i");
+    terminal.shows("a pipe in place of a terminal");
+    quit(terminal);
+}
+
+#[test]
+fn the_demo_has_counters_that_rest_and_go_on() {
+    let mut terminal = Terminal::start(
+        std::env::temp_dir().as_path(),
+        120,
+        36,
+        &["demo", "--view", "counters"],
+        &[],
+    );
+    terminal.shows("GRBM_GUI_ACTIVE");
+    terminal.keys("a");
+    terminal.shows("off, a counts again");
+    terminal.keys("a");
+    terminal.shows("counters are told to count again");
+    terminal.keys("9");
+    terminal.shows("counters of the made-up GPUs rest");
+    quit(terminal);
+}
+
+#[test]
 fn a_program_without_the_collector_is_shown_as_such() {
     let words = ["--no-collect", "sh", "-c", "echo \"[$LD_PRELOAD]\"; sleep 60"];
     let mut terminal = Terminal::start(std::env::temp_dir().as_path(), 120, 36, &words, &[]);

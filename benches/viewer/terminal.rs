@@ -41,7 +41,7 @@ impl Terminal {
         let roctop = env!("CARGO_BIN_EXE_roctop");
         // roctop's own trampoline makes the session with this terminal.
         let child = Command::new(roctop)
-            .args(["__launch", "", roctop, "0", roctop])
+            .args(["__launch", "terminal", roctop, "0", roctop])
             .args(arguments)
             .env("TERM", "xterm-256color")
             .env("XDG_CONFIG_HOME", "/nonexistent")

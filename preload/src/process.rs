@@ -139,6 +139,7 @@ fn start() {
     let due = clock::now().wrapping_add(FIRST_CALIBRATION_TICKS);
     word(word::CALIBRATION_DUE).store(due, Ordering::Relaxed);
     state::switch_on(word::COLLECTOR);
+    process.say(status::CLOCK, clock::cost(), "");
     crate::backend::register::tell(process);
 }
 

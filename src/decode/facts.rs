@@ -34,6 +34,10 @@ impl Decoder {
                 match fact.code {
                     status::THREAD_NAME => self.thread_named(process, fact.value as u32, &text),
                     status::AGENT_NAME => self.agent_named(process, fact.value as usize, &text),
+                    status::CLOCK => self.items.push(Item::ClockCost {
+                        process,
+                        picoseconds: fact.value,
+                    }),
                     code => self.items.push(Item::Status { process, code, text }),
                 }
             }

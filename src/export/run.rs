@@ -94,6 +94,7 @@ impl Run {
             Item::PcSample(sample) => self.pc_samples.push(sample),
             Item::Open(_)
             | Item::Status { .. }
+            | Item::ClockCost { .. }
             | Item::Switched { .. }
             | Item::Device(_)
             | Item::Counter(_)

@@ -4,6 +4,7 @@
 pub mod alert;
 pub mod change;
 pub mod host;
+pub mod overhead;
 pub mod overlap;
 pub mod rules;
 pub mod steps;

@@ -95,6 +95,8 @@ pub struct ProcessRow {
     pub recording: bool,
     /// Whether its counters count now, where they can be told to rest.
     pub counting: Option<bool>,
+    /// What a reading of the clock takes in it, ps, where its collector measured that.
+    pub reading: Option<u64>,
     /// How it did when it was last asked, and when that was; none of recordings.
     pub health: Option<(Health, Nanos)>,
     /// Records a second between the last two times.

@@ -98,6 +98,12 @@ impl<'a> Maker<'a> {
                 })));
             }
         }
+        for process in 0..text.processes.len() {
+            self.facts.push(Item::ClockCost {
+                process: ProcessId(process as u32),
+                picoseconds: 8_000,
+            });
+        }
         self.tell_kernels();
         self.tell_counters();
         for (id, thread) in text.threads.iter().enumerate() {

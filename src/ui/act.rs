@@ -96,6 +96,13 @@ fn begin_typing(ui: &mut Ui, latest: &Snapshot) {
     if ui.attached {
         return say(ui, latest, "the program's terminal is with the roctop that started it");
     }
+    if ui.is_piped {
+        return say(
+            ui,
+            latest,
+            "the program has a pipe in place of a terminal (--app-io pipe)",
+        );
+    }
     ui.typing = true;
     ui.show(Tab::Log);
     ui.scrolled = 0;

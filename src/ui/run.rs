@@ -82,6 +82,8 @@ pub struct Settings {
     pub attached: bool,
     /// The program was started without a collector.
     pub is_uncollected: bool,
+    /// The program writes into a pipe: there is no terminal to type to.
+    pub is_piped: bool,
     /// Where the program's output goes when not here.
     pub output: Option<String>,
 }
@@ -100,6 +102,7 @@ impl Default for Settings {
             grace: GRACE,
             attached: false,
             is_uncollected: false,
+            is_piped: false,
             output: None,
         }
     }
@@ -112,7 +115,7 @@ impl Settings {
         (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
         (ui.tab, ui.rate) = (self.view, self.rate);
         (ui.grace, ui.attached) = (self.grace, self.attached);
-        (ui.is_uncollected, ui.output) = (self.is_uncollected, self.output);
+        (ui.is_uncollected, ui.is_piped, ui.output) = (self.is_uncollected, self.is_piped, self.output);
         for (pane, columns) in self.columns {
             ui.tables[pane as usize].columns = Some(columns);
         }

@@ -50,7 +50,7 @@ impl Terminal {
         // roctop's own trampoline makes the session with this terminal.
         let mut command = Command::new(roctop);
         command
-            .args(["__launch", "", program, "0", program])
+            .args(["__launch", "terminal", program, "0", program])
             .args(arguments)
             .current_dir(place);
         command

@@ -855,6 +855,8 @@ pub mod status {
     pub const COUNTING: u32 = 7;
     /// Hardware counters rest until they are told to go on; the text says what that leaves as it is.
     pub const RESTING: u32 = 8;
+    /// What a reading of the clock takes in this process; the value is ps.
+    pub const CLOCK: u32 = 9;
 }
 
 /// A ROC-TX mark or range with its text: 40 bytes of numbers, then the text, 8 bytes in the head slot and 48 in each

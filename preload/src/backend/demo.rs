@@ -6,6 +6,9 @@
 //!
 //! Stands in for a GPU and a program alone. Absent on purpose: anything of it in a program that a user runs.
 
+mod counters;
+
+use self::counters::Counters;
 use crate::collector::{allocation, api_enter, api_exit, copy, dispatch, pop, push};
 use crate::{clock, collector, process};
 use roctop_ring::layout::queue;
@@ -221,6 +224,10 @@ fn object(kernel: usize) -> u64 {
     0x7f00_0000_0000 + kernel as u64 * 64
 }
 
+fn kernel_of(object: u64) -> usize {
+    ((object - 0x7f00_0000_0000) / 64) as usize
+}
+
 /// CLOCK_BOOTTIME, ns: the clock of the modelled GPU.
 fn now() -> u64 {
     clock::boottime()
@@ -289,6 +296,7 @@ fn complete(process: &'static process::Process, work: &Receiver<Work>) {
     let mut open: BinaryHeap<Reverse<Ending>> = BinaryHeap::new();
     let mut number = 0;
     let mut calibrated = now();
+    let mut counters = Counters::begin(process, calibrated);
     loop {
         let wait = open
             .peek()
@@ -306,7 +314,13 @@ fn complete(process: &'static process::Process, work: &Receiver<Work>) {
         while open.peek().is_some_and(|next| next.0.0 <= now()) {
             if let Some(Reverse(Ending(_, _, done))) = open.pop() {
                 finish(process, &done);
+                if let (Some(counters), Work::Kernel(record)) = (&mut counters, &done) {
+                    counters.count(record, kernel_of(record.kernel_object));
+                }
             }
+        }
+        if let Some(counters) = &mut counters {
+            counters.read_when_due(now());
         }
         if now() - calibrated > 2_000_000_000 {
             calibrated = now();

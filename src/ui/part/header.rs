@@ -83,7 +83,9 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     let mut end = area.right().saturating_sub(1);
     let gap = if large { 3 } else { 2 };
     let width = |part: &(String, Role, u8)| format::width(&part.0) as u16 + gap;
-    while right.iter().map(width).sum::<u16>() + x + 12 > end + gap {
+    // The program's own name goes before all but what is wrong with it.
+    let least = (format::width(program(&snap.title)) as u16).clamp(12, LONGEST_PROGRAM);
+    while right.iter().map(width).sum::<u16>() + x + least > end + gap {
         let ranks = right.iter().map(|part| part.2);
         let Some((last, _)) = ranks
             .enumerate()
@@ -100,11 +102,40 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     }
     let room = end.saturating_sub(x);
     let pids = pids(snap);
-    let name_room = room.saturating_sub(if large { format::width(&pids) as u16 + 3 } else { 0 });
-    let name = format::elide(&snap.title, name_room as usize);
+    let beside = format::width(&pids) as u16 + 3;
+    let name = name(&snap.title, room as usize, if large { beside as usize } else { 0 });
     x = canvas.say(x, area.y, &name, room, Role::Accent);
-    if large && !pids.is_empty() {
+    if large && !pids.is_empty() && x + beside <= end {
         canvas.say(x + 3, area.y, &pids, end.saturating_sub(x + 3), Role::Muted);
+    }
+}
+
+/// Columns of a program's name that are kept at the cost of all that is not wrong.
+const LONGEST_PROGRAM: u16 = 24;
+
+/// The command line from the program's file name on.
+fn program_on(title: &str) -> &str {
+    let word = title.split(' ').next().unwrap_or(title);
+    let slash = word.trim_end_matches('/').rfind('/');
+    &title[slash.map_or(0, |slash| slash + 1)..]
+}
+
+/// The program's file name.
+fn program(title: &str) -> &str {
+    program_on(title).split(' ').next().unwrap_or(title)
+}
+
+/// As much of a command line as there is room for: all of it with what stands beside it, without its directory, the
+/// program and the first arguments.
+fn name(title: &str, room: usize, beside: usize) -> String {
+    if format::width(title) + beside <= room {
+        return title.to_owned();
+    }
+    let short = program_on(title);
+    if format::width(short) <= room {
+        short.to_owned()
+    } else {
+        format::fit(short, room)
     }
 }
 
@@ -235,6 +266,18 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_keeps_its_name_longest() {
+        let title = "/opt/site/bin/solver -n 4096 --tolerance 1e-9";
+        assert_eq!(name(title, 60, 12), title);
+        assert_eq!(name(title, 50, 12), "solver -n 4096 --tolerance 1e-9");
+        assert_eq!(name(title, 15, 0), "solver -n 4096…");
+        assert_eq!(name(title, 6, 0), "solve…");
+        assert_eq!(program("./train"), "train");
+        assert_eq!(program("run.0 run.1"), "run.0");
+        assert_eq!((program(""), program("runs/first/")), ("", "first/"));
+    }
 
     #[test]
     fn a_product_without_a_number_says_nothing() {

@@ -8,6 +8,7 @@ use roctop_ring::record::status;
 use crate::format;
 use crate::item::LossReason;
 use crate::model::Mode;
+use crate::model::analysis::overhead::{self, Overhead};
 use crate::model::snapshot::ProcessRow;
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
@@ -152,10 +153,39 @@ impl Table for ProcessTable {
             text: |row, scene, _| format::count(open(source(row, scene))),
         },
         Column {
+            title: "OVERHEAD",
+            name: "Overhead_ns",
+            width: 14,
+            rank: 3,
+            worth: |row, scene| overhead(row, scene).map_or(Worth::None, |known| Worth::Number(one(&known).0)),
+            text: |row, scene, _| {
+                overhead(row, scene).map_or_else(
+                    || format::MISSING.into(),
+                    |known| {
+                        let (nanos, of) = one(&known);
+                        format!("~{}/{of}", format::duration(nanos.round() as u64))
+                    },
+                )
+            },
+        },
+        Column {
+            title: "COST%",
+            name: "Overhead_Percentage",
+            width: 6,
+            rank: 6,
+            worth: |row, scene| overhead(row, scene).map_or(Worth::None, |known| Worth::Number(100.0 * known.share)),
+            text: |row, scene, _| {
+                overhead(row, scene).map_or_else(
+                    || format::MISSING.into(),
+                    |known| format!("~{:.2}", 100.0 * known.share),
+                )
+            },
+        },
+        Column {
             title: "HOST",
             name: "Host",
             width: 12,
-            rank: 5,
+            rank: 7,
             worth: |row, scene| Worth::Text(source(row, scene).process.host.to_string()),
             text: |row, scene, _| source(row, scene).process.host.to_string(),
         },
@@ -243,6 +273,18 @@ fn fill(row: &Row, scene: &Scene<'_>) -> Option<f64> {
 
 fn resident(row: &Row, scene: &Scene<'_>) -> Option<u64> {
     running(row, scene)?.health?.0.resident
+}
+
+/// What being recorded costs it; nothing is known where counters hold its kernels up.
+fn overhead(row: &Row, scene: &Scene<'_>) -> Option<Overhead> {
+    let held_up = super::counters::perturbs(scene.snap).is_some();
+    let row = source(row, scene);
+    overhead::of(scene.snap, row.process.id, row).filter(|_| !held_up)
+}
+
+/// The cost of one of what it does most, ns, and what that is.
+fn one(known: &Overhead) -> (f64, &'static str) {
+    known.launch.map_or((known.call, "call"), |launch| (launch, "launch"))
 }
 
 fn open(row: &ProcessRow) -> u64 {
