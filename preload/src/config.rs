@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "getauxval")]
 
-use roctop_ring::session::{ENV_PAUSED, ENV_RING, ENV_SESSION};
+use roctop_ring::session::{ENV_NO_FLIGHT, ENV_PAUSED, ENV_RING, ENV_SESSION};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -18,6 +18,8 @@ pub struct Config {
     pub ring_slots: u64,
     /// Nothing is recorded before the program asks for it.
     pub is_paused: bool,
+    /// What queues have in flight lies in files that outlive the process.
+    pub has_flights: bool,
 }
 
 static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
@@ -36,8 +38,13 @@ fn read() -> Option<Config> {
     Some(Config {
         session,
         ring_slots: ring_slots(std::env::var(ENV_RING).ok().as_deref()),
-        is_paused: std::env::var_os(ENV_PAUSED).is_some_and(|value| !value.is_empty()),
+        is_paused: is_set(ENV_PAUSED),
+        has_flights: !is_set(ENV_NO_FLIGHT),
     })
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
 /// A power of two between 64 and 2^24, nearest below what was asked for.

@@ -290,6 +290,11 @@ impl Process {
         }
     }
 
+    /// Whether there may be such files.
+    pub(crate) fn has_flights(&self) -> bool {
+        self.config.has_flights
+    }
+
     /// A file for dispatches in flight with so many slots, as far as the budget goes. Slow path.
     pub(crate) fn flight(&self, slots: usize) -> Option<FlightFile> {
         let size = FlightFile::bytes(slots);

@@ -128,7 +128,7 @@ fn told(recorded: &Recorded) -> [u64; 3] {
 #[test]
 fn another_tool_that_intercepts_queues_sees_them_too_and_both_are_exact() {
     let Some(rig) = rig() else { return };
-    let place = crate::rig::Rig::place("tool");
+    let place = Rig::place("tool");
     let recording = place.join("rec");
     let options = ["record", "-o", recording.to_str().unwrap()];
     let mut command = rig.command(&place, &options, &["many_streams", "3", "6", "3000"]);

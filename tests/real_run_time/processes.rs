@@ -94,3 +94,23 @@ fn in_a_containers_shared_memory_kernels_survive_a_kill_or_a_note_says_that_they
         assert!(is_kept || is_told, "{:?}", recorded.said);
     }
 }
+
+#[test]
+fn what_is_in_flight_stays_in_plain_memory_when_that_is_asked_for() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("no-flight");
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    for (value, is_off) in [("1", true), ("", false)] {
+        let _ = std::fs::remove_dir_all(&recording);
+        let mut command = rig.command(&place, &options, &["matrix_transpose", "2"]);
+        let recorded = Recorded::load(&place, command.env("ROCTOP_NO_FLIGHT_FILES", value).output().unwrap());
+        recorded.check_lost();
+        let told = recorded
+            .said
+            .iter()
+            .any(|text| text.contains("ROCTOP_NO_FLIGHT_FILES is set"));
+        assert_eq!(told, is_off, "{:?}", recorded.said);
+        assert!(recorded.run.dispatches.len() >= 4);
+    }
+}

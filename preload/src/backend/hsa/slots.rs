@@ -251,6 +251,9 @@ fn keep(signals: *mut Signal, count: usize) -> (Words<'static>, Words<'static>) 
 /// Puts a file's signals over the pool's; else why not.
 fn in_file(signals: *mut Signal, count: usize) -> Result<(Words<'static>, Words<'static>), &'static str> {
     let address = signals as usize;
+    if process::get().is_some_and(|process| !process.has_flights()) {
+        return Err("ROCTOP_NO_FLIGHT_FILES is set");
+    }
     if !is_anonymous(address, count * size_of::<Signal>()) || !address.is_multiple_of(PAGE) {
         return Err("the run-time's memory is a mapping of the driver's own");
     }
