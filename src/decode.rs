@@ -108,6 +108,9 @@ struct State {
     waiting: Vec<(RingThread, Vec<Slot>)>,
     overwritten: u64,
     losses: HashMap<LossReason, u64>,
+    /// Kernels that began before they were submitted, and that did not.
+    early: u32,
+    on_time: u32,
     /// Copies begun and not recorded, when the counters were read last.
     copies: u64,
 }

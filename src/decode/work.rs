@@ -7,6 +7,11 @@ use roctop_ring::arguments::Arguments;
 use roctop_ring::reader::OpenWork;
 use roctop_ring::record::{self, Domain, flag};
 
+/// A kernel that begins so many ns before its submission did not: samples of both clocks are known better.
+const EARLY: u64 = 50_000;
+/// So many kernels that did are told, when there are fewer that did not.
+const MANY_EARLY: u32 = 64;
+
 /// The span of GPU work by its record: none where its times are none, and begin before end, since both are times when a
 /// processor writes them into each other's place.
 #[inline]
@@ -78,6 +83,9 @@ impl Decoder {
             end: clock.hsa(found.end),
         };
         let (span, flags) = believed(span, flags);
+        if span.begin != 0 && submit != 0 {
+            self.judge(process, span.begin, submit);
+        }
         let place = self.place(process, found);
         Dispatch {
             process,
@@ -95,6 +103,28 @@ impl Decoder {
             group_size: found.group_size,
             private_size: found.private_size,
             flags,
+        }
+    }
+
+    /// A kernel cannot begin before it is submitted. Told once when most do: then clocks disagree.
+    #[inline]
+    fn judge(&mut self, process: ProcessId, begin: Nanos, submit: Nanos) {
+        let state = &mut self.processes[process.0 as usize];
+        if begin.saturating_add(EARLY) >= submit {
+            state.on_time = state.on_time.saturating_add(1);
+            return;
+        }
+        state.early = state.early.saturating_add(1);
+        if state.early == MANY_EARLY && state.on_time < MANY_EARLY {
+            let text = format!(
+                "kernels begin {} us before they are submitted: GPU and host clock disagree, and times of the GPU are early",
+                (submit - begin) / 1000
+            );
+            self.items.push(Item::Status {
+                process,
+                code: record::status::NOTE,
+                text: text.into(),
+            });
         }
     }
 

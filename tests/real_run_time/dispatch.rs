@@ -327,3 +327,22 @@ fn times_that_cannot_be_are_flagged_and_disturb_no_others() {
         .unwrap();
     assert!(whole.duration() < 60_000_000_000, "{whole:?}");
 }
+
+#[test]
+fn a_gpu_whose_clock_is_late_or_early_is_told() {
+    let Some(rig) = rig() else { return };
+    for (wrong, said) in [
+        ("later=1", "after they were seen complete: GPU and host clock disagree"),
+        ("sooner=1", "before they are submitted: GPU and host clock disagree"),
+        ("", ""),
+    ] {
+        let machine = rig.on(&[("EMULATED_GPU_WRONG_TIMES", wrong)]);
+        let recorded = machine.record("clocks", &["launch_loop", "2000"]);
+        assert!(recorded.output.status.success(), "{:?}", recorded.output);
+        let said_so = |text: &&String| text.contains("clock disagree");
+        let told: Vec<_> = recorded.said.iter().filter(said_so).collect();
+        println!("{wrong}: {told:?}");
+        assert_eq!(told.len(), usize::from(!wrong.is_empty()), "{told:?}");
+        assert!(told.iter().all(|text| text.contains(said)), "{told:?}");
+    }
+}

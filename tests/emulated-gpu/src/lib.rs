@@ -33,7 +33,7 @@
 //! | `EMULATED_GPU_KERNELS` | none | library with host twins of kernels (`twin`): those have an effect on memory |
 //! | `EMULATED_GPU_KFD_MINOR` | 15 | the driver interface's minor version; 14 hides virtual memory management |
 //! | `EMULATED_GPU_CLOCK` | none | what the driver takes for the system clock: monotonic, `monotonic_raw`, realtime, or nanoseconds by which it is ahead of `CLOCK_BOOTTIME` |
-//! | `EMULATED_GPU_WRONG_TIMES` | none | `what=n,…`: the times that each n-th packet's kernel leaves in its signal: swapped, endless (end all ones), ahead (end in ten years), first (begin at tick 1), unwritten (no begin) |
+//! | `EMULATED_GPU_WRONG_TIMES` | none | `what=n,…`: the times that each n-th packet's kernel leaves in its signal: swapped, endless (end all ones), ahead (end in ten years), first (begin at tick 1), unwritten (no begin), later and sooner (both by 20 ms) |
 //! | `EMULATED_GPU_TRACE` | none | path where each driver call is noted, to debug the emulation itself |
 //!
 //! Nothing is ever written to the program's output. The generated topology files lie below the temporary directory, in

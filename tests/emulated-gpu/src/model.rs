@@ -71,6 +71,10 @@ pub(crate) enum Wrong {
     First,
     /// The begin was not written.
     Unwritten,
+    /// Both are 20 ms late.
+    Later,
+    /// Both are 20 ms early.
+    Sooner,
 }
 
 impl Wrong {
@@ -81,12 +85,15 @@ impl Wrong {
             "ahead" => Self::Ahead,
             "first" => Self::First,
             "unwritten" => Self::Unwritten,
+            "later" => Self::Later,
+            "sooner" => Self::Sooner,
             _ => return None,
         })
     }
 
     /// Begin and end, ticks, as they come out.
     pub(crate) fn of(self, begin: u64, end: u64) -> (u64, u64) {
+        const SHIFT: u64 = 20_000_000 / NS_PER_TICK;
         const TEN_YEARS: u64 = 10 * 365 * 86400 * (1_000_000_000 / NS_PER_TICK);
         match self {
             Self::Swapped => (end, begin),
@@ -94,6 +101,8 @@ impl Wrong {
             Self::Ahead => (begin, end + TEN_YEARS),
             Self::First => (1, end),
             Self::Unwritten => (0, end),
+            Self::Later => (begin + SHIFT, end + SHIFT),
+            Self::Sooner => (begin.saturating_sub(SHIFT), end.saturating_sub(SHIFT)),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! queue, of the run-time, or of the process the thread that ends it drains what is left, for a bounded time.
 
 use super::queue::{Apart, Queue};
-use super::{Hsa, copy, hsa, observed, proxy, symbol};
+use super::{Hsa, SLACK, copy, hsa, observed, proxy, symbol};
 use crate::backend::sdk;
 use crate::process::{self, Process};
 use crate::state::{self, word};
@@ -322,6 +322,30 @@ pub(crate) fn doubt() -> u8 {
     flag::UNTIMED | flag::SUSPECT_TIME
 }
 
+/// Batches in a row whose last end is ahead of the clock before it is told.
+const IN_A_ROW: u64 = 32;
+/// By how much the last end is ahead then, ns: samples of both clocks are known better.
+const AHEAD: u64 = 50_000;
+
+/// A batch was read at `now`: the GPU cannot have ended later. Told once when it does, again and again.
+fn judge(last: u64, now: u64) {
+    static AHEAD_IN_A_ROW: AtomicU64 = AtomicU64::new(0);
+    if last <= now.saturating_add(AHEAD) {
+        AHEAD_IN_A_ROW.store(0, Ordering::Relaxed);
+        return;
+    }
+    if AHEAD_IN_A_ROW.fetch_add(1, Ordering::Relaxed) + 1 == IN_A_ROW
+        && let Some(process) = process::get()
+    {
+        let by = last - now;
+        let text = format!(
+            "kernels end {} us after they were seen complete: GPU and host clock disagree, and times of the GPU are late",
+            by / 1000
+        );
+        process.say(status::NOTE, by, &text);
+    }
+}
+
 /// An agent's tick as the run-time converts it, in ticks of the system domain; none when it does not.
 fn convert(hsa: &Hsa, queue: &Queue, tick: u64) -> Option<u64> {
     let mut out = tick;
@@ -346,6 +370,9 @@ impl Line {
         let last = if from[1] == from[0] { first } else { convert(from[1]) };
         let bounds = hsa.bounds();
         let ends = [hsa.nanoseconds(first), hsa.nanoseconds(last)];
+        if from[1] != 0 && is_within(bounds, ends) {
+            judge(ends[1], bounds.1 - SLACK);
+        }
         Self {
             from,
             to: [first, last],
