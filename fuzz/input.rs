@@ -4,13 +4,23 @@
 //! Each eight bytes change one block: two say which, two where in its payload, one what is done, three give the value.
 //! Checksums are made right afterwards, or nothing would be reached. The layout of blocks is that of `src/recording/block.rs`.
 
+use roctop::export::choice::{Choice, KernelNames};
+use roctop::export::collect::collect;
+use roctop::export::facts::Facts;
+use roctop::export::hosts::Hosts;
+use roctop::export::{self, Format};
+use roctop::gauges::{self, Absent, Metric};
 use roctop::item::{Exit, ProcessId};
 use roctop::model::{Fresh, Options, Store};
+use roctop::progress::Progress;
 use roctop::raw::{Raw, RawSink};
-use roctop::recording::{FACTS, MANIFEST, Recorder, Recording, SEGMENT};
+use roctop::recording::{FACTS, MANIFEST, Merged, Recorder, Recording, SEGMENT};
 use roctop_ring::layout::{Header, clock, counter};
 use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
-use roctop_ring::record::{ApiCall, Dispatch, Domain, Head, KernelSymbol, Marker, OperationName, PAYLOAD_WORDS, Slot};
+use roctop_ring::record::{
+    Agent, Allocation, ApiCall, CodeObject, Copy, Counter, CounterInstances, CounterValue, Dispatch, Domain, Head,
+    KernelSymbol, Marker, OperationName, PAYLOAD_WORDS, PcSample, Queue, Scratch, Slot, Stream, counter_source,
+};
 use std::path::Path;
 
 const HEADER: usize = 48;
@@ -85,6 +95,7 @@ fn slots<const S: usize>(head: Head, payload: [[u64; PAYLOAD_WORDS]; S]) -> Vec<
 fn tell(sink: &mut dyn RawSink) {
     let process = ProcessId(0);
     let header = Header {
+        major: roctop_ring::layout::MAJOR,
         pid: 7,
         exe: "app".into(),
         command: "app".into(),
@@ -148,7 +159,128 @@ fn tell(sink: &mut dyn RawSink) {
         let head = Head::new(Marker::MARK, 0, 2, Domain::MARKER.0);
         sink.take(process, &Raw::Record(thread, &slots(head, [mark[0], mark[1]])));
     }
+    tell_facts(process, sink);
+    tell_records(process, thread, sink);
     tell_end(process, thread, sink);
+}
+
+/// The slots of a record by its fields.
+macro_rules! slots_of {
+    ($Kind:ident { $($field:ident: $value:expr),* }) => {{
+        let record = $Kind { $($field: $value,)* ..$Kind::default() };
+        slots($Kind::head(0, Domain::NONE), record.payload())
+    }};
+}
+
+/// Facts that these records name.
+fn tell_facts(process: ProcessId, sink: &mut dyn RawSink) {
+    macro_rules! fact {
+        ($($record:tt)*) => { sink.take(process, &Raw::Fact(&slots_of!($($record)*))) };
+    }
+    for index in 0..2 {
+        fact!(Agent {
+            handle: 9,
+            index: index,
+            node: index,
+            kind: index,
+            name: 1
+        });
+    }
+    fact!(Queue {
+        handle: 0x7000,
+        id: 1,
+        agent: 1,
+        state: 1
+    });
+    fact!(Stream {
+        handle: 0x80,
+        id: 1,
+        state: 1
+    });
+    fact!(CodeObject {
+        id: 1,
+        agent: 1,
+        uri: 3,
+        base: 0x4000,
+        size: 64
+    });
+    for id in 0..2 {
+        fact!(Counter {
+            handle: 70,
+            id: id,
+            agent: 1,
+            name: 1 + id,
+            dimensions: 3,
+            pass: 1
+        });
+    }
+}
+
+/// A record of each kind that the loop has not.
+fn tell_records(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
+    macro_rules! record {
+        ($($record:tt)*) => { sink.take(process, &Raw::Record(thread, &slots_of!($($record)*))) };
+    }
+    let value = 4.0f64.to_bits();
+    for dispatch_id in 1..5 {
+        record!(CounterValue {
+            dispatch_id: dispatch_id,
+            value: value,
+            counter: 0,
+            agent: 1
+        });
+        record!(CounterInstances {
+            dispatch_id: dispatch_id,
+            counter: 0,
+            count: 3,
+            value: value
+        });
+        record!(PcSample {
+            time: 1_000_500,
+            dispatch_id: dispatch_id,
+            code_object: 1,
+            offset: 8,
+            method: 1
+        });
+        let time = 1_000_000 + dispatch_id * 1000;
+        let source = counter_source::DEVICE;
+        record!(CounterValue {
+            value: value,
+            time: time,
+            counter: 1,
+            agent: 1,
+            source: source
+        });
+        let stream = dispatch_id as u32 % 2;
+        record!(Copy {
+            begin: time,
+            end: time + 5,
+            correlation: dispatch_id,
+            bytes: 64,
+            stream: stream
+        });
+        record!(Allocation {
+            start: time,
+            end: time + 5,
+            correlation: dispatch_id,
+            bytes: 64,
+            address: 4096
+        });
+        record!(Scratch {
+            start: time,
+            end: time + 5,
+            correlation: dispatch_id,
+            bytes: 64
+        });
+    }
+    let gauge = |pid, value| gauges::Sample {
+        at: 1_000_700,
+        node: 1,
+        pid,
+        readings: vec![(Metric::POWER, Ok(value)), (Metric::FAN, Err(Absent::Denied))],
+        ..gauges::Sample::default()
+    };
+    sink.take(process, &Raw::Gauges(&[gauge(None, 7.5), gauge(Some(7), 1.5)]));
 }
 
 /// Losses, what is open, and how it ended.
@@ -280,4 +412,65 @@ pub(crate) fn look(path: &Path) {
     assert!(count < 1 << 20, "{count} items in a small recording");
     let _ = recording.span();
     let _ = recording.clocks();
+}
+
+/// Writes files of it in every format, at `out`, which is removed; how many.
+pub(crate) fn files(path: &Path, out: &Path) -> usize {
+    let Ok(recording) = Recording::open(path) else { return 0 };
+    let _ = std::fs::remove_dir_all(out);
+    std::fs::create_dir_all(out).unwrap();
+    // What cannot be read is told; the files of what can be are whole.
+    let count = written(&recording, out).unwrap_or(0);
+    let _ = std::fs::remove_dir_all(out);
+    count
+}
+
+fn written(recording: &Recording, out: &Path) -> Result<usize, Box<dyn std::error::Error>> {
+    let mut count = 0;
+    let whole = Merged::new(vec![recording])?;
+    let (collected, _) = collect(&whole, None, out, &Progress::new())?;
+    let facts = Facts::read(&whole)?;
+    let mut nodes = Hosts::default();
+    nodes.complete(&collected.run);
+    for rename in [false, true] {
+        let choice = Choice {
+            rename,
+            stats: true,
+            wide_counters: true,
+            kernel_names: if rename {
+                KernelNames::Truncated
+            } else {
+                KernelNames::Demangled
+            },
+            ..Choice::default()
+        };
+        let job = export::Job {
+            collected: &collected,
+            place: out,
+            nodes: &nodes,
+            facts: &facts,
+            command: &[],
+            choice: &choice,
+            formats: &[
+                Format::Csv,
+                Format::Json,
+                Format::Pftrace,
+                Format::Rocpd,
+                Format::Parquet,
+            ],
+            progress: &Progress::new(),
+            sums: true,
+            stem: &|_| out.join("t"),
+        };
+        let made = export::write(&job)?;
+        count += made.files.len();
+        for file in made
+            .files
+            .iter()
+            .filter(|file| file.extension().is_some_and(|ending| ending == "json"))
+        {
+            let _: serde_json::Value = serde_json::from_slice(&std::fs::read(file)?).expect("it is JSON");
+        }
+    }
+    Ok(count)
 }

@@ -8,7 +8,7 @@
 #[path = "../fuzz/input.rs"]
 mod input;
 
-use input::{Honest, look};
+use input::{Honest, files, look};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -28,15 +28,29 @@ impl Drop for Place {
     }
 }
 
+/// Where files are written: on tmpfs, which need not be waited for.
+fn out() -> PathBuf {
+    let shm = PathBuf::from("/dev/shm");
+    let place = if shm.is_dir() { shm } else { std::env::temp_dir() };
+    place.join(format!(
+        "roctop-hostile-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ))
+}
+
 #[test]
 fn the_kept_inputs_of_the_fuzzer_are_survived() {
     let place = Place::new("kept");
     let honest = Honest::make(&place.0);
+    let all = files(&place.0, &out());
+    assert!(all >= 48, "{all} files of a recording with everything in it");
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/recording");
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         honest.write(&place.0, &std::fs::read(entry.unwrap().path()).unwrap());
         look(&place.0);
+        files(&place.0, &out());
         count += 1;
     }
     assert!(count > 0);
@@ -61,7 +75,14 @@ fn random_changes_are_survived() {
             changes.extend_from_slice(&random.to_le_bytes());
         }
         honest.write(&place.0, &changes);
-        if let Err(fault) = std::panic::catch_unwind(|| look(&place.0)) {
+        // Files take longer than looking.
+        let all = || {
+            look(&place.0);
+            if round % 8 == 0 {
+                files(&place.0, &out());
+            }
+        };
+        if let Err(fault) = std::panic::catch_unwind(all) {
             let text = fault.downcast_ref::<String>().cloned();
             let text = text.or_else(|| fault.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             faults.entry(text.unwrap_or_default()).or_insert(changes);

@@ -669,3 +669,15 @@ fn metrics_are_there_while_the_program_runs() {
     assert!(program.wait().unwrap().success());
     assert!(value(&later) <= load(&output).0.dispatches.len() as f64);
 }
+
+#[test]
+fn a_pipe_among_the_segments_is_told_and_not_waited_for() {
+    let path = place("pipe").join("rec");
+    make(&path, &Made::default());
+    let pipe = path.join("segment-000002.roctop");
+    let status = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(status.success());
+    let (code, _, told) = told(&["summary", path.to_str().unwrap()]);
+    assert_eq!(code, Some(1));
+    assert!(told.contains("segment-000002.roctop is not a file"), "{told}");
+}

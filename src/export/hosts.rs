@@ -18,7 +18,7 @@ impl Hosts {
     }
 
     /// Adds those agents of a run that the topology does not tell of.
-    pub(crate) fn complete(&mut self, run: &Run) {
+    pub fn complete(&mut self, run: &Run) {
         for process in &run.processes {
             let only = self.known.len() == 1 && self.known.contains_key("");
             let host = if only { "" } else { &process.host };

@@ -168,7 +168,7 @@ impl Recording {
             .files
             .last()
             .and_then(|file| file.file_stem()?.to_str()?.rsplit('-').next()?.parse().ok());
-        name.map_or(1, |last: u32| last + 1).max(2)
+        name.map_or(1, |last: u32| last.saturating_add(1)).max(2)
     }
 
     fn is_facts(file: &Path) -> bool {
@@ -340,9 +340,14 @@ impl RawSink for Samples {
 }
 
 fn open_file(path: &Path) -> Result<(File, u64)> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let size = file.metadata()?.len();
-    Ok((file, size))
+    let cannot = || format!("cannot open {}", path.display());
+    let facts = path.metadata().with_context(cannot)?;
+    // Whoever opens a pipe waits.
+    if !facts.is_file() {
+        bail!("{} is not a file: it is no part of a recording", path.display());
+    }
+    let file = File::open(path).with_context(cannot)?;
+    Ok((file, facts.len()))
 }
 
 /// Bytes of the block that ends a segment.
@@ -397,6 +402,16 @@ fn deliver_file(
     let mut whole_before = true;
     while at < size {
         let before = at;
+        // What the index says of a block that is not wanted is enough.
+        if let Some(entry) = known.get(&at)
+            && !want(entry)
+        {
+            seen.insert(at);
+            at = at.saturating_add(HEADER as u64 + u64::from(entry.stored)).min(size);
+            read(at - before);
+            whole_before = true;
+            continue;
+        }
         if let Some(head) = read_head(file, at, size)? {
             let entry = known.get(&at).copied().unwrap_or_else(|| Entry::unknown(at, head));
             if !want(&entry) {
