@@ -14,6 +14,7 @@ use crate::abi::{
     Agent, Dim3, Executable, Packet, Pitched, PointerInfo, Pool, Queue, ScratchEvent, SignalHandle, Span, Status,
     Symbol, VmemHandle,
 };
+use crate::function::AMD;
 use std::ffi::c_void;
 
 /// `ApiTableVersion`.
@@ -407,6 +408,11 @@ impl AmdLayout {
         }
     }
 
+    /// How many functions the table has behind all that are known here: those of a release after 7.2.
+    pub const fn unknown(self) -> usize {
+        (self.size.saturating_sub(HEAD) / size_of::<usize>()).saturating_sub(AMD.len())
+    }
+
     /// From 6.0 on a proxy keeps whatever finds the hardware's queue full; before, one packet.
     pub const fn keeps_overflow(self) -> bool {
         self.size >= HEAD + 8 * (amd_entry::VMEM_HANDLE_CREATE + 1)
@@ -509,6 +515,10 @@ mod tests {
         assert_eq!(name(400, 16), Some("hsa_amd_agent_memory_pool_get_info"));
         assert_eq!(name(624, 75), Some("hsa_amd_ais_file_read"));
         assert_eq!(name(632, 76), None);
+        assert_eq!(
+            [0, 400, 624, 688].map(|size| AmdLayout { size }.unknown()),
+            [0, 0, 0, 8]
+        );
         assert!(!AmdLayout { size: 456 }.keeps_overflow() && AmdLayout { size: 560 }.keeps_overflow());
         assert!(!AmdLayout { size: 560 }.shares_cooperative_queue());
         assert!(new.shares_cooperative_queue());

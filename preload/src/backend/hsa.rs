@@ -250,6 +250,14 @@ fn install(root: &Root) -> Option<()> {
         api::patch(process, root, layout);
     }
     process.calibrate();
+    if layout.unknown() > 0 {
+        let text = format!(
+            "HSA has {} functions that are newer than this roctop: copies (hsa_amd_memory_async_batch_copy) and queues \
+             that are made by them are not recorded",
+            layout.unknown()
+        );
+        process.say(status::NOTE, layout.unknown() as u64, &text);
+    }
     if hsa.queues_are_tools {
         process.say(
             status::NOTE,
