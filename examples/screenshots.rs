@@ -55,7 +55,10 @@ fn main() -> anyhow::Result<()> {
             update(&mut ui, &snapshot, Msg::Key(Key::Char(key)));
         }
         let path = root.join("screenshots").join(format!("{name}.svg"));
-        std::fs::write(&path, picture::svg(&drawn(&ui, &snapshot, &theme, (width, height))))?;
+        std::fs::write(
+            &path,
+            picture::svg(&drawn(&ui, &snapshot, &theme, (width, height)), picture::DARK),
+        )?;
         png(&path);
         if name == "kernels-filter" {
             let path = root.join("screenshots/filter-typed.svg");
@@ -88,13 +91,13 @@ fn typing(snapshot: &Arc<Snapshot>, theme: &Theme) -> String {
     update(&mut ui, snapshot, Msg::Key(Key::Char('3')));
     let mut frames = Vec::new();
     for key in KEYS.chars().map(Key::Char).chain([Key::Enter]) {
-        frames.push(picture::svg_cells(&drawn(&ui, snapshot, theme, SIZE)));
+        frames.push(picture::svg_cells(&drawn(&ui, snapshot, theme, SIZE), picture::DARK));
         update(&mut ui, snapshot, Msg::Key(key));
     }
-    frames.push(picture::svg_cells(&drawn(&ui, snapshot, theme, SIZE)));
+    frames.push(picture::svg_cells(&drawn(&ui, snapshot, theme, SIZE), picture::DARK));
     // The last one stays for a while before it begins again.
     let whole = EACH * (frames.len() as f32 + 6.0);
-    let mut out = picture::svg_head(SIZE.0, SIZE.1);
+    let mut out = picture::svg_head(SIZE.0, SIZE.1, picture::DARK);
     for (number, cells) in frames.iter().enumerate() {
         let from = number as f32 * EACH / whole;
         let to = if number + 1 == frames.len() {

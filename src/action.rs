@@ -179,6 +179,11 @@ fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<
         Ok(program) => program,
         Err(NotStarted { code, reason }) => {
             tell(&reason);
+            if let Some(name) = command_named(words) {
+                tell(&format!(
+                    "'{name}' is a command of roctop's own; its options go behind it: roctop {name} …"
+                ));
+            }
             return Ok(code);
         }
     };
@@ -191,6 +196,13 @@ fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<
         headless(&program, job, look)?.exit()
     };
     Ok(pass_on(exit))
+}
+
+/// The command that was meant, when options stand before its name, which makes that a program's.
+fn command_named(words: &[OsString]) -> Option<String> {
+    let word = words.first()?.to_str()?;
+    let all = <cli::Cli as clap::CommandFactory>::command();
+    all.find_subcommand(word).map(|command| command.get_name().to_owned())
 }
 
 /// Runs the program once for each request, once without one when there is none. The first failing run is the last.

@@ -211,6 +211,13 @@ pub struct Run {
     pub words: Vec<OsString>,
 }
 
+impl Run {
+    /// Neither a program nor anything else to do was named.
+    pub const fn is_nothing(&self) -> bool {
+        self.words.is_empty() && !self.print_config
+    }
+}
+
 /// A time as 10s or 500ms, ns.
 fn grace(text: &str) -> Result<u64, String> {
     crate::ui::palette::time(text).ok_or_else(|| "expected a time, as 10s or 500ms".into())

@@ -63,6 +63,13 @@ fn finish(code: anyhow::Result<u8>) -> ExitCode {
 fn act(cli: Cli) -> anyhow::Result<u8> {
     use roctop::action;
     match cli.action {
+        None if cli.run.is_nothing() && std::env::args_os().len() > 1 => Err(Misuse(
+            "no program was named: roctop [OPTIONS] APP ARGS; 'roctop' alone lists GPUs and running sessions".into(),
+        )
+        .into()),
+        Some(Action::Run(options)) if options.is_nothing() => {
+            Err(Misuse("no program was named: roctop run [OPTIONS] APP ARGS".into()).into())
+        }
         None => action::run(&cli.run),
         Some(Action::Run(options)) => action::run(&options),
         Some(Action::Demo(options)) => action::demo(&options),

@@ -569,6 +569,18 @@ fn what_is_typed_wrong_is_told_before_the_program_starts_and_ends_with_2() {
         assert!(told.contains(said) && told.lines().count() == 1, "{told}");
         assert!(!marker.exists(), "the program was not started");
     }
+    for words in [&["--no-ui", "--view", "kernels"][..], &["run"][..]] {
+        let output = run(words);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()));
+        assert!(text(&output.stderr).contains("no program was named"), "{words:?}");
+    }
+    let output = run(&["--theme", "light", "demo"]);
+    assert_eq!(output.status.code(), Some(127));
+    assert!(
+        text(&output.stderr).contains("roctop demo …"),
+        "{}",
+        text(&output.stderr)
+    );
     for words in [
         ["summary", "--filter", "(", "nowhere"],
         ["export", "--filter", "calls>x", "nowhere"],

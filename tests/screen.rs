@@ -922,7 +922,7 @@ fn gauges_and_counters_have_rows_on_the_timeline() {
         power.contains("▄▄▄▄▄▄") && !power.contains('█'),
         "half of its cap: {power}"
     );
-    let counter = row("MfmaUtil GPU0");
+    let counter = row("GPU0 MfmaUtil");
     assert!(counter.contains("▁") && counter.contains("█"), "{counter}");
     assert!(
         !text.contains("VRAM") && !text.contains("MHz"),

@@ -10,8 +10,24 @@ use crate::format::width;
 
 /// Width and height of a cell, pixels.
 pub const CELL: (f32, f32) = (8.4, 18.0);
-const PAPER: &str = "#14161a";
-const INK: &str = "#d8dade";
+
+/// What a terminal's own colours are in a picture.
+#[derive(Clone, Copy, Debug)]
+pub struct Sheet {
+    paper: &'static str,
+    ink: &'static str,
+}
+
+/// Of themes for dark terminals.
+pub const DARK: Sheet = Sheet {
+    paper: "#14161a",
+    ink: "#d8dade",
+};
+/// Of themes for light ones.
+pub const LIGHT: Sheet = Sheet {
+    paper: "#fcfcfa",
+    ink: "#1c1e22",
+};
 
 /// Plain text, a line a row.
 pub fn text(buffer: &Buffer) -> String {
@@ -37,38 +53,39 @@ pub fn ansi(buffer: &Buffer) -> Vec<u8> {
 }
 
 /// The beginning of an SVG of this many cells.
-pub fn svg_head(columns: u16, rows: u16) -> String {
+pub fn svg_head(columns: u16, rows: u16, sheet: Sheet) -> String {
     let (width, height) = (f32::from(columns) * CELL.0, f32::from(rows) * CELL.1);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" font-size=\"14\">\n\
          <style>text{{font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre}}</style>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"{PAPER}\"/>\n"
+         <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n",
+        sheet.paper
     )
 }
 
 /// The cells of a screen as elements of an SVG.
-pub fn svg_cells(buffer: &Buffer) -> String {
+pub fn svg_cells(buffer: &Buffer, sheet: Sheet) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {
         let mut x = 0;
         while x < buffer.area.width {
-            let look = Look::of(&buffer[(x, y)]);
+            let look = Look::of(&buffer[(x, y)], sheet);
             let from = x;
             let mut text = String::new();
-            while x < buffer.area.width && Look::of(&buffer[(x, y)]) == look {
+            while x < buffer.area.width && Look::of(&buffer[(x, y)], sheet) == look {
                 let symbol = buffer[(x, y)].symbol();
                 text.push_str(symbol);
                 x += width(symbol).max(1) as u16;
             }
-            run(&mut out, (from, x.min(buffer.area.width), y), &look, &text);
+            run(&mut out, (from, x.min(buffer.area.width), y), &look, &text, sheet);
         }
     }
     out
 }
 
 /// A whole SVG.
-pub fn svg(buffer: &Buffer) -> String {
-    svg_head(buffer.area.width, buffer.area.height) + &svg_cells(buffer) + "</svg>\n"
+pub fn svg(buffer: &Buffer, sheet: Sheet) -> String {
+    svg_head(buffer.area.width, buffer.area.height, sheet) + &svg_cells(buffer, sheet) + "</svg>\n"
 }
 
 #[derive(PartialEq)]
@@ -80,8 +97,8 @@ struct Look {
 }
 
 impl Look {
-    fn of(cell: &Cell) -> Self {
-        let (mut ink, mut paper) = (paint(cell.fg, INK), paint(cell.bg, PAPER));
+    fn of(cell: &Cell, sheet: Sheet) -> Self {
+        let (mut ink, mut paper) = (paint(cell.fg, sheet.ink), paint(cell.bg, sheet.paper));
         if cell.modifier.contains(Modifier::REVERSED) {
             std::mem::swap(&mut ink, &mut paper);
         }
@@ -113,10 +130,10 @@ fn paint(color: Color, otherwise: &str) -> String {
     }
 }
 
-fn run(out: &mut String, (from, to, y): (u16, u16, u16), look: &Look, text: &str) {
+fn run(out: &mut String, (from, to, y): (u16, u16, u16), look: &Look, text: &str, sheet: Sheet) {
     let (left, top) = (f32::from(from) * CELL.0, f32::from(y) * CELL.1);
     let width = f32::from(to - from) * CELL.0;
-    if look.paper != PAPER {
+    if look.paper != sheet.paper {
         let _ = writeln!(
             out,
             r#"<rect x="{left:.1}" y="{top:.1}" width="{width:.1}" height="{:.1}" fill="{}"/>"#,
@@ -158,7 +175,7 @@ mod tests {
             Style::default().fg(Color::Indexed(196)).bg(Color::Indexed(232)),
         );
         assert_eq!(text(&buffer), "日本 a<b&c\n  x\n");
-        let svg = svg(&buffer);
+        let svg = svg(&buffer, DARK);
         assert!(svg.contains("日本 a&lt;b&amp;c"), "{svg}");
         assert!(svg.contains("#ff0000") && svg.contains("#080808"), "{svg}");
         let ansi = String::from_utf8(ansi(&buffer)).unwrap();

@@ -344,8 +344,10 @@ fn perform(
         }
         Effect::Picture(name) => {
             let shown = screen.shown();
+            let is_light = screen.theme().is_light;
+            let sheet = if is_light { picture::LIGHT } else { picture::DARK };
             let files = [
-                ("svg", picture::svg(shown).into_bytes()),
+                ("svg", picture::svg(shown, sheet).into_bytes()),
                 ("ans", picture::ansi(shown)),
                 ("txt", picture::text(shown).into_bytes()),
             ];

@@ -99,6 +99,8 @@ impl Depth {
 struct File {
     name: String,
     #[serde(default)]
+    light: bool,
+    #[serde(default)]
     palette: BTreeMap<String, Paint>,
     roles: BTreeMap<String, Look>,
     kernels: Kernels,
@@ -139,6 +141,8 @@ pub struct Theme {
     kernels: Vec<Color>,
     /// Whether slices have a background colour; else letters fill them.
     pub is_coloured: bool,
+    /// Meant for a light terminal.
+    pub is_light: bool,
 }
 
 /// The themes that come with roctop.
@@ -191,6 +195,7 @@ impl Theme {
             styles,
             kernels,
             is_coloured,
+            is_light: file.light,
         })
     }
 

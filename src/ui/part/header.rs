@@ -62,7 +62,7 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     if let Some(lag) = scene.ui.lag {
         right.push((format!("▲ LAG {:.1} s", lag as f64 / 1e9), Role::Warn, 1));
     }
-    if latest.mode == Mode::Live {
+    if latest.is_running() {
         right.push((format!("{:>6}", format::rate(latest.values.rate)), Role::Text, 4));
     } else {
         right.push((format!("{} records", format::count(totals.records())), Role::Text, 4));
@@ -103,7 +103,7 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     let room = end.saturating_sub(x);
     let pids = pids(snap);
     let beside = format::width(&pids) as u16 + 3;
-    let name = name(&snap.title, room as usize, if large { beside as usize } else { 0 });
+    let name = command(&snap.title, room as usize, if large { beside as usize } else { 0 });
     x = canvas.say(x, area.y, &name, room, Role::Accent);
     if large && !pids.is_empty() && x + beside <= end {
         canvas.say(x + 3, area.y, &pids, end.saturating_sub(x + 3), Role::Muted);
@@ -127,7 +127,7 @@ fn program(title: &str) -> &str {
 
 /// As much of a command line as there is room for: all of it with what stands beside it, without its directory, the
 /// program and the first arguments.
-fn name(title: &str, room: usize, beside: usize) -> String {
+pub(crate) fn command(title: &str, room: usize, beside: usize) -> String {
     if format::width(title) + beside <= room {
         return title.to_owned();
     }
@@ -135,7 +135,7 @@ fn name(title: &str, room: usize, beside: usize) -> String {
     if format::width(short) <= room {
         short.to_owned()
     } else {
-        format::fit(short, room)
+        format::fit(short, room).trim_end().to_owned()
     }
 }
 
@@ -270,10 +270,10 @@ mod tests {
     #[test]
     fn a_program_keeps_its_name_longest() {
         let title = "/opt/site/bin/solver -n 4096 --tolerance 1e-9";
-        assert_eq!(name(title, 60, 12), title);
-        assert_eq!(name(title, 50, 12), "solver -n 4096 --tolerance 1e-9");
-        assert_eq!(name(title, 15, 0), "solver -n 4096…");
-        assert_eq!(name(title, 6, 0), "solve…");
+        assert_eq!(command(title, 60, 12), title);
+        assert_eq!(command(title, 50, 12), "solver -n 4096 --tolerance 1e-9");
+        assert_eq!(command(title, 15, 0), "solver -n 4096…");
+        assert_eq!(command(title, 6, 0), "solve…");
         assert_eq!(program("./train"), "train");
         assert_eq!(program("run.0 run.1"), "run.0");
         assert_eq!((program(""), program("runs/first/")), ("", "first/"));

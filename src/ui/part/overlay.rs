@@ -61,7 +61,8 @@ pub(crate) fn gaps(canvas: &mut Canvas<'_>, area: Rect, layers: &Layers, stretch
         let text = format!(" gap {} ", format::duration(slice.span.begin - before));
         let wide = format::width(&text) as u16;
         if let Some(rest) = last.checked_sub(first).and_then(|room| room.checked_sub(wide + 2)) {
-            canvas.say(area.x + first + rest / 2 + 1, area.y, &text, wide, Role::Idle);
+            // It is read, unlike the dots about it.
+            canvas.say(area.x + first + rest / 2 + 1, area.y, &text, wide, Role::Muted);
         }
     }
 }

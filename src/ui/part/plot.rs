@@ -111,8 +111,9 @@ pub(crate) fn label(snap: &Snapshot, track: Track) -> String {
         Track::Gauge(node, GaugeKind::Busy) => format!("{} load {}", gpu(snap, node), last().replace(' ', "")),
         Track::Gauge(node, _) => format!("{} {}", gpu(snap, node), last()),
         Track::Counter(id) => counter(snap, id).map_or_else(String::new, |row| {
-            let place = row.counter.node.map(|node| format!(" {}", gpu(snap, node)));
-            format!("{}{}", row.counter.name, place.unwrap_or_default())
+            // Names are long, and cut: the GPU goes before.
+            let place = row.counter.node.map(|node| format!("{} ", gpu(snap, node)));
+            format!("{}{}", place.unwrap_or_default(), row.counter.name)
         }),
         _ => String::new(),
     }

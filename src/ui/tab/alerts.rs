@@ -8,7 +8,7 @@ use crate::model::Snapshot;
 use crate::model::analysis::{Alert, Evidence};
 use crate::ui::jump::{self, Target};
 use crate::ui::pane::Pane;
-use crate::ui::part::canvas::{Canvas, top};
+use crate::ui::part::canvas::{Canvas, top, words};
 use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab};
@@ -130,14 +130,18 @@ impl Subject for AlertSubject<'_> {
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let of = format::duration(scene.snap.analysis().stretch.duration());
     let right = format!("last {of}   enter → evidence");
-    let detail = if size < Size::Medium { 0 } else { 4 };
+    // Two lines of reason: at 80 columns one is not enough for all of them.
+    let detail = if size < Size::Medium { 0 } else { 5 };
     let (upper, lower) = top(area, area.height - detail);
     let row = table::panel::<AlertTable>(canvas, upper, scene, Some(right), u8::MAX);
     if let Some(row) = row.filter(|_| detail > 0) {
         let alert = source(&row, scene);
         let inner = canvas.frame(lower, alert.rule.word(), "");
         let room = inner.width.saturating_sub(2);
-        canvas.say(inner.x + 1, inner.y, &alert.text, room, Role::Accent);
-        canvas.say(inner.x + 1, inner.y + 1, &alert.why, room, Role::Text);
+        let text = format::elide(&alert.text, room as usize);
+        canvas.say(inner.x + 1, inner.y, &text, room, Role::Accent);
+        for (y, line) in (inner.y + 1..inner.bottom()).zip(words(&alert.why, room as usize)) {
+            canvas.say(inner.x + 1, y, &line, room, Role::Text);
+        }
     }
 }

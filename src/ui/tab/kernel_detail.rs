@@ -109,7 +109,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
         }
     }
     for text in facts(scene, row) {
-        canvas.say(inner.x + 1, y, &format::fit(&text, room), inner.width - 2, Role::Text);
+        canvas.say(inner.x + 1, y, &format::items(&text, room), inner.width - 2, Role::Text);
         y += 1;
     }
     if size == Size::Large {

@@ -80,7 +80,12 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     } else {
         let mut x = lower.x + 1;
         for (text, role) in notes(scene) {
-            x = canvas.say(x, lower.y, &text, lower.right().saturating_sub(x), role) + 3;
+            let room = lower.right().saturating_sub(x + 1);
+            // Half a sentence says nothing; the first one is cut if it must be.
+            if x > lower.x + 1 && format::width(&text) > room as usize {
+                break;
+            }
+            x = canvas.say(x, lower.y, &format::elide(&text, room as usize), room, role) + 3;
         }
         scene.ui.hits.add(lower, Hit::Do(Action::Show(Tab::Alerts)));
     }

@@ -13,6 +13,7 @@ use crate::model::snapshot::ProcessRow;
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top, words};
+use crate::ui::part::header;
 use crate::ui::part::table::{self, Column, Scene, Table, Worth};
 use crate::ui::subject::ProcessSubject;
 use crate::ui::theme::Role;
@@ -88,10 +89,12 @@ impl Table for ProcessTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(source(row, scene).process.command.to_string()),
-            text: |row, scene, _| {
+            text: |row, scene, width| {
                 let branch = if row.1 > 0 { "└ " } else { "" };
                 let depth = 2 * row.1.saturating_sub(1);
-                format!("{:depth$}{branch}{}", "", source(row, scene).process.command)
+                let head = format!("{:depth$}{branch}", "");
+                let room = width.saturating_sub(format::width(&head));
+                head + &header::command(&source(row, scene).process.command, room, 0)
             },
         },
         Column {
