@@ -36,7 +36,7 @@ const GATHERING: Duration = Duration::from_millis(50);
 /// Nearly empty, in 1/1000 of the fullest ring.
 const NEARLY_EMPTY: u32 = 60;
 /// The same when nothing has happened for two seconds.
-const IDLE: Duration = Duration::from_millis(100);
+const IDLE: Duration = Duration::from_millis(200);
 /// The time between looks then: the program may begin again at any time.
 const IDLE_LOOK: Duration = Duration::from_millis(3);
 const IDLE_LOOK_AT_MOST: Duration = Duration::from_millis(20);

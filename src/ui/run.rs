@@ -22,6 +22,8 @@ use crate::model::{Fresh, Mode, Snapshot, Store, Values};
 const HEAD: Duration = Duration::from_millis(100);
 /// How often our own share is measured.
 const MEASURE: Duration = Duration::from_secs(1);
+/// How often the clock moves when nothing else does.
+const CALM: Duration = Duration::from_secs(1);
 /// How often values change.
 const VALUES: Duration = Duration::from_millis(500);
 
@@ -200,7 +202,7 @@ pub fn run_with(
             .rate
             .map_or(HEAD, |rate| HEAD.max(Duration::from_secs(1) / rate.max(1)));
         let is_due = headed.elapsed() >= head * slowed;
-        let is_left = is_due && headed.elapsed() < VALUES && is_calm(&latest, store);
+        let is_left = is_due && headed.elapsed() < CALM && is_calm(&latest, store);
         if is_due && !is_left {
             let fresh = if valued.elapsed() >= VALUES * slowed {
                 Fresh::All
