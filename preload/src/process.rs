@@ -55,8 +55,9 @@ pub struct Process {
     /// would tell the program that it is lost.
     _parents: u64,
     config: &'static Config,
-    /// When the collector started, ticks.
+    /// When the collector started, ticks and CLOCK_BOOTTIME ns.
     started: u64,
+    started_at: u64,
     header: Header,
     name: String,
     chunks: [OnceLock<Box<Chunk>>; FILES],
@@ -170,6 +171,7 @@ impl Process {
             _parents: NEWEST.load(Ordering::Relaxed),
             config,
             started: clock::now(),
+            started_at: clock::boottime(),
             name: String::new(),
             header,
             chunks: [const { OnceLock::new() }; FILES],
@@ -251,6 +253,11 @@ impl Process {
     fn room(&self, slots: u64) -> u64 {
         let left = self.budget.load(Ordering::Relaxed);
         if slots > SMALLEST_RING { left / 2 } else { left }
+    }
+
+    /// When the collector started, ticks and CLOCK_BOOTTIME ns of one moment.
+    pub(crate) const fn started_at(&self) -> (u64, u64) {
+        (self.started, self.started_at)
     }
 
     /// The first file: facts, strings, counters, what is in flight.

@@ -45,6 +45,7 @@ use roctop_ring::record::status;
 use roctop_ring::session::{source, wanted};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{c_char, c_void};
+use std::ops::RangeInclusive;
 
 /// Tools load in this order; below that of roctracer (50), so that this one is nearest to the run-time.
 #[unsafe(no_mangle)]
@@ -62,7 +63,7 @@ pub(crate) struct Hsa {
     pub(crate) blocking: blocking::Originals,
     /// Another tool stands in front of the run-time's function that creates queues.
     pub(crate) queues_are_tools: bool,
-    /// The system domain's time when the tables came, ns.
+    /// CLOCK_BOOTTIME when the tables came, ns.
     began: u64,
     frequency: u64,
 }
@@ -84,17 +85,31 @@ impl Hsa {
         nanoseconds(self.frequency, ticks)
     }
 
-    /// When work of this run-time can have been, ns of the system domain: a time outside is none.
-    pub(crate) fn bounds(&self) -> (u64, u64) {
-        (
-            self.began.saturating_sub(SLACK),
-            driver::about_now().saturating_add(SLACK),
-        )
+    /// The system domain's time when the tables came, ns.
+    pub(crate) fn began(&self) -> u64 {
+        driver::about(self.began)
+    }
+
+    /// When work of this run-time can have been, ns of the system domain.
+    fn bounds(&self) -> RangeInclusive<u64> {
+        let now = driver::about(clock::boottime());
+        self.began().saturating_sub(EARLIER)..=now.saturating_add(LATER)
+    }
+
+    /// Whether begin and end, ns, can be the times of work. Where they cannot it is asked first whose clock they are in.
+    pub(crate) fn is_time(&self, span: [u64; 2]) -> bool {
+        let is_within = || {
+            let bounds = self.bounds();
+            span.iter().all(|time| bounds.contains(time))
+        };
+        is_within() || driver::ask() && is_within()
     }
 }
 
-/// By how much clocks may be wrong before a time is said to be none, ns.
-const SLACK: u64 = 1_000_000_000;
+/// By how much work may seem to have begun before HSA, and to have ended in the future, ns: ten seconds, a day. An emulated GPU
+/// may live in a time of its own.
+const EARLIER: u64 = 10 * 1_000_000_000;
+const LATER: u64 = 86_400 * 1_000_000_000;
 
 /// Nanoseconds of ticks.
 #[inline]
@@ -209,8 +224,8 @@ fn install(root: &Root) -> Option<()> {
     proxy::forget_all();
     signal::forget_all();
     harvest::forget_all();
-    driver::look(process);
     let frequency = frequency(&core_functions);
+    driver::began(|| nanoseconds(frequency, ticks(&core_functions)));
     let hsa = Box::leak(Box::new(Hsa {
         core: core_functions,
         amd: amd_functions,
@@ -221,7 +236,7 @@ fn install(root: &Root) -> Option<()> {
         memory: memory::Ledger::load(core, amd, layout)?,
         blocking: blocking::Originals::load(core, amd, layout)?,
         queues_are_tools: !real::lies_in(core_functions.queue_create as *const c_void, init::LIBRARY),
-        began: driver::time_at(clock::boottime(), || nanoseconds(frequency, ticks(&core_functions))),
+        began: clock::boottime(),
         frequency,
     }));
     HSA.store(std::ptr::from_ref(hsa) as u64, Ordering::Release);

@@ -118,7 +118,7 @@ pub(crate) fn record(op: u32, data: *const c_void) {
     };
     let times = [dispatch.begin, dispatch.end];
     let flags = match hsa::hsa() {
-        Some(hsa) if !times.contains(&0) && !hsa::harvest::is_within(hsa.bounds(), times) => hsa::harvest::doubt(),
+        Some(hsa) if !times.contains(&0) && !hsa.is_time(times) => hsa::harvest::doubt(),
         _ => 0,
     };
     collector::dispatch(&dispatch, flags);

@@ -323,7 +323,7 @@ fn harvest_one(hsa: &Hsa, number: usize) -> bool {
         return true;
     }
     (record.begin, record.end) = (hsa.nanoseconds(begin), hsa.nanoseconds(end));
-    if harvest::is_within(hsa.bounds(), [record.begin, record.end]) {
+    if hsa.is_time([record.begin, record.end]) {
         recorded(&record, 0);
     } else {
         untimed(&record, harvest::doubt());

@@ -1,15 +1,17 @@
 //! The driver's system clock: what the run-times convert the GPU's ticks to.
 //!
 //! It is CLOCK_BOOTTIME as the kernel has it. A process in a time namespace reads another one, and so does whoever asks
-//! HSA 6 and later for the time: these read the process's own. So the driver is asked itself, once when HSA starts; only
-//! where it differs its clock is sampled from then on, and the viewer converts by the samples.
+//! HSA 6 and later for the time: these read the process's own. So times of the GPU are compared with the process's clock
+//! first; until some were seen, or when one cannot be, nothing is known of HSA's clock. Then the driver is asked itself, and
+//! only where it differs its clock is sampled from then on: the viewer converts by the samples.
+//! Nothing is opened in a program whose times are right.
 //! Source: `AMDKFD_IOC_GET_CLOCK_COUNTERS` (linux/kfd_ioctl.h).
 
 #![expect(unsafe_code, reason = "an ioctl")]
 
 use crate::clock;
 use crate::guard::Errno;
-use crate::process::Process;
+use crate::process::{self, Process};
 use roctop_ring::record::status;
 use roctop_ring::sync::{AtomicU64, Ordering};
 
@@ -34,13 +36,19 @@ const SAME: u64 = 20_000;
 /// By how much the system domain's clock was ahead of CLOCK_BOOTTIME when it was looked at last, ns, as an i64's bits.
 static AHEAD: AtomicU64 = AtomicU64::new(0);
 
-/// The system domain's time, ns: near enough to tell a time that cannot be.
-pub(crate) fn about_now() -> u64 {
-    clock::boottime().wrapping_add(AHEAD.load(Ordering::Relaxed))
-}
+/// What is known of the clock that GPU times are in.
+static KNOWN: AtomicU64 = AtomicU64::new(UNKNOWN);
+/// No time of the GPU was seen yet.
+const UNKNOWN: u64 = 0;
+/// It is what HSA says.
+const HSA: u64 = 1;
+/// It is the driver's, and this process reads it nowhere.
+const DRIVER: u64 = 2;
 
-/// 1 when the driver's clock is none that this process reads as CLOCK_BOOTTIME.
-static DIFFERS: AtomicU64 = AtomicU64::new(0);
+/// The system domain's time at a time of CLOCK_BOOTTIME, ns: near enough to tell a time that cannot be.
+pub(crate) fn about(boottime: u64) -> u64 {
+    boottime.wrapping_add(AHEAD.load(Ordering::Relaxed))
+}
 
 /// By how much the driver's clock is ahead of this process's CLOCK_BOOTTIME, and how exactly that is known, ns. None where
 /// there is no such driver.
@@ -66,27 +74,90 @@ fn ahead() -> Option<(i64, u64)> {
     found
 }
 
-/// What the system domain's clock shows when CLOCK_BOOTTIME shows `boottime`, ns, 0 when it does not answer: the driver's
-/// where that is another one, else what HSA says.
+/// What the system domain's clock shows when CLOCK_BOOTTIME shows `boottime`, ns: the driver's where that is another one,
+/// else what HSA says. 0 when it does not answer, or when it is not known yet which it is.
 pub(crate) fn time_at(boottime: u64, hsa: impl FnMut() -> u64) -> u64 {
-    let found = if DIFFERS.load(Ordering::Relaxed) == 0 {
-        clock::ahead(hsa)
-    } else {
-        ahead()
+    let found = match KNOWN.load(Ordering::Relaxed) {
+        HSA => clock::ahead(hsa),
+        DRIVER => ahead(),
+        _ => None,
     };
     let Some((ahead, _)) = found else { return 0 };
     AHEAD.store(ahead.cast_unsigned(), Ordering::Relaxed);
     boottime.wrapping_add_signed(ahead)
 }
 
-/// HSA starts: looks at the driver's clock, and says so when it is another one.
-pub(crate) fn look(process: &Process) {
-    DIFFERS.store(0, Ordering::Relaxed);
-    let Some((ahead, width)) = ahead() else { return };
-    if ahead.unsigned_abs() <= SAME.max(width) {
+/// HSA starts, and has this clock. One that is not CLOCK_BOOTTIME is asked of the driver already (5.x).
+pub(crate) fn began(hsa: impl FnMut() -> u64) {
+    let (ahead, width) = clock::ahead(hsa).unwrap_or((0, 0));
+    AHEAD.store(ahead.cast_unsigned(), Ordering::Relaxed);
+    let differs = ahead.unsigned_abs() > SAME.max(width);
+    KNOWN.store(if differs { HSA } else { UNKNOWN }, Ordering::Relaxed);
+    FIRST.store(FIRST_TIMES, Ordering::Relaxed);
+    if differs {
+        say(ahead, width);
+    }
+}
+
+/// Times of the GPU that are compared with the process's clock.
+const FIRST_TIMES: u64 = 16;
+static FIRST: AtomicU64 = AtomicU64::new(FIRST_TIMES);
+
+/// Work of these times, ns, was submitted at that tick and is complete. Asks the driver when it cannot be so.
+#[inline]
+pub(crate) fn saw(begin: u64, end: u64, submit: u64) {
+    if FIRST.load(Ordering::Relaxed) > 0 {
+        compare(begin, end, submit);
+    }
+}
+
+#[cold]
+fn compare(begin: u64, end: u64, submit: u64) {
+    let left = FIRST.load(Ordering::Relaxed);
+    FIRST.store(left.saturating_sub(1), Ordering::Relaxed);
+    if KNOWN.load(Ordering::Relaxed) != UNKNOWN {
         return;
     }
-    DIFFERS.store(1, Ordering::Relaxed);
+    let Some(process) = process::get() else { return };
+    let (now, ticks) = (clock::boottime(), clock::now());
+    // Only two moments of both clocks are known here; what is between is near enough.
+    let (first, began) = process.started_at();
+    let run = u128::from(ticks.wrapping_sub(first)).max(1);
+    let since = u128::from(submit.saturating_sub(first)) * u128::from(now.saturating_sub(began)) / run;
+    let submitted = began.saturating_add(since as u64);
+    let (earliest, latest) = (about(submitted).saturating_sub(DOUBT), about(now).saturating_add(DOUBT));
+    if begin >= earliest && end <= latest {
+        if left == 1 {
+            KNOWN.store(HSA, Ordering::Relaxed);
+        }
+        return;
+    }
+    ask();
+}
+
+/// Asks the driver whose clock the times of the GPU are in, once. Whether it is its own.
+#[cold]
+pub(crate) fn ask() -> bool {
+    FIRST.store(0, Ordering::Relaxed);
+    let first = KNOWN.compare_exchange(UNKNOWN, HSA, Ordering::Relaxed, Ordering::Relaxed);
+    if first.is_err() {
+        return false;
+    }
+    let found = ahead().filter(|(ahead, width)| ahead.unsigned_abs() > SAME.max(*width));
+    let Some((ahead, width)) = found else { return false };
+    AHEAD.store(ahead.cast_unsigned(), Ordering::Relaxed);
+    KNOWN.store(DRIVER, Ordering::Relaxed);
+    say(ahead, width);
+    if let Some(file) = process::get().and_then(Process::main) {
+        clock::calibrate(file);
+    }
+    true
+}
+
+/// What is farther from the process's clock is of another clock, ns.
+const DOUBT: u64 = 200_000;
+
+fn say(ahead: i64, width: u64) {
     let like = |which| clock::boottime_to(which).abs_diff(ahead) <= SAME.max(width);
     let known = [
         (libc::CLOCK_MONOTONIC, "CLOCK_MONOTONIC"),
@@ -102,5 +173,7 @@ pub(crate) fn look(process: &Process) {
         "the driver's clock is {:.6} s {way} CLOCK_BOOTTIME ({what}): times of the GPU are converted by samples of both",
         ahead.unsigned_abs() as f64 / 1e9
     );
-    process.say(status::NOTE, ahead.unsigned_abs(), &text);
+    if let Some(process) = process::get() {
+        process.say(status::NOTE, ahead.unsigned_abs(), &text);
+    }
 }

@@ -279,6 +279,9 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
     let (span, mut flags) = line.times(hsa, queue, span);
     [record.begin, record.end] = span;
     let is_timed = flags & flag::UNTIMED == 0;
+    if is_timed {
+        super::driver::saw(record.begin, record.end, record.submit);
+    }
     if symbol::is_internal(record.kernel_object) {
         flags |= flag::INTERNAL;
     }
@@ -297,15 +300,8 @@ struct Line {
     to: [u64; 2],
     /// False when the run-time did not convert.
     is_known: bool,
-    /// When work can have been, see [`Hsa::bounds`].
-    bounds: (u64, u64),
     /// The first or the last is no time: there is no line between, and each tick is converted by itself.
     is_broken: bool,
-}
-
-/// Whether begin and end, ns, can be the times of work.
-pub(crate) fn is_within(bounds: (u64, u64), span: [u64; 2]) -> bool {
-    span.iter().all(|time| (bounds.0..=bounds.1).contains(time))
 }
 
 /// Work left times which cannot be: told once. Its flags: it counts as without times, and the record keeps them.
@@ -368,7 +364,6 @@ impl Line {
         };
         let first = convert(from[0]);
         let last = if from[1] == from[0] { first } else { convert(from[1]) };
-        let bounds = hsa.bounds();
         let ends = [hsa.nanoseconds(first), hsa.nanoseconds(last)];
         if from[1] != 0 && is_within(bounds, ends) {
             judge(ends[1], bounds.1 - SLACK);
@@ -377,8 +372,7 @@ impl Line {
             from,
             to: [first, last],
             is_known,
-            bounds,
-            is_broken: from[1] != 0 && !is_within(bounds, ends),
+            is_broken: from[1] != 0 && !hsa.is_time(ends),
         }
     }
 
@@ -392,7 +386,7 @@ impl Line {
             return (span.map(|tick| hsa.nanoseconds(self.at(tick))), 0);
         }
         let span = span.map(|tick| hsa.nanoseconds(convert(hsa, queue, tick).unwrap_or(0)));
-        let flags = if is_within(self.bounds, span) { 0 } else { doubt() };
+        let flags = if hsa.is_time(span) { 0 } else { doubt() };
         (span, flags)
     }
 

@@ -294,7 +294,7 @@ fn copy_time(handle: SignalHandle) -> Span {
     // SAFETY: the signal exists: it is ours, or a hook runs before it changes, or `take` holds its owner.
     let known = unsafe { (hsa.amd.get_async_copy_time)(handle, &raw mut span) };
     // Times that nobody wrote come out as the moment at which the GPU's counter was 0.
-    let is_unwritten = span.start == span.end && hsa.nanoseconds(span.end) < hsa.bounds().0;
+    let is_unwritten = span.start == span.end && hsa.nanoseconds(span.end) < hsa.began();
     if known == SUCCESS && !is_unwritten {
         span
     } else {

@@ -415,7 +415,7 @@ fn ended(counting: &Counting, told: &Told, pending: Option<Pending>) {
     };
     let flags = match hsa::hsa() {
         _ if told.times == [0, 0] => flag::UNTIMED,
-        Some(hsa) if !hsa::harvest::is_within(hsa.bounds(), told.times) => hsa::harvest::doubt(),
+        Some(hsa) if !hsa.is_time(told.times) => hsa::harvest::doubt(),
         _ => 0,
     };
     crate::collector::counted_dispatch(&record, flags);
