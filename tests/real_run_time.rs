@@ -21,6 +21,9 @@ mod processes;
 #[path = "rig/rig.rs"]
 #[expect(dead_code, reason = "the documents' shell scripts are run elsewhere")]
 mod rig;
+#[path = "export/trace.rs"]
+#[expect(dead_code, reason = "slices are looked at elsewhere")]
+mod trace;
 
 use rig::{Recorded, Rig, rig};
 use roctop::item::Exit;

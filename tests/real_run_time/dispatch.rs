@@ -3,6 +3,7 @@
 
 use crate::check_on;
 use crate::rig::{Recorded, Rig, TOLERANCE, Truth, read_truth, rig};
+use crate::trace::Trace;
 use roctop::item::{AgentKind, Scratch, Span};
 use roctop_ring::record::{engine, flag, scratch};
 
@@ -216,6 +217,22 @@ fn scratch_memory_is_told_where_the_run_time_tells_it() {
         let of_queue = recorded.run.dispatches.iter().filter(|d| d.queue == queue.id);
         assert!(of_queue.filter(|d| d.private_size == row.private).count() >= 1);
     }
+    // Each time that it is given or freed is a point of the counter; freed is none.
+    let files = recorded.place.join("files");
+    let mut export = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"));
+    export.arg("export").arg(recorded.place.join("rec"));
+    export.args(["--format", "pftrace", "-o", "run", "-d"]).arg(&files);
+    assert!(export.output().unwrap().status.success());
+    let trace = Trace::read(&std::fs::read(files.join("run_results.pftrace")).unwrap());
+    let tracks = trace
+        .tracks
+        .iter()
+        .filter(|(_, (name, _))| name.starts_with("SCRATCH MEMORY"));
+    let points: Vec<u64> = tracks.flat_map(|(id, _)| trace.counters[id].iter().copied()).collect();
+    println!("scratch: {points:?} KiB");
+    let freed = points.iter().filter(|kib| **kib == 0).count();
+    assert_eq!(freed, of(scratch::FREE).count());
+    assert_eq!(points.len() - freed, given.len());
 }
 
 /// On 7.2.4 the run-time overwrites its heap when more than 256 packets wait across the end of an intercepted queue's ring.

@@ -12,7 +12,7 @@ use crate::state::{self, word};
 use crate::{clock, collector, control, thread};
 use hsa_sys::abi::{ScratchEvent, Status};
 use hsa_sys::table::{Root, Table, ToolEvent, tools_entry};
-use roctop_ring::record::{Scratch, status};
+use roctop_ring::record::{Scratch, scratch, status};
 use roctop_ring::session::wanted;
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
@@ -20,6 +20,24 @@ use std::sync::{Mutex, PoisonError};
 /// Events that began: queue, operation, ticks.
 static BEGUN: Mutex<Vec<(u64, u16, u64)>> = Mutex::new(Vec::new());
 const MOST: usize = 1024;
+/// Queues that were given scratch memory: address, agent, dense id. A queue that is destroyed is known no more when its
+/// memory is taken back.
+static GIVEN: Mutex<Vec<(u64, u32, u32)>> = Mutex::new(Vec::new());
+
+/// The agent and the dense id of an event's queue.
+fn whose(event: &Said, operation: u16) -> (u32, u32) {
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = queue::find(event.queue).map(|queue| (queue.agent.index, queue.id));
+    let has_room = given.len() < MOST;
+    let known = given.iter_mut().find(|(queue, ..)| *queue == event.queue);
+    match (found, known) {
+        (Some((agent, id)), Some(known)) => *known = (event.queue, agent, id),
+        (Some((agent, id)), None) if operation == scratch::ALLOC && has_room => given.push((event.queue, agent, id)),
+        (None, Some(&mut (_, agent, id))) => return (agent, id),
+        _ => {}
+    }
+    found.unwrap_or((UNKNOWN, 0))
+}
 
 /// The functions behind ours, by entry.
 static BEHIND: Mutex<[usize; tools_entry::COUNT]> = Mutex::new([0; tools_entry::COUNT]);
@@ -68,15 +86,15 @@ fn ends(event: &Said, operation: u16) {
         return;
     }
     let Some(thread) = thread::current() else { return };
-    let queue = queue::find(event.queue);
+    let (agent, queue) = whose(event, operation);
     collector::scratch(&Scratch {
         start,
         end,
         correlation: thread.current.get(),
         bytes: event.size,
         packet: event.packet,
-        agent: queue.map_or(UNKNOWN, |queue| queue.agent.index),
-        queue: queue.map_or(0, |queue| queue.id),
+        agent,
+        queue,
         operation,
         flags: event.flags as u16,
         slots: event.slots as u32,
