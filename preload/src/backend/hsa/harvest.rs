@@ -5,7 +5,7 @@
 //! queue, of the run-time, or of the process the thread that ends it drains what is left, for a bounded time.
 
 use super::queue::{Apart, Queue};
-use super::{Hsa, SLACK, copy, hsa, observed, proxy, symbol};
+use super::{Hsa, copy, driver, hsa, observed, proxy, symbol};
 use crate::backend::sdk;
 use crate::process::{self, Process};
 use crate::state::{self, word};
@@ -280,7 +280,7 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
     [record.begin, record.end] = span;
     let is_timed = flags & flag::UNTIMED == 0;
     if is_timed {
-        super::driver::saw(record.begin, record.end, record.submit);
+        driver::saw(record.begin, record.end, record.submit);
     }
     if symbol::is_internal(record.kernel_object) {
         flags |= flag::INTERNAL;
@@ -365,14 +365,15 @@ impl Line {
         let first = convert(from[0]);
         let last = if from[1] == from[0] { first } else { convert(from[1]) };
         let ends = [hsa.nanoseconds(first), hsa.nanoseconds(last)];
-        if from[1] != 0 && is_within(bounds, ends) {
-            judge(ends[1], bounds.1 - SLACK);
+        let is_broken = from[1] != 0 && !hsa.is_time(ends);
+        if from[1] != 0 && !is_broken {
+            judge(ends[1], driver::about(clock::boottime()));
         }
         Self {
             from,
             to: [first, last],
             is_known,
-            is_broken: from[1] != 0 && !hsa.is_time(ends),
+            is_broken,
         }
     }
 
