@@ -254,6 +254,27 @@ impl Names {
         }
     }
 
+    /// Whose this GPU is, where several processes have one of its number: `r3` by rank, else the process's id.
+    pub fn agent_user(&self, id: AgentId) -> Option<String> {
+        let own = self.agent(id).filter(|agent| agent.kind == AgentKind::Gpu)?;
+        let mut all = self.agents.iter();
+        let is_shared =
+            all.any(|other| (other.kind, other.number) == (own.kind, own.number) && other.process != own.process);
+        let process = self.process(own.process).filter(|_| is_shared)?;
+        Some(
+            process
+                .rank
+                .map_or_else(|| process.pid.to_string(), |rank| format!("r{rank}")),
+        )
+    }
+
+    /// The GPU, and whose it is where that has to be said.
+    pub fn agent_label_of(&self, id: AgentId) -> String {
+        let label = self.agent_label(id);
+        self.agent_user(id)
+            .map_or(label.clone(), |user| format!("{label} {user}"))
+    }
+
     /// `S1`, or the name that the program gave the stream.
     pub fn stream_label(&self, id: StreamId) -> String {
         match self.stream(id) {

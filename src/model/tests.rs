@@ -79,3 +79,30 @@ fn gpus_have_the_machines_numbers_though_a_process_sees_only_some() {
         ("GPU1", "GPU0")
     );
 }
+
+#[test]
+fn a_gpu_of_several_processes_says_whose_it_is() {
+    use crate::item::{Agent, AgentId, AgentKind, Process};
+    let mut store = Store::new(Options::default());
+    for id in 0..2 {
+        store.apply(&Item::Process(Process {
+            id: ProcessId(id),
+            pid: 100 + id,
+            rank: (id == 1).then_some(7),
+            ..Process::default()
+        }));
+        store.apply(&Item::Agent(Agent {
+            id: AgentId(id),
+            process: ProcessId(id),
+            kind: AgentKind::Gpu,
+            ..Agent::default()
+        }));
+        let names = &store.snapshot(Fresh::All).names;
+        if id == 0 {
+            assert_eq!(names.agent_user(AgentId(0)), None, "it has it alone");
+        }
+    }
+    let names = &store.snapshot(Fresh::All).names;
+    let labels = [0, 1].map(|id| names.agent_label_of(AgentId(id)));
+    assert_eq!(labels, ["GPU0 100", "GPU0 r7"]);
+}

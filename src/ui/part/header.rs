@@ -1,11 +1,13 @@
 //! Title, tabs, scope: what is watched, how it stands, what is shown of it.
 
+use std::collections::HashSet;
+
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::table::Scene;
 use crate::format;
-use crate::item::{AgentKind, Exit};
+use crate::item::{Agent, AgentKind, Exit};
 use crate::model::{Mode, Snapshot};
 use crate::ui::hit::Hit;
 use crate::ui::keymap::Action;
@@ -158,7 +160,10 @@ fn gpus(snap: &Snapshot) -> Option<String> {
         .collect();
     let first = gpus.first()?;
     let name = model(&first.product).unwrap_or(&first.name);
-    Some(format!("{}×{name}", gpus.len()))
+    // Processes that share GPUs of a host have each told them.
+    let host = |agent: &Agent| snap.names.process(agent.process).map_or("", |process| &process.host);
+    let places: HashSet<(&str, u32)> = gpus.iter().map(|agent| (host(agent), agent.node)).collect();
+    Some(format!("{}×{name}", places.len()))
 }
 
 /// What tells a product from others (`MI300X` of `AMD Instinct MI300X`); none when nothing does, as in

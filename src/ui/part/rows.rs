@@ -130,7 +130,7 @@ pub(crate) fn lane_label(snap: &Snapshot, key: LaneKey) -> String {
                 .iter()
                 .find(|row| row.id == agent)
                 .map(|row| format::percent(row.share));
-            format!("{} {}%", names.agent_label(agent), share.unwrap_or_default())
+            format!("{} {}%", names.agent_label_of(agent), share.unwrap_or_default())
         }
         LaneKey::Stream(_, stream) => format!("  {}", names.stream_label(stream)),
         LaneKey::Queue(_, queue) => format!("  {}", names.queue_label(queue)),

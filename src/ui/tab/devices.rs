@@ -19,7 +19,7 @@ use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::table::{self, Column, Heading, Scene, Table, Worth};
 use crate::ui::theme::Role;
 
 /// A GPU: as the program's agent, as the machine's device, or both.
@@ -50,6 +50,11 @@ fn reading<T: Clone>(row: &Row, scene: &Scene<'_>, get: impl Fn(&Device) -> &Rea
 pub(crate) fn seen<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a AgentRow> {
     let id = row.agent?;
     scene.snap.values.agents.iter().find(|agent| agent.id == id)
+}
+
+/// Whose it is, where processes have GPUs of one number.
+fn user(row: &Row, scene: &Scene<'_>) -> Option<String> {
+    scene.snap.names.agent_user(row.agent?)
 }
 
 pub(crate) fn label(row: &Row, snap: &Snapshot) -> String {
@@ -111,6 +116,9 @@ macro_rules! gauge {
     };
 }
 
+/// The column that says whose a GPU is.
+const OF: usize = 1;
+
 impl Table for DeviceTable {
     type Row = Row;
     const PANE: Pane = Pane::Devices;
@@ -126,6 +134,14 @@ impl Table for DeviceTable {
             // Downwards by name is upwards by number.
             worth: |row, _| Worth::Number(-f64::from(row.number)),
             text: |row, scene, width| format::fit(&label(row, scene.snap), width),
+        },
+        Column {
+            title: "OF ",
+            name: "Process",
+            width: 8,
+            rank: 1,
+            worth: |row, scene| user(row, scene).map_or(Worth::None, Worth::Text),
+            text: |row, scene, width| format::fit(&user(row, scene).unwrap_or_default(), width),
         },
         Column {
             title: "",
@@ -192,6 +208,18 @@ impl Table for DeviceTable {
             text: |row, scene, _| product(row, scene),
         },
     ];
+
+    fn heading(scene: &Scene<'_>, at: usize) -> Heading {
+        let is_said = || {
+            let mut agents = scene.snap.names.agents().iter();
+            agents.any(|agent| scene.snap.names.agent_user(agent.id).is_some())
+        };
+        if at == OF && !is_said() {
+            Heading::Absent
+        } else {
+            Heading::Usual
+        }
+    }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let snap = scene.snap;

@@ -126,7 +126,7 @@ fn one_line(canvas: &mut Canvas<'_>, area: Rect, gpus: &[&AgentRow], scene: &Sce
         .map(|row| {
             format!(
                 "{} {}%",
-                scene.snap.names.agent_label(row.id),
+                scene.snap.names.agent_label_of(row.id),
                 format::percent(row.share)
             )
         })
@@ -167,18 +167,27 @@ fn gauge(share: f64) -> Role {
     }
 }
 
+/// Columns of the GPUs' names: more where processes have GPUs of one number.
+fn label_columns(scene: &Scene<'_>, gpus: &[&AgentRow]) -> u16 {
+    let widths = gpus
+        .iter()
+        .map(|row| format::width(&scene.snap.names.agent_label_of(row.id)) + 1);
+    widths.max().unwrap_or(0).clamp(6, 16) as u16
+}
+
 /// More GPUs than rows: several to a row, name, bar and share only.
 fn many(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&AgentRow]) {
     let in_row = gpus.len().div_ceil(area.height.max(1) as usize) as u16;
-    let width = (area.width / in_row.max(1)).max(14);
+    let label = label_columns(scene, gpus);
+    let width = (area.width / in_row.max(1)).max(label + 8);
     for (i, row) in gpus.iter().enumerate() {
         let (x, y) = (area.x + 1 + (i as u16 % in_row) * width, area.y + i as u16 / in_row);
         if x + width > area.right() + 1 {
             continue;
         }
-        let name = format::fit(&scene.snap.names.agent_label(row.id), 6);
-        let at = canvas.say(x, y, &name, 6, Role::Title);
-        let room = width.saturating_sub(14);
+        let name = format::fit(&scene.snap.names.agent_label_of(row.id), label as usize);
+        let at = canvas.say(x, y, &name, label, Role::Title);
+        let room = width.saturating_sub(label + 8);
         canvas.say(at, y, &chart::bar(row.share, room as usize), room, gauge(row.share));
         canvas.right(
             at + room + 6,
@@ -200,13 +209,14 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
     if gpus.len() > inner.height as usize {
         return many(canvas, inner, scene, gpus);
     }
+    let label = label_columns(scene, gpus);
     let bar_room = (inner.width / 4).clamp(10, 40);
     let trend_room = (inner.width / 4).min(30) as usize;
     for (i, row) in gpus.iter().take(inner.height as usize).enumerate() {
         let y = inner.y + i as u16;
         let agent = scene.snap.names.agent(row.id);
-        let name = scene.snap.names.agent_label(row.id);
-        let mut x = canvas.say(inner.x + 1, y, &format::fit(&name, 6), 6, Role::Title);
+        let name = format::fit(&scene.snap.names.agent_label_of(row.id), label as usize);
+        let mut x = canvas.say(inner.x + 1, y, &name, label, Role::Title);
         let role = gauge(row.share);
         let bar = chart::bar(row.share, bar_room as usize);
         canvas.say(x, y, &"─".repeat(bar_room as usize), bar_room, Role::GaugeRest);
