@@ -6,6 +6,7 @@
 //   raw_hsa overlap      independent kernels of one queue alone, sixty-four in flight
 //   raw_hsa cost         two cheap calls alone, ns per call as launch_loop --csv prints them
 //   raw_hsa blocking     copies and fills that come back when they are done
+//   raw_hsa copies       a hundred copies alone, no kernel
 //   raw_hsa leave US     a signal handler ends the process by _exit(7), after US microseconds of launching kernels and asking
 //                        HSA for the times of one again and again
 //
@@ -564,6 +565,16 @@ static void blocking(void) {
   free(back);
 }
 
+static void alone(void) {
+  hsa_signal_t done = signal_of(1);
+  for (int i = 0; i < 100; i++) {
+    OK(hsa_amd_memory_async_copy, device, gpu, memory, cpu, 1000 + i, 0, NULL, done);
+    wait_for(done);
+    arm(done, 0);
+  }
+  OK(hsa_signal_destroy, done);
+}
+
 static void on_alarm(int number) { _exit(7); }
 
 static void leave(long microseconds) {
@@ -663,6 +674,7 @@ static void run(const char *program, const char *mode, long microseconds) {
   if (*mode) {
     if (!strcmp(mode, "overlap")) independent();
     else if (!strcmp(mode, "cost")) cost();
+    else if (!strcmp(mode, "copies")) alone();
     else if (!strcmp(mode, "leave")) leave(microseconds);
     else blocking();
     OK(hsa_shut_down);

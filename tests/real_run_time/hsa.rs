@@ -175,6 +175,9 @@ fn times_of_the_gpu_are_right_where_the_drivers_clock_is_another_one_and_that_is
         assert_eq!(told.len(), usize::from(!said.is_empty()), "{told:?}");
         assert!(told.iter().all(|text| text.contains(said)), "{told:?}");
         assert!(copies > 0);
+        let recorded = machine.record("clock-copies", &["raw_hsa", "copies"]);
+        assert_eq!(recorded.check_copies(), 100, "copies alone tell it as well");
+        assert!(recorded.truth.iter().all(|row| row.name.is_empty()), "no kernel");
     }
 }
 

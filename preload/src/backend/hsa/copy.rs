@@ -7,7 +7,7 @@
 
 use super::agent::{self, UNKNOWN};
 use super::signal::{self, Kind, Watch};
-use super::{Hsa, harvest, hook, hsa, proxy};
+use super::{Hsa, driver, harvest, hook, hsa, proxy};
 use crate::guard::wall;
 use crate::state::{self, word};
 use crate::{clock, collector, control, process, thread};
@@ -324,6 +324,7 @@ fn harvest_one(hsa: &Hsa, number: usize) -> bool {
     }
     (record.begin, record.end) = (hsa.nanoseconds(begin), hsa.nanoseconds(end));
     if hsa.is_time([record.begin, record.end]) {
+        driver::saw(record.begin, record.end, record.submit);
         recorded(&record, 0);
     } else {
         untimed(&record, harvest::doubt());

@@ -418,5 +418,8 @@ fn ended(counting: &Counting, told: &Told, pending: Option<Pending>) {
         Some(hsa) if !hsa.is_time(told.times) => hsa::harvest::doubt(),
         _ => 0,
     };
+    if flags == 0 && record.submit != 0 {
+        hsa::driver::saw(record.begin, record.end, record.submit);
+    }
     crate::collector::counted_dispatch(&record, flags);
 }
