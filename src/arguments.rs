@@ -131,8 +131,21 @@ const FUNCTIONS: [(&str, &str); 76] = [
     ("ncclSend", "send:p count:n type:type peer:i comm:p stream:stream"),
 ];
 
+/// What is told of an argument that is the place of a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Results {
+    /// The result, when it is known.
+    #[default]
+    Alone,
+    /// The place, and the result behind [`GIVEN`].
+    Both,
+}
+
+/// Stands between the place of a result and the result.
+pub const GIVEN: &str = "->";
+
 /// The arguments of a call of `function` as `name=value, …`; none when the function is not in the table.
-pub fn text(function: &str, arguments: &Arguments) -> Option<String> {
+pub fn text(function: &str, arguments: &Arguments, results: Results) -> Option<String> {
     let (_, parameters) = FUNCTIONS.iter().find(|(name, _)| *name == function)?;
     let mut words = arguments.registers.iter().chain(&arguments.stack).copied();
     let mut text = String::new();
@@ -147,7 +160,10 @@ pub fn text(function: &str, arguments: &Arguments) -> Option<String> {
                 let depth = words.next()?;
                 format!("{}x{}x{}", word as u32, word >> 32, depth as u32)
             }
-            "out" if arguments.given != 0 => format!("{:#x}", arguments.given),
+            "out" if arguments.given != 0 => match results {
+                Results::Alone => format!("{:#x}", arguments.given),
+                Results::Both => format!("{word:#x}{GIVEN}{:#x}", arguments.given),
+            },
             _ => value(kind, word),
         };
         let _ = write!(text, "{name}={shown}");
@@ -201,7 +217,7 @@ mod tests {
             registers: [0xd000, 0x5000, 4096, 1, 0, 0],
             ..Arguments::default()
         };
-        let told = text("hipMemcpyAsync", &arguments).unwrap();
+        let told = text("hipMemcpyAsync", &arguments, Results::Both).unwrap();
         assert_eq!(
             told,
             "dst=0xd000, src=0x5000, size=4096, kind=HostToDevice, stream=null"
@@ -217,7 +233,7 @@ mod tests {
             ..Arguments::default()
         };
         assert_eq!(
-            text("hipLaunchKernel", &launch).unwrap(),
+            text("hipLaunchKernel", &launch, Results::Both).unwrap(),
             "kernel=0xf, grid=2x3x4, block=64x1x1, args=0xa, shared=256, stream=0x1230"
         );
         let given = Arguments {
@@ -225,8 +241,10 @@ mod tests {
             given: 0xbeef,
             ..Arguments::default()
         };
-        assert_eq!(text("hipMalloc", &given).unwrap(), "ptr=0xbeef, size=64");
-        assert_eq!(text("hipNoSuchFunction", &given), None);
+        let told = |results| text("hipMalloc", &given, results).unwrap();
+        assert_eq!(told(Results::Alone), "ptr=0xbeef, size=64");
+        assert_eq!(told(Results::Both), "ptr=0x7fff->0xbeef, size=64");
+        assert_eq!(text("hipNoSuchFunction", &given, Results::Both), None);
     }
 
     #[test]
@@ -238,7 +256,9 @@ mod tests {
                 stack: [u64::MAX; Arguments::STACK],
                 stack_words: 16,
             };
-            assert!(text(name, &any).is_some(), "{name}");
+            for results in [Results::Alone, Results::Both] {
+                assert!(text(name, &any, results).is_some(), "{name}");
+            }
         }
         assert!(FUNCTIONS.is_sorted_by_key(|(name, _)| *name));
     }

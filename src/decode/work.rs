@@ -1,7 +1,7 @@
 //! Work: calls, dispatches, copies, marks and ranges, done or open.
 
 use super::Decoder;
-use crate::arguments;
+use crate::arguments::{self, Results};
 use crate::item::{AgentId, ApiCall, Copy, Dispatch, Item, Marker, Nanos, Open, ProcessId, Span, TextId};
 use roctop_ring::arguments::Arguments;
 use roctop_ring::reader::OpenWork;
@@ -55,7 +55,13 @@ impl Decoder {
         let name = self.processes[process.0 as usize]
             .operation_names
             .get(&(domain.0, op))?;
-        let text = arguments::text(name, found)?;
+        // Files tell them as they were, the screen what came of them.
+        let results = if self.names.is_endless {
+            Results::Both
+        } else {
+            Results::Alone
+        };
+        let text = arguments::text(name, found, results)?;
         let (id, new) = self.names.arguments(&text)?;
         if let Some(text) = new {
             self.items.push(Item::Text(id, text));

@@ -1,6 +1,7 @@
 //! Arguments of calls as rocprofiler-sdk tells them: type, name and value of each.
 
 use super::view::View;
+use crate::arguments::GIVEN;
 use crate::item::ApiCall;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,6 +14,8 @@ pub(super) struct Argument {
     pub(super) name: Cow<'static, str>,
     /// Its value.
     pub(super) value: String,
+    /// What the call put there, where the value is the place of a result.
+    pub(super) given: Option<String>,
 }
 
 /// Parameters of functions as `api_args.h` of rocprofiler-sdk 1.0.0 declares them: mangled type and name of each, in the
@@ -242,8 +245,13 @@ fn parts(function: &str, text: &str) -> Vec<Argument> {
             || ("", Cow::Owned(name.to_owned())),
             |(kind, name)| (kind, Cow::Borrowed(name)),
         );
-        let value = shown(kind, value);
-        Argument { kind, name, value }
+        let (value, given) = value.split_once(GIVEN).unwrap_or((value, ""));
+        Argument {
+            kind,
+            name,
+            value: shown(kind, value),
+            given: (!given.is_empty()).then(|| given.to_owned()),
+        }
     })
     .collect()
 }
@@ -336,6 +344,15 @@ mod tests {
             row("j", "flags", "1")
         );
         assert_eq!(told("nobodyKnows", "a=0x1"), [row("", "a", "0x1")]);
+        let allocated = parts("hipMalloc", "ptr=0x7ffd->0xbeef, size=64");
+        assert_eq!(
+            (allocated[0].value.as_str(), allocated[0].given.as_deref()),
+            ("0x7ffd", Some("0xbeef"))
+        );
+        assert_eq!(
+            (allocated[1].value.as_str(), allocated[1].given.as_deref()),
+            ("64", None)
+        );
     }
 
     #[test]

@@ -394,14 +394,18 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
 
     /// The arguments of the call that an event is of.
     fn arguments(&self, event: i64, arguments: &[Argument]) -> Result<()> {
-        let mut insert = self.insert("arg", "event_id position type name value")?;
+        let mut insert = self.insert("arg", "event_id position type name value extdata")?;
         for (position, argument) in arguments.iter().enumerate() {
             insert.execute(params![
                 event,
                 position as i64,
                 arguments::demangled(argument.kind),
                 argument.name,
-                argument.value
+                argument.value,
+                argument.given.as_ref().map_or_else(
+                    || "{}".to_owned(),
+                    |given| serde_json::json!({ "given": given }).to_string()
+                )
             ])?;
         }
         Ok(())

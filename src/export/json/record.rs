@@ -80,9 +80,19 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
 fn objects(arguments: &[Argument]) -> String {
     let objects: Vec<String> = arguments
         .iter()
-        .map(|Argument { kind, name, value }| {
+        .map(|argument| {
+            let Argument {
+                kind,
+                name,
+                value,
+                given,
+            } = argument;
             let (name, value) = (text(name), text(value));
-            format!("{{\"type\":\"{kind}\",\"name\":{name},\"value\":{value}}}")
+            // Beyond upstream's schema.
+            let given = given
+                .as_ref()
+                .map_or(String::new(), |given| format!(",\"given\":{}", text(given)));
+            format!("{{\"type\":\"{kind}\",\"name\":{name},\"value\":{value}{given}}}")
         })
         .collect();
     objects.join(",")
