@@ -1,72 +1,36 @@
 //! The live screen and the replay: wires the program's terminal, the pump and the screen together.
 
+mod appearance;
 mod desk;
+mod watched;
 
+use self::appearance::{appearance, open_terminal};
 use self::desk::{Desk, Source};
-use crate::cli::{self, Color, Glyphs, Look, Misuse, OnExit};
-use crate::config::{self, Config};
-use crate::fate::{self, Seen};
+use self::watched::{Shared, follow_size, lock, read_output, show_output, signal, stop, type_to, wait_for_end};
+use crate::cli::{Look, OnExit};
 use crate::filter::Filter;
 use crate::item::{Exit, Nanos, Span};
 use crate::keeper::{self, Keeper};
-use crate::kernel_name::Aliases;
 use crate::launch::{self, Output, Program};
-use crate::model::analysis::Thresholds;
 use crate::model::{Fresh, Mode, Options, Store};
-use crate::pump::{Gauging, Pump, PumpSender};
+use crate::pump::{Gauging, Pump};
 use crate::recording::{Merged, Recording};
 use crate::run::{self, Job, Prepared, tell};
 use crate::session::{Live, alive, boottime, refused, sessions};
 use crate::supervise::told_to_end;
 use crate::ui::run::Settings;
-use crate::ui::screen::{Options as ScreenOptions, Screen};
-use crate::ui::theme::{BUILT_IN, Depth, Theme};
+use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, Flow, Left};
-use crate::{action, export, summary, supervise};
-use anyhow::{Context, Result, anyhow, bail};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use std::collections::VecDeque;
+use crate::{action, export, summary};
+use anyhow::{Context, Result, anyhow};
+use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// Bytes of the program's output that are kept for the terminal after the screen is gone.
-const KEPT_OUTPUT: usize = 4 << 20;
-/// Bytes a second to a terminal at the other end of SSH, when the user says nothing else.
-const MOST_OVER_SSH: u64 = 8 << 10;
-/// A terminal that has room takes so many bytes.
-const TYPED_AT_ONCE: usize = 128;
-
-/// The program as the threads around it see it.
-#[derive(Default)]
-struct Watched {
-    pid: Option<u32>,
-    exit: Option<Result<Exit, String>>,
-    /// What was seen of signals.
-    seen: Seen,
-    /// Who ended the program, once that is known and until it is shown.
-    fate: Option<String>,
-    /// Makes a recording on the side.
-    recorder: Option<PumpSender>,
-    /// roctop itself was told to end.
-    leave: bool,
-    /// The last of what the program wrote, until the screen is gone.
-    output: VecDeque<u8>,
-    /// The screen is gone: output goes to the terminal at once.
-    is_passed_on: bool,
-}
-
-type Shared = Arc<Mutex<Watched>>;
-
-fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Watched> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Runs a program under the live screen, again and again when the user wants it so; returns how it ended.
 pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
@@ -360,157 +324,6 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
     Ok(())
 }
 
-fn open_terminal() -> Result<File> {
-    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
-        bail!("this terminal says that it can show no screen (TERM=dumb)");
-    }
-    let opened = File::options().read(true).write(true).open("/dev/tty");
-    opened.context("cannot open the terminal /dev/tty; use --no-ui for a run without a screen")
-}
-
-struct Appearance {
-    theme: Theme,
-    depth: Depth,
-    options: ScreenOptions,
-    settings: Settings,
-    aliases: Aliases,
-    thresholds: Thresholds,
-}
-
-/// The theme and glyphs that were asked for, on a terminal as the environment describes it.
-fn appearance(look: &Look) -> Result<Appearance> {
-    let config = Config::load()?;
-    let depth = match look.color {
-        Color::Never => Depth::None,
-        Color::Auto => Depth::detect(|variable| std::env::var(variable).ok()),
-        Color::Always => Depth::detect(|variable| match variable {
-            "NO_COLOR" => None,
-            "CLICOLOR_FORCE" => Some("1".into()),
-            other => std::env::var(other).ok(),
-        }),
-    };
-    let chosen = look.theme.as_deref().or(config.theme.as_deref());
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let name = match chosen {
-        _ if depth == Depth::None => "mono",
-        Some(name) => name,
-        None if variable("COLORFGBG").is_some_and(|colors| is_light(&colors)) => "light",
-        None => "dark",
-    };
-    let theme = find_theme(name, depth).map_err(|error| match look.theme {
-        Some(_) => Misuse(format!("--theme: {error:#}")).into(),
-        None => error,
-    })?;
-    let is_remote = variable("SSH_CONNECTION").is_some() || variable("SSH_TTY").is_some();
-    let most_bytes = look.max_bps.or_else(|| is_remote.then_some(MOST_OVER_SSH));
-    let options = ScreenOptions {
-        ascii: match look.glyphs {
-            Glyphs::Auto => config.unicode.map_or_else(ui::run::is_ascii, |unicode| !unicode),
-            Glyphs::Unicode => false,
-            Glyphs::Ascii => true,
-        },
-        no_mouse: config.no_mouse,
-        // The user's word stands; consoles do not know the question.
-        asks_background: chosen.is_none() && matches!(depth, Depth::True | Depth::C256),
-    };
-    let filter = look.filter.as_ref().or(config.filter.as_ref());
-    let filter = cli::filter(filter.map_or("", String::as_str), &config.presets)?;
-    let defaults = Settings::default();
-    Ok(Appearance {
-        theme,
-        depth,
-        options,
-        settings: Settings {
-            filter,
-            keys: config.keys,
-            presets: config.presets,
-            columns: config.columns,
-            throttle: config.throttle.unwrap_or(defaults.throttle),
-            view: look.view.unwrap_or_default(),
-            rate: look.fps,
-            most_bytes: most_bytes.filter(|most| *most > 0),
-            grace: defaults.grace,
-            attached: false,
-            is_uncollected: false,
-            is_piped: false,
-            output: None,
-        },
-        aliases: config.aliases,
-        thresholds: config.thresholds,
-    })
-}
-
-/// Whether `foreground;background`, by numbers of the 16 colours, is a light background.
-fn is_light(colors: &str) -> bool {
-    let background = colors.rsplit(';').next().and_then(|number| number.parse::<u8>().ok());
-    matches!(background, Some(7 | 9..=15))
-}
-
-/// A theme of this name or in this file.
-fn find_theme(name: &str, depth: Depth) -> Result<Theme> {
-    if let Some(theme) = Theme::named(name, depth) {
-        return Ok(theme);
-    }
-    let own = config::directory().map(|directory| directory.join("themes").join(format!("{name}.toml")));
-    let own = own.and_then(|path| std::fs::read_to_string(path).ok());
-    let text = own.map_or_else(|| std::fs::read_to_string(name), Ok).with_context(|| {
-        let known: Vec<&str> = BUILT_IN.iter().map(|theme| theme.0).collect();
-        format!(
-            "there is no theme {name}, nor a file of that name; themes: {}",
-            known.join(", ")
-        )
-    })?;
-    Theme::parse(&text, depth).map_err(|error| anyhow!("{name}: {error}"))
-}
-
-fn read_output(mut master: File, shared: Shared, sender: PumpSender) -> std::thread::JoinHandle<()> {
-    std::thread::spawn(move || {
-        let mut buffer = vec![0u8; 64 << 10];
-        // The terminal gives an error when the last program that has it open is gone.
-        while let Ok(count @ 1..) = master.read(&mut buffer) {
-            let bytes = &buffer[..count];
-            sender.output(bytes.to_vec());
-            let mut watched = lock(&shared);
-            if watched.is_passed_on {
-                drop(watched);
-                let _ = std::io::stdout()
-                    .write_all(bytes)
-                    .and_then(|()| std::io::stdout().flush());
-                continue;
-            }
-            watched.output.extend(bytes);
-            let excess = watched.output.len().saturating_sub(KEPT_OUTPUT);
-            watched.output.drain(..excess);
-        }
-    })
-}
-
-fn wait_for_end(command: std::process::Command, shared: Shared, sender: PumpSender) -> std::thread::JoinHandle<()> {
-    std::thread::spawn(move || {
-        let started = |pid| lock(&shared).pid = Some(pid);
-        let told = |signal: Signal, who: &str| {
-            let mut watched = lock(&shared);
-            watched.leave |= signal == Signal::TERM || signal == Signal::HUP;
-            watched.seen.came.push((signal.as_raw(), who.to_owned()));
-        };
-        let starved = fate::starved();
-        let ended = supervise::run_to_end(command, true, started, told);
-        let exit = ended.map(supervise::exit_of).map_err(|error| format!("{error:#}"));
-        let pid = lock(&shared).pid;
-        let also = lock(&shared).recorder.take();
-        if let (Some(pid), Ok(exit)) = (pid, &exit) {
-            sender.exited(pid, *exit);
-            if let Some(recorder) = also {
-                recorder.exited(pid, *exit);
-            }
-        }
-        let mut watched = lock(&shared);
-        watched.seen.starved = fate::starved().saturating_sub(starved);
-        watched.fate = exit.as_ref().ok().and_then(|exit| fate::told(*exit, &watched.seen));
-        watched.exit = Some(exit);
-    })
-}
-
 /// Does what the screen asks for.
 fn act(
     effect: Effect,
@@ -555,51 +368,6 @@ fn act(
     }
 }
 
-/// Gives the program's terminal what was typed. A program that reads nothing must not stop the screen.
-fn type_to(mut master: &File, bytes: &[u8]) -> Flow {
-    for part in bytes.chunks(TYPED_AT_ONCE) {
-        let mut fds = [PollFd::new(master, PollFlags::OUT)];
-        let now = rustix::event::Timespec::default();
-        let has_room = poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::OUT);
-        if !has_room {
-            return Flow::Say("the program does not read what is typed".into());
-        }
-        if let Err(error) = master.write_all(part) {
-            return Flow::Say(format!("the program's terminal is gone: {error}"));
-        }
-    }
-    Flow::Go
-}
-
-/// The program's terminal has the size of ours.
-fn follow_size(master: &File, size: &mut rustix::termios::Winsize) {
-    let Ok(now) = File::open("/dev/tty").and_then(|tty| Ok(rustix::termios::tcgetwinsize(&tty)?)) else {
-        return;
-    };
-    if (now.ws_row, now.ws_col) != (size.ws_row, size.ws_col) {
-        *size = now;
-        // A program without a terminal of its own does not mind.
-        let _ = rustix::termios::tcsetwinsize(master, now);
-    }
-}
-
-fn signal(shared: &Shared, signal: Signal) -> Flow {
-    let group = {
-        let mut watched = lock(shared);
-        if watched.exit.is_some() {
-            None
-        } else {
-            watched.seen.sent.push(signal.as_raw());
-            watched.pid.and_then(|pid| Pid::from_raw(pid as i32))
-        }
-    };
-    match group.map(|group| kill_process_group(group, signal)) {
-        Some(Ok(())) => Flow::Go,
-        Some(Err(error)) => Flow::Say(format!("the signal could not be sent: {error}")),
-        None => Flow::Say("the program has ended".into()),
-    }
-}
-
 fn suspend() -> Flow {
     // Only the viewer stops; the program has a session of its own and goes on.
     let _ = kill_process(rustix::process::getpid(), Signal::STOP);
@@ -610,34 +378,5 @@ fn write_export(name: &str, bytes: &[u8]) -> Flow {
     match export::write_atomic(Path::new(name), |out| out.write_all(bytes)) {
         Ok(()) => Flow::Say(format!("wrote {name}")),
         Err(error) => Flow::Say(format!("{error:#}")),
-    }
-}
-
-/// What the program wrote while the screen was shown.
-fn show_output(shared: &Shared) {
-    let mut watched = lock(shared);
-    let bytes: Vec<u8> = std::mem::take(&mut watched.output).into();
-    watched.is_passed_on = true;
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(&bytes).and_then(|()| out.flush());
-}
-
-/// Asks the program to stop, and kills it when it does not: ns that it may take.
-fn stop(shared: &Shared, grace: u64) {
-    signal(shared, Signal::TERM);
-    let (asked, grace) = (Instant::now(), Duration::from_nanos(grace));
-    let mut told = 0;
-    while lock(shared).exit.is_none() {
-        if asked.elapsed().as_secs() > told {
-            told = asked.elapsed().as_secs();
-            let left = grace.saturating_sub(asked.elapsed()).as_secs_f64();
-            tell(&format!("waiting for the program to end; SIGKILL in {left:.0} s"));
-        }
-        if asked.elapsed() > grace {
-            tell("the program did not stop when it was asked to; killing it");
-            signal(shared, Signal::KILL);
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -12,12 +12,14 @@ mod hit;
 mod jump;
 pub mod key;
 pub mod keymap;
+mod message;
 mod mouse;
 pub mod pace;
 pub mod palette;
 pub mod pane;
 mod part;
 pub mod picture;
+mod place;
 pub mod prompt;
 pub mod run;
 pub mod screen;
@@ -29,20 +31,20 @@ pub mod time;
 pub mod track;
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 pub use self::act::update;
+pub use self::message::{Effect, Msg};
+pub use self::place::{Size, Tab};
 pub use self::run::{Flow, Left, run};
 
 use self::choice::choices;
 use self::escalation::Escalation;
 use self::hit::Hits;
 use self::jump::Jumps;
-use self::key::{Key, Mouse};
 use self::keymap::Keys;
 use self::pane::Pane;
 use self::part::canvas::{Canvas, top};
@@ -60,130 +62,6 @@ use crate::model::{LaneKey, Mode, Slice, Snapshot};
 
 /// How long a program that was interrupted, or asked to stop, may take to end, ns.
 pub const GRACE: u64 = 10_000_000_000;
-
-/// A view.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Tab {
-    /// All at a glance.
-    #[default]
-    Overview,
-    /// Lanes of time.
-    Timeline,
-    /// Kernels.
-    Kernels,
-    /// Copies.
-    Copies,
-    /// API calls.
-    Api,
-    /// Counters.
-    Counters,
-    /// Devices.
-    Devices,
-    /// Markers.
-    Markers,
-    /// Processes.
-    Processes,
-    /// What the program printed.
-    Log,
-    /// What is worth a look.
-    Alerts,
-    /// What is open now.
-    Running,
-    /// Iterations.
-    Steps,
-    /// Difference to a baseline.
-    Diff,
-    /// Memory that is held.
-    Memory,
-    /// Samples of program counters.
-    Samples,
-}
-
-impl Tab {
-    /// Those of the digits, in order.
-    pub const DIGITS: [Self; 10] = [
-        Self::Overview,
-        Self::Timeline,
-        Self::Kernels,
-        Self::Copies,
-        Self::Api,
-        Self::Counters,
-        Self::Devices,
-        Self::Markers,
-        Self::Processes,
-        Self::Log,
-    ];
-
-    /// All views.
-    pub const ALL: [Self; 16] = [
-        Self::Overview,
-        Self::Timeline,
-        Self::Kernels,
-        Self::Copies,
-        Self::Api,
-        Self::Counters,
-        Self::Devices,
-        Self::Markers,
-        Self::Processes,
-        Self::Log,
-        Self::Alerts,
-        Self::Running,
-        Self::Steps,
-        Self::Diff,
-        Self::Memory,
-        Self::Samples,
-    ];
-
-    /// Its key and name.
-    pub const fn title(self) -> (char, &'static str) {
-        match self {
-            Self::Overview => ('1', "Overview"),
-            Self::Timeline => ('2', "Timeline"),
-            Self::Kernels => ('3', "Kernels"),
-            Self::Copies => ('4', "Copies"),
-            Self::Api => ('5', "API"),
-            Self::Counters => ('6', "Counters"),
-            Self::Devices => ('7', "Devices"),
-            Self::Markers => ('8', "Markers"),
-            Self::Processes => ('9', "Processes"),
-            Self::Log => ('0', "Log"),
-            Self::Alerts => ('A', "Alerts"),
-            Self::Running => ('W', "Running"),
-            Self::Steps => ('I', "Steps"),
-            Self::Diff => ('D', "Diff"),
-            Self::Memory => ('M', "Memory"),
-            Self::Samples => ('C', "Samples"),
-        }
-    }
-}
-
-/// How much room there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Size {
-    /// Less than 40×10: a line.
-    Tiny,
-    /// Less than 80×24.
-    Small,
-    /// From 80×24.
-    Medium,
-    /// From 120×36.
-    Large,
-}
-
-impl Size {
-    /// The class of a terminal.
-    pub const fn of(width: u16, height: u16) -> Self {
-        if width < 40 || height < 10 {
-            Self::Tiny
-        } else if width < 80 || height < 24 {
-            Self::Small
-        } else if width < 120 || height < 36 {
-            Self::Medium
-        } else {
-            Self::Large
-        }
-    }
-}
 
 /// Which column sorts, and which way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -387,110 +265,6 @@ pub struct Own {
     pub slowed: u32,
     /// Bytes a second to the terminal.
     pub wire: f64,
-}
-
-/// What can happen.
-#[derive(Clone, Debug)]
-pub enum Msg {
-    /// A key.
-    Key(Key),
-    /// The mouse.
-    Mouse(Mouse),
-    /// The terminal has another size now.
-    Resize(u16, u16),
-    /// A word to the user.
-    Say(String),
-    /// A recording to compare with was read.
-    Baseline(Arc<Snapshot>),
-    /// A recording is made here now, or no more; and a word to the user.
-    Recording(Option<String>, String),
-    /// The names of all counters, for completion.
-    Counters(Arc<[String]>),
-    /// Who ended the program.
-    Fate(String),
-    /// Time has gone on.
-    Tick,
-    /// Bytes were typed while they go to the program.
-    Typed(Vec<u8>),
-}
-
-/// What is to be done outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Nothing.
-    None,
-    /// Nothing; said once in each turn of the loop, so that the loop can be stopped.
-    Idle,
-    /// Interrupt the program (SIGINT to its process group).
-    Interrupt,
-    /// Send a signal to the program.
-    Signal(i32),
-    /// Give the program what was typed.
-    Type(Vec<u8>),
-    /// Leave the terminal, stop ourselves, come back.
-    Suspend,
-    /// Write a file.
-    Export {
-        /// Proposed name.
-        name: String,
-        /// What is in it.
-        bytes: Vec<u8>,
-    },
-    /// Write all lists into a directory.
-    ExportAll {
-        /// Proposed name of the directory.
-        name: String,
-        /// Names in it, and what is in them.
-        files: Vec<(String, Vec<u8>)>,
-    },
-    /// Write whole records of a recording.
-    ExportRecords {
-        /// As the command line names the format.
-        format: &'static str,
-        /// Directory.
-        place: String,
-        /// Filter in force.
-        filter: String,
-        /// The range that is measured: ns since the session began.
-        range: Option<(Nanos, Nanos)>,
-    },
-    /// Write the screen as pictures; the beginning of their names.
-    Picture(String),
-    /// Show in another theme.
-    Theme(String),
-    /// Send ASCII only, or not.
-    Ascii(bool),
-    /// Read a recording to compare with.
-    Compare(PathBuf),
-    /// Keep a filter under a name for good.
-    Keep {
-        /// Its name.
-        name: String,
-        /// The filter.
-        filter: String,
-    },
-    /// Begin or end a recording.
-    Record,
-    /// Count from now on; false: from the beginning again.
-    Reset(bool),
-    /// Run the program again and compare with this run.
-    Rerun,
-    /// Run it again with these counters, separated by blanks or commas.
-    Count(String),
-    /// Let the program's counters rest, or count again.
-    Rest(bool),
-    /// Find out which counters there are.
-    ListCounters,
-    /// Draw all anew.
-    Redraw,
-    /// Hand a text to the terminal's clipboard.
-    Clipboard(String),
-    /// Leave the program alone and quit.
-    Detach,
-    /// Ask the program to stop (SIGTERM), then quit.
-    StopApp,
-    /// Quit; the program has ended.
-    Quit,
 }
 
 impl Ui {

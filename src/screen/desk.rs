@@ -1,7 +1,8 @@
 //! What every screen can be asked for besides the program's own signals: files, themes, a recording made on the side, a
 //! recording to compare with.
 
-use super::{find_theme, suspend, write_export};
+use super::appearance::find_theme;
+use super::{suspend, write_export};
 use crate::config::{self, Config};
 use crate::counting;
 use crate::item::Nanos;

@@ -1,0 +1,120 @@
+//! How a screen looks: theme, glyphs, colours, and the settings that it begins with.
+
+use crate::cli::{self, Color, Glyphs, Look, Misuse};
+use crate::config::{self, Config};
+use crate::kernel_name::Aliases;
+use crate::model::analysis::Thresholds;
+use crate::ui;
+use crate::ui::run::Settings;
+use crate::ui::screen::Options as ScreenOptions;
+use crate::ui::theme::{BUILT_IN, Depth, Theme};
+use anyhow::{Context, Result, anyhow, bail};
+use std::fs::File;
+
+/// Bytes a second to a terminal at the other end of SSH, when the user says nothing else.
+const MOST_OVER_SSH: u64 = 8 << 10;
+
+/// What the command line, the settings and the terminal make of it.
+pub(super) struct Appearance {
+    pub(super) theme: Theme,
+    pub(super) depth: Depth,
+    pub(super) options: ScreenOptions,
+    pub(super) settings: Settings,
+    pub(super) aliases: Aliases,
+    pub(super) thresholds: Thresholds,
+}
+
+/// The controlling terminal: standard input belongs to the program.
+pub(super) fn open_terminal() -> Result<File> {
+    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+        bail!("this terminal says that it can show no screen (TERM=dumb)");
+    }
+    let opened = File::options().read(true).write(true).open("/dev/tty");
+    opened.context("cannot open the terminal /dev/tty; use --no-ui for a run without a screen")
+}
+
+/// The theme and glyphs that were asked for, on a terminal as the environment describes it.
+pub(super) fn appearance(look: &Look) -> Result<Appearance> {
+    let config = Config::load()?;
+    let depth = match look.color {
+        Color::Never => Depth::None,
+        Color::Auto => Depth::detect(|variable| std::env::var(variable).ok()),
+        Color::Always => Depth::detect(|variable| match variable {
+            "NO_COLOR" => None,
+            "CLICOLOR_FORCE" => Some("1".into()),
+            other => std::env::var(other).ok(),
+        }),
+    };
+    let chosen = look.theme.as_deref().or(config.theme.as_deref());
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let name = match chosen {
+        _ if depth == Depth::None => "mono",
+        Some(name) => name,
+        None if variable("COLORFGBG").is_some_and(|colors| is_light(&colors)) => "light",
+        None => "dark",
+    };
+    let theme = find_theme(name, depth).map_err(|error| match look.theme {
+        Some(_) => Misuse(format!("--theme: {error:#}")).into(),
+        None => error,
+    })?;
+    let is_remote = variable("SSH_CONNECTION").is_some() || variable("SSH_TTY").is_some();
+    let most_bytes = look.max_bps.or_else(|| is_remote.then_some(MOST_OVER_SSH));
+    let options = ScreenOptions {
+        ascii: match look.glyphs {
+            Glyphs::Auto => config.unicode.map_or_else(ui::run::is_ascii, |unicode| !unicode),
+            Glyphs::Unicode => false,
+            Glyphs::Ascii => true,
+        },
+        no_mouse: config.no_mouse,
+        // The user's word stands; consoles do not know the question.
+        asks_background: chosen.is_none() && matches!(depth, Depth::True | Depth::C256),
+    };
+    let filter = look.filter.as_ref().or(config.filter.as_ref());
+    let filter = cli::filter(filter.map_or("", String::as_str), &config.presets)?;
+    let defaults = Settings::default();
+    Ok(Appearance {
+        theme,
+        depth,
+        options,
+        settings: Settings {
+            filter,
+            keys: config.keys,
+            presets: config.presets,
+            columns: config.columns,
+            throttle: config.throttle.unwrap_or(defaults.throttle),
+            view: look.view.unwrap_or_default(),
+            rate: look.fps,
+            most_bytes: most_bytes.filter(|most| *most > 0),
+            grace: defaults.grace,
+            attached: false,
+            is_uncollected: false,
+            is_piped: false,
+            output: None,
+        },
+        aliases: config.aliases,
+        thresholds: config.thresholds,
+    })
+}
+
+/// Whether `foreground;background`, by numbers of the 16 colours, is a light background.
+fn is_light(colors: &str) -> bool {
+    let background = colors.rsplit(';').next().and_then(|number| number.parse::<u8>().ok());
+    matches!(background, Some(7 | 9..=15))
+}
+
+/// A theme of this name or in this file.
+pub(super) fn find_theme(name: &str, depth: Depth) -> Result<Theme> {
+    if let Some(theme) = Theme::named(name, depth) {
+        return Ok(theme);
+    }
+    let own = config::directory().map(|directory| directory.join("themes").join(format!("{name}.toml")));
+    let own = own.and_then(|path| std::fs::read_to_string(path).ok());
+    let text = own.map_or_else(|| std::fs::read_to_string(name), Ok).with_context(|| {
+        let known: Vec<&str> = BUILT_IN.iter().map(|theme| theme.0).collect();
+        format!(
+            "there is no theme {name}, nor a file of that name; themes: {}",
+            known.join(", ")
+        )
+    })?;
+    Theme::parse(&text, depth).map_err(|error| anyhow!("{name}: {error}"))
+}

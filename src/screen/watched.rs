@@ -1,0 +1,176 @@
+//! The program under a screen, as the threads around it see it: its terminal, its output, its end.
+
+use crate::fate::{self, Seen};
+use crate::item::Exit;
+use crate::pump::PumpSender;
+use crate::run::tell;
+use crate::supervise;
+use crate::ui::Flow;
+use anyhow::Result;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes of the program's output that are kept for the terminal after the screen is gone.
+const KEPT_OUTPUT: usize = 4 << 20;
+
+/// A terminal that has room takes so many bytes.
+const TYPED_AT_ONCE: usize = 128;
+
+/// The program as the threads around it see it.
+#[derive(Default)]
+pub(super) struct Watched {
+    pub(super) pid: Option<u32>,
+    pub(super) exit: Option<Result<Exit, String>>,
+    /// What was seen of signals.
+    pub(super) seen: Seen,
+    /// Who ended the program, once that is known and until it is shown.
+    pub(super) fate: Option<String>,
+    /// Makes a recording on the side.
+    pub(super) recorder: Option<PumpSender>,
+    /// roctop itself was told to end.
+    pub(super) leave: bool,
+    /// The last of what the program wrote, until the screen is gone.
+    pub(super) output: VecDeque<u8>,
+    /// The screen is gone: output goes to the terminal at once.
+    pub(super) is_passed_on: bool,
+}
+
+pub(super) type Shared = Arc<Mutex<Watched>>;
+
+pub(super) fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Watched> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads what the program writes, to its end.
+pub(super) fn read_output(mut master: File, shared: Shared, sender: PumpSender) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut buffer = vec![0u8; 64 << 10];
+        // The terminal gives an error when the last program that has it open is gone.
+        while let Ok(count @ 1..) = master.read(&mut buffer) {
+            let bytes = &buffer[..count];
+            sender.output(bytes.to_vec());
+            let mut watched = lock(&shared);
+            if watched.is_passed_on {
+                drop(watched);
+                let _ = std::io::stdout()
+                    .write_all(bytes)
+                    .and_then(|()| std::io::stdout().flush());
+                continue;
+            }
+            watched.output.extend(bytes);
+            let excess = watched.output.len().saturating_sub(KEPT_OUTPUT);
+            watched.output.drain(..excess);
+        }
+    })
+}
+
+/// Starts the program and waits for its end.
+pub(super) fn wait_for_end(
+    command: std::process::Command,
+    shared: Shared,
+    sender: PumpSender,
+) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let started = |pid| lock(&shared).pid = Some(pid);
+        let told = |signal: Signal, who: &str| {
+            let mut watched = lock(&shared);
+            watched.leave |= signal == Signal::TERM || signal == Signal::HUP;
+            watched.seen.came.push((signal.as_raw(), who.to_owned()));
+        };
+        let starved = fate::starved();
+        let ended = supervise::run_to_end(command, true, started, told);
+        let exit = ended.map(supervise::exit_of).map_err(|error| format!("{error:#}"));
+        let pid = lock(&shared).pid;
+        let also = lock(&shared).recorder.take();
+        if let (Some(pid), Ok(exit)) = (pid, &exit) {
+            sender.exited(pid, *exit);
+            if let Some(recorder) = also {
+                recorder.exited(pid, *exit);
+            }
+        }
+        let mut watched = lock(&shared);
+        watched.seen.starved = fate::starved().saturating_sub(starved);
+        watched.fate = exit.as_ref().ok().and_then(|exit| fate::told(*exit, &watched.seen));
+        watched.exit = Some(exit);
+    })
+}
+
+/// Gives the program's terminal what was typed. A program that reads nothing must not stop the screen.
+pub(super) fn type_to(mut master: &File, bytes: &[u8]) -> Flow {
+    for part in bytes.chunks(TYPED_AT_ONCE) {
+        let mut fds = [PollFd::new(master, PollFlags::OUT)];
+        let now = rustix::event::Timespec::default();
+        let has_room = poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::OUT);
+        if !has_room {
+            return Flow::Say("the program does not read what is typed".into());
+        }
+        if let Err(error) = master.write_all(part) {
+            return Flow::Say(format!("the program's terminal is gone: {error}"));
+        }
+    }
+    Flow::Go
+}
+
+/// The program's terminal has the size of ours.
+pub(super) fn follow_size(master: &File, size: &mut rustix::termios::Winsize) {
+    let Ok(now) = File::open("/dev/tty").and_then(|tty| Ok(rustix::termios::tcgetwinsize(&tty)?)) else {
+        return;
+    };
+    if (now.ws_row, now.ws_col) != (size.ws_row, size.ws_col) {
+        *size = now;
+        // A program without a terminal of its own does not mind.
+        let _ = rustix::termios::tcsetwinsize(master, now);
+    }
+}
+
+/// A signal for the program and all that it started in its group.
+pub(super) fn signal(shared: &Shared, signal: Signal) -> Flow {
+    let group = {
+        let mut watched = lock(shared);
+        if watched.exit.is_some() {
+            None
+        } else {
+            watched.seen.sent.push(signal.as_raw());
+            watched.pid.and_then(|pid| Pid::from_raw(pid as i32))
+        }
+    };
+    match group.map(|group| kill_process_group(group, signal)) {
+        Some(Ok(())) => Flow::Go,
+        Some(Err(error)) => Flow::Say(format!("the signal could not be sent: {error}")),
+        None => Flow::Say("the program has ended".into()),
+    }
+}
+
+/// What the program wrote while the screen was shown.
+pub(super) fn show_output(shared: &Shared) {
+    let mut watched = lock(shared);
+    let bytes: Vec<u8> = std::mem::take(&mut watched.output).into();
+    watched.is_passed_on = true;
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(&bytes).and_then(|()| out.flush());
+}
+
+/// Asks the program to stop, and kills it when it does not: ns that it may take.
+pub(super) fn stop(shared: &Shared, grace: u64) {
+    signal(shared, Signal::TERM);
+    let (asked, grace) = (Instant::now(), Duration::from_nanos(grace));
+    let mut told = 0;
+    while lock(shared).exit.is_none() {
+        if asked.elapsed().as_secs() > told {
+            told = asked.elapsed().as_secs();
+            let left = grace.saturating_sub(asked.elapsed()).as_secs_f64();
+            tell(&format!("waiting for the program to end; SIGKILL in {left:.0} s"));
+        }
+        if asked.elapsed() > grace {
+            tell("the program did not stop when it was asked to; killing it");
+            signal(shared, Signal::KILL);
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
