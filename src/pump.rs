@@ -30,6 +30,9 @@ const USUAL_AT_MOST: Duration = Duration::from_millis(4);
 /// The time between looks takes so many times as long as a look, and more when nothing has happened for two seconds.
 const LOOKING: u32 = 200;
 const LOOKING_IDLE: u32 = 500;
+/// Files that come are no reason to empty rings anew before so many times as long has passed as that took: programs that fork
+/// without end make files without end.
+const EMPTYING: u32 = 20;
 /// Rings that are nearly empty are left alone for so long: emptying costs more than looking, and what is known of kernels and
 /// lanes is fetched to the processor once for more records. Screens move ten times a second.
 const GATHERING: Duration = Duration::from_millis(50);
@@ -274,7 +277,7 @@ impl Emptying {
         let mut pause = USUAL;
         // How long rings that are nearly empty are left alone; none when they are filling.
         let mut gathering = Some(USUAL);
-        let mut look = Duration::ZERO;
+        let (mut look, mut emptying) = (Duration::ZERO, Duration::ZERO);
         let mut busy_at = Instant::now();
         let mut emptied_at = Instant::now();
         let mut asked_at = None;
@@ -286,7 +289,8 @@ impl Emptying {
             };
             if message.is_none() && gathering.is_some_and(|gathering| emptied_at.elapsed() < gathering) {
                 let began = Instant::now();
-                let is_left = !self.live.has_new_files() && self.live.fill()? < NEARLY_EMPTY;
+                let is_early = emptied_at.elapsed() < emptying * EMPTYING;
+                let is_left = (is_early || !self.live.has_new_files()) && self.live.fill()? < NEARLY_EMPTY;
                 look = (look * 7 + began.elapsed()) / 8;
                 if is_left {
                     continue;
@@ -326,6 +330,7 @@ impl Emptying {
             }
             drop(pids);
             self.filling.hand_on();
+            emptying = emptied_at.elapsed();
             if self.filling.is_over || stop {
                 return Ok(());
             }
