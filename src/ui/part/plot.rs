@@ -96,7 +96,8 @@ fn value(snap: &Snapshot, track: Track, value: Option<f64>) -> String {
         Track::Gauge(_, GaugeKind::Clock) => format!("{value:.0} MHz"),
         Track::Counter(id) => {
             let unit = counter(snap, id).map_or("", |row| &row.counter.unit);
-            format!("{} {unit}", counters::amount(Some(value)))
+            let gap = if unit.starts_with('/') { "" } else { " " };
+            format!("{}{gap}{unit}", counters::amount(Some(value)))
                 .trim_end()
                 .to_string()
         }

@@ -26,15 +26,30 @@ fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a CounterRow {
     &scene.snap.values.gauges.counters[row.0]
 }
 
-/// A value in at most 8 columns.
+/// A value in at most 8 columns, as `21`, `83.10` or `1.98 G`.
 pub(crate) fn amount(value: Option<f64>) -> String {
-    match value {
-        None => format::MISSING.into(),
-        Some(value) if value.fract() == 0.0 && value.abs() < 1e6 => format!("{value:.0}"),
-        Some(value) if (1e4..1e6).contains(&value.abs()) => format!("{value:.0}"),
-        Some(value) if (100.0..1e4).contains(&value.abs()) => format!("{value:.1}"),
-        Some(value) if (0.01..100.0).contains(&value.abs()) => format!("{value:.2}"),
-        Some(value) => format!("{value:.1e}"),
+    const LARGE: [(f64, char); 4] = [(1e15, 'P'), (1e12, 'T'), (1e9, 'G'), (1e6, 'M')];
+    let Some(value) = value else {
+        return format::MISSING.into();
+    };
+    let large = LARGE.iter().find(|large| value.abs() >= large.0);
+    match (large, value.abs()) {
+        (Some((factor, sign)), size) if size < 1e18 => {
+            let scaled = value / factor;
+            // Three digits, or all before the point.
+            let decimals = match scaled.abs() {
+                ..9.995 => 2,
+                ..99.95 => 1,
+                _ => 0,
+            };
+            format!("{scaled:.decimals$} {sign}")
+        }
+        (Some(_), _) => format!("{value:.1e}"),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        (_, 1e4..) => format!("{value:.0}"),
+        (_, 100.0..) => format!("{value:.1}"),
+        (_, 0.01..) => format!("{value:.2}"),
+        _ => format!("{value:.1e}"),
     }
 }
 
@@ -387,6 +402,30 @@ mod tests {
     use crate::model::{Fresh, Options, Store};
     use roctop_ring::record::status;
     use std::sync::Arc;
+
+    #[test]
+    fn values_have_three_digits_and_at_most_eight_columns() {
+        let cases = [
+            (0.0, "0"),
+            (21.0, "21"),
+            (83.1, "83.10"),
+            (999_999.0, "999999"),
+            (1e6, "1.00 M"),
+            (9_996_000.0, "10.0 M"),
+            (1_980_000_000.0, "1.98 G"),
+            (-523e9, "-523 G"),
+            (999.9e15, "1000 P"),
+            (3e20, "3.0e20"),
+            (0.004, "4.0e-3"),
+            (123.456, "123.5"),
+            (12_345.6, "12346"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(amount(Some(value)), text);
+            assert!(text.len() <= 8);
+        }
+        assert_eq!(amount(None), format::MISSING);
+    }
 
     #[test]
     fn counters_rest_where_their_collector_says_so() {
