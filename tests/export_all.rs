@@ -17,7 +17,9 @@ mod trace;
 
 use demo::{place, recording, roctop};
 use made::{Counts, Made, make};
-use records::{of_csv, of_json, of_parquet, of_pftrace, of_rocpd};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+use records::{of_csv, of_json, of_parquet, of_pftrace, of_rocpd, parquet_files};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -151,7 +153,7 @@ fn what_was_measured_belongs_to_its_dispatches() {
         counters: 3,
         ..Made::default()
     };
-    let (counts, out) = written("measured", &made, "csv,json");
+    let (counts, out) = written("measured", &made, "csv,json,parquet");
     let kernels = Table::read(&out.join("t_kernel_trace.csv"));
     let numbers = kernels.numbers("Dispatch_Id").into_iter();
     let ids: BTreeMap<u64, u64> = numbers.zip(kernels.numbers("Correlation_Id")).collect();
@@ -166,6 +168,19 @@ fn what_was_measured_belongs_to_its_dispatches() {
         assert_eq!(values[place], format!("{}.000000", dispatch * 10 + counter));
         assert_eq!(id, ids[&dispatch]);
     }
+    let columns = parquet_files(&out.join("parquet/kind=counter_collection"));
+    let columns = SerializedFileReader::new(std::fs::File::open(&columns[0]).unwrap()).unwrap();
+    let mut count = 0;
+    for (place, row) in columns.get_row_iter(None).unwrap().enumerate() {
+        let row = row.unwrap();
+        let told = format!("{:.6}", row.get_double(1).unwrap());
+        assert_eq!(
+            (row.get_string(0).unwrap().as_str(), told.as_str()),
+            (names[place], values[place])
+        );
+        count += 1;
+    }
+    assert_eq!(count, values.len());
     let samples = Table::read(&out.join("t_pc_sampling_host_trap.csv"));
     let sampled = samples.numbers("Dispatch_Id").into_iter();
     let sampled: BTreeMap<u64, u64> = sampled.zip(samples.numbers("Correlation_Id")).collect();

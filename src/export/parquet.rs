@@ -10,7 +10,7 @@ use super::view::{self, View};
 use crate::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};
 use anyhow::Result;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
@@ -23,14 +23,26 @@ use std::sync::Arc;
 /// Rows of a row group: what is held at once.
 const ROWS: usize = 1 << 17;
 
-/// A column: its name, and whether it holds texts.
-type Column = (&'static str, bool);
+/// What the cells of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cells {
+    Numbers,
+    Texts,
+    /// With a point.
+    Reals,
+}
+
+/// A column: its name and cells.
+type Column = (&'static str, Cells);
 
 const fn number(name: &'static str) -> Column {
-    (name, false)
+    (name, Cells::Numbers)
 }
 const fn text(name: &'static str) -> Column {
-    (name, true)
+    (name, Cells::Texts)
+}
+const fn real(name: &'static str) -> Column {
+    (name, Cells::Reals)
 }
 
 const CALLS: &[Column] = &[
@@ -107,6 +119,20 @@ const SCRATCHES: &[Column] = &[
     number("bytes"),
 ];
 
+const COUNTED: &[Column] = &[
+    text("counter"),
+    real("value"),
+    text("kernel"),
+    number("pid"),
+    number("tid"),
+    text("agent"),
+    number("dispatch_id"),
+    number("kernel_id"),
+    number("correlation_id"),
+    number("start_ns"),
+    number("end_ns"),
+];
+
 /// Writes a file at a path.
 type Fill<'a> = Box<dyn Fn(&Path) -> Result<()> + 'a>;
 
@@ -178,6 +204,11 @@ pub(super) fn tables<'a>(view: &'a View<'a>, name: &str) -> Vec<Table<'a>> {
         rows.scratches.is_empty(),
         Box::new(|path| each(SCRATCHES, &rows.scratches, path, &mut |row, to| scratch(view, row, to))),
     );
+    add(
+        "counter_collection",
+        view.counted.is_empty(),
+        Box::new(|path| counted(view, path)),
+    );
     tables
 }
 
@@ -209,6 +240,7 @@ fn folder(view: &View<'_>, kind: &str) -> PathBuf {
 struct Batch {
     columns: &'static [Column],
     numbers: Vec<Vec<i64>>,
+    reals: Vec<Vec<f64>>,
     texts: Vec<Vec<ByteArray>>,
     at: usize,
     rows: usize,
@@ -220,6 +252,7 @@ impl Batch {
         Self {
             columns,
             numbers: vec![Vec::new(); columns.len()],
+            reals: vec![Vec::new(); columns.len()],
             texts: vec![Vec::new(); columns.len()],
             at: 0,
             rows: 0,
@@ -229,6 +262,12 @@ impl Batch {
 
     fn number(&mut self, number: impl Into<u64>) -> &mut Self {
         self.numbers[self.at].push(number.into() as i64);
+        self.at += 1;
+        self
+    }
+
+    fn real(&mut self, number: f64) -> &mut Self {
+        self.reals[self.at].push(number);
         self.at += 1;
         self
     }
@@ -247,28 +286,36 @@ impl Batch {
         self
     }
 
-    fn end(&mut self) {
+    /// Ends a row; enough of them are written.
+    fn end(&mut self, file: &mut Writer) -> Result<()> {
         debug_assert_eq!(self.at, self.columns.len(), "a cell for each column");
         self.at = 0;
         self.rows += 1;
+        if self.rows == ROWS { self.flush(file) } else { Ok(()) }
     }
 
     /// Writes the rows as a row group.
-    fn flush(&mut self, file: &mut SerializedFileWriter<BufWriter<File>>) -> Result<()> {
+    fn flush(&mut self, file: &mut Writer) -> Result<()> {
         if self.rows == 0 {
             return Ok(());
         }
         let mut group = file.next_row_group()?;
         let mut at = 0;
         while let Some(mut column) = group.next_column()? {
-            if self.columns[at].1 {
-                column
-                    .typed::<ByteArrayType>()
-                    .write_batch(&self.texts[at], None, None)?;
-                self.texts[at].clear();
-            } else {
-                column.typed::<Int64Type>().write_batch(&self.numbers[at], None, None)?;
-                self.numbers[at].clear();
+            match self.columns[at].1 {
+                Cells::Texts => {
+                    let texts = column.typed::<ByteArrayType>();
+                    texts.write_batch(&self.texts[at], None, None)?;
+                    self.texts[at].clear();
+                }
+                Cells::Numbers => {
+                    column.typed::<Int64Type>().write_batch(&self.numbers[at], None, None)?;
+                    self.numbers[at].clear();
+                }
+                Cells::Reals => {
+                    column.typed::<DoubleType>().write_batch(&self.reals[at], None, None)?;
+                    self.reals[at].clear();
+                }
             }
             column.close()?;
             at += 1;
@@ -277,6 +324,30 @@ impl Batch {
         self.rows = 0;
         Ok(())
     }
+}
+
+/// A file being written.
+type Writer = SerializedFileWriter<BufWriter<File>>;
+
+/// Begins a file at `path`.
+fn begin(columns: &[Column], path: &Path) -> Result<Writer> {
+    let fields = columns.iter().map(|(name, cells)| {
+        let physical = match cells {
+            Cells::Texts => Physical::BYTE_ARRAY,
+            Cells::Numbers => Physical::INT64,
+            Cells::Reals => Physical::DOUBLE,
+        };
+        let field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED);
+        let field = field.with_logical_type((*cells == Cells::Texts).then_some(LogicalType::String));
+        field.build().map(Arc::new)
+    });
+    let fields = fields.collect::<Result<Vec<_>, _>>()?;
+    let schema = Type::group_type_builder("roctop").with_fields(fields).build()?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::LZ4_RAW)
+        .build();
+    let out = BufWriter::with_capacity(1 << 18, File::create(path)?);
+    Ok(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?)
 }
 
 /// Writes rows as a file at `path`.
@@ -289,32 +360,35 @@ fn each<T: Clone>(
 where
     Row<T>: Entry,
 {
-    let fields = columns.iter().map(|(name, is_text)| {
-        let physical = if *is_text {
-            Physical::BYTE_ARRAY
-        } else {
-            Physical::INT64
-        };
-        let field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED);
-        let field = field.with_logical_type(is_text.then_some(LogicalType::String));
-        field.build().map(Arc::new)
-    });
-    let fields = fields.collect::<Result<Vec<_>, _>>()?;
-    let schema = Type::group_type_builder("roctop").with_fields(fields).build()?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::LZ4_RAW)
-        .build();
-    let out = BufWriter::with_capacity(1 << 18, File::create(path)?);
-    let mut file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
+    let mut file = begin(columns, path)?;
     let mut batch = Batch::new(columns);
     for row in rows.iter() {
         cells(&row?, &mut batch);
-        batch.end();
-        if batch.rows == ROWS {
-            batch.flush(&mut file)?;
-        }
+        batch.end(&mut file)?;
     }
     batch.flush(&mut file)?;
+    file.close()?;
+    Ok(())
+}
+
+/// A row for each dispatch and counter.
+fn counted(view: &View<'_>, path: &Path) -> Result<()> {
+    let mut file = begin(COUNTED, path)?;
+    let mut to = Batch::new(COUNTED);
+    for found in view.counted.rows(&view.rows.dispatches, false) {
+        let found = found?;
+        let (row, d) = (&found.row, &found.row.record);
+        let kernel = view.kernel_name(row);
+        for (info, value) in view.counted.values(&found) {
+            to.text(&info.name).real(value).text(&kernel);
+            to.number(view.process.pid).number(view.tid(d.thread));
+            to.text(&view.agent(Some(d.agent)));
+            to.number(d.dispatch_id).number(d.kernel.0 + 1).number(row.id);
+            to.number(d.span.begin).number(d.span.end);
+            to.end(&mut file)?;
+        }
+    }
+    to.flush(&mut file)?;
     file.close()?;
     Ok(())
 }

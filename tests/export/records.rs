@@ -127,7 +127,7 @@ fn some(records: impl Iterator<Item = (&'static str, Vec<Record>)>) -> Records {
     records.filter(|(_, rows)| !rows.is_empty()).collect()
 }
 
-fn parquet_files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn parquet_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
         let path = entry.unwrap().path();

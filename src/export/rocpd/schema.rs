@@ -152,7 +152,7 @@ JOIN rocpd_info_process P ON P.id = K.pid JOIN rocpd_info_thread T ON T.id = K.t
     ),
     (
         "sample_regions",
-        "id, guid, category, name, nid, pid, tid, timestamp AS start, timestamp AS \"end\", 0 AS duration, event_id, \
+        "id, guid, category, name, nid, pid, tid, timestamp AS start, timestamp AS \"END\", 0 AS duration, event_id, \
 stack_id, parent_stack_id, corr_id, extdata, call_stack, line_info FROM samples",
     ),
     (
