@@ -52,7 +52,8 @@ impl Keys {
         // A variable may hold its own key: then this ends all the same.
         for _ in 0..16 {
             let next = self.once(&text);
-            if next == text {
+            // No path is longer.
+            if next == text || next.len() > 4096 {
                 break;
             }
             text = next;
