@@ -399,7 +399,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     let heading = if size == Size::Large { 3 } else { 2 };
     let (head, rest) = top(area, heading);
     header::draw(&mut canvas, head, &scene, latest, size);
-    let feet = footer::height(ui, size).min(rest.height);
+    let feet = footer::height(&scene, size).min(rest.height);
     let (body, foot) = top(rest, rest.height - feet);
     tab::draw(&mut canvas, body, &scene, size);
     footer::draw(&mut canvas, foot, &scene, size);

@@ -102,6 +102,13 @@ pub(crate) fn candidates(ui: &Ui, snap: &Snapshot, typed: &str) -> Vec<(String, 
     found
 }
 
+/// What a command that was begun expects, where nothing can be proposed.
+pub(crate) fn expected(typed: &str) -> Option<String> {
+    let (name, _) = typed.trim_start().split_once(' ')?;
+    let (_, word, help) = COMMANDS.iter().find(|known| known.0 == name)?;
+    (!word.is_empty()).then(|| format!("{word}: {help}"))
+}
+
 /// Formats of whole records, as the command line names them.
 const FORMATS: [&str; 5] = ["csv", "json", "pftrace", "rocpd", "parquet"];
 
@@ -369,6 +376,8 @@ mod tests {
         assert!(run(&mut ui, &latest, "export tarot").is_err());
         assert!(matches!(run(&mut ui, &latest, "save mine"), Ok(Effect::Keep { .. })));
         assert!(!candidates(&ui, &latest, "").is_empty());
+        assert!(candidates(&ui, &latest, "goto 3").is_empty() && expected("goto 3").is_some());
+        assert_eq!((expected("nonsense 3"), expected("whole ")), (None, None));
         assert!(
             candidates(&ui, &latest, "group m")
                 .iter()

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::canvas::Canvas;
+use super::canvas::{Canvas, words};
 use super::table::Scene;
 use crate::filter::complete;
 use crate::format;
@@ -10,15 +10,30 @@ use crate::ui::hit::Hit;
 use crate::ui::keymap::{Action, Binding, KEYMAP, is_valid};
 use crate::ui::prompt::Asks;
 use crate::ui::theme::Role;
-use crate::ui::{Size, Tab, Ui, palette, tab};
+use crate::ui::{Size, Tab, palette, tab};
 
 /// A word to the user stays so long.
 const TOAST: u64 = 6_000_000_000;
 
+/// Rows of a word to the user at most.
+const MOST_ROWS: usize = 3;
+
+/// The word to the user in lines, while it stands.
+fn toast(scene: &Scene<'_>) -> Option<Vec<String>> {
+    let (text, at) = scene.ui.toast.as_ref()?;
+    let room = usize::from(scene.ui.size.0.saturating_sub(2)).max(1);
+    (scene.snap.now.saturating_sub(*at) < TOAST).then(|| words(text, room))
+}
+
 /// Rows it takes.
-pub(crate) fn height(ui: &Ui, size: Size) -> u16 {
+pub(crate) fn height(scene: &Scene<'_>, size: Size) -> u16 {
+    let ui = scene.ui;
+    let said = toast(scene).filter(|_| ui.prompt.is_none() && !ui.typing);
+    if let Some(lines) = said {
+        return lines.len().clamp(1, MOST_ROWS) as u16;
+    }
     match (&ui.prompt, size) {
-        (None, _) if ui.bare && ui.toast.is_none() && !ui.typing => 0,
+        (None, _) if ui.bare && !ui.typing => 0,
         (Some(_), Size::Large) => 3,
         (Some(_), _) => 2,
         (None, _) => 1,
@@ -38,10 +53,10 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         canvas.say(area.x + 1, area.y, text, area.width.saturating_sub(2), Role::Paused);
         return;
     }
-    if let Some((text, at)) = &scene.ui.toast
-        && scene.snap.now.saturating_sub(*at) < TOAST
-    {
-        canvas.say(area.x + 1, area.y, text, area.width.saturating_sub(2), Role::Warn);
+    if let Some(lines) = toast(scene) {
+        for (y, line) in (area.y..area.bottom()).zip(lines) {
+            canvas.say(area.x + 1, y, &line, area.width.saturating_sub(2), Role::Warn);
+        }
         return;
     }
     hints(canvas, area, scene, size);
@@ -202,14 +217,35 @@ fn candidates(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, typed: &st
     let found = palette::candidates(scene.ui, scene.snap, typed);
     let room = area.width.saturating_sub(2);
     let words: Vec<&str> = found.iter().map(|line| line.0.as_str()).collect();
-    let words = if words.is_empty() {
-        "no such command".into()
-    } else {
-        words.join("  ")
+    let (words, role) = match (&words[..], palette::expected(typed)) {
+        ([], Some(expected)) => (expected, Role::Muted),
+        ([], None) => ("no such command".into(), Role::Bad),
+        _ => (words.join("  "), Role::Key),
     };
-    let role = if found.is_empty() { Role::Bad } else { Role::Key };
     canvas.say(area.x + 1, area.y, &format::fit(&words, room as usize), room, role);
     if let Some((line, help)) = found.first().filter(|_| area.height > 1) {
         canvas.say(area.x + 1, area.y + 1, &format!("{line} {help}"), room, Role::Muted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Fresh, Mode, Options, Store};
+    use crate::ui::Ui;
+
+    #[test]
+    fn a_long_word_to_the_user_has_the_rows_that_it_needs_while_it_stands() {
+        let snap = Store::new(Options::default()).snapshot(Fresh::All);
+        let mut ui = Ui::new(Mode::Live);
+        (ui.size, ui.bare) = ((80, 24), true);
+        let rows = |ui: &Ui| height(&Scene { ui, snap: &snap }, Size::Medium);
+        assert_eq!(rows(&ui), 0);
+        ui.toast = Some(("wrote kernels.csv".into(), snap.now));
+        assert_eq!(rows(&ui), 1);
+        ui.toast = Some(("word ".repeat(30), snap.now));
+        assert_eq!(rows(&ui), 2);
+        ui.toast = Some(("word ".repeat(300), snap.now));
+        assert_eq!(rows(&ui), MOST_ROWS as u16);
     }
 }
