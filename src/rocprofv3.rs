@@ -34,7 +34,7 @@ use anyhow::{Context, Result, bail};
 use attach::Attach;
 use naming::Keys;
 use plan::{Level, Plan};
-use roctop_ring::session::{ENV_PAUSED, wanted};
+use roctop_ring::session::{ENV_COUNT_PAUSES, ENV_PAUSED, wanted};
 use settings::Settings;
 use std::ffi::OsString;
 use std::io::Write;
@@ -237,6 +237,9 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
     let mut variables: Vec<_> = plan.request.iter().flat_map(Request::variables).collect();
     if plan.is_paused {
         variables.push((ENV_PAUSED.into(), "1".into()));
+    }
+    if plan.counts_pauses {
+        variables.push((ENV_COUNT_PAUSES.into(), "1".into()));
     }
     if plan.level >= Level::Info {
         for (name, value) in &variables {

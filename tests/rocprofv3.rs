@@ -442,19 +442,67 @@ fn markers(place: &Path, options: &[&str]) -> Vec<(String, String, u64)> {
     rows.collect()
 }
 
+/// Builds such a program as `regions`; false where there is no C compiler.
+fn build_regions(place: &Path, source: &str) -> bool {
+    std::fs::write(place.join("regions.c"), source).unwrap();
+    let built = Command::new("cc")
+        .args(["-O1", "-o", "regions", "regions.c"])
+        .current_dir(place)
+        .status();
+    let is_built = built.is_ok_and(|status| status.success());
+    if !is_built {
+        println!("skipped: needs a C compiler");
+    }
+    is_built
+}
+
+fn functions(rows: &[(String, String, u64)]) -> Vec<String> {
+    rows.iter().map(|row| row.1.clone()).collect()
+}
+
+#[test]
+fn regions_inside_of_others_count_when_asked_to() {
+    const NESTED: &str = "
+#include <stdint.h>
+void roctxMarkA(const char*) __attribute__((weak));
+int roctxProfilerResume(uint64_t) __attribute__((weak));
+int roctxProfilerPause(uint64_t) __attribute__((weak));
+int main(void) {
+  roctxProfilerPause(0);
+  roctxMarkA(\"before\");
+  roctxProfilerResume(0);
+  roctxMarkA(\"outer\");
+  roctxProfilerResume(0);
+  roctxMarkA(\"inner\");
+  roctxProfilerPause(0);
+  roctxMarkA(\"outer again\");
+  roctxProfilerPause(0);
+  roctxMarkA(\"after\");
+  return 0;
+}";
+    let place = place("nested");
+    if !build_regions(&place, NESTED) {
+        return;
+    }
+    let marks = |options: &[&str]| -> Vec<String> {
+        let rows = markers(&place, &[&["--marker-trace", "-o", "n"], options].concat());
+        let names = functions(&rows).into_iter();
+        names.filter(|name| !name.starts_with("roctx")).collect()
+    };
+    assert_eq!(marks(&["--selected-regions"]), ["outer", "inner"]);
+    let counted = marks(&["--selected-regions", "--selected-regions-ref-count"]);
+    assert_eq!(counted, ["outer", "inner", "outer again"]);
+    // What runs from the beginning is in a region already.
+    let counted = marks(&["--selected-regions-ref-count"]);
+    assert_eq!(counted, ["outer", "inner", "outer again"]);
+}
+
 #[test]
 fn selected_regions_are_all_that_is_recorded() {
     let place = place("regions");
-    std::fs::write(place.join("regions.c"), REGIONS).unwrap();
-    let built = Command::new("cc")
-        .args(["-O1", "-o", "regions", "regions.c"])
-        .current_dir(&place)
-        .status();
-    if !built.is_ok_and(|status| status.success()) {
-        println!("skipped: needs a C compiler");
+    if !build_regions(&place, REGIONS) {
         return;
     }
-    let functions = |rows: &[(String, String, u64)]| rows.iter().map(|row| row.1.clone()).collect::<Vec<_>>();
     let selected = markers(&place, &["--marker-trace", "--selected-regions", "-o", "n"]);
     assert_eq!(
         functions(&selected),

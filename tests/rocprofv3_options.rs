@@ -91,7 +91,7 @@ const OPTIONS: &[(&str, &[&str], &str, Fate)] = &[
     ("--collection-period", &["-P"], "1:2:3", Taken),
     ("--collection-period-unit", &[], "msec", Taken),
     ("--selected-regions", &[], "", Taken),
-    ("--selected-regions-ref-count", &[], "", Refused("roctxProfilerPause")),
+    ("--selected-regions-ref-count", &[], "", Taken),
     ("--output-config", &[], "", Taken),
     ("--echo", &[], "", Taken),
     ("--readlink", &[], "", Taken),

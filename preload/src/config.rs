@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "getauxval")]
 
-use roctop_ring::session::{ENV_NO_FLIGHT, ENV_PAUSED, ENV_RING, ENV_SESSION};
+use roctop_ring::session::{ENV_COUNT_PAUSES, ENV_NO_FLIGHT, ENV_PAUSED, ENV_RING, ENV_SESSION};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -18,6 +18,8 @@ pub struct Config {
     pub ring_slots: u64,
     /// Nothing is recorded before the program asks for it.
     pub is_paused: bool,
+    /// Pauses inside of others change nothing, nor does what resumes inside.
+    pub counts_pauses: bool,
     /// What queues have in flight lies in files that outlive the process.
     pub has_flights: bool,
 }
@@ -39,6 +41,7 @@ fn read() -> Option<Config> {
         session,
         ring_slots: ring_slots(std::env::var(ENV_RING).ok().as_deref()),
         is_paused: is_set(ENV_PAUSED),
+        counts_pauses: is_set(ENV_COUNT_PAUSES),
         has_flights: !is_set(ENV_NO_FLIGHT),
     })
 }

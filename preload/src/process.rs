@@ -128,6 +128,8 @@ fn start() {
     };
     if process.config.is_paused {
         word(word::PAUSED).store(1, Ordering::Release);
+    } else {
+        word(word::RESUMED).store(1, Ordering::Release);
     }
     control::attach(&process.config.session);
     let process: &'static Process = Box::leak(Box::new(process));

@@ -42,6 +42,8 @@ pub mod word {
     pub const HIP_BEGUN: usize = 11;
     /// Records dropped before there was a place to count them.
     pub const EARLY: usize = 12;
+    /// How often the program asked for recording and did not take it back, where that is counted.
+    pub const RESUMED: usize = 13;
 }
 
 const WORDS: usize = 512;

@@ -31,6 +31,8 @@ pub(super) struct Plan {
     pub(super) preload: Vec<OsString>,
     /// Nothing is recorded before the program asks for it.
     pub(super) is_paused: bool,
+    /// What the program pauses and resumes inside of other regions changes nothing.
+    pub(super) counts_pauses: bool,
     /// This process's rank, and whether it is to be profiled.
     pub(super) rank: Rank,
     /// How much is told.
@@ -165,6 +167,7 @@ impl Plan {
             least_bytes: least.saturating_mul(1024),
             preload: preload(settings, variable("ROCPROF_PRELOAD"))?,
             is_paused: settings.on("selected_regions"),
+            counts_pauses: settings.on("selected_regions_ref_count"),
             rank: ranks(settings)?.of(&variable),
             level: match set("log_level").or_else(|| variable("ROCPROF_LOG_LEVEL")) {
                 Some(word) => Level::of(&word)?,

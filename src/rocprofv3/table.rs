@@ -162,12 +162,7 @@ pub(super) const TABLE: &[Row] = &[
     row("collection_period", 'P', Many, Works),
     row("collection_period_unit", ' ', One, Works),
     row("selected_regions", ' ', Flag, Works),
-    row(
-        "selected_regions_ref_count",
-        ' ',
-        Flag,
-        Refused("pauses are not counted: the last roctxProfilerPause or -Resume decides"),
-    ),
+    row("selected_regions_ref_count", ' ', Flag, Works),
     row("profile_mpi_ranks", ' ', Many, Works),
     row("mpi_world_rank_variable", ' ', One, Works),
     row("mpi_world_size_variable", ' ', One, Works),

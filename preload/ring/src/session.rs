@@ -15,6 +15,9 @@ pub const ENV_RING: &str = "ROCTOP_RING_SLOTS";
 pub const ENV_DEMO: &str = "ROCTOP_DEMO_WORKER";
 /// Environment: not empty, the program begins paused, as if it had called `roctxProfilerPause` first.
 pub const ENV_PAUSED: &str = "ROCTOP_PAUSED";
+/// Environment: not empty, pauses are counted: recording goes on while there were more calls of `roctxProfilerResume` than
+/// of `roctxProfilerPause`.
+pub const ENV_COUNT_PAUSES: &str = "ROCTOP_COUNT_PAUSES";
 /// Environment: not empty, what queues have in flight stays in plain memory instead of a file beside the ring.
 pub const ENV_NO_FLIGHT: &str = "ROCTOP_NO_FLIGHT_FILES";
 /// Environment: what hardware counters are asked for, pairs of `key=value` separated by `;`.

@@ -10,6 +10,7 @@
 pub(crate) mod table;
 
 use super::hsa::agent::{self, Agent};
+use crate::config::config;
 use crate::guard::{Errno, wall};
 use crate::process;
 use crate::state::{self, word};
@@ -392,7 +393,30 @@ fn exit(call: Option<collector::Call>, result: c_int) {
 
 /// The program asks for recording to pause or go on.
 pub(crate) fn pause(on: bool) {
-    if is_on() && word(word::PAUSED).swap(u64::from(on), Ordering::AcqRel) != u64::from(on) {
+    if !is_on() {
+        return;
+    }
+    if !config().is_some_and(|config| config.counts_pauses) {
+        return set_paused(on);
+    }
+    let resumed = word(word::RESUMED);
+    let next = |count: u64| if on { count.checked_sub(1) } else { count.checked_add(1) };
+    // What is paused already is not paused further.
+    if resumed.try_update(Ordering::AcqRel, Ordering::Acquire, next).is_err() {
+        return;
+    }
+    // Another thread may have counted meanwhile: the last count holds.
+    loop {
+        let is_paused = resumed.load(Ordering::Acquire) == 0;
+        set_paused(is_paused);
+        if (resumed.load(Ordering::Acquire) == 0) == is_paused {
+            return;
+        }
+    }
+}
+
+fn set_paused(on: bool) {
+    if word(word::PAUSED).swap(u64::from(on), Ordering::AcqRel) != u64::from(on) {
         collector::switched(!on, 2);
     }
 }
