@@ -156,6 +156,22 @@ fn a_recording_goes_on_when_there_is_room_again() {
 }
 
 #[test]
+fn a_disk_without_room_for_a_first_word_is_left_as_it_was() {
+    let Some(small) = Small::mount("no-room", "64k") else {
+        return;
+    };
+    // As much of it as there is room for.
+    drop(std::fs::write(small.0.join("filled"), vec![1; 64 << 10]));
+    let path = small.0.join("rec");
+    let output = roctop(&["record", "-o", path.to_str().unwrap(), "--", "true"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.contains("No space left"), "{told}");
+    assert!(!path.exists(), "nothing is left of it");
+}
+
+#[test]
 fn a_disk_that_is_full_already_is_found_before_the_program_starts() {
     let Some(small) = Small::mount("full-already", "500k") else {
         return;

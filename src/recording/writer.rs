@@ -85,6 +85,15 @@ impl Recorder {
             bail!("{} is a file; name another directory with -o", path.display());
         }
         std::fs::create_dir_all(path).with_context(|| format!("cannot make the recording {}", path.display()))?;
+        // Nothing was recorded: nothing is left.
+        Self::found(path, command, origin)
+            .and_then(|()| Self::begin(path, 1))
+            .inspect_err(|_| drop(std::fs::remove_dir_all(path)))
+    }
+
+    /// Writes what a recording says of itself.
+    fn found(path: &Path, command: &[String], origin: &Origin) -> Result<()> {
+        let cannot = || format!("there is no room for a recording in {}", path.display());
         let manifest = serde_json::json!({
             "roctop": env!("CARGO_PKG_VERSION"),
             "format": FORMAT,
@@ -93,20 +102,19 @@ impl Recorder {
             "boot": origin.boot,
         });
         let text = serde_json::to_string_pretty(&manifest)?;
-        std::fs::write(path.join(MANIFEST), text + "\n")
-            .with_context(|| format!("cannot write to {}", path.display()))?;
+        std::fs::write(path.join(MANIFEST), text + "\n").with_context(cannot)?;
         let of_host = |wanted: bool| {
             let all = origin.topologies.iter();
             all.filter(move |(host, _)| (*host == origin.host) == wanted)
         };
         let nodes = of_host(true).next().map_or(&[][..], |(_, nodes)| nodes);
-        std::fs::write(path.join(TOPOLOGY), serde_json::to_string_pretty(nodes)? + "\n")?;
+        std::fs::write(path.join(TOPOLOGY), serde_json::to_string_pretty(nodes)? + "\n").with_context(cannot)?;
         let others: BTreeMap<&String, &Vec<Node>> = of_host(false).map(|(host, nodes)| (host, nodes)).collect();
         if !others.is_empty() {
-            std::fs::write(path.join(TOPOLOGIES), serde_json::to_string_pretty(&others)? + "\n")?;
+            std::fs::write(path.join(TOPOLOGIES), serde_json::to_string_pretty(&others)? + "\n")
+                .with_context(cannot)?;
         }
-        // Nothing was recorded: nothing is left.
-        Self::begin(path, 1).inspect_err(|_| drop(std::fs::remove_dir_all(path)))
+        Ok(())
     }
 
     /// Goes on with a recording whose writer died: new files, the first of which has this number.
