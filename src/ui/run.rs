@@ -202,7 +202,9 @@ pub fn run_with(
             .rate
             .map_or(HEAD, |rate| HEAD.max(Duration::from_secs(1) / rate.max(1)));
         let is_due = headed.elapsed() >= head * slowed;
-        let is_left = is_due && headed.elapsed() < CALM && is_calm(&latest, store);
+        // Seconds that are counted down are not skipped, and a signal is sent when it is due.
+        let counts_down = ui.escalation.is_some();
+        let is_left = is_due && headed.elapsed() < CALM && !counts_down && is_calm(&latest, store);
         if is_due && !is_left {
             let fresh = if valued.elapsed() >= VALUES * slowed {
                 Fresh::All
