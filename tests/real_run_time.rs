@@ -38,7 +38,13 @@ fn text(bytes: &[u8]) -> String {
 
 /// A recorded program says and ends as it does alone.
 fn check_output(recorded: &Recorded, plain: &Output) {
-    assert_eq!(text(&recorded.output.stdout), text(&plain.stdout));
+    assert_eq!(
+        text(&recorded.output.stdout),
+        text(&plain.stdout),
+        "{:?} {}",
+        recorded.output.status,
+        text(&recorded.output.stderr)
+    );
     // Debian's run-times are built with assertions. They tell at exit how many signals they pooled, and how often they
     // waited for one that another processor waits for: both differ from run to run, with roctop and without.
     let counted = |bytes: &[u8]| -> String {

@@ -385,6 +385,26 @@ impl Recorded {
         logged
     }
 
+    /// The same for a program with one queue that ended within HSA: kernels that had the program's own signal and were not
+    /// looked at yet are in flight for ever, and later ones were found complete.
+    pub(crate) fn check_dispatches_of_one_queue_after_a_crash(&self) -> usize {
+        let (mut logged, mut missing) = (0, 0);
+        for (rows, dispatches) in self.queues() {
+            for dispatch in &dispatches {
+                let row = rows.iter().find(|row| row.index + 1 == dispatch.dispatch_id);
+                self.check_dispatch(row.expect("it was logged"), dispatch);
+            }
+            missing += rows.len() - dispatches.len();
+            logged += rows.len();
+        }
+        let in_flight: usize = self.in_flight.values().sum();
+        assert!(
+            missing <= in_flight,
+            "{missing} dispatches missing, {in_flight} in flight"
+        );
+        logged
+    }
+
     fn check_dispatch(&self, row: &Truth, dispatch: &Dispatch) {
         let context = format!("{row:?}\n{dispatch:?}");
         assert_eq!(self.kernel(dispatch), row.name, "{context}");

@@ -327,7 +327,10 @@ const AHEAD: u64 = 50_000;
 fn judge(last: u64, now: u64) {
     static AHEAD_IN_A_ROW: AtomicU64 = AtomicU64::new(0);
     if last <= now.saturating_add(AHEAD) {
-        AHEAD_IN_A_ROW.store(0, Ordering::Relaxed);
+        // Told stays told.
+        if AHEAD_IN_A_ROW.load(Ordering::Relaxed) < IN_A_ROW {
+            AHEAD_IN_A_ROW.store(0, Ordering::Relaxed);
+        }
         return;
     }
     if AHEAD_IN_A_ROW.fetch_add(1, Ordering::Relaxed) + 1 == IN_A_ROW
