@@ -71,6 +71,8 @@ pub struct Process {
     flights: AtomicU64,
     /// 1 once a queue had to do without one.
     grounded: AtomicU64,
+    /// How many of the tables that were handed over are told of in the file.
+    pub(crate) tables_told: AtomicU64,
     /// Start/stop ranges begun.
     pub(crate) ranges: AtomicU64,
     /// Streams seen.
@@ -184,6 +186,7 @@ impl Process {
             strings: Table::new(),
             flights: AtomicU64::new(0),
             grounded: AtomicU64::new(0),
+            tables_told: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
             streams: crate::backend::stream::Streams::new(),
         };

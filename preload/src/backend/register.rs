@@ -117,18 +117,21 @@ static SAID: Mutex<Vec<(u64, String)>> = Mutex::new(Vec::new());
 
 /// Told at once, and in the ring file of each process that has none yet.
 pub(crate) fn say(value: u64, text: &str) {
-    if let Some(process) = process::get() {
-        process.say(status::BACKEND, value, text);
-    }
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     said.push((value, text.to_owned()));
+    drop(said);
+    // Behind the lock: either whoever makes the file finds what was pushed, or the file is found here.
+    if let Some(process) = process::get() {
+        tell(process);
+    }
 }
 
-/// Tells of the tables that came before this process had a ring file.
+/// Tells of the tables that this process's ring file does not tell of yet, each once though threads come together.
 pub(crate) fn tell(process: &Process) {
-    // A forked child may find the lock taken for ever.
+    // Whoever has the lock tells when it has let go. A forked child may find it taken for ever.
     let Ok(said) = SAID.try_lock() else { return };
-    for (value, text) in said.iter() {
+    let told = process.tables_told.swap(said.len() as u64, Ordering::Relaxed);
+    for (value, text) in said.iter().skip(told as usize) {
         process.say(status::BACKEND, *value, text);
     }
 }

@@ -44,6 +44,13 @@ const UNKNOWN: u64 = 0;
 const HSA: u64 = 1;
 /// It is the driver's, and this process reads it nowhere.
 const DRIVER: u64 = 2;
+/// It is neither HSA's nor one that the driver tells.
+const FOREIGN: u64 = 3;
+
+/// Nothing can be said of times of the GPU: they are kept as they come.
+pub(crate) fn is_foreign() -> bool {
+    KNOWN.load(Ordering::Relaxed) == FOREIGN
+}
 
 /// The system domain's time at a time of CLOCK_BOOTTIME, ns: near enough to tell a time that cannot be.
 pub(crate) fn about(boottime: u64) -> u64 {
@@ -135,7 +142,7 @@ fn compare(begin: u64, end: u64, submit: u64) {
     ask();
 }
 
-/// Asks the driver whose clock the times of the GPU are in, once. Whether it is its own.
+/// Asks the driver whose clock the times of the GPU are in, once: whether that was now.
 #[cold]
 pub(crate) fn ask() -> bool {
     FIRST.store(0, Ordering::Relaxed);
@@ -143,13 +150,17 @@ pub(crate) fn ask() -> bool {
     if first.is_err() {
         return false;
     }
-    let found = ahead().filter(|(ahead, width)| ahead.unsigned_abs() > SAME.max(*width));
-    let Some((ahead, width)) = found else { return false };
-    AHEAD.store(ahead.cast_unsigned(), Ordering::Relaxed);
-    KNOWN.store(DRIVER, Ordering::Relaxed);
-    say(ahead, width);
-    if let Some(file) = process::get().and_then(Process::main) {
-        clock::calibrate(file);
+    match ahead() {
+        None => KNOWN.store(FOREIGN, Ordering::Relaxed),
+        Some((ahead, width)) if ahead.unsigned_abs() > SAME.max(width) => {
+            AHEAD.store(ahead.cast_unsigned(), Ordering::Relaxed);
+            KNOWN.store(DRIVER, Ordering::Relaxed);
+            say(ahead, width);
+            if let Some(file) = process::get().and_then(Process::main) {
+                clock::calibrate(file);
+            }
+        }
+        Some(_) => {}
     }
     true
 }
