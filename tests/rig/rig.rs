@@ -368,32 +368,30 @@ impl Recorded {
     /// The same where the program was ended in the middle of the work: the emulated GPU writes its log before it completes
     /// signals, so the last rows of a queue may be of dispatches that never completed; those are told as in flight.
     pub(crate) fn check_dispatches_after_a_crash(&self) -> usize {
-        let (mut logged, mut missing) = (0, 0);
-        for (rows, dispatches) in self.queues() {
-            assert!(dispatches.len() <= rows.len(), "more dispatches than were logged");
-            for (row, dispatch) in rows.iter().zip(&dispatches) {
+        self.check_queues_after_a_crash(|rows, dispatches| {
+            for (row, dispatch) in rows.iter().zip(dispatches) {
                 self.check_dispatch(row, dispatch);
             }
-            missing += rows.len() - dispatches.len();
-            logged += rows.len();
-        }
-        let in_flight: usize = self.in_flight.values().sum();
-        assert!(
-            missing <= in_flight,
-            "{missing} dispatches missing, {in_flight} in flight"
-        );
-        logged
+        })
     }
 
     /// The same for a program with one queue that ended within HSA: kernels that had the program's own signal and were not
     /// looked at yet are in flight for ever, and later ones were found complete.
     pub(crate) fn check_dispatches_of_one_queue_after_a_crash(&self) -> usize {
-        let (mut logged, mut missing) = (0, 0);
-        for (rows, dispatches) in self.queues() {
-            for dispatch in &dispatches {
+        self.check_queues_after_a_crash(|rows, dispatches| {
+            for dispatch in dispatches {
                 let row = rows.iter().find(|row| row.index + 1 == dispatch.dispatch_id);
                 self.check_dispatch(row.expect("it was logged"), dispatch);
             }
+        })
+    }
+
+    /// Of each queue no more than was logged, and what is missing in flight; how many were logged.
+    fn check_queues_after_a_crash(&self, check: impl Fn(&[&Truth], &[&Dispatch])) -> usize {
+        let (mut logged, mut missing) = (0, 0);
+        for (rows, dispatches) in self.queues() {
+            assert!(dispatches.len() <= rows.len(), "more dispatches than were logged");
+            check(&rows, &dispatches);
             missing += rows.len() - dispatches.len();
             logged += rows.len();
         }

@@ -146,12 +146,13 @@ fn compare(begin: u64, end: u64, submit: u64) {
 #[cold]
 pub(crate) fn ask() -> bool {
     FIRST.store(0, Ordering::Relaxed);
-    let first = KNOWN.compare_exchange(UNKNOWN, HSA, Ordering::Relaxed, Ordering::Relaxed);
+    // Until the answer is there no other thread doubts a time.
+    let first = KNOWN.compare_exchange(UNKNOWN, FOREIGN, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err() {
         return false;
     }
     match ahead() {
-        None => KNOWN.store(FOREIGN, Ordering::Relaxed),
+        None => {}
         Some((ahead, width)) if ahead.unsigned_abs() > SAME.max(width) => {
             AHEAD.store(ahead.cast_unsigned(), Ordering::Relaxed);
             KNOWN.store(DRIVER, Ordering::Relaxed);
@@ -160,7 +161,7 @@ pub(crate) fn ask() -> bool {
                 clock::calibrate(file);
             }
         }
-        Some(_) => {}
+        Some(_) => KNOWN.store(HSA, Ordering::Relaxed),
     }
     true
 }
