@@ -81,6 +81,10 @@ fn by_hip(words: &[&str]) -> Option<(Recorded, Vec<Truth>)> {
     Some((recorded, truth))
 }
 
+/// HIP's own times are what the run-time makes of ticks, by pairs of clock readings that it holds for certain to 4 us (ROCr,
+/// `GpuAgent::TranslateTime`): a busy machine showed 1.006 us in a young process. The collector takes them as they are.
+const HIPS_TOLERANCE: u64 = 4_000;
+
 #[test]
 fn hips_own_records_can_be_the_source() {
     let Some((recorded, truth)) = by_hip(&["many_streams", "4", "8", "2000"]) else {
@@ -92,15 +96,19 @@ fn hips_own_records_can_be_the_source() {
     }
     recorded.check_correlation();
     assert_eq!(recorded.run.dispatches.len(), truth.len());
-    let mut left: Vec<_> = recorded.run.dispatches.iter().collect();
-    for row in &truth {
-        let same = left.iter().position(|dispatch| {
-            let near = |a: u64, b: u64| a.abs_diff(b) <= TOLERANCE;
-            recorded.kernel(dispatch) == row.name
-                && near(dispatch.span.begin, row.begin)
-                && near(dispatch.span.end, row.end)
-        });
-        left.swap_remove(same.unwrap_or_else(|| panic!("no record for {row:?}")));
+    // Of one name in order of begin: what HIP converts stays in order.
+    let mut rows: Vec<&Truth> = truth.iter().collect();
+    rows.sort_by_key(|row| (row.name.clone(), row.begin));
+    let mut dispatches: Vec<_> = recorded.run.dispatches.iter().collect();
+    dispatches.sort_by_key(|dispatch| (recorded.kernel(dispatch), dispatch.span.begin));
+    for (row, dispatch) in rows.into_iter().zip(dispatches) {
+        assert_eq!(recorded.kernel(dispatch), row.name);
+        let took = dispatch.span.duration().abs_diff(row.end - row.begin);
+        let shifted = dispatch.span.begin.abs_diff(row.begin);
+        assert!(
+            took <= TOLERANCE && shifted <= HIPS_TOLERANCE,
+            "{dispatch:?} is not {row:?}"
+        );
     }
     println!("by-hip: {} dispatches, all as logged", truth.len());
 }
