@@ -7,8 +7,10 @@
 
 mod block;
 mod cut;
+mod file;
 mod index;
 mod merged;
+mod payload;
 mod reader;
 mod recover;
 mod segment;

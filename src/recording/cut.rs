@@ -1,8 +1,9 @@
 //! A stretch of time of a recording.
 
 use super::index::Times;
+use super::reader::Clocks;
 use super::{Merged, Recorder, Replay};
-use crate::clock::{Clock, Sample};
+use crate::clock::Clock;
 use crate::item::{ProcessId, Span};
 use crate::raw::{Raw, RawSink};
 use anyhow::Result;
@@ -22,17 +23,6 @@ pub fn cut(whole: &Merged<'_>, span: Span, read: &mut dyn FnMut(u64), mut record
     let replay = whole.deliver(Some(span), read, &mut within)?;
     recorder.finish()?;
     Ok(replay)
-}
-
-#[derive(Default)]
-struct Clocks(BTreeMap<ProcessId, Clock>);
-
-impl RawSink for Clocks {
-    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
-        if let Raw::Calibration(words) = raw {
-            self.0.entry(process).or_default().add(Sample::from_words(words));
-        }
-    }
 }
 
 /// Passes on what touches a time.

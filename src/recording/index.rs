@@ -1,11 +1,10 @@
 //! The index at the end of a segment: where each block is, what it holds and of which time.
 
 use super::block::{Head, Kind, Owner};
+use super::payload;
 use crate::raw::each;
 use roctop_ring::arguments::Arguments;
-use roctop_ring::record::{
-    self, Allocation, ApiCall, CallCopy, Copy, Dispatch, Marker, SLOT_WORDS, Scratch, Slot, flag,
-};
+use roctop_ring::record::{self, Allocation, ApiCall, CallCopy, Copy, Dispatch, Marker, Scratch, Slot, flag};
 
 /// Words of an entry.
 const WORDS: usize = 8;
@@ -98,22 +97,22 @@ impl Entry {
 
 /// The payload of an index block.
 pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(entries.len() * WORDS * 8);
-    for entry in entries {
-        let Owner { process, thread, tid } = entry.owner;
-        let words = [
-            entry.offset,
-            u64::from(entry.stored) | u64::from(entry.kind.0) << 32,
-            u64::from(process) | u64::from(thread) << 32,
-            u64::from(tid) | u64::from(entry.records) << 32,
-            entry.times.ticks.0,
-            entry.times.ticks.1,
-            entry.times.hsa.0,
-            entry.times.hsa.1,
-        ];
-        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-    }
-    bytes
+    let words: Vec<u64> = entries.iter().flat_map(words).collect();
+    payload::bytes(&words)
+}
+
+fn words(entry: &Entry) -> [u64; WORDS] {
+    let Owner { process, thread, tid } = entry.owner;
+    [
+        entry.offset,
+        u64::from(entry.stored) | u64::from(entry.kind.0) << 32,
+        u64::from(process) | u64::from(thread) << 32,
+        u64::from(tid) | u64::from(entry.records) << 32,
+        entry.times.ticks.0,
+        entry.times.ticks.1,
+        entry.times.hsa.0,
+        entry.times.hsa.1,
+    ]
 }
 
 /// Reads an index block's payload.
@@ -136,17 +135,6 @@ pub(super) fn decode(words: &[u64]) -> Vec<Entry> {
             },
         })
         .collect()
-}
-
-/// The words of a payload.
-pub(super) fn words(payload: &[u8]) -> Vec<u64> {
-    let words = payload.as_chunks::<8>().0.iter();
-    words.map(|word| u64::from_le_bytes(*word)).collect()
-}
-
-/// The slots of a payload.
-pub(super) fn slots(words: &[u64]) -> &[Slot] {
-    words.as_chunks::<SLOT_WORDS>().0
 }
 
 #[cfg(test)]
@@ -222,6 +210,6 @@ mod tests {
                 hsa: (3, 4),
             },
         };
-        assert_eq!(decode(&words(&encode(&[entry, entry]))), [entry, entry]);
+        assert_eq!(decode(&payload::words(&encode(&[entry, entry]))), [entry, entry]);
     }
 }

@@ -1,22 +1,18 @@
 //! Reads a recording back as the raw things that were written down.
 
-use super::block::{self, HEADER, Head, Kind, MAGIC};
-use super::index::{self, Entry, Times};
+use super::block::{Head, Kind};
+use super::file::File;
+use super::index::{Entry, Times};
+use super::payload;
 use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY};
 use crate::clock::{Clock, Sample};
-use crate::gauges;
-use crate::item::{Exit, Item, Nanos, ProcessId, Span};
-use crate::raw::{Raw, RawSink, each};
+use crate::item::{Item, Nanos, ProcessId, Span};
+use crate::raw::{Raw, RawSink};
 use crate::topology::Node;
 use anyhow::{Context, Result, anyhow, bail};
-use roctop_ring::layout::{Header, clock};
-use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
-use roctop_ring::record::{Domain, SLOT_WORDS};
 use serde::de::DeserializeOwned;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// An opened recording.
@@ -146,11 +142,10 @@ impl Recording {
     /// or numbers in them tell that it is gone.
     pub(super) fn cut_torn_ends(&self) -> Result<()> {
         for path in &self.files {
-            let cannot = || format!("cannot write {}", path.display());
-            let file = File::options().read(true).write(true).open(path).with_context(cannot)?;
-            let size = file.metadata().with_context(cannot)?.len();
-            if let Some(whole) = torn_at(&file, size)? {
-                file.set_len(whole).with_context(cannot)?;
+            if let Some(whole) = File::open(path)?.torn_at()? {
+                let file = std::fs::File::options().write(true).open(path);
+                file.and_then(|file| file.set_len(whole))
+                    .with_context(|| format!("cannot write {}", path.display()))?;
             }
         }
         Ok(())
@@ -217,16 +212,9 @@ impl Recording {
 
     /// The clocks of its processes, with all of their samples.
     pub fn clocks(&self) -> Result<BTreeMap<ProcessId, Clock>> {
-        let mut samples = Samples::default();
-        self.deliver_facts(&mut samples)?;
-        let clocks = samples.0.into_iter().map(|(process, samples)| {
-            let mut clock = Clock::default();
-            for sample in samples {
-                clock.add(sample);
-            }
-            (process, clock)
-        });
-        Ok(clocks.collect())
+        let mut clocks = Clocks::default();
+        self.deliver_facts(&mut clocks)?;
+        Ok(clocks.0)
     }
 
     /// When the first record began and the last one ended, CLOCK_BOOTTIME ns, as the indexes say; none when there is no
@@ -235,8 +223,7 @@ impl Recording {
         let clocks = self.clocks()?;
         let mut whole: Option<Span> = None;
         for file in self.files.iter().filter(|file| !Self::is_facts(file)) {
-            let opened = open_file(file)?;
-            for entry in read_index(&opened.0, opened.1)?.unwrap_or_default() {
+            for entry in File::open(file)?.index()?.unwrap_or_default() {
                 let Some(clock) = clocks.get(&ProcessId(entry.owner.process & 0xffff)) else {
                     continue;
                 };
@@ -282,8 +269,9 @@ impl Recording {
         };
         let segments = self.format < 2 || probe(Kind::RECORDS) || probe(Kind::NOW);
         for file in self.files.iter().filter(|file| segments || Self::is_facts(file)) {
-            let (opened, size) = open_file(file)?;
-            deliver_file(&opened, size, want, read, sink, &mut replay)
+            let opened = File::open(file)?;
+            opened
+                .deliver(want, read, sink, &mut replay)
                 .with_context(|| format!("cannot read {}", file.display()))?;
         }
         Ok(replay)
@@ -315,6 +303,16 @@ pub struct Replay {
 }
 
 impl Replay {
+    /// A whole block was read.
+    pub(super) fn take(&mut self, kind: Kind, payload: &[u8]) {
+        self.blocks += 1;
+        self.finished |= kind == Kind::FINISHED;
+        if kind == Kind::DROPPED {
+            let records = payload::words(payload).first().copied().unwrap_or(0);
+            self.dropped = self.dropped.saturating_add(records);
+        }
+    }
+
     /// Adds what reading another recording found.
     pub(super) fn join(&mut self, other: Self) {
         self.blocks += other.blocks;
@@ -339,277 +337,14 @@ impl RawSink for Samples {
     }
 }
 
-fn open_file(path: &Path) -> Result<(File, u64)> {
-    let cannot = || format!("cannot open {}", path.display());
-    let facts = path.metadata().with_context(cannot)?;
-    // Whoever opens a pipe waits.
-    if !facts.is_file() {
-        bail!("{} is not a file: it is no part of a recording", path.display());
-    }
-    let file = File::open(path).with_context(cannot)?;
-    Ok((file, facts.len()))
-}
+/// Clocks by process, with all of their samples.
+#[derive(Default)]
+pub(super) struct Clocks(pub(super) BTreeMap<ProcessId, Clock>);
 
-/// Bytes of the block that ends a segment.
-const FOOTER_BYTES: u64 = HEADER as u64 + 8;
-
-/// The index of a whole segment; none when there is none or it is damaged.
-fn read_index(file: &File, size: u64) -> Result<Option<Vec<Entry>>> {
-    let Some(at) = size.checked_sub(FOOTER_BYTES) else {
-        return Ok(None);
-    };
-    let Some((_, footer)) = read_block(file, at, size)?.filter(|(head, _)| head.kind == Kind::FOOTER) else {
-        return Ok(None);
-    };
-    let offset = index::words(&footer).first().copied().unwrap_or(u64::MAX);
-    let found = read_block(file, offset, size)?.filter(|(head, _)| head.kind == Kind::INDEX);
-    Ok(found.map(|(_, payload)| index::decode(&index::words(&payload))))
-}
-
-/// The block at a place; none when it is not whole.
-fn read_block(file: &File, at: u64, size: u64) -> Result<Option<(Head, Vec<u8>)>> {
-    let Some(head) = read_head(file, at, size)? else {
-        return Ok(None);
-    };
-    let mut stored = vec![0u8; head.stored_length as usize];
-    read_full(file, at + HEADER as u64, &mut stored)?;
-    Ok(block::payload(head, &stored).map(|payload| (head, payload)))
-}
-
-fn read_head(file: &File, at: u64, size: u64) -> Result<Option<Head>> {
-    if at >= size {
-        return Ok(None);
-    }
-    let mut head = [0u8; HEADER];
-    let got = read_full(file, at, &mut head)?;
-    let fits = |head: &Head| at + (HEADER as u64) + u64::from(head.stored_length) <= size;
-    Ok(Head::decode(&head[..got]).filter(fits))
-}
-
-/// Delivers the wanted blocks of a file.
-fn deliver_file(
-    file: &File,
-    size: u64,
-    want: &dyn Fn(&Entry) -> bool,
-    read: &mut dyn FnMut(u64),
-    sink: &mut dyn RawSink,
-    replay: &mut Replay,
-) -> Result<()> {
-    let index = read_index(file, size)?;
-    let known: BTreeMap<u64, Entry> = index.iter().flatten().map(|entry| (entry.offset, *entry)).collect();
-    let mut seen = BTreeSet::new();
-    let mut at = 0;
-    let mut whole_before = true;
-    while at < size {
-        let before = at;
-        // What the index says of a block that is not wanted is enough.
-        if let Some(entry) = known.get(&at)
-            && !want(entry)
-        {
-            seen.insert(at);
-            at = at.saturating_add(HEADER as u64 + u64::from(entry.stored)).min(size);
-            read(at - before);
-            whole_before = true;
-            continue;
+impl RawSink for Clocks {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        if let Raw::Calibration(words) = raw {
+            self.0.entry(process).or_default().add(Sample::from_words(words));
         }
-        if let Some(head) = read_head(file, at, size)? {
-            let entry = known.get(&at).copied().unwrap_or_else(|| Entry::unknown(at, head));
-            if !want(&entry) {
-                seen.insert(at);
-                at += HEADER as u64 + u64::from(head.stored_length);
-                read(at - before);
-                whole_before = true;
-                continue;
-            }
-            let mut stored = vec![0u8; head.stored_length as usize];
-            read_full(file, at + HEADER as u64, &mut stored)?;
-            if let Some(payload) = block::payload(head, &stored) {
-                whole_before = true;
-                seen.insert(at);
-                replay.blocks += 1;
-                replay.finished |= head.kind == Kind::FINISHED;
-                if head.kind == Kind::DROPPED {
-                    let records = index::words(&payload).first().copied().unwrap_or(0);
-                    replay.dropped = replay.dropped.saturating_add(records);
-                }
-                deliver_block(head, &payload, sink);
-                at += HEADER as u64 + u64::from(head.stored_length);
-                read(at - before);
-                continue;
-            }
-        }
-        if std::mem::replace(&mut whole_before, false) {
-            replay.damaged += 1;
-        }
-        at = next_magic(file, at + 1, size)?;
-        replay.damaged_bytes += at - before;
-        read(at - before);
-    }
-    let missing = known.values().filter(|entry| !seen.contains(&entry.offset));
-    replay.missing += missing.map(|entry| u64::from(entry.records)).sum::<u64>();
-    Ok(())
-}
-
-/// Where the last block begins of which only a part was written, when nothing follows it.
-fn torn_at(file: &File, size: u64) -> Result<Option<u64>> {
-    let mut at = 0;
-    while at < size {
-        let Some(head) = read_head(file, at, size)? else {
-            return Ok((next_magic(file, at + 1, size)? == size).then_some(at));
-        };
-        at += HEADER as u64 + u64::from(head.stored_length);
-    }
-    Ok(None)
-}
-
-fn next_magic(file: &File, from: u64, size: u64) -> Result<u64> {
-    let mut at = from;
-    let mut window = vec![0u8; 64 << 10];
-    while at < size {
-        let got = read_full(file, at, &mut window)?;
-        if let Some(found) = window[..got].windows(4).position(|bytes| bytes == MAGIC.to_le_bytes()) {
-            return Ok(at + found as u64);
-        }
-        at += (got as u64).saturating_sub(3).max(1);
-    }
-    Ok(size)
-}
-
-fn read_full(file: &File, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
-    let mut got = 0;
-    while got < into.len() {
-        match file.read_at(&mut into[got..], offset + got as u64)? {
-            0 => break,
-            count => got += count,
-        }
-    }
-    Ok(got)
-}
-
-fn deliver_block(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
-    let process = ProcessId(head.process & 0xffff);
-    let thread = Thread {
-        index: head.thread,
-        tid: head.tid,
-    };
-    let words = index::words(payload);
-    let word = |at: usize| words.get(at).copied().unwrap_or(0);
-    match head.kind {
-        Kind::PROCESS => {
-            if let Ok(header) = Header::decode(payload, u64::MAX) {
-                sink.take(process, &Raw::Header(&header));
-            }
-        }
-        Kind::TEXTS => texts(payload, &mut |id, text| sink.take(process, &Raw::Text(id, text))),
-        Kind::FACTS => {
-            let slots = words.as_chunks::<SLOT_WORDS>().0;
-            each(slots).for_each(|fact| sink.take(process, &Raw::Fact(fact)));
-        }
-        Kind::CALIBRATION => {
-            let mut sample = [0; clock::WORDS];
-            sample.iter_mut().zip(&words).for_each(|(to, word)| *to = *word);
-            sink.take(process, &Raw::Calibration(&sample));
-        }
-        Kind::RECORDS => {
-            let slots = words.as_chunks::<SLOT_WORDS>().0;
-            sink.records(process, thread, slots);
-        }
-        Kind::LOST | Kind::DROPPED => sink.take(process, &Raw::Lost(thread, word(0))),
-        Kind::COUNTERS => sink.take(process, &Raw::Counters(&words)),
-        Kind::OPEN => sink.take(process, &Raw::Open(&open(&words))),
-        Kind::ENDED => {
-            let exit = match word(0) {
-                1 => Exit::Code(word(1) as i32),
-                2 => Exit::Signal(word(1) as i32),
-                _ => Exit::Unknown,
-            };
-            sink.take(process, &Raw::Ended(exit, word(2)));
-        }
-        Kind::OUTPUT => sink.take(process, &Raw::Output(payload)),
-        Kind::GAUGES => sink.take(process, &Raw::Gauges(&gauges::store::decode(payload))),
-        Kind::NOW => sink.take(process, &Raw::Now(word(0))),
-        _ => {}
-    }
-}
-
-fn texts(payload: &[u8], take: &mut dyn FnMut(u32, &[u8])) {
-    let mut rest = payload;
-    while let Some((sizes, after)) = rest.split_first_chunk::<8>() {
-        let number = |at: usize| u32::from_le_bytes([sizes[at], sizes[at + 1], sizes[at + 2], sizes[at + 3]]);
-        let Some(text) = after.get(..number(4) as usize) else {
-            return;
-        };
-        take(number(0), text);
-        rest = &after[text.len()..];
-    }
-}
-
-fn open(words: &[u64]) -> OpenWork {
-    let mut work = OpenWork::default();
-    let mut rest = words.iter().copied();
-    let mut next = || rest.next();
-    // A damaged count ends with the words, never later.
-    (|| -> Option<()> {
-        let (calls, ranges, queues) = (next()?, next()?, next()?);
-        for _ in 0..calls {
-            let (thread, start, operation, correlation) = (next()?, next()?, next()?, next()?);
-            let domain = Domain((operation >> 32) as u8);
-            let level = (operation >> 16) as u16;
-            work.calls.push(OpenCall {
-                thread: thread_of(thread),
-                start,
-                domain,
-                op: operation as u16,
-                correlation,
-                level,
-            });
-        }
-        for _ in 0..queues {
-            let mut queue = QueueWork {
-                id: next()? as u32,
-                submitted: next()?,
-                completed: next()?,
-                untimed: next()?,
-                in_flight: Vec::new(),
-            };
-            for _ in 0..next()? {
-                let (submit, kernel_object, correlation, dispatch_id) = (next()?, next()?, next()?, next()?);
-                queue.in_flight.push(InFlight {
-                    submit,
-                    kernel_object,
-                    correlation,
-                    dispatch_id,
-                });
-            }
-            work.queues.push(queue);
-        }
-        for _ in 0..ranges {
-            let (thread, start, correlation, range_id, sizes) = (next()?, next()?, next()?, next()?, next()?);
-            let length = (sizes & 0xffff) as usize;
-            let mut text = Vec::new();
-            for _ in 0..length.div_ceil(8) {
-                text.extend(next()?.to_le_bytes());
-            }
-            text.truncate(length);
-            let (text_id, level) = ((sizes >> 32) as u32, (sizes >> 16) as u16);
-            work.ranges.push(OpenRange {
-                thread: thread_of(thread),
-                start,
-                correlation,
-                range_id,
-                text_id,
-                level,
-                text,
-            });
-        }
-        Some(())
-    })();
-    work
-}
-
-fn thread_of(word: u64) -> Thread {
-    Thread {
-        index: (word >> 32) as u32,
-        tid: word as u32,
     }
 }

@@ -3,6 +3,7 @@
 
 use super::block::{self, Kind, Owner};
 use super::index::{self, Entry, Times};
+use super::payload;
 use super::{FACTS, SEGMENT};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, VecDeque};
@@ -145,7 +146,7 @@ impl Segments {
         let offset = self.current.bytes;
         self.current.write(&bytes)?;
         let (times, records) = if kind == Kind::RECORDS {
-            Times::of(index::slots(&index::words(payload)))
+            Times::of(payload::slots(&payload::words(payload)))
         } else {
             (Times::default(), 0)
         };

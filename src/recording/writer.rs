@@ -1,15 +1,15 @@
 //! Writes a recording: collects records by thread and flushes them as blocks, all the time.
 
 use super::block::{Kind, Owner};
-use super::index::{self, Times};
+use super::index::Times;
+use super::payload;
 use super::segment::Segments;
 use super::{FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY};
 use crate::gauges;
-use crate::item::{Exit, ProcessId};
+use crate::item::ProcessId;
 use crate::raw::{Raw, RawSink};
 use crate::topology::Node;
 use anyhow::{Context, Result, bail};
-use roctop_ring::reader::OpenWork;
 use roctop_ring::record::Slot;
 use std::collections::BTreeMap;
 use std::io;
@@ -260,7 +260,7 @@ impl Recorder {
     fn write_records(&mut self, key: (u32, u32, u32), bytes: &[u8]) {
         let (process, thread, tid) = key;
         if !self.write(Kind::RECORDS, Owner { process, thread, tid }, bytes) {
-            let records = u64::from(Times::of(index::slots(&index::words(bytes))).1);
+            let records = u64::from(Times::of(payload::slots(&payload::words(bytes))).1);
             self.missing += records;
             *self.lost.entry(key).or_default() += records;
         }
@@ -292,7 +292,7 @@ impl Recorder {
     fn record(&mut self, process: u32, thread: roctop_ring::reader::Thread, slots: &[Slot]) {
         let key = (process, thread.index, thread.tid);
         let bytes = self.records.entry(key).or_default();
-        put_slots(bytes, slots);
+        payload::put_slots(bytes, slots);
         if bytes.len() >= BLOCK {
             let bytes = std::mem::take(bytes);
             self.flush_facts(process);
@@ -312,21 +312,19 @@ impl RawSink for Recorder {
             Raw::Header(header) => self.must_write(Kind::PROCESS, owner, &header.encode()),
             Raw::Text(id, text) => {
                 let bytes = self.texts.entry(process).or_default();
-                bytes.extend_from_slice(&id.to_le_bytes());
-                bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
-                bytes.extend_from_slice(text);
+                payload::put_text(bytes, *id, text);
                 if bytes.len() >= BLOCK {
                     self.flush_facts(process);
                 }
             }
             Raw::Fact(slots) => {
                 let bytes = self.facts.entry(process).or_default();
-                put_slots(bytes, slots);
+                payload::put_slots(bytes, slots);
                 if bytes.len() >= BLOCK {
                     self.flush_facts(process);
                 }
             }
-            Raw::Calibration(words) => self.must_write(Kind::CALIBRATION, owner, &put_words(&words[..])),
+            Raw::Calibration(words) => self.must_write(Kind::CALIBRATION, owner, &payload::bytes(&words[..])),
             Raw::Record(thread, slots) => self.record(process, *thread, slots),
             Raw::Lost(thread, records) => {
                 let lost = self.lost.entry((process, thread.index, thread.tid)).or_default();
@@ -334,20 +332,15 @@ impl RawSink for Recorder {
             }
             Raw::Counters(words) => {
                 self.flush_facts(process);
-                self.must_write(Kind::COUNTERS, owner, &put_words(words));
+                self.must_write(Kind::COUNTERS, owner, &payload::bytes(words));
             }
             Raw::Open(work) => {
                 self.flush_facts(process);
-                self.must_write(Kind::OPEN, owner, &put_open(work));
+                self.must_write(Kind::OPEN, owner, &payload::open(work));
             }
             Raw::Ended(exit, at) => {
                 self.flush_all();
-                let (kind, number) = match exit {
-                    Exit::Code(code) => (1u64, i64::from(*code)),
-                    Exit::Signal(signal) => (2, i64::from(*signal)),
-                    Exit::Unknown => (0, 0),
-                };
-                self.must_write(Kind::ENDED, owner, &put_words(&[kind, number as u64, *at]));
+                self.must_write(Kind::ENDED, owner, &payload::ended(*exit, *at));
                 self.flush_all();
             }
             // These are of no use to anybody without records.
@@ -361,53 +354,6 @@ impl RawSink for Recorder {
             }
         }
     }
-}
-
-fn put_slots(bytes: &mut Vec<u8>, slots: &[Slot]) {
-    for word in slots.as_flattened() {
-        bytes.extend_from_slice(&word.to_le_bytes());
-    }
-}
-
-fn put_words(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-fn put_open(work: &OpenWork) -> Vec<u8> {
-    let mut words = vec![
-        work.calls.len() as u64,
-        work.ranges.len() as u64,
-        work.queues.len() as u64,
-    ];
-    for call in &work.calls {
-        let operation = u64::from(call.domain.0) << 32 | u64::from(call.level) << 16 | u64::from(call.op);
-        let thread = u64::from(call.thread.index) << 32 | u64::from(call.thread.tid);
-        words.extend([thread, call.start, operation, call.correlation]);
-    }
-    for queue in &work.queues {
-        let in_flight = queue.in_flight.len() as u64;
-        words.extend([
-            u64::from(queue.id),
-            queue.submitted,
-            queue.completed,
-            queue.untimed,
-            in_flight,
-        ]);
-        for work in &queue.in_flight {
-            words.extend([work.submit, work.kernel_object, work.correlation, work.dispatch_id]);
-        }
-    }
-    for range in &work.ranges {
-        let thread = u64::from(range.thread.index) << 32 | u64::from(range.thread.tid);
-        let sizes = u64::from(range.text_id) << 32 | u64::from(range.level) << 16 | range.text.len() as u64;
-        words.extend([thread, range.start, range.correlation, range.range_id, sizes]);
-        for chunk in range.text.chunks(8) {
-            let mut raw = [0u8; 8];
-            raw[..chunk.len()].copy_from_slice(chunk);
-            words.push(u64::from_le_bytes(raw));
-        }
-    }
-    put_words(&words)
 }
 
 /// This machine's name.
