@@ -2,7 +2,7 @@
 
 use super::choice::KernelChoice;
 use super::measured::{Instances, Value, Walk};
-use super::nesting::Row;
+use super::rows::Row;
 use super::sort::{Entry, Iter, Sorted, Sorter};
 use super::view::View;
 use crate::item::{CounterId, CounterInfo, CounterInstances, Dispatch, KernelId, Nanos};

@@ -6,7 +6,7 @@
 use super::choice::LIBRARIES;
 use super::counters;
 use super::gauges;
-use super::nesting::Row;
+use super::rows::Row;
 use super::sort::Sorted;
 use super::stats::Domain;
 use super::view::{self, View};

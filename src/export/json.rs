@@ -12,7 +12,7 @@ pub(super) mod strings;
 
 use super::config;
 use super::gauges;
-use super::nesting::Row;
+use super::rows::Row;
 use super::sort::{Entry, Sorted};
 use super::stats::{Domain, Total};
 use super::view::View;

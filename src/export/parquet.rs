@@ -4,7 +4,7 @@
 //! Columns are in base units; the words are those of the CSV files. Rows are in order of their ends.
 
 use super::choice::LIBRARIES;
-use super::nesting::{Mark, Row};
+use super::rows::{Mark, Row};
 use super::sort::{Entry, Sorted};
 use super::view::{self, View};
 use crate::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};

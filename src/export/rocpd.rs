@@ -3,21 +3,15 @@
 //! Ids of queues, streams and kernels are the numbers that the other formats have, those of the process, its threads and
 //! agents the system's own; `stack_id` is the correlation id.
 
+mod calls;
+mod facts;
 mod schema;
+mod work;
 
-use super::arguments::{self, Argument};
-use super::config;
-use super::counted::CountedRow;
-use super::json::object::symbol_names;
-use super::json::record::external;
-use super::json::strings::Tables;
-use super::json::{self, Head, System};
-use super::nesting::{Mark, Row};
-use super::sort::Sorted;
-use super::view::{self, View};
-use crate::item::{CounterId, Span};
+use super::json::Head;
+use super::view::View;
+use crate::item::CounterId;
 use anyhow::Result;
-use roctop_ring::record::{counter_flag, memory, scratch};
 use rusqlite::{CachedStatement, Connection, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -89,17 +83,21 @@ fn guid(view: &View<'_>) -> String {
     )
 }
 
+/// Writes the rows; it knows the ids of those that others name.
 struct Writer<'a> {
     view: &'a View<'a>,
     database: &'a Connection,
+    /// Of the tables' names.
     suffix: String,
     strings: HashMap<String, i64>,
     /// How many there were: those of long ago are not kept.
     string: i64,
     threads: HashSet<u32>,
+    /// By thread and the name's id.
     tracks: HashMap<(u32, i64), i64>,
     /// Ids of the counters' rows.
     counters: BTreeMap<CounterId, i64>,
+    /// The last event's id.
     event: i64,
 }
 
@@ -116,6 +114,7 @@ impl<'a> Writer<'a> {
         Ok(self.database.prepare_cached(&sql)?)
     }
 
+    /// The id of a text; it gets a row when it is new.
     fn string(&mut self, text: &str) -> Result<i64> {
         if let Some(known) = self.strings.get(text) {
             return Ok(*known);
@@ -130,6 +129,7 @@ impl<'a> Writer<'a> {
         Ok(id)
     }
 
+    /// The id of a thread; it gets a row when it is new.
     fn thread(&mut self, tid: u32) -> Result<i64> {
         if !self.threads.insert(tid) {
             return Ok(tid.into());
@@ -161,433 +161,5 @@ impl<'a> Writer<'a> {
             data
         ])?;
         Ok(self.event)
-    }
-
-    fn facts(&mut self, head: &Head<'_>, guid: &str) -> Result<()> {
-        let view = self.view;
-        let mut metadata = self.insert("metadata", "tag value")?;
-        for (tag, value) in [
-            ("schema_version", schema::VERSION),
-            ("uuid", &self.suffix),
-            ("guid", guid),
-        ] {
-            metadata.execute(params![tag, value])?;
-        }
-        let (system, process) = (System::of(view.process), view.process);
-        self.insert(
-            "info_node",
-            "id hash machine_id system_name hostname release version hardware_name domain_name",
-        )?
-        .execute(params![
-            1,
-            0,
-            system.machine,
-            system.name,
-            &*process.host,
-            system.release,
-            system.version,
-            system.hardware,
-            system.domain
-        ])?;
-        let (first, last) = view.times();
-        let command = head.command_of(view).join(" ");
-        let mut config = Vec::new();
-        config::object(&config::entries(view, head), &mut config)?;
-        self.insert("info_process", "id nid ppid pid init fini start end command extdata")?
-            .execute(params![
-                process.pid,
-                1,
-                process.parent,
-                process.pid,
-                signed(first),
-                signed(last),
-                signed(first),
-                signed(last),
-                command,
-                String::from_utf8(config)?
-            ])?;
-        self.agents()?;
-        self.queues_and_streams()?;
-        self.kernels()
-    }
-
-    fn agents(&self) -> Result<()> {
-        let mut insert = self.insert(
-            "info_agent",
-            "id nid pid type absolute_index logical_index type_index uuid name model_name vendor_name product_name \
-user_name extdata",
-        )?;
-        for (logical, node) in self.view.nodes.iter().enumerate() {
-            let (index, gpu) = self.view.type_index(node.id);
-            // Its readers take the whole agent from here, as it is in the JSON file.
-            let mut whole = Vec::new();
-            json::agent::write(self.view, logical, node, &mut whole)?;
-            let product = if gpu {
-                self.view.product(node.id)
-            } else {
-                node.cpu_model.clone()
-            };
-            insert.execute(params![
-                node.id,
-                1,
-                self.view.process.pid,
-                if gpu { "GPU" } else { "CPU" },
-                node.id,
-                logical as i64,
-                index as i64,
-                signed(node.property("unique_id")),
-                node.name(),
-                node.model,
-                if gpu { "AMD" } else { "CPU" },
-                product,
-                product,
-                String::from_utf8(whole)?
-            ])?;
-        }
-        Ok(())
-    }
-
-    /// The counters that have values.
-    fn counters(&mut self) -> Result<()> {
-        let mut insert = self.insert(
-            "info_pmc",
-            "id nid pid agent_id target_arch name symbol description component value_type block expression is_constant \
-is_derived",
-        )?;
-        for (id, info) in (1..).zip(&self.view.counted.counters) {
-            let flag = |bit: u16| info.flags & bit != 0;
-            insert.execute(params![
-                id,
-                1,
-                self.view.process.pid,
-                self.view.node(Some(info.agent)),
-                "GPU",
-                &*info.name,
-                &*info.name,
-                &*info.description,
-                "rocm",
-                "ABS",
-                &*info.block,
-                &*info.expression,
-                flag(counter_flag::CONSTANT),
-                flag(counter_flag::DERIVED)
-            ])?;
-            self.counters.insert(info.id, id);
-        }
-        Ok(())
-    }
-
-    /// The values of a dispatch: of each instance where they are known, else their sum.
-    fn values(&self, row: &CountedRow, event: i64) -> Result<()> {
-        if row.is_counted() {
-            let mut insert = self.insert("pmc_event", "event_id pmc_id value")?;
-            for (info, value) in self.view.counted.instances(row) {
-                insert.execute(params![event, self.counters.get(&info.id), value])?;
-            }
-        }
-        Ok(())
-    }
-
-    fn queues_and_streams(&self) -> Result<()> {
-        let own = self.view.process.id;
-        let mut insert = self.insert("info_queue", "id nid pid name")?;
-        for queue in self.view.run.queues.iter().filter(|queue| queue.process == own) {
-            insert.execute(params![
-                queue.number,
-                1,
-                self.view.process.pid,
-                format!("Queue {}", queue.number)
-            ])?;
-        }
-        let mut insert = self.insert("info_stream", "id nid pid name")?;
-        let streams = self.view.run.streams.iter().filter(|stream| stream.process == own);
-        let mut has_default = false;
-        for stream in streams {
-            let usual = format!("Stream {}", stream.number);
-            let name = if stream.name.is_empty() { &*usual } else { &*stream.name };
-            has_default |= stream.number == 0;
-            insert.execute(params![stream.number, 1, self.view.process.pid, name])?;
-        }
-        if !has_default {
-            insert.execute(params![0, 1, self.view.process.pid, "Stream 0"])?;
-        }
-        Ok(())
-    }
-
-    fn kernels(&self) -> Result<()> {
-        let facts = self.view.facts;
-        let mut insert = self.insert(
-            "info_code_object",
-            "id nid pid agent_id uri load_base load_size load_delta storage_type extdata",
-        )?;
-        for (id, object) in &facts.code_objects {
-            let node = facts.nodes.get(&object.agent).copied().unwrap_or_default();
-            insert.execute(params![
-                signed(*id),
-                1,
-                self.view.process.pid,
-                node,
-                facts.text(object.uri),
-                signed(object.base),
-                signed(object.size),
-                signed(object.base),
-                "MEMORY",
-                "{\"size\":88,\"storage_type\":2}"
-            ])?;
-        }
-        let mut insert = self.insert(
-            "info_kernel_symbol",
-            "id nid pid code_object_id kernel_name display_name kernel_object kernarg_segment_size \
-kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arch_vgpr_count accum_vgpr_count extdata",
-        )?;
-        for kernel in &self.view.run.kernels {
-            let known = facts
-                .symbol(&kernel.mangled, kernel.group_size)
-                .copied()
-                .unwrap_or_default();
-            let registers = kernel.registers.unwrap_or_default();
-            let id = i64::from(kernel.id.0) + 1;
-            let (demangled, truncated) = symbol_names(kernel);
-            let data = serde_json::json!({
-                "size": 88,
-                "kernel_id": id,
-                "formatted_kernel_name": self.view.symbol_name(kernel),
-                "demangled_kernel_name": demangled,
-                "truncated_kernel_name": truncated,
-                "kernel_address": { "handle": known.kernel_object },
-            });
-            insert.execute(params![
-                id,
-                1,
-                self.view.process.pid,
-                signed(known.code_object),
-                view::with_kd(&kernel.mangled),
-                self.view.symbol_name(kernel),
-                signed(known.kernel_object),
-                known.kernarg_size,
-                16,
-                kernel.group_size,
-                known.private_size,
-                registers.sgpr,
-                registers.vgpr,
-                registers.agpr,
-                data.to_string()
-            ])?;
-        }
-        Ok(())
-    }
-
-    fn region(&mut self, name: &str, tid: u32, span: Span, event: i64) -> Result<()> {
-        let (name, thread) = (self.string(name)?, self.thread(tid)?);
-        self.insert("region", "nid pid tid start end name_id event_id")?
-            .execute(params![
-                1,
-                self.view.process.pid,
-                thread,
-                signed(span.begin),
-                signed(span.end),
-                name,
-                event
-            ])?;
-        Ok(())
-    }
-
-    /// The arguments of the call that an event is of.
-    fn arguments(&self, event: i64, arguments: &[Argument]) -> Result<()> {
-        let mut insert = self.insert("arg", "event_id position type name value extdata")?;
-        for (position, argument) in arguments.iter().enumerate() {
-            insert.execute(params![
-                event,
-                position as i64,
-                arguments::demangled(argument.kind),
-                argument.name,
-                argument.value,
-                argument.given.as_ref().map_or_else(
-                    || "{}".to_owned(),
-                    |given| serde_json::json!({ "given": given }).to_string()
-                )
-            ])?;
-        }
-        Ok(())
-    }
-
-    fn regions(&mut self) -> Result<()> {
-        let view = self.view;
-        let libraries = view.rows.libraries.iter().flat_map(Sorted::iter);
-        for row in view.rows.hip.iter().chain(view.rows.hsa.iter()).chain(libraries) {
-            let row = row?;
-            let call = &row.record;
-            let event = self.event(view.domain(call), [row.id, row.ancestor, 0], "{}")?;
-            self.arguments(event, &arguments::of(view, call))?;
-            self.region(view.function(call), view.tid(Some(call.thread)), call.span, event)?;
-        }
-        Ok(())
-    }
-
-    /// Ranges are regions, marks are samples on a track of their thread.
-    fn markers(&mut self) -> Result<()> {
-        let view = self.view;
-        let tables = Tables::new(view);
-        for row in view.rows.markers.iter() {
-            let row: Row<Mark> = row?;
-            let marker = &row.record;
-            let data = serde_json::json!({ "message": view.message(marker) }).to_string();
-            let event = self.event(view.marker_domain(marker), [row.id, row.ancestor, 0], &data)?;
-            let name = tables.marker_name(marker);
-            let tid = view.tid(Some(marker.thread));
-            if marker.span.end > marker.span.begin {
-                self.region(name, tid, marker.span, event)?;
-                continue;
-            }
-            let (name, thread) = (self.string(name)?, self.thread(tid)?);
-            let next = self.tracks.len() as i64 + 1;
-            let track = *self.tracks.entry((tid, name)).or_insert(next);
-            if track == next {
-                self.insert("track", "id nid pid tid name_id")?.execute(params![
-                    track,
-                    1,
-                    view.process.pid,
-                    thread,
-                    name
-                ])?;
-            }
-            self.insert("sample", "track_id timestamp event_id")?.execute(params![
-                track,
-                signed(marker.span.begin),
-                event
-            ])?;
-        }
-        Ok(())
-    }
-
-    fn dispatches(&mut self) -> Result<()> {
-        let view = self.view;
-        for found in view.counted.rows(&view.rows.dispatches, true) {
-            let found = found?;
-            let row = &found.row;
-            let d = &row.record;
-            let event = self.event("KERNEL_DISPATCH", [row.id, row.id, external(view, row)], "{}")?;
-            let region = self.string(&view.region_name(row.region))?;
-            let thread = self.thread(view.tid(d.thread))?;
-            self.insert(
-                "kernel_dispatch",
-                "nid pid tid agent_id kernel_id dispatch_id queue_id stream_id start end private_segment_size \
-group_segment_size workgroup_size_x workgroup_size_y workgroup_size_z grid_size_x grid_size_y grid_size_z \
-region_name_id event_id",
-            )?
-            .execute(params![
-                1,
-                view.process.pid,
-                thread,
-                view.node(Some(d.agent)),
-                d.kernel.0 + 1,
-                signed(d.dispatch_id),
-                view.queue(d.queue),
-                view.stream(d.stream),
-                signed(d.span.begin),
-                signed(d.span.end),
-                d.private_size,
-                d.group_size,
-                d.workgroup[0],
-                d.workgroup[1],
-                d.workgroup[2],
-                d.grid[0],
-                d.grid[1],
-                d.grid[2],
-                region,
-                event
-            ])?;
-            self.values(&found, event)?;
-        }
-        Ok(())
-    }
-
-    fn copies(&mut self) -> Result<()> {
-        let view = self.view;
-        for row in view.rows.copies.iter() {
-            let row = row?;
-            let c = &row.record;
-            let event = self.event("MEMORY_COPY", [row.id, row.id, external(view, &row)], "{}")?;
-            let name = self.string(view::DIRECTIONS[view::direction_number(c)])?;
-            let region = self.string("")?;
-            let thread = self.thread(view.tid(c.thread))?;
-            self.insert(
-                "memory_copy",
-                "nid pid tid start end name_id dst_agent_id src_agent_id size stream_id region_name_id event_id",
-            )?
-            .execute(params![
-                1,
-                view.process.pid,
-                thread,
-                signed(c.span.begin),
-                signed(c.span.end),
-                name,
-                view.node(c.destination),
-                view.node(c.source),
-                signed(c.bytes),
-                view.stream(c.stream),
-                region,
-                event
-            ])?;
-        }
-        Ok(())
-    }
-
-    fn memory(&mut self) -> Result<()> {
-        let view = self.view;
-        let columns = "nid pid tid agent_id type level start end address size queue_id event_id extdata";
-        for row in view.rows.allocations.iter() {
-            let row = row?;
-            let a = &row.record;
-            let event = self.event("MEMORY_ALLOCATION", [row.id, row.ancestor, 0], "{}")?;
-            let free = view::is_free(a.operation);
-            let level = match a.operation {
-                memory::VMEM_ALLOCATE | memory::VMEM_FREE => "VIRTUAL",
-                _ => "REAL",
-            };
-            let thread = self.thread(view.tid(Some(a.thread)))?;
-            self.insert("memory_allocate", columns)?.execute(params![
-                1,
-                view.process.pid,
-                thread,
-                (!free).then(|| view.node(a.agent)),
-                if free { "FREE" } else { "ALLOC" },
-                level,
-                signed(a.span.begin),
-                signed(a.span.end),
-                signed(a.address),
-                if free { 0 } else { signed(a.bytes) },
-                None::<u32>,
-                event,
-                "{}"
-            ])?;
-        }
-        for row in view.rows.scratches.iter() {
-            let row = row?;
-            let s = &row.record;
-            let event = self.event("SCRATCH_MEMORY", [row.id, row.ancestor, 0], "{}")?;
-            let kind = match s.operation {
-                scratch::ALLOC => "ALLOC",
-                scratch::ASYNC_RECLAIM => "RECLAIM",
-                _ => "FREE",
-            };
-            let thread = self.thread(view.tid(Some(s.thread)))?;
-            self.insert("memory_allocate", columns)?.execute(params![
-                1,
-                view.process.pid,
-                thread,
-                view.node(s.agent),
-                kind,
-                "SCRATCH",
-                signed(s.span.begin),
-                signed(s.span.end),
-                0,
-                signed(s.bytes),
-                s.queue.map(|queue| view.queue(queue)),
-                event,
-                format!("{{\"flags\":{}}}", s.flags)
-            ])?;
-        }
-        Ok(())
     }
 }

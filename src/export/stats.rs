@@ -3,7 +3,7 @@
 use super::Files;
 use super::choice::{Kind, library};
 use super::csv::{header, quoted};
-use super::nesting::Row;
+use super::rows::Row;
 use super::sort::Sorted;
 use super::view::{self, View};
 use crate::decode::MANY_TEXTS;

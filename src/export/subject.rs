@@ -1,6 +1,6 @@
 //! What a record says when a filter asks it.
 
-use super::nesting::{Mark, Row};
+use super::rows::{Mark, Row};
 use super::view::View;
 use crate::filter::{Field, Subject, Value};
 use crate::item::{Allocation, ApiCall, Copy, Dispatch, Scratch, Span, ThreadId};

@@ -9,8 +9,9 @@ use super::facts::{Facts, ProcessFacts};
 use super::gauges::Gauges;
 use super::hosts::Hosts;
 use super::measured::{Point, Walk};
-use super::nesting::{self, Mark, Region, Row, Rows};
+use super::nesting;
 use super::numbers::Numbers;
+use super::rows::{Mark, Region, Row, Rows, Tests};
 use super::run::Run;
 use super::sampled::Samples;
 use super::sort::{Entry, Sorted, Sorter};
@@ -132,7 +133,7 @@ impl<'a> View<'a> {
         view.names = view.run.kernels.iter().map(|kernel| view.symbol_name(kernel)).collect();
         let within = |span: Span| view.is_wanted(span);
         let filter = &choice.filter;
-        let tests = nesting::Tests {
+        let tests = Tests {
             call: &|row| within(row.record.span) && filter.accepts(&CallSubject(&view, row)),
             marker: &|row| within(row.record.span) && filter.accepts(&MarkerSubject(&view, row)),
             dispatch: &|row| within(row.record.span) && filter.accepts(&DispatchSubject(&view, row)),

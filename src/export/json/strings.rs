@@ -2,7 +2,7 @@
 
 use super::{list, text};
 use crate::export::choice::{Kind, LIBRARIES, library};
-use crate::export::nesting::Mark;
+use crate::export::rows::Mark;
 use crate::export::view::{ALLOCATIONS, DIRECTIONS, SCRATCHES, View};
 use crate::item::{ApiCall, OperationId};
 use std::collections::HashMap;

@@ -2,6 +2,7 @@
 //!
 //! Source: `protos/perfetto/trace` (trace_packet, track_event, track_descriptor, interned_data, debug_annotation).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -52,7 +53,7 @@ impl Message {
 pub(super) enum Value<'a> {
     Number(u64),
     Real(f64),
-    Text(&'a str),
+    Text(Cow<'a, str>),
 }
 
 /// What a slice says of itself.
