@@ -5,10 +5,6 @@
 //! size that it states.
 
 #![expect(unsafe_code, reason = "reads and writes the run-time's tables")]
-#![expect(
-    clippy::missing_transmute_annotations,
-    reason = "the field that is filled says the type, once"
-)]
 
 use crate::abi::{
     Agent, Dim3, Executable, Packet, Pitched, PointerInfo, Pool, Queue, ScratchEvent, SignalHandle, Span, Status,
@@ -131,6 +127,18 @@ impl Table {
         (!function.is_null()).then_some(function)
     }
 
+    /// The same as what it is: the field that is filled says the type, once.
+    ///
+    /// # Safety
+    /// The table is the run-time's and in memory; `F` is the type of the function in this entry in every release.
+    pub unsafe fn typed<F: Copy>(self, index: usize) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+        // SAFETY: by the contract.
+        let function = unsafe { self.function(index) }?;
+        // SAFETY: not null, of the size of a pointer (asserted above), and of this type by the contract.
+        Some(unsafe { std::mem::transmute_copy(&function) })
+    }
+
     /// Puts another function into an entry.
     ///
     /// # Safety
@@ -151,14 +159,6 @@ macro_rules! functions {
         pub struct $Name {
             $($(#[$fdoc])* pub $field: $ty,)*
         }
-    };
-}
-
-macro_rules! load {
-    ($table:expr, $index:expr) => {
-        // SAFETY: `load`'s contract says whose table it is; the entry of this number has the field's type in every
-        // release.
-        unsafe { std::mem::transmute::<*mut c_void, _>($table.function($index)?) }
     };
 }
 
@@ -324,23 +324,26 @@ impl Core {
     /// # Safety
     /// `table` is the run-time's core table.
     pub unsafe fn load(table: Table) -> Option<Self> {
-        Some(Self {
-            init: load!(table, core_entry::INIT),
-            shut_down: load!(table, core_entry::SHUT_DOWN),
-            system_get_info: load!(table, 2),
-            iterate_agents: load!(table, 5),
-            agent_get_info: load!(table, 6),
-            queue_create: load!(table, core_entry::QUEUE_CREATE),
-            queue_destroy: load!(table, core_entry::QUEUE_DESTROY),
-            load_read_index: load!(table, 12),
-            load_write_index: load!(table, 14),
-            signal_destroy: load!(table, core_entry::SIGNAL_DESTROY),
-            executable_freeze: load!(table, core_entry::EXECUTABLE_FREEZE),
-            executable_destroy: load!(table, core_entry::EXECUTABLE_DESTROY),
-            symbol_get_info: load!(table, 93),
-            iterate_agent_symbols: load!(table, 123),
-            get_extension_table: load!(table, 98),
-        })
+        // SAFETY: by the contract; the entry of each number has its field's type in every release.
+        unsafe {
+            Some(Self {
+                init: table.typed(core_entry::INIT)?,
+                shut_down: table.typed(core_entry::SHUT_DOWN)?,
+                system_get_info: table.typed(2)?,
+                iterate_agents: table.typed(5)?,
+                agent_get_info: table.typed(6)?,
+                queue_create: table.typed(core_entry::QUEUE_CREATE)?,
+                queue_destroy: table.typed(core_entry::QUEUE_DESTROY)?,
+                load_read_index: table.typed(12)?,
+                load_write_index: table.typed(14)?,
+                signal_destroy: table.typed(core_entry::SIGNAL_DESTROY)?,
+                executable_freeze: table.typed(core_entry::EXECUTABLE_FREEZE)?,
+                executable_destroy: table.typed(core_entry::EXECUTABLE_DESTROY)?,
+                symbol_get_info: table.typed(93)?,
+                iterate_agent_symbols: table.typed(123)?,
+                get_extension_table: table.typed(98)?,
+            })
+        }
     }
 }
 
@@ -472,25 +475,29 @@ impl Amd {
         let size = unsafe { table.size() };
         let layout = AmdLayout { size };
         let on_engine = match layout.entry(amd_entry::ASYNC_COPY_ON_ENGINE) {
-            Some(entry) => Some(load!(table, entry)),
+            // SAFETY: by the contract; this entry's type.
+            Some(entry) => Some(unsafe { table.typed(entry) }?),
             None => None,
         };
-        Some(Self {
-            set_profiler_enabled: load!(table, amd_entry::SET_PROFILER_ENABLED),
-            async_copy_enable: load!(table, amd_entry::ASYNC_COPY_ENABLE),
-            get_async_copy_time: load!(table, amd_entry::GET_ASYNC_COPY_TIME),
-            convert_tick: load!(table, 6),
-            pool_get_info: load!(table, 11),
-            iterate_pools: load!(table, 12),
-            pool_allocate: load!(table, amd_entry::POOL_ALLOCATE),
-            async_copy: load!(table, amd_entry::ASYNC_COPY),
-            async_copy_on_engine: on_engine,
-            allow_access: load!(table, layout.entry(19)?),
-            signal_create: load!(table, layout.entry(33)?),
-            async_copy_rect: load!(table, layout.entry(amd_entry::ASYNC_COPY_RECT)?),
-            intercept_create: load!(table, layout.entry(amd_entry::INTERCEPT_CREATE)?),
-            intercept_register: load!(table, layout.entry(amd_entry::INTERCEPT_REGISTER)?),
-        })
+        // SAFETY: by the contract; the entry of each number has its field's type in every release.
+        unsafe {
+            Some(Self {
+                set_profiler_enabled: table.typed(amd_entry::SET_PROFILER_ENABLED)?,
+                async_copy_enable: table.typed(amd_entry::ASYNC_COPY_ENABLE)?,
+                get_async_copy_time: table.typed(amd_entry::GET_ASYNC_COPY_TIME)?,
+                convert_tick: table.typed(6)?,
+                pool_get_info: table.typed(11)?,
+                iterate_pools: table.typed(12)?,
+                pool_allocate: table.typed(amd_entry::POOL_ALLOCATE)?,
+                async_copy: table.typed(amd_entry::ASYNC_COPY)?,
+                async_copy_on_engine: on_engine,
+                allow_access: table.typed(layout.entry(19)?)?,
+                signal_create: table.typed(layout.entry(33)?)?,
+                async_copy_rect: table.typed(layout.entry(amd_entry::ASYNC_COPY_RECT)?)?,
+                intercept_create: table.typed(layout.entry(amd_entry::INTERCEPT_CREATE)?)?,
+                intercept_register: table.typed(layout.entry(amd_entry::INTERCEPT_REGISTER)?)?,
+            })
+        }
     }
 }
 
@@ -498,6 +505,38 @@ impl Amd {
 mod tests {
     use super::*;
     use crate::function::amd;
+
+    #[test]
+    fn an_entry_that_is_null_or_behind_the_end_is_no_function() {
+        extern "C" fn seven() -> u32 {
+            7
+        }
+        #[repr(C)]
+        struct Made {
+            version: Version,
+            entries: [*mut c_void; 3],
+        }
+        let mut made = Made {
+            version: Version {
+                major: 1,
+                size: (HEAD + 2 * size_of::<usize>()) as u32,
+                step: 0,
+                reserved: 0,
+            },
+            entries: [
+                std::ptr::null_mut(),
+                seven as extern "C" fn() -> u32 as *mut c_void,
+                seven as extern "C" fn() -> u32 as *mut c_void,
+            ],
+        };
+        let table = Table::new((&raw mut made).cast()).unwrap();
+        // SAFETY: the table is made above, of functions of this type.
+        let found = [0, 1, 2].map(|entry| unsafe { table.typed::<extern "C" fn() -> u32>(entry) });
+        assert_eq!(
+            found.map(|function| function.map(|function| function())),
+            [None, Some(7), None]
+        );
+    }
 
     #[test]
     fn entries_move_with_the_size_of_the_table() {

@@ -29,22 +29,15 @@ pub(crate) struct Originals {
 }
 
 impl Originals {
-    #[expect(
-        clippy::missing_transmute_annotations,
-        reason = "the field that is filled says the type, once"
-    )]
     pub(crate) fn load(core: Table, amd: Table, layout: AmdLayout) -> Option<Self> {
-        macro_rules! one {
-            ($table:expr, $entry:expr) => {
-                // SAFETY: the table is the run-time's; the entry of this number has the field's type in every release.
-                unsafe { std::mem::transmute::<*mut c_void, _>($table.function($entry)?) }
-            };
+        // SAFETY: the tables are the run-time's; the entry of each number has its field's type in every release.
+        unsafe {
+            Some(Self {
+                copy: core.typed(core_entry::MEMORY_COPY)?,
+                fill: amd.typed(layout.entry(amd_entry::MEMORY_FILL)?)?,
+                pointer_info: amd.typed(layout.entry(amd_entry::POINTER_INFO)?)?,
+            })
         }
-        Some(Self {
-            copy: one!(core, core_entry::MEMORY_COPY),
-            fill: one!(amd, layout.entry(amd_entry::MEMORY_FILL)?),
-            pointer_info: one!(amd, layout.entry(amd_entry::POINTER_INFO)?),
-        })
     }
 }
 

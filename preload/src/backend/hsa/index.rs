@@ -3,10 +3,6 @@
 //! The packets themselves may be handed over by any thread, so the handler's thread says nothing.
 
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
-#![expect(
-    clippy::missing_transmute_annotations,
-    reason = "the field that is filled says the type, once"
-)]
 
 use super::queue::{self, Queue};
 use super::{Hsa, hook, hsa};
@@ -30,21 +26,18 @@ pub(crate) struct Originals {
 
 impl Originals {
     pub(crate) fn load(table: Table) -> Option<Self> {
-        macro_rules! one {
-            ($entry:expr) => {
-                // SAFETY: the table is the run-time's; the entry of this number has the field's type in every release.
-                unsafe { std::mem::transmute::<*mut c_void, _>(table.function($entry)?) }
-            };
-        }
         let ([a0, a1, a2, a3], [c0, c1, c2, c3]) = (core_entry::ADD_WRITE_INDEX, core_entry::CAS_WRITE_INDEX);
-        Some(Self {
-            add: [one!(a0), one!(a1), one!(a2), one!(a3)],
-            cas: [one!(c0), one!(c1), one!(c2), one!(c3)],
-            store: [
-                one!(core_entry::STORE_WRITE_INDEX_RELAXED),
-                one!(core_entry::STORE_WRITE_INDEX_SCRELEASE),
-            ],
-        })
+        // SAFETY: the table is the run-time's; the entry of each number has its field's type in every release.
+        unsafe {
+            Some(Self {
+                add: [table.typed(a0)?, table.typed(a1)?, table.typed(a2)?, table.typed(a3)?],
+                cas: [table.typed(c0)?, table.typed(c1)?, table.typed(c2)?, table.typed(c3)?],
+                store: [
+                    table.typed(core_entry::STORE_WRITE_INDEX_RELAXED)?,
+                    table.typed(core_entry::STORE_WRITE_INDEX_SCRELEASE)?,
+                ],
+            })
+        }
     }
 }
 

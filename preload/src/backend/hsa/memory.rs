@@ -186,33 +186,29 @@ struct Vmem {
 }
 
 impl Ledger {
-    #[expect(
-        clippy::missing_transmute_annotations,
-        reason = "the field that is filled says the type, once"
-    )]
     pub(crate) fn load(core: Table, amd: Table, layout: AmdLayout) -> Option<Self> {
-        macro_rules! one {
-            ($table:expr, $entry:expr) => {
-                // SAFETY: the table is the run-time's; the entry of this number has the field's type in every release.
-                unsafe { std::mem::transmute::<*mut c_void, _>($table.function($entry)?) }
-            };
-        }
         let vmem = || {
-            Some(Vmem {
-                create: one!(amd, layout.entry(amd_entry::VMEM_HANDLE_CREATE)?),
-                release: one!(amd, layout.entry(amd_entry::VMEM_HANDLE_RELEASE)?),
-                map: one!(amd, layout.entry(amd_entry::VMEM_MAP)?),
-                unmap: one!(amd, layout.entry(amd_entry::VMEM_UNMAP)?),
-                retain: one!(amd, layout.entry(amd_entry::VMEM_RETAIN)?),
-            })
+            // SAFETY: the tables are the run-time's; the entry of each number has its field's type in every release.
+            unsafe {
+                Some(Vmem {
+                    create: amd.typed(layout.entry(amd_entry::VMEM_HANDLE_CREATE)?)?,
+                    release: amd.typed(layout.entry(amd_entry::VMEM_HANDLE_RELEASE)?)?,
+                    map: amd.typed(layout.entry(amd_entry::VMEM_MAP)?)?,
+                    unmap: amd.typed(layout.entry(amd_entry::VMEM_UNMAP)?)?,
+                    retain: amd.typed(layout.entry(amd_entry::VMEM_RETAIN)?)?,
+                })
+            }
         };
-        Some(Self {
-            book: Mutex::default(),
-            allocate: one!(core, core_entry::MEMORY_ALLOCATE),
-            free: one!(core, core_entry::MEMORY_FREE),
-            pool_free: one!(amd, amd_entry::POOL_FREE),
-            vmem: vmem(),
-        })
+        // SAFETY: the tables are the run-time's; the entry of each number has its field's type in every release.
+        unsafe {
+            Some(Self {
+                book: Mutex::default(),
+                allocate: core.typed(core_entry::MEMORY_ALLOCATE)?,
+                free: core.typed(core_entry::MEMORY_FREE)?,
+                pool_free: amd.typed(amd_entry::POOL_FREE)?,
+                vmem: vmem(),
+            })
+        }
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
