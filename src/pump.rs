@@ -30,6 +30,8 @@ const USUAL_AT_MOST: Duration = Duration::from_millis(4);
 /// The time between looks takes so many times as long as a look, and more when nothing has happened for two seconds.
 const LOOKING: u32 = 200;
 const LOOKING_IDLE: u32 = 500;
+/// What a thread takes to wake up and to lie down again, about: it is part of a look.
+const WAKING: Duration = Duration::from_micros(10);
 /// Files that come are no reason to empty rings anew before so many times as long has passed as that took: programs that fork
 /// without end make files without end.
 const EMPTYING: u32 = 20;
@@ -47,9 +49,11 @@ const IDLE_LOOK_AT_MOST: Duration = Duration::from_millis(20);
 const HEALTH: Duration = Duration::from_millis(500);
 const MOST_HEALTHS: usize = 64;
 const IDLE_AFTER: Duration = Duration::from_secs(2);
-/// Bytes that may wait between the two threads before rings are left as they are. What rings held when they were last read
-/// comes on top.
+/// Bytes that may wait between the two threads before rings are left as they are. What the last poll took comes on top: 32 MiB
+/// of a file at most.
 const WAITING: usize = 64 << 20;
+/// How often rings are read once more when the reading ends, while they are not empty: one poll takes 32 MiB of a file.
+const POLLS_AT_STOP: usize = 64;
 /// Slots with which a batch is handed on: 1 MiB, which lies near the processors still, in room that is used again.
 const FULL: usize = 1 << 14;
 /// Slots that are delivered at once, about: a batch may have so many more.
@@ -311,12 +315,18 @@ impl Emptying {
                 next = messages.try_recv().ok().filter(|_| !stop);
             }
             let is_full = into.sending.waiting.load(Ordering::Relaxed) > WAITING && !stop;
-            let progress = if is_full {
+            let mut progress = if is_full {
                 Progress::default()
             } else {
                 self.live.poll(now, into)?
             };
             if stop {
+                // All that lay there; a program that goes on is not followed for ever.
+                for _ in 0..POLLS_AT_STOP {
+                    if progress.more {
+                        progress = self.live.poll(now, into)?;
+                    }
+                }
                 self.live.settle(now, into)?;
             }
             if self.is_shown && asked_at.is_none_or(|at: Instant| at.elapsed() >= HEALTH) {
@@ -340,10 +350,10 @@ impl Emptying {
             (pause, gathering) = match progress.fill {
                 _ if progress.more => (Duration::ZERO, None),
                 0 if busy_at.elapsed() > IDLE_AFTER => {
-                    let pause = (look * LOOKING_IDLE).clamp(IDLE_LOOK, IDLE_LOOK_AT_MOST);
+                    let pause = ((look + WAKING) * LOOKING_IDLE).clamp(IDLE_LOOK, IDLE_LOOK_AT_MOST);
                     (pause, Some(IDLE))
                 }
-                0..NEARLY_EMPTY => ((look * LOOKING).clamp(USUAL, USUAL_AT_MOST), Some(GATHERING)),
+                0..NEARLY_EMPTY => (((look + WAKING) * LOOKING).clamp(USUAL, USUAL_AT_MOST), Some(GATHERING)),
                 _ => (FASTEST, None),
             };
         }

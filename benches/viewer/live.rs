@@ -150,7 +150,7 @@ fn with_drawing() -> Result<()> {
         }
         let mut views = Vec::new();
         for turn in 0..KEYS {
-            let (key, wanted) = [("3", "CALLS"), ("1", "GPUs")][turn % 2];
+            let (key, wanted) = [("3", "[3 Kernels]"), ("1", "[1 Overview]")][turn % 2];
             views.push(terminal.key(key, wanted, &|text| text.contains(wanted))?);
             terminal.watch(Duration::from_millis(17 + (turn as u64 * 7) % 60))?;
         }

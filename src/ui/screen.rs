@@ -22,8 +22,9 @@ const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 /// Asks for the background's colour (OSC 11). Most terminals answer at once, others never.
 const BACKGROUND: &[u8] = b"\x1b]11;?\x1b\\";
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
-/// How long the rest of an escape sequence may take, ms.
-const SEQUENCE: u64 = 30;
+/// How long the rest of an escape sequence may take, ms: it comes in the same packet, and whoever types Escape waits for this
+/// (tmux 3.5 waits as long).
+const SEQUENCE: u64 = 10;
 
 /// What must be put back, also by the panic hook.
 struct Before {

@@ -99,6 +99,7 @@ fn look(bytes: impl Bytes, most: u64) -> u64 {
     for ended in [Ended::No, Ended::No, Ended::Yes] {
         let _ = reader.poll(ended, &mut count);
     }
+    let _ = reader.fill();
     let _ = reader.accounts();
     let _ = reader.counters();
     let _ = reader.open_work();

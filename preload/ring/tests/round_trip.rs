@@ -232,3 +232,36 @@ fn streams_without_end_leave_half_of_the_facts_to_kernels() {
     let full = ring.counter(counter::FACTS_FULL).unwrap().load(Ordering::Relaxed);
     assert_eq!(full, 68 + 84, "what found no room is counted");
 }
+
+#[test]
+fn the_fullest_ring_is_found_wherever_rings_lie_and_whoever_comes() {
+    let dir = Directory::new("fill");
+    for used in [&[0usize][..], &[0, 40, 69], &[65, 66, 69], &(0..70).collect::<Vec<_>>()] {
+        let spec = Spec {
+            ordinal: 0,
+            rings: vec![1000_u64.next_power_of_two(); 70],
+            facts: 64,
+            strings: 64,
+            string_bytes: 4096,
+        };
+        let name = format!("1-{}.ring", used.len() + used[0]);
+        let file = RingFile::create(&dir.0, &name, &spec, Header::default()).unwrap();
+        let mut reader = Reader::open(std::fs::File::open(file.path()).unwrap()).unwrap();
+        assert_eq!(reader.fill().unwrap(), 0, "nobody has a ring");
+        let come = |index: usize| {
+            file.counter(counter::THREADS).unwrap().fetch_add(1, Ordering::Relaxed);
+            file.claim(index, 42, 1, [0; 2]).unwrap()
+        };
+        let claims: Vec<_> = used.iter().map(|&index| come(index)).collect();
+        for (turn, claim) in claims.iter().enumerate() {
+            // The first look sees who came, the later ones only look at heads.
+            for _ in 0..=turn {
+                claim.ring.push(ApiCall::head(0, Domain::HIP), &call(1).payload());
+            }
+            let expected = (turn as u32 + 1) * 1000 / 1024;
+            assert_eq!(reader.fill().unwrap(), expected, "ring {} of {used:?}", used[turn]);
+        }
+        reader.poll(Ended::No, &mut Seen::default()).unwrap();
+        assert_eq!(reader.fill().unwrap(), 0, "all was read");
+    }
+}
