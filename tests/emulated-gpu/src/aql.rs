@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use crate::blit::Blit;
 use crate::engine::{Address, Context, Step};
-use crate::model::model;
+use crate::model::{Habit, model};
 use crate::outbox::signal;
 use crate::pm4::{self, Pm4};
 use crate::scratch::{Found, Scratch};
@@ -22,7 +22,7 @@ const PACKET_BYTES: u64 = 64;
 const PROPERTIES: u64 = 52;
 /// The one that asks for begin and end in completion signals.
 const ENABLE_PROFILING: u32 = 1 << 3;
-/// Kernels of one queue that may run at a time.
+/// Kernels of one queue that may run at a time, unless they run one by one.
 const MOST_RUNNING: usize = 32;
 
 mod kind {
@@ -72,6 +72,7 @@ pub(crate) struct AqlQueue {
     drained: u64,
     /// When the packet that waits for signals began to wait.
     waiting_since: Option<u64>,
+    most_running: usize,
     pm4: Pm4,
     scratch: Scratch,
 }
@@ -89,6 +90,11 @@ impl AqlQueue {
             last_begin: 0,
             drained: 0,
             waiting_since: None,
+            most_running: if model().habits.has(Habit::Serial) {
+                1
+            } else {
+                MOST_RUNNING
+            },
             pm4: Pm4::default(),
             scratch: Scratch::default(),
         }
@@ -162,6 +168,11 @@ impl AqlQueue {
         }
         // A producer takes its index before there is room for it: what lies in the place then is the packet of a round ago.
         let written = written.min(self.next + self.packets);
+        let written = if model().habits.has(Habit::Doorbell) {
+            written.min(self.address.rung())
+        } else {
+            written
+        };
         let before = self.seen_end;
         while self.seen_end < written {
             // Acquire: pairs with the host's release of the header, which publishes the packet.
@@ -185,7 +196,7 @@ impl AqlQueue {
         let mut ready = seen.max(self.last_begin);
         if header & BARRIER_BIT != 0 {
             ready = ready.max(self.drained);
-        } else if self.running.len() >= MOST_RUNNING {
+        } else if self.running.len() >= self.most_running {
             ready = ready.max(self.running.iter().map(|running| running.end).min().unwrap_or(0));
         }
         ready
@@ -209,10 +220,19 @@ impl AqlQueue {
             }
         }
         // The host waits for both: the header of a place it wants to use again, and the index.
-        guest::atomic_u16(packet).store(kind::INVALID.into(), Ordering::Release);
+        if !model().habits.has(Habit::Headers) {
+            guest::atomic_u16(packet).store(kind::INVALID.into(), Ordering::Release);
+        }
         self.next += 1;
-        self.address.set_read(self.next);
+        self.tell_read();
         true
+    }
+
+    /// Publishes how far packets were taken.
+    fn tell_read(&self) {
+        let begun = self.running.iter().map(|running| running.index).min();
+        let read = begun.filter(|_| model().habits.has(Habit::Late)).unwrap_or(self.next);
+        self.address.set_read(read);
     }
 
     /// Begin and end of a packet that runs no kernel, none while it has to wait.
@@ -361,6 +381,9 @@ impl AqlQueue {
             self.count(&running);
             context.outbox.log(&running.line(&self.address));
             self.complete_kernel(context, &running);
+            if model().habits.has(Habit::Late) {
+                self.tell_read();
+            }
             progress = true;
         }
     }

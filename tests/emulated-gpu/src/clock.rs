@@ -1,17 +1,16 @@
 //! The GPU's clock and how it relates to the host's.
 //!
-//! A tick is ten nanoseconds of `CLOCK_MONOTONIC_RAW`, so it drifts from the host's clocks as a real counter does. The
+//! A tick is ten nanoseconds of `CLOCK_MONOTONIC_RAW` unless `EMULATED_GPU_COUNTER` says another frequency, so it drifts from
+//! the host's clocks as a real counter does. The
 //! truth log's host times are `CLOCK_BOOTTIME`, the clock that the driver calls the system clock, unless `EMULATED_GPU_CLOCK`
 //! gives it another one, as a container with a time namespace of its own has it. The offset between
 //! both is sampled with brackets and shared, else consecutive kernels would seem to overlap. Absent: clock power states.
 #![expect(unsafe_code, reason = "clock_gettime is a foreign function")]
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::model;
-
-/// Nanoseconds in a tick of the GPU.
-pub(crate) const NS_PER_TICK: u64 = 10;
 
 /// How long a sample of the offset serves.
 const SAMPLE_NS: u64 = 1_000_000;
@@ -81,9 +80,43 @@ fn beside(other: System) -> (u64, u64) {
     (best.1, best.2)
 }
 
+const NS_PER_SECOND: u128 = 1_000_000_000;
+
+/// A GPU's counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counter {
+    hertz: u64,
+    /// What it shows when the process first asks; else it counts since the machine was started.
+    start: Option<u64>,
+}
+
+impl Counter {
+    /// `HERTZ` or `HERTZ@START`; what does not parse is 100 MHz since the machine was started.
+    pub(crate) fn named(text: &str) -> Self {
+        let (hertz, start) = text.split_once('@').map_or((text, None), |(a, b)| (a, b.parse().ok()));
+        Self {
+            hertz: hertz.parse().ok().filter(|hertz| *hertz > 0).unwrap_or(100_000_000),
+            start,
+        }
+    }
+
+    /// Ticks in a time, ns.
+    pub(crate) fn ticks_in(self, ns: u64) -> u64 {
+        (u128::from(ns) * u128::from(self.hertz) / NS_PER_SECOND) as u64
+    }
+
+    fn at(self, raw: u64) -> u64 {
+        static BEGAN: OnceLock<u64> = OnceLock::new();
+        match self.start {
+            None => self.ticks_in(raw),
+            Some(start) => start.wrapping_add(self.ticks_in(raw.saturating_sub(*BEGAN.get_or_init(now)))),
+        }
+    }
+}
+
 /// The GPU counter at a raw time.
 pub(crate) fn ticks(raw: u64) -> u64 {
-    raw / NS_PER_TICK
+    model().counter.at(raw)
 }
 
 /// `CLOCK_BOOTTIME` nanoseconds of a recent raw time.
@@ -112,5 +145,23 @@ pub(crate) fn refresh(now: u64) {
         {
             OFFSET.store(sample, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_has_a_frequency_and_may_begin_anywhere() {
+        let usual = Counter::named("");
+        assert_eq!((usual.at(1_000), usual.ticks_in(u64::MAX)), (100, u64::MAX / 10));
+        assert_eq!(Counter::named("25000000").at(1_000), 25);
+        let large = Counter::named("1000000000@9000000000000000000");
+        let first = large.at(now());
+        assert!(
+            (9_000_000_000_000_000_000..9_000_000_001_000_000_000).contains(&first),
+            "{first}"
+        );
     }
 }

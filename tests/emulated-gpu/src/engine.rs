@@ -11,6 +11,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use crate::aql::AqlQueue;
+use crate::model::{Habit, model};
 use crate::outbox::Outbox;
 use crate::process::Process;
 use crate::sdma::SdmaQueue;
@@ -19,6 +20,7 @@ use crate::{clock, guest};
 
 const SHORT_NAP_NS: u64 = 20_000;
 const LONG_NAP_NS: u64 = 1_000_000;
+const SLOW_NAP: Duration = Duration::from_millis(5);
 const SLOTS: usize = 1024;
 
 /// What a queue is made from.
@@ -53,6 +55,11 @@ impl Address {
     /// Whether the doorbell was rung since the queue was made.
     pub(crate) fn is_rung(&self) -> bool {
         guest::atomic_u64(self.doorbell).load(Ordering::Acquire) != u64::MAX
+    }
+
+    /// The packet after the one that the doorbell names.
+    pub(crate) fn rung(&self) -> u64 {
+        guest::atomic_u64(self.doorbell).load(Ordering::Acquire).wrapping_add(1)
     }
 
     /// The host's write index.
@@ -248,6 +255,7 @@ impl Engine {
         let mut context = Context::new(process);
         let (mut seen, mut queues) = (u64::MAX, Vec::new());
         let mut last_progress = clock::now();
+        let habits = model().habits;
         loop {
             let changes = self.changes.load(Ordering::Acquire);
             if changes != seen {
@@ -263,7 +271,13 @@ impl Engine {
             }
             let nap = ((now - last_progress) / 16).clamp(SHORT_NAP_NS, LONG_NAP_NS);
             let due = step.wake.saturating_sub(clock::now()).max(1000);
-            std::thread::park_timeout(Duration::from_nanos(nap.min(due)));
+            if habits.has(Habit::Slow) {
+                std::thread::sleep(SLOW_NAP);
+            } else if habits.has(Habit::Eager) {
+                std::thread::yield_now();
+            } else {
+                std::thread::park_timeout(Duration::from_nanos(nap.min(due)));
+            }
         }
     }
 }

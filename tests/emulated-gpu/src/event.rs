@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::model::model;
+
 /// A wait for ever looks again this often.
 const A_WHILE: Duration = Duration::from_secs(30);
 
@@ -85,7 +87,7 @@ impl Events {
     /// one and are used again.
     pub(crate) fn create(&self, auto_reset: bool) -> Option<u32> {
         let mut table = self.table();
-        if table.events.len() >= MOST as usize {
+        if table.events.len() >= model().events as usize {
             return None;
         }
         let mut id = table.last_id % MOST + 1;

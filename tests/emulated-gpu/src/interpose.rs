@@ -9,6 +9,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::kfd::Args;
+use crate::model::{Habit, model};
 use crate::path::{Device, Meaning, meaning};
 use crate::{drm, kfd, process, sys, trace};
 
@@ -254,7 +255,7 @@ unsafe extern "C" fn _exit(status: c_int) -> ! {
         process.engines.settle();
     }
     let next = NEXT_EXIT.load(Ordering::Relaxed);
-    if !next.is_null() {
+    if !next.is_null() && !model().habits.has(Habit::Exit) {
         // SAFETY: libc's function of that name, and whatever shadows it, has this type.
         let next: Exit = unsafe { std::mem::transmute(next) };
         // SAFETY: it takes any status.

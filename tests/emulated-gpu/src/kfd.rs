@@ -86,6 +86,9 @@ pub(crate) fn ioctl(process: &'static Process, number: u32, args: Args) -> Answe
 
 fn create_queue(process: &'static Process, args: Args) -> Answer {
     let gpu = args.gpu(36)?;
+    if model().copy_engines == 0 && matches!(args.word(40), 1 | 3) {
+        return Err(libc::ENOMEM);
+    }
     let creation = Creation {
         ring: args.long(0),
         write: args.long(8),

@@ -19,7 +19,7 @@
 //! | variable | default | meaning |
 //! | --- | --- | --- |
 //! | `EMULATED_GPU_COUNT` | 1 | number of GPUs |
-//! | `EMULATED_GPU_TARGET` | gfx906 | kind of GPU: gfx906, gfx90a, gfx1030 |
+//! | `EMULATED_GPU_TARGET` | gfx906 | kind of GPU: gfx906, gfx90a, gfx942, gfx1030, gfx1100, gfx1201 |
 //! | `EMULATED_GPU_LARGE_BAR` | 0 | 1: the host may access all GPU memory, so HIP makes small copies with the CPU |
 //! | `EMULATED_GPU_VRAM_MIB` | 16384 | memory of each GPU; allocations beyond it fail |
 //! | `EMULATED_GPU_LOG` | none | path of the truth log, `%p` stands for the process id |
@@ -33,6 +33,13 @@
 //! | `EMULATED_GPU_KERNELS` | none | library with host twins of kernels (`twin`): those have an effect on memory |
 //! | `EMULATED_GPU_KFD_MINOR` | 15 | the driver interface's minor version; 14 hides virtual memory management |
 //! | `EMULATED_GPU_CLOCK` | none | what the driver takes for the system clock: monotonic, `monotonic_raw`, realtime, or nanoseconds by which it is ahead of `CLOCK_BOOTTIME` |
+//! | `EMULATED_GPU_COUNTER` | 100000000 | frequency of the GPU's counter in Hz; `@N` behind it: it shows N when a process first asks |
+//! | `EMULATED_GPU_COPY_ENGINES` | 2 | copy engines of each GPU; 0: the run-times copy by kernels of their own |
+//! | `EMULATED_GPU_LINKS` | 0 | 1: the GPUs have links to each other, by which they access each other's memory |
+//! | `EMULATED_GPU_SENSORS` | 1 | 0: the driver has no files about load, clocks, power and temperatures |
+//! | `EMULATED_GPU_EVENTS` | 4095 | events that a process may have; the run-times poll signals without one |
+//! | `EMULATED_GPU_TIMES_LATE_NS` | 0 | so long after a signal's value its times are written |
+//! | `EMULATED_GPU_HABITS` | none | how packet processors of other makes work, a list: `headers` stay in taken packets, the read index moves `late` (at the completion), the `doorbell` says how far packets are taken, kernels of a queue are `serial`, processors are `eager` (never nap) or `slow` (nap 5 ms), and `_exit` is an `exit` for everybody who shadows it |
 //! | `EMULATED_GPU_WRONG_TIMES` | none | `what=n,…`: the times that each n-th packet's kernel leaves in its signal: swapped, endless (end all ones), ahead (end in ten years), first (begin at tick 1), unwritten (no begin), later and sooner (both by 20 ms) |
 //! | `EMULATED_GPU_TRACE` | none | path where each driver call is noted, to debug the emulation itself |
 //!
@@ -44,7 +51,7 @@
 //! One CSV row for each dispatch and copy, written before its completion signal, whatever happens to the process later:
 //! `kind` (dispatch, `sdma_copy`, `sdma_fill`), `queue` (the driver's number, in order of creation), `pid`,
 //! `kernel_object`, `grid_*`, `wg_*`, `signal`, `index` (of the packet in its queue; of the copy in its), `begin_ns` and
-//! `end_ns` (`CLOCK_BOOTTIME`), `begin_ticks` and `end_ticks` (GPU counter, 100 MHz of `CLOCK_MONOTONIC_RAW`), `bytes`,
+//! `end_ns` (`CLOCK_BOOTTIME`), `begin_ticks` and `end_ticks` (GPU counter, by `CLOCK_MONOTONIC_RAW`), `bytes`,
 //! `src`, `dst` (also of copy and fill kernels), `name` (mangled; empty for ROCr's own), `gpu`, `group_bytes`,
 //! `private_bytes` (as in the packet), `ring` (address of the queue's ring: what `hsa_queue_t.base_address` holds).
 

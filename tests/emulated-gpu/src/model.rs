@@ -6,7 +6,7 @@
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use crate::clock::{NS_PER_TICK, System};
+use crate::clock::{Counter, System};
 use crate::target::Target;
 
 /// The emulated machine and the durations of its work.
@@ -21,6 +21,20 @@ pub(crate) struct Model {
     pub(crate) vram: u64,
     /// What the driver takes for the system clock.
     pub(crate) clock: System,
+    /// The GPUs' counters.
+    pub(crate) counter: Counter,
+    /// Copy engines of each GPU.
+    pub(crate) copy_engines: u32,
+    /// Whether the GPUs have links to each other.
+    pub(crate) links: bool,
+    /// Whether the driver tells load, clocks, power and temperatures.
+    pub(crate) sensors: bool,
+    /// Most events of a process.
+    pub(crate) events: u32,
+    /// So long after a signal's value its times are written, ns.
+    pub(crate) times_late_ns: u64,
+    /// How the packet processors go about their work.
+    pub(crate) habits: Habits,
     /// Which kernels' signals get times that are none, see [`Wrong`].
     wrong: Vec<(String, u64)>,
     /// The truth log's path, `%p` not yet replaced.
@@ -93,17 +107,63 @@ impl Wrong {
 
     /// Begin and end, ticks, as they come out.
     pub(crate) fn of(self, begin: u64, end: u64) -> (u64, u64) {
-        const SHIFT: u64 = 20_000_000 / NS_PER_TICK;
-        const TEN_YEARS: u64 = 10 * 365 * 86400 * (1_000_000_000 / NS_PER_TICK);
+        let counter = model().counter;
+        let shift = counter.ticks_in(20_000_000);
+        let ten_years = counter.ticks_in(10 * 365 * 86400 * 1_000_000_000);
         match self {
             Self::Swapped => (end, begin),
             Self::Endless => (begin, u64::MAX),
-            Self::Ahead => (begin, end + TEN_YEARS),
+            Self::Ahead => (begin, end + ten_years),
             Self::First => (1, end),
             Self::Unwritten => (0, end),
-            Self::Later => (begin + SHIFT, end + SHIFT),
-            Self::Sooner => (begin.saturating_sub(SHIFT), end.saturating_sub(SHIFT)),
+            Self::Later => (begin + shift, end + shift),
+            Self::Sooner => (begin.saturating_sub(shift), end.saturating_sub(shift)),
         }
+    }
+}
+
+/// How packet processors of other makes go about their work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Habit {
+    /// The header of a packet stays as it is when the packet was taken.
+    Headers,
+    /// The read index moves when a packet is complete, not when it begins.
+    Late,
+    /// Packets are taken up to the one that the doorbell names, whatever the write index says.
+    Doorbell,
+    /// One kernel at a time in a queue.
+    Serial,
+    /// Never naps.
+    Eager,
+    /// Naps for 5 ms.
+    Slow,
+    /// `_exit` ends the process, whoever else shadows it.
+    Exit,
+}
+
+/// The habits that were asked for, one bit each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Habits(u8);
+
+impl Habits {
+    fn named(list: &str) -> Self {
+        let bit = |name: &str| match name.trim() {
+            // A header that stays says nothing of the next round: the doorbell has to.
+            "headers" => 1 << Habit::Headers as u8 | 1 << Habit::Doorbell as u8,
+            "late" => 1 << Habit::Late as u8,
+            "doorbell" => 1 << Habit::Doorbell as u8,
+            "serial" => 1 << Habit::Serial as u8,
+            "eager" => 1 << Habit::Eager as u8,
+            "slow" => 1 << Habit::Slow as u8,
+            "exit" => 1 << Habit::Exit as u8,
+            _ => 0,
+        };
+        Self(list.split(',').fold(0, |all, name| all | bit(name)))
+    }
+
+    /// Whether this one is among them.
+    pub(crate) fn has(self, habit: Habit) -> bool {
+        self.0 & 1 << habit as u8 != 0
     }
 }
 
@@ -123,6 +183,13 @@ impl Model {
             target: Target::named(&text("TARGET").unwrap_or_default()),
             large_bar: number("LARGE_BAR", 0) != 0,
             clock: System::named(&text("CLOCK").unwrap_or_default()),
+            counter: Counter::named(&text("COUNTER").unwrap_or_default()),
+            copy_engines: number("COPY_ENGINES", 2).min(8),
+            links: number("LINKS", 0) != 0,
+            sensors: number("SENSORS", 1) != 0,
+            events: number("EVENTS", 4095).clamp(1, 4095),
+            times_late_ns: number("TIMES_LATE_NS", 0),
+            habits: Habits::named(&text("HABITS").unwrap_or_default()),
             wrong: text("WRONG_TIMES").map(|list| parse_names(&list)).unwrap_or_default(),
             vram: number("VRAM_MIB", 16 * 1024_u64).max(64) << 20,
             log: text("LOG"),

@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::model::model;
 use crate::process::Process;
 use crate::truth_log::Line;
 use crate::{clock, guest};
@@ -99,13 +100,27 @@ impl Completion {
         // The host may free the signal as soon as it sees the value, so everything else comes first.
         let mailbox: u64 = guest::read(self.signal + signal::MAILBOX);
         let event: u32 = guest::read(self.signal + signal::EVENT);
+        let late = model().times_late_ns;
+        if late == 0 {
+            self.stamp();
+        }
+        // Release: pairs with the host's acquiring load of the value; publishes timestamps and what the work wrote.
+        guest::atomic_i64(self.signal + signal::VALUE).fetch_sub(1, Ordering::Release);
+        if late != 0 {
+            let until = clock::now() + late;
+            while clock::now() < until {
+                std::hint::spin_loop();
+            }
+            self.stamp();
+        }
+        notify(process, mailbox, event);
+    }
+
+    fn stamp(&self) {
         if let Some((begin, end)) = self.times {
             guest::write(self.signal + signal::BEGIN, begin);
             guest::write(self.signal + signal::END, end);
         }
-        // Release: pairs with the host's acquiring load of the value; publishes timestamps and what the work wrote.
-        guest::atomic_i64(self.signal + signal::VALUE).fetch_sub(1, Ordering::Release);
-        notify(process, mailbox, event);
     }
 }
 

@@ -144,7 +144,9 @@ fn render_node(model: &Model, gpu: u32, list: &mut Vec<Entry>) {
     {
         list.push(file(format!("{device}/{name}"), format!("0x{value:04x}\n")));
     }
-    sensors::entries(model, &device, list);
+    if model.sensors {
+        sensors::entries(model, &device, list);
+    }
     list.push(link(format!("{device}/subsystem"), "../../../bus/pci"));
     list.push(link(format!("{device}/driver"), "../../../bus/pci/drivers/amdgpu"));
     list.push(file(

@@ -29,13 +29,15 @@ pub(crate) struct Target {
     /// The capability word of the topology. Bit 29, firmware that supports debugging, is what later run-times need to end
     /// whole: without it they leave the driver open and cannot be started again.
     pub(crate) capability: u32,
+    /// Partitions that work as one GPU.
+    pub(crate) xccs: u32,
     /// KiB of the second-level cache.
     pub(crate) l2_kib: u32,
     /// libdrm's family number.
     pub(crate) family: u32,
 }
 
-static TARGETS: [Target; 3] = [
+static TARGETS: [Target; 6] = [
     Target {
         name: "gfx906",
         chip: "vega20",
@@ -49,6 +51,7 @@ static TARGETS: [Target; 3] = [
         waves_per_simd: 10,
         wave: 64,
         capability: 0x2c06_2280,
+        xccs: 1,
         l2_kib: 4096,
         family: 141,
     },
@@ -65,6 +68,7 @@ static TARGETS: [Target; 3] = [
         waves_per_simd: 8,
         wave: 64,
         capability: 0x2c06_2280,
+        xccs: 1,
         l2_kib: 8192,
         family: 141,
     },
@@ -81,8 +85,60 @@ static TARGETS: [Target; 3] = [
         waves_per_simd: 16,
         wave: 32,
         capability: 0x2806_2280,
+        xccs: 1,
         l2_kib: 4096,
         family: 143,
+    },
+    Target {
+        name: "gfx942",
+        chip: "ip discovery",
+        gfx_version: 90_402,
+        device_id: 0x74a1,
+        simd_count: 1216,
+        simd_per_cu: 4,
+        cu_per_array: 10,
+        arrays: 32,
+        arrays_per_engine: 1,
+        waves_per_simd: 8,
+        wave: 64,
+        capability: 0x2c06_2280,
+        xccs: 8,
+        l2_kib: 4096,
+        family: 141,
+    },
+    Target {
+        name: "gfx1100",
+        chip: "ip discovery",
+        gfx_version: 110_000,
+        device_id: 0x744c,
+        simd_count: 192,
+        simd_per_cu: 2,
+        cu_per_array: 8,
+        arrays: 12,
+        arrays_per_engine: 2,
+        waves_per_simd: 16,
+        wave: 32,
+        capability: 0x2806_2280,
+        xccs: 1,
+        l2_kib: 6144,
+        family: 145,
+    },
+    Target {
+        name: "gfx1201",
+        chip: "ip discovery",
+        gfx_version: 120_001,
+        device_id: 0x7550,
+        simd_count: 128,
+        simd_per_cu: 2,
+        cu_per_array: 8,
+        arrays: 8,
+        arrays_per_engine: 2,
+        waves_per_simd: 16,
+        wave: 32,
+        capability: 0x2806_2280,
+        xccs: 1,
+        l2_kib: 8192,
+        family: 152,
     },
 ];
 

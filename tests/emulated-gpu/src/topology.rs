@@ -1,7 +1,7 @@
 //! The KFD topology: one node for the host, one for each GPU, and the links between them.
 //!
 //! Every file holds `name value` lines in decimal; the run-times ignore names that they do not know. Absent: links
-//! between GPUs, so peer copies go through the host.
+//! between GPUs unless `EMULATED_GPU_LINKS` asks for them: peer copies go through the host then.
 
 use std::fmt::Write as _;
 
@@ -102,7 +102,7 @@ fn gpu_node(model: &Model, gpu: u32, files: &mut Vec<(String, String)>) {
         ("simd_count", target.simd_count.into()),
         ("mem_banks_count", 1),
         ("caches_count", 2),
-        ("io_links_count", 1),
+        ("io_links_count", 1 + u64::from(peers(model))),
         ("p2p_links_count", 0),
         ("cpu_core_id_base", 0),
         ("simd_id_base", 0x8000_1000 + u64::from(gpu) * 0x1000),
@@ -122,8 +122,8 @@ fn gpu_node(model: &Model, gpu: u32, files: &mut Vec<(String, String)>) {
         ("location_id", u64::from(gpu + 3) << 8),
         ("domain", 0),
         ("drm_render_minor", (FIRST_RENDER + gpu).into()),
-        ("hive_id", 0),
-        ("num_sdma_engines", 2),
+        ("hive_id", u64::from(model.links)),
+        ("num_sdma_engines", model.copy_engines.into()),
         ("num_sdma_xgmi_engines", 0),
         ("num_sdma_queues_per_engine", 8),
         ("num_cp_queues", 24),
@@ -134,7 +134,7 @@ fn gpu_node(model: &Model, gpu: u32, files: &mut Vec<(String, String)>) {
         ("debug_prop", 1495),
         ("sdma_fw_version", 145),
         ("unique_id", unique_id(gpu)),
-        ("num_xcc", 1),
+        ("num_xcc", target.xccs.into()),
         ("max_engine_clk_ccompute", 2500),
     ];
     let heap = if model.large_bar { 1 } else { 2 };
@@ -148,6 +148,16 @@ fn gpu_node(model: &Model, gpu: u32, files: &mut Vec<(String, String)>) {
     files.push((format!("{node}/caches/0/properties"), cache(1, 16)));
     files.push((format!("{node}/caches/1/properties"), cache(2, target.l2_kib.into())));
     files.push((format!("{node}/io_links/0/properties"), io_link(u64::from(gpu) + 1, 0)));
+    let others = (0..model.gpus).filter(|other| *other != gpu);
+    for (number, other) in (1..=peers(model)).zip(others) {
+        let link = link(XGMI, u64::from(gpu) + 1, u64::from(other) + 1, 15);
+        files.push((format!("{node}/io_links/{number}/properties"), link));
+    }
+}
+
+/// How many other GPUs a GPU has links to.
+fn peers(model: &Model) -> u32 {
+    if model.links { model.gpus.saturating_sub(1) } else { 0 }
 }
 
 fn bank(heap: u64, size: u64, width: u64, clock: u64) -> String {
@@ -176,14 +186,22 @@ fn cache(level: u64, kib: u64) -> String {
     text
 }
 
+/// The driver's numbers of the kinds of links.
+const PCIE: u64 = 2;
+const XGMI: u64 = 11;
+
 fn io_link(from: u64, to: u64) -> String {
+    link(PCIE, from, to, 20)
+}
+
+fn link(kind: u64, from: u64, to: u64, weight: u64) -> String {
     lines(&[
-        ("type", 2),
+        ("type", kind),
         ("version_major", 0),
         ("version_minor", 0),
         ("node_from", from),
         ("node_to", to),
-        ("weight", 20),
+        ("weight", weight),
         ("min_latency", 0),
         ("max_latency", 0),
         ("min_bandwidth", 312),
