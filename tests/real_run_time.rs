@@ -14,6 +14,8 @@ mod gauges;
 mod hip;
 #[path = "real_run_time/hsa.rs"]
 mod hsa;
+#[path = "real_run_time/machines.rs"]
+mod machines;
 #[path = "rig/memory.rs"]
 mod memory;
 #[path = "real_run_time/processes.rs"]

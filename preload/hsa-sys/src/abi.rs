@@ -244,6 +244,8 @@ pub mod info {
     pub const PRODUCT_NAME: i32 = 0xa009;
     /// Agent: PCI domain.
     pub const PCI_DOMAIN: i32 = 0xa00f;
+    /// Agent: copy engines (5.4 and later).
+    pub const COPY_ENGINES: i32 = 0xa10a;
     /// Pool: segment, 0 global.
     pub const POOL_SEGMENT: i32 = 0;
     /// Pool: flags of a global one.

@@ -14,7 +14,7 @@ pub use file::FlightFile;
 
 use crate::reader::Bytes;
 use crate::record::{CONTINUATION, Dispatch, Domain, Head, PAYLOAD_WORDS, Slot, flag};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, fence};
 use crate::writer::Words;
 use std::io;
 
@@ -42,7 +42,7 @@ pub mod header {
     pub const PID: usize = 2;
     /// Start time of the process, clock ticks since boot.
     pub const START: usize = 3;
-    /// Which of the two points is the newest, plus one; 0: none yet.
+    /// Which of the two points is the newest, plus one; 0: none yet; [`super::RECKONED`]: reckoned ones.
     pub const NEWEST: usize = 8;
     /// The first point of the agent's clock: ticks, HSA ns.
     pub const FIRST: usize = 10;
@@ -135,12 +135,47 @@ impl<'m> SlotWriter<'m> {
     }
 }
 
+/// The points were reckoned before any work had times: there are the first and, of the two in turn, the first one.
+const RECKONED: u64 = 3;
+
+/// Keeps two points of the agent's clock that were reckoned, the earlier one first, for work that nobody gets to see
+/// complete. Later ones take their place, and the first point of [`keep_point`] does for good.
+pub fn keep_reckoned(words: Words<'_>, points: [[u64; 2]; 2]) {
+    let Some(words) = words.first_chunk::<{ header::WORDS }>() else {
+        return;
+    };
+    if !is_reckoned(words) {
+        return;
+    }
+    words[header::NEWEST].store(0, Ordering::Relaxed);
+    // Release: who finds half of a point below finds that there is none.
+    fence(Ordering::Release);
+    for (at, [ticks, nanoseconds]) in [header::FIRST, header::POINTS].into_iter().zip(points) {
+        words[at].store(ticks, Ordering::Relaxed);
+        words[at + 1].store(nanoseconds, Ordering::Relaxed);
+    }
+    // Release: a reader that finds them named finds them whole.
+    words[header::NEWEST].store(RECKONED, Ordering::Release);
+}
+
+/// Does nothing but reckoned points, if any, tell of the agent's clock?
+pub fn is_reckoned(words: Words<'_>) -> bool {
+    let newest = words.get(header::NEWEST).map(|word| word.load(Ordering::Relaxed));
+    matches!(newest, Some(0 | RECKONED))
+}
+
 /// Keeps points of the agent's clock in the header's words: agent ticks and HSA ns. One writer at a time.
 pub fn keep_point(words: Words<'_>, ticks: u64, nanoseconds: u64) {
     let Some(words) = words.first_chunk::<{ header::WORDS }>() else {
         return;
     };
-    let newest = words[header::NEWEST].load(Ordering::Relaxed);
+    let mut newest = words[header::NEWEST].load(Ordering::Relaxed);
+    if newest == RECKONED {
+        newest = 0;
+        words[header::NEWEST].store(newest, Ordering::Relaxed);
+        // Release: who finds half of a point below finds that there is none.
+        fence(Ordering::Release);
+    }
     if newest == 0 {
         words[header::FIRST].store(ticks, Ordering::Relaxed);
         words[header::FIRST + 1].store(nanoseconds, Ordering::Relaxed);
@@ -234,7 +269,12 @@ pub fn read(bytes: &impl Bytes) -> io::Result<Vec<Left>> {
     let point = |at: usize| [head[at], head[at + 1]];
     let line = Line {
         first: point(header::FIRST),
-        last: point(newest),
+        // Two points that are one say nothing.
+        last: point(if head[header::NEWEST] == 0 {
+            header::FIRST
+        } else {
+            newest
+        }),
     };
     let records = words(bytes, PAGE as u64, slots as usize * SLOT_WORDS)?;
     let signals_at = PAGE as u64 + slots * (SLOT_WORDS * 8) as u64;

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use proptest::prelude::*;
-use roctop_ring::flight::{self, Left, MAGIC, PAGE, SIGNAL_WORDS, SLOT_WORDS, SlotWriter, State, header, keep_point};
+use roctop_ring::flight::{
+    self, Left, MAGIC, PAGE, SIGNAL_WORDS, SLOT_WORDS, SlotWriter, State, header, keep_point, keep_reckoned,
+};
 use roctop_ring::record::{Dispatch, Head, flag};
 use roctop_ring::sync::{AtomicU64, Ordering};
 
@@ -92,6 +94,27 @@ fn without_a_clock_a_completed_dispatch_is_found_untimed() {
     let left = kept.read();
     assert_eq!((left[0].record.begin, left[0].record.end), (0, 0));
     assert_ne!(Head(left[0].slots()[0][0]).flags() & flag::UNTIMED, 0);
+}
+
+#[test]
+fn reckoned_points_serve_until_the_first_real_one_and_not_while_it_is_written() {
+    let mut kept = Kept::new();
+    kept.submit(0, State::Own);
+    kept.complete(0, ORIGIN + 10, ORIGIN + 20);
+    let end = |kept: &Kept| kept.read()[0].record.end;
+    let later = ORIGIN + 100_000;
+    keep_reckoned(&kept.header, [[ORIGIN, 1_000_000], [later, 2_000_000]]);
+    assert_eq!(end(&kept), 1_000_200);
+    keep_reckoned(&kept.header, [[ORIGIN, 3_000_000], [later, 4_000_000]]);
+    assert_eq!(end(&kept), 3_000_200, "later ones know better");
+    kept.header[header::NEWEST].store(0, Ordering::Relaxed);
+    assert_eq!(end(&kept), 0, "a point is being written");
+    kept.header[header::NEWEST].store(3, Ordering::Relaxed);
+    keep_point(&kept.header, ORIGIN, 5_000_000);
+    keep_point(&kept.header, later, 6_000_000);
+    assert_eq!(end(&kept), 5_000_200, "nothing of them is left");
+    keep_reckoned(&kept.header, [[ORIGIN, 1_000_000], [later, 2_000_000]]);
+    assert_eq!(end(&kept), 5_000_200, "and they come too late then");
 }
 
 #[test]

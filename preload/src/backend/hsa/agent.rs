@@ -23,6 +23,8 @@ pub(crate) struct Agent {
     pub(crate) index: u32,
     pub(crate) kind: u32,
     node: u32,
+    /// Its copies are made by kernels of the run-time's: it has no engines for them.
+    has_no_engines: bool,
 }
 
 /// All agents, in the run-time's order.
@@ -77,6 +79,12 @@ impl Agents {
         found.map(|agent| agent.index)
     }
 
+    /// Does one of these indices belong to a GPU without copy engines?
+    pub(crate) fn has_no_engines(&self, indices: [u32; 2]) -> bool {
+        let mut all = self.all().iter();
+        all.any(|agent| agent.has_no_engines && indices.contains(&agent.index))
+    }
+
     /// The dense index of the GPU on a node of the driver, or [`UNKNOWN`].
     pub(crate) fn by_node(&self, node: u32) -> u32 {
         let found = self.all().iter().find(|agent| agent.node == node && agent.kind == GPU);
@@ -102,6 +110,7 @@ impl Agents {
                 index: crate::backend::sdk::index_in_order(index as u32, node, kind),
                 kind,
                 node,
+                has_no_engines: kind == GPU && number::<u32>(hsa, *handle, info::COPY_ENGINES) == Some(0),
             };
             tell(hsa, process, &agent);
             agent

@@ -96,13 +96,14 @@ fn release(number: usize) {
     }
 }
 
-/// Which engine makes a copy: the run-time's own kernels do inside a GPU's memory, and everywhere when DMA is switched off
-/// (`GpuAgent::GetBlitObject`, amd_gpu_agent.cpp of ROCr 5.2 to 7.2).
+/// Which engine makes a copy: the run-time's own kernels do inside a GPU's memory, and everywhere when DMA is switched off or
+/// the GPU has no engine for it (`GpuAgent::GetBlitObject`, amd_gpu_agent.cpp of ROCr 5.2 to 7.2).
 fn made_by(request: &Request) -> u16 {
     static IS_DMA_OFF: OnceLock<bool> = OnceLock::new();
     let is_inside = request.direction == direction::D2D && request.src_agent == request.dst_agent;
     let is_off = || *IS_DMA_OFF.get_or_init(|| std::env::var_os("HSA_ENABLE_SDMA").is_some_and(|value| value == "0"));
-    if is_inside || is_off() {
+    let has_none = || hsa().is_some_and(|hsa| hsa.agents.has_no_engines([request.src_agent, request.dst_agent]));
+    if is_inside || is_off() || has_none() {
         engine::BLIT
     } else {
         engine::SDMA

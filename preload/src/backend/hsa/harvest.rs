@@ -39,8 +39,74 @@ fn queues() -> MutexGuard<'static, Vec<&'static Queue>> {
 
 /// A queue begins.
 pub(crate) fn begin(queue: &'static Queue) {
-    queues().push(queue);
+    let mut all = queues();
+    all.push(queue);
+    if let Some(hsa) = hsa() {
+        reckon_all(hsa, &[queue]);
+    }
+    drop(all);
     start_thread();
+}
+
+/// Reckons the agents' clocks for queues of which no work was recorded yet. Under the lock.
+fn reckon_all(hsa: &Hsa, all: &[&'static Queue]) {
+    for queue in all.iter().filter(|queue| queue.slots.is_reckoned()) {
+        if let Some(points) = reckon(hsa, queue) {
+            queue.slots.keep_reckoned(points);
+        }
+    }
+}
+
+/// When clocks are reckoned anew: the longer the run-time compares them the better it knows them, so each time when twice as
+/// long has passed, and what is reckoned holds as long again.
+struct Reckoning {
+    began: Instant,
+    last: Instant,
+}
+
+impl Reckoning {
+    const SHORTEST: Duration = Duration::from_millis(2);
+
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { began: now, last: now }
+    }
+
+    fn step(&mut self, hsa: &Hsa, all: &[&'static Queue]) {
+        let known = self.last.duration_since(self.began).max(Self::SHORTEST);
+        if self.last.elapsed() >= known {
+            reckon_all(hsa, all);
+            self.last = Instant::now();
+        }
+    }
+}
+
+/// Two points of the agent's clock, ticks and HSA ns, now and a little later: whoever ends the process before the first
+/// work was recorded leaves its times to them. None where the run-time does not convert, or says nothing that can be.
+fn reckon(hsa: &Hsa, queue: &Queue) -> Option<[[u64; 2]; 2]> {
+    // Far enough ahead that the run-time compares the clocks anew: what it knows of them at first is of microseconds.
+    const STEP: u64 = 1 << 24;
+    const TRIES: usize = 16;
+    /// Near enough, ns.
+    const NEAR: u64 = 1_000_000;
+    let at = |tick| convert(hsa, queue, tick).map(|system| hsa.nanoseconds(system));
+    let now = driver::about(clock::boottime());
+    let mut tick = 0u64;
+    for _ in 0..TRIES {
+        let there = at(tick.wrapping_add(STEP))?;
+        let here = at(tick)?;
+        let rise = there.wrapping_sub(here);
+        if rise == 0 || rise > STEP << 16 {
+            return None;
+        }
+        let distance = now.wrapping_sub(here).cast_signed();
+        if distance.unsigned_abs() <= NEAR {
+            return Some([[tick, here], [tick.wrapping_add(STEP), there]]);
+        }
+        let steps = i128::from(distance) * i128::from(STEP) / i128::from(rise);
+        tick = tick.wrapping_add(steps as u64);
+    }
+    None
 }
 
 /// A queue ends: drains it. True when nothing of it is in flight.
@@ -459,7 +525,14 @@ impl Blocked {
         let mut before = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
         // SAFETY: the set has room.
         unsafe { libc::sigfillset(every.as_mut_ptr()) };
-        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP] {
+        for fault in [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGILL,
+            libc::SIGFPE,
+            libc::SIGTRAP,
+            libc::SIGSYS,
+        ] {
             // SAFETY: the set was filled.
             unsafe { libc::sigdelset(every.as_mut_ptr(), fault) };
         }
@@ -488,6 +561,7 @@ fn run() {
     }
     let mut nap = SHORTEST_NAP;
     let mut calibration = Calibration::new();
+    let mut reckoning = Reckoning::new();
     let mut rings = Rings::default();
     let mut was_recording = control::is_recording();
     loop {
@@ -509,7 +583,11 @@ fn run() {
             Some(hsa) => crate::guard::wall(0, || {
                 let all = queues();
                 // Under the lock the answer stands: an end that came before has switched HSA off.
-                if state::is_on(word::HSA) { pass(hsa, &all) } else { 0 }
+                if !state::is_on(word::HSA) {
+                    return 0;
+                }
+                reckoning.step(hsa, &all);
+                pass(hsa, &all)
             }),
             None => 0,
         };

@@ -10,7 +10,7 @@ use super::agent::{self, Agent};
 use super::signal::Watch;
 use crate::process;
 use hsa_sys::abi::{Agent as AgentHandle, SIGNAL_USER, SUCCESS, Signal, info};
-use roctop_ring::flight::{FlightFile, PAGE, SLOT_WORDS, SlotWriter, keep_point};
+use roctop_ring::flight::{FlightFile, PAGE, SLOT_WORDS, SlotWriter, is_reckoned, keep_point, keep_reckoned};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
 use std::sync::atomic::AtomicI64;
@@ -118,6 +118,16 @@ impl Slots {
     /// Keeps a point of the agent's clock: agent ticks and HSA ns. Under the harvester's lock.
     pub(crate) fn keep_point(&self, ticks: u64, nanoseconds: u64) {
         keep_point(self.points, ticks, nanoseconds);
+    }
+
+    /// Was no work of the queue recorded yet, so that nothing but reckoned points tell of the agent's clock?
+    pub(crate) fn is_reckoned(&self) -> bool {
+        is_reckoned(self.points)
+    }
+
+    /// Keeps two points of the agent's clock that were reckoned. Under the harvester's lock.
+    pub(crate) fn keep_reckoned(&self, points: [[u64; 2]; 2]) {
+        keep_reckoned(self.points, points);
     }
 
     /// Makes the own signal of a slot ready and gives its handle.

@@ -1,0 +1,119 @@
+//! Drivers, GPUs and emulations of other makes: what the emulated GPU has by default is one machine of many.
+
+use crate::check_on;
+use crate::rig::{Rig, TOLERANCE, rig};
+use roctop_ring::record::engine;
+
+/// Machines on which every dispatch and copy is recorded as it happened. Kernels of the apps are made for one target.
+const MACHINES: [(&str, &[(&str, &str)]); 11] = [
+    ("late", &[("EMULATED_GPU_HABITS", "late")]),
+    ("headers", &[("EMULATED_GPU_HABITS", "headers,serial")]),
+    (
+        "eager",
+        &[("EMULATED_GPU_HABITS", "eager"), ("EMULATED_GPU_KERNEL_NS", "0")],
+    ),
+    ("slow", &[("EMULATED_GPU_HABITS", "slow")]),
+    ("counter-25", &[("EMULATED_GPU_COUNTER", "25000000")]),
+    ("counter-0", &[("EMULATED_GPU_COUNTER", "100000000@0")]),
+    (
+        "counter-large",
+        &[("EMULATED_GPU_COUNTER", "1000000000@9200000000000000000")],
+    ),
+    ("links", &[("EMULATED_GPU_COUNT", "3"), ("EMULATED_GPU_LINKS", "1")]),
+    ("events", &[("EMULATED_GPU_EVENTS", "12")]),
+    (
+        "older",
+        &[("EMULATED_GPU_KFD_MINOR", "11"), ("EMULATED_GPU_SENSORS", "0")],
+    ),
+    ("newer", &[("EMULATED_GPU_KFD_MINOR", "18")]),
+];
+
+#[test]
+fn machines_of_other_makes_are_recorded_as_they_worked() {
+    let Some(rig) = rig() else { return };
+    for (name, machine) in MACHINES {
+        let machine = rig.on(machine);
+        check_on(&machine, &format!("machine-{name}"), &["many_streams", "2", "4", "500"]);
+        // Newer run-times have neither managed nor stream-ordered memory on an older driver.
+        let other = if name == "older" {
+            &["memcpy_storm", "1", "1"] as &[_]
+        } else {
+            &["features"]
+        };
+        check_on(&machine, &format!("machine-{name}-copies"), other);
+    }
+}
+
+#[test]
+fn copies_of_a_gpu_without_engines_for_them_are_the_run_times_kernels() {
+    let Some(rig) = rig() else { return };
+    let machine = rig.on(&[("EMULATED_GPU_COPY_ENGINES", "0")]);
+    let recorded = machine.record("no-engines", &["memcpy_storm", "1", "1"]);
+    assert!(recorded.output.status.success(), "{:?}", recorded.output);
+    recorded.check_lost();
+    recorded.check_dispatches();
+    // ROCr's own kernels have no names.
+    let mut made: Vec<_> = recorded
+        .truth
+        .iter()
+        .filter(|row| row.name.is_empty() && row.bytes > 0)
+        .collect();
+    let mut copies: Vec<_> = recorded.run.copies.iter().collect();
+    made.sort_by_key(|row| row.begin);
+    copies.sort_by_key(|copy| copy.span.begin);
+    assert!(!recorded.truth.iter().any(|row| row.kind == "sdma_copy"));
+    println!(
+        "no-engines: {} copies, {} kernels of ROCr's that copy",
+        copies.len(),
+        made.len()
+    );
+    // It loads code objects by itself.
+    let loads = made.len() - copies.len();
+    assert!(loads <= 2, "{loads} kernels that copy without a copy");
+    for copy in &copies {
+        let same = made.iter().position(|row| {
+            let near = |a: u64, b: u64| a.abs_diff(b) <= TOLERANCE;
+            row.bytes == copy.bytes && near(row.begin, copy.span.begin) && near(row.end, copy.span.end)
+        });
+        made.remove(same.unwrap_or_else(|| panic!("no kernel made {copy:?}")));
+    }
+    // 5.2.3 does not tell how many engines there are.
+    if !rig.is_oldest() {
+        assert!(copies.iter().all(|copy| copy.engine == engine::BLIT));
+    }
+}
+
+/// The processes of the app, one of which leaves by `_exit` with work under way: all of it is done where `settles` says so.
+fn check_processes(rig: &Rig, name: &str, settles: bool) {
+    let recorded = rig.record(name, &["fork_exec"]);
+    assert_eq!(recorded.output.status.code(), Some(0));
+    recorded.check_lost();
+    let (dispatches, copies) = (recorded.check_dispatches(), recorded.check_copies());
+    recorded.check_correlation();
+    let ticks = recorded.run.dispatches.iter();
+    let ticks = ticks.filter(|d| recorded.kernel(d).contains("tick")).count();
+    println!("{name}: {dispatches} dispatches, {copies} copies");
+    assert!(ticks == 100 || !settles && ticks >= 70, "{ticks}");
+}
+
+#[test]
+fn work_of_a_process_that_an_emulation_ends_by_itself_has_its_times() {
+    let Some(rig) = rig() else { return };
+    check_processes(&rig.on(&[("EMULATED_GPU_HABITS", "exit")]), "exit", true);
+}
+
+#[test]
+fn a_library_in_front_that_shadows_the_same_functions_changes_nothing() {
+    let Some(rig) = rig() else { return };
+    let nosy = rig.behind_a_nosy_one();
+    for (name, how) in [("nosy", ""), ("trap", "trap")] {
+        let machine = nosy.on(&[("NOSY", how)]);
+        check_on(&machine, &format!("{name}-tour"), &["api_tour"]);
+        check_on(
+            &machine,
+            &format!("{name}-streams"),
+            &["many_streams", "2", "4", "2000"],
+        );
+        check_processes(&machine, &format!("{name}-processes"), false);
+    }
+}
