@@ -15,6 +15,7 @@ use anyhow::Context;
 use regex::Regex;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -149,11 +150,15 @@ impl Config {
         })
     }
 
-    /// Reads the user's file, which need not be there.
+    /// Reads the user's file, which need not be there. In a home that is somebody else's, as in containers, there is none.
     pub fn load() -> anyhow::Result<Self> {
+        let is_closed = |path: &PathBuf| {
+            let looked = std::fs::metadata(path);
+            looked.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+        };
         match path() {
-            Some(path) => Self::read(&path),
-            None => Ok(Self::default()),
+            Some(path) if is_named() || !is_closed(&path) => Self::read(&path),
+            _ => Ok(Self::default()),
         }
     }
 
@@ -215,16 +220,23 @@ fn with_preset(text: &str, name: &str, filter: &str) -> String {
 
 /// Where the file is: `$ROCTOP_CONFIG`, else `roctop/config.toml` below the XDG configuration directory.
 pub fn path() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(path) = set("ROCTOP_CONFIG") {
         return Some(path.into());
     }
     directory().map(|directory| directory.join("config.toml"))
 }
 
+/// Whether the user named the file.
+fn is_named() -> bool {
+    set("ROCTOP_CONFIG").is_some()
+}
+
+fn set(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
 /// `roctop` below the XDG configuration directory.
 pub fn directory() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let base = set("XDG_CONFIG_HOME").map(PathBuf::from);
     let base = base.or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".config")));
     base.map(|base| base.join("roctop"))

@@ -60,7 +60,10 @@ fn bases() -> Vec<PathBuf> {
             .or_else(|| home(".cache")),
     );
     bases.extend(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
-    bases.push(std::env::temp_dir().join(format!("roctop-{uid}-cache")));
+    // TMPDIR may name what is not there.
+    let temporary = [std::env::temp_dir(), "/tmp".into()];
+    bases.extend(temporary.map(|place| place.join(format!("roctop-{uid}-cache"))));
+    bases.dedup();
     bases.retain(|base| base.is_absolute());
     bases
 }

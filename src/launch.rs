@@ -6,6 +6,7 @@
 
 use crate::cli::Misuse;
 use crate::doctor;
+use crate::elf;
 use crate::embedded::Installed;
 use anyhow::{Context, Result, anyhow};
 use roctop_ring::session::{ENV_DEMO, ENV_SESSION};
@@ -93,6 +94,24 @@ pub struct NotStarted {
     pub reason: String,
 }
 
+impl std::fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for NotStarted {}
+
+impl NotStarted {
+    /// The system would not run it.
+    pub fn refused(program: &OsStr, error: &std::io::Error) -> Self {
+        Self {
+            code: 126,
+            reason: format!("{} could not be started: {error}", program.to_string_lossy()),
+        }
+    }
+}
+
 impl Program {
     /// Finds the program as a shell would.
     pub fn find(words: &[OsString]) -> Result<Self, NotStarted> {
@@ -103,11 +122,16 @@ impl Program {
             });
         };
         let path = locate(name)?;
-        Ok(Self {
+        let mut program = Self {
             name: name.clone(),
             path,
             arguments: arguments.to_vec(),
-        })
+        };
+        if is_nameless_script(&program.path) {
+            let script = std::mem::replace(&mut program.path, PathBuf::from("/bin/sh"));
+            program.arguments.insert(0, script.into());
+        }
+        Ok(program)
     }
 
     /// The command line as text.
@@ -117,6 +141,14 @@ impl Program {
             .map(|word| word.to_string_lossy().into_owned())
             .collect()
     }
+}
+
+/// Whether a file is a script that does not say what runs it: shells, and execvp(3), give it to /bin/sh. They take a text for
+/// one in whose beginning there is no zero.
+fn is_nameless_script(path: &Path) -> bool {
+    const BEGINNING: usize = 128;
+    File::open(path)
+        .is_ok_and(|file| elf::kind(&file) == elf::Kind::Other && !elf::Bytes::upto(&file, 0, BEGINNING).contains(&0))
 }
 
 fn locate(name: &OsStr) -> Result<PathBuf, NotStarted> {
@@ -375,7 +407,7 @@ fn become_program(arguments: &[OsString]) -> Result<std::convert::Infallible> {
         command.stdout(file.try_clone()?).stderr(file);
     }
     let error = command.exec();
-    Err(anyhow!("{}: {error}", name.to_string_lossy()))
+    Err(NotStarted::refused(&name, &error).into())
 }
 
 /// Ends this process by the signal that ended the program, so that whoever started roctop sees the same.

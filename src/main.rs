@@ -3,7 +3,8 @@
 
 use clap::{CommandFactory, Parser};
 use roctop::cli::{Action, Cli, Misuse};
-use roctop::{keeper, launch, rocprofv3, run};
+use roctop::launch::{self, NotStarted};
+use roctop::{keeper, rocprofv3, run};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -51,10 +52,10 @@ fn finish(code: anyhow::Result<u8>) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             run::tell(&format!("{error:#}"));
-            if error.is::<Misuse>() {
-                2.into()
-            } else {
-                ExitCode::FAILURE
+            match error.downcast_ref::<NotStarted>() {
+                Some(refused) => refused.code.into(),
+                None if error.is::<Misuse>() => 2.into(),
+                None => ExitCode::FAILURE,
             }
         }
     }

@@ -23,7 +23,7 @@ use crate::export::collect::collect;
 use crate::export::facts::Facts;
 use crate::export::{self, Format, Sums, summary};
 use crate::item::Exit;
-use crate::launch::{NotStarted, Program};
+use crate::launch::Program;
 use crate::progress::Progress;
 use crate::rank::{Rank, Ranks};
 use crate::recording::{Merged, Recording};
@@ -86,13 +86,7 @@ pub fn act(words: &[OsString]) -> Result<u8> {
         tell("Fatal error: No application provided");
         return Ok(1);
     }
-    let program = match Program::find(&program) {
-        Ok(program) => program,
-        Err(NotStarted { code, reason }) => {
-            tell(&reason);
-            return Ok(code);
-        }
-    };
+    let program = Program::find(&program)?;
     for plan in &mut plans {
         if let Some(mut request) = plan.request.take() {
             counting::keep_present(&mut request)?;

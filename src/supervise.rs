@@ -2,6 +2,7 @@
 
 use crate::fate;
 use crate::item::Exit;
+use crate::launch::NotStarted;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::iterator::SignalsInfo;
@@ -75,9 +76,9 @@ pub fn run_to_end(
         // Says who sent a signal, in the same moment as the above say that it came.
         let mut origins = SignalsInfo::<WithOrigin>::new([1, 2, 3, 10, 12, 15])?;
         let shares_terminal = !has_own_terminal && std::fs::File::open("/dev/tty").is_ok();
-        let mut child = tokio::process::Command::from(command)
-            .spawn()
-            .context("the program could not be started")?;
+        let name = command.get_program().to_owned();
+        let child = tokio::process::Command::from(command).spawn();
+        let mut child = child.map_err(|error| NotStarted::refused(&name, &error))?;
         let pid = child.id().unwrap_or(0);
         started(pid);
         loop {

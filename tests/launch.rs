@@ -288,9 +288,7 @@ fn what_cannot_be_recorded_is_told_and_runs_all_the_same() {
         ("musl", "/lib/ld-musl-x86_64.so.1\0", "linked to musl"),
         ("short", "", "32-bit"),
     ] {
-        let path = place.join(name);
-        std::fs::write(&path, tiny_program(loader)).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let path = executable(&place.join(name), &tiny_program(loader));
         let report = run(&["doctor", word(&path)]);
         assert_eq!(report.status.code(), Some(1));
         assert!(text(&report.stdout).contains(said), "{}", text(&report.stdout));
@@ -300,6 +298,41 @@ fn what_cannot_be_recorded_is_told_and_runs_all_the_same() {
     std::fs::set_permissions(&setuid, std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
     let report = run(&["doctor", word(&setuid)]);
     assert!(text(&report.stdout).contains("setuid"), "{}", text(&report.stdout));
+}
+
+fn executable(path: &Path, content: &[u8]) -> PathBuf {
+    std::fs::write(path, content).unwrap();
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    path.to_owned()
+}
+
+#[test]
+fn a_script_that_does_not_say_what_runs_it_is_run_as_a_shell_would() {
+    let script = executable(&place("nameless").join("script"), b"echo \"$0 got $1\"; exit 5\n");
+    let output = run(&["--no-ui", word(&script), "a word"]);
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), format!("{} got a word\n", script.display()));
+}
+
+#[test]
+fn a_home_that_is_closed_and_a_tmpdir_that_is_not_there_are_no_reason_to_refuse() {
+    let place = place("closed-home");
+    let home = place.join("home");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    // To root no directory is closed, unless it has no capabilities and another owner's is meant.
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_roctop")]);
+    if !rustix::process::getuid().is_root() {
+        command = roctop();
+    }
+    command.args(["--no-ui", "sh", "-c", "exit 6"]).stdin(Stdio::null());
+    command.env("HOME", &home).env("TMPDIR", place.join("nowhere"));
+    for unset in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "ROCTOP_CONFIG"] {
+        command.env_remove(unset);
+    }
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(6), "{}", text(&output.stderr));
 }
 
 /// The head of a program that asks for this loader; without one that of a 32-bit program.
@@ -363,6 +396,14 @@ fn programs_that_cannot_be_started_are_told_as_env_tells_them() {
     assert!(text(&empty.stderr).contains("name is empty"));
     let plain = run(&["--no-ui", "/etc/passwd"]);
     assert_eq!(plain.status.code(), Some(126));
+    let garbage = executable(&place("garbage").join("garbage"), b"\0\x01\x02\x03");
+    let refused = run(&["--no-ui", word(&garbage)]);
+    assert_eq!(refused.status.code(), Some(126));
+    assert!(
+        text(&refused.stderr).contains("garbage could not be started"),
+        "{}",
+        text(&refused.stderr)
+    );
     let flag = run(&["--nonsense", "ls"]);
     assert_eq!(flag.status.code(), Some(2));
     assert!(text(&flag.stderr).contains("--nonsense"));
