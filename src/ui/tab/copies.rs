@@ -27,12 +27,10 @@ fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a CopyStat {
     &scene.snap.values.copies[row.0]
 }
 
-/// Bytes per second of late; none when bytes are not known.
-fn now(copies: &CopyStat, at: u64) -> Option<f64> {
-    let last = copies.trend.last(at, 2);
-    copies
-        .has_bytes
-        .then(|| last.iter().sum::<u64>() as f64 / last.len().max(1) as f64)
+/// Bytes per second of late; none when bytes are not known, or nothing goes on any more.
+fn now(copies: &CopyStat, scene: &Scene<'_>) -> Option<f64> {
+    let last = copies.trend.last(scene.snap.values.at, 2);
+    (copies.has_bytes && scene.snap.is_running()).then(|| last.iter().sum::<u64>() as f64 / last.len().max(1) as f64)
 }
 
 /// Bytes per second while copying.
@@ -147,8 +145,8 @@ impl Table for CopyTable {
             name: "Now_Bps",
             width: 9,
             rank: 1,
-            worth: |row, scene| worth(now(source(row, scene), scene.snap.values.at)),
-            text: |row, scene, _| speed(now(source(row, scene), scene.snap.values.at)),
+            worth: |row, scene| worth(now(source(row, scene), scene)),
+            text: |row, scene, _| speed(now(source(row, scene), scene)),
         },
         Column {
             title: "AVG",
