@@ -329,6 +329,11 @@ mod tests {
             "~^_ZN2ns",
             "?gmm4",
             "stream=1,3",
+            "dur > 1ms & stream = 3",
+            "dur> 1ms stream =3",
+            "name ~ Gemm !~ memset",
+            "~ Gemm & dir = h2d",
+            "!(dur !~memset)",
             "stream=2..4",
             "stream=..3 stream=3..",
             "stream!=4",
@@ -384,6 +389,8 @@ mod tests {
         assert_eq!(column("bytes>1ms"), 7);
         assert_eq!(column("| a"), 0);
         assert_eq!(column("dir>3"), 3);
+        assert_eq!(column("dir > 3"), 4);
+        assert_eq!(column("dur > 1parsec"), 7);
     }
 
     #[test]

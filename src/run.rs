@@ -219,7 +219,8 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
         let _ = if job.no_collect {
             writeln!(error_stream, "roctop: nothing was recorded, as --no-collect wants it")
         } else {
-            summary::write_table(&ui::export::only(snapshot, filter), &mut error_stream)
+            let whole = snapshot.values.totals;
+            summary::write_table(&ui::export::only(snapshot, filter), &whole, &mut error_stream)
         };
     }
     Ok(Ran { exit, is_whole })

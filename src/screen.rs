@@ -175,7 +175,12 @@ fn sum_up(job: &Job, store: &Mutex<Store>, filter: Filter) {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .snapshot(Fresh::All);
-        let _ = summary::write_table(&ui::export::only(snapshot, filter), &mut std::io::stderr().lock());
+        let whole = snapshot.values.totals;
+        let _ = summary::write_table(
+            &ui::export::only(snapshot, filter),
+            &whole,
+            &mut std::io::stderr().lock(),
+        );
     }
 }
 

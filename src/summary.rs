@@ -1,16 +1,16 @@
 //! Tables of a run as text or JSON.
 
 use crate::item::{Exit, KernelId, QueueId};
-use crate::model::Snapshot;
 use crate::model::stat::Stat;
 use crate::model::table::CopyStat;
+use crate::model::{Snapshot, Totals};
 use roctop_ring::record::{direction, engine};
 use std::io::{self, Write};
 
 const TOP: usize = 20;
 
-/// Aligned tables, largest first.
-pub fn write_table(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+/// Aligned tables, largest first. `whole` is what there was before a filter.
+pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> io::Result<()> {
     let values = &snapshot.values;
     let totals = values.totals;
     let state = match snapshot.ended {
@@ -39,6 +39,13 @@ pub fn write_table(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         for (reason, records) in row.lost.iter().filter(|loss| loss.1 > 0) {
             writeln!(out, "  process {}: lost {records} ({reason:?})", row.process.pid)?;
         }
+    }
+    if totals.records() == 0 && whole.records() > 0 {
+        return writeln!(
+            out,
+            "nothing passes the filter, of {} dispatches, {} copies, {} API calls and {} markers",
+            whole.dispatches, whole.copies, whole.calls, whole.markers
+        );
     }
     if totals.records() == 0 {
         return writeln!(

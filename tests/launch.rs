@@ -666,6 +666,19 @@ fn a_summary_is_of_what_passes_the_filter() {
     let told = text(&output.stderr);
     assert!(told.contains("fmha_fwd") && !told.contains("layer_norm"), "{told}");
     assert!(!told.contains("hipLaunchKernel"), "{told}");
+    let output = run(&[
+        "demo",
+        "--no-ui",
+        "--seconds",
+        "1",
+        "--filter",
+        "dur > 60min & nothing-has-this-name",
+    ]);
+    let told = text(&output.stderr);
+    assert!(
+        told.contains("nothing passes the filter, of ") && !told.contains("nothing was recorded"),
+        "{told}"
+    );
 }
 
 #[test]

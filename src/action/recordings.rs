@@ -192,10 +192,12 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
     let presets = Config::load()?.presets;
     let filter = cli::filter(options.filter.as_deref().unwrap_or(""), &presets)?;
     let recordings = open_all(&options.recordings)?;
-    let snapshot = ui::export::only(load(&recordings)?, filter);
+    let snapshot = load(&recordings)?;
+    let whole = snapshot.values.totals;
+    let snapshot = ui::export::only(snapshot, filter);
     let mut out = std::io::stdout().lock();
     match options.format {
-        cli::SummaryFormat::Table => tables::write_table(&snapshot, &mut out)?,
+        cli::SummaryFormat::Table => tables::write_table(&snapshot, &whole, &mut out)?,
         cli::SummaryFormat::Json => writeln!(out, "{:#}", tables::json(&snapshot))?,
         cli::SummaryFormat::Csv => tables::write_csv(&snapshot, &mut out)?,
         cli::SummaryFormat::Md => tables::write_markdown(&snapshot, &mut out)?,

@@ -99,6 +99,7 @@ impl Parser {
             None => Err(self.error("expected a word, /regex/ or field, as in dur>1ms")),
             Some('!') if self.after(1) == Some('~') => {
                 self.at += 2;
+                self.space();
                 let text = self.bare_regex()?;
                 Ok(Expr::Not(Box::new(Expr::Name(text))))
             }
@@ -120,6 +121,7 @@ impl Parser {
             Some('/') => Ok(Expr::Name(self.slashed()?)),
             Some('~') => {
                 self.at += 1;
+                self.space();
                 Ok(Expr::Name(self.bare_regex()?))
             }
             Some('?') => {
@@ -140,7 +142,7 @@ impl Parser {
         }
         let word: String = self.chars[begin..self.at].iter().collect();
         if let Some(field) = Field::of(&word)
-            && let Some(operator) = self.operator()
+            && let Some(operator) = self.operator_of(field)
         {
             return self.comparison(field, operator);
         }
@@ -170,9 +172,25 @@ impl Parser {
             self.at += 1;
         }
         let name: String = self.chars[begin..self.at].iter().collect();
+        self.space();
         let operator = self.operator().filter(|operator| !operator.ends_with('~'))?;
+        self.space();
         let bounds: Option<Vec<Bounds>> = self.run().split(',').map(|part| counted(operator, part)).collect();
         Some(Expr::Counter(name, bounds?, operator == "!="))
+    }
+
+    /// The operator behind a field, with or without blanks around it. `~` and `!~` behind a number and a blank begin a term of
+    /// their own.
+    fn operator_of(&mut self, field: Field) -> Option<&'static str> {
+        let begin = self.at;
+        self.space();
+        let is_apart = self.at > begin;
+        let operator = self.operator()?;
+        if is_apart && operator.ends_with('~') && field.kind() != Kind::Text {
+            return None;
+        }
+        self.space();
+        Some(operator)
     }
 
     fn operator(&mut self) -> Option<&'static str> {
@@ -193,7 +211,8 @@ impl Parser {
     }
 
     fn comparison(&mut self, field: Field, operator: &str) -> Result<Expr, Error> {
-        let operator_at = self.at - operator.len();
+        let operator_at = (0..self.at).rfind(|&at| !self.chars[at].is_whitespace());
+        let operator_at = (operator_at.unwrap_or(0) + 1).saturating_sub(operator.len());
         let negated = operator.starts_with('!');
         if field.kind() == Kind::Text {
             return match operator {
