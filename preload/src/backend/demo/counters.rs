@@ -1,7 +1,7 @@
 //! The demo's counters: of whole GPUs, added up from what the model's kernels would count, and read ten times a second. Only
 //! where counters are asked for, which roctop does for its screen.
 
-use super::{GPUS, KERNELS, Kernel};
+use super::workload::{GPUS, KERNELS};
 use crate::backend::sdk;
 use crate::process::Process;
 use crate::{clock, collector, control};
@@ -71,7 +71,7 @@ impl Counters {
         *ended = dispatch.end;
         let waves = u64::from(dispatch.grid_x) * u64::from(dispatch.grid_y) / 64;
         // The more of it stays in LDS, the less is asked of the cache, and the more of that is new.
-        let lds = KERNELS.get(kernel).map_or(0, |Kernel(.., lds)| u64::from(*lds));
+        let lds = KERNELS.get(kernel).map_or(0, |kernel| u64::from(kernel.group_size));
         let lines = waves * 64 * 4 / LINE * 16;
         let misses = lines * (8 + lds / 4096) / 40;
         for (sum, more) in sums

@@ -1,0 +1,60 @@
+//! The table in which each thread adds up its calls by operation.
+
+use super::Domain;
+
+/// Position of an operation in the per-thread table of totals, or none when the table has no room for it.
+pub const fn totals_index(domain: Domain, op: u16) -> Option<usize> {
+    let (base, room) = match domain {
+        Domain::HIP => (0, 512),
+        Domain::HIP_COMPILER => (512, 32),
+        Domain::HSA_CORE => (544, 160),
+        Domain::HSA_AMD => (704, 128),
+        Domain::HSA_IMAGE => (832, 32),
+        Domain::HSA_FINALIZER => (864, 16),
+        Domain::MARKER => (880, 32),
+        Domain::RCCL => (912, 64),
+        Domain::ROCDECODE => (976, 24),
+        Domain::ROCJPEG => (1000, 24),
+        _ => return None,
+    };
+    if (op as usize) < room {
+        Some(base + op as usize)
+    } else {
+        None
+    }
+}
+
+/// Entries of the per-thread table of totals.
+pub const TOTALS: usize = 1024;
+
+/// The domain and operation of a position in the table of totals.
+pub const fn totals_operation(index: usize) -> Option<(Domain, u16)> {
+    let (domain, base) = match index {
+        0..512 => (Domain::HIP, 0),
+        512..544 => (Domain::HIP_COMPILER, 512),
+        544..704 => (Domain::HSA_CORE, 544),
+        704..832 => (Domain::HSA_AMD, 704),
+        832..864 => (Domain::HSA_IMAGE, 832),
+        864..880 => (Domain::HSA_FINALIZER, 864),
+        880..912 => (Domain::MARKER, 880),
+        912..976 => (Domain::RCCL, 912),
+        976..1000 => (Domain::ROCDECODE, 976),
+        1000..1024 => (Domain::ROCJPEG, 1000),
+        _ => return None,
+    };
+    Some((domain, (index - base) as u16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_totals_index_names_its_operation() {
+        for index in 0..TOTALS {
+            if let Some((domain, op)) = totals_operation(index) {
+                assert_eq!(totals_index(domain, op), Some(index));
+            }
+        }
+    }
+}
