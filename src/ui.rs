@@ -12,6 +12,7 @@ mod hit;
 mod jump;
 pub mod key;
 pub mod keymap;
+mod list;
 mod message;
 mod mouse;
 pub mod pace;
@@ -29,6 +30,7 @@ mod tab;
 pub mod theme;
 pub mod time;
 pub mod track;
+mod update;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -36,10 +38,10 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-pub use self::act::update;
 pub use self::message::{Effect, Msg};
 pub use self::place::{Size, Tab};
 pub use self::run::{Flow, Left, run};
+pub use self::update::update;
 
 use self::choice::choices;
 use self::escalation::Escalation;
@@ -328,17 +330,22 @@ impl Ui {
         self.frozen.as_deref().unwrap_or(latest)
     }
 
+    /// The same, to be kept while the state changes.
+    pub(crate) fn standing(&self, latest: &Arc<Snapshot>) -> Arc<Snapshot> {
+        self.frozen.as_ref().unwrap_or(latest).clone()
+    }
+
+    /// Says a word to the user.
+    pub(crate) fn say(&mut self, snap: &Snapshot, text: &str) {
+        self.toast = Some((text.to_string(), snap.now));
+    }
+
     /// A duration in a list, in the unit that was chosen.
     pub(crate) fn duration(&self, nanos: u64) -> String {
         match self.unit {
             None => format::duration(nanos),
             Some(unit) => format::duration_in(nanos, unit),
         }
-    }
-
-    /// The same, or the sign for what is not known.
-    pub(crate) fn maybe(&self, nanos: Option<u64>) -> String {
-        nanos.map_or_else(|| format::MISSING.into(), |nanos| self.duration(nanos))
     }
 
     /// The list that has the focus.

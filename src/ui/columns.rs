@@ -1,6 +1,5 @@
 //! Which columns of a list are shown: all that there is room for, or those that the user chose.
 
-use super::act::say;
 use super::key::Key;
 use super::pane::Pane;
 use super::{Popup, Ui, tab};
@@ -46,7 +45,7 @@ pub(super) fn open(ui: &mut Ui, snap: &Snapshot) {
     if ui.pane().is_some() {
         ui.popup = Some(Popup::Columns);
     } else {
-        say(ui, snap, "this view has no columns");
+        ui.say(snap, "this view has no columns");
     }
 }
 
@@ -67,7 +66,7 @@ pub(super) fn key(ui: &mut Ui, snap: &Snapshot, key: Key) {
             };
             let mut chosen = state.columns.clone().unwrap_or_else(|| state.shown.borrow().clone());
             match chosen.iter().position(|&known| known == at) {
-                Some(_) if chosen.len() == 1 => return say(ui, snap, "one column stays"),
+                Some(_) if chosen.len() == 1 => return ui.say(snap, "one column stays"),
                 Some(place) => drop(chosen.remove(place)),
                 None => {
                     let place = chosen.iter().position(|&known| known > at).unwrap_or(chosen.len());

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use super::act::{HOLD, act, on_key, sort_by};
+use super::act::act;
 use super::hit::Hit;
 use super::key::{Mouse, MouseKind};
 use super::keymap::Action;
+use super::list::{HOLD, sort_by};
 use super::part::table::Scene;
 use super::time::Range;
+use super::update::on_key;
 use super::{Effect, Tab, Ui, scrub, tab};
 use crate::item::{Nanos, Span};
 use crate::model::Snapshot;
@@ -28,7 +30,7 @@ pub(super) fn on_mouse(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Eff
 
 /// Zooms about the time below the mouse.
 fn wheel(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
-    let snap = ui.frozen.clone().unwrap_or_else(|| latest.clone());
+    let snap = ui.standing(latest);
     let anchor = match ui.hits.at(mouse.x, mouse.y) {
         Some((area, Hit::Time(_, from, width))) => Some(time_at(area, mouse.x, from, width)),
         _ => None,
@@ -44,7 +46,7 @@ fn time_at(area: Rect, x: u16, from: Nanos, width: u64) -> Nanos {
 }
 
 fn press(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
-    let snap = ui.frozen.clone().unwrap_or_else(|| latest.clone());
+    let snap = ui.standing(latest);
     ui.pressed = Some((mouse.x, mouse.y));
     let Some((area, hit)) = ui.hits.at(mouse.x, mouse.y) else {
         return Effect::None;
@@ -111,7 +113,7 @@ fn release(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
     if ui.popup.is_some() || ui.prompt.is_some() || x.abs_diff(mouse.x) < 2 {
         return Effect::None;
     }
-    let snap = ui.frozen.clone().unwrap_or_else(|| latest.clone());
+    let snap = ui.standing(latest);
     let columns = ui.lane_columns();
     let (left, right) = (x.min(mouse.x), x.max(mouse.x).min(area.right()));
     let span = Span {

@@ -6,7 +6,7 @@ use super::keymap::{self, KEYMAP, is_valid};
 use super::pane::Pane;
 use super::theme::BUILT_IN;
 use super::track::Layout;
-use super::{Effect, Grouping, NameForm, Tab, Ui, act, jump, tab};
+use super::{Effect, Grouping, NameForm, Tab, Ui, act, jump, list, tab};
 use crate::filter::Filter;
 use crate::format::Unit;
 use crate::item::Nanos;
@@ -136,7 +136,7 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Result<Eff
     let line = line.trim();
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let rest = rest.trim();
-    let snap = ui.frozen.clone().unwrap_or_else(|| latest.clone());
+    let snap = ui.standing(latest);
     match word {
         "" => {}
         "view" => {
@@ -162,7 +162,7 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Result<Eff
             let at = tab::titles(pane)
                 .iter()
                 .position(|title| title.eq_ignore_ascii_case(rest));
-            act::sort_by(ui, pane, at.ok_or_else(|| format!("no column {rest}"))?);
+            list::sort_by(ui, pane, at.ok_or_else(|| format!("no column {rest}"))?);
         }
         "names" => {
             ui.names = match rest {

@@ -3,6 +3,7 @@
 pub(crate) mod axis;
 pub(crate) mod canvas;
 pub(crate) mod chart;
+pub(crate) mod column;
 pub(crate) mod footer;
 pub(crate) mod header;
 pub(crate) mod kept;
@@ -13,4 +14,5 @@ pub(crate) mod overlay;
 pub(crate) mod plot;
 pub(crate) mod popup;
 pub(crate) mod rows;
+mod slice;
 pub(crate) mod table;

@@ -2,6 +2,7 @@
 
 mod encode;
 pub mod frames;
+mod sequence;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,11 +18,6 @@ use self::frames::Frames;
 use super::key::{Decoder, Input};
 use super::theme::Theme;
 
-const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
-const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
-/// Asks for the background's colour (OSC 11). Most terminals answer at once, others never.
-const BACKGROUND: &[u8] = b"\x1b]11;?\x1b\\";
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
 /// How long the rest of an escape sequence may take, ms: it comes in the same packet, and whoever types Escape waits for this
 /// (tmux 3.5 waits as long).
 const SEQUENCE: u64 = 10;
@@ -36,7 +32,7 @@ static BEFORE: Mutex<Option<Arc<Before>>> = Mutex::new(None);
 
 impl Before {
     fn put_back(&self) {
-        let _ = (&self.tty).write_all(LEAVE);
+        let _ = (&self.tty).write_all(&sequence::leave());
         let _ = termios::tcsetattr(&self.tty, OptionalActions::Now, &self.modes);
     }
 }
@@ -86,7 +82,7 @@ impl Screen {
         screen.enter()?;
         if screen.options.asks_background {
             screen.decoder.expect_answer();
-            screen.tty.write_all(BACKGROUND)?;
+            screen.tty.write_all(sequence::BACKGROUND)?;
         }
         Ok(screen)
     }
@@ -114,7 +110,7 @@ impl Screen {
         raw.make_raw();
         termios::tcsetattr(&self.tty, OptionalActions::Now, &raw)?;
         *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.before.clone());
-        self.tty.write_all(ENTER)?;
+        self.tty.write_all(&sequence::enter())?;
         self.ask_for_mouse()?;
         self.redraw();
         Ok(())
@@ -137,8 +133,8 @@ impl Screen {
 
     fn ask_for_mouse(&mut self) -> io::Result<()> {
         let is_wanted = !self.options.no_mouse && !self.is_raw;
-        let bytes: &[u8] = if is_wanted { MOUSE } else { b"\x1b[?1006l\x1b[?1000l" };
-        self.tty.write_all(bytes)
+        self.tty
+            .write_all(if is_wanted { sequence::MOUSE } else { sequence::NO_MOUSE })
     }
 
     /// Hands a text to the clipboard of the terminal (OSC 52), which may be far away.

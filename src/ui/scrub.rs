@@ -1,6 +1,5 @@
 //! The timeline's own keys: from slice to slice, from gap to gap, a range, marks, folding.
 
-use super::act::say;
 use super::jump;
 use super::part::rows;
 use super::part::table::Scene;
@@ -59,7 +58,7 @@ pub(super) fn neighbour(ui: &mut Ui, snap: &Snapshot, forward: bool) {
             ui.track = Some(track);
             select(ui, snap, found);
         }
-        None => say(ui, snap, "no further slice in this row"),
+        None => ui.say(snap, "no further slice in this row"),
     }
 }
 
@@ -82,7 +81,7 @@ pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, forward: bool) {
             ui.track = Some(track);
             select(ui, snap, found);
         }
-        None => say(ui, snap, "no further match in this row"),
+        None => ui.say(snap, "no further match in this row"),
     }
 }
 
@@ -98,7 +97,7 @@ pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, forward: bool) {
     };
     let Some(found) = track.gap(snap, from, least, forward) else {
         let least = crate::format::duration(least);
-        return say(ui, snap, &format!("no further gap of {least} or more in this row"));
+        return ui.say(snap, &format!("no further gap of {least} or more in this row"));
     };
     ui.track = Some(ui.track.unwrap_or(track));
     (ui.gap, ui.slice) = (Some(found), None);
@@ -150,25 +149,21 @@ pub(super) fn mark(ui: &mut Ui, snap: &Snapshot) {
     match ui.marks.binary_search(&at) {
         Ok(known) => {
             ui.marks.remove(known);
-            say(ui, snap, "mark taken away");
+            ui.say(snap, "mark taken away");
         }
         Err(place) if ui.marks.len() < MOST_MARKS => {
             ui.marks.insert(place, at);
             let text = crate::format::timestamp_short(at.saturating_sub(snap.origin));
-            say(
-                ui,
-                snap,
-                &format!("mark {} at {text}; ' goes from mark to mark", place + 1),
-            );
+            ui.say(snap, &format!("mark {} at {text}; ' goes from mark to mark", place + 1));
         }
-        Err(_) => say(ui, snap, "no more marks"),
+        Err(_) => ui.say(snap, "no more marks"),
     }
 }
 
 /// To the mark after the cursor, then round to the first.
 pub(super) fn to_mark(ui: &mut Ui, snap: &Snapshot) {
     let Some(&first) = ui.marks.first() else {
-        return say(ui, snap, "no marks; m puts one");
+        return ui.say(snap, "no marks; m puts one");
     };
     let columns = ui.lane_columns();
     let now = ui

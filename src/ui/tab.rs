@@ -49,6 +49,7 @@ use self::transfers::TransferTable;
 use super::jump::Target;
 use super::pane::Pane;
 use super::part::canvas::Canvas;
+use super::part::column;
 use super::part::table::{self, Scene, Table};
 use super::subject::{ApiSubject, CopySubject, MarkerSubject};
 use super::{Size, Tab};
@@ -117,7 +118,7 @@ pub(crate) fn sortable(pane: Pane) -> (usize, usize) {
 
 /// Whether a list has this column now.
 pub(crate) fn has_column(scene: &Scene<'_>, pane: Pane, at: usize) -> bool {
-    with_table!(pane, T => !matches!(T::heading(scene, at), table::Heading::Absent))
+    with_table!(pane, T => !matches!(T::heading(scene, at), column::Heading::Absent))
 }
 
 /// Headings of a list's columns.

@@ -9,6 +9,7 @@ use super::look::look;
 use super::open::{OpenWork, open_work};
 use super::overlay;
 use super::plot;
+use super::slice::wide;
 use super::table::Scene;
 use crate::format;
 use crate::item::Nanos;
@@ -249,113 +250,4 @@ fn base(canvas: &mut Canvas<'_>, scene: &Scene<'_>, key: LaneKey, bucket: &Bucke
         let mark = LEVELS[(bucket.busy.saturating_mul(8).div_ceil(width.max(1))).clamp(1, 4) as usize];
         canvas.put(x, y, &mark.to_string(), 1, look.line);
     }
-}
-
-/// A slice that is wide enough to be a thing of its own: its name within, its end marked.
-/// Returns its last column; `ended` is that of the slice before.
-fn wide(
-    canvas: &mut Canvas<'_>,
-    area: Rect,
-    scene: &Scene<'_>,
-    piece: (LaneKey, &Slice),
-    frame: &Frame,
-    ended: u16,
-) -> u16 {
-    let ((key, slice), stretch) = (piece, frame.stretch);
-    let to = stretch.to(area.width);
-    let mut first = stretch.column(slice.span.begin, area.width);
-    let last = stretch.column(
-        slice.span.end.saturating_sub(1).max(slice.span.begin),
-        area.width.saturating_sub(1),
-    );
-    if first == ended && last > first {
-        first += 1;
-    }
-    let is_selected = scene.ui.slice == Some((key, slice.span.begin));
-    let is_related = frame.related.contains(&(key, slice.span.begin));
-    let cells = (last + 1).saturating_sub(first);
-    let (x, y) = (area.x + first, area.y);
-    let subject = SliceSubject {
-        snap: scene.snap,
-        key,
-        slice,
-    };
-    let is_out = !scene.ui.filter.accepts(&subject);
-    // A short slice upon the edge of two columns is none that is wide.
-    let is_short = cells < 2 || slice.span.duration() < stretch.width;
-    if (is_short && !is_selected && !is_related && !is_out) || first >= area.width {
-        return ended;
-    }
-    if is_out {
-        canvas.say(x, y, &"░".repeat(cells as usize), cells, Role::Idle);
-        return last;
-    }
-    let mut look = look(canvas, scene.snap, key, slice.what);
-    if is_selected {
-        look.filled = canvas.style(Role::Selected);
-        look.line = look.filled;
-    }
-    let mut text = look.text.clone();
-    if let LaneKey::Copies(_) = key {
-        text = format!("{text} {}", format::bytes(slice.value));
-    }
-    let room = cells as usize;
-    let ends = slice.span.end <= to;
-    let cut = slice.span.begin < stretch.from;
-    if matches!(key, LaneKey::Markers(..) | LaneKey::Ranges(_)) {
-        let head = if cut { "─" } else { "├" };
-        let tail = if ends { "┤" } else { "─" };
-        let name = if room >= 9 || room >= format::width(&text) + 4 {
-            format!(" {} ", format::elide(&text, room - 4))
-        } else {
-            String::new()
-        };
-        let rule = "─".repeat(room.saturating_sub(2 + format::width(&name)));
-        canvas.put(x, y, &format!("{head}{name}{rule}{tail}"), cells, look.line);
-    } else {
-        let inner = if ends && room > 1 { room - 1 } else { room };
-        let name = if room >= 7 {
-            format!("{} {text}", look.letter)
-        } else {
-            String::new()
-        };
-        let name = if name.is_empty() {
-            look.letter.to_string().repeat(inner)
-        } else {
-            format::fit(&name, inner)
-        };
-        canvas.put(x, y, &name, inner as u16, look.filled);
-        if inner < room {
-            canvas.put(x + inner as u16, y, "▌", 1, look.line);
-        }
-    }
-    if is_selected {
-        canvas.paint(
-            Rect {
-                x,
-                y,
-                width: cells.max(1),
-                height: 1,
-            },
-            Role::Selected,
-        );
-        if room >= 3 {
-            canvas.say(x, y, "[", 1, Role::Selected);
-            canvas.say(x + cells - 1, y, "]", 1, Role::Selected);
-        }
-    } else if is_related {
-        // What belongs to the selected one: told by signs as well as by its look.
-        let place = Rect {
-            x,
-            y,
-            width: cells.max(1),
-            height: 1,
-        };
-        canvas.paint(place, Role::Match);
-        canvas.say(x, y, "<", 1, Role::Accent);
-        if cells >= 2 {
-            canvas.say(x + cells - 1, y, ">", 1, Role::Accent);
-        }
-    }
-    last
 }

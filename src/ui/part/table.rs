@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
+use super::column::{Column, Heading, Worth, layout};
 use super::kept::Basis;
 use crate::format;
 use crate::model::Snapshot;
@@ -21,70 +22,6 @@ use crate::ui::{TableState, Ui, tab};
 pub(crate) struct Scene<'a> {
     pub(crate) ui: &'a Ui,
     pub(crate) snap: &'a Snapshot,
-}
-
-/// What a row is worth in a column.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Worth {
-    None,
-    Number(f64),
-    Text(String),
-}
-
-impl Worth {
-    pub(crate) fn whole(value: u64) -> Self {
-        Self::Number(value as f64)
-    }
-    pub(crate) fn maybe(value: Option<u64>) -> Self {
-        value.map_or(Self::None, Self::whole)
-    }
-
-    /// Ascending; what is not known is the least. Of texts A is the greatest, so that lists begin with it as with the
-    /// greatest number.
-    fn compare(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
-            (Self::Text(a), Self::Text(b)) => b.cmp(a),
-            (Self::None, Self::None) => Ordering::Equal,
-            (Self::None, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
-            (_, Self::None) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
-        }
-    }
-
-    pub(crate) fn raw(&self) -> String {
-        match self {
-            Self::None => String::new(),
-            Self::Number(value) if value.fract() == 0.0 && value.abs() < 9e15 => format!("{}", *value as i64),
-            Self::Number(value) => format!("{value:.6}"),
-            Self::Text(text) => text.clone(),
-        }
-    }
-}
-
-/// A column.
-pub(crate) struct Column<R: 'static> {
-    /// Heading.
-    pub(crate) title: &'static str,
-    /// Heading in files: base units.
-    pub(crate) name: &'static str,
-    /// Columns on screen; 0 takes what is left.
-    pub(crate) width: u16,
-    /// The lower, the longer it stays when room is short.
-    pub(crate) rank: u8,
-    /// For sorting and files.
-    pub(crate) worth: fn(&R, &Scene<'_>) -> Worth,
-    /// On screen.
-    pub(crate) text: fn(&R, &Scene<'_>, usize) -> String,
-}
-
-/// A column's heading, where it depends on what there is.
-pub(crate) enum Heading {
-    /// As the column says.
-    Usual,
-    /// This.
-    Text(String),
-    /// There is no such column now.
-    Absent,
 }
 
 /// A kind of table.
@@ -230,65 +167,6 @@ pub(crate) fn csv<T: Table>(scene: &Scene<'_>) -> String {
     out
 }
 
-/// The columns that fit: (index, width), in their order. The first of those that were chosen stay when room is short; none
-/// chosen: those of the lowest ranks, up to `rank`.
-fn layout<R>(
-    columns: &[Column<R>],
-    here: &dyn Fn(usize) -> bool,
-    chosen: Option<&[usize]>,
-    width: u16,
-    least: u16,
-    rank: u8,
-) -> Vec<(usize, u16)> {
-    let flexible = |column: &Column<R>| column.width == 0;
-    let order: Vec<usize> = if let Some(chosen) = chosen {
-        chosen
-            .iter()
-            .copied()
-            .filter(|&at| at < columns.len() && here(at))
-            .collect()
-    } else {
-        let mut order: Vec<usize> = (0..columns.len())
-            .filter(|&at| columns[at].rank <= rank && here(at))
-            .collect();
-        order.sort_by_key(|&at| columns[at].rank);
-        order
-    };
-    let mut left = width.saturating_sub(3);
-    let mut shown = Vec::new();
-    for at in order {
-        let takes = if flexible(&columns[at]) {
-            least
-        } else {
-            columns[at].width + 1
-        };
-        if takes <= left {
-            left -= takes;
-            shown.push(at);
-        } else if flexible(&columns[at]) {
-            shown.push(at);
-            left = 0;
-        }
-    }
-    if chosen.is_none() {
-        shown.sort_unstable();
-    }
-    let grow = left;
-    shown
-        .into_iter()
-        .map(|at| {
-            (
-                at,
-                if flexible(&columns[at]) {
-                    (least + grow).min(width.saturating_sub(3))
-                } else {
-                    columns[at].width
-                },
-            )
-        })
-        .collect()
-}
-
 /// Draws the table in a box; the selected row, or the first.
 pub(crate) fn panel<T: Table>(
     canvas: &mut Canvas<'_>,
@@ -348,38 +226,7 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
         rank,
     );
     *state.shown.borrow_mut() = shown.iter().map(|column| column.0).collect();
-    let sorted_by = state.sort.column.unwrap_or(T::SORT);
-    let mut x = area.x + 2;
-    for &(at, width) in &shown {
-        let column = &columns[at];
-        let (mark, role) = match (at == sorted_by, state.sort.ascending) {
-            (false, _) => ("", Role::Head),
-            (true, false) => ("▼", Role::Sorted),
-            (true, true) => ("▲", Role::Sorted),
-        };
-        let title = match T::heading(scene, at) {
-            Heading::Text(text) => {
-                let room = (width as usize).saturating_sub(mark.chars().count());
-                format!("{}{mark}", format::elide(&text, room))
-            }
-            _ => format!("{}{mark}", column.title),
-        };
-        if column.width == 0 || column.title.ends_with(' ') {
-            // A heading that ends with a space stands to the left, as the texts below it do.
-            let title = format!("{}{mark}", column.title.trim_end());
-            canvas.say(x, area.y, &title, width, role);
-        } else {
-            canvas.right(x + width, area.y, &format::elide(&title, width as usize), role);
-        }
-        let head = Rect {
-            x,
-            y: area.y,
-            width,
-            height: 1,
-        };
-        ui.hits.add(head, Hit::Head(T::PANE, at));
-        x += width + 1;
-    }
+    headings::<T>(canvas, area, scene, &shown);
     let height = area.height as usize - 1;
     let at = state
         .selected
@@ -407,7 +254,7 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
             canvas.say(area.x, y, "▸", 1, role);
         }
         for &(at, width) in &shown {
-            let text = (columns[at].text)(row, scene, width as usize);
+            let text = columns[at].shown(row, scene, width as usize);
             if columns[at].width == 0 {
                 canvas.say(x, y, &format::elide(&text, width as usize), width, role);
             } else {
@@ -415,6 +262,43 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
             }
             x += width + 1;
         }
+    }
+}
+
+/// Draws the headings of the columns that are shown, each where a click sorts by it.
+fn headings<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, shown: &[(usize, u16)]) {
+    let state = state::<T>(scene);
+    let sorted_by = state.sort.column.unwrap_or(T::SORT);
+    let mut x = area.x + 2;
+    for &(at, width) in shown {
+        let column = &T::COLUMNS[at];
+        let (mark, role) = match (at == sorted_by, state.sort.ascending) {
+            (false, _) => ("", Role::Head),
+            (true, false) => ("▼", Role::Sorted),
+            (true, true) => ("▲", Role::Sorted),
+        };
+        let title = match T::heading(scene, at) {
+            Heading::Text(text) => {
+                let room = (width as usize).saturating_sub(mark.chars().count());
+                format!("{}{mark}", format::elide(&text, room))
+            }
+            _ => format!("{}{mark}", column.title),
+        };
+        if column.width == 0 || column.title.ends_with(' ') {
+            // A heading that ends with a space stands to the left, as the texts below it do.
+            let title = format!("{}{mark}", column.title.trim_end());
+            canvas.say(x, area.y, &title, width, role);
+        } else {
+            canvas.right(x + width, area.y, &format::elide(&title, width as usize), role);
+        }
+        let head = Rect {
+            x,
+            y: area.y,
+            width,
+            height: 1,
+        };
+        scene.ui.hits.add(head, Hit::Head(T::PANE, at));
+        x += width + 1;
     }
 }
 

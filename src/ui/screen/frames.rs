@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::encode::Encoder;
+use super::sequence;
 
 /// A frame from this size on may take more than one packet, and is shown at once by terminals that know how.
 const LARGE: usize = 1024;
@@ -51,7 +52,7 @@ impl Frames {
         paint(&mut self.next);
         let mut bytes = Vec::new();
         if self.is_fresh {
-            bytes.extend_from_slice(b"\x1b[0m\x1b[2J");
+            sequence::clear(&mut bytes);
             self.shown.reset();
             self.encoder = Encoder::default();
         }
@@ -59,7 +60,7 @@ impl Frames {
         self.is_fresh = false;
         std::mem::swap(&mut self.shown, &mut self.next);
         if bytes.len() > LARGE {
-            bytes = [b"\x1b[?2026h".as_slice(), &bytes, b"\x1b[?2026l"].concat();
+            bytes = sequence::at_once(&bytes);
         }
         bytes
     }

@@ -9,7 +9,8 @@ use crate::model::analysis::{Alert, Evidence};
 use crate::ui::jump::{self, Target};
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top, words};
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab};
 
@@ -58,7 +59,7 @@ impl Table for AlertTable {
             rank: 4,
             // Downwards: the worst first.
             worth: |row, _| Worth::Number(-(row.0 as f64)),
-            text: |row, scene, width| format::fit(source(row, scene).rule.word(), width),
+            text: Shown::Own(|row, scene, width| format::fit(source(row, scene).rule.word(), width)),
         },
         Column {
             title: "WHAT",
@@ -66,7 +67,7 @@ impl Table for AlertTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(source(row, scene).text.clone()),
-            text: |row, scene, _| format!("▲ {}", source(row, scene).text),
+            text: Shown::Own(|row, scene, _| format!("▲ {}", source(row, scene).text)),
         },
         Column {
             title: "WHY ",
@@ -74,7 +75,7 @@ impl Table for AlertTable {
             width: 44,
             rank: 5,
             worth: |row, scene| Worth::Text(source(row, scene).why.clone()),
-            text: |row, scene, width| format::fit(&source(row, scene).why, width),
+            text: Shown::Left,
         },
     ];
 

@@ -13,7 +13,8 @@ use crate::ui::jump::{self, Target};
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, left, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::subject::{ApiSubject, domain};
 use crate::ui::theme::Role;
 
@@ -47,19 +48,6 @@ fn share(row: &Row, scene: &Scene<'_>) -> f64 {
     source(row, scene).stat.total as f64 / wall(scene.snap) as f64
 }
 
-macro_rules! times {
-    ($title:literal, $name:literal, $rank:literal, $value:expr) => {
-        Column {
-            title: $title,
-            name: $name,
-            width: 8,
-            rank: $rank,
-            worth: |row, scene| Worth::maybe(($value)(source(row, scene))),
-            text: |row, scene, _| scene.ui.maybe(($value)(source(row, scene))),
-        }
-    };
-}
-
 impl Table for ApiTable {
     type Row = Row;
     const PANE: Pane = Pane::Operations;
@@ -73,17 +61,15 @@ impl Table for ApiTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(name(scene, source(row, scene).id).into()),
-            text: |row, scene, _| name(scene, source(row, scene).id).into(),
+            text: Shown::Plain,
         },
         Column {
             title: "DOMAIN",
             name: "Domain",
             width: 8,
             rank: 7,
-            worth: |row, scene| {
-                domain(&scene.snap.names, source(row, scene).id).map_or(Worth::None, |d| Worth::Text(d.into()))
-            },
-            text: |row, scene, _| domain(&scene.snap.names, source(row, scene).id).unwrap_or("?").into(),
+            worth: |row, scene| Worth::text(domain(&scene.snap.names, source(row, scene).id)),
+            text: Shown::Own(|row, scene, _| domain(&scene.snap.names, source(row, scene).id).unwrap_or("?").into()),
         },
         Column {
             title: "CALLS",
@@ -91,32 +77,41 @@ impl Table for ApiTable {
             width: 8,
             rank: 1,
             worth: |row, scene| Worth::whole(source(row, scene).stat.calls),
-            text: |row, scene, _| format::count(source(row, scene).stat.calls),
+            text: Shown::Count,
         },
-        times!("TOTAL", "Total_ns", 0, |row: &ApiRow| Some(row.stat.total)),
+        Column::times("TOTAL", "Total_ns", 0, |row, scene| {
+            Worth::whole(source(row, scene).stat.total)
+        }),
         Column {
             title: "%WALL",
             name: "Share_of_wall",
             width: 6,
             rank: 2,
             worth: |row, scene| Worth::Number(share(row, scene)),
-            text: |row, scene, _| format::percent(share(row, scene)),
+            text: Shown::Share,
         },
-        times!("AVG", "Average_ns", 2, |row: &ApiRow| row.stat.average()),
-        times!("P50", "P50_ns", 6, |row: &ApiRow| row.stat.quantiles.p50),
-        times!("P99", "P99_ns", 3, |row: &ApiRow| row.stat.quantiles.p99),
-        times!("MAX", "Max_ns", 5, |row: &ApiRow| (row.stat.timed > 0)
-            .then_some(row.stat.max)),
+        Column::times("AVG", "Average_ns", 2, |row, scene| {
+            Worth::maybe(source(row, scene).stat.average())
+        }),
+        Column::times("P50", "P50_ns", 6, |row, scene| {
+            Worth::maybe(source(row, scene).stat.quantiles.p50)
+        }),
+        Column::times("P99", "P99_ns", 3, |row, scene| {
+            Worth::maybe(source(row, scene).stat.quantiles.p99)
+        }),
+        Column::times("MAX", "Max_ns", 5, |row, scene| {
+            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.max))
+        }),
         Column {
             title: "ERR",
             name: "Errors",
             width: 6,
             rank: 4,
             worth: |row, scene| Worth::whole(source(row, scene).errors),
-            text: |row, scene, _| match source(row, scene).errors {
+            text: Shown::Own(|row, scene, _| match source(row, scene).errors {
                 0 => "0".into(),
                 errors => format!("{} ▲", format::count(errors)),
-            },
+            }),
         },
         Column {
             title: "WAITS",
@@ -124,13 +119,13 @@ impl Table for ApiTable {
             width: 5,
             rank: 5,
             worth: |row, scene| Worth::whole(u64::from(blocks(row, scene))),
-            text: |row, scene, _| {
+            text: Shown::Own(|row, scene, _| {
                 if blocks(row, scene) {
                     "sync".into()
                 } else {
                     String::new()
                 }
-            },
+            }),
         },
     ];
 

@@ -8,7 +8,8 @@ use crate::model::snapshot::ThreadRow;
 use crate::model::{LaneKey, Slice};
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
-use crate::ui::part::table::{Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{Scene, Table};
 use crate::ui::subject::{SliceSubject, thread_of};
 use crate::ui::theme::Role;
 
@@ -35,7 +36,7 @@ impl Table for ThreadTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(scene.snap.names.thread_label(row.id)),
-            text: |row, scene, _| scene.snap.names.thread_label(row.id),
+            text: Shown::Plain,
         },
         Column {
             title: "IN API",
@@ -43,7 +44,7 @@ impl Table for ThreadTable {
             width: 7,
             rank: 0,
             worth: |row, scene| Worth::Number(of_wall(row.numbers.total, scene)),
-            text: |row, scene, _| format::percent(of_wall(row.numbers.total, scene)),
+            text: Shown::Share,
         },
         Column {
             title: "WAITS",
@@ -51,7 +52,7 @@ impl Table for ThreadTable {
             width: 7,
             rank: 0,
             worth: |row, scene| Worth::Number(of_wall(row.numbers.blocked, scene)),
-            text: |row, scene, _| format::percent(of_wall(row.numbers.blocked, scene)),
+            text: Shown::Share,
         },
         Column {
             title: "CALLS",
@@ -59,7 +60,7 @@ impl Table for ThreadTable {
             width: 8,
             rank: 1,
             worth: |row, _| Worth::whole(row.numbers.calls),
-            text: |row, _, _| format::count(row.numbers.calls),
+            text: Shown::Count,
         },
     ];
 
@@ -161,7 +162,9 @@ impl Table for CallTable {
             rank: 0,
             // What is open is younger than all.
             worth: |row, _| Worth::Number(row.slice.span.begin as f64 + if row.is_open { 1e19 } else { 0.0 }),
-            text: |row, scene, _| format::timestamp_short(row.slice.span.begin.saturating_sub(scene.snap.origin)),
+            text: Shown::Own(|row, scene, _| {
+                format::timestamp_short(row.slice.span.begin.saturating_sub(scene.snap.origin))
+            }),
         },
         Column {
             title: "THREAD ",
@@ -169,7 +172,7 @@ impl Table for CallTable {
             width: 14,
             rank: 1,
             worth: |row, scene| Worth::Text(thread(row, scene)),
-            text: |row, scene, width| format::fit(&thread(row, scene), width),
+            text: Shown::Left,
         },
         Column {
             title: "CALL",
@@ -177,7 +180,7 @@ impl Table for CallTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(name(scene, OperationId(row.slice.what)).into()),
-            text: |row, scene, _| name(scene, OperationId(row.slice.what)).into(),
+            text: Shown::Plain,
         },
         Column {
             title: "TIME",
@@ -185,7 +188,7 @@ impl Table for CallTable {
             width: 8,
             rank: 0,
             worth: |row, scene| Worth::whole(nanos(row, scene)),
-            text: |row, scene, _| scene.ui.duration(nanos(row, scene)),
+            text: Shown::Duration,
         },
         Column {
             title: "RESULT ",
@@ -193,7 +196,7 @@ impl Table for CallTable {
             width: 16,
             rank: 0,
             worth: |row, scene| Worth::Text(result(row, scene)),
-            text: |row, scene, width| format::fit(&result(row, scene), width),
+            text: Shown::Left,
         },
         Column {
             title: "ARGUMENTS ",
@@ -201,7 +204,7 @@ impl Table for CallTable {
             width: 60,
             rank: 3,
             worth: |row, scene| Worth::Text(arguments(row, scene).into()),
-            text: |row, scene, width| format::fit(arguments(row, scene), width),
+            text: Shown::Left,
         },
     ];
 

@@ -12,7 +12,8 @@ use crate::ui::Size;
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, left, top};
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::part::{chart, look};
 use crate::ui::subject::CopySubject;
 use crate::ui::theme::Role;
@@ -38,12 +39,8 @@ fn average(copies: &CopyStat) -> Option<f64> {
     (copies.has_bytes && copies.union.total > 0).then(|| copies.sizes.total as f64 * 1e9 / copies.union.total as f64)
 }
 
-pub(crate) fn speed(value: Option<f64>) -> String {
+fn speed(value: Option<f64>) -> String {
     value.map_or_else(|| format::MISSING.into(), format::bandwidth)
-}
-
-fn worth(value: Option<f64>) -> Worth {
-    value.map_or(Worth::None, Worth::Number)
 }
 
 /// Slower on the average than the threshold.
@@ -101,7 +98,7 @@ impl Table for CopyTable {
             width: 5,
             rank: 0,
             worth: |row, scene| Worth::Text(way(source(row, scene))),
-            text: |row, scene, width| format!("{:<width$}", way(source(row, scene))),
+            text: Shown::Own(|row, scene, width| format!("{:<width$}", way(source(row, scene)))),
         },
         Column {
             title: "ROUTE",
@@ -112,10 +109,7 @@ impl Table for CopyTable {
                 let route = source(row, scene).route;
                 Worth::Text(scene.snap.names.route_label(route.source, route.destination))
             },
-            text: |row, scene, _| {
-                let route = source(row, scene).route;
-                scene.snap.names.route_label(route.source, route.destination)
-            },
+            text: Shown::Plain,
         },
         Column {
             title: "COUNT",
@@ -123,7 +117,7 @@ impl Table for CopyTable {
             width: 8,
             rank: 2,
             worth: |row, scene| Worth::whole(source(row, scene).stat.calls),
-            text: |row, scene, _| format::count(source(row, scene).stat.calls),
+            text: Shown::Count,
         },
         Column {
             title: "BYTES",
@@ -131,38 +125,31 @@ impl Table for CopyTable {
             width: 9,
             rank: 0,
             worth: |row, scene| Worth::maybe(source(row, scene).has_bytes.then(|| source(row, scene).sizes.total)),
-            text: |row, scene, _| {
-                let copies = source(row, scene);
-                if copies.has_bytes {
-                    format::bytes(copies.sizes.total)
-                } else {
-                    format::MISSING.into()
-                }
-            },
+            text: Shown::Bytes,
         },
         Column {
             title: "NOW",
             name: "Now_Bps",
             width: 9,
             rank: 1,
-            worth: |row, scene| worth(now(source(row, scene), scene)),
-            text: |row, scene, _| speed(now(source(row, scene), scene)),
+            worth: |row, scene| Worth::number(now(source(row, scene), scene)),
+            text: Shown::Speed,
         },
         Column {
             title: "AVG",
             name: "Average_Bps",
             width: 9,
             rank: 2,
-            worth: |row, scene| worth(average(source(row, scene))),
-            text: |row, scene, _| speed(average(source(row, scene))),
+            worth: |row, scene| Worth::number(average(source(row, scene))),
+            text: Shown::Speed,
         },
         Column {
             title: "PEAK",
             name: "Peak_Bps",
             width: 9,
             rank: 3,
-            worth: |row, scene| worth(Some(source(row, scene).peak).filter(|&peak| peak > 0.0)),
-            text: |row, scene, _| speed(Some(source(row, scene).peak).filter(|&peak| peak > 0.0)),
+            worth: |row, scene| Worth::number(Some(source(row, scene).peak).filter(|&peak| peak > 0.0)),
+            text: Shown::Speed,
         },
         Column {
             title: "",
@@ -170,23 +157,21 @@ impl Table for CopyTable {
             width: 1,
             rank: 1,
             worth: |row, scene| Worth::whole(u64::from(is_slow(row, scene))),
-            text: |row, scene, _| {
+            text: Shown::Own(|row, scene, _| {
                 if is_slow(row, scene) {
                     "▲".into()
                 } else {
                     String::new()
                 }
-            },
+            }),
         },
         Column {
             title: "%LINK",
             name: "Share_of_link",
             width: 5,
             rank: 5,
-            worth: |row, scene| of_link(source(row, scene), scene).map_or(Worth::None, Worth::Number),
-            text: |row, scene, _| {
-                of_link(source(row, scene), scene).map_or_else(|| format::MISSING.into(), format::percent)
-            },
+            worth: |row, scene| Worth::number(of_link(source(row, scene), scene)),
+            text: Shown::Share,
         },
         Column {
             title: "P50 SIZE",
@@ -194,13 +179,7 @@ impl Table for CopyTable {
             width: 9,
             rank: 5,
             worth: |row, scene| Worth::maybe(source(row, scene).sizes.quantiles.p50),
-            text: |row, scene, _| {
-                source(row, scene)
-                    .sizes
-                    .quantiles
-                    .p50
-                    .map_or_else(|| format::MISSING.into(), format::bytes)
-            },
+            text: Shown::Bytes,
         },
         Column {
             title: "AVG TIME",
@@ -208,7 +187,7 @@ impl Table for CopyTable {
             width: 8,
             rank: 7,
             worth: |row, scene| Worth::maybe(source(row, scene).stat.average()),
-            text: |row, scene, _| scene.ui.maybe(source(row, scene).stat.average()),
+            text: Shown::Duration,
         },
         Column {
             title: "BUSY%",
@@ -216,17 +195,15 @@ impl Table for CopyTable {
             width: 5,
             rank: 4,
             worth: |row, scene| Worth::Number(source(row, scene).union.total as f64 / super::wall(scene.snap) as f64),
-            text: |row, scene, _| {
-                format::percent(source(row, scene).union.total as f64 / super::wall(scene.snap) as f64)
-            },
+            text: Shown::Share,
         },
         Column {
             title: "HIDDEN%",
             name: "Share_under_kernels",
             width: 7,
             rank: 4,
-            worth: |row, scene| worth(hidden(row, scene)),
-            text: |row, scene, _| hidden(row, scene).map_or_else(|| format::MISSING.into(), format::percent),
+            worth: |row, scene| Worth::number(hidden(row, scene)),
+            text: Shown::Share,
         },
         Column {
             title: "BYTES, 30 s",
@@ -243,7 +220,9 @@ impl Table for CopyTable {
                         .unwrap_or(0),
                 )
             },
-            text: |row, scene, width| chart::trailing(&source(row, scene).trend.last(scene.snap.values.at, 30), width),
+            text: Shown::Own(|row, scene, width| {
+                chart::trailing(&source(row, scene).trend.last(scene.snap.values.at, 30), width)
+            }),
         },
     ];
 

@@ -12,7 +12,8 @@ use crate::model::{Mode, Snapshot};
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size};
 
@@ -121,8 +122,8 @@ macro_rules! amounts {
             name: $name,
             width: 8,
             rank: $rank,
-            worth: |row, scene| ($value)(source(row, scene)).map_or(Worth::None, Worth::Number),
-            text: |row, scene, _| amount(($value)(source(row, scene))),
+            worth: |row, scene| Worth::number(($value)(source(row, scene))),
+            text: Shown::Own(|row, scene, _| amount(($value)(source(row, scene)))),
         }
     };
 }
@@ -140,7 +141,7 @@ impl Table for CounterTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(source(row, scene).counter.name.to_string()),
-            text: |row, scene, _| source(row, scene).counter.name.to_string(),
+            text: Shown::Plain,
         },
         Column {
             title: "WHERE",
@@ -148,7 +149,7 @@ impl Table for CounterTable {
             width: 6,
             rank: 1,
             worth: |row, scene| Worth::Text(device(source(row, scene), scene)),
-            text: |row, scene, _| device(source(row, scene), scene),
+            text: Shown::Plain,
         },
         Column {
             title: "OVER",
@@ -156,7 +157,7 @@ impl Table for CounterTable {
             width: 8,
             rank: 3,
             worth: |row, scene| Worth::Text(scope(source(row, scene).counter.scope).into()),
-            text: |row, scene, _| scope(source(row, scene).counter.scope).into(),
+            text: Shown::Plain,
         },
         amounts!("NOW", "Value", 0, |row: &CounterRow| row.now.map(|now| now.1)),
         amounts!("AVG", "Average", 0, |row: &CounterRow| row.range.average()),
@@ -170,7 +171,7 @@ impl Table for CounterTable {
             width: 6,
             rank: 2,
             worth: |row, scene| Worth::Text(source(row, scene).counter.unit.to_string()),
-            text: |row, scene, _| source(row, scene).counter.unit.to_string(),
+            text: Shown::Plain,
         },
         Column {
             title: "VALUES",
@@ -178,7 +179,7 @@ impl Table for CounterTable {
             width: 8,
             rank: 6,
             worth: |row, scene| Worth::whole(source(row, scene).range.count),
-            text: |row, scene, _| format::count(source(row, scene).range.count),
+            text: Shown::Count,
         },
         Column {
             title: "STATE ",
@@ -186,7 +187,7 @@ impl Table for CounterTable {
             width: 22,
             rank: 1,
             worth: |row, scene| Worth::Text(state(source(row, scene), scene.snap)),
-            text: |row, scene, width| format::fit(&state(source(row, scene), scene.snap), width),
+            text: Shown::Left,
         },
     ];
 

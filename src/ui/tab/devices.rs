@@ -19,7 +19,8 @@ use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Heading, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Heading, Shown, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 
 /// A GPU: as the program's agent, as the machine's device, or both.
@@ -111,7 +112,7 @@ macro_rules! gauge {
             width: $width,
             rank: $rank,
             worth: |row, scene| worth(&reading(row, scene, |device| &device.$field)),
-            text: |row, scene, _| number(&reading(row, scene, |device| &device.$field), $decimals),
+            text: Shown::Own(|row, scene, _| number(&reading(row, scene, |device| &device.$field), $decimals)),
         }
     };
 }
@@ -133,15 +134,15 @@ impl Table for DeviceTable {
             rank: 0,
             // Downwards by name is upwards by number.
             worth: |row, _| Worth::Number(-f64::from(row.number)),
-            text: |row, scene, width| format::fit(&label(row, scene.snap), width),
+            text: Shown::Own(|row, scene, width| format::fit(&label(row, scene.snap), width)),
         },
         Column {
             title: "OF ",
             name: "Process",
             width: 8,
             rank: 1,
-            worth: |row, scene| user(row, scene).map_or(Worth::None, Worth::Text),
-            text: |row, scene, width| format::fit(&user(row, scene).unwrap_or_default(), width),
+            worth: |row, scene| Worth::text(user(row, scene)),
+            text: Shown::Left,
         },
         Column {
             title: "",
@@ -149,20 +150,18 @@ impl Table for DeviceTable {
             width: 12,
             rank: 5,
             worth: |_, _| Worth::None,
-            text: |row, scene, width| {
+            text: Shown::Own(|row, scene, width| {
                 let bar = chart::bar(seen(row, scene).map_or(0.0, |agent| agent.share), width);
                 format::fit(&bar, width)
-            },
+            }),
         },
         Column {
             title: "BUSY%",
             name: "Busy_Share",
             width: 5,
             rank: 0,
-            worth: |row, scene| seen(row, scene).map_or(Worth::None, |agent| Worth::Number(agent.share)),
-            text: |row, scene, _| {
-                seen(row, scene).map_or_else(|| format::MISSING.into(), |agent| format::percent(agent.share))
-            },
+            worth: |row, scene| Worth::number(seen(row, scene).map(|agent| agent.share)),
+            text: Shown::Share,
         },
         Column {
             title: "DRIVER%",
@@ -170,9 +169,7 @@ impl Table for DeviceTable {
             width: 7,
             rank: 4,
             worth: |row, scene| worth(&reading(row, scene, |device| &device.busy)),
-            text: |row, scene, _| {
-                reading(row, scene, |device| &device.busy).map_or_else(|_| format::MISSING.into(), format::percent)
-            },
+            text: Shown::Share,
         },
         Column {
             title: "VRAM GiB",
@@ -183,7 +180,7 @@ impl Table for DeviceTable {
                 let used = reading(row, scene, |device| &device.memory_used);
                 used.map_or(Worth::None, Worth::whole)
             },
-            text: |row, scene, _| memory(row, scene),
+            text: Shown::Own(|row, scene, _| memory(row, scene)),
         },
         gauge!("W", "Power_W", 5, 1, power, 0),
         gauge!("°C", "Junction_C", 4, 1, junction, 0),
@@ -195,9 +192,7 @@ impl Table for DeviceTable {
             width: 8,
             rank: 3,
             worth: |row, scene| Worth::maybe(seen(row, scene).map(|agent| agent.dispatches)),
-            text: |row, scene, _| {
-                seen(row, scene).map_or_else(|| format::MISSING.into(), |agent| format::count(agent.dispatches))
-            },
+            text: Shown::Count,
         },
         Column {
             title: "PRODUCT",
@@ -205,7 +200,7 @@ impl Table for DeviceTable {
             width: 0,
             rank: 3,
             worth: |row, scene| Worth::Text(product(row, scene)),
-            text: |row, scene, _| product(row, scene),
+            text: Shown::Plain,
         },
     ];
 

@@ -11,7 +11,8 @@ use crate::model::stat::Stat;
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::Canvas;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size, Tab};
 
@@ -79,7 +80,7 @@ impl Table for ChangeTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(super::kernels::name(scene.snap, row.id, NameForm::Full)),
-            text: |row, scene, _| super::kernels::name(scene.snap, row.id, scene.ui.names),
+            text: Shown::Own(|row, scene, _| super::kernels::name(scene.snap, row.id, scene.ui.names)),
         },
         Column {
             title: "CALLS WAS",
@@ -87,7 +88,7 @@ impl Table for ChangeTable {
             width: 9,
             rank: 3,
             worth: |row, _| Worth::whole(row.before.calls),
-            text: |row, _, _| format::count(row.before.calls),
+            text: Shown::Count,
         },
         Column {
             title: "CALLS NOW",
@@ -95,7 +96,7 @@ impl Table for ChangeTable {
             width: 9,
             rank: 3,
             worth: |row, _| Worth::whole(row.after.calls),
-            text: |row, _, _| format::count(row.after.calls),
+            text: Shown::Count,
         },
         Column {
             title: "AVG WAS",
@@ -103,7 +104,7 @@ impl Table for ChangeTable {
             width: 8,
             rank: 1,
             worth: |row, _| Worth::maybe(row.before.average()),
-            text: |row, scene, _| scene.ui.maybe(row.before.average()),
+            text: Shown::Duration,
         },
         Column {
             title: "AVG NOW",
@@ -111,34 +112,34 @@ impl Table for ChangeTable {
             width: 8,
             rank: 1,
             worth: |row, _| Worth::maybe(row.after.average()),
-            text: |row, scene, _| scene.ui.maybe(row.after.average()),
+            text: Shown::Duration,
         },
         Column {
             title: "CHANGE",
             name: "Change",
             width: 8,
             rank: 0,
-            worth: |row, _| row.change.share.map_or(Worth::None, Worth::Number),
-            text: |row, _, _| share(row.change.share),
+            worth: |row, _| Worth::number(row.change.share),
+            text: Shown::Own(|row, _, _| share(row.change.share)),
         },
         Column {
             title: "±NOISE",
             name: "Noise",
             width: 8,
             rank: 2,
-            worth: |row, _| row.change.noise.map_or(Worth::None, Worth::Number),
-            text: |row, _, _| {
+            worth: |row, _| Worth::number(row.change.noise),
+            text: Shown::Own(|row, _, _| {
                 let noise = row.change.noise.map(|noise| format!("{:.1}%", noise * 100.0));
                 noise.unwrap_or_else(|| format::MISSING.into())
-            },
+            }),
         },
         Column {
             title: "COST",
             name: "Cost_ns",
             width: 9,
             rank: 2,
-            worth: |row, _| cost(row).map_or(Worth::None, |cost| Worth::Number(cost.abs())),
-            text: |row, _, _| {
+            worth: |row, _| Worth::number(cost(row).map(f64::abs)),
+            text: Shown::Own(|row, _, _| {
                 cost(row).map_or_else(
                     || format::MISSING.into(),
                     |cost| {
@@ -146,7 +147,7 @@ impl Table for ChangeTable {
                         format!("{sign}{}", format::duration(cost.abs() as u64))
                     },
                 )
-            },
+            }),
         },
         Column {
             title: "VERDICT ",
@@ -154,7 +155,7 @@ impl Table for ChangeTable {
             width: 8,
             rank: 0,
             worth: |row, _| Worth::Text(row.change.verdict.word().into()),
-            text: |row, _, width| format::fit(row.change.verdict.word(), width),
+            text: Shown::Left,
         },
     ];
 

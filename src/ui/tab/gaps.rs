@@ -7,7 +7,8 @@ use crate::model::LaneKey;
 use crate::model::analysis::{Gap, host};
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
-use crate::ui::part::table::{Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{Scene, Table};
 
 /// Gaps shown: the longest of all GPUs.
 const SHOWN: usize = 100;
@@ -54,7 +55,7 @@ impl Table for GapTable {
             width: 13,
             rank: 0,
             worth: |row, _| Worth::whole(row.gap.span.begin),
-            text: |row, scene, _| format::timestamp_short(row.gap.span.begin.saturating_sub(scene.snap.origin)),
+            text: Shown::Moment,
         },
         Column {
             title: "GPU ",
@@ -62,7 +63,7 @@ impl Table for GapTable {
             width: 6,
             rank: 0,
             worth: |row, scene| Worth::Text(scene.snap.names.agent_label(row.gap.agent)),
-            text: |row, scene, width| format::fit(&scene.snap.names.agent_label(row.gap.agent), width),
+            text: Shown::Left,
         },
         Column {
             title: "IDLE",
@@ -70,7 +71,7 @@ impl Table for GapTable {
             width: 8,
             rank: 0,
             worth: |row, _| Worth::whole(row.gap.span.duration()),
-            text: |row, scene, _| scene.ui.duration(row.gap.span.duration()),
+            text: Shown::Duration,
         },
         Column {
             title: "HOST WAS IN",
@@ -78,7 +79,7 @@ impl Table for GapTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(doing(scene, &row.host)),
-            text: |row, scene, _| doing(scene, &row.host),
+            text: Shown::Plain,
         },
         Column {
             title: "FOR",
@@ -86,22 +87,18 @@ impl Table for GapTable {
             width: 8,
             rank: 1,
             worth: |row, _| Worth::maybe(row.host.call.map(|call| call.2)),
-            text: |row, scene, _| scene.ui.maybe(row.host.call.map(|call| call.2)),
+            text: Shown::Duration,
         },
         Column {
             title: "THREAD ",
             name: "Thread",
             width: 14,
             rank: 2,
-            worth: |row, scene| {
-                row.host
-                    .thread
-                    .map_or(Worth::None, |thread| Worth::Text(scene.snap.names.thread_label(thread)))
-            },
-            text: |row, scene, width| {
+            worth: |row, scene| Worth::text(row.host.thread.map(|thread| scene.snap.names.thread_label(thread))),
+            text: Shown::Own(|row, scene, width| {
                 let thread = row.host.thread.map(|thread| scene.snap.names.thread_label(thread));
                 format::fit(&thread.unwrap_or_else(|| format::MISSING.into()), width)
-            },
+            }),
         },
         Column {
             title: "ENDED BY ",
@@ -109,7 +106,7 @@ impl Table for GapTable {
             width: 24,
             rank: 3,
             worth: |row, scene| Worth::Text(kernel(row, scene)),
-            text: |row, scene, width| format::fit(&format::elide(&kernel(row, scene), width), width),
+            text: Shown::Own(|row, scene, width| format::fit(&format::elide(&kernel(row, scene), width), width)),
         },
     ];
 

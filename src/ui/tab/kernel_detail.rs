@@ -254,15 +254,13 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     let mut cells: Vec<_> = kernel.numbers.cells.iter().collect();
     cells.sort_by_key(|cell| std::cmp::Reverse(cell.sum.total));
     for (i, cell) in cells.iter().take(area.height as usize - 1).enumerate() {
+        let mut say = |text: &str, role| {
+            let (x, y) = (area.x + 1, area.y + 1 + i as u16);
+            canvas.say(x, y, text, area.width.saturating_sub(2), role);
+        };
         let Some(place) = scene.snap.values.places.get(cell.place as usize) else {
             let text = format!("elsewhere {}×", format::count(cell.sum.calls));
-            canvas.say(
-                area.x + 1,
-                area.y + 1 + i as u16,
-                &text,
-                area.width.saturating_sub(2),
-                Role::Muted,
-            );
+            say(&text, Role::Muted);
             continue;
         };
         let stream = place
@@ -276,13 +274,7 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
                 format::count(cell.sum.calls),
                 format::maybe(cell.sum.average()),
             );
-            canvas.say(
-                area.x + 1,
-                area.y + 1 + i as u16,
-                &text,
-                area.width.saturating_sub(2),
-                Role::Text,
-            );
+            say(&text, Role::Text);
             continue;
         }
         let text = format!(
@@ -294,12 +286,6 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             format::maybe(cell.sum.average()),
             format::duration(cell.sum.total),
         );
-        canvas.say(
-            area.x + 1,
-            area.y + 1 + i as u16,
-            &text,
-            area.width.saturating_sub(2),
-            Role::Text,
-        );
+        say(&text, Role::Text);
     }
 }

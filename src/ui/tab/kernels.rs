@@ -15,8 +15,9 @@ use crate::ui::jump::{self, Target};
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
+use crate::ui::part::column::{Column, Heading, Shown, Worth};
 use crate::ui::part::kept::Basis;
-use crate::ui::part::table::{self, Column, Heading, Scene, Table, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{Grouping, NameForm, Size, Tab};
 
@@ -89,30 +90,6 @@ fn label(row: &Row, scene: &Scene<'_>, width: usize) -> String {
     format!("{letter} {}", format::elide_around(&name, room, keep as usize))
 }
 
-const fn time(title: &'static str, name: &'static str, rank: u8, worth: fn(&Row, &Scene<'_>) -> Worth) -> Column<Row> {
-    Column {
-        title,
-        name,
-        width: 8,
-        rank,
-        worth,
-        text: |_, _, _| String::new(),
-    }
-}
-
-/// A column of times whose text is made from its worth.
-macro_rules! times {
-    ($title:literal, $name:literal, $rank:literal, $worth:expr) => {
-        Column {
-            text: |row, scene, _| match ($worth)(row, scene) {
-                Worth::Number(value) => scene.ui.duration(value as u64),
-                _ => format::MISSING.into(),
-            },
-            ..time($title, $name, $rank, $worth)
-        }
-    };
-}
-
 /// The place of the first column of a counter.
 const FIRST_COUNTER: usize = 12;
 /// Columns of counters.
@@ -132,8 +109,8 @@ macro_rules! counter {
             name: $name,
             width: 10,
             rank: 1,
-            worth: |row, scene| amount(row, scene, $number).map_or(Worth::None, Worth::Number),
-            text: |row, scene, _| counters::amount(amount(row, scene, $number)),
+            worth: |row, scene| Worth::number(amount(row, scene, $number)),
+            text: Shown::Own(|row, scene, _| counters::amount(amount(row, scene, $number))),
         }
     };
 }
@@ -151,7 +128,7 @@ impl Table for KernelTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(called(row, scene, NameForm::Full)),
-            text: label,
+            text: Shown::Own(label),
         },
         Column {
             title: "CALLS",
@@ -159,46 +136,31 @@ impl Table for KernelTable {
             width: 8,
             rank: 1,
             worth: |row, _| Worth::whole(row.stat.calls),
-            text: |row, _, _| format::count(row.stat.calls),
+            text: Shown::Count,
         },
-        times!("TOTAL", "Total_ns", 0, |row: &Row, _: &Scene<'_>| Worth::whole(
-            row.stat.total
-        )),
+        Column::times("TOTAL", "Total_ns", 0, |row, _| Worth::whole(row.stat.total)),
         Column {
             title: "%",
             name: "Share",
             width: 5,
             rank: 1,
             worth: |row, scene| Worth::Number(share(row, scene)),
-            text: |row, scene, _| format::percent(share(row, scene)),
+            text: Shown::Share,
         },
-        times!("AVG", "Average_ns", 2, |row: &Row, _: &Scene<'_>| Worth::maybe(
-            row.stat.average()
-        )),
-        times!("MIN", "Min_ns", 7, |row: &Row, _: &Scene<'_>| Worth::maybe(
-            (row.stat.max > 0).then_some(row.stat.min)
-        )),
-        times!("P50", "P50_ns", 5, |row: &Row, _: &Scene<'_>| Worth::maybe(
-            row.stat.quantiles.p50
-        )),
-        times!("P95", "P95_ns", 6, |row: &Row, _: &Scene<'_>| Worth::maybe(
-            row.stat.quantiles.p95
-        )),
-        times!("P99", "P99_ns", 3, |row: &Row, _: &Scene<'_>| Worth::maybe(
-            row.stat.quantiles.p99
-        )),
-        times!("MAX", "Max_ns", 4, |row: &Row, _: &Scene<'_>| Worth::maybe(
-            (row.stat.max > 0).then_some(row.stat.max)
-        )),
-        times!("STDDEV", "StdDev_ns", 8, |row: &Row, _: &Scene<'_>| Worth::maybe(
-            row.stat.deviation()
-        )),
-        times!(
-            "QDLY",
-            "Queue_Delay_ns",
-            6,
-            |row: &Row, scene: &Scene<'_>| Worth::maybe(source(row, scene).and_then(delay))
-        ),
+        Column::times("AVG", "Average_ns", 2, |row, _| Worth::maybe(row.stat.average())),
+        Column::times("MIN", "Min_ns", 7, |row, _| {
+            Worth::maybe((row.stat.max > 0).then_some(row.stat.min))
+        }),
+        Column::times("P50", "P50_ns", 5, |row, _| Worth::maybe(row.stat.quantiles.p50)),
+        Column::times("P95", "P95_ns", 6, |row, _| Worth::maybe(row.stat.quantiles.p95)),
+        Column::times("P99", "P99_ns", 3, |row, _| Worth::maybe(row.stat.quantiles.p99)),
+        Column::times("MAX", "Max_ns", 4, |row, _| {
+            Worth::maybe((row.stat.max > 0).then_some(row.stat.max))
+        }),
+        Column::times("STDDEV", "StdDev_ns", 8, |row, _| Worth::maybe(row.stat.deviation())),
+        Column::times("QDLY", "Queue_Delay_ns", 6, |row, scene| {
+            Worth::maybe(source(row, scene).and_then(delay))
+        }),
         counter!("Counter_1", 0),
         counter!("Counter_2", 1),
         counter!("Counter_3", 2),
@@ -213,7 +175,7 @@ impl Table for KernelTable {
             width: 20,
             rank: 9,
             worth: |row, scene| Worth::maybe(trend(row, scene, 1).first().copied()),
-            text: |row, scene, width| chart::trailing(&trend(row, scene, 20), width),
+            text: Shown::Own(|row, scene, width| chart::trailing(&trend(row, scene, 20), width)),
         },
     ];
 

@@ -9,7 +9,6 @@ use crate::item::Dispatch;
 use crate::model::snapshot::ending as ending_of;
 use crate::model::{Mode, Snapshot};
 use crate::ui::Ui;
-use crate::ui::act::say;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
@@ -44,7 +43,7 @@ pub(crate) fn line(scene: &Scene<'_>) -> Option<String> {
 /// Goes to the next line that is looked for: upwards from the newest, as the output grows at its end; or back down.
 pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, up: bool) {
     if ui.search.is_empty() {
-        return say(ui, snap, "nothing is looked for: / says what");
+        return ui.say(snap, "nothing is looked for: / says what");
     }
     let lines = &snap.output;
     let now = ui.found.as_ref();
@@ -61,7 +60,7 @@ pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, up: bool) {
             (_, true) => "no match further up",
             (_, false) => "no match further down",
         };
-        return say(ui, snap, text);
+        return ui.say(snap, text);
     };
     ui.found = Some(lines[next].clone());
     // The line found stands in the middle, unless the end is nearer.

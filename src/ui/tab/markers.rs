@@ -5,14 +5,14 @@ use std::collections::{HashMap, HashSet};
 use ratatui::layout::Rect;
 
 use super::wall;
-use crate::format;
 use crate::model::LaneKey;
 use crate::model::table::MarkerStat;
 use crate::ui::Size;
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::Canvas;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::subject::MarkerSubject;
 
 /// A pattern of texts: its place in the snapshot, and how deep in the tree it stands.
@@ -38,19 +38,6 @@ fn text(row: &Row, scene: &Scene<'_>) -> String {
     }
 }
 
-macro_rules! times {
-    ($title:literal, $name:literal, $rank:literal, $value:expr) => {
-        Column {
-            title: $title,
-            name: $name,
-            width: 8,
-            rank: $rank,
-            worth: |row, scene| Worth::maybe(($value)(source(row, scene))),
-            text: |row, scene, _| scene.ui.maybe(($value)(source(row, scene))),
-        }
-    };
-}
-
 impl Table for MarkerTable {
     type Row = Row;
     const PANE: Pane = Pane::Markers;
@@ -64,7 +51,7 @@ impl Table for MarkerTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(text(row, scene)),
-            text: |row, scene, _| format!("{:1$}{2}", "", row.depth * 2, text(row, scene)),
+            text: Shown::Own(|row, scene, _| format!("{:1$}{2}", "", row.depth * 2, text(row, scene))),
         },
         Column {
             title: "COUNT",
@@ -72,40 +59,46 @@ impl Table for MarkerTable {
             width: 8,
             rank: 0,
             worth: |row, scene| Worth::whole(source(row, scene).stat.calls),
-            text: |row, scene, _| format::count(source(row, scene).stat.calls),
+            text: Shown::Count,
         },
-        times!("TOTAL", "Total_ns", 0, |row: &MarkerStat| (row.stat.timed > 0)
-            .then_some(row.stat.total)),
+        Column::times("TOTAL", "Total_ns", 0, |row, scene| {
+            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.total))
+        }),
         Column {
             title: "%WALL",
             name: "Share_of_wall",
             width: 6,
             rank: 2,
             worth: |row, scene| Worth::Number(source(row, scene).stat.total as f64 / wall(scene.snap) as f64),
-            text: |row, scene, _| format::percent(source(row, scene).stat.total as f64 / wall(scene.snap) as f64),
+            text: Shown::Share,
         },
-        times!("GPU TIME", "GPU_ns", 1, |row: &MarkerStat| (row.work.nanos > 0)
-            .then_some(row.work.nanos)),
+        Column::times("GPU TIME", "GPU_ns", 1, |row, scene| {
+            Worth::maybe((source(row, scene).work.nanos > 0).then_some(source(row, scene).work.nanos))
+        }),
         Column {
             title: "GPU%",
             name: "Share_of_GPU_time",
             width: 5,
             rank: 2,
             worth: |row, scene| Worth::Number(gpu_share(row, scene)),
-            text: |row, scene, _| format::percent(gpu_share(row, scene)),
+            text: Shown::Share,
         },
-        times!("AVG GPU", "Average_GPU_ns", 4, |row: &MarkerStat| row
-            .work
-            .nanos
-            .checked_div(row.stat.timed)
-            .filter(|&nanos| nanos > 0)),
+        Column::times("AVG GPU", "Average_GPU_ns", 4, |row, scene| {
+            Worth::maybe(
+                source(row, scene)
+                    .work
+                    .nanos
+                    .checked_div(source(row, scene).stat.timed)
+                    .filter(|&nanos| nanos > 0),
+            )
+        }),
         Column {
             title: "KERNELS",
             name: "Kernels",
             width: 8,
             rank: 3,
             worth: |row, scene| Worth::whole(source(row, scene).work.kernels),
-            text: |row, scene, _| format::count(source(row, scene).work.kernels),
+            text: Shown::Count,
         },
         Column {
             title: "COPIES",
@@ -113,22 +106,30 @@ impl Table for MarkerTable {
             width: 7,
             rank: 5,
             worth: |row, scene| Worth::whole(source(row, scene).work.copies),
-            text: |row, scene, _| format::count(source(row, scene).work.copies),
+            text: Shown::Count,
         },
-        times!("AVG", "Average_ns", 1, |row: &MarkerStat| row.stat.average()),
-        times!("MIN", "Min_ns", 7, |row: &MarkerStat| (row.stat.timed > 0)
-            .then_some(row.stat.min)),
-        times!("P50", "P50_ns", 6, |row: &MarkerStat| row.stat.quantiles.p50),
-        times!("P99", "P99_ns", 6, |row: &MarkerStat| row.stat.quantiles.p99),
-        times!("MAX", "Max_ns", 5, |row: &MarkerStat| (row.stat.timed > 0)
-            .then_some(row.stat.max)),
+        Column::times("AVG", "Average_ns", 1, |row, scene| {
+            Worth::maybe(source(row, scene).stat.average())
+        }),
+        Column::times("MIN", "Min_ns", 7, |row, scene| {
+            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.min))
+        }),
+        Column::times("P50", "P50_ns", 6, |row, scene| {
+            Worth::maybe(source(row, scene).stat.quantiles.p50)
+        }),
+        Column::times("P99", "P99_ns", 6, |row, scene| {
+            Worth::maybe(source(row, scene).stat.quantiles.p99)
+        }),
+        Column::times("MAX", "Max_ns", 5, |row, scene| {
+            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.max))
+        }),
         Column {
             title: "THREAD",
             name: "Thread",
             width: 14,
             rank: 6,
             worth: |row, scene| Worth::Text(scene.snap.names.thread_label(source(row, scene).thread)),
-            text: |row, scene, _| scene.snap.names.thread_label(source(row, scene).thread),
+            text: Shown::Plain,
         },
     ];
 

@@ -13,7 +13,8 @@ use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 
 /// An allocation.
@@ -56,7 +57,7 @@ impl Table for MemoryTable {
             width: 10,
             rank: 0,
             worth: |row, _| Worth::whole(row.0.bytes),
-            text: |row, _, _| format::bytes(row.0.bytes),
+            text: Shown::Bytes,
         },
         Column {
             title: "OF ",
@@ -64,7 +65,7 @@ impl Table for MemoryTable {
             width: 6,
             rank: 0,
             worth: |row, scene| Worth::Text(place(&row.0, scene)),
-            text: |row, scene, width| format::fit(&place(&row.0, scene), width),
+            text: Shown::Left,
         },
         Column {
             title: "SINCE",
@@ -72,7 +73,7 @@ impl Table for MemoryTable {
             width: 13,
             rank: 0,
             worth: |row, _| Worth::whole(row.0.at),
-            text: |row, scene, _| format::timestamp_short(row.0.at.saturating_sub(scene.snap.origin)),
+            text: Shown::Moment,
         },
         Column {
             title: "AGE",
@@ -80,7 +81,7 @@ impl Table for MemoryTable {
             width: 8,
             rank: 2,
             worth: |row, scene| Worth::whole(scene.snap.now.saturating_sub(row.0.at)),
-            text: |row, scene, _| scene.ui.duration(scene.snap.now.saturating_sub(row.0.at)),
+            text: Shown::Duration,
         },
         Column {
             title: "THREAD ",
@@ -88,7 +89,7 @@ impl Table for MemoryTable {
             width: 14,
             rank: 3,
             worth: |row, scene| Worth::Text(scene.snap.names.thread_label(row.0.thread)),
-            text: |row, scene, width| format::fit(&scene.snap.names.thread_label(row.0.thread), width),
+            text: Shown::Left,
         },
         Column {
             title: "CALL",
@@ -96,7 +97,7 @@ impl Table for MemoryTable {
             width: 0,
             rank: 1,
             worth: |row, scene| Worth::Text(called(&row.0, scene)),
-            text: |row, scene, _| called(&row.0, scene),
+            text: Shown::Plain,
         },
         Column {
             title: "ADDRESS",
@@ -104,7 +105,7 @@ impl Table for MemoryTable {
             width: 18,
             rank: 4,
             worth: |row, _| Worth::Text(format!("{:#x}", row.0.address)),
-            text: |row, _, _| format!("{:#x}", row.0.address),
+            text: Shown::Plain,
         },
     ];
 

@@ -13,8 +13,9 @@ use crate::model::snapshot::ProcessRow;
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top, words};
+use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::header;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::subject::ProcessSubject;
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab};
@@ -68,7 +69,7 @@ impl Table for ProcessTable {
             width: 8,
             rank: 0,
             worth: |row, scene| Worth::whole(u64::from(source(row, scene).process.pid)),
-            text: |row, scene, _| source(row, scene).process.pid.to_string(),
+            text: Shown::Plain,
         },
         Column {
             title: "RANK",
@@ -76,12 +77,7 @@ impl Table for ProcessTable {
             width: 5,
             rank: 2,
             worth: |row, scene| Worth::maybe(source(row, scene).process.rank.map(u64::from)),
-            text: |row, scene, _| {
-                source(row, scene)
-                    .process
-                    .rank
-                    .map_or_else(|| format::MISSING.into(), |rank| rank.to_string())
-            },
+            text: Shown::Plain,
         },
         Column {
             title: "COMMAND",
@@ -89,13 +85,13 @@ impl Table for ProcessTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(source(row, scene).process.command.to_string()),
-            text: |row, scene, width| {
+            text: Shown::Own(|row, scene, width| {
                 let branch = if row.1 > 0 { "└ " } else { "" };
                 let depth = 2 * row.1.saturating_sub(1);
                 let head = format!("{:depth$}{branch}", "");
                 let room = width.saturating_sub(format::width(&head));
                 head + &header::command(&source(row, scene).process.command, room, 0)
-            },
+            }),
         },
         Column {
             title: "STATE ",
@@ -103,7 +99,7 @@ impl Table for ProcessTable {
             width: 18,
             rank: 0,
             worth: |row, scene| Worth::Text(state(source(row, scene), scene.snap.mode)),
-            text: |row, scene, width| format::fit(&state(source(row, scene), scene.snap.mode), width),
+            text: Shown::Left,
         },
         Column {
             title: "RECORDS",
@@ -111,25 +107,23 @@ impl Table for ProcessTable {
             width: 8,
             rank: 1,
             worth: |row, scene| Worth::whole(source(row, scene).records),
-            text: |row, scene, _| format::count(source(row, scene).records),
+            text: Shown::Count,
         },
         Column {
             title: "REC/S",
             name: "Records_per_Second",
             width: 7,
             rank: 5,
-            worth: |row, scene| running(row, scene).map_or(Worth::None, |row| Worth::Number(row.rate)),
-            text: |row, scene, _| {
-                running(row, scene).map_or_else(|| format::MISSING.into(), |row| format::rate(row.rate))
-            },
+            worth: |row, scene| Worth::number(running(row, scene).map(|row| row.rate)),
+            text: Shown::Rate,
         },
         Column {
             title: "RING%",
             name: "Ring_Fill_Percentage",
             width: 5,
             rank: 4,
-            worth: |row, scene| fill(row, scene).map_or(Worth::None, |fill| Worth::Number(100.0 * fill)),
-            text: |row, scene, _| fill(row, scene).map_or_else(|| format::MISSING.into(), format::percent),
+            worth: |row, scene| Worth::number(fill(row, scene).map(|fill| 100.0 * fill)),
+            text: Shown::Own(|row, scene, _| fill(row, scene).map_or_else(|| format::MISSING.into(), format::percent)),
         },
         Column {
             title: "RSS",
@@ -137,7 +131,7 @@ impl Table for ProcessTable {
             width: 9,
             rank: 3,
             worth: |row, scene| Worth::maybe(resident(row, scene)),
-            text: |row, scene, _| resident(row, scene).map_or_else(|| format::MISSING.into(), format::bytes),
+            text: Shown::Bytes,
         },
         Column {
             title: "LOST",
@@ -145,7 +139,7 @@ impl Table for ProcessTable {
             width: 8,
             rank: 1,
             worth: |row, scene| Worth::whole(source(row, scene).lost_total()),
-            text: |row, scene, _| format::count(source(row, scene).lost_total()),
+            text: Shown::Count,
         },
         Column {
             title: "OPEN",
@@ -153,15 +147,15 @@ impl Table for ProcessTable {
             width: 6,
             rank: 2,
             worth: |row, scene| Worth::whole(open(source(row, scene))),
-            text: |row, scene, _| format::count(open(source(row, scene))),
+            text: Shown::Count,
         },
         Column {
             title: "OVERHEAD",
             name: "Overhead_ns",
             width: 14,
             rank: 3,
-            worth: |row, scene| overhead(row, scene).map_or(Worth::None, |known| Worth::Number(one(&known).0)),
-            text: |row, scene, _| {
+            worth: |row, scene| Worth::number(overhead(row, scene).map(|known| one(&known).0)),
+            text: Shown::Own(|row, scene, _| {
                 overhead(row, scene).map_or_else(
                     || format::MISSING.into(),
                     |known| {
@@ -169,20 +163,20 @@ impl Table for ProcessTable {
                         format!("~{}/{of}", format::duration(nanos.round() as u64))
                     },
                 )
-            },
+            }),
         },
         Column {
             title: "COST%",
             name: "Overhead_Percentage",
             width: 6,
             rank: 6,
-            worth: |row, scene| overhead(row, scene).map_or(Worth::None, |known| Worth::Number(100.0 * known.share)),
-            text: |row, scene, _| {
+            worth: |row, scene| Worth::number(overhead(row, scene).map(|known| 100.0 * known.share)),
+            text: Shown::Own(|row, scene, _| {
                 overhead(row, scene).map_or_else(
                     || format::MISSING.into(),
                     |known| format!("~{:.2}", 100.0 * known.share),
                 )
-            },
+            }),
         },
         Column {
             title: "HOST",
@@ -190,7 +184,7 @@ impl Table for ProcessTable {
             width: 12,
             rank: 7,
             worth: |row, scene| Worth::Text(source(row, scene).process.host.to_string()),
-            text: |row, scene, _| source(row, scene).process.host.to_string(),
+            text: Shown::Plain,
         },
     ];
 

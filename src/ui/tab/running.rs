@@ -11,7 +11,8 @@ use crate::model::{LaneKey, Snapshot};
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::Canvas;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size};
 
@@ -251,7 +252,7 @@ impl Table for RunningTable {
                 let sign = if row.kind == Kind::Done { -1.0 } else { 1.0 };
                 Worth::Number(-f64::from(kind) * 1e15 + sign * (age(row) as f64 / 1e4).min(1e14))
             },
-            text: |row, _, width| format::fit(word(row.kind), width),
+            text: Shown::Own(|row, _, width| format::fit(word(row.kind), width)),
         },
         Column {
             title: "AGE",
@@ -259,7 +260,7 @@ impl Table for RunningTable {
             width: 8,
             rank: 0,
             worth: |row, _| Worth::whole(age(row)),
-            text: |row, scene, _| scene.ui.duration(age(row)),
+            text: Shown::Duration,
         },
         Column {
             title: "WHERE ",
@@ -267,7 +268,7 @@ impl Table for RunningTable {
             width: 14,
             rank: 1,
             worth: |row, _| Worth::Text(row.place.clone()),
-            text: |row, _, width| format::fit(&row.place, width),
+            text: Shown::Left,
         },
         Column {
             title: "WHAT",
@@ -275,7 +276,7 @@ impl Table for RunningTable {
             width: 0,
             rank: 0,
             worth: |row, _| Worth::Text(row.what.clone()),
-            text: |row, _, _| row.what.clone(),
+            text: Shown::Plain,
         },
         Column {
             title: "NOTE ",
@@ -283,7 +284,7 @@ impl Table for RunningTable {
             width: 46,
             rank: 3,
             worth: |row, _| Worth::Text(note(row)),
-            text: |row, _, width| format::fit(&note(row), width),
+            text: Shown::Left,
         },
         Column {
             title: "PID",
@@ -291,7 +292,7 @@ impl Table for RunningTable {
             width: 8,
             rank: 2,
             worth: |row, scene| Worth::Number(f64::from(pid(row, scene))),
-            text: |row, scene, _| pid(row, scene).to_string(),
+            text: Shown::Plain,
         },
     ];
 

@@ -13,7 +13,8 @@ use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size, Tab};
 
@@ -84,7 +85,7 @@ impl Table for SampleTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(name(source(row, scene).kernel, scene)),
-            text: |row, scene, _| name(source(row, scene).kernel, scene),
+            text: Shown::Plain,
         },
         Column {
             title: "PLACE ",
@@ -92,7 +93,7 @@ impl Table for SampleTable {
             width: 18,
             rank: 0,
             worth: |row, scene| Worth::Text(place(source(row, scene))),
-            text: |row, scene, width| format::fit(&place(source(row, scene)), width),
+            text: Shown::Left,
         },
         Column {
             title: "SAMPLES",
@@ -100,7 +101,7 @@ impl Table for SampleTable {
             width: 8,
             rank: 0,
             worth: |row, scene| Worth::whole(source(row, scene).count),
-            text: |row, scene, _| format::count(source(row, scene).count),
+            text: Shown::Count,
         },
         Column {
             title: "%",
@@ -108,7 +109,7 @@ impl Table for SampleTable {
             width: 5,
             rank: 1,
             worth: |row, scene| Worth::Number(100.0 * share(source(row, scene), scene)),
-            text: |row, scene, _| format::percent(share(source(row, scene), scene)),
+            text: Shown::Own(|row, scene, _| format::percent(share(source(row, scene), scene))),
         },
         Column {
             title: "LANES",
@@ -116,31 +117,33 @@ impl Table for SampleTable {
             width: 5,
             rank: 4,
             worth: |row, scene| Worth::Number(lanes(source(row, scene))),
-            text: |row, scene, _| format!("{:.1}", lanes(source(row, scene))),
+            text: Shown::Own(|row, scene, _| format!("{:.1}", lanes(source(row, scene)))),
         },
         Column {
             title: "ISSUED%",
             name: "Issued_Percentage",
             width: 7,
             rank: 3,
-            worth: |row, scene| issued(source(row, scene)).map_or(Worth::None, |share| Worth::Number(100.0 * share)),
-            text: |row, scene, _| issued(source(row, scene)).map_or_else(|| format::MISSING.into(), format::percent),
+            worth: |row, scene| Worth::number(issued(source(row, scene)).map(|share| 100.0 * share)),
+            text: Shown::Own(|row, scene, _| {
+                issued(source(row, scene)).map_or_else(|| format::MISSING.into(), format::percent)
+            }),
         },
         Column {
             title: "TYPE ",
             name: "Instruction_Type",
             width: 12,
             rank: 5,
-            worth: |row, scene| instruction(source(row, scene)).map_or(Worth::None, |word| Worth::Text(word.into())),
-            text: |row, scene, width| word(instruction(source(row, scene)), width),
+            worth: |row, scene| Worth::text(instruction(source(row, scene))),
+            text: Shown::Own(|row, scene, width| word(instruction(source(row, scene)), width)),
         },
         Column {
             title: "WAITS FOR ",
             name: "Stall_Reason",
             width: 18,
             rank: 2,
-            worth: |row, scene| reason(source(row, scene)).map_or(Worth::None, |word| Worth::Text(word.into())),
-            text: |row, scene, width| word(reason(source(row, scene)), width),
+            worth: |row, scene| Worth::text(reason(source(row, scene))),
+            text: Shown::Own(|row, scene, width| word(reason(source(row, scene)), width)),
         },
     ];
 

@@ -11,8 +11,9 @@ use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
+use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::rows::lane_label;
-use crate::ui::part::table::{self, Column, Scene, Table, Worth};
+use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 
 /// A step, its number from the first that is kept, and the median of all.
@@ -66,10 +67,10 @@ impl Table for StepTable {
             width: 0,
             rank: 0,
             worth: |row, _| Worth::whole(row.number as u64),
-            text: |row, _, _| match &*row.step.text {
+            text: Shown::Own(|row, _, _| match &*row.step.text {
                 "" => format!("#{}", row.number + 1),
                 text => text.into(),
-            },
+            }),
         },
         Column {
             title: "BEGIN",
@@ -77,7 +78,7 @@ impl Table for StepTable {
             width: 13,
             rank: 0,
             worth: |row, _| Worth::whole(row.step.span.begin),
-            text: |row, scene, _| format::timestamp_short(row.step.span.begin.saturating_sub(scene.snap.origin)),
+            text: Shown::Moment,
         },
         Column {
             title: "TIME",
@@ -85,7 +86,7 @@ impl Table for StepTable {
             width: 8,
             rank: 0,
             worth: |row, _| Worth::whole(row.step.span.duration()),
-            text: |row, scene, _| scene.ui.duration(row.step.span.duration()),
+            text: Shown::Duration,
         },
         Column {
             title: "±MEDIAN",
@@ -93,10 +94,10 @@ impl Table for StepTable {
             width: 9,
             rank: 1,
             worth: |row, _| Worth::Number(difference(row)),
-            text: |row, _, _| {
+            text: Shown::Own(|row, _, _| {
                 let sign = if row.step.is_outlier { " ▲" } else { "" };
                 format!("{:+.1}%{sign}", difference(row) * 100.0)
-            },
+            }),
         },
         Column {
             title: "GPU BUSY%",
@@ -104,7 +105,7 @@ impl Table for StepTable {
             width: 9,
             rank: 0,
             worth: |row, _| Worth::Number(row.step.busy),
-            text: |row, _, _| format::percent(row.step.busy),
+            text: Shown::Share,
         },
         Column {
             title: "",
@@ -112,11 +113,11 @@ impl Table for StepTable {
             width: 30,
             rank: 3,
             worth: |_, _| Worth::None,
-            text: |row, _, width| {
+            text: Shown::Own(|row, _, width| {
                 // Twice the median fills it.
                 let part = row.step.span.duration() as f64 / (2 * row.median).max(1) as f64;
                 format::fit(&chart::bar(part, width), width)
-            },
+            }),
         },
     ];
 

@@ -2,14 +2,14 @@
 
 use roctop_ring::record::direction;
 
-use super::copies::speed;
 use crate::format;
 use crate::item::{OperationId, StreamId};
 use crate::model::table::Route;
 use crate::model::{LaneKey, Slice};
 use crate::ui::jump::{self, Target};
 use crate::ui::pane::Pane;
-use crate::ui::part::table::{Column, Scene, Table, Worth};
+use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::table::{Scene, Table};
 use crate::ui::subject::SliceSubject;
 
 /// Copies looked at, and shown, of each direction.
@@ -61,7 +61,7 @@ impl Table for TransferTable {
             width: 13,
             rank: 0,
             worth: |row, _| Worth::whole(row.1.span.begin),
-            text: |row, scene, _| format::timestamp_short(row.1.span.begin.saturating_sub(scene.snap.origin)),
+            text: Shown::Moment,
         },
         Column {
             title: "DIR ",
@@ -69,7 +69,7 @@ impl Table for TransferTable {
             width: 4,
             rank: 0,
             worth: |row, scene| Worth::Text(direction::name(route(row, scene).direction).into()),
-            text: |row, scene, width| format::fit(direction::name(route(row, scene).direction), width),
+            text: Shown::Left,
         },
         Column {
             title: "ROUTE",
@@ -80,10 +80,7 @@ impl Table for TransferTable {
                 let route = route(row, scene);
                 Worth::Text(scene.snap.names.route_label(route.source, route.destination))
             },
-            text: |row, scene, _| {
-                let route = route(row, scene);
-                scene.snap.names.route_label(route.source, route.destination)
-            },
+            text: Shown::Plain,
         },
         Column {
             title: "BYTES",
@@ -91,7 +88,7 @@ impl Table for TransferTable {
             width: 9,
             rank: 0,
             worth: |row, _| Worth::whole(row.1.value),
-            text: |row, _, _| format::bytes(row.1.value),
+            text: Shown::Bytes,
         },
         Column {
             title: "TIME",
@@ -99,15 +96,15 @@ impl Table for TransferTable {
             width: 8,
             rank: 0,
             worth: |row, _| Worth::whole(row.1.span.duration()),
-            text: |row, scene, _| scene.ui.duration(row.1.span.duration()),
+            text: Shown::Duration,
         },
         Column {
             title: "SPEED",
             name: "Speed_Bps",
             width: 9,
             rank: 0,
-            worth: |row, _| rate(row).map_or(Worth::None, Worth::Number),
-            text: |row, _, _| speed(rate(row)),
+            worth: |row, _| Worth::number(rate(row)),
+            text: Shown::Speed,
         },
         Column {
             title: "STREAM",
@@ -115,7 +112,7 @@ impl Table for TransferTable {
             width: 8,
             rank: 2,
             worth: |row, scene| Worth::Text(stream(row, scene)),
-            text: |row, scene, _| stream(row, scene),
+            text: Shown::Plain,
         },
         Column {
             title: "CALL ",
@@ -123,7 +120,7 @@ impl Table for TransferTable {
             width: 20,
             rank: 3,
             worth: |row, scene| Worth::Text(call(row, scene)),
-            text: |row, scene, width| format::fit(&call(row, scene), width),
+            text: Shown::Left,
         },
     ];
 
