@@ -2,6 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "launch/loader.rs"]
+mod loader;
+#[path = "launch/recorded.rs"]
+mod recorded;
+
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -102,81 +107,6 @@ fn who_sent_the_signal_that_ended_the_program_is_told() {
 }
 
 #[test]
-fn the_users_preload_stays_in_front() {
-    let mut command = roctop();
-    command
-        .args(["--no-ui", "sh", "-c", "echo $LD_PRELOAD"])
-        .env("LD_PRELOAD", "libm.so.6");
-    let shown = text(&command.output().unwrap().stdout);
-    let mut libraries = shown.trim().split(':');
-    assert_eq!(libraries.next(), Some("libm.so.6"));
-    assert!(
-        libraries
-            .next()
-            .is_some_and(|library| library.ends_with("libroctop_preload.so")),
-        "{shown}"
-    );
-}
-
-/// Ranges in threads, and in a child that looks for leaks when it ends.
-const SANITIZED: &str = r#"
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static int (*push)(const char *);
-static int (*pop)(void);
-
-static void *work(void *p) {
-  for (int i = 0; i < 50; i++) push("a range"), pop();
-  return p;
-}
-
-int main(void) {
-  void *library = dlopen("libroctx64.so.4", RTLD_NOW);
-  push = (int (*)(const char *))dlsym(library, "roctxRangePushA");
-  pop = (int (*)(void))dlsym(library, "roctxRangePop");
-  pthread_t threads[3];
-  for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, work, NULL);
-  for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
-  int status = 0;
-  if (fork() == 0) return work(NULL) != NULL;
-  wait(&status);
-  char *p = malloc(8);
-  free(p);
-  return status != 0;
-}
-"#;
-
-#[test]
-fn a_program_with_a_sanitizer_runs_as_it_does_alone() {
-    let place = place("sanitizer");
-    let (source, program) = (place.join("leaky.c"), place.join("leaky"));
-    std::fs::write(&source, SANITIZED).unwrap();
-    let mut compiler = Command::new("cc");
-    let built = compiler
-        .args(["-fsanitize=address", "-o"])
-        .arg(&program)
-        .arg(&source)
-        .args(["-pthread", "-ldl"])
-        .output();
-    if !built.is_ok_and(|output| output.status.success()) {
-        println!("skipped: needs a C compiler with the address sanitizer");
-        return;
-    }
-    let output = run(&["--no-ui", word(&program)]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(!said.contains("Sanitizer") && !said.contains("ASan"), "{said}");
-    assert!(said.contains(" 200 markers, lost 0"), "{said}");
-    // A program that brings none gets none.
-    let shown = text(&run(&["--no-ui", "sh", "-c", "echo $LD_PRELOAD"]).stdout);
-    assert!(!shown.contains("san"), "{shown}");
-}
-
-#[test]
 fn the_version_says_what_the_binary_carries() {
     let said = text(&run(&["--version"]).stdout);
     let first = format!("roctop {}", env!("CARGO_PKG_VERSION"));
@@ -186,118 +116,6 @@ fn the_version_says_what_the_binary_carries() {
         "{said}"
     );
     assert_eq!(text(&run(&["-V"]).stdout), format!("{first}\n"));
-}
-
-/// Linked with ROC-TX, whose functions have versions.
-const LINKED: &str = r#"
-#include <stdio.h>
-int roctxRangePushA(const char *);
-int roctxRangePop(void);
-int main(void) {
-  int pushed = roctxRangePushA("a range");
-  int popped = roctxRangePop();
-  return printf("%d %d\n", pushed, popped) < 0;
-}
-"#;
-
-#[test]
-fn a_program_linked_with_roctx_is_told_nothing_by_the_loader() {
-    let place = place("linked");
-    let carried = run(&["drop-in", word(&place)]);
-    if text(&carried.stderr).contains("carries no drop-in libraries") {
-        println!("skipped: {}", text(&carried.stderr));
-        return;
-    }
-    let (source, program) = (place.join("linked.c"), place.join("linked"));
-    std::fs::write(&source, LINKED).unwrap();
-    let libraries = place.join("lib");
-    let mut compiler = Command::new("cc");
-    compiler.arg("-o").args([&program, &source]);
-    compiler.arg(format!("-L{0}", libraries.display())).arg("-lroctx64");
-    compiler.arg(format!("-Wl,-rpath,{}", libraries.display()));
-    if !compiler.status().is_ok_and(|status| status.success()) {
-        println!("skipped: needs a C compiler");
-        return;
-    }
-    let plain = Command::new(&program).output().unwrap();
-    let recording = place.join("rec");
-    let recorded = run(&["record", "-o", word(&recording), "--", word(&program)]);
-    assert_eq!(text(&recorded.stdout), text(&plain.stdout));
-    assert_eq!(text(&recorded.stderr), text(&plain.stderr));
-    let summary = text(&run(&["summary", word(&recording)]).stdout);
-    assert!(summary.contains(" 1 markers, lost 0"), "{summary}");
-}
-
-#[test]
-fn an_allocator_of_the_users_stays_in_front_and_is_used() {
-    let place = place("allocator");
-    let (source, library) = (place.join("allocator.c"), place.join("libjemalloc.so.2"));
-    // Stands in for an allocator: says that it was called, and leaves the work to the C library's.
-    let code = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
-        void *malloc(size_t n) { static void *(*next)(size_t); static int told;\n\
-        if (!next) next = dlsym(RTLD_NEXT, \"malloc\");\n\
-        if (!told) { told = 1; if (write(1, \"mine\\n\", 5)) {} }\n return next(n); }\n";
-    std::fs::write(&source, code).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(&source)
-        .arg("-ldl");
-    if !compiler.status().is_ok_and(|status| status.success()) {
-        println!("skipped: needs a C compiler");
-        return;
-    }
-    let mut command = roctop();
-    command
-        .args(["--no-ui", "sh", "-c", "echo done"])
-        .env("LD_PRELOAD", &library);
-    let output = command.output().unwrap();
-    // roctop itself and each of its programs is told once.
-    let shown = text(&output.stdout);
-    assert!(shown.starts_with("mine\n") && shown.ends_with("done\n"), "{shown}");
-    assert_eq!(output.status.code(), Some(0));
-}
-
-#[test]
-fn what_cannot_be_recorded_is_told_and_runs_all_the_same() {
-    let place = place("obstacles");
-    let source = place.join("plain.c");
-    std::fs::write(&source, "int main(void) { return 7; }\n").unwrap();
-    let program = place.join("static");
-    let mut compiler = Command::new("cc");
-    let built = compiler.args(["-static", "-o"]).arg(&program).arg(&source).output();
-    if built.is_ok_and(|output| output.status.success()) {
-        let output = run(&["--no-ui", word(&program)]);
-        assert_eq!(output.status.code(), Some(7));
-        assert!(
-            text(&output.stderr).contains("linked statically"),
-            "{}",
-            text(&output.stderr)
-        );
-        let report = run(&["doctor", word(&program)]);
-        assert_eq!(report.status.code(), Some(1));
-        assert!(
-            text(&report.stdout).contains("BAD   program"),
-            "{}",
-            text(&report.stdout)
-        );
-    }
-    // A program is told by its loader and its kind, wherever it is made.
-    for (name, loader, said) in [
-        ("musl", "/lib/ld-musl-x86_64.so.1\0", "linked to musl"),
-        ("short", "", "32-bit"),
-    ] {
-        let path = executable(&place.join(name), &tiny_program(loader));
-        let report = run(&["doctor", word(&path)]);
-        assert_eq!(report.status.code(), Some(1));
-        assert!(text(&report.stdout).contains(said), "{}", text(&report.stdout));
-    }
-    let setuid = place.join("setuid");
-    std::fs::copy("/bin/true", &setuid).unwrap();
-    std::fs::set_permissions(&setuid, std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
-    let report = run(&["doctor", word(&setuid)]);
-    assert!(text(&report.stdout).contains("setuid"), "{}", text(&report.stdout));
 }
 
 fn executable(path: &Path, content: &[u8]) -> PathBuf {
@@ -319,7 +137,7 @@ fn a_home_that_is_closed_and_a_tmpdir_that_is_not_there_are_no_reason_to_refuse(
     let place = place("closed-home");
     let home = place.join("home");
     std::fs::create_dir(&home).unwrap();
-    std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     // To root no directory is closed, unless it has no capabilities and another owner's is meant.
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_roctop")]);
@@ -333,25 +151,6 @@ fn a_home_that_is_closed_and_a_tmpdir_that_is_not_there_are_no_reason_to_refuse(
     }
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(6), "{}", text(&output.stderr));
-}
-
-/// The head of a program that asks for this loader; without one that of a 32-bit program.
-fn tiny_program(loader: &str) -> Vec<u8> {
-    let mut bytes = vec![0u8; 64 + 56];
-    bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
-    if loader.is_empty() {
-        bytes[4] = 1;
-        return bytes;
-    }
-    bytes[18] = 62;
-    bytes[32] = 64;
-    bytes[54] = 56;
-    bytes[56] = 1;
-    bytes[64] = 3;
-    bytes[72] = 64 + 56;
-    bytes[96] = loader.len() as u8;
-    bytes.extend_from_slice(loader.as_bytes());
-    bytes
 }
 
 #[test]
@@ -423,150 +222,6 @@ fn the_binary_alone_carries_everything() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains("lost 0") && said.contains("fmha_fwd"), "{said}");
-}
-
-#[test]
-fn a_recording_is_exported_and_summed_up() {
-    let place = place("files");
-    let recording = place.join("rec");
-    let mut command = roctop();
-    command.args([
-        "record",
-        "-o",
-        word(&recording),
-        "--",
-        env!("CARGO_BIN_EXE_roctop"),
-        "__demo",
-    ]);
-    let output = command.env("ROCTOP_DEMO_WORKER", "1").output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    let files = place.join("out");
-    let exported = run(&[
-        "export",
-        word(&recording),
-        "--format",
-        "CSV",
-        "-d",
-        word(&files),
-        "-o",
-        "demo",
-    ]);
-    assert_eq!(exported.status.code(), Some(0), "{}", text(&exported.stderr));
-    // Columns of rocprofv3, rocprofiler-sdk 1.0.0.
-    let api = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp";
-    for (name, columns) in [
-        (
-            "kernel_trace",
-            "Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,\
-End_Timestamp,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Workgroup_Size_X,Workgroup_Size_Y,\
-Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z",
-        ),
-        (
-            "memory_copy_trace",
-            "Kind,Direction,Stream_Id,Source_Agent_Id,Destination_Agent_Id,Correlation_Id,Start_Timestamp,End_Timestamp",
-        ),
-        ("hip_api_trace", api),
-        ("marker_api_trace", api),
-    ] {
-        let table = std::fs::read_to_string(files.join(format!("demo_{name}.csv"))).unwrap();
-        let header: Vec<String> = columns.split(',').map(|column| format!("\"{column}\"")).collect();
-        assert_eq!(table.lines().next(), Some(header.join(",").as_str()), "{name}");
-        assert!(table.lines().count() > 10, "{name}");
-    }
-    assert!(files.join("demo_agent_info.csv").exists());
-    let summary = run(&["summary", word(&recording), "--format", "json"]);
-    let summary: serde_json::Value = serde_json::from_slice(&summary.stdout).unwrap();
-    assert!(summary["totals"]["dispatches"].as_u64() > Some(100));
-    assert_eq!(summary["totals"]["lost"], 0);
-    assert_eq!(summary["processes"][0]["exit"]["code"], 0);
-}
-
-#[test]
-fn times_on_screen_and_ranges_of_the_command_line_count_from_the_same_moment() {
-    use roctop::item::Item;
-    let place = place("range");
-    let recording = place.join("rec");
-    let mut command = roctop();
-    let demo = env!("CARGO_BIN_EXE_roctop");
-    command.args(["record", "-o", word(&recording), "--", demo, "__demo"]);
-    assert!(
-        command
-            .env("ROCTOP_DEMO_WORKER", "1")
-            .output()
-            .unwrap()
-            .status
-            .success()
-    );
-    let opened = [roctop::recording::Recording::open(&recording).unwrap()];
-    let whole = roctop::recording::Merged::new(opened.iter().collect()).unwrap();
-    let mut store = roctop::model::Store::new(roctop::model::Options {
-        mode: roctop::model::Mode::Replay,
-        ..roctop::model::Options::default()
-    });
-    let mut dispatches = Vec::new();
-    let mut take = |items: Vec<Item>| {
-        store.apply_all(&items);
-        dispatches.extend(items.iter().filter_map(|item| match item {
-            Item::Dispatch(dispatch) => Some(dispatch.span),
-            _ => None,
-        }));
-    };
-    whole.items(None, &mut |_| (), &mut take).unwrap();
-    let origin = store.snapshot(roctop::model::Fresh::All).origin;
-    assert_eq!(whole.beginning().unwrap(), Some(origin));
-    // What the screen measures there, and what the files have of it.
-    let (from, to) = (origin + 400_000_000, origin + 450_000_000);
-    let measured = dispatches
-        .iter()
-        .filter(|span| span.end >= from && span.begin <= to)
-        .count();
-    assert!(measured > 10 && measured < dispatches.len() / 2, "{measured}");
-    let files = place.join("out");
-    let words = [
-        "export",
-        word(&recording),
-        "--format",
-        "csv",
-        "--range",
-        "400ms..450ms",
-        "-o",
-        "part",
-    ];
-    let exported = roctop().args(words).args(["-d", word(&files)]).output().unwrap();
-    assert!(exported.status.success(), "{}", text(&exported.stderr));
-    let table = std::fs::read_to_string(files.join("part_kernel_trace.csv")).unwrap();
-    assert_eq!(table.lines().count() - 1, measured);
-}
-
-#[test]
-fn damaged_and_cut_recordings_open_as_far_as_they_are_whole() {
-    let place = place("damaged");
-    let recording = place.join("rec");
-    let mut command = roctop();
-    command.args([
-        "record",
-        "-o",
-        word(&recording),
-        "--",
-        env!("CARGO_BIN_EXE_roctop"),
-        "__demo",
-    ]);
-    command.env("ROCTOP_DEMO_WORKER", "1").output().unwrap();
-    let segment = recording.join("segment-000001.roctop");
-    let whole = std::fs::read(&segment).unwrap();
-    for step in 0..24 {
-        let mut bytes = whole.clone();
-        if step % 2 == 0 {
-            bytes.truncate(whole.len() * step / 24);
-        } else {
-            let at = whole.len() * step / 24;
-            bytes[at] ^= 0x40;
-        }
-        std::fs::write(&segment, &bytes).unwrap();
-        let summary = run(&["summary", word(&recording)]);
-        assert_eq!(summary.status.code(), Some(0), "{}", text(&summary.stderr));
-        assert!(!summary.stderr.is_empty(), "step {step}: the damage is told");
-    }
 }
 
 #[test]
@@ -658,27 +313,6 @@ fn output_goes_where_it_is_wanted() {
     let output = run(&["--no-ui", "--app-io", word(&below), "sh", "-c", script]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains(word(&below)), "{}", text(&output.stderr));
-}
-
-#[test]
-fn a_summary_is_of_what_passes_the_filter() {
-    let output = run(&["demo", "--no-ui", "--seconds", "1", "--filter", "gemm | fmha"]);
-    let told = text(&output.stderr);
-    assert!(told.contains("fmha_fwd") && !told.contains("layer_norm"), "{told}");
-    assert!(!told.contains("hipLaunchKernel"), "{told}");
-    let output = run(&[
-        "demo",
-        "--no-ui",
-        "--seconds",
-        "1",
-        "--filter",
-        "dur > 60min & nothing-has-this-name",
-    ]);
-    let told = text(&output.stderr);
-    assert!(
-        told.contains("nothing passes the filter, of ") && !told.contains("nothing was recorded"),
-        "{told}"
-    );
 }
 
 #[test]

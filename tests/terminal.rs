@@ -2,6 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "terminal/attach.rs"]
+mod attach;
+#[path = "terminal/setting.rs"]
+mod setting;
+#[path = "terminal/signal.rs"]
+mod signal;
 #[path = "rig/terminal.rs"]
 mod terminal;
 
@@ -89,43 +95,6 @@ fn each_view_shows_itself_and_help_is_made_from_the_keys() {
     quit(terminal);
 }
 
-/// Kills the demo's worker; true when a call or a kernel was open at that moment and the log tells so.
-fn told_when_killed() -> bool {
-    let mut terminal = demo(120, 36);
-    terminal.shows("fmha_fwd");
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", terminal.pid())).unwrap();
-    let all = std::fs::read_dir(format!("/proc/{}/task", terminal.pid())).unwrap();
-    let mut workers: Vec<String> = children.split_whitespace().map(str::to_owned).collect();
-    for task in all {
-        let more = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();
-        workers.extend(more.split_whitespace().map(str::to_owned));
-    }
-    // Beside the worker there is the process that keeps its terminal.
-    workers.retain(|pid| {
-        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
-        command.is_ok_and(|command| command.contains("__demo"))
-    });
-    let killed = std::process::Command::new("sh")
-        .args(["-c", &format!("kill -9 {}", workers[0])])
-        .status()
-        .unwrap();
-    assert!(killed.success());
-    terminal.shows("KILLED by signal 9");
-    terminal.keys("0");
-    let text = terminal.shows("■ signal 9 SIGKILL after");
-    terminal.keys("q");
-    let status = terminal.end();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
-    assert!(text.contains('▒') || text.contains("nothing was open"), "{text}");
-    text.contains('▒')
-}
-
-#[test]
-fn the_screen_says_how_a_killed_program_ended_and_what_was_running() {
-    // Between two steps nothing is open; that several kills all meet such a moment is not to be believed.
-    assert!((0..5).any(|_| told_when_killed()));
-}
-
 /// A new directory, and the terminal's settings in it.
 fn place(name: &str, settings: &str) -> std::path::PathBuf {
     let place = std::env::temp_dir().join(format!("roctop-terminal-{name}-{}", std::process::id()));
@@ -133,119 +102,6 @@ fn place(name: &str, settings: &str) -> std::path::PathBuf {
     std::fs::create_dir_all(&place).unwrap();
     std::fs::write(place.join("config.toml"), settings).unwrap();
     place
-}
-
-fn send(signal: &str, pid: u32) {
-    let sent = std::process::Command::new("kill")
-        .args([format!("-{signal}"), pid.to_string()])
-        .status();
-    assert!(sent.unwrap().success());
-}
-
-fn state(pid: u32) -> char {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    stat.rsplit(") ").next().unwrap().chars().next().unwrap()
-}
-
-#[test]
-fn a_suspended_screen_gives_the_terminal_back_and_takes_it_again() {
-    let mut terminal = demo(80, 24);
-    terminal.shows("LIVE");
-    terminal.keys("\u{1a}");
-    // What was written before the stop may come a little after it.
-    terminal.wait("the shell's screen", |_| {
-        state(terminal.pid()) == 'T' && !terminal.is_full_screen()
-    });
-    send("CONT", terminal.pid());
-    terminal.wait("the screen again", |text| {
-        terminal.is_full_screen() && text.contains("LIVE")
-    });
-    quit(terminal);
-}
-
-#[test]
-fn signals_that_end_roctop_leave_the_terminal_as_it_was() {
-    for signal in ["TERM", "HUP"] {
-        let mut terminal = demo(80, 24);
-        terminal.shows("LIVE");
-        send(signal, terminal.pid());
-        terminal.end();
-        assert!(!terminal.is_full_screen(), "{signal}");
-        let bytes = terminal.bytes();
-        let shown = |sequence: &[u8]| bytes.windows(sequence.len()).rposition(|window| window == sequence);
-        assert!(
-            shown(b"\x1b[?25h") > shown(b"\x1b[?25l"),
-            "{signal}: the cursor is shown again"
-        );
-        assert!(
-            shown(b"\x1b[?1000l") > shown(b"\x1b[?1000h"),
-            "{signal}: the mouse is let go"
-        );
-    }
-}
-
-#[test]
-fn the_first_interrupt_is_the_programs_and_the_second_asks() {
-    let script = "trap 'echo caught it' INT; echo ready; while :; do sleep 0.1; done";
-    let place = std::env::temp_dir();
-    let mut terminal = Terminal::start(&place, 80, 24, &["run", "--", "sh", "-c", script], &[]);
-    terminal.shows("LIVE");
-    terminal.keys("0");
-    terminal.shows("ready");
-    terminal.keys("\u{3}");
-    terminal.shows("SIGINT sent");
-    terminal.shows("caught it");
-    terminal.keys("\u{3}");
-    terminal.shows("SIGTERM");
-    terminal.keys("t");
-    terminal.shows("signal 15");
-    terminal.shows("SIGTERM was sent by roctop, from its screen");
-    terminal.keys("q");
-    let status = terminal.end();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
-}
-
-#[test]
-fn the_theme_is_that_of_the_terminals_background_when_nobody_chose_one() {
-    let asks = |terminal: &Terminal| terminal.bytes().windows(6).any(|bytes| bytes == b"\x1b]11;?");
-    let mut terminal = demo(80, 24);
-    terminal.shows("LIVE");
-    assert!(asks(&terminal));
-    let redrawn = |terminal: &Terminal| terminal.bytes().windows(4).filter(|bytes| bytes == b"\x1b[2J").count();
-    let before = redrawn(&terminal);
-    terminal.keys("\u{1b}]11;rgb:ffff/ffff/");
-    terminal.keys("eeee\u{1b}\\");
-    terminal.wait("the other theme", |_| redrawn(&terminal) > before);
-    let text = terminal.shows("[1 Overview]");
-    assert!(text.contains("q quit"), "no key was heard in the answer:\n{text}");
-    quit(terminal);
-    let place = std::env::temp_dir();
-    let chosen = Terminal::start(&place, 80, 24, &["demo", "--theme", "dark", "--view", "kernels"], &[]);
-    chosen.shows("[3 Kernels]");
-    assert!(!asks(&chosen));
-    quit(chosen);
-}
-
-#[test]
-fn a_terminal_that_can_show_no_screen_is_given_none() {
-    let place = std::env::temp_dir();
-    let mut terminal = Terminal::start(&place, 80, 24, &["run", "--", "echo", "said"], &[("TERM", "dumb")]);
-    assert!(terminal.end().success());
-    assert!(terminal.text().contains("said"));
-    assert!(!terminal.bytes().contains(&0x1b), "no sequence was sent");
-}
-
-#[test]
-fn a_theme_or_a_place_for_output_that_cannot_be_is_told_and_ends_with_2() {
-    for (words, said) in [
-        (["demo", "--theme", "nope"], "--theme: there is no theme nope"),
-        (["--app-io", "inherit", "true"], "--app-io inherit: "),
-    ] {
-        let mut terminal = Terminal::start(std::env::temp_dir().as_path(), 200, 24, &words, &[]);
-        terminal.shows(said);
-        assert_eq!(terminal.end().code(), Some(2), "{words:?}");
-        assert!(!terminal.is_full_screen());
-    }
 }
 
 #[test]
@@ -313,26 +169,6 @@ fn a_program_without_the_collector_is_shown_as_such() {
 }
 
 #[test]
-fn a_program_that_ignores_an_interrupt_is_asked_and_killed_while_the_seconds_are_counted() {
-    let script = "trap 'echo caught it' INT TERM; echo ready; while :; do sleep 0.1; done";
-    let place = std::env::temp_dir();
-    let words = ["run", "--kill-timeout", "2s", "--", "sh", "-c", script];
-    let mut terminal = Terminal::start(&place, 80, 24, &words, &[]);
-    terminal.keys("0");
-    terminal.shows("ready");
-    terminal.keys("\u{3}");
-    terminal.shows("SIGINT sent");
-    terminal.keys("\u{3}");
-    for counted in ["SIGTERM in 2 s", "SIGTERM in 1 s", "SIGKILL in 2 s", "SIGKILL in 1 s"] {
-        terminal.shows(counted);
-    }
-    terminal.shows("signal 9");
-    terminal.keys("q");
-    let status = terminal.end();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
-}
-
-#[test]
 fn what_is_typed_goes_to_the_program_until_it_is_told_otherwise() {
     let script = "echo ready; read -r line; echo \"<$line>\"; stty raw; head -c 3 | od -An -c; stty cooked; sleep 60";
     let place = std::env::temp_dir();
@@ -354,60 +190,6 @@ fn what_is_typed_goes_to_the_program_until_it_is_told_otherwise() {
     quit(terminal);
 }
 
-/// Session of the program below a viewer.
-fn session_of(terminal: &Terminal) -> String {
-    terminal.pid().to_string()
-}
-
-/// Looks at a session whose viewer has gone, and stops its program.
-fn look_and_stop(session: &str) {
-    let mut viewer = attach(session);
-    viewer.shows("fmha_fwd");
-    viewer.keys("0");
-    viewer.shows("epoch");
-    viewer.keys("i");
-    viewer.shows("terminal is with the roctop");
-    viewer.keys("xt");
-    // Where the session goes with its program, so does the viewer.
-    if viewer.wait_or_end("GONE") {
-        viewer.keys("q");
-    }
-    assert!(viewer.end().success());
-}
-
-#[test]
-fn a_program_outlives_the_viewer_that_was_killed() {
-    let mut terminal = demo(80, 24);
-    terminal.shows("fmha_fwd");
-    send("KILL", terminal.pid());
-    let status = terminal.end();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
-    look_and_stop(&session_of(&terminal));
-}
-
-#[test]
-fn a_program_that_is_left_goes_on_without_roctop_and_its_session_goes_with_it() {
-    let mut terminal = demo(80, 24);
-    terminal.shows("fmha_fwd");
-    let session = session_of(&terminal);
-    terminal.keys("q");
-    terminal.shows("detach");
-    terminal.keys("d");
-    assert!(terminal.end().success());
-    terminal.shows(&format!("'roctop attach {session}' shows it again"));
-    terminal.shows(&format!("roctop/{session}.out"));
-    look_and_stop(&session);
-    let place = roctop::session::find(&session);
-    let began = std::time::Instant::now();
-    while place.as_ref().is_ok_and(|place| place.exists()) {
-        assert!(
-            began.elapsed() < std::time::Duration::from_secs(30),
-            "the session stays"
-        );
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn a_pipe_into_roctop_is_the_programs_and_keys_come_from_the_terminal() {
     let roctop = env!("CARGO_BIN_EXE_roctop");
@@ -419,140 +201,6 @@ fn a_pipe_into_roctop_is_the_programs_and_keys_come_from_the_terminal() {
     terminal.shows("fed by a pipe");
     terminal.keys("q");
     assert!(terminal.end().success());
-}
-
-#[test]
-fn keys_and_presets_are_those_of_the_settings() {
-    let settings = "filter = \"@opt\"\n[keys]\nquit = [\"Q\"]\n[presets]\nopt = \"adam | sgd\"\n";
-    let place = place("settings", settings);
-    let file = place.join("config.toml");
-    let set = [("ROCTOP_CONFIG", file.to_str().unwrap())];
-    let mut terminal = Terminal::start(&place, 120, 36, &["demo"], &set);
-    terminal.shows("filter: (adam | sgd)");
-    terminal.keys("3");
-    terminal.wait("one kernel", |text| {
-        !text.contains("softmax_xentr") && text.contains("adamw_step")
-    });
-    terminal.keys("qP");
-    terminal.shows("wrote roctop-");
-    terminal.keys("Q");
-    terminal.shows("stop it");
-    terminal.keys("s");
-    terminal.end();
-    let pictures = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path());
-    let mut endings: Vec<String> = pictures
-        .filter_map(|path| {
-            let ending = path.extension()?.to_str()?.to_owned();
-            let text = std::fs::read_to_string(&path).unwrap();
-            (ending != "toml").then(|| assert!(text.contains("adamw_step"), "{ending}"))?;
-            Some(ending)
-        })
-        .collect();
-    endings.sort();
-    assert_eq!(endings, ["ans", "svg", "txt"]);
-    std::fs::remove_dir_all(&place).unwrap();
-}
-
-#[test]
-fn settings_that_are_wrong_are_said_with_their_line() {
-    let place = place("wrong", "theme = \"dark\"\nthme = \"x\"\n");
-    let checked = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
-        .args(["config", "check"])
-        .env("ROCTOP_CONFIG", place.join("config.toml"))
-        .output()
-        .unwrap();
-    assert_eq!(checked.status.code(), Some(1));
-    let said = String::from_utf8(checked.stderr).unwrap();
-    assert!(said.contains("config.toml: line 2: unknown field `thme`"), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    std::fs::remove_dir_all(&place).unwrap();
-}
-
-/// A program without a screen that goes on for a minute.
-fn headless() -> std::process::Child {
-    std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
-        .args(["demo", "--no-ui", "--seconds", "60"])
-        .stderr(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
-/// A viewer of a session, once that is there.
-fn attach(session: &str) -> Terminal {
-    let began = std::time::Instant::now();
-    loop {
-        let mut terminal = Terminal::start(&std::env::temp_dir(), 80, 24, &["attach", session], &[]);
-        let is_up = terminal.wait_or_end("LIVE");
-        if is_up || began.elapsed() > std::time::Duration::from_secs(30) {
-            terminal.shows("LIVE");
-            return terminal;
-        }
-    }
-}
-
-#[test]
-fn several_viewers_look_at_once_and_one_that_was_killed_comes_back() {
-    let mut running = headless();
-    let session = running.id().to_string();
-    let mut viewers = [attach(&session), attach(&session), attach(&session)];
-    for viewer in &viewers {
-        viewer.shows("fmha_fwd");
-    }
-    send("KILL", viewers[0].pid());
-    assert_eq!(
-        std::os::unix::process::ExitStatusExt::signal(&viewers[0].end()),
-        Some(9)
-    );
-    for viewer in &mut viewers[1..] {
-        viewer.keys("3");
-        viewer.shows("layer_norm");
-    }
-    viewers[0] = attach(&session);
-    viewers[0].shows("fmha_fwd");
-    assert!(running.try_wait().unwrap().is_none(), "the program goes on");
-    send("TERM", running.id());
-    let _ = running.wait();
-}
-
-#[test]
-fn a_signal_ends_a_viewer_and_leaves_the_terminal_as_it_was() {
-    let mut running = headless();
-    for signal in ["TERM", "INT", "HUP"] {
-        let mut viewer = attach(&running.id().to_string());
-        send(signal, viewer.pid());
-        viewer.end();
-        assert!(!viewer.is_full_screen(), "{signal}");
-    }
-    assert!(running.try_wait().unwrap().is_none(), "the program goes on");
-    send("TERM", running.id());
-    let _ = running.wait();
-}
-
-#[test]
-fn a_signal_ends_the_screen_of_a_program_that_has_ended() {
-    let mut terminal = Terminal::start(&std::env::temp_dir(), 80, 24, &["demo", "--seconds", "1"], &[]);
-    terminal.wait("the end", |text| text.contains("ENDED exit 0"));
-    send("TERM", terminal.pid());
-    assert!(terminal.end().success());
-    assert!(!terminal.is_full_screen());
-}
-
-#[test]
-fn a_viewer_comes_and_goes_while_the_program_goes_on() {
-    let mut running = headless();
-    let session = running.id().to_string();
-    for _ in 0..2 {
-        let mut terminal = attach(&session);
-        terminal.shows("fmha_fwd");
-        terminal.keys("q");
-        terminal.wait("the question", |text| text.contains("leave"));
-        terminal.keys("d");
-        assert!(terminal.end().success());
-        assert!(running.try_wait().unwrap().is_none(), "the program goes on");
-    }
-    send("TERM", running.id());
-    let _ = running.wait();
 }
 
 #[test]

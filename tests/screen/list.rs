@@ -1,0 +1,174 @@
+//! Lists: what is selected stays, rows and columns are chosen, and files hold what is on screen.
+
+use crate::VIEWS;
+use crate::driven::{Driven, snapshot};
+use ratatui::style::Modifier;
+use roctop::model::Mode;
+use roctop::ui::key::Key;
+use roctop::ui::{Effect, Tab};
+
+#[test]
+fn a_filter_to_the_row_and_without_it_are_opposites() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("3jF");
+    assert!(driven.text().contains("1 of 7 kernels"), "{}", driven.text());
+    driven.key(Key::Esc);
+    driven.key(Key::Esc);
+    driven.typed("jX");
+    assert!(driven.text().contains("6 of 7 kernels"), "{}", driven.text());
+}
+
+#[test]
+fn a_selected_row_stays_while_time_goes_on() {
+    for (view, row) in [("3", "gelu"), ("4", "D2H"), ("5", "hipMemcpyAsync")] {
+        let mut driven = Driven::new(snapshot("training", Mode::Live, 3_000), (120, 36));
+        let _ = driven.typed(view).buffer();
+        driven.click(if row == "gelu" { "elementwise_kernel" } else { row }, 3);
+        let marked = |driven: &Driven| {
+            let text = driven.text();
+            let line = text
+                .lines()
+                .find(|line| line.starts_with("│▸"))
+                .map(ToString::to_string);
+            line.unwrap_or_else(|| panic!("nothing is marked on\n{text}"))
+        };
+        let word = if row == "gelu" { "elementwise" } else { row };
+        for later in [4_000, 9_000, 20_050] {
+            driven.snap = snapshot("training", Mode::Live, later);
+            for key in ["s", ">", "S", "<"] {
+                driven.typed(key);
+                assert!(
+                    marked(&driven).contains(word),
+                    "{view} {key} {later}: {}",
+                    marked(&driven)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_selected_row_keeps_its_identity_when_rows_move() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("3jj");
+    let name_of_selected = |driven: &Driven| {
+        let line = driven
+            .text()
+            .lines()
+            .find(|line| line.contains('▸'))
+            .unwrap()
+            .to_string();
+        line.split_whitespace()
+            .nth(2)
+            .expect("the test data is there")
+            .to_string()
+    };
+    let before = name_of_selected(&driven);
+    driven.typed(">>S");
+    assert_eq!(name_of_selected(&driven), before);
+    let buffer = driven.buffer();
+    let reversed = buffer
+        .content()
+        .iter()
+        .filter(|cell| cell.modifier.contains(Modifier::REVERSED))
+        .count();
+    assert!(reversed >= 110, "the whole row is marked: {reversed}");
+}
+
+#[test]
+fn the_selection_goes_along_from_view_to_view() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("3jj2");
+    let text = driven.text();
+    assert!(driven.ui.slice.is_some() && text.contains("fmha::fwd_kernel"), "{text}");
+    driven.key(Key::Enter);
+    driven.typed("5");
+    assert!(driven.text().contains("│▸ hipLaunchKernel"), "{}", driven.text());
+    let mut fresh = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    fresh.typed("32");
+    assert!(fresh.ui.slice.is_none(), "nothing was selected");
+}
+
+#[test]
+fn each_list_is_written_under_its_name() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    let mut names = Vec::new();
+    for (key, _) in VIEWS {
+        driven.typed(&key.to_string());
+        for _ in 0..3 {
+            let Effect::Export { name, bytes } = driven.key(Key::Char('e')) else {
+                panic!("no export")
+            };
+            let text = String::from_utf8(bytes).expect("it is text");
+            let has_head = text.lines().next().is_some_and(|head| head.contains(','));
+            assert!(driven.ui.tab == Tab::Log || has_head, "{name}: {text}");
+            names.push(name);
+            driven.key(Key::Tab);
+        }
+    }
+    names.sort();
+    names.dedup();
+    assert!(names.len() >= 17, "{names:?}");
+}
+
+#[test]
+fn an_export_holds_the_rows_on_screen_in_base_units() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (80, 24));
+    driven.typed("3/fwd_kernel");
+    driven.key(Key::Enter);
+    let Effect::Export { name, bytes } = driven.key(Key::Char('e')) else {
+        panic!("no export")
+    };
+    assert_eq!(name, "roctop-4242-kernels-20s.csv");
+    let text = String::from_utf8(bytes).expect("the test data is there");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(
+        lines[0].starts_with("Kernel_Name,Calls,Total_ns,Share,Average_ns"),
+        "{text}"
+    );
+    assert!(
+        lines[1].starts_with(
+            "\"void fmha::fwd_kernel<fmha::Traits<128, 64, __hip_bfloat16>, true, false>(fmha::Params)\",6"
+        )
+    );
+}
+
+#[test]
+fn columns_are_chosen_by_their_letters_and_stay_chosen() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (80, 24));
+    driven.typed("3");
+    let heads = |driven: &Driven| {
+        let text = driven.text();
+        text.lines()
+            .find(|line| line.contains("KERNEL  "))
+            .expect("it has a heading")
+            .to_string()
+    };
+    assert!(heads(&driven).contains("P99") && !heads(&driven).contains("STDDEV"));
+    driven.typed("c");
+    let text = driven.text();
+    assert!(
+        text.contains("Columns of kernels") && text.contains("k  [ ] STDDEV"),
+        "{text}"
+    );
+    driven.typed("k");
+    driven.text();
+    let text = driven.text();
+    assert!(text.contains("k  [x] no room: STDDEV"), "{text}");
+    driven.typed("i");
+    driven.key(Key::Esc);
+    assert!(
+        heads(&driven).contains("STDDEV") && !heads(&driven).contains("P99"),
+        "{}",
+        driven.text()
+    );
+    driven.typed("c*");
+    driven.key(Key::Esc);
+    assert!(heads(&driven).contains("P99") && !heads(&driven).contains("STDDEV"));
+    driven.typed("c");
+    driven.text();
+    driven.click("CALLS", 5);
+    driven.key(Key::Esc);
+    assert!(!heads(&driven).contains("CALLS"), "{}", driven.text());
+}

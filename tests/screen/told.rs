@@ -1,0 +1,176 @@
+//! What is said of doubtful numbers, of processes, and of what was under way.
+
+use crate::driven::{Driven, snapshot};
+use crate::kernels;
+use roctop::item::{AgentId, Dispatch, Exit, Health, Item, Open, Process, ProcessId, Span, StreamId};
+use roctop::model::{Fresh, LaneKey, Mode, Options, Snapshot, Store};
+use roctop::ui::Effect;
+use roctop::ui::key::Key;
+use roctop_ring::record::flag;
+use std::sync::Arc;
+
+#[test]
+fn a_kernel_whose_times_came_exchanged_says_so() {
+    let mut store = Store::new(Options::default());
+    let second = 1_000_000_000;
+    for (at, flags) in [(second, flag::SUSPECT_TIME), (2 * second, 0)] {
+        let span = Span {
+            begin: at,
+            end: at + 5000,
+        };
+        store.apply(&Item::Dispatch(Dispatch {
+            stream: Some(StreamId(0)),
+            span,
+            flags,
+            ..Dispatch::default()
+        }));
+    }
+    let snap = store.snapshot(Fresh::All);
+    assert_eq!(snap.values.totals.suspect, 1);
+    let mut driven = Driven::new(snap, (120, 36));
+    driven.typed("2");
+    for (at, is_told) in [(second, true), (2 * second, false)] {
+        driven.ui.slice = Some((LaneKey::Stream(AgentId(0), StreamId(0)), at));
+        let text = driven.text();
+        assert!(text.contains("dispatch 0"), "{text}");
+        assert_eq!(text.contains("came exchanged"), is_told, "{text}");
+    }
+}
+
+#[test]
+fn processes_stand_below_those_that_started_them() {
+    let mut store = Store::new(Options::default());
+    for (id, pid, parent, command, rank) in [
+        (0, 10, 1, "mpirun", None),
+        (1, 13, 10, "./second", Some(1)),
+        (2, 11, 10, "./first", Some(0)),
+        (3, 12, 11, "./child", None),
+    ] {
+        store.apply(&Item::Process(Process {
+            id: ProcessId(id),
+            pid,
+            parent,
+            rank,
+            command: command.into(),
+            since: 1_000_000_000,
+            ..Process::default()
+        }));
+    }
+    store.apply(&Item::Ended {
+        process: ProcessId(3),
+        exit: Exit::Signal(11),
+        at: 2_000_000_000,
+    });
+    let mut driven = Driven::new(store.snapshot(Fresh::All), (120, 36));
+    driven.typed("9");
+    let text = driven.text();
+    let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("no {word} on\n{text}"));
+    assert!(at("mpirun") < at("└ ./first") && at("└ ./first") < at("  └ ./child"));
+    assert!(
+        text.contains("└ ./second") && text.contains("signal 11 SIGSEGV"),
+        "{text}"
+    );
+    let child = text.lines().find(|line| line.contains("./child")).expect("it is there");
+    assert!(
+        child.contains("12") && child.contains('–'),
+        "its pid, and no rank: {child}"
+    );
+}
+
+#[test]
+fn after_a_loss_a_measured_share_is_a_lower_bound() {
+    for (lost, bound) in [(0, false), (5, true)] {
+        let mut driven = Driven::new(kernels(&[(0, 20_000), (30_000, 20_000)], lost), (120, 36));
+        driven.typed("2w");
+        driven.drag((30, 6), (60, 6));
+        assert_eq!(driven.text().contains("busy ≥"), bound, "{}", driven.text());
+    }
+}
+
+#[test]
+fn what_was_in_flight_is_shown_also_when_it_has_ended_since() {
+    let mut store = Store::new(Options::default());
+    store.apply(&Item::Process(Process {
+        pid: 7,
+        since: 1_000_000_000,
+        ..Process::default()
+    }));
+    store.apply(&Item::Now(2_000_000_000));
+    let flying = |dispatch_id, submit| Dispatch {
+        dispatch_id,
+        submit,
+        ..Dispatch::default()
+    };
+    store.apply(&Item::Open(Open {
+        dispatches: vec![flying(1, 1_998_000_000), flying(2, 1_999_000_000)],
+        ..Open::default()
+    }));
+    store.apply(&Item::Dispatch(Dispatch {
+        span: Span {
+            begin: 1_999_000_000,
+            end: 2_001_000_000,
+        },
+        ..flying(1, 1_998_000_000)
+    }));
+    store.apply(&Item::Now(2_400_000_000));
+    let mut driven = Driven::new(store.snapshot(Fresh::All), (120, 36));
+    let text = driven.typed("W").text();
+    let line = |word: &str| text.lines().find(|line| line.contains(word)).unwrap_or_default();
+    // The ages are those of the look: a kernel that is gone does not grow old.
+    assert!(
+        line("oldest").contains("2.00 ms") && line("oldest").contains("ended since; 1 behind"),
+        "{text}"
+    );
+    assert!(
+        line("│  kernel").contains("1.00 ms") && !line("│  kernel").contains("ended"),
+        "{text}"
+    );
+    assert!(
+        line("last done").contains("took 2.00 ms") && text.contains("2 open when last looked at"),
+        "{text}"
+    );
+}
+
+#[test]
+fn processes_say_how_full_their_rings_are_and_what_memory_they_have() {
+    let mut store = Store::new(Options::default());
+    store.apply(&Item::Process(Process {
+        pid: 7,
+        since: 1_000_000_000,
+        ..Process::default()
+    }));
+    let health = |fill| Health {
+        fill,
+        resident: Some(9 << 30),
+        ..Health::default()
+    };
+    store.apply(&Item::Now(2_000_000_000));
+    store.health(&[health(0)]);
+    let dispatch = Item::Dispatch(Dispatch::default());
+    (0..500).for_each(|_| store.apply(&dispatch));
+    store.apply(&Item::Now(2_500_000_000));
+    store.health(&[health(315)]);
+    let text = Driven::new(store.snapshot(Fresh::All), (120, 36)).typed("9").text();
+    for word in ["31.5", "9.00 GiB", "1.0k/s"] {
+        assert!(text.contains(word), "{word} in\n{text}");
+    }
+}
+
+#[test]
+fn numbers_that_count_from_a_moment_on_are_of_what_came_since() {
+    let early = snapshot("training", Mode::Live, 10_000);
+    let late = snapshot("training", Mode::Live, 20_050);
+    let values = late.since(&early.values);
+    let calls = |values: &roctop::model::Values| values.kernels.iter().map(|row| row.numbers.stat.calls).sum::<u64>();
+    assert_eq!(calls(&values), calls(&late.values) - calls(&early.values));
+    let since = Arc::new(Snapshot {
+        values: Arc::new(values),
+        ..(*late).clone()
+    });
+    let mut driven = Driven::new(since, (120, 36));
+    let text = driven.typed("3").text();
+    assert!(text.contains("counted from +"), "{text}");
+    assert!(matches!(driven.key(Key::Char('r')), Effect::Reset(true)));
+    driven.typed(":whole");
+    assert!(matches!(driven.key(Key::Enter), Effect::Reset(false)));
+}
