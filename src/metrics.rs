@@ -1,7 +1,6 @@
 //! An endpoint that Prometheus scrapes while a program is recorded: totals by kernel, copy and API function, in the
 //! OpenMetrics text format.
 
-use crate::model::stat::Sum;
 use crate::model::{Fresh, Snapshot, Store};
 use anyhow::{Context, Result};
 use roctop_ring::record::{direction, engine};
@@ -76,16 +75,14 @@ type Sample = (Vec<(&'static str, String)>, f64);
 pub fn text(snapshot: &Snapshot) -> String {
     let (names, values) = (&snapshot.names, &snapshot.values);
     let mut out = String::new();
-    // Rows of one name that differ in registers or LDS are one: no label set comes twice.
-    let mut kernels: BTreeMap<&str, Sum> = BTreeMap::new();
-    for row in values.kernels.iter().filter(|row| row.numbers.stat.calls > 0) {
-        let name = names.kernel(row.id).map_or("", |known| &*known.kernel.name);
-        let sum = kernels.entry(name).or_default();
-        sum.calls += row.numbers.stat.calls;
-        sum.total = sum.total.saturating_add(row.numbers.stat.total);
-    }
-    let kernel = |name: &str| vec![("kernel", name.to_owned())];
-    let counted = kernels.iter().map(|(name, sum)| (kernel(name), sum.calls as f64));
+    let kernel = |id| {
+        let name = names.kernel(id).map_or("", |known| &*known.kernel.name);
+        vec![("kernel", name.to_owned())]
+    };
+    let kernels: Vec<_> = values.kernels.iter().filter(|row| row.numbers.stat.calls > 0).collect();
+    let counted = kernels
+        .iter()
+        .map(|row| (kernel(row.id), row.numbers.stat.calls as f64));
     family(
         &mut out,
         "roctop_dispatches",
@@ -93,7 +90,9 @@ pub fn text(snapshot: &Snapshot) -> String {
         "Kernel dispatches that completed.",
         counted,
     );
-    let timed = kernels.iter().map(|(name, sum)| (kernel(name), sum.total as f64 / 1e9));
+    let timed = kernels
+        .iter()
+        .map(|row| (kernel(row.id), row.numbers.stat.total as f64 / 1e9));
     family(&mut out, "roctop_kernel_seconds", "seconds", "Time on the GPU.", timed);
     let copies: Vec<_> = values.copies.iter().filter(|row| row.stat.calls > 0).collect();
     let route = |row: &crate::model::table::CopyStat| {
@@ -147,7 +146,8 @@ pub fn text(snapshot: &Snapshot) -> String {
     out
 }
 
-/// A counter with all of its samples.
+/// A counter with all of its samples. Those of the same words are one, as Prometheus wants it: kernels of one name that
+/// differ in registers, copies of several processes over one route.
 fn family(out: &mut String, name: &str, unit: &str, help: &str, samples: impl Iterator<Item = Sample>) {
     // Writing to a text cannot fail.
     let _ = writeln!(out, "# TYPE {name} counter");
@@ -155,12 +155,16 @@ fn family(out: &mut String, name: &str, unit: &str, help: &str, samples: impl It
         let _ = writeln!(out, "# UNIT {name} {unit}");
     }
     let _ = writeln!(out, "# HELP {name} {help}");
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     for (words, value) in samples {
         let words: Vec<String> = words
             .iter()
             .map(|(key, word)| format!("{key}=\"{}\"", escaped(word)))
             .collect();
-        let _ = writeln!(out, "{name}_total{{{}}} {value}", words.join(","));
+        *sums.entry(words.join(",")).or_default() += value;
+    }
+    for (words, value) in sums {
+        let _ = writeln!(out, "{name}_total{{{words}}} {value}");
     }
 }
 
@@ -195,7 +199,15 @@ mod tests {
     }
 
     #[test]
-    fn words_are_escaped() {
+    fn no_set_of_words_comes_twice() {
+        let mut out = String::new();
+        let route = |value| (vec![("route", "host→GPU0".to_owned())], value);
+        family(&mut out, "roctop_x", "", "Help.", [route(2.0), route(3.0)].into_iter());
+        assert!(out.ends_with("roctop_x_total{route=\"host→GPU0\"} 5\n"), "{out}");
+    }
+
+    #[test]
+    fn words_are_escaped_in_what_a_scraper_reads() {
         let mut out = String::new();
         let samples = [(vec![("kernel", "a\"b\\c".to_owned())], 2.0)];
         family(&mut out, "roctop_x", "seconds", "Help.", samples.into_iter());
