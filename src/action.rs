@@ -10,10 +10,10 @@ use crate::launch::{NotStarted, Program};
 use crate::pump::Gauging;
 use crate::run::{Job, headless, pass_on, tell};
 use crate::session::sessions;
-use crate::{doctor, rank, screen, topology};
+use crate::{doctor, rank, rocprofv3, screen, topology};
 use anyhow::{Context, Result, bail};
+use recordings::snapshot;
 pub use recordings::{compare, cut, export_files, merge, open, recover, summary};
-pub(crate) use recordings::{hosts, snapshot, warn_of_damage};
 use roctop_ring::session::ENV_DEMO;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -65,7 +65,7 @@ pub fn run(options: &cli::Run) -> Result<u8> {
         return overview();
     }
     let live = !options.no_ui && has_screen();
-    let requests = counting::requests(&options.counting)?;
+    let requests = requests(&options.recorded.counting)?;
     if live && requests.len() > 1 {
         bail!(
             "these counters take {} runs of the program, and the screen shows one; 'roctop record' makes them all",
@@ -73,16 +73,11 @@ pub fn run(options: &cli::Run) -> Result<u8> {
         );
     }
     let make = |request: Option<&Request>| Job {
-        ring_slots: options.ring.ring,
-        wanted: options.domains.wanted(),
-        dispatch_source: options.domains.dispatch_source.number(),
-        gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
-        variables: request.map(Request::variables).unwrap_or_default(),
         grace: Some(options.kill_timeout),
         no_collect: options.no_collect,
         output: options.app_io.clone(),
         on_exit: options.on_exit,
-        ..Job::default()
+        ..job(&options.recorded, request)
     };
     passes(&options.words, &requests, live, &options.look, &|request, _| {
         make(request)
@@ -170,7 +165,7 @@ pub fn demo(options: &cli::Demo) -> Result<u8> {
         variables,
         ..Job::default()
     };
-    let words = [own.into_os_string(), OsString::from(crate::launch::DEMO)];
+    let words = [own.into_os_string(), OsString::from(crate::demo::WORKER)];
     start(&words, &job, live, &options.look)
 }
 
@@ -196,6 +191,18 @@ fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<
         headless(&program, job, look)?.exit()
     };
     Ok(pass_on(exit))
+}
+
+/// What is recorded of a program, and how, in one of its runs.
+fn job(recorded: &cli::Recorded, request: Option<&Request>) -> Job {
+    Job {
+        ring_slots: recorded.ring.ring,
+        wanted: recorded.domains.wanted(),
+        dispatch_source: recorded.domains.dispatch_source.number(),
+        gauging: Some(Gauging::rate(recorded.gauges.gauge_rate)),
+        variables: request.map(Request::variables).unwrap_or_default(),
+        ..Job::default()
+    }
 }
 
 /// The command that was meant, when options stand before its name, which makes that a program's.
@@ -230,7 +237,7 @@ fn passes(
 
 /// `roctop record`: headless, into a recording.
 pub fn record(options: &cli::Record) -> Result<u8> {
-    let mut requests = counting::requests(&options.counting)?;
+    let mut requests = requests(&options.recorded.counting)?;
     for request in &mut requests {
         request.has_instances = true;
     }
@@ -245,13 +252,22 @@ pub fn record(options: &cli::Record) -> Result<u8> {
         }),
         metrics: options.metrics,
         most_bytes: options.max_size,
-        ring_slots: options.ring.ring,
-        wanted: options.domains.wanted(),
-        dispatch_source: options.domains.dispatch_source.number(),
-        gauging: Some(Gauging::rate(options.gauges.gauge_rate)),
-        variables: request.map(Request::variables).unwrap_or_default(),
-        ..Job::default()
+        ..job(&options.recorded, request)
     })
+}
+
+/// `roctop counters`: what can be counted, or what was counted in recordings.
+pub fn counters(options: &cli::Counters) -> Result<u8> {
+    if options.of.is_empty() || options.metrics {
+        return counting::counters(options);
+    }
+    counting::counted(&*snapshot(&options.of)?, options.format)
+}
+
+/// The requests of a run, one for each pass.
+fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
+    let input = options.input.as_deref().map(rocprofv3::counters_of).transpose()?;
+    counting::requests(options, input.unwrap_or_default())
 }
 
 /// `roctop doctor`: what will work.

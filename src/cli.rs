@@ -5,13 +5,13 @@ mod program;
 mod recordings;
 
 pub use look::{Color, Glyphs, Look};
-pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, OnExit, Record, Ring, Run};
+pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, OnExit, Record, Recorded, Ring, Run};
 pub use recordings::{Attach, Cut, Diff, Export, Format, Layout, Merge, Open, Recover, Summary, SummaryFormat};
 
 use crate::filter::{self, Filter};
+use crate::misuse::Misuse;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::fmt;
 use std::path::PathBuf;
 
 /// Live terminal profiling viewer for AMD ROCm applications.
@@ -44,18 +44,6 @@ pub struct Cli {
     #[command(flatten)]
     pub run: Run,
 }
-
-/// What was asked for cannot be: the exit code is that of a wrong command line.
-#[derive(Debug)]
-pub struct Misuse(pub String);
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Misuse {}
 
 /// The filter that `--filter` names, with presets written out.
 ///

@@ -2,23 +2,22 @@
 
 mod of;
 
-use crate::action;
 use crate::cli;
 use crate::counters::list::{Listed, list};
 use crate::counters::request::{self, Groups, Mode, Request, iterations, kernels, names};
 use crate::counters::show;
 use crate::export;
-use crate::rocprofv3;
+use crate::model::Snapshot;
 use crate::run::tell;
 use crate::sampling::Wish;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// The requests of a run, one for each pass; none when no counters are asked for.
+/// The requests of a run, one for each pass; none when no counters are asked for. `passes` are those of its input file.
 ///
-/// Errors: a counter that is not known, no library that counts, an input file that cannot be understood.
-pub fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
+/// Errors: a counter that is not known, no library that counts.
+pub fn requests(options: &cli::Counting, mut passes: Vec<Groups>) -> Result<Vec<Request>> {
     let mode = if options.pmc_device {
         Mode::Device
     } else {
@@ -29,10 +28,6 @@ pub fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
         .as_deref()
         .map(request::definitions)
         .transpose()?;
-    let mut passes: Vec<Groups> = Vec::new();
-    if let Some(path) = &options.input {
-        passes = rocprofv3::counters_of(path)?;
-    }
     let typed = names(&options.pmc)?;
     if let Some(text) = &options.pc_sampling {
         if !typed.is_empty() || !passes.is_empty() {
@@ -200,19 +195,20 @@ fn refuse(listed: &Listed) -> Result<()> {
     bail!("counters: {last}; without --pmc the program runs, and gauges are there")
 }
 
-/// `roctop counters`.
+/// `roctop counters --of`: what was counted in recordings.
+pub fn counted(snapshot: &Snapshot, format: cli::CountersFormat) -> Result<u8> {
+    if !of::write(snapshot, format, &mut std::io::stdout().lock())? {
+        tell("no counters were collected there; 'roctop record --pmc …' does");
+        return Ok(1);
+    }
+    Ok(0)
+}
+
+/// `roctop counters`: what can be counted.
 pub fn counters(options: &cli::Counters) -> Result<u8> {
     let mut out = std::io::stdout().lock();
     if options.metrics {
         show::metrics(&mut out)?;
-        return Ok(0);
-    }
-    if !options.of.is_empty() {
-        let snapshot = action::snapshot(&options.of)?;
-        if !of::write(&snapshot, options.format, &mut out)? {
-            tell("no counters were collected there; 'roctop record --pmc …' does");
-            return Ok(1);
-        }
         return Ok(0);
     }
     let asked = names(&options.names)?;

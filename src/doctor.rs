@@ -3,7 +3,6 @@
 //! [`program`] looks at what is to be recorded, [`recorded`] at the run-times and what comes of them, [`trial`] records the
 //! built-in workload.
 
-mod libraries;
 pub mod program;
 mod recorded;
 mod trial;

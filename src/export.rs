@@ -16,6 +16,7 @@ mod json;
 mod measured;
 mod nesting;
 mod numbers;
+pub mod operation;
 mod parquet;
 mod perfetto;
 mod rocpd;
@@ -56,18 +57,6 @@ pub enum Format {
     Rocpd,
     /// Columns, in folders by kind, host and rank.
     Parquet,
-}
-
-impl From<crate::cli::Format> for Format {
-    fn from(format: crate::cli::Format) -> Self {
-        match format {
-            crate::cli::Format::Csv => Self::Csv,
-            crate::cli::Format::Json => Self::Json,
-            crate::cli::Format::Pftrace => Self::Pftrace,
-            crate::cli::Format::Rocpd => Self::Rocpd,
-            crate::cli::Format::Parquet => Self::Parquet,
-        }
-    }
 }
 
 /// What is written, and where.

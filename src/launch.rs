@@ -4,216 +4,37 @@
 //! of its own; since that takes calls between fork and exec, roctop starts itself once more as a small trampoline
 //! (`roctop __launch`) that makes them and then becomes the program.
 
-use crate::cli::Misuse;
-use crate::doctor;
-use crate::elf;
+mod output;
+mod program;
+mod sanitizer;
+
+pub use output::Output;
+pub use program::{NotStarted, Program};
+pub use sanitizer::sanitizer;
+
 use crate::embedded::Installed;
 use anyhow::{Context, Result, anyhow};
-use roctop_ring::session::{ENV_DEMO, ENV_SESSION};
-use rustix::process::Signal;
+use roctop_ring::session::ENV_SESSION;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// First argument that makes roctop the trampoline.
 pub const TRAMPOLINE: &str = "__launch";
-/// First argument that makes roctop the demo's worker.
-pub const DEMO: &str = "__demo";
-/// First argument that makes roctop end itself by a signal, with no handler left from its earlier life.
-pub const DIE: &str = "__die";
-
-/// What to start.
-#[derive(Clone, Debug)]
-pub struct Program {
-    /// As typed.
-    pub name: OsString,
-    /// Where it was found.
-    pub path: PathBuf,
-    /// Arguments.
-    pub arguments: Vec<OsString>,
-}
-
-/// Where a program's standard output and error go.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Output {
-    /// To a terminal of its own under the screen, else where roctop's go.
-    #[default]
-    Auto,
-    /// To a terminal of its own.
-    Terminal,
-    /// Into a pipe, for programs that behave otherwise on a terminal.
-    Pipe,
-    /// Where roctop's go.
-    Inherit,
-    /// To a file.
-    File(PathBuf),
-}
-
-impl Output {
-    /// Errors: with a screen, or without one, it cannot go there.
-    pub fn check(&self, has_screen: bool) -> Result<(), Misuse> {
-        let why = match self {
-            Self::Inherit if has_screen => "inherit: the program would write over the screen; use --no-ui",
-            Self::Terminal if !has_screen => {
-                "pty: without a screen there is no terminal for the program but roctop's own"
-            }
-            Self::Pipe if !has_screen => {
-                "pipe: without a screen the program writes where roctop does; 'roctop … | cat' makes that a pipe"
-            }
-            _ => return Ok(()),
-        };
-        Err(Misuse(format!("--app-io {why}")))
-    }
-
-    /// The file, made empty; none when it is no file.
-    ///
-    /// Errors: it cannot be written.
-    fn file(&self) -> Result<Option<File>> {
-        let Self::File(path) = self else { return Ok(None) };
-        let made = File::create(path);
-        Ok(Some(made.with_context(|| {
-            format!("cannot write the program's output into {}", path.display())
-        })?))
-    }
-}
-
-/// Why a program cannot be started: the exit code that `env` would give, and the reason.
-#[derive(Debug)]
-pub struct NotStarted {
-    /// 127 not found, 126 found but cannot be run.
-    pub code: u8,
-    /// One line.
-    pub reason: String,
-}
-
-impl std::fmt::Display for NotStarted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.reason)
-    }
-}
-
-impl std::error::Error for NotStarted {}
-
-impl NotStarted {
-    /// The system would not run it.
-    pub fn refused(program: &OsStr, error: &std::io::Error) -> Self {
-        Self {
-            code: 126,
-            reason: format!("{} could not be started: {error}", program.to_string_lossy()),
-        }
-    }
-}
-
-impl Program {
-    /// Finds the program as a shell would.
-    pub fn find(words: &[OsString]) -> Result<Self, NotStarted> {
-        let Some((name, arguments)) = words.split_first() else {
-            return Err(NotStarted {
-                code: 2,
-                reason: "no program to start was named".into(),
-            });
-        };
-        let path = locate(name)?;
-        let mut program = Self {
-            name: name.clone(),
-            path,
-            arguments: arguments.to_vec(),
-        };
-        if is_nameless_script(&program.path) {
-            let script = std::mem::replace(&mut program.path, PathBuf::from("/bin/sh"));
-            program.arguments.insert(0, script.into());
-        }
-        Ok(program)
-    }
-
-    /// The command line as text.
-    pub fn words(&self) -> Vec<String> {
-        std::iter::once(&self.name)
-            .chain(&self.arguments)
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect()
-    }
-}
-
-/// Whether a file is a script that does not say what runs it: shells, and execvp(3), give it to /bin/sh. They take a text for
-/// one in whose beginning there is no zero.
-fn is_nameless_script(path: &Path) -> bool {
-    const BEGINNING: usize = 128;
-    File::open(path)
-        .is_ok_and(|file| elf::kind(&file) == elf::Kind::Other && !elf::Bytes::upto(&file, 0, BEGINNING).contains(&0))
-}
-
-fn locate(name: &OsStr) -> Result<PathBuf, NotStarted> {
-    let shown = name.to_string_lossy();
-    if name.is_empty() {
-        return Err(NotStarted {
-            code: 127,
-            reason: "the program's name is empty".into(),
-        });
-    }
-    if name.as_bytes().contains(&b'/') {
-        return match runnable(Path::new(name)) {
-            Found::Yes => Ok(PathBuf::from(name)),
-            Found::NotExecutable => Err(NotStarted {
-                code: 126,
-                reason: format!("{shown}: not an executable file"),
-            }),
-            Found::No => Err(NotStarted {
-                code: 127,
-                reason: format!("{shown}: no such file"),
-            }),
-        };
-    }
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-    let mut denied = false;
-    for directory in std::env::split_paths(&path) {
-        let candidate = directory.join(name);
-        match runnable(&candidate) {
-            Found::Yes => return Ok(candidate),
-            Found::NotExecutable => denied = true,
-            Found::No => {}
-        }
-    }
-    if denied {
-        return Err(NotStarted {
-            code: 126,
-            reason: format!("{shown}: found in PATH, but not an executable file"),
-        });
-    }
-    Err(NotStarted {
-        code: 127,
-        reason: format!("{shown}: command not found in PATH"),
-    })
-}
-
-enum Found {
-    Yes,
-    NotExecutable,
-    No,
-}
-
-fn runnable(path: &Path) -> Found {
-    match std::fs::metadata(path) {
-        Ok(facts) if facts.is_file() && facts.permissions().mode() & 0o111 != 0 => Found::Yes,
-        Ok(_) => Found::NotExecutable,
-        Err(_) => Found::No,
-    }
-}
 
 /// Variables that put the collector into the program. What the user set stays: in front, but for tools of HSA, of which
 /// the first one is nearest to the run-time; there the collector sees the queues of the others. Before all comes the
 /// library of a sanitizer that the program is linked to, which refuses to work from another place.
 pub fn environment(installed: &Installed, session: &Path, program: &Path) -> Vec<(OsString, OsString)> {
     let user = std::env::var_os("LD_PRELOAD").unwrap_or_default();
-    let sanitizer = doctor::program::sanitizer(program).filter(|library| {
+    let sanitizer = sanitizer(program).filter(|library| {
         let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
         !user.to_string_lossy().contains(&name)
     });
@@ -410,91 +231,8 @@ fn become_program(arguments: &[OsString]) -> Result<std::convert::Infallible> {
     Err(NotStarted::refused(&name, &error).into())
 }
 
-/// Ends this process by the signal that ended the program, so that whoever started roctop sees the same.
-///
-/// roctop first becomes itself anew, since its handlers cannot be taken back otherwise.
-pub fn die_by(signal: i32) -> u8 {
-    if signal == Signal::PIPE.as_raw() {
-        // Every program in this language begins by ignoring it; a shell does not.
-        let _ = Command::new("/bin/sh").args(["-c", "kill -PIPE $$"]).exec();
-    }
-    if let Ok(own) = std::env::current_exe() {
-        let _ = Command::new(own).arg(DIE).arg(signal.to_string()).exec();
-    }
-    die_here(signal)
-}
-
-/// Raises the signal in this process; returns the exit code to use when that did not end it.
-pub fn die_here(signal: i32) -> u8 {
-    use rustix::process::{Resource, Rlimit, getpid, kill_process, setrlimit};
-    // The program left its core dump where the system wants it; roctop must not write a second one.
-    let _ = setrlimit(
-        Resource::Core,
-        Rlimit {
-            current: Some(0),
-            maximum: Some(0),
-        },
-    );
-    if let Some(signal) = Signal::from_named_raw(signal) {
-        // Twice: the language's own handler for some signals takes itself away at the first.
-        for _ in 0..2 {
-            let _ = kill_process(getpid(), signal);
-        }
-    }
-    128u8.wrapping_add(signal as u8)
-}
-
-/// True in the process that lists counters.
-pub fn is_counters_worker() -> bool {
-    std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == crate::counters::list::WORKER)
-}
-
-/// True when this process was started as the demo's worker.
-pub fn is_demo() -> bool {
-    std::env::args_os().nth(1).is_some_and(|word| word == OsStr::new(DEMO))
-}
-
-/// The demo's worker: the collector in it makes the records; here are the lines that such a program prints.
-pub fn demo_worker() -> u8 {
-    let seconds = std::env::var(ENV_DEMO)
-        .ok()
-        .and_then(|text| text.parse::<f64>().ok())
-        .unwrap_or(0.0);
-    let started = std::time::Instant::now();
-    let mut epoch = 0u32;
-    let _ = writeln!(
-        std::io::stdout(),
-        "demo: a made-up training loop; nothing here runs on a GPU"
-    );
-    loop {
-        let left = if seconds > 0.0 {
-            seconds - started.elapsed().as_secs_f64()
-        } else {
-            1.0
-        };
-        if left <= 0.0 {
-            return 0;
-        }
-        std::thread::sleep(std::time::Duration::from_secs_f64(left.min(1.0)));
-        epoch += 1;
-        let loss = 8.0 / f64::from(epoch + 1).sqrt();
-        if writeln!(std::io::stdout(), "epoch {epoch:4}  loss {loss:.4}").is_err() {
-            return 0;
-        }
-    }
-}
-
 /// The words after the trampoline's first argument, from the process's own.
 pub fn trampoline_arguments() -> Option<Vec<OsString>> {
     let mut words = std::env::args_os().skip(1);
     (words.next()? == OsStr::from_bytes(TRAMPOLINE.as_bytes())).then(|| words.collect())
-}
-
-/// The signal to die by, when this process was started for that.
-pub fn die_argument() -> Option<i32> {
-    let mut words = std::env::args_os().skip(1);
-    let is_die = words.next()?.into_vec() == DIE.as_bytes();
-    is_die.then(|| words.next()?.to_str()?.parse().ok()).flatten()
 }

@@ -43,12 +43,16 @@ pub mod run;
 pub mod screen;
 
 // The edge: processes, terminals, threads.
+pub mod death;
+pub mod demo;
 pub mod drop_in;
 pub mod embedded;
 pub mod fate;
 pub mod filter;
 pub mod keeper;
 pub mod launch;
+pub mod library;
+pub mod misuse;
 pub mod progress;
 pub mod pump;
 pub mod scenario;

@@ -2,27 +2,28 @@
 #![forbid(unsafe_code)]
 
 use clap::{CommandFactory, Parser};
-use roctop::cli::{Action, Cli, Misuse};
+use roctop::cli::{Action, Cli};
 use roctop::launch::{self, NotStarted};
-use roctop::{keeper, rocprofv3, run};
+use roctop::misuse::Misuse;
+use roctop::{counters, death, demo, keeper, rocprofv3, run};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     if let Some(arguments) = launch::trampoline_arguments() {
         return launch::trampoline(&arguments).into();
     }
-    if let Some(signal) = launch::die_argument() {
-        return launch::die_here(signal).into();
+    if let Some(signal) = death::signal() {
+        return death::raise(signal).into();
     }
     if let Some(arguments) = keeper::arguments() {
         return keeper::run(&arguments).into();
     }
-    if launch::is_counters_worker() {
+    if counters::list::is_worker() {
         // The collector in this process has done all of it when it was loaded.
         return ExitCode::SUCCESS;
     }
-    if launch::is_demo() {
-        return launch::demo_worker().into();
+    if demo::is_worker() {
+        return demo::work().into();
     }
     // Its command line is its own: nothing of it is for clap.
     let mut words = std::env::args_os();
@@ -85,7 +86,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Some(Action::Merge(options)) => action::merge(&options),
         Some(Action::Recover(options)) => action::recover(&options),
         Some(Action::Devices(options)) => action::devices(&options),
-        Some(Action::Counters(options)) => roctop::counting::counters(&options),
+        Some(Action::Counters(options)) => action::counters(&options),
         Some(Action::Doctor(options)) => action::doctor(&options),
         Some(Action::DropIn(options)) => action::drop_in(&options),
         Some(Action::Config { wish }) => action::config(wish),

@@ -21,15 +21,16 @@ use crate::counters::show;
 use crate::export::choice::Kind;
 use crate::export::collect::collect;
 use crate::export::facts::Facts;
+use crate::export::hosts::Hosts;
 use crate::export::{self, Format, Sums, summary};
 use crate::item::Exit;
 use crate::launch::Program;
 use crate::progress::Progress;
 use crate::rank::{Rank, Ranks};
 use crate::recording::{Merged, Recording};
-use crate::run::{Job, headless, pass_on, tell};
+use crate::run::{Job, headless, pass_on, tell, tell_all};
 use crate::supervise::exit_of;
-use crate::{action, counting, item};
+use crate::{counting, item};
 use anyhow::{Context, Result, bail};
 use attach::Attach;
 use naming::Keys;
@@ -304,9 +305,10 @@ fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -> Result<()
     let progress = Progress::new();
     // Beside the recording: there is room, and it is removed with it.
     let (collected, replay) = collect(&whole, None, path, &progress)?;
-    action::warn_of_damage(path, replay);
+    tell_all(&replay.warnings(&path.display().to_string()));
     let facts = Facts::read(&whole)?;
-    let nodes = action::hosts(&recordings, &collected);
+    let (nodes, faults) = Hosts::of_recordings(&recordings, &collected.run);
+    tell_all(&faults);
     let processes = &collected.run.processes;
     let keys = |process: &item::Process| {
         let siblings = processes.iter().filter(|other| other.parent == process.parent);

@@ -2,6 +2,7 @@
 
 use crate::cli::{self, Look, OnExit};
 use crate::config::Config;
+use crate::death;
 use crate::embedded;
 use crate::fate::{self, Seen};
 use crate::item::Exit;
@@ -232,11 +233,18 @@ pub fn tell(line: &str) {
     let _ = writeln!(std::io::stderr(), "roctop: {line}");
 }
 
+/// Says several.
+pub fn tell_all(lines: &[String]) {
+    for line in lines {
+        tell(line);
+    }
+}
+
 /// The exit code that passes on how the program ended; by a signal it does not return.
 pub fn pass_on(exit: Exit) -> u8 {
     match exit {
         Exit::Code(code) => code as u8,
-        Exit::Signal(signal) => launch::die_by(signal),
+        Exit::Signal(signal) => death::die_by(signal),
         Exit::Unknown => 1,
     }
 }

@@ -15,13 +15,13 @@ use crate::launch::{self, Output, Program};
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::pump::{Gauging, Pump};
 use crate::recording::{Merged, Recording};
-use crate::run::{self, Job, Prepared, tell};
+use crate::run::{self, Job, Prepared, tell, tell_all};
 use crate::session::{Live, alive, boottime, refused, sessions};
 use crate::supervise::told_to_end;
 use crate::ui::run::Settings;
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, Flow, Left};
-use crate::{action, export, summary};
+use crate::{export, summary};
 use anyhow::{Context, Result, anyhow};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
@@ -324,7 +324,7 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
         for line in &alignment {
             tell(line);
         }
-        action::warn_of_damage(Path::new(&title.join(" ")), replay);
+        tell_all(&replay.warnings(&title.join(" ")));
     }
     Ok(())
 }

@@ -11,8 +11,8 @@ use crate::export::{self, prepare_directory};
 use crate::item::{Process, Span};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::progress::Progress;
-use crate::recording::{Merged, Origin, Recorder, Recording, Replay};
-use crate::run::tell;
+use crate::recording::{Merged, Origin, Recorder, Recording};
+use crate::run::{tell, tell_all};
 use crate::threshold::Threshold;
 use crate::{recording, screen, session, summary as tables, ui};
 use anyhow::{Context, Result, bail};
@@ -64,55 +64,16 @@ fn merged(recordings: &[Recording]) -> Result<Merged<'_>> {
     Ok(whole)
 }
 
-/// The topologies of the machines of some recordings.
-pub(crate) fn hosts(recordings: &[Recording], collected: &Collected) -> Hosts {
-    let mut hosts = Hosts::default();
-    for recording in recordings {
-        recording.topology_faults().iter().for_each(|fault| tell(fault));
-        for (host, nodes) in recording.topologies() {
-            hosts.add(&host, nodes);
-        }
-    }
-    hosts.complete(&collected.run);
+/// The machines on which something was recorded; what is wrong with what is known of them is said.
+fn hosts(recordings: &[Recording], collected: &Collected) -> Hosts {
+    let (hosts, faults) = Hosts::of_recordings(recordings, &collected.run);
+    tell_all(&faults);
     hosts
 }
 
 fn names(recordings: &[Recording]) -> String {
     let paths: Vec<String> = recordings.iter().map(|one| one.path().display().to_string()).collect();
     paths.join(" ")
-}
-
-pub(crate) fn warn_of_damage(path: &Path, replay: Replay) {
-    let shown = path.display();
-    if replay.damaged > 0 {
-        let missing = if replay.missing > 0 {
-            format!(" with {} records", replay.missing)
-        } else {
-            String::new()
-        };
-        tell(&format!(
-            "{shown}: {} damaged {} ({} bytes{missing}) passed over",
-            replay.damaged,
-            if replay.damaged == 1 { "stretch" } else { "stretches" },
-            replay.damaged_bytes
-        ));
-    } else if !replay.finished {
-        tell(&format!(
-            "{shown}: the recording was not finished; what was written is shown ('roctop recover' completes it while the \
-session's rings are there)"
-        ));
-    }
-    if replay.nameless {
-        tell(&format!(
-            "{shown}: the file of facts is missing: kernels, calls and agents have no names, and times are raw"
-        ));
-    }
-    if replay.dropped > 0 {
-        tell(&format!(
-            "{shown}: the oldest {} records went when the recording reached its limit",
-            replay.dropped
-        ));
-    }
 }
 
 /// `roctop open`: the screen on recordings.
@@ -133,7 +94,7 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     prepare_directory(&options.directory)?;
     let progress = Progress::new();
     let (collected, replay) = collect(&whole, options.range, &options.directory, &progress)?;
-    warn_of_damage(Path::new(&names(&recordings)), replay);
+    tell_all(&replay.warnings(&names(&recordings)));
     let stem = |process: &Process| {
         let usual = || process.pid.to_string();
         options.directory.join(options.output.clone().unwrap_or_else(usual))
@@ -232,7 +193,7 @@ fn load(recordings: &[Recording]) -> Result<Arc<Snapshot>> {
         store.apply_all(&items);
     })?;
     drop(progress);
-    warn_of_damage(Path::new(&names(recordings)), replay);
+    tell_all(&replay.warnings(&names(recordings)));
     Ok(store.snapshot(Fresh::All))
 }
 
@@ -296,7 +257,7 @@ fn write_recording(output: &Path, recordings: &[Recording], whole: &Merged<'_>, 
         recorder,
     )?;
     drop(progress);
-    warn_of_damage(Path::new(&names(recordings)), replay);
+    tell_all(&replay.warnings(&names(recordings)));
     Ok(0)
 }
 

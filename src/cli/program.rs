@@ -36,16 +36,7 @@ pub struct Run {
     pub look: Look,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
-    pub ring: Ring,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "the group's own options are documented")]
-    pub domains: Domains,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "the group's own options are documented")]
-    pub gauges: Gauges,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "the group's own options are documented")]
-    pub counting: Counting,
+    pub recorded: Recorded,
     /// The program and its arguments.
     #[arg(
         trailing_var_arg = true,
@@ -91,6 +82,23 @@ fn output(text: &str) -> Result<Output, String> {
         "null" => Output::File("/dev/null".into()),
         file => Output::File(file.into()),
     })
+}
+
+/// What is recorded of a program.
+#[derive(Debug, Args)]
+pub struct Recorded {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub ring: Ring,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub domains: Domains,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub gauges: Gauges,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub counting: Counting,
 }
 
 /// Sizes of the rings.
@@ -216,16 +224,7 @@ pub struct Record {
     pub max_size: Option<u64>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
-    pub ring: Ring,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "the group's own options are documented")]
-    pub domains: Domains,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "the group's own options are documented")]
-    pub gauges: Gauges,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "the group's own options are documented")]
-    pub counting: Counting,
+    pub recorded: Recorded,
     /// The program and its arguments.
     #[arg(
         trailing_var_arg = true,

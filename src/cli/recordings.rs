@@ -1,6 +1,7 @@
 //! Sessions that run, and recordings: what is done with them.
 
 use super::{Gauges, Look};
+use crate::export;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -103,6 +104,18 @@ pub enum Format {
     Rocpd,
     /// Parquet files in folders by kind, host and rank.
     Parquet,
+}
+
+impl From<Format> for export::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Csv => Self::Csv,
+            Format::Json => Self::Json,
+            Format::Pftrace => Self::Pftrace,
+            Format::Rocpd => Self::Rocpd,
+            Format::Parquet => Self::Parquet,
+        }
+    }
 }
 
 /// Options of a summary.

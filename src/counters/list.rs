@@ -11,7 +11,12 @@ use roctop_ring::record::status;
 use std::process::{Command, Stdio};
 
 /// First argument that makes roctop the process that lists.
-pub const WORKER: &str = "__counters";
+const WORKER: &str = "__counters";
+
+/// True in that process.
+pub fn is_worker() -> bool {
+    std::env::args_os().nth(1).is_some_and(|word| word == WORKER)
+}
 
 /// An agent and its counters.
 #[derive(Clone, Debug, Default)]

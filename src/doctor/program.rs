@@ -1,9 +1,9 @@
 //! A program: can anything be loaded into it, and which run-time will it use?
 
-use super::libraries::{self, Library};
 use super::{Report, Verdict};
 use crate::elf::{self, Elf, Kind};
-use crate::launch::Program;
+use crate::launch::{Program, sanitizer};
+use crate::library::{self, Library};
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -60,31 +60,6 @@ fn kind(path: &Path) -> Option<Kind> {
 fn has_capabilities(path: &Path) -> bool {
     let mut value = [0u8; 64];
     rustix::fs::getxattr(path, "security.capability", &mut value).is_ok_and(|length| length > 0)
-}
-
-/// The sanitizer's library that has to come first of all preloaded ones, if the program needs one.
-pub fn sanitizer(path: &Path) -> Option<PathBuf> {
-    let Kind::Native(elf) = kind(path)? else {
-        return None;
-    };
-    let is_it = |name: &&String| {
-        ["libasan.so", "libtsan.so", "libhwasan.so"]
-            .iter()
-            .any(|part| name.starts_with(part))
-    };
-    let name = elf.needed.iter().find(is_it)?;
-    libraries::find_exact(name, &paths(&elf, path))
-}
-
-/// Directories that the program itself names.
-fn paths(elf: &Elf, path: &Path) -> Vec<PathBuf> {
-    let origin = path
-        .parent()
-        .map(|parent| parent.display().to_string())
-        .unwrap_or_default();
-    let own = elf.paths.iter();
-    own.map(|one| PathBuf::from(one.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin)))
-        .collect()
 }
 
 /// Looks at the program; gives the HIP library that it will load, when it is linked to one.
@@ -150,7 +125,7 @@ fn native(report: &mut Report, path: &Path, elf: &Elf) -> Option<Library> {
         report.add(Verdict::Note, "program", what);
         return None;
     };
-    let Some(found) = libraries::find_exact(name, &paths(elf, path)) else {
+    let Some(found) = library::find_exact(name, &library::named_by(elf, path)) else {
         let text = format!("{name} was not found where the program and the system look: the program will not start");
         report.add(Verdict::Bad, "program", text);
         return None;

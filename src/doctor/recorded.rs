@@ -1,14 +1,14 @@
 //! What will be recorded with the run-times that are here, and what not, and why.
 
-use super::libraries::{self, Library};
 use super::{Report, Verdict};
+use crate::library::{self, Library};
 
 /// The HSA library's minor version from which scratch events exist (ROCm 6.1).
 const SCRATCH_SINCE: u32 = 13;
 
 /// Looks at the run-times; `hip` is the one that the program will load, when that is known.
 pub(super) fn examine(report: &mut Report, hip: Option<Library>) {
-    let hip = hip.or_else(|| libraries::find("libamdhip64.so."));
+    let hip = hip.or_else(|| library::find("libamdhip64.so."));
     let beside = |prefix: &str| {
         let near = hip
             .as_ref()
@@ -22,8 +22,7 @@ pub(super) fn examine(report: &mut Report, hip: Option<Library>) {
             };
             paths.filter(is_it).max_by_key(|path| path.as_os_str().len())
         });
-        near.map(|path| Library::open(&path))
-            .or_else(|| libraries::find(prefix))
+        near.map(|path| Library::open(&path)).or_else(|| library::find(prefix))
     };
     calls(report, hip.as_ref());
     let hsa = beside("libhsa-runtime64.so.");
@@ -89,7 +88,7 @@ fn work(report: &mut Report, hsa: Option<&Library>) {
 }
 
 fn markers(report: &mut Report) {
-    let text = match libraries::find("libroctx64.so.").or_else(|| libraries::find("librocprofiler-sdk-roctx.so.")) {
+    let text = match library::find("libroctx64.so.").or_else(|| library::find("librocprofiler-sdk-roctx.so.")) {
         Some(library) => format!("recorded and passed on to {}", library.path.display()),
         None => "recorded; no ROC-TX library is here, so programs that open one by name get roctop's".to_owned(),
     };
@@ -98,7 +97,7 @@ fn markers(report: &mut Report) {
 
 fn counters(report: &mut Report, hsa: Option<&Library>) {
     let registers = hsa.is_some_and(|hsa| hsa.mentions("rocprofiler_register_library_api_table"));
-    let (verdict, text) = match (libraries::find("librocprofiler-sdk.so."), registers) {
+    let (verdict, text) = match (library::find("librocprofiler-sdk.so."), registers) {
         (Some(library), true) => (Verdict::Well, format!("by {}", library.path.display())),
         (Some(library), false) => (
             Verdict::Note,

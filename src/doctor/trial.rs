@@ -1,8 +1,8 @@
 //! A trial: the built-in workload is recorded, so that collector, ring, session and clock are looked at as they work here.
 
 use super::{Report, Verdict};
+use crate::demo;
 use crate::item::{Item, ProcessId};
-use crate::launch;
 use crate::raw::{Raw, RawSink};
 use crate::recording::Recording;
 use anyhow::{Context, Result};
@@ -78,7 +78,7 @@ fn run(place: &Path) -> Result<(u64, u64, Option<f64>)> {
         .arg(place)
         .arg("--")
         .arg(&own)
-        .arg(launch::DEMO);
+        .arg(demo::WORKER);
     let done = command
         .env(ENV_DEMO, SECONDS)
         .stdin(Stdio::null())

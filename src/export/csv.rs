@@ -6,10 +6,11 @@
 use super::choice::LIBRARIES;
 use super::counters;
 use super::gauges;
+use super::operation;
 use super::rows::Row;
 use super::sort::Sorted;
 use super::stats::Domain;
-use super::view::{self, View};
+use super::view::View;
 use super::{Files, agent_info, stats};
 use crate::item::{AgentId, ApiCall, Dispatch};
 use anyhow::Result;
@@ -280,9 +281,9 @@ fn allocations(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     for row in view.rows.allocations.iter() {
         let row = row?;
         let a = &row.record;
-        let free = view::is_free(a.operation);
+        let free = operation::is_free(a.operation);
         lines.raw("\"MEMORY_ALLOCATION\"");
-        lines.text(view::operation_name(&view::ALLOCATIONS, a.operation));
+        lines.text(operation::name(&operation::ALLOCATIONS, a.operation));
         lines.raw(if free { "\"\"" } else { agents.cell(a.agent) });
         lines
             .number(if free { 0 } else { a.bytes })
@@ -300,7 +301,7 @@ fn scratches(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let s = row?.record;
         lines.raw("\"SCRATCH_MEMORY\"");
         lines
-            .text(view::operation_name(&view::SCRATCHES, s.operation))
+            .text(operation::name(&operation::SCRATCHES, s.operation))
             .raw(agents.cell(s.agent));
         lines.number(s.queue.map_or(0, |queue| {
             if seed {

@@ -1,6 +1,7 @@
 //! The driver's topology of the machines on which something ran.
 
 use super::run::Run;
+use crate::recording::Recording;
 use crate::topology::Node;
 use std::collections::BTreeMap;
 
@@ -15,6 +16,19 @@ impl Hosts {
     /// Adds a machine's nodes; those of one that is known already change nothing.
     pub fn add(&mut self, host: &str, nodes: Vec<Node>) {
         self.known.entry(host.to_owned()).or_insert(nodes);
+    }
+
+    /// Of all machines on which something of a run was recorded; and what is wrong with what recordings say of them.
+    pub fn of_recordings(recordings: &[Recording], run: &Run) -> (Self, Vec<String>) {
+        let mut hosts = Self::default();
+        for recording in recordings {
+            for (host, nodes) in recording.topologies() {
+                hosts.add(&host, nodes);
+            }
+        }
+        hosts.complete(run);
+        let faults = recordings.iter().flat_map(Recording::topology_faults).collect();
+        (hosts, faults)
     }
 
     /// Adds those agents of a run that the topology does not tell of.

@@ -4,9 +4,10 @@
 //! Columns are in base units; the words are those of the CSV files. Rows are in order of their ends.
 
 use super::choice::LIBRARIES;
+use super::operation;
 use super::rows::{Mark, Row};
 use super::sort::{Entry, Sorted};
-use super::view::{self, View};
+use super::view::View;
 use crate::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};
 use anyhow::Result;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -447,7 +448,7 @@ fn copy(view: &View<'_>, row: &Row<Copy>, to: &mut Batch) {
 
 fn allocation(view: &View<'_>, row: &Row<Allocation>, to: &mut Batch) {
     let a = &row.record;
-    to.text(view::operation_name(&view::ALLOCATIONS, a.operation));
+    to.text(operation::name(&operation::ALLOCATIONS, a.operation));
     to.number(view.process.pid).number(view.tid(Some(a.thread)));
     to.text(&view.agent(a.agent));
     to.number(row.id).number(row.ancestor);
@@ -457,7 +458,7 @@ fn allocation(view: &View<'_>, row: &Row<Allocation>, to: &mut Batch) {
 
 fn scratch(view: &View<'_>, row: &Row<Scratch>, to: &mut Batch) {
     let s = &row.record;
-    to.text(view::operation_name(&view::SCRATCHES, s.operation));
+    to.text(operation::name(&operation::SCRATCHES, s.operation));
     to.number(view.process.pid).number(view.tid(Some(s.thread)));
     to.text(&view.agent(s.agent));
     to.number(s.queue.map_or(0, |queue| view.queue(queue))).number(s.flags);

@@ -3,9 +3,10 @@
 use super::Files;
 use super::choice::{Kind, library};
 use super::csv::{header, quoted};
+use super::operation;
 use super::rows::Row;
 use super::sort::Sorted;
-use super::view::{self, View};
+use super::view::View;
 use crate::decode::MANY_TEXTS;
 use crate::item::{ApiCall, Span};
 use anyhow::Result;
@@ -176,7 +177,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
         Domain::new("SCRATCH_MEMORY", "scratch_memory_stats", |add| {
             rows.scratches.iter().try_for_each(|row| {
                 let scratch = row?.record;
-                add(view::operation_name(&view::SCRATCHES, scratch.operation), scratch.span);
+                add(operation::name(&operation::SCRATCHES, scratch.operation), scratch.span);
                 Ok(())
             })
         })?,
@@ -185,7 +186,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
             rows.allocations.iter().try_for_each(|row| {
                 let allocation = row?.record;
                 add(
-                    view::operation_name(&view::ALLOCATIONS, allocation.operation),
+                    operation::name(&operation::ALLOCATIONS, allocation.operation),
                     allocation.span,
                 );
                 Ok(())

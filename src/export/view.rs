@@ -1,8 +1,13 @@
 //! The rows of one process with everything that the formats call by a name. All formats read this, so that they hold the
 //! same records.
 
-use super::arguments::{self, Argument};
-use super::choice::{AgentIndex, Choice, KernelNames, Kind, Layout, library};
+mod agent;
+mod name;
+mod stream;
+
+pub use name::with_kd;
+
+use super::choice::{Choice, Layout};
 use super::collect::{Collected, Event};
 use super::counted::{self, Counted};
 use super::facts::{Facts, ProcessFacts};
@@ -11,24 +16,18 @@ use super::hosts::Hosts;
 use super::measured::{Point, Walk};
 use super::nesting;
 use super::numbers::Numbers;
-use super::rows::{Mark, Region, Row, Rows, Tests};
+use super::rows::{Rows, Tests};
 use super::run::Run;
 use super::sampled::Samples;
-use super::sort::{Entry, Sorted, Sorter};
+use super::sort::Sorted;
 use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
 use super::texts::Texts;
-use crate::item::{
-    AgentId, ApiCall, Copy, Dispatch, Kernel, KernelId, OperationId, Process, QueueId, Span, StreamId, TextId, ThreadId,
-};
-use crate::kernel_name;
+use crate::item::{Process, QueueId, Span, StreamId, ThreadId};
 use crate::topology::Node;
 use anyhow::Result;
-use roctop_ring::record::{Domain, direction, marker_call, memory};
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Where records come from.
 #[derive(Clone, Copy)]
@@ -75,24 +74,6 @@ pub struct View<'a> {
     /// Numbers of streams by the correlation ids of the calls that put work into them.
     streams: Numbers,
 }
-
-/// A stream by the correlation id of a call.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Caused {
-    id: u64,
-    stream: u32,
-}
-
-impl Entry for Caused {
-    type Key = (u64, u32);
-
-    fn key(&self) -> Self::Key {
-        (self.id, self.stream)
-    }
-}
-
-/// Bytes of these that are held while they are sorted.
-const HELD: usize = 16 << 20;
 
 impl<'a> View<'a> {
     /// The view of a process; `events` are its records, `whole` the gauges of whole GPUs when they go with it.
@@ -203,66 +184,6 @@ impl<'a> View<'a> {
         self.choice.layout == Layout::Seed
     }
 
-    /// The driver's node of an agent; the first when it is not known.
-    pub fn node(&self, agent: Option<AgentId>) -> u32 {
-        let known = agent.and_then(|id| self.run.agents.get(id.0 as usize));
-        known.map_or(0, |agent| agent.node)
-    }
-
-    /// Place of a node among those that are there.
-    pub fn logical(&self, node: u32) -> usize {
-        let place = self.nodes.iter().position(|known| known.id == node);
-        place.unwrap_or(node as usize)
-    }
-
-    /// Place of a node among those of its kind, and whether it is a GPU.
-    pub fn type_index(&self, node: u32) -> (usize, bool) {
-        let gpu = self
-            .nodes
-            .iter()
-            .find(|known| known.id == node)
-            .map_or(node > 0, Node::is_gpu);
-        let before = self.nodes.iter().take_while(|known| known.id != node);
-        (before.filter(|known| known.is_gpu() == gpu).count(), gpu)
-    }
-
-    /// The word for an agent, as `Agent 1`.
-    pub fn agent(&self, agent: Option<AgentId>) -> String {
-        self.node_label(self.node(agent))
-    }
-
-    /// The word for a node, as `Agent 1`.
-    pub fn node_label(&self, node: u32) -> String {
-        let (label, index) = self.indexed(node);
-        format!("{label} {index}")
-    }
-
-    /// A node's word and number as they were chosen.
-    fn indexed(&self, node: u32) -> (&'static str, usize) {
-        match self.choice.agents {
-            AgentIndex::Relative => ("Agent", self.logical(node)),
-            AgentIndex::Absolute => ("Agent", node as usize),
-            AgentIndex::TypeRelative => {
-                let (index, gpu) = self.type_index(node);
-                (if gpu { "GPU" } else { "CPU" }, index)
-            }
-        }
-    }
-
-    /// The word for the agent at a place, in the name of a track: `Agent [1]`.
-    pub fn track_label(&self, place: usize) -> String {
-        let node = self.nodes.get(place).map_or(place as u32, |node| node.id);
-        let (label, index) = self.indexed(node);
-        format!("{label} [{index}]")
-    }
-
-    /// Product name of a GPU, by its node.
-    pub fn product(&self, node: u32) -> String {
-        let mut agents = self.run.agents.iter().filter(|agent| agent.process == self.process.id);
-        let found = agents.find(|agent| agent.node == node);
-        found.map(|agent| agent.product.to_string()).unwrap_or_default()
-    }
-
     /// A thread's kernel id; the process's when it is not known.
     pub fn tid(&self, thread: Option<ThreadId>) -> u32 {
         let known = thread.and_then(|id| self.run.threads.get(id.0 as usize));
@@ -273,34 +194,6 @@ impl<'a> View<'a> {
     pub fn stream(&self, stream: Option<StreamId>) -> u32 {
         let known = stream.and_then(|id| self.run.streams.get(id.0 as usize));
         known.map_or(0, |stream| stream.number)
-    }
-
-    /// The stream that a call of HIP works on: that of the work it caused, or the one that its arguments name; 0 for none.
-    pub(super) fn stream_of_call(&self, row: &Row<ApiCall>, arguments: &[Argument]) -> u32 {
-        let caused = Some(self.streams.get(row.id)).filter(|number| *number != 0);
-        let named = || self.facts.stream(arguments::stream(arguments)?);
-        caused.or_else(named).unwrap_or(0)
-    }
-
-    /// Numbers of streams by the ids of calls; correlation ids are dense.
-    fn streams_of_work(&self) -> io::Result<Numbers> {
-        let mut caused = Sorter::new(self.place, HELD);
-        // The call of HSA that work belongs to lies in one of HIP.
-        let mut put = |ids: [u64; 2], stream: Option<StreamId>| {
-            let stream = self.stream(stream);
-            let ids = ids.into_iter().filter(|id| *id != 0 && stream != 0);
-            ids.map(|id| Caused { id, stream }).try_for_each(|one| caused.put(one))
-        };
-        for row in self.rows.dispatches.iter() {
-            let row = row?;
-            put([row.id, row.ancestor], row.record.stream)?;
-        }
-        for row in self.rows.copies.iter() {
-            let row = row?;
-            put([row.id, row.ancestor], row.record.stream)?;
-        }
-        let caused = caused.finish()?;
-        Numbers::new(self.place, caused.iter().map(|one| one.map(|one| (one.id, one.stream))))
     }
 
     /// When the first of the process's rows began and the last one ended.
@@ -320,180 +213,6 @@ impl<'a> View<'a> {
         let known = self.run.queues.get(queue.0 as usize);
         known.map_or(0, |queue| queue.number)
     }
-
-    /// The kernel of a dispatch by the chosen kind of name.
-    pub fn kernel_name(&self, row: &Row<Dispatch>) -> Cow<'_, str> {
-        let region = row.region.filter(|_| self.choice.rename);
-        let text = region.and_then(|region| self.texts.get(region.text));
-        text.map_or_else(
-            || self.called(row.record.kernel).unwrap_or("").into(),
-            |text| text.to_string().into(),
-        )
-    }
-
-    /// The text of a range that kernels are called by; empty for none.
-    pub(super) fn region_name(&self, region: Option<Region>) -> String {
-        let region = region.filter(|_| self.choice.rename);
-        let text = region.and_then(|region| self.texts.get(region.text));
-        text.map_or_else(String::new, |text| text.to_string())
-    }
-
-    /// A text of arguments.
-    pub(super) fn text(&self, id: TextId) -> Option<Arc<str>> {
-        self.texts.get(id)
-    }
-
-    /// A kernel by the chosen kind of name.
-    pub fn symbol_name(&self, kernel: &'a Kernel) -> Cow<'a, str> {
-        let alias = || self.choice.aliases.of(&kernel.name, &kernel.mangled);
-        match self.choice.kernel_names {
-            KernelNames::Mangled => Cow::Owned(with_kd(&kernel.mangled)),
-            form => match (alias(), form) {
-                (Some(alias), _) => Cow::Borrowed(alias),
-                (None, KernelNames::Truncated) => Cow::Owned(kernel_name::truncate(&kernel.name)),
-                (None, _) => Cow::Borrowed(&kernel.name),
-            },
-        }
-    }
-
-    /// The name of a kernel in the files.
-    pub fn called(&self, kernel: KernelId) -> Option<&str> {
-        self.names.get(kernel.0 as usize).map(|name| &**name)
-    }
-
-    /// What was called.
-    pub fn function(&self, call: &ApiCall) -> &'a str {
-        self.operation(call.operation)
-    }
-
-    /// Kind of a call.
-    pub fn kind(&self, call: &ApiCall) -> Kind {
-        self.kind_of(call.operation)
-    }
-
-    /// Kind of an operation.
-    pub fn kind_of(&self, operation: OperationId) -> Kind {
-        let known = self.run.operations.get(operation.0 as usize);
-        let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
-        kind.unwrap_or(Kind::HipRuntime)
-    }
-
-    /// Domain of a call as the files call it.
-    pub fn domain(&self, call: &ApiCall) -> &'static str {
-        match (self.kind(call), self.is_seed()) {
-            (Kind::HipRuntime, true) => "HIP_RUNTIME_API",
-            (Kind::HipRuntime, false) => "HIP_RUNTIME_API_EXT",
-            (Kind::HipCompiler, true) => "HIP_COMPILER_API",
-            (Kind::HipCompiler, false) => "HIP_COMPILER_API_EXT",
-            (Kind::HsaAmd, _) => "HSA_AMD_EXT_API",
-            (Kind::HsaImage, _) => "HSA_IMAGE_EXT_API",
-            (Kind::HsaFinalizer, _) => "HSA_FINALIZE_EXT_API",
-            (kind, _) => library(kind).map_or("HSA_CORE_API", |(_, library)| library.domain),
-        }
-    }
-
-    /// Domain of a marker as the files call it.
-    pub fn marker_domain(&self, mark: &Mark) -> &'static str {
-        match (self.is_control(mark), self.choice.layout) {
-            (true, _) => "MARKER_CONTROL_API",
-            (false, _) if self.is_name(mark) => "MARKER_NAME_API",
-            (false, Layout::Seed) => "MARKER_CORE_API",
-            (false, Layout::New) => "MARKER_CORE_RANGE_API",
-        }
-    }
-
-    /// Whether it asks for recording to pause or go on.
-    pub fn is_control(&self, mark: &Mark) -> bool {
-        self.is_call_of(mark, &[marker_call::PAUSE, marker_call::RESUME])
-    }
-
-    /// Whether it gives a name to something.
-    pub fn is_name(&self, mark: &Mark) -> bool {
-        self.is_call_of(mark, &marker_call::NAMES)
-    }
-
-    fn is_call_of(&self, mark: &Mark, operations: &[u16]) -> bool {
-        let name = mark.call.map(|call| self.operation(call));
-        name.is_some_and(|name| operations.iter().any(|op| marker_call::name(*op) == Some(name)))
-    }
-
-    /// A marker's text; a call's name.
-    pub fn message(&self, mark: &Mark) -> Cow<'a, str> {
-        match mark.call {
-            Some(call) => self.operation(call).into(),
-            None => self
-                .texts
-                .get(mark.text)
-                .map_or("".into(), |text| text.to_string().into()),
-        }
-    }
-
-    fn operation(&self, id: OperationId) -> &'a str {
-        let known = self.run.operations.get(id.0 as usize);
-        known.map_or("", |operation| &operation.name)
-    }
-
-    /// Direction of a copy as the files call it.
-    pub fn direction(&self, copy: &Copy) -> &'static str {
-        let whole = DIRECTIONS[direction_number(copy)];
-        if self.is_seed() {
-            whole.strip_prefix("MEMORY_COPY_").unwrap_or(whole)
-        } else {
-            whole
-        }
-    }
-}
-
-/// Directions of copies, by rocprofiler-sdk's operation number.
-pub const DIRECTIONS: [&str; 5] = [
-    "MEMORY_COPY_NONE",
-    "MEMORY_COPY_HOST_TO_HOST",
-    "MEMORY_COPY_HOST_TO_DEVICE",
-    "MEMORY_COPY_DEVICE_TO_HOST",
-    "MEMORY_COPY_DEVICE_TO_DEVICE",
-];
-
-/// Operations of memory, by rocprofiler-sdk's number.
-pub const ALLOCATIONS: [&str; 5] = [
-    "MEMORY_ALLOCATION_NONE",
-    "MEMORY_ALLOCATION_ALLOCATE",
-    "MEMORY_ALLOCATION_VMEM_ALLOCATE",
-    "MEMORY_ALLOCATION_FREE",
-    "MEMORY_ALLOCATION_VMEM_FREE",
-];
-
-/// Operations of scratch memory, by rocprofiler-sdk's number.
-pub const SCRATCHES: [&str; 4] = [
-    "SCRATCH_MEMORY_NONE",
-    "SCRATCH_MEMORY_ALLOC",
-    "SCRATCH_MEMORY_FREE",
-    "SCRATCH_MEMORY_ASYNC_RECLAIM",
-];
-
-/// Whether an operation gives memory back: rocprofv3 tells neither its agent nor its size.
-pub const fn is_free(operation: u16) -> bool {
-    matches!(operation, memory::FREE | memory::VMEM_FREE)
-}
-
-/// A name by its number; the first for an unknown one.
-pub fn operation_name<'a>(names: &[&'a str], number: u16) -> &'a str {
-    names.get(usize::from(number)).unwrap_or(&names[0])
-}
-
-/// Place of a copy's direction in [`DIRECTIONS`].
-pub const fn direction_number(copy: &Copy) -> usize {
-    match copy.direction {
-        direction::H2H => 1,
-        direction::H2D => 2,
-        direction::D2H => 3,
-        direction::D2D | direction::FILL => 4,
-        _ => 0,
-    }
-}
-
-/// A kernel's name as its symbol is called.
-pub fn with_kd(mangled: &str) -> String {
-    format!("{mangled}.kd")
 }
 
 /// Shows `act` the views of all processes that have anything to write, one after the other.

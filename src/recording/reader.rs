@@ -313,6 +313,41 @@ impl Replay {
         }
     }
 
+    /// What is to be said of a recording, or of several, of which this was found.
+    pub fn warnings(&self, name: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.damaged > 0 {
+            let missing = if self.missing > 0 {
+                format!(" with {} records", self.missing)
+            } else {
+                String::new()
+            };
+            lines.push(format!(
+                "{name}: {} damaged {} ({} bytes{missing}) passed over",
+                self.damaged,
+                if self.damaged == 1 { "stretch" } else { "stretches" },
+                self.damaged_bytes
+            ));
+        } else if !self.finished {
+            lines.push(format!(
+                "{name}: the recording was not finished; what was written is shown ('roctop recover' completes it while the \
+session's rings are there)"
+            ));
+        }
+        if self.nameless {
+            lines.push(format!(
+                "{name}: the file of facts is missing: kernels, calls and agents have no names, and times are raw"
+            ));
+        }
+        if self.dropped > 0 {
+            lines.push(format!(
+                "{name}: the oldest {} records went when the recording reached its limit",
+                self.dropped
+            ));
+        }
+        lines
+    }
+
     /// Adds what reading another recording found.
     pub(super) fn join(&mut self, other: Self) {
         self.blocks += other.blocks;

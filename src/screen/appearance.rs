@@ -1,8 +1,9 @@
 //! How a screen looks: theme, glyphs, colours, and the settings that it begins with.
 
-use crate::cli::{self, Color, Glyphs, Look, Misuse};
+use crate::cli::{self, Color, Glyphs, Look};
 use crate::config::{self, Config};
 use crate::kernel_name::Aliases;
+use crate::misuse::Misuse;
 use crate::model::analysis::Thresholds;
 use crate::ui;
 use crate::ui::run::Settings;

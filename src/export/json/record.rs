@@ -4,8 +4,9 @@ use super::agent::handle;
 use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_ALLOCATION, MEMORY_COPY, SCRATCH_MEMORY, Tables};
 use super::{rows_of, sampled, text};
 use crate::export::arguments::{self, Argument};
+use crate::export::operation::{direction_number, is_free};
 use crate::export::rows::Row;
-use crate::export::view::{View, direction_number, is_free};
+use crate::export::view::View;
 use crate::item::{Allocation, ApiCall, Dispatch, Scratch};
 use std::io::{self, Write};
 

@@ -2,8 +2,9 @@
 
 use super::{list, text};
 use crate::export::choice::{Kind, LIBRARIES, library};
+use crate::export::operation::{ALLOCATIONS, DIRECTIONS, SCRATCHES};
 use crate::export::rows::Mark;
-use crate::export::view::{ALLOCATIONS, DIRECTIONS, SCRATCHES, View};
+use crate::export::view::View;
 use crate::item::{ApiCall, OperationId};
 use std::collections::HashMap;
 use std::io::{self, Write};

@@ -2,8 +2,9 @@
 
 use super::proto::Trace;
 use super::{HELD, uuid};
+use crate::export::operation::is_free;
 use crate::export::sort::{Entry, Sorter};
-use crate::export::view::{View, is_free};
+use crate::export::view::View;
 use crate::item::AgentId;
 use crate::topology::Node;
 use roctop_ring::record::scratch;

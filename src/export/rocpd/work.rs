@@ -3,7 +3,7 @@
 use super::{Writer, signed};
 use crate::export::counted::CountedRow;
 use crate::export::json::record::external;
-use crate::export::view;
+use crate::export::operation;
 use anyhow::Result;
 use roctop_ring::record::{memory, scratch};
 use rusqlite::params;
@@ -68,7 +68,7 @@ region_name_id event_id",
             let row = row?;
             let c = &row.record;
             let event = self.event("MEMORY_COPY", [row.id, row.id, external(view, &row)], "{}")?;
-            let name = self.string(view::DIRECTIONS[view::direction_number(c)])?;
+            let name = self.string(operation::DIRECTIONS[operation::direction_number(c)])?;
             let region = self.string("")?;
             let thread = self.thread(view.tid(c.thread))?;
             self.insert(
@@ -100,7 +100,7 @@ region_name_id event_id",
             let row = row?;
             let a = &row.record;
             let event = self.event("MEMORY_ALLOCATION", [row.id, row.ancestor, 0], "{}")?;
-            let free = view::is_free(a.operation);
+            let free = operation::is_free(a.operation);
             let level = match a.operation {
                 memory::VMEM_ALLOCATE | memory::VMEM_FREE => "VIRTUAL",
                 _ => "REAL",

@@ -1,5 +1,6 @@
 //! Libraries where the loader would find them, and what they can do by the names inside of them.
 
+use crate::elf::Elf;
 use std::path::{Path, PathBuf};
 
 /// A library that was looked at.
@@ -89,4 +90,15 @@ pub(crate) fn find(prefix: &str) -> Option<Library> {
         }
     }
     None
+}
+
+/// Directories that a program itself names.
+pub(crate) fn named_by(elf: &Elf, path: &Path) -> Vec<PathBuf> {
+    let origin = path
+        .parent()
+        .map(|parent| parent.display().to_string())
+        .unwrap_or_default();
+    let own = elf.paths.iter();
+    own.map(|one| PathBuf::from(one.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin)))
+        .collect()
 }

@@ -1,0 +1,50 @@
+//! Roctop dies as the program did, so that whoever started it sees the same.
+
+use rustix::process::Signal;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// First argument that makes roctop end itself by a signal, with no handler left from its earlier life.
+const DIE: &str = "__die";
+
+/// The signal to die by, when this process was started for that.
+pub fn signal() -> Option<i32> {
+    let mut words = std::env::args_os().skip(1);
+    let is_die = words.next()?.into_vec() == DIE.as_bytes();
+    is_die.then(|| words.next()?.to_str()?.parse().ok()).flatten()
+}
+
+/// Ends this process by the signal that ended the program, so that whoever started roctop sees the same.
+///
+/// roctop first becomes itself anew, since its handlers cannot be taken back otherwise.
+pub fn die_by(signal: i32) -> u8 {
+    if signal == Signal::PIPE.as_raw() {
+        // Every program in this language begins by ignoring it; a shell does not.
+        let _ = Command::new("/bin/sh").args(["-c", "kill -PIPE $$"]).exec();
+    }
+    if let Ok(own) = std::env::current_exe() {
+        let _ = Command::new(own).arg(DIE).arg(signal.to_string()).exec();
+    }
+    raise(signal)
+}
+
+/// Raises the signal in this process; returns the exit code to use when that did not end it.
+pub fn raise(signal: i32) -> u8 {
+    use rustix::process::{Resource, Rlimit, getpid, kill_process, setrlimit};
+    // The program left its core dump where the system wants it; roctop must not write a second one.
+    let _ = setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        },
+    );
+    if let Some(signal) = Signal::from_named_raw(signal) {
+        // Twice: the language's own handler for some signals takes itself away at the first.
+        for _ in 0..2 {
+            let _ = kill_process(getpid(), signal);
+        }
+    }
+    128u8.wrapping_add(signal as u8)
+}

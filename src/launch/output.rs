@@ -1,0 +1,50 @@
+//! Where a program's standard output and error go.
+
+use crate::misuse::Misuse;
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::path::PathBuf;
+
+/// Where a program's standard output and error go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// To a terminal of its own under the screen, else where roctop's go.
+    #[default]
+    Auto,
+    /// To a terminal of its own.
+    Terminal,
+    /// Into a pipe, for programs that behave otherwise on a terminal.
+    Pipe,
+    /// Where roctop's go.
+    Inherit,
+    /// To a file.
+    File(PathBuf),
+}
+
+impl Output {
+    /// Errors: with a screen, or without one, it cannot go there.
+    pub fn check(&self, has_screen: bool) -> Result<(), Misuse> {
+        let why = match self {
+            Self::Inherit if has_screen => "inherit: the program would write over the screen; use --no-ui",
+            Self::Terminal if !has_screen => {
+                "pty: without a screen there is no terminal for the program but roctop's own"
+            }
+            Self::Pipe if !has_screen => {
+                "pipe: without a screen the program writes where roctop does; 'roctop … | cat' makes that a pipe"
+            }
+            _ => return Ok(()),
+        };
+        Err(Misuse(format!("--app-io {why}")))
+    }
+
+    /// The file, made empty; none when it is no file.
+    ///
+    /// Errors: it cannot be written.
+    pub(super) fn file(&self) -> Result<Option<File>> {
+        let Self::File(path) = self else { return Ok(None) };
+        let made = File::create(path);
+        Ok(Some(made.with_context(|| {
+            format!("cannot write the program's output into {}", path.display())
+        })?))
+    }
+}
