@@ -346,6 +346,25 @@ static void large_portions(void) {
   OK(hsa_queue_destroy, queue);
 }
 
+// All packets of a portion are reserved, one by one, before the first is written; they are written from the last to the first,
+// and the doorbell rings for each. Most go past the ring's end.
+static void reserved_first(void) {
+  enum { MANY = 800 };
+  hsa_queue_t *queue = queue_of(1024, HSA_QUEUE_TYPE_MULTI);
+  hsa_signal_t done = signal_of(1);
+  uint64_t indices[MANY];
+  for (int i = 0; i < 12; i++) {
+    for (int k = 0; k < MANY; k++) indices[k] = VALUE(hsa_queue_add_write_index_relaxed, queue, 1);
+    for (int k = MANY - 1; k >= 0; k--) put_kernel(queue, indices[k], k == MANY - 1 ? done : none, k % 5 + 1, 1);
+    for (int k = 0; k < MANY; k++) ring(queue, indices[k]);
+    wait_for(done);
+    judge(done);
+    arm(done, i);
+  }
+  OK(hsa_signal_destroy, done);
+  OK(hsa_queue_destroy, queue);
+}
+
 // The first packet of a whole ring is written last: all come at once, to a queue that is empty, and the doorbell goes on
 // ringing.
 static void whole_ring(void) {
@@ -683,6 +702,7 @@ static void run(const char *program, const char *mode, long microseconds) {
   rotating();
   portions();
   large_portions();
+  reserved_first();
   whole_ring();
   held_back();
   late_doorbell();

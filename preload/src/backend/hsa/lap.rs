@@ -7,7 +7,8 @@
 //! handler that only passes packets on as well.
 //!
 //! So a thread that reserved a packet behind the end waits until few enough before it are left. As long as it has not
-//! written its packet the proxy stops there. A portion that is itself larger is handed over in two, see [`before_ring`].
+//! written its packet the proxy stops there. A portion that is itself larger, or that is reserved packet by packet before the
+//! first is written, is handed over in two, see [`before_ring`].
 
 #![expect(unsafe_code, reason = "functions of the run-time, packets in the program's queue")]
 
@@ -25,6 +26,8 @@ const MOST: u64 = 256;
 const NAP: Duration = Duration::from_micros(50);
 /// How long a thread waits for packets before its own that nobody hands over.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it waits for one that nobody writes: a program may reserve all of its packets before it writes the first.
+const UNWRITTEN: Duration = Duration::from_millis(1);
 
 /// Waits until the packets before `last` that were not handed over yet do not go past the ring's end, or are few. Gives
 /// up to where that holds. On the thread that reserved those from `first` on and has not written them.
@@ -55,6 +58,13 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
         if since.elapsed() > PATIENCE {
             return last;
         }
+        if is_invalid(header(queue, taken).load(Ordering::Acquire))
+            && (is_split(handle, end) || since.elapsed() > UNWRITTEN)
+        {
+            // It may be for this thread to write. Whoever rings hands over what lies before the end first.
+            split(queue, handle, doorbell, end);
+            return end + size;
+        }
         // Whoever wrote those packets may ring late, or wait here.
         hsa.signal.ring(doorbell, taken);
         let now = read();
@@ -81,11 +91,20 @@ struct Split {
 }
 
 static SPLITS: Mutex<Vec<Split>> = Mutex::new(Vec::new());
+
+/// Is a portion of the queue that goes past this end known?
+fn is_split(handle: *const HsaQueue, end: u64) -> bool {
+    COUNT.load(Ordering::Acquire) != 0 && splits().iter().any(|one| one.handle == handle as u64 && one.end == end)
+}
+
 /// Their number: most programs have none.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 fn split(queue: &'static Queue, handle: *const HsaQueue, doorbell: SignalHandle, end: u64) {
     let mut all = splits();
+    if all.iter().any(|one| one.handle == handle as u64 && one.end == end) {
+        return;
+    }
     all.retain(|one| one.handle != handle as u64);
     all.push(Split {
         queue,
@@ -125,6 +144,8 @@ fn ring_first(hsa: &Hsa, doorbell: SignalHandle) {
         let is_stuck = !split.hand_over_to_end(hsa);
         let mut all = splits();
         let Some(at) = all.iter().position(|one| one.is(&split)) else {
+            // Another one of this queue has its place.
+            split.show();
             return;
         };
         let is_done = split.read(hsa) >= split.end;
@@ -172,6 +193,14 @@ fn splits() -> MutexGuard<'static, Vec<Split>> {
     SPLITS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The header of a packet of the program's.
+fn header(queue: &Queue, index: u64) -> &AtomicU16 {
+    let place = (queue.base as usize as *const Packet).wrapping_add((index & (queue.size() - 1)) as usize);
+    // SAFETY: a queue has a power of two of packets, and exists while packets of it are reserved or its doorbell is rung;
+    // headers are written and read whole, by the program, the run-time and this alone.
+    unsafe { AtomicU16::from_ptr(place.cast_mut().cast()) }
+}
+
 fn is_invalid(header: u16) -> bool {
     header & packet::TYPE == packet::INVALID
 }
@@ -182,11 +211,7 @@ impl Split {
     }
 
     fn header(&self, index: u64) -> &AtomicU16 {
-        let place =
-            (self.queue.base as usize as *const Packet).wrapping_add((index & (self.queue.size() - 1)) as usize);
-        // SAFETY: a queue has a power of two of packets, and exists while its doorbell is rung; headers are written and read
-        // whole, by the program, the run-time and this alone.
-        unsafe { AtomicU16::from_ptr(place.cast_mut().cast()) }
+        header(self.queue, index)
     }
 
     fn is_written(&self, index: u64) -> bool {
