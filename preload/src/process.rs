@@ -62,6 +62,8 @@ pub struct Process {
     name: String,
     chunks: [OnceLock<Box<Chunk>>; FILES],
     growing: AtomicU64,
+    /// Bytes that all files may take, and what is left of them.
+    whole_budget: u64,
     budget: AtomicU64,
     /// What of it files for dispatches in flight may take.
     flight_budget: AtomicU64,
@@ -180,6 +182,7 @@ impl Process {
             header,
             chunks: [const { OnceLock::new() }; FILES],
             growing: AtomicU64::new(0),
+            whole_budget: budget,
             budget: AtomicU64::new(budget),
             flight_budget: AtomicU64::new((budget / 4).max(FLIGHT_BUDGET.min(budget / 2))),
             ring_slots: AtomicU64::new(config.ring_slots),
@@ -221,7 +224,7 @@ impl Process {
         loop {
             let spec = spec(ordinal, slots, halved);
             let (_, size) = spec.regions();
-            let made = if size > self.room(slots) {
+            let made = if size > room(self.whole_budget, self.budget.load(Ordering::Relaxed), slots, ordinal) {
                 Err(io::Error::from_raw_os_error(libc::ENOSPC))
             } else {
                 let name = match ordinal {
@@ -251,13 +254,6 @@ impl Process {
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    /// Bytes that a file may have. Each leaves as much for those of more threads: a thread without a ring is worse than
-    /// shorter rings.
-    fn room(&self, slots: u64) -> u64 {
-        let left = self.budget.load(Ordering::Relaxed);
-        if slots > SMALLEST_RING { left / 2 } else { left }
     }
 
     /// When the collector started, ticks and CLOCK_BOOTTIME ns of one moment.
@@ -436,6 +432,17 @@ pub(crate) fn say_off(reason: &str) {
     }
 }
 
+/// Bytes that file `ordinal` may have, of so many that are left of the budget. Each leaves as much for those of more threads,
+/// and an eighth of the budget for files with the shortest rings: a thread without a ring is worse than short ones.
+fn room(budget: u64, left: u64, slots: u64, ordinal: u32) -> u64 {
+    if slots <= SMALLEST_RING {
+        return left;
+    }
+    let (_, smallest) = spec(1, SMALLEST_RING, 0).regions();
+    let files = (FILES as u64).min(budget / 8 / smallest);
+    left.saturating_sub(files.saturating_sub(u64::from(ordinal) + 1) * smallest) / 2
+}
+
 /// The sizes of file `ordinal`; rings and tables shrink together when there is little room.
 fn spec(ordinal: u32, slots: u64, halved: u32) -> Spec {
     if ordinal == 0 {
@@ -486,6 +493,30 @@ pub(crate) fn claim_completion() -> Option<&'static thread::Thread> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Files that a budget has room for, with rings of so many slots at first.
+    fn files(budget: u64, mut slots: u64) -> u32 {
+        let mut left = budget;
+        for ordinal in 0..FILES as u32 {
+            let size = |slots| spec(ordinal, slots, if ordinal == 0 { 8 } else { 0 }).regions().1;
+            while size(slots) > room(budget, left, slots, ordinal) {
+                if slots <= SMALLEST_RING {
+                    return ordinal;
+                }
+                slots /= 2;
+            }
+            left -= size(slots);
+        }
+        FILES as u32
+    }
+
+    #[test]
+    fn there_are_rings_for_a_thousand_threads_at_once() {
+        for slots in [16 * 1024, 64 * 1024] {
+            assert_eq!(files(BUDGET, slots), FILES as u32);
+            assert!(files(16 << 20, slots) >= 8);
+        }
+    }
 
     #[test]
     fn a_file_shrinks_with_its_rings() {
