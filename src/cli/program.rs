@@ -131,6 +131,10 @@ fn gauge_rate(text: &str) -> Result<f64, String> {
 pub struct Counting {
     /// Counters to collect, separated by commas or blanks, as SQ_WAVES,TCC_HIT[1],SQ_WAVES:device=0; see 'roctop counters'. Kernels run one
     /// after the other while they are counted.
+    #[expect(
+        rustdoc::broken_intra_doc_links,
+        reason = "help shows the text as it is, and the brackets are rocprofv3's"
+    )]
     #[arg(long, value_name = "COUNTERS")]
     pub pmc: Vec<String>,
     /// The same from a file: 'pmc:' lines (.txt), or jobs (.yaml, .json); one pass each.

@@ -200,7 +200,7 @@ pub struct Span {
 pub struct PointerInfo {
     /// Bytes of this structure.
     pub size: u32,
-    /// One of [`pointer`].
+    /// One of [`mod@pointer`].
     pub kind: u32,
     /// Where GPUs see the memory.
     pub agent_base: u64,

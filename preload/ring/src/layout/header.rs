@@ -29,7 +29,7 @@ pub struct Header {
     pub rank: i32,
     /// Ranks, -1 for none.
     pub ranks: i32,
-    /// One of [`clock::KIND_TSC`] and [`clock::KIND_VDSO`].
+    /// One of [`clock::KIND_TSC`](super::clock::KIND_TSC) and [`clock::KIND_VDSO`](super::clock::KIND_VDSO).
     pub clock_kind: u32,
     /// When the file was made, CLOCK_REALTIME ns.
     pub created: u64,
