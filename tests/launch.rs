@@ -277,13 +277,14 @@ fn what_is_typed_wrong_is_told_before_the_program_starts_and_ends_with_2() {
         "{}",
         text(&output.stderr)
     );
-    for words in [
-        ["summary", "--filter", "(", "nowhere"],
-        ["export", "--filter", "calls>x", "nowhere"],
+    for (words, said) in [
+        (["summary", "--filter", "(", "nowhere"], "(column "),
+        (["export", "--filter", "calls>x", "nowhere"], "(column "),
+        (["summary", "--fail-if", "nonsense", "nowhere"], "compares nothing"),
     ] {
         let output = run(&words);
         assert_eq!(output.status.code(), Some(2), "{words:?}");
-        assert!(text(&output.stderr).contains("(column "), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
     }
 }
 

@@ -149,7 +149,8 @@ fn choice(options: &cli::Export) -> Result<Choice> {
 /// `roctop summary`: tables, and thresholds.
 pub fn summary(options: &cli::Summary) -> Result<u8> {
     let thresholds = options.fail_if.iter().map(|text| Threshold::parse(text));
-    let thresholds = thresholds.collect::<Result<Vec<_>>>()?;
+    let thresholds = thresholds.collect::<Result<Vec<_>>>();
+    let thresholds = thresholds.map_err(|error| cli::Misuse(error.to_string()))?;
     let presets = Config::load()?.presets;
     let filter = cli::filter(options.filter.as_deref().unwrap_or(""), &presets)?;
     let recordings = open_all(&options.recordings)?;
