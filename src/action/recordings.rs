@@ -9,6 +9,7 @@ use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
 use crate::export::{self, prepare_directory};
 use crate::item::{Process, Span};
+use crate::misuse::Misuse;
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::progress::Progress;
 use crate::recording::{Merged, Origin, Recorder, Recording};
@@ -150,7 +151,7 @@ fn choice(options: &cli::Export) -> Result<Choice> {
 pub fn summary(options: &cli::Summary) -> Result<u8> {
     let thresholds = options.fail_if.iter().map(|text| Threshold::parse(text));
     let thresholds = thresholds.collect::<Result<Vec<_>>>();
-    let thresholds = thresholds.map_err(|error| cli::Misuse(error.to_string()))?;
+    let thresholds = thresholds.map_err(|error| Misuse(error.to_string()))?;
     let presets = Config::load()?.presets;
     let filter = cli::filter(options.filter.as_deref().unwrap_or(""), &presets)?;
     let recordings = open_all(&options.recordings)?;
