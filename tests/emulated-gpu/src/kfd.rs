@@ -76,12 +76,29 @@ pub(crate) fn ioctl(process: &'static Process, number: u32, args: Args) -> Answe
         0x21 => args.set_word(0, 0),
         0x23 => args.set_long(0, process.memory.available(args.gpu(8)?)),
         0x24 => dmabuf::export(process, args)?,
-        // Memory policy, update of a queue, scratch, trap handler, virtual memory of a process, masks, shared virtual
-        // memory attributes, run-time state.
-        0x04 | 0x07 | 0x11 | 0x13 | 0x15 | 0x1a | 0x20 | 0x25 => {}
+        0x20 => svm_attributes(args),
+        // Memory policy, update of a queue, scratch, trap handler, virtual memory of a process, masks, run-time state.
+        0x04 | 0x07 | 0x11 | 0x13 | 0x15 | 0x1a | 0x25 => {}
         _ => return Err(libc::EINVAL),
     }
     Ok(())
+}
+
+/// Shared virtual memory: what is set is forgotten, so a question for a place gets none. Whoever asks leaves the place
+/// for the answer as it was.
+fn svm_attributes(args: Args) {
+    const GET: u32 = 1;
+    const PREFERRED: u32 = 0;
+    const PREFETCH: u32 = 1;
+    const UNDEFINED: u32 = u32::MAX;
+    if args.word(16) != GET {
+        return;
+    }
+    for at in (0..u64::from(args.word(20))).map(|index| 24 + 8 * index) {
+        if matches!(args.word(at), PREFERRED | PREFETCH) {
+            args.set_word(at + 4, UNDEFINED);
+        }
+    }
 }
 
 fn create_queue(process: &'static Process, args: Args) -> Answer {
