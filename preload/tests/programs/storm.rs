@@ -131,16 +131,18 @@ fn a_thousand_threads_at_once_and_thousands_that_come_and_go_are_all_recorded() 
 #[test]
 fn threads_without_a_ring_are_counted_to_the_call() {
     let Some(storm) = Storm::new() else { return };
-    // The budget is half a gigabyte: 16 rings of 16 MiB a file.
-    let result = storm
-        .command(&["threads", "300", "1"])
-        .env("ROCTOP_RING_SLOTS", "262144")
-        .output()
-        .unwrap();
+    // There are files for some thousand threads at once.
+    const THREADS: u64 = 1500;
+    let words = ["threads", &THREADS.to_string(), "1"];
+    let result = storm.command(&words).env("ROCTOP_RING_SLOTS", "512").output().unwrap();
+    if result.status.code() == Some(78) {
+        eprintln!("skipped: this machine does not give so many threads");
+        return;
+    }
     assert!(result.status.success(), "{}", result.status);
     let sum = Sum::of(&storm.place.rings());
     assert!(sum.no_ring > 0);
-    assert_eq!(sum.threads(), 301, "{sum:?}");
+    assert_eq!(sum.threads(), THREADS + 1, "{sum:?}");
 }
 
 #[test]
