@@ -50,8 +50,8 @@ const HEALTH: Duration = Duration::from_millis(500);
 const MOST_HEALTHS: usize = 64;
 const IDLE_AFTER: Duration = Duration::from_secs(2);
 /// Bytes that may wait between the two threads before rings are left as they are. What the last poll took comes on top: 32 MiB
-/// of a file at most.
-const WAITING: usize = 64 << 20;
+/// of a file at most. A burst of many threads fills their rings faster than it is compressed.
+const WAITING: usize = 256 << 20;
 /// How often rings are read once more when the reading ends, while they are not empty: one poll takes 32 MiB of a file.
 const POLLS_AT_STOP: usize = 64;
 /// Slots with which a batch is handed on: 1 MiB, which lies near the processors still, in room that is used again.
