@@ -5,19 +5,22 @@ use crate::config::Config;
 use crate::death;
 use crate::embedded;
 use crate::fate::{self, Seen};
+use crate::filter::Filter;
 use crate::item::Exit;
 use crate::launch::{self, Output, Program};
 use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
-use crate::pump::{Gauging, Pump};
+use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::Recorder;
 use crate::session::{Live, SessionDir, boottime, going_on, refused};
-use crate::{summary, supervise, topology, ui};
+use crate::supervise::{self, Terminal};
+use crate::{summary, topology, ui};
 use anyhow::Result;
 use roctop_ring::session::{ENV_RING, control, wanted};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a program is run.
@@ -51,6 +54,23 @@ pub struct Job {
     pub output: Output,
     /// What the screen does when the program has ended.
     pub on_exit: OnExit,
+}
+
+impl Job {
+    /// What the store is told of a run that begins now.
+    pub(crate) fn options(&self, program: &Program) -> Options {
+        Options {
+            mode: Mode::Live,
+            title: self.title.clone().unwrap_or_else(|| program.words().join(" ")),
+            began: Some(boottime()),
+            ..Options::default()
+        }
+    }
+
+    /// How gauges are read.
+    pub(crate) fn gauging(&self) -> Gauging {
+        self.gauging.clone().unwrap_or_else(Gauging::off)
+    }
 }
 
 /// Slots of a thread's ring while a recording is made, when the user sets none: 4 MiB.
@@ -128,103 +148,113 @@ impl Ran {
 
 /// Runs a program without a screen. With no recording a summary goes to standard error.
 pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
-    let endpoint = job.metrics.map(Endpoint::bind).transpose()?;
     // What is wrong with the settings is said before the program starts.
+    let endpoint = job.metrics.map(Endpoint::bind).transpose()?;
     let config = Config::load()?;
     let filter = cli::filter(look.filter.as_deref().unwrap_or(""), &config.presets)?;
-    job.output.check(false)?;
+    job.output.check_without_screen()?;
+
     let Prepared {
         session,
         variables,
         recorder,
     } = prepare(job, program)?;
     let is_recorded = recorder.is_some();
-    let recorder = recorder.map(|recorder| recorder.telling(tell));
-    let is_shown = !is_recorded || endpoint.is_some();
-    let store = is_shown.then(|| {
-        let options = Options {
-            mode: Mode::Live,
+    let is_added_up = !is_recorded || endpoint.is_some();
+    let store = is_added_up.then(|| {
+        Arc::new(Mutex::new(Store::new(Options {
             aliases: config.aliases,
             thresholds: config.thresholds,
-            title: job.title.clone().unwrap_or_else(|| program.words().join(" ")),
-            began: Some(boottime()),
-            ..Options::default()
-        };
-        Arc::new(Mutex::new(Store::new(options)))
+            ..job.options(program)
+        })))
     });
-    let gauging = job.gauging.clone().unwrap_or_else(Gauging::off);
     if let (Some(endpoint), Some(store)) = (endpoint, &store) {
         endpoint.serve(store.clone())?;
     }
-    let pump = Pump::start(Live::new(session.path()).owned(), store.clone(), recorder, &gauging)?;
-    let sender = pump.sender();
+    let recorder = recorder.map(|recorder| recorder.telling(tell));
+    let pump = Pump::start(
+        Live::new(session.path()).owned(),
+        store.clone(),
+        recorder,
+        &job.gauging(),
+    )?;
+
+    let command = launch::command(program, &variables, &job.output)?;
+    let (exit, seen) = run_to_end(command, &pump.sender());
+    let read = pump.stop();
+    let refused = refused(session.path());
+    let said = let_go(&session, is_recorded);
+
+    let exit = exit?;
+    let is_whole = !is_recorded || read.is_ok();
+    let unread = read.err().map(|error| format!("{error:#}"));
+    for line in [fate::told(exit, &seen), refused, unread, said].into_iter().flatten() {
+        tell(&line);
+    }
+    match store.filter(|_| !is_recorded) {
+        Some(_) if job.no_collect => tell("nothing was recorded, as --no-collect wants it"),
+        Some(store) => sum_up(&store, filter),
+        None => (),
+    }
+    Ok(Ran { exit, is_whole })
+}
+
+/// Runs the program on the terminal as it is; how it ended, and what was seen of signals meanwhile.
+fn run_to_end(command: Command, sender: &PumpSender) -> (Result<Exit>, Seen) {
     let mut pid = 0;
-    let (mut came, starved) = (Vec::new(), fate::starved());
+    let mut came = Vec::new();
+    let starved = fate::starved();
     let ended = supervise::run_to_end(
-        launch::command(program, &variables, &job.output)?,
-        false,
+        command,
+        Terminal::Shared,
         |started| pid = started,
         |signal, who| came.push((signal.as_raw(), who.to_owned())),
     );
-    let exit = ended.as_ref().ok().map(|status| supervise::exit_of(*status));
-    if let Some(exit) = exit {
-        sender.exited(pid, exit);
+    let exit = ended.map(supervise::exit_of);
+    if let Ok(exit) = &exit {
+        sender.exited(pid, *exit);
     }
-    let read = pump.stop();
-    let refused = refused(session.path());
-    let left = if is_recorded {
-        going_on(session.path())
-    } else {
-        Vec::new()
-    };
-    let removed = if left.is_empty() {
-        session.remove()
-    } else {
-        session.follow()
-    };
-    let exit = exit.map_or_else(|| ended.map(supervise::exit_of), Ok)?;
     let seen = Seen {
         came,
         sent: Vec::new(),
         starved: fate::starved().saturating_sub(starved),
     };
-    if let Some(fate) = fate::told(exit, &seen) {
-        tell(&fate);
+    (exit, seen)
+}
+
+/// Removes a session whose program has ended. While others of it go on in the background, their recording is another
+/// roctop's from now on. What the user is to know of it.
+fn let_go(session: &SessionDir, is_recorded: bool) -> Option<String> {
+    let path = session.path();
+    let left = if is_recorded { going_on(path) } else { Vec::new() };
+    let (done, what) = match left.len() {
+        0 => (session.remove(), "removed"),
+        _ => (session.follow(), "followed"),
+    };
+    match done {
+        Err(error) => Some(format!("the session {} could not be {what}: {error}", path.display())),
+        Ok(()) if left.is_empty() => None,
+        Ok(()) => Some(format!(
+            "processes that go on in the background: {}; so does the recording, until the last ends ('roctop attach {}' watches)",
+            left.len(),
+            path.file_name().unwrap_or_default().to_string_lossy()
+        )),
     }
-    if let Some(refused) = refused {
-        tell(&refused);
-    }
-    let is_whole = !is_recorded || read.is_ok();
-    if let Err(error) = read {
-        tell(&format!("{error:#}"));
-    }
-    if let Err(error) = removed {
-        tell(&format!(
-            "the session {} could not be {}: {error}",
-            session.path().display(),
-            if left.is_empty() { "removed" } else { "followed" }
-        ));
-    } else if !left.is_empty() {
-        let name = session.path().file_name().unwrap_or_default().to_string_lossy();
-        tell(&format!(
-            "processes that go on in the background: {}; so does the recording, until the last ends ('roctop attach {name}' watches)",
-            left.len()
-        ));
-    }
-    if let Some(store) = store.filter(|_| !is_recorded) {
-        let snapshot = store
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .snapshot(Fresh::All);
-        let mut error_stream = std::io::stderr().lock();
-        let _ = if job.no_collect {
-            writeln!(error_stream, "roctop: nothing was recorded, as --no-collect wants it")
-        } else {
-            let whole = snapshot.values.totals;
-            summary::write_table(&ui::export::only(snapshot, filter), &whole, &mut error_stream)
-        };
-    }
-    Ok(Ran { exit, is_whole })
+}
+
+/// A summary of what passes a filter, on standard error.
+pub(crate) fn sum_up(store: &Mutex<Store>, filter: Filter) {
+    let snapshot = store
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .snapshot(Fresh::All);
+    let whole = snapshot.values.totals;
+    // Nobody is left to be told when standard error is closed.
+    let _ = summary::write_table(
+        &ui::export::only(snapshot, filter),
+        &whole,
+        &mut std::io::stderr().lock(),
+    );
 }
 
 /// One line on standard error.

@@ -53,6 +53,15 @@ pub fn told_to_end() -> Result<Arc<AtomicBool>> {
     Ok(told)
 }
 
+/// Where the program's terminal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terminal {
+    /// It has one of its own, or none.
+    Own,
+    /// It is roctop's, if that has one.
+    Shared,
+}
+
 /// Starts the program and waits until it has ended. `started` is told its process id, `told` of each signal
 /// and who sent it, in words.
 ///
@@ -61,7 +70,7 @@ pub fn told_to_end() -> Result<Arc<AtomicBool>> {
 /// its own.
 pub fn run_to_end(
     command: std::process::Command,
-    has_own_terminal: bool,
+    terminal: Terminal,
     started: impl FnOnce(u32),
     mut told: impl FnMut(Signal, &str),
 ) -> Result<ExitStatus> {
@@ -75,7 +84,7 @@ pub fn run_to_end(
         let mut quit = signal(SignalKind::quit())?;
         // Says who sent a signal, in the same moment as the above say that it came.
         let mut origins = SignalsInfo::<WithOrigin>::new([1, 2, 3, 10, 12, 15])?;
-        let shares_terminal = !has_own_terminal && std::fs::File::open("/dev/tty").is_ok();
+        let shares_terminal = terminal == Terminal::Shared && std::fs::File::open("/dev/tty").is_ok();
         let name = command.get_program().to_owned();
         let child = tokio::process::Command::from(command).spawn();
         let mut child = child.map_err(|error| NotStarted::refused(&name, &error))?;

@@ -22,19 +22,23 @@ pub enum Output {
 }
 
 impl Output {
-    /// Errors: with a screen, or without one, it cannot go there.
-    pub fn check(&self, has_screen: bool) -> Result<(), Misuse> {
-        let why = match self {
-            Self::Inherit if has_screen => "inherit: the program would write over the screen; use --no-ui",
-            Self::Terminal if !has_screen => {
-                "pty: without a screen there is no terminal for the program but roctop's own"
-            }
-            Self::Pipe if !has_screen => {
-                "pipe: without a screen the program writes where roctop does; 'roctop … | cat' makes that a pipe"
-            }
-            _ => return Ok(()),
-        };
-        Err(Misuse(format!("--app-io {why}")))
+    /// Errors: it cannot go there while the live screen has the terminal.
+    pub fn check_under_screen(&self) -> Result<(), Misuse> {
+        match self {
+            Self::Inherit => misuse("inherit: the program would write over the screen; use --no-ui"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Errors: it cannot go there without a screen.
+    pub fn check_without_screen(&self) -> Result<(), Misuse> {
+        match self {
+            Self::Terminal => misuse("pty: without a screen there is no terminal for the program but roctop's own"),
+            Self::Pipe => misuse(
+                "pipe: without a screen the program writes where roctop does; 'roctop … | cat' makes that a pipe",
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// The file, made empty; none when it is no file.
@@ -47,4 +51,8 @@ impl Output {
             format!("cannot write the program's output into {}", path.display())
         })?))
     }
+}
+
+fn misuse(why: &str) -> Result<(), Misuse> {
+    Err(Misuse(format!("--app-io {why}")))
 }

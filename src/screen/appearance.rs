@@ -5,12 +5,14 @@ use crate::config::{self, Config};
 use crate::kernel_name::Aliases;
 use crate::misuse::Misuse;
 use crate::model::analysis::Thresholds;
+use crate::model::{Options as StoreOptions, Store};
 use crate::ui;
 use crate::ui::run::Settings;
 use crate::ui::screen::Options as ScreenOptions;
 use crate::ui::theme::{BUILT_IN, Depth, Theme};
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
+use std::sync::{Arc, Mutex};
 
 /// Bytes a second to a terminal at the other end of SSH, when the user says nothing else.
 const MOST_OVER_SSH: u64 = 8 << 10;
@@ -23,6 +25,17 @@ pub(super) struct Appearance {
     pub(super) settings: Settings,
     pub(super) aliases: Aliases,
     pub(super) thresholds: Thresholds,
+}
+
+impl Appearance {
+    /// A store for this screen.
+    pub(super) fn store(&self, options: StoreOptions) -> Arc<Mutex<Store>> {
+        Arc::new(Mutex::new(Store::new(StoreOptions {
+            aliases: self.aliases.clone(),
+            thresholds: self.thresholds,
+            ..options
+        })))
+    }
 }
 
 /// The controlling terminal: standard input belongs to the program.

@@ -2,7 +2,6 @@
 //! recording to compare with.
 
 use super::appearance::find_theme;
-use super::{suspend, write_export};
 use crate::config::{self, Config};
 use crate::counting;
 use crate::item::Nanos;
@@ -10,11 +9,12 @@ use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Merged, Recorder, Recording};
 use crate::session::{Live, SessionDir};
-use crate::topology;
 use crate::ui::theme::Depth;
 use crate::ui::{Effect, Flow};
-use anyhow::{Context, Result, anyhow};
+use crate::{export, topology};
+use anyhow::{Context, Result};
 use roctop_ring::session::control;
+use rustix::process::{Signal, kill_process};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -70,7 +70,7 @@ impl Desk {
         match effect {
             Effect::Idle => self.news(),
             Effect::Suspend => suspend(),
-            Effect::Export { name, bytes } => write_export(&name, &bytes),
+            Effect::Export { name, bytes } => told(write_one(&name, &bytes)),
             Effect::ExportAll { name, files } => told(write_all(&name, &files)),
             Effect::ExportRecords {
                 format,
@@ -262,17 +262,24 @@ fn told(done: Result<String>) -> Flow {
     Flow::Say(done.unwrap_or_else(|error| format!("{error:#}")))
 }
 
-/// Writes files into a new directory.
+fn suspend() -> Flow {
+    // Only the viewer stops; the program has a session of its own and goes on.
+    let _ = kill_process(rustix::process::getpid(), Signal::STOP);
+    Flow::Go
+}
+
+/// Writes a file; says which.
+fn write_one(name: &str, bytes: &[u8]) -> Result<String> {
+    export::write_atomic(Path::new(name), |out| out.write_all(bytes))?;
+    Ok(format!("wrote {name}"))
+}
+
+/// Writes files into a directory, which is made where there is none; says how many.
 fn write_all(name: &str, files: &[(String, Vec<u8>)]) -> Result<String> {
     let place = Path::new(name);
     std::fs::create_dir_all(place).with_context(|| format!("cannot make the directory {name}"))?;
     for (file, bytes) in files {
-        let path = place.join(file);
-        if let Flow::Say(said) = write_export(&path.display().to_string(), bytes)
-            && !said.starts_with("wrote ")
-        {
-            return Err(anyhow!(said));
-        }
+        write_one(&place.join(file).display().to_string(), bytes)?;
     }
     Ok(format!("wrote {} files into {name}", files.len()))
 }

@@ -4,7 +4,7 @@ use crate::fate::{self, Seen};
 use crate::item::Exit;
 use crate::pump::PumpSender;
 use crate::run::tell;
-use crate::supervise;
+use crate::supervise::{self, Terminal};
 use crate::ui::Flow;
 use anyhow::Result;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -83,7 +83,7 @@ pub(super) fn wait_for_end(
             watched.seen.came.push((signal.as_raw(), who.to_owned()));
         };
         let starved = fate::starved();
-        let ended = supervise::run_to_end(command, true, started, told);
+        let ended = supervise::run_to_end(command, Terminal::Own, started, told);
         let exit = ended.map(supervise::exit_of).map_err(|error| format!("{error:#}"));
         let pid = lock(&shared).pid;
         let also = lock(&shared).recorder.take();

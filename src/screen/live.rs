@@ -1,0 +1,280 @@
+//! A program under the live screen, from start to end.
+
+use super::appearance::{Appearance, appearance, open_terminal};
+use super::desk::{Desk, Source};
+use super::named;
+use super::watched::{Shared, follow_size, lock, read_output, show_output, signal, stop, type_to, wait_for_end};
+use crate::cli::{Look, OnExit};
+use crate::item::Exit;
+use crate::keeper::{self, Keeper};
+use crate::launch::{self, Output, Program};
+use crate::model::Store;
+use crate::pump::Pump;
+use crate::run::{self, Job, Prepared, tell};
+use crate::session::{Live, SessionDir, refused};
+use crate::supervise::told_to_end;
+use crate::ui::run::Settings;
+use crate::ui::screen::Screen;
+use crate::ui::{self, Effect, Flow, Left};
+use anyhow::{Context, Result, anyhow};
+use rustix::process::Signal;
+use rustix::termios::{Winsize, tcgetwinsize};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Runs a program under the live screen, again and again when the user wants it so; returns how it ended.
+pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
+    let (mut job, mut before) = (job.clone(), None);
+    loop {
+        let (exit, again) = live_once(program, &job, look, before)?;
+        let Some((left, variables)) = again else {
+            return Ok(exit);
+        };
+        // Other counters take the place of those before.
+        job.variables
+            .retain(|(name, _)| variables.iter().all(|other| other.0 != *name));
+        job.variables.extend(variables);
+        before = Some(left);
+    }
+}
+
+/// What is left of a run's screen when there is to be another run, and variables for that.
+type Again = Option<(Left, Vec<(OsString, OsString)>)>;
+
+/// One run.
+fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) -> Result<(Exit, Again)> {
+    let look = appearance(look)?;
+    job.output.check_under_screen()?;
+    let tty = open_terminal()?;
+    let mut running = Running::start(program, job, &look, &tty)?;
+    let screen = Screen::open(tty, look.theme, look.options)?;
+    let source = Source::Session(running.session.path().to_owned(), program.words());
+    let mut desk = Desk::new(source, look.depth, job.gauging());
+    let settings = settings_of(look.settings, job);
+    let grace = settings.grace;
+    let (shown, wish) = running.show(screen, settings, before, &mut desk);
+
+    show_output(&running.shared);
+    if wish == Effect::Detach && shown.is_ok() && !running.has_ended() {
+        return running.leave(desk);
+    }
+    if matches!(wish, Effect::StopApp | Effect::Rerun) || lock(&running.shared).leave {
+        stop(&running.shared, grace);
+    } else if !running.has_ended() {
+        tell("the screen is gone, the program goes on; its output follows");
+    }
+    let (store, shared) = (running.store.clone(), running.shared.clone());
+    running.finish(&mut desk);
+
+    let left = shown.context("the screen failed")?;
+    if job.on_exit == OnExit::Summary && !job.no_collect {
+        run::sum_up(&store, left.ui.filter.clone());
+    }
+    let mut watched = lock(&shared);
+    if let Some(fate) = watched.fate.take() {
+        tell(&fate);
+    }
+    let exit = watched.exit.take().unwrap_or(Ok(Exit::Unknown));
+    let again = (wish == Effect::Rerun && !watched.leave).then_some((left, desk.variables));
+    Ok((exit.map_err(|error| anyhow!(error))?, again))
+}
+
+/// Settings of the screen of a run.
+fn settings_of(settings: Settings, job: &Job) -> Settings {
+    Settings {
+        grace: job.grace.unwrap_or(settings.grace),
+        is_uncollected: job.no_collect,
+        output: match &job.output {
+            Output::File(path) => Some(format!("{} (--app-io)", path.display())),
+            _ => None,
+        },
+        is_piped: job.output == Output::Pipe,
+        ..settings
+    }
+}
+
+/// A program that was started, its session, and the threads around it.
+struct Running {
+    session: SessionDir,
+    store: Arc<Mutex<Store>>,
+    pump: Pump,
+    shared: Shared,
+    /// The near end of its terminal, and the size that it has.
+    master: File,
+    size: Winsize,
+    keeper: Keeper,
+    /// Reads what it writes.
+    reading: JoinHandle<()>,
+    /// Waits for its end.
+    waiting: JoinHandle<()>,
+    /// roctop was told to end.
+    told: Arc<AtomicBool>,
+    on_exit: OnExit,
+}
+
+impl Running {
+    /// Starts the program in a terminal as large as this one.
+    fn start(program: &Program, job: &Job, look: &Appearance, tty: &File) -> Result<Self> {
+        let Prepared {
+            session,
+            variables,
+            recorder,
+        } = run::prepare(job, program)?;
+        let size = tcgetwinsize(tty)?;
+        let (command, terminal) = launch::command_in_session(program, &variables, size, &job.output)?;
+        let store = look.store(job.options(program));
+        let source = Live::new(session.path()).owned().watched();
+        let pump = Pump::start(source, Some(store.clone()), recorder, &job.gauging())?;
+        let shared = Shared::default();
+        let reading = read_output(terminal.master.try_clone()?, shared.clone(), pump.sender());
+        let keeper = Keeper::start(&terminal.master, session.path())?;
+        let waiting = wait_for_end(command, shared.clone(), pump.sender());
+        Ok(Self {
+            session,
+            store,
+            pump,
+            shared,
+            master: terminal.master,
+            size,
+            keeper,
+            reading,
+            waiting,
+            told: told_to_end()?,
+            on_exit: job.on_exit,
+        })
+    }
+
+    fn has_ended(&self) -> bool {
+        lock(&self.shared).exit.is_some()
+    }
+
+    /// Shows it until the user has seen enough; how the screen was then, and what the user wished last.
+    fn show(
+        &mut self,
+        screen: Screen,
+        settings: Settings,
+        before: Option<Left>,
+        desk: &mut Desk,
+    ) -> (io::Result<Left>, Effect) {
+        let store = self.store.clone();
+        let mut wish = Effect::Quit;
+        // A fault of the screen's own must not end the program, which would lose its terminal with roctop.
+        let shown = catch_unwind(AssertUnwindSafe(|| {
+            ui::run::run_with(screen, settings, before, &store, &mut |effect| {
+                fail_for_a_test(&effect);
+                self.act(effect, desk, &mut wish)
+            })
+        }));
+        let shown = shown.unwrap_or_else(|_| Err(io::Error::other("a fault of roctop's own, told above")));
+        (shown, wish)
+    }
+
+    /// Does what the screen asks for.
+    fn act(&mut self, effect: Effect, desk: &mut Desk, wish: &mut Effect) -> Flow {
+        // While the program runs such a signal is the program's.
+        if self.told.load(Ordering::Relaxed) && self.has_ended() {
+            return Flow::Stop;
+        }
+        match effect {
+            Effect::Idle => {
+                let flow = self.idle(desk);
+                if let Flow::Again(variables) = &flow {
+                    desk.variables.clone_from(variables);
+                    *wish = Effect::Rerun;
+                }
+                flow
+            }
+            Effect::Count(names) => desk.count(names),
+            Effect::Interrupt => signal(&self.shared, Signal::INT),
+            Effect::Signal(number) => named(number, |named| signal(&self.shared, named)),
+            Effect::Type(bytes) => type_to(&self.master, &bytes),
+            Effect::Record => {
+                let flow = desk.act(effect);
+                lock(&self.shared).recorder = desk.recorder();
+                flow
+            }
+            Effect::Detach | Effect::StopApp | Effect::Quit | Effect::Rerun => {
+                *wish = effect;
+                Flow::Stop
+            }
+            other => desk.act(other),
+        }
+    }
+
+    /// What has happened meanwhile.
+    fn idle(&mut self, desk: &Desk) -> Flow {
+        follow_size(&self.master, &mut self.size);
+        let mut watched = lock(&self.shared);
+        let is_over = match &watched.exit {
+            Some(Ok(_)) => self.on_exit != OnExit::Stay,
+            Some(Err(_)) => true,
+            None => false,
+        };
+        if watched.leave || is_over {
+            return Flow::Stop;
+        }
+        match watched.fate.take() {
+            Some(fate) => Flow::Fate(fate),
+            None => desk.news(),
+        }
+    }
+
+    /// Ends this roctop and leaves the program, its terminal and its session to the keeper.
+    fn leave(self, mut desk: Desk) -> Result<(Exit, Again)> {
+        let session = self.session.path();
+        self.pump.stop()?;
+        if let Some(said) = desk.finish()? {
+            tell(&said);
+        }
+        self.keeper.leave();
+        let name = session.file_name().unwrap_or_default().to_string_lossy();
+        tell(&format!("the program goes on; 'roctop attach {name}' shows it again"));
+        if let Some(path) = keeper::kept(session) {
+            tell(&format!("what it prints goes to {}", path.display()));
+        }
+        Ok((Exit::Code(0), None))
+    }
+
+    /// Waits for the program's end, and puts everything away; says what went wrong with it. The program's exit code
+    /// counts, whatever is in the way of this.
+    fn finish(self, desk: &mut Desk) {
+        let _ = self.waiting.join();
+        // The program's children may still hold its terminal: the reading thread is not waited for beyond a moment, in
+        // which the last bytes arrive.
+        let ended = Instant::now();
+        while !self.reading.is_finished() && ended.elapsed() < Duration::from_millis(200) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(self.master);
+        self.keeper.dismiss();
+        if let Err(error) = self.pump.stop() {
+            tell(&format!("{error:#}"));
+        }
+        match desk.finish() {
+            Ok(said) => said.iter().for_each(|said| tell(said)),
+            Err(error) => tell(&format!("{error:#}")),
+        }
+        let path = self.session.path().to_owned();
+        if let Some(refused) = refused(&path) {
+            tell(&refused);
+        }
+        if let Err(error) = self.session.remove() {
+            tell(&format!("cannot remove the session {}: {error}", path.display()));
+        }
+    }
+}
+
+/// A fault on purpose, in builds for tests alone: the terminal must be as it was after it.
+fn fail_for_a_test(effect: &Effect) {
+    let is_wanted = || std::env::var_os("ROCTOP_TEST_PANIC").is_some();
+    assert!(
+        !(cfg!(debug_assertions) && matches!(effect, Effect::Export { .. }) && is_wanted()),
+        "a fault for a test"
+    );
+}

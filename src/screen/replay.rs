@@ -1,0 +1,63 @@
+//! Recordings on the screen.
+
+use super::appearance::{appearance, open_terminal};
+use super::desk::{Desk, Source};
+use crate::cli::Look;
+use crate::item::{Nanos, Span};
+use crate::model::{Mode, Options};
+use crate::pump::Gauging;
+use crate::recording::{Merged, Recording};
+use crate::run::{tell, tell_all};
+use crate::supervise::told_to_end;
+use crate::ui::screen::Screen;
+use crate::ui::{self, Effect, Flow};
+use anyhow::{Context, Result, anyhow};
+use std::path::PathBuf;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+/// Shows recordings, at once: they are read while they are shown. With `range`, only what may touch that time after
+/// their beginning.
+pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nanos)>) -> Result<()> {
+    let screen_look = appearance(look)?;
+    let tty = open_terminal()?;
+    let paths: Vec<PathBuf> = recordings.iter().map(|recording| recording.path().to_owned()).collect();
+    let title = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+    let store = screen_look.store(Options {
+        mode: Mode::Replay,
+        title: title.join(" "),
+        ..Options::default()
+    });
+    let into = store.clone();
+    // It ends with this process, when the user has seen enough.
+    let reader = std::thread::Builder::new().name("replay".into()).spawn(move || {
+        let whole = Merged::new(recordings.iter().collect())?;
+        let span = range.zip(whole.beginning()?).map(|((from, to), begin)| Span {
+            begin: begin.saturating_add(from),
+            end: begin.saturating_add(to),
+        });
+        let replay = whole.items(span, &mut |_| (), &mut |items| {
+            into.lock().unwrap_or_else(PoisonError::into_inner).apply_all(&items);
+        })?;
+        Ok::<_, anyhow::Error>((whole.alignment(), replay))
+    })?;
+    let told = told_to_end()?;
+    let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
+    let mut desk = Desk::new(Source::Recordings(paths), screen_look.depth, Gauging::off());
+    ui::run::run_with(screen, screen_look.settings, None, &store, &mut |effect| match effect {
+        Effect::Quit | Effect::Detach | Effect::StopApp => Flow::Stop,
+        Effect::Idle if told.load(Ordering::Relaxed) => Flow::Stop,
+        other => desk.act(other),
+    })
+    .context("the terminal failed")?;
+    if reader.is_finished() {
+        let read = reader.join();
+        let (alignment, replay) =
+            read.map_err(|_| anyhow!("a background thread ended by a fault of roctop's own"))??;
+        for line in &alignment {
+            tell(line);
+        }
+        tell_all(&replay.warnings(&title.join(" ")));
+    }
+    Ok(())
+}
