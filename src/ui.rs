@@ -31,6 +31,7 @@ pub mod theme;
 pub mod time;
 pub mod track;
 mod update;
+pub mod way;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -38,7 +39,7 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-pub use self::message::{Effect, Msg};
+pub use self::message::{Effect, Msg, Since};
 pub use self::place::{Size, Tab};
 pub use self::run::{Flow, Left, run};
 pub use self::update::update;

@@ -6,7 +6,9 @@ use super::keymap::Action;
 use super::pane::Pane;
 use super::part::table::Scene;
 use super::prompt::Prompt;
-use super::{Effect, Popup, Tab, Ui, columns, escalation, export, jump, list, scrub, tab};
+use super::time::Zoom;
+use super::way::Way;
+use super::{Effect, Popup, Since, Tab, Ui, columns, escalation, export, jump, list, scrub, tab};
 use crate::filter::Filter;
 use crate::format::{self, Unit};
 use crate::model::Snapshot;
@@ -16,7 +18,6 @@ const TWICE: u64 = 10_000_000_000;
 
 pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect {
     let snap = ui.standing(latest);
-    let columns = ui.lane_columns();
     match action {
         Action::Show(tab) => jump::carry(ui, &snap, tab),
         Action::Up => list::step(ui, &snap, -1),
@@ -27,60 +28,38 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Last => list::step(ui, &snap, isize::MAX),
         Action::NextPane => list::turn_pane(ui, 1),
         Action::PreviousPane => list::turn_pane(ui, -1),
-        Action::Left | Action::Right => scrub::pan(ui, &snap, action == Action::Right),
-        Action::ZoomIn | Action::ZoomOut => {
-            let anchor = ui.slice.map(|slice| slice.1).or(ui.gap.map(|gap| gap.begin));
-            ui.time.zoom(&snap, columns, action == Action::ZoomIn, anchor);
-        }
-        Action::Fit => match ui.range {
-            Some(range) if ui.tab == Tab::Timeline => ui.time.frame(&snap, columns, range.span()),
-            _ => (ui.time.fits, ui.time.follows) = (true, false),
-        },
-        Action::Previous => scrub::neighbour(ui, &snap, false),
-        Action::Next => scrub::neighbour(ui, &snap, true),
-        Action::PreviousGap => scrub::gap(ui, &snap, false),
-        Action::NextGap => scrub::gap(ui, &snap, true),
-        Action::PreviousMatch | Action::NextMatch if ui.tab == Tab::Log => {
-            tab::log::find(ui, &snap, action == Action::NextMatch);
-        }
-        Action::PreviousMatch | Action::NextMatch => scrub::matching(ui, &snap, action == Action::NextMatch),
+        Action::Left => scrub::pan(ui, &snap, Way::Back),
+        Action::Right => scrub::pan(ui, &snap, Way::On),
+        Action::ZoomIn => scrub::zoom(ui, &snap, Zoom::In),
+        Action::ZoomOut => scrub::zoom(ui, &snap, Zoom::Out),
+        Action::Fit => scrub::fit(ui, &snap),
+        Action::Previous => scrub::neighbour(ui, &snap, Way::Back),
+        Action::Next => scrub::neighbour(ui, &snap, Way::On),
+        Action::PreviousGap => scrub::gap(ui, &snap, Way::Back),
+        Action::NextGap => scrub::gap(ui, &snap, Way::On),
+        // The newest line is the last: what is looked for next lies further up.
+        Action::NextMatch if ui.tab == Tab::Log => tab::log::find(ui, &snap, Way::Back),
+        Action::PreviousMatch if ui.tab == Tab::Log => tab::log::find(ui, &snap, Way::On),
+        Action::NextMatch => scrub::matching(ui, &snap, Way::On),
+        Action::PreviousMatch => scrub::matching(ui, &snap, Way::Back),
         Action::Range => scrub::range(ui, &snap),
         Action::Mark => scrub::mark(ui, &snap),
         Action::Marks => scrub::to_mark(ui, &snap),
-        Action::GoTo => ui.prompt = Some(Prompt::command("goto ", ui.filter.clone())),
+        Action::GoTo => ask(ui, "goto "),
         Action::Fold => scrub::fold(ui),
-        Action::Enter => {
-            if let Some(why) = jump::enter(ui, &snap) {
-                ui.say(latest, why);
-            }
-        }
-        Action::Back | Action::Forward => {
-            if !jump::travel(ui, action == Action::Back) {
-                ui.say(latest, "no jump to go back or forth to");
-            }
-        }
+        Action::Enter => enter(ui, latest, &snap),
+        Action::Back => travel(ui, latest, Way::Back),
+        Action::Forward => travel(ui, latest, Way::On),
         Action::Close => close(ui),
-        Action::Pause if ui.frozen.is_some() => ui.frozen = None,
-        Action::Pause => {
-            ui.time.stand(&snap, columns);
-            ui.frozen = Some(snap);
-        }
-        Action::Follow => {
-            ui.frozen = None;
-            (ui.slice, ui.gap, ui.range) = (None, None, None);
-            ui.scrolled = 0;
-            (ui.time.follows, ui.time.fits) = (true, false);
-        }
+        Action::Pause => pause(ui, snap),
+        Action::Follow => scrub::follow(ui),
         Action::Filter if ui.tab == Tab::Log => ui.prompt = Some(Prompt::search(ui.search.clone())),
         Action::Filter => ui.prompt = Some(Prompt::new(ui.filter.clone())),
-        Action::FilterTo => narrow(ui, &snap, true),
-        Action::FilterOut => narrow(ui, &snap, false),
+        Action::FilterTo => narrow(ui, &snap, |term| term),
+        Action::FilterOut => narrow(ui, &snap, |term| format!("!({term})")),
         Action::Pick => return pick(ui),
-        Action::Rest => match tab::counters::switched(latest) {
-            Ok(rest) => return Effect::Rest(rest),
-            Err(why) => ui.say(latest, why),
-        },
-        Action::Command => ui.prompt = Some(Prompt::command("", ui.filter.clone())),
+        Action::Rest => return rest(ui, latest),
+        Action::Command => ask(ui, ""),
         Action::SortNext | Action::SortRight => list::sort(ui, &snap, 1),
         Action::SortLeft => list::sort(ui, &snap, -1),
         Action::Reverse => list::reverse(ui),
@@ -115,6 +94,43 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Quit => return Effect::Quit,
     }
     Effect::None
+}
+
+/// Asks for a command that begins so.
+fn ask(ui: &mut Ui, begun: &str) {
+    ui.prompt = Some(Prompt::command(begun, ui.filter.clone()));
+}
+
+fn enter(ui: &mut Ui, latest: &Snapshot, snap: &Snapshot) {
+    if let Some(why) = jump::enter(ui, snap) {
+        ui.say(latest, why);
+    }
+}
+
+fn travel(ui: &mut Ui, latest: &Snapshot, way: Way) {
+    if !jump::travel(ui, way) {
+        ui.say(latest, "no jump to go back or forth to");
+    }
+}
+
+/// The screen stands still, or goes on.
+fn pause(ui: &mut Ui, snap: Arc<Snapshot>) {
+    if ui.frozen.take().is_none() {
+        let columns = ui.lane_columns();
+        ui.time.stand(&snap, columns);
+        ui.frozen = Some(snap);
+    }
+}
+
+/// Counters rest, or count again.
+fn rest(ui: &mut Ui, latest: &Snapshot) -> Effect {
+    match tab::counters::switched(latest) {
+        Ok(rest) => Effect::Rest(rest),
+        Err(why) => {
+            ui.say(latest, why);
+            Effect::None
+        }
+    }
 }
 
 fn copy(ui: &mut Ui, snap: &Snapshot, text: fn(&Scene<'_>) -> Option<String>) -> Effect {
@@ -196,7 +212,7 @@ fn group(ui: &mut Ui) {
 
 /// Asks for counters; which there are is found out once.
 fn pick(ui: &mut Ui) -> Effect {
-    ui.prompt = Some(Prompt::command("pmc ", ui.filter.clone()));
+    ask(ui, "pmc ");
     if ui.counters.is_empty() {
         Effect::ListCounters
     } else {
@@ -211,7 +227,7 @@ fn reset(ui: &mut Ui, latest: &Snapshot) -> Effect {
         latest,
         "numbers count from now on; :whole counts from the beginning again",
     );
-    Effect::Reset(true)
+    Effect::Reset(Since::Now)
 }
 
 /// The next unit for times in lists.
@@ -224,12 +240,12 @@ fn turn_unit(ui: &mut Ui, latest: &Snapshot) {
     ui.say(latest, &text);
 }
 
-/// Adds the selected row to the filter, or leaves it out.
-fn narrow(ui: &mut Ui, snap: &Snapshot, only: bool) {
+/// Adds to the filter what `wanted` makes of the term that names the selected row.
+fn narrow(ui: &mut Ui, snap: &Snapshot, wanted: fn(String) -> String) {
     let Some(term) = tab::term(&Scene { ui, snap }) else {
         return ui.say(snap, "no row is selected that a filter could name");
     };
-    let term = if only { term } else { format!("!({term})") };
+    let term = wanted(term);
     let source = match ui.filter.source.trim() {
         "" => term,
         source if source.contains('|') => format!("({source}) {term}"),

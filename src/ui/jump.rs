@@ -4,6 +4,7 @@ use super::pane::Pane;
 use super::part::table::Scene;
 use super::time::Time;
 use super::track::Track;
+use super::way::Way;
 use super::{Tab, Ui, tab};
 use crate::item::{KernelId, Nanos, OperationId, Span, TextId, ThreadId};
 use crate::model::table::pattern;
@@ -67,19 +68,14 @@ pub(crate) fn leave(ui: &mut Ui) {
 }
 
 /// Goes back, or forward again; false when there is nowhere to go.
-pub(crate) fn travel(ui: &mut Ui, back: bool) -> bool {
-    let place = if back {
-        ui.jumps.past.pop()
-    } else {
-        ui.jumps.future.pop()
-    };
-    let Some(place) = place else { return false };
+pub(crate) fn travel(ui: &mut Ui, way: Way) -> bool {
     let now = here(ui);
-    if back {
-        ui.jumps.future.push(now);
-    } else {
-        ui.jumps.past.push(now);
-    }
+    let (from, to) = match way {
+        Way::Back => (&mut ui.jumps.past, &mut ui.jumps.future),
+        Way::On => (&mut ui.jumps.future, &mut ui.jumps.past),
+    };
+    let Some(place) = from.pop() else { return false };
+    to.push(now);
     (ui.tab, ui.focus, ui.slice, ui.track, ui.time) = (place.tab, place.focus, place.slice, place.track, place.time);
     if let Some((pane, selected)) = place.selected {
         ui.tables[pane as usize].selected = selected;

@@ -32,6 +32,15 @@ pub enum Msg {
     Typed(Vec<u8>),
 }
 
+/// The moment from which numbers count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// The run's beginning.
+    Beginning,
+    /// This moment.
+    Now,
+}
+
 /// What is to be done outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -89,8 +98,8 @@ pub enum Effect {
     },
     /// Begin or end a recording.
     Record,
-    /// Count from now on; false: from the beginning again.
-    Reset(bool),
+    /// Count from another moment.
+    Reset(Since),
     /// Run the program again and compare with this run.
     Rerun,
     /// Run it again with these counters, separated by blanks or commas.

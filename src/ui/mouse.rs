@@ -10,7 +10,7 @@ use super::key::{Mouse, MouseKind};
 use super::keymap::Action;
 use super::list::{HOLD, sort_by};
 use super::part::table::Scene;
-use super::time::Range;
+use super::time::{Range, Zoom};
 use super::update::on_key;
 use super::{Effect, Tab, Ui, scrub, tab};
 use crate::item::{Nanos, Span};
@@ -36,7 +36,11 @@ fn wheel(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
         _ => None,
     };
     let columns = ui.lane_columns();
-    ui.time.zoom(&snap, columns, mouse.kind == MouseKind::WheelUp, anchor);
+    let zoom = match mouse.kind {
+        MouseKind::WheelUp => Zoom::In,
+        _ => Zoom::Out,
+    };
+    ui.time.zoom(&snap, columns, zoom, anchor);
     Effect::None
 }
 

@@ -1,16 +1,17 @@
 //! The palette: words typed after `:`. Every action of the keymap has one; some commands take a word more.
 
-use std::sync::Arc;
+mod command;
+mod setting;
 
-use super::keymap::{self, KEYMAP, is_valid};
-use super::pane::Pane;
+pub(crate) use self::command::run;
+
+use self::setting::SETTINGS;
+use super::keymap::{KEYMAP, is_valid};
 use super::theme::BUILT_IN;
 use super::track::Layout;
-use super::{Effect, Grouping, NameForm, Tab, Ui, act, jump, list, tab};
-use crate::filter::Filter;
-use crate::format::Unit;
+use super::{Grouping, NameForm, Tab, Ui, tab};
 use crate::item::Nanos;
-use crate::model::{LaneKey, Snapshot};
+use crate::model::Snapshot;
 
 /// Commands that take a word: name, what the word is, help.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
@@ -47,59 +48,102 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("q!", "", "stop the program, quit roctop"),
 ];
 
-/// Lines that may be meant by what was typed: the line, and what it does.
-pub(crate) fn candidates(ui: &Ui, snap: &Snapshot, typed: &str) -> Vec<(String, String)> {
+/// A line that may be meant by what was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    /// The line.
+    pub(crate) line: String,
+    /// The word that it still wants, if any.
+    wants: &'static str,
+    /// What it does, where that is not plain.
+    does: &'static str,
+}
+
+impl Candidate {
+    fn plain(line: String) -> Self {
+        Self {
+            line,
+            wants: "",
+            does: "",
+        }
+    }
+
+    /// The line, ready for the word that it wants.
+    pub(crate) fn completed(self) -> String {
+        if self.wants.is_empty() {
+            self.line
+        } else {
+            self.line + " "
+        }
+    }
+
+    /// What it wants and what it does.
+    pub(crate) fn help(&self) -> String {
+        format!("{} {}", self.wants, self.does).trim().to_string()
+    }
+}
+
+/// Lines that may be meant by what was typed, the likeliest first.
+pub(crate) fn candidates(ui: &Ui, snap: &Snapshot, typed: &str) -> Vec<Candidate> {
     let typed = typed.trim_start();
-    if let Some(rest) = typed.strip_prefix("pmc ") {
+    match typed.split_once(' ') {
         // The last of several is completed.
-        let at = rest.rfind([' ', ',']).map_or(0, |at| at + 1);
-        let (before, last) = (&rest[..at], rest[at..].to_lowercase());
-        let fits = ui.counters.iter().filter(|name| name.to_lowercase().contains(&last));
-        return fits
-            .map(|name| (format!("pmc {before}{name}"), String::new()))
-            .collect();
+        Some(("pmc", names)) => {
+            let at = names.rfind([' ', ',']).map_or(0, |at| at + 1);
+            let (before, last) = (&names[..at], names[at..].to_lowercase());
+            let fits = ui.counters.iter().filter(|name| name.to_lowercase().contains(&last));
+            fits.map(|name| Candidate::plain(format!("pmc {before}{name}")))
+                .collect()
+        }
+        Some((command, begun)) => {
+            let begun = begun.trim().to_lowercase();
+            let words = words(ui, snap, command).into_iter();
+            words
+                .filter(|word| word.to_lowercase().starts_with(&begun))
+                .map(|word| Candidate::plain(format!("{command} {word}")))
+                .collect()
+        }
+        None => commands(ui, typed),
     }
-    if let Some((word, rest)) = typed.split_once(' ') {
-        let words: Vec<String> = match word {
-            "view" => Tab::ALL.iter().map(|tab| tab.title().1.to_lowercase()).collect(),
-            "group" => Grouping::ALL.iter().map(|known| known.1.into()).collect(),
-            "lanes" => Layout::ALL.iter().map(|known| known.1.into()).collect(),
-            "names" => ["short", "full", "mangled"].map(Into::into).into(),
-            "signal" => SIGNALS.iter().map(|signal| signal.0.into()).collect(),
-            "theme" => BUILT_IN.iter().map(|theme| theme.0.into()).collect(),
-            "set" => SETTINGS.iter().map(|&setting| setting.into()).collect(),
-            "export" => FORMATS.iter().map(|&format| format.into()).collect(),
-            "sort" => ui.pane().map(tab::titles).unwrap_or_default(),
-            "goto" => snap
-                .values
-                .markers
-                .iter()
-                .take(200)
-                .map(|row| row.pattern.to_string())
-                .collect(),
-            _ => Vec::new(),
-        };
-        let rest = rest.trim().to_lowercase();
-        let fits = |known: &&String| known.to_lowercase().starts_with(&rest);
-        return words
-            .iter()
-            .filter(fits)
-            .map(|known| (format!("{word} {known}"), String::new()))
-            .collect();
-    }
-    let commands = COMMANDS.iter().map(|(name, word, help)| (*name, *word, *help));
-    let actions = KEYMAP
-        .iter()
-        .filter(|binding| is_valid(binding.scope, ui.tab))
-        .map(|binding| (binding.name, "", binding.help));
-    let mut found: Vec<(String, String)> = commands
-        .chain(actions)
-        .filter(|(name, ..)| name.starts_with(typed))
-        .map(|(name, word, help)| (name.to_string(), format!("{word} {help}").trim().to_string()))
+}
+
+/// Commands and actions whose names begin so.
+fn commands(ui: &Ui, begun: &str) -> Vec<Candidate> {
+    let commands = COMMANDS.iter().copied();
+    let actions = KEYMAP.iter().filter(|binding| is_valid(binding.scope, ui.tab));
+    let mut found: Vec<Candidate> = commands
+        .chain(actions.map(|binding| (binding.name, "", binding.help)))
+        .filter(|(name, ..)| name.starts_with(begun))
+        .map(|(name, wants, does)| Candidate {
+            line: name.to_string(),
+            wants,
+            does,
+        })
         .collect();
-    found.sort();
-    found.dedup_by(|a, b| a.0 == b.0);
+    // Of a command and an action of one name the command stays, which wants a word.
+    found.sort_by(|a, b| a.line.cmp(&b.line));
+    found.dedup_by(|a, b| a.line == b.line);
     found
+}
+
+/// The words that a command takes, as far as they can be told.
+fn words(ui: &Ui, snap: &Snapshot, command: &str) -> Vec<String> {
+    match command {
+        "view" => Tab::ALL.iter().map(|tab| tab.title().1.to_lowercase()).collect(),
+        "group" => Grouping::ALL.iter().map(|known| known.1.into()).collect(),
+        "lanes" => Layout::ALL.iter().map(|known| known.1.into()).collect(),
+        "names" => NAME_FORMS.iter().map(|known| known.0.into()).collect(),
+        "signal" => SIGNALS.iter().map(|signal| signal.0.into()).collect(),
+        "theme" => BUILT_IN.iter().map(|theme| theme.0.into()).collect(),
+        "set" => SETTINGS.iter().map(|&setting| setting.into()).collect(),
+        "export" => FORMATS.iter().map(|&format| format.into()).collect(),
+        "sort" => ui.pane().map(tab::titles).unwrap_or_default(),
+        "goto" => {
+            let markers = snap.values.markers.iter().take(MOST_MARKERS);
+            markers.map(|row| row.pattern.to_string()).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What a command that was begun expects, where nothing can be proposed.
@@ -112,198 +156,18 @@ pub(crate) fn expected(typed: &str) -> Option<String> {
 /// Formats of whole records, as the command line names them.
 const FORMATS: [&str; 5] = ["csv", "json", "pftrace", "rocpd", "parquet"];
 
-/// What can be set, with all values that have words.
-const SETTINGS: [&str; 13] = [
-    "glyphs unicode",
-    "glyphs ascii",
-    "units auto",
-    "units ns",
-    "units us",
-    "units ms",
-    "units s",
-    "hints on",
-    "hints off",
-    "fps 10",
-    "fps 5",
-    "fps 2",
-    "fps 1",
+/// So many markers are proposed.
+const MOST_MARKERS: usize = 200;
+
+/// Forms of names, and what they are called.
+const NAME_FORMS: [(&str, NameForm); 3] = [
+    ("short", NameForm::Short),
+    ("full", NameForm::Full),
+    ("mangled", NameForm::Mangled),
 ];
 
+/// Signals, and their numbers on Linux.
 const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("KILL", 9), ("STOP", 19), ("CONT", 18)];
-
-/// Does what a line says; an error says what was expected.
-pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Result<Effect, String> {
-    let line = line.trim();
-    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-    let rest = rest.trim();
-    let snap = ui.standing(latest);
-    match word {
-        "" => {}
-        "view" => {
-            let known = Tab::ALL.iter().find(|tab| tab.title().1.eq_ignore_ascii_case(rest));
-            let tab = *known.ok_or_else(|| format!("no such view: {rest}"))?;
-            ui.show(tab);
-        }
-        "goto" => go_to(ui, &snap, rest)?,
-        "filter" => ui.filter = Filter::parse(rest).map_err(|error| error.message)?,
-        "group" => {
-            let known = Grouping::ALL.iter().find(|known| known.1 == rest);
-            ui.grouping = known.ok_or_else(|| format!("kernels cannot be grouped by {rest}"))?.0;
-            ui.show(Tab::Kernels);
-            ui.tables[Pane::Kernels as usize].selected = None;
-        }
-        "lanes" => {
-            let known = Layout::ALL.iter().find(|known| known.1 == rest);
-            ui.layout = known.ok_or_else(|| format!("no lanes by {rest}"))?.0;
-            ui.show(Tab::Timeline);
-        }
-        "sort" => {
-            let pane = ui.pane().ok_or("nothing to sort here")?;
-            let at = tab::titles(pane)
-                .iter()
-                .position(|title| title.eq_ignore_ascii_case(rest));
-            list::sort_by(ui, pane, at.ok_or_else(|| format!("no column {rest}"))?);
-        }
-        "names" => {
-            ui.names = match rest {
-                "short" => NameForm::Short,
-                "full" => NameForm::Full,
-                "mangled" => NameForm::Mangled,
-                _ => return Err("names short, full or mangled".into()),
-            }
-        }
-        "zoom" => {
-            let width = time(rest).ok_or("zoom TIME, as 10us")?;
-            let columns = ui.lane_columns();
-            ui.time.stand(&snap, columns);
-            ui.time.width = width.clamp(10, 1 << 50);
-        }
-        "theme" if rest.is_empty() => return Err("theme NAME".into()),
-        "theme" => return Ok(Effect::Theme(rest.into())),
-        "set" => return set(ui, rest),
-        "export" if !rest.is_empty() => return export(ui, &snap, rest),
-        "diff" if !rest.is_empty() => return Ok(Effect::Compare(rest.into())),
-        "whole" => {
-            ui.baseline = None;
-            return Ok(Effect::Reset(false));
-        }
-        "rerun" => return Ok(Effect::Rerun),
-        "pmc" if rest.is_empty() => return Err("pmc COUNTERS, as SQ_WAVES GRBM_COUNT".into()),
-        "pmc" => return Ok(Effect::Count(rest.into())),
-        "save" => {
-            if rest.is_empty() || rest.contains(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')) {
-                return Err("save NAME, of letters and digits".into());
-            }
-            ui.presets.retain(|preset| preset.0 != rest);
-            ui.presets.push((rest.into(), ui.filter.source.clone()));
-            return Ok(Effect::Keep {
-                name: rest.into(),
-                filter: ui.filter.source.clone(),
-            });
-        }
-        "signal" if latest.is_running() => {
-            let known = SIGNALS
-                .iter()
-                .find(|signal| signal.0.eq_ignore_ascii_case(rest.trim_start_matches("SIG")));
-            let number = known.ok_or_else(|| format!("no signal {rest}"))?.1;
-            return Ok(if number == 2 {
-                Effect::Interrupt
-            } else {
-                Effect::Signal(number)
-            });
-        }
-        "signal" => return Err("the program does not run".into()),
-        "detach" => return Ok(Effect::Detach),
-        "q!" if latest.is_running() => return Ok(Effect::StopApp),
-        "q!" => return Ok(Effect::Quit),
-        "q" => return Ok(act::act(ui, latest, keymap::Action::Quit)),
-        name => {
-            let action = keymap::named(ui.tab, name).ok_or_else(|| format!("no command {name}; tab shows them"))?;
-            return Ok(act::act(ui, latest, action));
-        }
-    }
-    Ok(Effect::None)
-}
-
-fn set(ui: &mut Ui, rest: &str) -> Result<Effect, String> {
-    let (what, value) = rest.split_once(' ').unwrap_or((rest, ""));
-    match (what, value.trim()) {
-        ("glyphs", "ascii") => return Ok(Effect::Ascii(true)),
-        ("glyphs", "unicode" | "block") => return Ok(Effect::Ascii(false)),
-        ("units", "auto") => ui.unit = None,
-        ("units", value) => {
-            let known = Unit::ALL.iter().find(|known| known.1 == value);
-            ui.unit = Some(known.ok_or("set units auto, ns, us, ms or s")?.0);
-        }
-        ("hints", "on") => ui.bare = false,
-        ("hints", "off") => ui.bare = true,
-        ("fps", value) => {
-            let rate = value.parse().ok().filter(|rate| (1..=10).contains(rate));
-            ui.rate = Some(rate.ok_or("set fps 1 to 10")?);
-        }
-        _ => return Err(format!("set {}", SETTINGS.join(", set "))),
-    }
-    Ok(Effect::None)
-}
-
-/// Whole records: those that pass the filter, and of the range that is measured.
-fn export(ui: &Ui, snap: &Snapshot, rest: &str) -> Result<Effect, String> {
-    let (format, place) = rest.split_once(' ').unwrap_or((rest, "."));
-    let format = if format == "perfetto" { "pftrace" } else { format };
-    let known = FORMATS.iter().find(|known| **known == format);
-    let range = ui.range.map(|range| {
-        let span = range.span();
-        let since = |at: Nanos| at.saturating_sub(snap.origin);
-        (since(span.begin), since(span.end))
-    });
-    Ok(Effect::ExportRecords {
-        format: known.ok_or_else(|| format!("export {} [DIR]", FORMATS.join(", ")))?,
-        place: place.trim().into(),
-        filter: ui.filter.source.clone(),
-        range,
-    })
-}
-
-/// To a time since the begin, or to the next marker of a text.
-fn go_to(ui: &mut Ui, snap: &Snapshot, rest: &str) -> Result<(), String> {
-    let rest = rest.strip_prefix("marker ").unwrap_or(rest);
-    if let Some(nanos) = time(rest.trim_start_matches('+')) {
-        let at = snap.origin.saturating_add(nanos);
-        if at > snap.now {
-            return Err(format!(
-                "it has run for {} only",
-                crate::format::duration(snap.elapsed())
-            ));
-        }
-        jump::leave(ui);
-        ui.show(Tab::Timeline);
-        let columns = ui.lane_columns();
-        ui.time.stand(snap, columns);
-        ui.time.from = at.saturating_sub(ui.time.width.saturating_mul(columns as u64 / 2));
-        ui.slice = None;
-        ui.gap = None;
-        return Ok(());
-    }
-    let wanted = rest.to_lowercase();
-    let lanes = snap
-        .lanes
-        .iter()
-        .filter(|lane| matches!(lane.key, LaneKey::Markers(..) | LaneKey::Ranges(_)));
-    let named = |what: u32| snap.names.text(crate::item::TextId(what)).to_lowercase();
-    let found = lanes.filter_map(|lane| {
-        let slice = lane.recent(100_000).find(|slice| {
-            let text = named(slice.what);
-            text == wanted || crate::model::table::pattern(&text) == wanted
-        })?;
-        Some((lane.key, *slice))
-    });
-    let (key, slice) = found
-        .max_by_key(|found| found.1.span.begin)
-        .ok_or_else(|| format!("neither a time nor a marker: {rest}"))?;
-    let target = jump::Target::Slice(key, slice.span.begin);
-    jump::go(ui, snap, &target);
-    Ok(())
-}
 
 /// Nanoseconds: `1.5s`, `250ms`, `82.139`.
 pub(crate) fn time(text: &str) -> Option<Nanos> {
@@ -326,6 +190,9 @@ pub(crate) fn time(text: &str) -> Option<Nanos> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::Unit;
+    use crate::ui::Effect;
+    use std::sync::Arc;
 
     #[test]
     fn times_have_units_and_seconds_need_none() {
@@ -367,8 +234,11 @@ mod tests {
         assert_eq!(run(&mut ui, &latest, "pmc A B"), Ok(Effect::Count("A B".into())));
         assert!(run(&mut ui, &latest, "pmc").is_err());
         ui.counters = ["SQ_WAVES".to_string(), "TCC_HIT".into()].into();
-        assert_eq!(candidates(&ui, &latest, "pmc tcc")[0].0, "pmc TCC_HIT");
-        assert_eq!(candidates(&ui, &latest, "pmc TCC_HIT,wav")[0].0, "pmc TCC_HIT,SQ_WAVES");
+        assert_eq!(candidates(&ui, &latest, "pmc tcc")[0].line, "pmc TCC_HIT");
+        assert_eq!(
+            candidates(&ui, &latest, "pmc TCC_HIT,wav")[0].line,
+            "pmc TCC_HIT,SQ_WAVES"
+        );
         assert!(matches!(
             run(&mut ui, &latest, "export perfetto out"),
             Ok(Effect::ExportRecords { format: "pftrace", .. })
@@ -381,7 +251,17 @@ mod tests {
         assert!(
             candidates(&ui, &latest, "group m")
                 .iter()
-                .any(|line| line.0 == "group marker")
+                .any(|meant| meant.line == "group marker")
         );
+    }
+
+    #[test]
+    fn what_wants_a_word_is_completed_with_a_blank() {
+        let (ui, snap) = (Ui::default(), Snapshot::default());
+        let first = |typed| candidates(&ui, &snap, typed).remove(0).completed();
+        assert_eq!(first("gro"), "group ");
+        assert_eq!(first("vie"), "view ");
+        assert_eq!(first("det"), "detach");
+        assert_eq!(first("group str"), "group stream");
     }
 }

@@ -1,6 +1,7 @@
 //! A filter or a command while it is typed: a line with a cursor, and what is wrong with it.
 
 use super::key::Key;
+use super::way::Way;
 use crate::filter::{self, Filter};
 
 /// The longest filter that can be typed, characters.
@@ -124,8 +125,8 @@ impl Prompt {
                 self.cursor = 0;
             }
             Key::Ctrl('w') => self.erase_word(),
-            Key::Up => self.recall(history, true),
-            Key::Down => self.recall(history, false),
+            Key::Up => self.recall(history, Way::Back),
+            Key::Down => self.recall(history, Way::On),
             _ => {}
         }
         if self.asks == Asks::Command {
@@ -160,12 +161,11 @@ impl Prompt {
         self.cursor = from;
     }
 
-    fn recall(&mut self, history: &[String], older: bool) {
+    fn recall(&mut self, history: &[String], way: Way) {
         let most = history.len();
-        self.recalled = if older {
-            (self.recalled + 1).min(most)
-        } else {
-            self.recalled.saturating_sub(1)
+        self.recalled = match way {
+            Way::Back => (self.recalled + 1).min(most),
+            Way::On => self.recalled.saturating_sub(1),
         };
         let line = most.checked_sub(self.recalled).and_then(|at| history.get(at));
         self.text = line.map_or_else(Vec::new, |line| line.chars().collect());

@@ -3,8 +3,9 @@
 use super::jump;
 use super::part::rows;
 use super::part::table::Scene;
-use super::time::Range;
+use super::time::{Range, Zoom};
 use super::track::Track;
+use super::way::Way;
 use super::{Tab, Ui};
 use crate::item::Nanos;
 use crate::model::{LaneKey, Slice, Snapshot};
@@ -46,13 +47,13 @@ fn select(ui: &mut Ui, snap: &Snapshot, found: (LaneKey, Slice)) {
 }
 
 /// Selects the slice before or after, in the selected row or else the first that has slices.
-pub(super) fn neighbour(ui: &mut Ui, snap: &Snapshot, forward: bool) {
+pub(super) fn neighbour(ui: &mut Ui, snap: &Snapshot, way: Way) {
     let Some(track) = current(ui, snap) else { return };
     let own = ui.slice.filter(|slice| track.holds(slice.0)).map(|slice| slice.1);
     let from = own.unwrap_or_else(|| cursor(ui, snap));
-    let found = track.neighbour(snap, from, forward);
+    let found = track.neighbour(snap, from, way);
     // With nothing selected, the last one before the cursor is as good as none after it.
-    let found = found.or_else(|| own.is_none().then(|| track.neighbour(snap, from, !forward))?);
+    let found = found.or_else(|| own.is_none().then(|| track.neighbour(snap, from, way.turned()))?);
     match found {
         Some(found) => {
             ui.track = Some(track);
@@ -63,13 +64,13 @@ pub(super) fn neighbour(ui: &mut Ui, snap: &Snapshot, forward: bool) {
 }
 
 /// Selects the next slice that passes the filter; without a filter, the next of the same thing.
-pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, forward: bool) {
+pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, way: Way) {
     let Some(track) = current(ui, snap) else { return };
     let same = ui
         .slice
         .and_then(|(key, begin)| snap.lane(key)?.at(begin).map(|slice| slice.what));
     let filter = ui.filter.clone();
-    let found = track.search(snap, cursor(ui, snap), forward, |key, slice| {
+    let found = track.search(snap, cursor(ui, snap), way, |key, slice| {
         if filter.is_empty() {
             same.is_none_or(|what| what == slice.what)
         } else {
@@ -86,16 +87,16 @@ pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, forward: bool) {
 }
 
 /// Selects the next stretch without work that is wide enough to be seen.
-pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, forward: bool) {
+pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, way: Way) {
     let Some(track) = current(ui, snap) else { return };
     let columns = ui.lane_columns();
     let least = ui.time.width(snap, columns).saturating_mul(2).min(snap.thresholds.gap);
     let from = match ui.gap {
-        Some(gap) if forward => gap.end,
+        Some(gap) if way == Way::On => gap.end,
         Some(gap) => gap.begin,
         None => cursor(ui, snap),
     };
-    let Some(found) = track.gap(snap, from, least, forward) else {
+    let Some(found) = track.gap(snap, from, least, way) else {
         let least = crate::format::duration(least);
         return ui.say(snap, &format!("no further gap of {least} or more in this row"));
     };
@@ -129,19 +130,48 @@ pub(super) fn range(ui: &mut Ui, snap: &Snapshot) {
 }
 
 /// Pans; while a range is measured, moves its end instead.
-pub(super) fn pan(ui: &mut Ui, snap: &Snapshot, later: bool) {
+pub(super) fn pan(ui: &mut Ui, snap: &Snapshot, way: Way) {
     let columns = ui.lane_columns();
     let width = ui.time.width(snap, columns);
     let Some(range) = ui.range.as_mut().filter(|range| range.moves) else {
-        return ui.time.pan(snap, columns, if later { 2 } else { -2 });
+        let eighths = match way {
+            Way::On => 2,
+            Way::Back => -2,
+        };
+        return ui.time.pan(snap, columns, eighths);
     };
-    range.head = if later {
-        range.head.saturating_add(width).min(snap.now.max(range.head))
-    } else {
-        range.head.saturating_sub(width)
+    range.head = match way {
+        Way::On => range.head.saturating_add(width).min(snap.now.max(range.head)),
+        Way::Back => range.head.saturating_sub(width),
     };
     let head = range.head;
     ui.time.show(snap, columns, head);
+}
+
+/// Zooms around what is selected.
+pub(super) fn zoom(ui: &mut Ui, snap: &Snapshot, zoom: Zoom) {
+    let anchor = ui.slice.map(|slice| slice.1).or(ui.gap.map(|gap| gap.begin));
+    let columns = ui.lane_columns();
+    ui.time.zoom(snap, columns, zoom, anchor);
+}
+
+/// Fits the range that is measured, else the whole run, into the screen.
+pub(super) fn fit(ui: &mut Ui, snap: &Snapshot) {
+    match ui.range {
+        Some(range) if ui.tab == Tab::Timeline => {
+            let columns = ui.lane_columns();
+            ui.time.frame(snap, columns, range.span());
+        }
+        _ => (ui.time.fits, ui.time.follows) = (true, false),
+    }
+}
+
+/// Goes with the newest from now on.
+pub(super) fn follow(ui: &mut Ui) {
+    ui.frozen = None;
+    (ui.slice, ui.gap, ui.range) = (None, None, None);
+    ui.scrolled = 0;
+    (ui.time.follows, ui.time.fits) = (true, false);
 }
 
 pub(super) fn mark(ui: &mut Ui, snap: &Snapshot) {

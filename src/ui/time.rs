@@ -31,6 +31,15 @@ impl Range {
     }
 }
 
+/// Which way to zoom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zoom {
+    /// Less time in a column.
+    In,
+    /// More.
+    Out,
+}
+
 /// The window on time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time {
@@ -104,9 +113,12 @@ impl Time {
     }
 
     /// Zooms by one step of 1, 2, 5 with `anchor` staying in its column.
-    pub fn zoom(&mut self, snap: &Snapshot, columns: usize, closer: bool, anchor: Option<Nanos>) {
+    pub fn zoom(&mut self, snap: &Snapshot, columns: usize, zoom: Zoom, anchor: Option<Nanos>) {
         let (from, old) = (self.from(snap, columns), self.width(snap, columns));
-        let new = if closer { finer(old) } else { coarser(old) };
+        let new = match zoom {
+            Zoom::In => finer(old),
+            Zoom::Out => coarser(old),
+        };
         let longest = coarser(nice(snap.elapsed().max(1_000_000_000).div_ceil(columns.max(1) as u64)));
         let new = new.clamp(FINEST, longest.max(FINEST));
         if self.follows && anchor.is_none() && !self.fits {
@@ -239,7 +251,7 @@ mod tests {
         let mut time = Time::default();
         for _ in 0..30 {
             assert!(time.from(&snap, 100) <= snap.now && time.to(&snap, 100).saturating_add(TURN) >= snap.now);
-            time.zoom(&snap, 100, false, None);
+            time.zoom(&snap, 100, Zoom::Out, None);
         }
         let mut time = Time {
             follows: false,
@@ -248,7 +260,7 @@ mod tests {
             fits: false,
         };
         let anchor = 2_030_500_000;
-        time.zoom(&snap, 100, true, Some(anchor));
+        time.zoom(&snap, 100, Zoom::In, Some(anchor));
         assert_eq!((anchor - time.from) / time.width, 30);
         for eighths in [-8, 8, 100, -100] {
             time.pan(&snap, 100, eighths);

@@ -1,5 +1,6 @@
 //! What stands in a row of the timeline: a lane, or slices of several lanes that belong together.
 
+use super::way::Way;
 use crate::item::{AgentId, Nanos, QueueId, ThreadId};
 use crate::model::gauges::GaugeKind;
 use crate::model::{Bucket, LaneKey, Slice, Snapshot};
@@ -142,8 +143,8 @@ impl Track {
     }
 
     /// The first slice that begins after `at`, or the last that begins before it.
-    pub fn neighbour(self, snap: &Snapshot, at: Nanos, forward: bool) -> Option<(LaneKey, Slice)> {
-        self.search(snap, at, forward, |_, _| true)
+    pub fn neighbour(self, snap: &Snapshot, at: Nanos, way: Way) -> Option<(LaneKey, Slice)> {
+        self.search(snap, at, way, |_, _| true)
     }
 
     /// The nearest slice that begins after (or before) `at` and passes a test.
@@ -151,20 +152,20 @@ impl Track {
         self,
         snap: &Snapshot,
         at: Nanos,
-        forward: bool,
+        way: Way,
         mut test: impl FnMut(LaneKey, &Slice) -> bool,
     ) -> Option<(LaneKey, Slice)> {
         let mut best: Option<(LaneKey, Slice)> = None;
         for lane in self.sources(snap) {
             for slice in lane.recent(usize::MAX) {
                 let begin = slice.span.begin;
-                let is_ahead = if forward { begin > at } else { begin < at };
-                let is_nearer = best.is_none_or(|(_, best)| {
-                    if forward {
-                        begin < best.span.begin
-                    } else {
-                        begin > best.span.begin
-                    }
+                let is_ahead = match way {
+                    Way::On => begin > at,
+                    Way::Back => begin < at,
+                };
+                let is_nearer = best.is_none_or(|(_, best)| match way {
+                    Way::On => begin < best.span.begin,
+                    Way::Back => begin > best.span.begin,
                 });
                 if is_ahead && is_nearer && self.takes(slice) && test(lane.key, slice) {
                     best = Some((lane.key, *slice));
@@ -179,8 +180,9 @@ impl Track {
         !matches!(self, Self::Lane(LaneKey::Agent(_))) && self.sources(snap).any(|lane| lane.kept() > 0)
     }
 
-    /// The first stretch that ends after `at` (or the last that begins before it) of at least `least` ns without work, as far as slices are kept.
-    pub fn gap(self, snap: &Snapshot, at: Nanos, least: u64, forward: bool) -> Option<crate::item::Span> {
+    /// The first stretch that ends after `at` (or the last that begins before it) of at least `least` ns without work, as
+    /// far as slices are kept.
+    pub fn gap(self, snap: &Snapshot, at: Nanos, least: u64, way: Way) -> Option<crate::item::Span> {
         let track = match self {
             Self::Lane(LaneKey::Agent(agent)) => Self::OnAgent(agent),
             other => other,
@@ -200,11 +202,10 @@ impl Track {
                     begin: end,
                     end: span.begin,
                 };
-                if forward && gap.end > at {
-                    return Some(gap);
-                }
-                if !forward && gap.begin < at {
-                    before = Some(gap);
+                match way {
+                    Way::On if gap.end > at => return Some(gap),
+                    Way::Back if gap.begin < at => before = Some(gap),
+                    _ => (),
                 }
             }
             end = end.max(span.end);

@@ -6,6 +6,7 @@ use super::act::act;
 use super::key::Key;
 use super::keymap::{self, Action};
 use super::prompt::{Asks, Typed};
+use super::way::Way;
 use super::{Effect, Msg, Popup, Tab, Ui, columns, escalation, mouse, palette, tab};
 use crate::model::Snapshot;
 
@@ -111,12 +112,8 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
     let is_command = prompt.asks == Asks::Command;
     if is_command && key == Key::Tab {
         let snap = ui.standing(latest);
-        if let Some((line, word)) = palette::candidates(ui, &snap, &prompt.text()).into_iter().next() {
-            prompt.replace(&if word.starts_with(char::is_uppercase) {
-                line + " "
-            } else {
-                line
-            });
+        if let Some(meant) = palette::candidates(ui, &snap, &prompt.text()).into_iter().next() {
+            prompt.replace(&meant.completed());
         }
         ui.prompt = Some(prompt);
         return Effect::None;
@@ -145,7 +142,7 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
             let source = ui.search.source.clone();
             remember(&mut ui.history, source);
             ui.found = None;
-            tab::log::find(ui, latest, true);
+            tab::log::find(ui, latest, Way::Back);
         }
         Typed::Accepted => {
             let source = ui.filter.source.clone();

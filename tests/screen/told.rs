@@ -4,8 +4,8 @@ use crate::driven::{Driven, snapshot};
 use crate::kernels;
 use roctop::item::{AgentId, Dispatch, Exit, Health, Item, Open, Process, ProcessId, Span, StreamId};
 use roctop::model::{Fresh, LaneKey, Mode, Options, Snapshot, Store};
-use roctop::ui::Effect;
 use roctop::ui::key::Key;
+use roctop::ui::{Effect, Since};
 use roctop_ring::record::flag;
 use std::sync::Arc;
 
@@ -170,7 +170,7 @@ fn numbers_that_count_from_a_moment_on_are_of_what_came_since() {
     let mut driven = Driven::new(since, (120, 36));
     let text = driven.typed("3").text();
     assert!(text.contains("counted from +"), "{text}");
-    assert!(matches!(driven.key(Key::Char('r')), Effect::Reset(true)));
+    assert!(matches!(driven.key(Key::Char('r')), Effect::Reset(Since::Now)));
     driven.typed(":whole");
-    assert!(matches!(driven.key(Key::Enter), Effect::Reset(false)));
+    assert!(matches!(driven.key(Key::Enter), Effect::Reset(Since::Beginning)));
 }

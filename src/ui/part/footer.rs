@@ -216,15 +216,16 @@ fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
 fn candidates(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, typed: &str) {
     let found = palette::candidates(scene.ui, scene.snap, typed);
     let room = area.width.saturating_sub(2);
-    let words: Vec<&str> = found.iter().map(|line| line.0.as_str()).collect();
+    let words: Vec<&str> = found.iter().map(|meant| meant.line.as_str()).collect();
     let (words, role) = match (&words[..], palette::expected(typed)) {
         ([], Some(expected)) => (expected, Role::Muted),
         ([], None) => ("no such command".into(), Role::Bad),
         _ => (words.join("  "), Role::Key),
     };
     canvas.say(area.x + 1, area.y, &format::fit(&words, room as usize), room, role);
-    if let Some((line, help)) = found.first().filter(|_| area.height > 1) {
-        canvas.say(area.x + 1, area.y + 1, &format!("{line} {help}"), room, Role::Muted);
+    if let Some(meant) = found.first().filter(|_| area.height > 1) {
+        let text = format!("{} {}", meant.line, meant.help());
+        canvas.say(area.x + 1, area.y + 1, &text, room, Role::Muted);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ui::guard::Guard;
 use crate::ui::key::Input;
 use crate::ui::pace::Pace;
 use crate::ui::screen::Screen;
-use crate::ui::{Effect, Msg, Own, Ui, picture, update, view};
+use crate::ui::{Effect, Msg, Own, Since, Ui, picture, update, view};
 
 /// How often the timeline's head moves.
 const HEAD: Duration = Duration::from_millis(100);
@@ -196,8 +196,9 @@ impl<'a> Driver<'a> {
             };
             (self.is_dirty, self.is_answer) = (true, true);
             let effect = update(&mut self.ui, &self.latest, message);
-            if let Effect::Reset(now) = effect {
-                self.counting.reset(now.then(|| snapshot(self.store, Fresh::All)));
+            if let Effect::Reset(since) = effect {
+                let begin = (since == Since::Now).then(|| snapshot(self.store, Fresh::All));
+                self.counting.reset(begin);
                 self.latest = self.counting.counted(snapshot(self.store, Fresh::All));
             }
             if !self.perform(effect)? {

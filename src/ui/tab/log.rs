@@ -12,6 +12,7 @@ use crate::ui::Ui;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
+use crate::ui::way::Way;
 
 /// Whether a line is one that is looked for.
 fn is_match(ui: &Ui, line: &str) -> bool {
@@ -41,7 +42,7 @@ pub(crate) fn line(scene: &Scene<'_>) -> Option<String> {
 }
 
 /// Goes to the next line that is looked for: upwards from the newest, as the output grows at its end; or back down.
-pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, up: bool) {
+pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, way: Way) {
     if ui.search.is_empty() {
         return ui.say(snap, "nothing is looked for: / says what");
     }
@@ -49,16 +50,16 @@ pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, up: bool) {
     let now = ui.found.as_ref();
     let now = now.and_then(|found| lines.iter().rposition(|line| Arc::ptr_eq(line, found)));
     let wanted = |at: &usize| is_match(ui, &lines[*at]);
-    let next = match (now, up) {
+    let next = match (now, way) {
         (None, _) => (0..lines.len()).rev().find(wanted),
-        (Some(now), true) => (0..now).rev().find(wanted),
-        (Some(now), false) => (now + 1..lines.len()).find(wanted),
+        (Some(now), Way::Back) => (0..now).rev().find(wanted),
+        (Some(now), Way::On) => (now + 1..lines.len()).find(wanted),
     };
     let Some(next) = next else {
-        let text = match (now, up) {
+        let text = match (now, way) {
             (None, _) => "no line of the output matches",
-            (_, true) => "no match further up",
-            (_, false) => "no match further down",
+            (_, Way::Back) => "no match further up",
+            (_, Way::On) => "no match further down",
         };
         return ui.say(snap, text);
     };

@@ -13,6 +13,7 @@ use crate::ui::part::rows::{self, lane_label};
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
 use crate::ui::track::Track;
+use crate::ui::way::Way;
 
 /// What is known of the selected slice.
 pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
@@ -155,7 +156,7 @@ fn idle(scene: &Scene<'_>, gap: Span) -> Vec<(String, Role)> {
         return out;
     };
     // The kernel that ended it says which thread it waited for.
-    let next = Track::OnAgent(agent).neighbour(snap, gap.end.saturating_sub(1), true);
+    let next = Track::OnAgent(agent).neighbour(snap, gap.end.saturating_sub(1), Way::On);
     let host = host::during(snap, &Gap { agent, span: gap, next });
     let thread = host.thread.map(|thread| snap.names.thread_label(thread));
     let doing = super::gaps::doing(scene, &host);
