@@ -7,6 +7,7 @@ use crate::counters::request::{Mode, Request};
 use crate::counting;
 pub use crate::devices::devices;
 use crate::launch::{NotStarted, Program};
+use crate::misuse::Misuse;
 use crate::pump::Gauging;
 use crate::run::{Job, headless, pass_on, tell};
 use crate::session::sessions;
@@ -64,9 +65,9 @@ pub fn run(options: &cli::Run) -> Result<u8> {
     if options.words.is_empty() {
         return overview();
     }
-    let live = !options.no_ui && has_screen();
+    let screen = Screen::wanted(options.no_ui);
     let requests = requests(&options.recorded.counting)?;
-    if live && requests.len() > 1 {
+    if screen == Screen::Live && requests.len() > 1 {
         bail!(
             "these counters take {} runs of the program, and the screen shows one; 'roctop record' makes them all",
             requests.len()
@@ -79,14 +80,26 @@ pub fn run(options: &cli::Run) -> Result<u8> {
         on_exit: options.on_exit,
         ..job(&options.recorded, request)
     };
-    passes(&options.words, &requests, live, &options.look, &|request, _| {
+    passes(&options.words, &requests, screen, &options.look, &|request, _| {
         make(request)
     })
 }
 
-/// Whether there is a terminal that can show a screen.
-fn has_screen() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+/// Whether a program runs under a screen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Screen {
+    /// Under the live one.
+    Live,
+    /// Without.
+    None,
+}
+
+impl Screen {
+    /// One where the terminal can show it and the user does not say otherwise.
+    fn wanted(no_ui: bool) -> Self {
+        let can = std::io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        if can && !no_ui { Self::Live } else { Self::None }
+    }
 }
 
 /// `roctop` alone: what is here to be watched.
@@ -151,12 +164,13 @@ pub fn attach(options: &cli::Attach) -> Result<u8> {
 /// `roctop demo`: the built-in workload.
 pub fn demo(options: &cli::Demo) -> Result<u8> {
     if !options.seconds.is_finite() || options.seconds < 0.0 {
-        bail!("--seconds takes a number from 0 on, not {}", options.seconds);
+        let told = format!("--seconds takes a number from 0 on, not {}", options.seconds);
+        return Err(Misuse(told).into());
     }
     let own = std::env::current_exe()?;
-    let live = !options.no_ui && has_screen();
+    let screen = Screen::wanted(options.no_ui);
     let mut variables = vec![(ENV_DEMO.into(), options.seconds.to_string().into())];
-    if live {
+    if screen == Screen::Live {
         // Its model has some of whole GPUs, which disturb nothing.
         variables.extend(Request::new(Mode::Device, vec!["made-up".to_owned()]).variables());
     }
@@ -166,10 +180,10 @@ pub fn demo(options: &cli::Demo) -> Result<u8> {
         ..Job::default()
     };
     let words = [own.into_os_string(), OsString::from(crate::demo::WORKER)];
-    start(&words, &job, live, &options.look)
+    start(&words, &job, screen, &options.look)
 }
 
-fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<u8> {
+fn start(words: &[OsString], job: &Job, screen: Screen, look: &cli::Look) -> Result<u8> {
     let program = match Program::find(words) {
         Ok(program) => program,
         Err(NotStarted { code, reason }) => {
@@ -185,10 +199,9 @@ fn start(words: &[OsString], job: &Job, live: bool, look: &cli::Look) -> Result<
     if let Some(obstacle) = doctor::program::obstacle(&program.path).filter(|_| !job.no_collect) {
         tell(&format!("nothing of this program can be recorded: {obstacle}"));
     }
-    let exit = if live {
-        screen::live(&program, job, look)?
-    } else {
-        headless(&program, job, look)?.exit()
+    let exit = match screen {
+        Screen::Live => screen::live(&program, job, look)?,
+        Screen::None => headless(&program, job, look)?.exit(),
     };
     Ok(pass_on(exit))
 }
@@ -216,13 +229,13 @@ fn command_named(words: &[OsString]) -> Option<String> {
 fn passes(
     words: &[OsString],
     requests: &[Request],
-    live: bool,
+    screen: Screen,
     look: &cli::Look,
     job: &dyn Fn(Option<&Request>, usize) -> Job,
 ) -> Result<u8> {
     for (number, request) in (1..).zip(requests).take(requests.len().saturating_sub(1)) {
         tell(&format!("pass {number} of {}: {}", requests.len(), request.text()));
-        let code = start(words, &job(Some(request), number), live, look)?;
+        let code = start(words, &job(Some(request), number), screen, look)?;
         if code != 0 {
             return Ok(code);
         }
@@ -232,7 +245,7 @@ fn passes(
     {
         tell(&format!("pass {0} of {0}: {1}", requests.len(), last.text()));
     }
-    start(words, &job(requests.last(), requests.len().max(1)), live, look)
+    start(words, &job(requests.last(), requests.len().max(1)), screen, look)
 }
 
 /// `roctop record`: headless, into a recording.
@@ -244,7 +257,7 @@ pub fn record(options: &cli::Record) -> Result<u8> {
     let look = cli::Look::default();
     let several = requests.len() > 1;
     let output = rank::place(&options.output, &|name| std::env::var(name).ok());
-    passes(&options.words, &requests, false, &look, &|request, number| Job {
+    passes(&options.words, &requests, Screen::None, &look, &|request, number| Job {
         recording: Some(if several {
             output.join(format!("pass_{number}"))
         } else {

@@ -7,10 +7,15 @@ pub mod program;
 mod recorded;
 mod trial;
 
+use crate::ui::run::is_ascii;
+use crate::ui::theme::Depth;
 use crate::{embedded, topology};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+
+/// What a session needs of /dev/shm, in MiB.
+const LEAST_ROOM: u64 = 32;
 
 /// How a thing stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +111,13 @@ fn session(report: &mut Report) {
     let (free, size) = (mib(facts.f_bavail), mib(facts.f_blocks));
     let budget = (size / 4).min(512);
     let text = format!("/dev/shm has {free} of {size} MiB free; the rings of a process take at most {budget} MiB");
-    report.add(if free < 32 { Verdict::Bad } else { Verdict::Well }, "session", text);
+    if free < LEAST_ROOM {
+        let text =
+            format!("{text}: too little; remove what fills it, or make it larger (of a container: --shm-size 1g)");
+        report.add(Verdict::Bad, "session", text);
+    } else {
+        report.add(Verdict::Well, "session", text);
+    }
 }
 
 fn clock(report: &mut Report) {
@@ -114,10 +125,10 @@ fn clock(report: &mut Report) {
     match source.as_deref().map(str::trim) {
         Ok("tsc") => report.add(Verdict::Well, "clock", "time stamp counter, about 10 ns a reading"),
         Ok(other) => {
-            let text = format!("the kernel keeps time by {other}: timestamps cost about 25 ns, or a system call each");
+            let text = format!("the system keeps time by {other}: timestamps cost about 25 ns, or a system call each");
             report.add(Verdict::Note, "clock", text);
         }
-        Err(_) => report.add(Verdict::Note, "clock", "the kernel's clock source is not known"),
+        Err(_) => report.add(Verdict::Note, "clock", "the system's clock source is not known"),
     }
     let shift = std::fs::read_to_string("/proc/self/timens_offsets").map_or(0, |text| boottime_shift(&text));
     if shift != 0 {
@@ -167,26 +178,28 @@ fn terminal(report: &mut Report) {
         let text = "standard output is none here: 'roctop APP' will run without a screen and print a summary";
         return report.add(Verdict::Note, "terminal", text);
     }
-    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let term = std::env::var("TERM").unwrap_or_default();
+    if term == "dumb" {
+        let text = "TERM=dumb: it says that it can show no screen; 'roctop --no-ui APP' runs without one";
+        return report.add(Verdict::Note, "terminal", text);
+    }
     let size = rustix::termios::tcgetwinsize(io::stdout()).map_or_else(
         |_| "of unknown size".to_owned(),
         |size| format!("{}x{}", size.ws_col, size.ws_row),
     );
-    let locale = [variable("LC_ALL"), variable("LC_CTYPE"), variable("LANG")];
-    let locale = locale.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
-    let is_utf8 = locale.to_ascii_uppercase().replace('-', "").contains("UTF8");
-    let term = variable("TERM");
-    let colours = match (variable("COLORTERM").as_str(), term.contains("256color")) {
-        ("truecolor" | "24bit", _) => "true colours",
-        (_, true) => "256 colours",
-        _ => "16 colours",
+    // As the screen itself finds it out.
+    let colours = match Depth::detect(|name| std::env::var(name).ok()) {
+        Depth::True => "true colours",
+        Depth::C256 => "256 colours",
+        Depth::C16 => "16 colours",
+        Depth::None => "no colours",
     };
-    let text = format!("{term}, {size}, {colours}, locale {locale}");
-    if is_utf8 {
-        report.add(Verdict::Well, "terminal", text);
-    } else {
-        let text = format!("{text}: not UTF-8, so lines and bars may look wrong");
+    let text = format!("{term}, {size}, {colours}");
+    if is_ascii() {
+        let text = format!("{text}; drawn with ASCII, by locale and TERM (--glyphs unicode draws lines and bars)");
         report.add(Verdict::Note, "terminal", text);
+    } else {
+        report.add(Verdict::Well, "terminal", text);
     }
 }
 

@@ -58,3 +58,4 @@ pub mod pump;
 pub mod scenario;
 pub mod supervise;
 pub mod ui;
+pub mod yaml;

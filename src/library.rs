@@ -75,21 +75,19 @@ pub(crate) fn find_exact(name: &str, own: &[PathBuf]) -> Option<PathBuf> {
 
 /// The first library whose name begins so; the one with the longest name in its directory.
 pub(crate) fn find(prefix: &str) -> Option<Library> {
-    for directory in directories(&[]) {
-        let Ok(entries) = std::fs::read_dir(&directory) else {
-            continue;
-        };
-        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let is_it = |path: &PathBuf| {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            name.is_some_and(|name| name.starts_with(prefix))
-        };
-        let longest = paths.filter(is_it).max_by_key(|path| path.as_os_str().len());
-        if let Some(path) = longest {
-            return Some(Library::open(&path));
-        }
-    }
-    None
+    directories(&[]).iter().find_map(|directory| find_in(directory, prefix))
+}
+
+/// The library of a directory whose name begins so; the one with the longest name.
+pub(crate) fn find_in(directory: &Path, prefix: &str) -> Option<Library> {
+    let entries = std::fs::read_dir(directory).ok()?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_it = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.is_some_and(|name| name.starts_with(prefix))
+    };
+    let longest = paths.filter(is_it).max_by_key(|path| path.as_os_str().len())?;
+    Some(Library::open(&longest))
 }
 
 /// Directories that a program itself names.

@@ -4,6 +4,7 @@
 //! and exported when the program has ended; the recording is removed then.
 
 mod attach;
+mod files;
 mod help;
 mod input;
 mod jobs;
@@ -11,6 +12,7 @@ mod naming;
 mod output;
 mod period;
 mod plan;
+mod scratch;
 mod settings;
 mod table;
 
@@ -18,17 +20,13 @@ use crate::cli::Look;
 use crate::counters::list::list;
 use crate::counters::request::{Groups, Mode, Request};
 use crate::counters::show;
+use crate::export::Format;
 use crate::export::choice::Kind;
-use crate::export::collect::collect;
-use crate::export::facts::Facts;
-use crate::export::hosts::Hosts;
-use crate::export::{self, Format, Sums, summary};
 use crate::item::Exit;
 use crate::launch::Program;
-use crate::progress::Progress;
 use crate::rank::{Rank, Ranks};
-use crate::recording::{Merged, Recording};
-use crate::run::{Job, headless, pass_on, tell, tell_all};
+use crate::recording::Recording;
+use crate::run::{Job, headless, pass_on, tell};
 use crate::supervise::exit_of;
 use crate::{counting, item};
 use anyhow::{Context, Result, bail};
@@ -36,11 +34,12 @@ use attach::Attach;
 use naming::Keys;
 use plan::{Level, Plan};
 use roctop_ring::session::{ENV_COUNT_PAUSES, ENV_PAUSED, wanted};
+use scratch::Scratch;
 use settings::Settings;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 /// The name that roctop may be called by.
@@ -201,10 +200,10 @@ fn list_counters(settings: &Settings, is_run: bool) -> Result<u8> {
 fn attached(plan: &Plan, attach: &Attach) -> Result<u8> {
     forewarn(plan);
     let recording = Scratch::of(plan)?;
-    let is_whole = attach.record(&recording.0)?;
+    let is_whole = attach.record(recording.path())?;
     let launched = now();
-    let written =
-        Recording::open(&recording.0).and_then(|opened| write(plan, opened.command(), launched, &recording.0));
+    let written = Recording::open(recording.path())
+        .and_then(|opened| files::write(plan, opened.command(), launched, recording.path()));
     written.map_err(|error| recording.kept(error))?;
     Ok(u8::from(!is_whole))
 }
@@ -242,14 +241,14 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
         }
     }
     let job = Job {
-        recording: Some(recording.0.clone()),
+        recording: Some(recording.path().to_owned()),
         wanted: words_of(plan),
         variables,
         preload: plan.preload.clone(),
         ..Job::default()
     };
     let exit = headless(program, &job, &Look::default())?.exit();
-    let written = write(plan, &program.words(), launched, &recording.0);
+    let written = files::write(plan, &program.words(), launched, recording.path());
     written.map_err(|error| recording.kept(error))?;
     Ok(exit)
 }
@@ -263,120 +262,4 @@ fn words_of(plan: &Plan) -> u64 {
         .any(|format| plan.formats.contains(format));
     let arguments = is_told && hip.iter().any(|kind| plan.choice.kinds.has(*kind));
     hsa | if arguments { wanted::ARGUMENTS } else { 0 }
-}
-
-/// A recording that is removed when it is no longer needed.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    /// Where a run is recorded: among its files, as far as is known before it where those are.
-    ///
-    /// Errors: that place cannot be written to.
-    fn of(plan: &Plan) -> Result<Self> {
-        let directory = naming::plain_part(&plan.directory);
-        export::prepare_directory(directory)?;
-        let rank = plan.rank.number.map_or(String::new(), |rank| format!("-{rank}"));
-        Ok(Self(
-            directory.join(format!(".roctop-{}{rank}.rec", export::own_word())),
-        ))
-    }
-
-    /// Leaves the recording where it is, since its files could not be written, and says so.
-    fn kept(self, error: anyhow::Error) -> anyhow::Error {
-        let path = std::mem::ManuallyDrop::new(self).0.clone();
-        let path = path.display();
-        error.context(format!(
-            "the records stay in {path}, 'roctop export {path}' writes the files"
-        ))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It may never have been made.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -> Result<()> {
-    let recording = Recording::open(path)?;
-    let recordings = [recording];
-    let whole = Merged::new(recordings.iter().collect())?;
-    let progress = Progress::new();
-    // Beside the recording: there is room, and it is removed with it.
-    let (collected, replay) = collect(&whole, None, path, &progress)?;
-    tell_all(&replay.warnings(&path.display().to_string()));
-    let facts = Facts::read(&whole)?;
-    let (nodes, faults) = Hosts::of_recordings(&recordings, &collected.run);
-    tell_all(&faults);
-    let processes = &collected.run.processes;
-    let keys = |process: &item::Process| {
-        let siblings = processes.iter().filter(|other| other.parent == process.parent);
-        Keys::of(process, words, siblings.count(), plan.rank, launched)
-    };
-    let stem = |process: &item::Process| {
-        let keys = keys(process);
-        PathBuf::from(keys.expand(&plan.directory)).join(keys.expand(&plan.file))
-    };
-    let job = export::Job {
-        collected: &collected,
-        place: path,
-        nodes: &nodes,
-        progress: &progress,
-        facts: &facts,
-        command: words,
-        choice: &plan.choice,
-        formats: &plan.formats,
-        sums: plan.wants_summary(),
-        stem: &stem,
-    };
-    let export::Written { files: made, sums } = export::write(&job)?;
-    let bytes = made
-        .iter()
-        .filter_map(|path| Some(path.metadata().ok()?.len()))
-        .sum::<u64>();
-    let is_small = bytes < plan.least_bytes;
-    if made.is_empty() && plan.level >= Level::Warning {
-        tell("nothing of what was asked for was recorded: no file was written");
-    } else if is_small {
-        for path in &made {
-            std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
-        }
-        tell(&format!(
-            "{bytes} bytes of output are less than --minimum-output-data: no file was written"
-        ));
-    } else {
-        for path in &made {
-            tell(&format!("Opened result file: {}", path.display()));
-        }
-    }
-    // As upstream, what is too little for files is too little for tables.
-    if plan.wants_summary() && !is_small {
-        for one in &sums {
-            print(plan, one, &keys(&one.process))?;
-        }
-    }
-    Ok(())
-}
-
-/// Prints the summary tables where they are wanted.
-fn print(plan: &Plan, sums: &Sums, keys: &Keys) -> Result<()> {
-    let mut tables = plan.tables.clone();
-    let domains = &sums.domains;
-    match plan.summary_file.to_ascii_lowercase().as_str() {
-        "stderr" => summary::write(domains, &tables, &mut std::io::stderr().lock())?,
-        "stdout" => summary::write(domains, &tables, &mut std::io::stdout().lock())?,
-        _ => {
-            tables.indent = 0;
-            let mut path = sums.stem.as_os_str().to_owned();
-            path.push(format!("_{}.txt", keys.expand(&plan.summary_file)));
-            let path = PathBuf::from(path);
-            if let Some(directory) = path.parent() {
-                export::prepare_directory(directory)?;
-            }
-            export::write_atomic(&path, |out| summary::write(domains, &tables, out))?;
-            tell(&format!("Opened result file: {}", path.display()));
-        }
-    }
-    Ok(())
 }

@@ -1,13 +1,13 @@
 //! What the user wants counted, as the collector reads it.
 
 use crate::sampling::Wish;
+use crate::yaml;
 use anyhow::{Context, Result, bail};
 use roctop_ring::session::{ENV_COUNTERS, ENV_DEFINITIONS};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use yaml_rust2::YamlLoader;
 
 /// What is done with counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ pub fn definitions(path: &Path) -> Result<String> {
     if text.len() as u64 > MOST_DEFINITIONS {
         bail!("the counter definitions {shown} are longer than {MOST_DEFINITIONS} bytes");
     }
-    let documents = YamlLoader::load_from_str(&text).with_context(|| format!("{shown} is no YAML"))?;
+    let documents = yaml::documents(&text).with_context(|| format!("the counter definitions {shown}"))?;
     let counters = documents
         .first()
         .and_then(|one| one["rocprofiler-sdk"]["counters"].as_vec());

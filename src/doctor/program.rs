@@ -72,6 +72,11 @@ pub(super) fn examine(report: &mut Report, app: &OsStr) -> Option<Library> {
         }
     };
     let mut path = program.path;
+    if let Err(error) = std::fs::File::open(&path) {
+        let text = format!("{}: {error}, so what it is linked to is not known", path.display());
+        report.add(Verdict::Note, "program", text);
+        return None;
+    }
     for _ in 0..MOST_SCRIPTS {
         if let Some(obstacle) = obstacle(&path) {
             report.add(Verdict::Bad, "program", obstacle);

@@ -2,6 +2,8 @@
 
 use super::{Report, Verdict};
 use crate::library::{self, Library};
+use roctop_ring::session::ENV_SDK;
+use std::path::Path;
 
 /// The HSA library's minor version from which scratch events exist (ROCm 6.1).
 const SCRATCH_SINCE: u32 = 13;
@@ -12,17 +14,8 @@ pub(super) fn examine(report: &mut Report, hip: Option<Library>) {
     let beside = |prefix: &str| {
         let near = hip
             .as_ref()
-            .and_then(|hip| hip.path.parent().map(std::path::Path::to_owned));
-        let near = near.and_then(|directory| {
-            let entries = std::fs::read_dir(directory).ok()?;
-            let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-            let is_it = |path: &std::path::PathBuf| {
-                let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-                name.is_some_and(|name| name.starts_with(prefix))
-            };
-            paths.filter(is_it).max_by_key(|path| path.as_os_str().len())
-        });
-        near.map(|path| Library::open(&path)).or_else(|| library::find(prefix))
+            .and_then(|hip| library::find_in(hip.path.parent()?, prefix));
+        near.or_else(|| library::find(prefix))
     };
     calls(report, hip.as_ref());
     let hsa = beside("libhsa-runtime64.so.");
@@ -40,7 +33,7 @@ pub(super) fn examine(report: &mut Report, hip: Option<Library>) {
             "no librccl here; recorded where a program brings one",
         ),
     }
-    counters(report, hsa.as_ref());
+    counters(report, hsa.as_ref(), sdk(beside).as_ref());
 }
 
 fn calls(report: &mut Report, hip: Option<&Library>) {
@@ -95,9 +88,17 @@ fn markers(report: &mut Report) {
     report.add(Verdict::Well, "markers", text);
 }
 
-fn counters(report: &mut Report, hsa: Option<&Library>) {
+/// The SDK that the collector will load.
+fn sdk(beside: impl Fn(&str) -> Option<Library>) -> Option<Library> {
+    match std::env::var_os(ENV_SDK).filter(|path| !path.is_empty()) {
+        Some(named) => Path::new(&named).exists().then(|| Library::open(Path::new(&named))),
+        None => beside("librocprofiler-sdk.so."),
+    }
+}
+
+fn counters(report: &mut Report, hsa: Option<&Library>, sdk: Option<&Library>) {
     let registers = hsa.is_some_and(|hsa| hsa.mentions("rocprofiler_register_library_api_table"));
-    let (verdict, text) = match (library::find("librocprofiler-sdk.so."), registers) {
+    let (verdict, text) = match (sdk, registers) {
         (Some(library), true) => (Verdict::Well, format!("by {}", library.path.display())),
         (Some(library), false) => (
             Verdict::Note,
@@ -108,7 +109,7 @@ fn counters(report: &mut Report, hsa: Option<&Library>) {
         ),
         (None, _) => (
             Verdict::Note,
-            "none: no librocprofiler-sdk here (ROCm 6.2 and later)".to_owned(),
+            format!("none: no librocprofiler-sdk here (ROCm 6.2 and later; {ENV_SDK} may name one)"),
         ),
     };
     report.add(verdict, "counters", text);

@@ -8,13 +8,14 @@ use crate::recording::Recording;
 use anyhow::{Context, Result};
 use roctop_ring::layout::clock;
 use roctop_ring::session::ENV_DEMO;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Seconds that the workload runs.
 const SECONDS: &str = "0.4";
-/// A clock is bad when its error may be above this, ns.
-const BAD_CLOCK: f64 = 10_000.0;
+/// A clock whose error may be above this is worth a note, ns.
+const POOR_CLOCK: f64 = 10_000.0;
 
 /// Width of the brackets of calibration samples, and what they measured.
 #[derive(Default)]
@@ -52,7 +53,7 @@ pub(super) fn examine(report: &mut Report) {
             report.add(if records > 0 { Verdict::Well } else { Verdict::Bad }, "trial", text);
             match error {
                 Some(error) => {
-                    let verdict = if error > BAD_CLOCK {
+                    let verdict = if error > POOR_CLOCK {
                         Verdict::Note
                     } else {
                         Verdict::Well
@@ -96,15 +97,19 @@ fn run(place: &Path) -> Result<(u64, u64, Option<f64>)> {
     let recording = Recording::open(place)?;
     let mut calibrations = Calibrations::default();
     recording.deliver(&mut calibrations)?;
-    let (mut records, mut lost) = (0, 0);
+    let (mut records, mut lost) = (0, BTreeMap::new());
     recording.items(&mut |items| {
         for item in items {
             match item {
                 Item::Api(_) | Item::Dispatch(_) | Item::Copy(_) | Item::Mark(_) | Item::Range(_) => records += 1,
-                Item::Lost { records: count, .. } => lost = lost.max(count),
+                Item::Lost {
+                    process,
+                    reason,
+                    records,
+                } => drop(lost.insert((process, reason), records)),
                 _ => {}
             }
         }
     })?;
-    Ok((records, lost, calibrations.error()))
+    Ok((records, lost.into_values().sum(), calibrations.error()))
 }

@@ -2,10 +2,11 @@
 
 use super::settings::Settings;
 use super::table;
-use anyhow::{Context, Result, anyhow, bail};
+use crate::yaml::documents;
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::Path;
-use yaml_rust2::{Yaml, YamlLoader};
+use yaml_rust2::Yaml;
 
 /// What an input file holds.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ fn text_lines(text: &str) -> Result<Input> {
 }
 
 fn yaml(text: &str) -> Result<Input> {
-    let documents = YamlLoader::load_from_str(text).map_err(|error| anyhow!("it is no YAML: {error}"))?;
+    let documents = documents(text)?;
     let first = documents.first().context("it is empty")?;
     jobs(&value(first))
 }
