@@ -28,6 +28,8 @@ const PROBE: Duration = Duration::from_millis(100);
 /// Reads all rings of a session.
 pub struct Live {
     path: PathBuf,
+    /// The directory at that path: what changes there is asked without going along the path.
+    directory: Option<File>,
     files: Vec<Source>,
     known: HashSet<String>,
     /// When the directory had last changed when its files were looked through; none when it may have changed since.
@@ -67,6 +69,7 @@ impl Live {
     pub fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
+            directory: File::open(path).ok(),
             files: Vec::new(),
             known: HashSet::new(),
             listed: None,
@@ -146,7 +149,7 @@ impl Live {
 
     /// When the directory last changed.
     fn changed(&self) -> Option<SystemTime> {
-        std::fs::metadata(&self.path).ok()?.modified().ok()
+        self.directory.as_ref()?.metadata().ok()?.modified().ok()
     }
 
     /// Delivers everything new. `now` is CLOCK_BOOTTIME.

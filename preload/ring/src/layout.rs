@@ -15,7 +15,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"ROCTOPR1");
 /// Raised when an old reader cannot read new files.
 pub const MAJOR: u16 = 1;
 /// Raised when something was added that old readers may pass over.
-pub const MINOR: u16 = 0;
+pub const MINOR: u16 = 1;
 /// Bytes of the header page.
 pub const PAGE: usize = 4096;
 /// Reads as this number only on a machine of the same byte order.
@@ -49,10 +49,19 @@ pub enum Region {
     StringBytes = 9,
     /// Rings, where the directory says.
     Rings = 10,
+    /// How far each ring has come, one word a ring, see [`milestone_every`]. Since minor version 1.
+    Milestones = 11,
 }
 
 /// Number of region kinds plus one.
-pub const REGIONS: usize = 11;
+pub const REGIONS: usize = 12;
+
+/// A ring of so many slots (a power of two) passes a milestone each time its head crosses a multiple of this number, and its
+/// word among the milestones says then where the head is. Heads lie a page apart; these words lie close, so that whoever only
+/// wants to know which ring is filling looks at one place.
+pub const fn milestone_every(slots: u64) -> u64 {
+    if slots < 64 { 1 } else { slots / 64 }
+}
 
 /// Words of one calibration sample and their meaning. Sample 0 is the first one, the others rotate.
 pub mod clock {
@@ -263,6 +272,7 @@ impl Spec {
                 8 => self.strings,
                 9 => self.string_bytes / 8,
                 10 => self.rings.iter().sum::<u64>() * (SLOT_BYTES / 8) as u64,
+                11 => entries,
                 _ => 0,
             }
         };

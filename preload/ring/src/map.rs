@@ -119,8 +119,9 @@ impl RingFile {
             offset,
             length: slots * (SLOT_WORDS * 8) as u64,
         });
+        let milestone = self.words(Region::Milestones).get(index)?;
         Some(Claim {
-            ring: RingWriter::new(ring, &words[entry::HEAD], &words[entry::RECORDS])?,
+            ring: RingWriter::new(ring, &words[entry::HEAD], &words[entry::RECORDS])?.with_milestone(milestone),
             entry: EntryWriter::new(words, totals)?,
             generation,
         })

@@ -24,7 +24,7 @@ pub use self::open::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork};
 
 use self::bytes::read_full;
 use self::ring::{Buffer, Cursor, MAX_HEAD};
-use crate::layout::{Header, LayoutError, PAGE, Region, clock, counter, entry};
+use crate::layout::{Header, LayoutError, PAGE, Region, clock, counter, entry, milestone_every};
 use crate::record::{self, Body, Dispatch, Domain, Head, MAX_SLOTS, SLOT_BYTES, Slot, TOTALS, totals_operation};
 use crate::sync::{Ordering, fence};
 use std::io;
@@ -126,8 +126,6 @@ pub struct Reader<B> {
     ring_slots: u64,
     /// Thread to begin the next poll with.
     turn: usize,
-    /// How often a ring had been taken when all of the directory was looked at last.
-    claims: u64,
     facts: u64,
     /// Fact slots before `facts` that were not committed when they were passed.
     fact_holes: Vec<u64>,
@@ -142,10 +140,6 @@ pub struct Reader<B> {
 
 /// The most slots (of rings, or of facts) that one poll reads: 32 MiB, so that who keeps them can say when it is enough.
 pub const POLL_SLOTS: u64 = 1 << 19;
-/// Entries of the directory that are looked at together, unless fewer than one in so many has a ring: a system call takes as
-/// long as copying a few entries, and longer when nothing has happened for a while.
-const GROUP: usize = 64;
-const SPREAD: usize = 4;
 
 impl<B: Bytes> Reader<B> {
     /// Checks the header and the directory of a ring file.
@@ -163,7 +157,6 @@ impl<B: Bytes> Reader<B> {
             threads: vec![Cursor::default(); entries],
             ring_slots: 0,
             turn: 0,
-            claims: 0,
             facts: 0,
             fact_holes: Vec::new(),
             strings: 0,
@@ -216,47 +209,38 @@ impl<B: Bytes> Reader<B> {
         Ok(progress)
     }
 
-    /// How full the fullest ring is, in 1/1000 of its size; nothing is read from it.
+    /// How full the fullest ring may be, in 1/1000 of its size: at most a milestone more than it is, since that is what is
+    /// looked at; files without milestones are looked at ring by ring. Nothing is read from the rings.
     pub fn fill(&mut self) -> io::Result<u32> {
-        let mut fullest = 0;
-        let [claims] = self.some_words(Region::Counters, counter::THREADS)?;
-        // Chained files do not count who comes.
-        if claims == 0 || std::mem::replace(&mut self.claims, claims) != claims {
-            let heads = self.heads()?;
-            for (cursor, head) in self.threads.iter().zip(heads) {
-                fullest = head.map_or(fullest, |head| fullest.max(cursor.fill(head)));
-            }
-            return Ok(fullest);
+        let milestones = self.header.region(Region::Milestones);
+        if milestones.length == 0 {
+            return self.exact_fill();
         }
-        // Nobody came: the rings that are known are all there are. Those that lie close are looked at together.
-        let known = |cursor: &Cursor| cursor.ring_slots > 0 && !cursor.damaged;
-        let mut from = 0;
-        while let Some(ahead) = self.threads[from..].iter().position(known) {
-            let first = from + ahead;
-            let group = &self.threads[first..self.threads.len().min(first + GROUP)];
-            let last = group.iter().rposition(known).unwrap_or(0);
-            from = first + last + 1;
-            if group.iter().filter(|cursor| known(cursor)).count() * SPREAD <= last {
-                for (index, cursor) in (first..).zip(group).filter(|(_, cursor)| known(cursor)) {
-                    let [head] = self.some_words(Region::Directory, index * entry::WORDS + entry::HEAD)?;
-                    fullest = fullest.max(cursor.fill(head));
-                }
-                continue;
+        let bytes = (self.threads.len() * 8).min(milestones.length as usize);
+        self.buffer.bytes.resize(self.buffer.bytes.len().max(bytes), 0);
+        let room = &mut self.buffer.bytes[..bytes];
+        let got = read_full(&self.bytes, milestones.offset, room)?;
+        let mut fullest = 0;
+        for (cursor, word) in self.threads.iter().zip(room[..got].as_chunks::<8>().0) {
+            let passed = u64::from_le_bytes(*word);
+            if cursor.ring_slots == 0 && passed != 0 && !cursor.damaged {
+                // Somebody came and is well on the way.
+                return self.exact_fill();
             }
-            // From head to head; a file that was cut has no more of them.
-            let bytes = (last * entry::WORDS + 1) * 8;
-            let at = ((first * entry::WORDS + entry::HEAD) * 8) as u64;
-            self.buffer.bytes.resize(self.buffer.bytes.len().max(bytes), 0);
-            let room = &mut self.buffer.bytes[..bytes];
-            let got = read_full(&self.bytes, self.header.region(Region::Directory).offset + at, room)?;
-            let entries = room[..got].chunks(entry::WORDS * 8).zip(group);
-            for (head, cursor) in entries.filter(|(_, cursor)| known(cursor)) {
-                if let Some(head) = head.first_chunk() {
-                    fullest = fullest.max(cursor.fill(u64::from_le_bytes(*head)));
-                }
-            }
+            let next = milestone_every(cursor.ring_slots);
+            fullest = fullest.max(cursor.fill(passed.saturating_add(next - 1)));
         }
         Ok(fullest)
+    }
+
+    fn exact_fill(&mut self) -> io::Result<u32> {
+        let heads = self.heads()?;
+        let fills = self
+            .threads
+            .iter()
+            .zip(heads)
+            .map(|(cursor, head)| head.map_or(0, |head| cursor.fill(head)));
+        Ok(fills.max().unwrap_or(0))
     }
 
     /// Accounting of every ring that was ever used.

@@ -6,7 +6,7 @@
 //!
 //! Absent on purpose: locks, allocation, system calls, any look at a reader.
 
-use crate::layout::entry;
+use crate::layout::{entry, milestone_every};
 use crate::record::{CONTINUATION, Domain, Head, MAX_SLOTS, PAYLOAD_WORDS, SLOT_WORDS, TOTALS, totals_index};
 use crate::sync::{AtomicU64, Ordering, fence};
 use core::cell::Cell;
@@ -22,6 +22,9 @@ pub struct RingWriter<'m> {
     mask: u64,
     next: Cell<u64>,
     ordinal: Cell<u64>,
+    milestone: Option<&'m AtomicU64>,
+    /// The bits of an index above those that change between two milestones.
+    stretch: u64,
 }
 
 impl<'m> RingWriter<'m> {
@@ -42,7 +45,21 @@ impl<'m> RingWriter<'m> {
             mask: count as u64 - 1,
             next,
             ordinal,
+            milestone: None,
+            stretch: 0,
         })
+    }
+
+    /// Tells `milestone` how far the ring has come, see [`milestone_every`].
+    #[must_use]
+    pub fn with_milestone(self, milestone: &'m AtomicU64) -> Self {
+        // Told now: the first milestone shall find the page there.
+        store(milestone, self.next.get());
+        Self {
+            milestone: Some(milestone),
+            stretch: !(milestone_every(self.mask + 1) - 1),
+            ..self
+        }
     }
 
     /// Index that the next slot will have.
@@ -82,6 +99,17 @@ impl<'m> RingWriter<'m> {
         self.records.store(ordinal + 1, Ordering::Relaxed);
         self.next.set(index);
         self.ordinal.set(ordinal + 1);
+        if (first ^ index) & self.stretch != 0 {
+            self.pass(index);
+        }
+    }
+
+    /// Relaxed: it says nothing of the slots, whoever wants these looks at the head.
+    #[cold]
+    fn pass(&self, index: u64) {
+        if let Some(milestone) = self.milestone {
+            store(milestone, index);
+        }
     }
 }
 

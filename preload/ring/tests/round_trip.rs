@@ -2,7 +2,7 @@
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use roctop_ring::layout::{Header, Region, Spec, clock, counter};
+use roctop_ring::layout::{Extent, Header, PAGE, Region, Spec, clock, counter, milestone_every};
 use roctop_ring::map::RingFile;
 use roctop_ring::reader::{Ended, Reader, Sink, Thread};
 use roctop_ring::record::{ApiCall, Body, Dispatch, Domain, Head, KernelSymbol, Marker, Slot, Stream, decode};
@@ -235,11 +235,13 @@ fn streams_without_end_leave_half_of_the_facts_to_kernels() {
 
 #[test]
 fn the_fullest_ring_is_found_wherever_rings_lie_and_whoever_comes() {
+    const SLOTS: u64 = 1024;
+    let every = milestone_every(SLOTS);
     let dir = Directory::new("fill");
     for used in [&[0usize][..], &[0, 40, 69], &[65, 66, 69], &(0..70).collect::<Vec<_>>()] {
         let spec = Spec {
             ordinal: 0,
-            rings: vec![1000_u64.next_power_of_two(); 70],
+            rings: vec![SLOTS; 70],
             facts: 64,
             strings: 64,
             string_bytes: 4096,
@@ -248,20 +250,48 @@ fn the_fullest_ring_is_found_wherever_rings_lie_and_whoever_comes() {
         let file = RingFile::create(&dir.0, &name, &spec, Header::default()).unwrap();
         let mut reader = Reader::open(std::fs::File::open(file.path()).unwrap()).unwrap();
         assert_eq!(reader.fill().unwrap(), 0, "nobody has a ring");
-        let come = |index: usize| {
-            file.counter(counter::THREADS).unwrap().fetch_add(1, Ordering::Relaxed);
-            file.claim(index, 42, 1, [0; 2]).unwrap()
-        };
-        let claims: Vec<_> = used.iter().map(|&index| come(index)).collect();
+        let claims: Vec<_> = used
+            .iter()
+            .map(|&index| file.claim(index, 42, 1, [0; 2]).unwrap())
+            .collect();
         for (turn, claim) in claims.iter().enumerate() {
-            // The first look sees who came, the later ones only look at heads.
-            for _ in 0..=turn {
-                claim.ring.push(ApiCall::head(0, Domain::HIP), &call(1).payload());
-            }
-            let expected = (turn as u32 + 1) * 1000 / 1024;
-            assert_eq!(reader.fill().unwrap(), expected, "ring {} of {used:?}", used[turn]);
+            let there = every * (turn as u64 % 9 + 1) + turn as u64 % every;
+            // The first look sees who came, the later ones look at milestones alone.
+            (0..there).for_each(|_| claim.ring.push(ApiCall::head(0, Domain::HIP), &call(1).payload()));
+            let (told, exact) = (u64::from(reader.fill().unwrap()), there * 1000 / SLOTS);
+            let most = exact + every * 1000 / SLOTS + 1;
+            assert!(
+                (exact..=most).contains(&told),
+                "ring {} of {used:?}: {told}, {exact}",
+                used[turn]
+            );
+            reader.poll(Ended::No, &mut Seen::default()).unwrap();
+            let left = reader.fill().unwrap();
+            assert!(u64::from(left) <= every * 1000 / SLOTS, "all was read: {left}");
         }
-        reader.poll(Ended::No, &mut Seen::default()).unwrap();
-        assert_eq!(reader.fill().unwrap(), 0, "all was read");
     }
+}
+
+#[test]
+fn a_file_without_milestones_is_looked_at_ring_by_ring() {
+    let dir = Directory::new("older");
+    let spec = Spec {
+        ordinal: 0,
+        rings: vec![64; 3],
+        facts: 64,
+        strings: 64,
+        string_bytes: 4096,
+    };
+    let file = RingFile::create(&dir.0, "1-1.ring", &spec, Header::default()).unwrap();
+    let claim = file.claim(2, 42, 1, [0; 2]).unwrap();
+    (0..16).for_each(|_| claim.ring.push(ApiCall::head(0, Domain::HIP), &call(1).payload()));
+    let mut older = file.header().clone();
+    older.minor = 0;
+    older.regions[Region::Milestones as usize] = Extent::default();
+    let mut bytes = std::fs::read(file.path()).unwrap();
+    bytes[..PAGE].copy_from_slice(&older.encode());
+    let mut reader = Reader::open(bytes).unwrap();
+    assert_eq!(reader.fill().unwrap(), 250);
+    reader.poll(Ended::No, &mut Seen::default()).unwrap();
+    assert_eq!(reader.fill().unwrap(), 0);
 }
