@@ -58,7 +58,15 @@ pub struct Line {
     /// Ticks of the sample that it starts at.
     ticks: u64,
     boottime: Nanos,
-    slope: f64,
+    /// ns a tick, in 2^-[`FRACTION`].
+    slope: i64,
+}
+
+/// Bits of a slope behind the point: a tick may take two microseconds, and a day of ticks is converted to a part of a ns.
+const FRACTION: u32 = 52;
+
+fn fixed(slope: f64) -> i64 {
+    (slope * (1u64 << FRACTION) as f64) as i64
 }
 
 impl Line {
@@ -74,11 +82,10 @@ impl Line {
         if ticks == 0 {
             return 0;
         }
-        let distance = ticks.wrapping_sub(self.ticks) as i64 as f64;
-        let nanos = distance * self.slope;
-        // To the nearest; `round` is a call where the processor is not known to have an instruction for it.
-        self.boottime
-            .saturating_add_signed((nanos + 0.5f64.copysign(nanos)) as i64)
+        let distance = ticks.wrapping_sub(self.ticks).cast_signed();
+        // To the nearest.
+        let nanos = (i128::from(distance) * i128::from(self.slope) + (1 << (FRACTION - 1))) >> FRACTION;
+        self.boottime.saturating_add_signed(nanos as i64)
     }
 }
 
@@ -169,7 +176,7 @@ impl Clock {
             until: self.samples.get(after).map_or(u64::MAX, |next| next.ticks),
             ticks: origin.ticks,
             boottime: origin.boottime,
-            slope: between.copied().unwrap_or(self.slope),
+            slope: fixed(between.copied().unwrap_or(self.slope)),
         }
     }
 

@@ -53,7 +53,9 @@ pub fn follow(session: &Path, sender: PumpSender) {
                 sender.output(buffer[..count].to_vec());
                 continue;
             }
-            std::thread::sleep(Duration::from_millis(100));
+            // While there is none, the one that started the program has most likely not left.
+            let pause = if file.is_some() { 100 } else { 300 };
+            std::thread::sleep(Duration::from_millis(pause));
             // Another file of that name has what follows.
             if let Ok(facts) = fs::metadata(&path)
                 && file.as_ref().is_none_or(|(_, known)| *known != facts.ino())

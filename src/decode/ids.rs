@@ -168,11 +168,15 @@ impl Decoder {
         id
     }
 
+    #[inline]
     pub(super) fn operation(&mut self, process: ProcessId, domain: Domain, op: u16) -> OperationId {
+        let known = self.recent.operations.get(u64::from(op), (process.0, domain.0, op));
+        known.unwrap_or_else(|| self.find_operation(process, domain, op))
+    }
+
+    #[cold]
+    fn find_operation(&mut self, process: ProcessId, domain: Domain, op: u16) -> OperationId {
         let key = (process.0, domain.0, op);
-        if let Some(known) = self.recent.operations.get(u64::from(op), key) {
-            return known;
-        }
         let state = &self.processes[process.0 as usize];
         if let Some(known) = state.operations.get(&(domain.0, op)) {
             return self.recent.operations.keep(u64::from(op), key, *known);

@@ -82,6 +82,8 @@ pub struct Names {
     gpus: BTreeMap<u32, u32>,
     kernels: Vec<Arc<KernelName>>,
     internal: Vec<bool>,
+    /// By operation: whether it waits for the GPU. Every call asks, and this lies close.
+    blocking: Vec<bool>,
     /// Short names in order, with their kernels.
     sorted: BTreeSet<(Arc<str>, u32)>,
     queues: Vec<Queue>,
@@ -191,6 +193,7 @@ impl Names {
             class,
             blocks,
         });
+        put(&mut self.blocking, value.operation.id.0, || false, blocks);
         put(&mut self.operations, value.operation.id.0, Default::default, value);
     }
     /// A marker's text.
@@ -233,6 +236,11 @@ impl Names {
     /// An operation, if known.
     pub fn operation(&self, id: OperationId) -> Option<&OperationName> {
         self.operations.get(id.0 as usize).map(|o| &**o)
+    }
+    /// Whether an operation waits for the GPU.
+    #[inline]
+    pub fn blocks(&self, id: OperationId) -> bool {
+        self.blocking.get(id.0 as usize).copied().unwrap_or(false)
     }
     /// A marker's text.
     pub fn text(&self, id: TextId) -> &str {

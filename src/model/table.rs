@@ -154,7 +154,7 @@ pub struct Tables {
     routes: FastMap<Route, u32>,
     /// By operation.
     pub api: Vec<ApiStat>,
-    /// By operation: what its histogram was not told yet.
+    /// By operation: what its histogram was not told yet. As many as there are operations.
     api_counts: Vec<Counts>,
     /// By thread.
     pub threads: Vec<ThreadStat>,
@@ -263,8 +263,8 @@ impl Tables {
             if call.parent == 0 {
                 outer.calls += 1;
                 outer.total = outer.total.saturating_add(nanos);
-                let blocks = || names.operation(call.operation).is_some_and(|known| known.blocks);
-                outer.blocked = outer.blocked.saturating_add(if blocks() { nanos } else { 0 });
+                let blocked = if names.blocks(call.operation) { nanos } else { 0 };
+                outer.blocked = outer.blocked.saturating_add(blocked);
             }
         }
         if let Some(known) = dense(&mut self.threads, thread.0, |_| ThreadStat::default()) {
@@ -276,24 +276,35 @@ impl Tables {
 
     #[inline]
     fn call(&mut self, call: &ApiCall, nanos: u64, is_error: bool) {
-        let make = |n| ApiStat {
-            stat: Stat::new(n < HISTOGRAMS),
-            ..ApiStat::default()
-        };
-        let Some(row) = dense(&mut self.api, call.operation.0, make) else {
+        let at = call.operation.0 as usize;
+        if at >= self.api.len() && !self.add_operations(at) {
             return;
-        };
+        }
+        let (row, counts) = (&mut self.api[at], &mut self.api_counts[at]);
         row.stat.add_apart(nanos);
-        if (call.operation.0 as usize) < HISTOGRAMS
-            && let Some(counts) = dense(&mut self.api_counts, call.operation.0, |_| Counts::default())
-            && counts.add(nanos)
-        {
+        if row.stat.is_full() && counts.add(nanos) {
             row.stat.count_in(counts);
         }
         if is_error {
             row.errors += 1;
             row.last_error = call.status.unwrap_or_default();
         }
+    }
+
+    /// Makes rows for operations up to this one; false when it is beyond the bound.
+    #[cold]
+    fn add_operations(&mut self, last: usize) -> bool {
+        if last >= MOST_IDS {
+            return false;
+        }
+        for number in self.api.len()..=last {
+            self.api.push(ApiStat {
+                stat: Stat::new(number < HISTOGRAMS),
+                ..ApiStat::default()
+            });
+        }
+        self.api_counts.resize_with(self.api.len(), Counts::default);
+        true
     }
 
     /// Finds the pattern of a new text.

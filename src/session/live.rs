@@ -18,6 +18,8 @@ use std::time::{Duration, Instant, SystemTime};
 const SLOW: Duration = Duration::from_millis(400);
 /// The same when somebody looks on.
 const WATCHED: Duration = Duration::from_millis(100);
+/// Nobody is in a hurry when nothing was recorded for so long.
+const QUIET: Duration = Duration::from_secs(2);
 /// With more processes than these it costs too much to look so often.
 const MOST_WATCHED: usize = 8;
 /// A step of the clock by which directories change takes less.
@@ -36,6 +38,8 @@ pub struct Live {
     listed: Option<SystemTime>,
     processes: Vec<Known>,
     slow_at: Option<Instant>,
+    /// When records came last.
+    heard: Option<Instant>,
     probe_at: Option<Instant>,
     is_late: bool,
     is_watched: bool,
@@ -75,6 +79,7 @@ impl Live {
             listed: None,
             processes: Vec::new(),
             slow_at: None,
+            heard: None,
             probe_at: None,
             is_late: false,
             is_watched: false,
@@ -154,7 +159,9 @@ impl Live {
 
     /// Delivers everything new. `now` is CLOCK_BOOTTIME.
     pub fn poll(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
-        self.discover(sink)?;
+        if self.has_new_files() {
+            self.discover(sink)?;
+        }
         // Files that appear from now on are read from their beginning.
         self.is_late = false;
         let mut progress = Progress::default();
@@ -167,8 +174,12 @@ impl Live {
             }
         }
         let moment = Instant::now();
+        if progress.records > 0 {
+            self.heard = Some(moment);
+        }
         if self.slow_at.is_none_or(|at| moment >= at) {
-            let is_often = self.is_watched && self.alive() <= MOST_WATCHED;
+            let is_busy = self.heard.is_some_and(|heard| moment.duration_since(heard) < QUIET);
+            let is_often = self.is_watched && is_busy && self.alive() <= MOST_WATCHED;
             self.slow_at = Some(moment + if is_often { WATCHED } else { SLOW });
             for process in 0..self.processes.len() {
                 if !self.processes[process].ended {
@@ -278,7 +289,10 @@ impl Live {
         self.listed = self.changed().filter(is_past);
         let entries = match std::fs::read_dir(&self.path) {
             // Out of descriptors: those of processes that end come back.
-            Err(error) if is_out_of_descriptors(&error) => return Ok(()),
+            Err(error) if is_out_of_descriptors(&error) => {
+                self.listed = None;
+                return Ok(());
+            }
             entries => entries?,
         };
         for entry in entries {
@@ -295,7 +309,9 @@ impl Live {
             let (file, probe) = match (open_ring(&path), open_ring(&path)) {
                 (Ok(file), Ok(probe)) => (file, probe),
                 (Err(error), _) | (_, Err(error)) => {
-                    if !is_out_of_descriptors(&error) {
+                    if is_out_of_descriptors(&error) {
+                        self.listed = None;
+                    } else {
                         self.known.insert(name);
                     }
                     continue;

@@ -12,7 +12,7 @@ mod file;
 #[cfg(not(loom))]
 pub use file::FlightFile;
 
-use crate::reader::Bytes;
+use crate::bytes::Bytes;
 use crate::record::{CONTINUATION, Dispatch, Domain, Head, PAYLOAD_WORDS, Slot, flag};
 use crate::sync::{AtomicU64, Ordering, fence};
 use crate::writer::Words;

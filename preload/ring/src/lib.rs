@@ -9,11 +9,13 @@
 //! Absent on purpose: any knowledge of ROCm, logging, threads, allocation on the write path.
 
 pub mod arguments;
+pub mod bytes;
 pub mod directory;
 pub mod flight;
 pub mod layout;
 #[cfg(not(loom))]
 pub mod map;
+#[cfg(feature = "reader")]
 pub mod reader;
 pub mod record;
 #[cfg(not(loom))]

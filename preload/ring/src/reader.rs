@@ -13,17 +13,18 @@
 //!
 //! Absent on purpose: mapping, `unsafe`, trust.
 
-mod bytes;
 mod facts;
 mod open;
 mod ring;
+mod words;
 
-pub use self::bytes::Bytes;
+pub use crate::bytes::Bytes;
+
 pub use self::facts::{MAX_STRINGS, POLL_STRINGS};
 pub use self::open::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork};
 
-use self::bytes::read_full;
 use self::ring::{Buffer, Cursor, MAX_HEAD};
+use crate::bytes::read_full;
 use crate::layout::{Header, LayoutError, PAGE, Region, clock, counter, entry, milestone_every};
 use crate::record::{self, Body, Dispatch, Domain, Head, MAX_SLOTS, SLOT_BYTES, Slot, TOTALS, totals_operation};
 use crate::sync::{Ordering, fence};
@@ -299,8 +300,10 @@ impl<B: Bytes> Reader<B> {
             let Some(from) = cursor.next.checked_sub(SLOTS).filter(|_| cursor.ring_slots >= SLOTS) else {
                 continue;
             };
-            self.read_slots(index, from, SLOTS, &mut buffer)?;
-            if let Body::Dispatch(dispatch) = record::decode(&buffer.slots) {
+            let got = self.read_slots(index, from, SLOTS, &mut buffer)?;
+            if let Some(slots) = buffer.slots.get(..got / SLOT_BYTES)
+                && let Body::Dispatch(dispatch) = record::decode(slots)
+            {
                 found.push(dispatch.dispatch_id);
             }
         }

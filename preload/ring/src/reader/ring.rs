@@ -1,7 +1,7 @@
 //! The ring of one thread: copied, then accepted as far as no writer can have been there meanwhile.
 
-use super::bytes::read_full;
 use super::{Bytes, Progress, Reader, Sink, Thread};
+use crate::bytes::read_full;
 use crate::layout::{Region, entry};
 use crate::record::{CONTINUATION, Head, MAX_SLOTS, SLOT_BYTES, SLOT_WORDS, Slot, ThreadStart};
 use crate::sync::{Ordering, fence};
@@ -47,9 +47,16 @@ impl Cursor {
             return (0, 0);
         }
         let (mut place, mut records) = (0, 0);
-        while place < slots.len() {
-            let head = Head(slots[place][0]);
+        while let Some(slot) = slots.get(place) {
+            let head = Head(slot[0]);
             let is_next = head.ordinal() == (self.ordinal + records) as u32 && head.kind() != ThreadStart::KIND;
+            // Calls are one slot each, and nearly all there is.
+            let is_whole = head.slots() == 1 && slot[SLOT_WORDS - 1] == at + place as u64 + 1;
+            if is_next && is_whole && head.kind() != CONTINUATION && head.kind() != 0 {
+                place += 1;
+                records += 1;
+                continue;
+            }
             match record_at(slots, place, at + place as u64) {
                 Some(used) if is_next && place + used <= slots.len() => place += used,
                 _ => break,
@@ -137,7 +144,7 @@ impl<B: Bytes> Reader<B> {
             let whole = after.saturating_add(MAX_SLOTS as u64).saturating_sub(slots);
             let run = Run {
                 from,
-                slots: &buffer.slots,
+                slots: &buffer.slots[..got / SLOT_BYTES],
                 whole,
                 last: from + count == head,
             };
@@ -310,20 +317,18 @@ impl<B: Bytes> Reader<B> {
     /// Copies slots into the buffer; the bytes that were there.
     pub(super) fn read_slots(&self, index: usize, from: u64, count: u64, into: &mut Buffer) -> io::Result<usize> {
         let cursor = &self.threads[index];
-        let wanted = count as usize * SLOT_BYTES;
-        if into.bytes.len() < wanted {
-            into.bytes.resize(wanted, 0);
+        let (start, count) = (from & (cursor.ring_slots - 1), count as usize);
+        if into.slots.len() < count {
+            into.slots.resize(count, Slot::default());
         }
-        let start = from & (cursor.ring_slots - 1);
-        let first = count.min(cursor.ring_slots - start) as usize * SLOT_BYTES;
-        let (one, two) = into.bytes[..wanted].split_at_mut(first);
+        // Files of another byte order were refused, so that their words are ours.
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut into.slots[..count]);
+        let first = bytes.len().min((cursor.ring_slots - start) as usize * SLOT_BYTES);
+        let (one, two) = bytes.split_at_mut(first);
         let mut got = read_full(&self.bytes, cursor.ring_offset + start * SLOT_BYTES as u64, one)?;
         if got == one.len() && !two.is_empty() {
             got += read_full(&self.bytes, cursor.ring_offset, two)?;
         }
-        let whole = into.bytes[..got].as_chunks::<SLOT_BYTES>().0;
-        into.slots.clear();
-        into.slots.extend(whole.iter().map(slot_of));
         Ok(got)
     }
 }
@@ -340,12 +345,4 @@ fn record_at(slots: &[Slot], place: usize, at: u64) -> Option<usize> {
         .zip(&there[1..])
         .all(|(i, slot)| slot[SLOT_WORDS - 1] == at + i + 1 && Head(slot[0]).kind() == CONTINUATION);
     (first[SLOT_WORDS - 1] == at + 1 && is_head && whole).then_some(used)
-}
-
-fn slot_of(bytes: &[u8; SLOT_BYTES]) -> Slot {
-    let mut slot = [0u64; SLOT_WORDS];
-    for (word, raw) in slot.iter_mut().zip(bytes.as_chunks::<8>().0) {
-        *word = u64::from_le_bytes(*raw);
-    }
-    slot
 }

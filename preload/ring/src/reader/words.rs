@@ -1,56 +1,10 @@
-//! What a ring file is read through: bytes by position, and the words of a region.
+//! The words of a region.
 
-use super::Reader;
+use super::{Bytes, Reader};
+use crate::bytes::read_full;
 use crate::layout::Region;
 use crate::sync::{Ordering, fence};
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-
-/// Bytes that can be read by position: a file, or a buffer in tests.
-pub trait Bytes {
-    /// Reads at `offset`; short at the end.
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
-    /// Bytes there are now.
-    fn size(&self) -> io::Result<u64>;
-}
-
-impl Bytes for File {
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        FileExt::read_at(self, into, offset)
-    }
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
-    }
-}
-
-impl Bytes for Vec<u8> {
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(offset)
-            .ok()
-            .and_then(|at| self.get(at..))
-            .unwrap_or_default();
-        let count = rest.len().min(into.len());
-        into[..count].copy_from_slice(&rest[..count]);
-        Ok(count)
-    }
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.len() as u64)
-    }
-}
-
-pub(super) fn read_full(bytes: &impl Bytes, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-    let mut got = 0;
-    while got < into.len() {
-        match bytes.read_at(offset + got as u64, &mut into[got..]) {
-            Ok(0) => break,
-            Ok(count) => got += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(got)
-}
 
 impl<B: Bytes> Reader<B> {
     /// Words of a region that stood still while they were read; after a few tries as they are.
