@@ -141,6 +141,7 @@ fn child(dir: &Path) {
                 ..known
             };
             // Another thread may run between any two of these steps, so that a kill finds it there.
+            pause(sequence % 4 == 3);
             kept.take();
             pause(sequence % 4 == 1);
             claim.ring.push(Dispatch::head(0, Domain::NONE), &record.payload());
@@ -229,7 +230,10 @@ fn what_the_gpu_completed_before_a_kill_is_found_exactly_once() {
     let dir = Directory(PathBuf::from(format!("/dev/shm/roctop-flight-{}", std::process::id())));
     let (mut in_rings, mut in_files, mut twice, mut running, mut lost) = (0, 0, 0, 0, 0);
     let mut random = std::process::id() | 1;
-    for _ in 0..kills {
+    let mut killed = 0;
+    // Which thread has a processor at the kill is the system's choice: it goes on until kills found work in both places.
+    while killed < kills || (in_files == 0 || in_rings == 0) && killed < 50 * kills {
+        killed += 1;
         std::fs::create_dir(&dir.0).unwrap();
         std::fs::write(dir.0.join("truth"), [0; 4096]).unwrap();
         let writer = Writer::start(&dir.0);
@@ -269,9 +273,9 @@ fn what_the_gpu_completed_before_a_kill_is_found_exactly_once() {
         lost += found.lost;
         std::fs::remove_dir_all(&dir.0).unwrap();
     }
-    assert!(in_rings > 0 && (in_files > 0 || kills < 50));
+    assert!(in_rings > 0 && in_files > 0);
     println!(
-        "{kills} kills: {in_rings} dispatches in rings, {in_files} in flight files alone, {twice} in both, {running} not \
+        "{killed} kills: {in_rings} dispatches in rings, {in_files} in flight files alone, {twice} in both, {running} not \
          complete, {lost} overwritten; each exactly once"
     );
 }
