@@ -4,7 +4,7 @@ mod look;
 mod program;
 mod recordings;
 
-pub use look::{Color, Glyphs, Look};
+pub use look::{Color, Glyphs, Look, Views};
 pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, OnExit, Record, Recorded, Ring, Run};
 pub use recordings::{Attach, Cut, Diff, Export, Format, Layout, Merge, Open, Recover, Summary, SummaryFormat};
 

@@ -30,6 +30,8 @@ pub struct Config {
     pub theme: Option<String>,
     /// Glyphs beyond ASCII; none: as the locale says.
     pub unicode: Option<bool>,
+    /// One list of each view, however large the terminal is.
+    pub is_compact: bool,
     /// Whether the mouse is asked for.
     pub no_mouse: bool,
     /// Filter to start with.
@@ -68,6 +70,7 @@ impl fmt::Display for Error {
 struct File {
     theme: Option<String>,
     glyphs: Option<Spanned<String>>,
+    layout: Option<Spanned<String>>,
     mouse: Option<bool>,
     filter: Option<Spanned<String>>,
     throttle: Option<Spanned<f64>>,
@@ -113,6 +116,17 @@ impl Config {
                 }
             },
         };
+        let is_compact = match &file.layout {
+            None => false,
+            Some(layout) => match layout.get_ref().as_str() {
+                "full" => false,
+                "compact" => true,
+                other => {
+                    let message = format!("layout = \"{other}\": expected full or compact");
+                    return Err(at(layout.span().start, message));
+                }
+            },
+        };
         let checked = |source: &Spanned<String>| match Filter::parse(source.get_ref()) {
             Ok(_) => Ok(source.get_ref().clone()),
             Err(error) => Err(at(
@@ -139,6 +153,7 @@ impl Config {
         Ok(Self {
             theme: file.theme,
             unicode,
+            is_compact,
             no_mouse: file.mouse == Some(false),
             filter: file.filter.as_ref().map(checked).transpose()?,
             keys: keys(&file.keys, &at)?,
@@ -306,6 +321,7 @@ pub fn schema() -> serde_json::Value {
         "properties": {
             "theme": { "type": "string" },
             "glyphs": { "enum": ["auto", "unicode", "ascii"] },
+            "layout": { "enum": ["full", "compact"] },
             "mouse": { "type": "boolean" },
             "filter": { "type": "string" },
             "throttle": { "type": "number", "minimum": 1 },
@@ -390,6 +406,7 @@ mod tests {
         assert_eq!(line("\n\n[keys]\npause = [\"x\"]\nnonsense = [\"x\"]\n"), 5);
         assert_eq!(line("[keys]\npause = [\"hyper-x\"]\n"), 2);
         assert_eq!(line("glyphs = \"runes\"\n"), 1);
+        assert_eq!(line("mouse = true\nlayout = \"tiny\"\n"), 2);
         assert_eq!(line("theme = \"x\"\nfilter = \"dur>\"\n"), 2);
         assert_eq!(line("[[alias]]\nkernel = \"(\"\nname = \"x\"\n"), 2);
         assert_eq!(line("[presets]\na = \"(\"\n"), 2);

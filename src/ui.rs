@@ -207,6 +207,8 @@ pub struct Ui {
     pub baseline: Option<Arc<Snapshot>>,
     /// The hint bar is hidden.
     pub bare: bool,
+    /// One list of each view, however large the terminal is.
+    pub is_compact: bool,
     /// The unit of times in lists; none: what fits each.
     pub unit: Option<Unit>,
     /// Frames a second at most; none: as many as are usual.
@@ -349,9 +351,15 @@ impl Ui {
         }
     }
 
+    /// How much room views take.
+    pub fn room(&self) -> Size {
+        let size = Size::of(self.size.0, self.size.1);
+        if self.is_compact { size.min(Size::Small) } else { size }
+    }
+
     /// The list that has the focus.
     pub fn pane(&self) -> Option<Pane> {
-        let panes = Pane::of(self.tab, Size::of(self.size.0, self.size.1));
+        let panes = Pane::of(self.tab, self.room());
         panes.get(self.focus.min(panes.len().saturating_sub(1))).copied()
     }
 
@@ -374,7 +382,7 @@ impl Ui {
 
     /// Gives a list of the view the focus.
     fn focus_on(&mut self, pane: Pane) {
-        let panes = Pane::of(self.tab, Size::of(self.size.0, self.size.1));
+        let panes = Pane::of(self.tab, self.room());
         if let Some(at) = panes.iter().position(|&known| known == pane) {
             self.focus = at;
         }
@@ -382,8 +390,7 @@ impl Ui {
 
     /// Columns that a lane has on screen.
     pub fn lane_columns(&self) -> usize {
-        let (width, height) = self.size;
-        usize::from(width.saturating_sub(2 + tab::label_columns(Size::of(width, height)))).max(1)
+        usize::from(self.size.0.saturating_sub(2 + tab::label_columns(self.room()))).max(1)
     }
 }
 
@@ -394,7 +401,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     let scene = Scene { ui, snap };
     ui.hits.clear();
     let mut canvas = Canvas { buffer, theme };
-    let size = Size::of(area.width, area.height);
+    let size = ui.room();
     if size == Size::Tiny {
         let (_, word, _) = header::state(ui, latest);
         let text = match area.width {

@@ -21,6 +21,9 @@ pub struct Look {
     /// running, steps, diff, memory or samples.
     #[arg(long, value_name = "NAME", value_parser = view)]
     pub view: Option<Tab>,
+    /// What views show: full, by the terminal's size, or compact: one list of each view.
+    #[arg(long, value_enum)]
+    pub layout: Option<Views>,
     /// Characters: auto (by locale and terminal), unicode or ascii.
     #[arg(long, value_enum, default_value_t)]
     pub glyphs: Glyphs,
@@ -39,11 +42,21 @@ impl Default for Look {
             color: Color::Auto,
             filter: None,
             view: None,
+            layout: None,
             glyphs: Glyphs::default(),
             fps: None,
             max_bps: None,
         }
     }
+}
+
+/// How much views show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Views {
+    /// As much as the terminal has room for.
+    Full,
+    /// What a small terminal has room for.
+    Compact,
 }
 
 /// Characters that are sent.

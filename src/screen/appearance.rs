@@ -1,6 +1,6 @@
 //! How a screen looks: theme, glyphs, colours, and the settings that it begins with.
 
-use crate::cli::{self, Color, Glyphs, Look};
+use crate::cli::{self, Color, Glyphs, Look, Views};
 use crate::config::{self, Config};
 use crate::kernel_name::Aliases;
 use crate::misuse::Misuse;
@@ -97,6 +97,7 @@ pub(super) fn appearance(look: &Look) -> Result<Appearance> {
             columns: config.columns,
             throttle: config.throttle.unwrap_or(defaults.throttle),
             view: look.view.unwrap_or_default(),
+            is_compact: look.layout.map_or(config.is_compact, |layout| layout == Views::Compact),
             rate: look.fps,
             most_bytes: most_bytes.filter(|most| *most > 0),
             grace: defaults.grace,

@@ -16,7 +16,7 @@ pub(super) fn page(ui: &Ui) -> isize {
 
 /// The focus goes to the next list but `by`.
 pub(super) fn turn_pane(ui: &mut Ui, by: isize) {
-    let count = Pane::of(ui.tab, Size::of(ui.size.0, ui.size.1)).len();
+    let count = Pane::of(ui.tab, ui.room()).len();
     if count > 0 {
         ui.focus = (ui.focus.min(count - 1) as isize + by).rem_euclid(count as isize) as usize;
     }

@@ -28,7 +28,11 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("names", "short|full|mangled", "form of names"),
     ("zoom", "TIME", "time per column"),
     ("theme", "NAME", "show in another theme"),
-    ("set", "glyphs|units|hints|fps VALUE", "change how the screen looks"),
+    (
+        "set",
+        "glyphs|units|hints|layout|fps VALUE",
+        "change how the screen looks",
+    ),
     (
         "export",
         "csv|json|pftrace|rocpd|parquet [DIR]",

@@ -64,6 +64,8 @@ pub struct Settings {
     pub throttle: f64,
     /// View to begin with.
     pub view: Tab,
+    /// One list of each view, however large the terminal is.
+    pub is_compact: bool,
     /// Frames a second at most; none: as many as are usual.
     pub rate: Option<u32>,
     /// Bytes a second to the terminal at most; none: as many as come.
@@ -89,6 +91,7 @@ impl Default for Settings {
             columns: Vec::new(),
             throttle: 50.0,
             view: Tab::default(),
+            is_compact: false,
             rate: None,
             most_bytes: None,
             grace: GRACE,
@@ -105,7 +108,7 @@ impl Settings {
     fn begin(self, mode: Mode) -> Ui {
         let mut ui = Ui::new(mode);
         (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
-        (ui.tab, ui.rate) = (self.view, self.rate);
+        (ui.tab, ui.rate, ui.is_compact) = (self.view, self.rate, self.is_compact);
         (ui.grace, ui.attached) = (self.grace, self.attached);
         (ui.is_uncollected, ui.is_piped, ui.output) = (self.is_uncollected, self.is_piped, self.output);
         for (pane, columns) in self.columns {

@@ -5,6 +5,7 @@ use crate::driven::{Driven, snapshot};
 use ratatui::style::Modifier;
 use roctop::model::Mode;
 use roctop::ui::key::Key;
+use roctop::ui::pane::Pane;
 use roctop::ui::{Effect, Tab};
 
 #[test]
@@ -16,6 +17,29 @@ fn a_filter_to_the_row_and_without_it_are_opposites() {
     driven.key(Key::Esc);
     driven.typed("jX");
     assert!(driven.text().contains("6 of 7 kernels"), "{}", driven.text());
+}
+
+#[test]
+fn compact_views_have_one_list_however_large_the_terminal_is() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (200, 50));
+    for (key, _) in VIEWS {
+        driven.typed(&key.to_string());
+        let full = driven.text();
+        driven.typed(":set layout compact").key(Key::Enter);
+        let compact = driven.text();
+        let boxes = |text: &str| text.matches('┌').count();
+        assert!(key != '1' || boxes(&full) > 3, "{full}");
+        assert!(boxes(&compact) <= 1 && boxes(&compact) <= boxes(&full), "{compact}");
+        let lists = Pane::of(driven.ui.tab, driven.ui.room());
+        assert!(lists.len() <= 1, "{lists:?}");
+        driven.typed(":set layout full").key(Key::Enter);
+        let again = Pane::of(driven.ui.tab, driven.ui.room());
+        assert!(
+            again.len() >= lists.len() && boxes(&driven.text()) == boxes(&full),
+            "{}",
+            driven.text()
+        );
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::format::Unit;
 use crate::ui::{Effect, Ui};
 
 /// What can be set, with all values that have words.
-pub(super) const SETTINGS: [&str; 13] = [
+pub(super) const SETTINGS: [&str; 15] = [
     "glyphs unicode",
     "glyphs ascii",
     "units auto",
@@ -14,6 +14,8 @@ pub(super) const SETTINGS: [&str; 13] = [
     "units s",
     "hints on",
     "hints off",
+    "layout full",
+    "layout compact",
     "fps 10",
     "fps 5",
     "fps 2",
@@ -33,6 +35,8 @@ pub(super) fn set(ui: &mut Ui, rest: &str) -> Result<Effect, String> {
         }
         ("hints", "on") => ui.bare = false,
         ("hints", "off") => ui.bare = true,
+        ("layout", "full") => ui.is_compact = false,
+        ("layout", "compact") => ui.is_compact = true,
         ("fps", value) => {
             let rate = value.parse().ok().filter(|rate| (1..=10).contains(rate));
             ui.rate = Some(rate.ok_or("set fps 1 to 10")?);

@@ -185,7 +185,7 @@ pub(crate) fn panel<T: Table>(
         }
     });
     let has_focus = scene.ui.pane() == Some(T::PANE);
-    let is_one_of_many = Pane::of(scene.ui.tab, crate::ui::Size::of(scene.ui.size.0, scene.ui.size.1)).len() > 1;
+    let is_one_of_many = Pane::of(scene.ui.tab, scene.ui.room()).len() > 1;
     let title = if has_focus && is_one_of_many {
         format!("▸ {}", T::TITLE)
     } else {
