@@ -18,7 +18,10 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let finished = std::env::var_os(OVERRIDE).map(PathBuf::from);
     let tree = match (std::env::var_os(DROP_IN_OVERRIDE).map(PathBuf::from), &finished) {
-        (Some(tree), _) => Some(tree),
+        (Some(tree), _) => {
+            watch(&tree);
+            Some(tree)
+        }
         (None, Some(_)) => None,
         (None, None) => Some(drop_in(&root, &build(&root, &["roctop-roctracer", "roctop-roctx"]))),
     };
@@ -64,6 +67,12 @@ fn drop_in(root: &Path, archives: &Path) -> PathBuf {
     tree
 }
 
+/// A tree that others make is looked at by every build: cargo goes through all folders below. One that this script has made
+/// must not be named, since cargo compares with the script's beginning, and everything would be built anew each time.
+fn watch(tree: &Path) {
+    println!("cargo::rerun-if-changed={}", tree.display());
+}
+
 /// Writes the lists of files and links that the viewer embeds.
 fn embed(tree: Option<&Path>) {
     // Paths go into Rust source, quoted and escaped.
@@ -71,7 +80,6 @@ fn embed(tree: Option<&Path>) {
     let (mut files, mut links) = (Vec::new(), Vec::new());
     let mut folders: Vec<PathBuf> = tree.map(Path::to_owned).into_iter().collect();
     while let Some(folder) = folders.pop() {
-        println!("cargo::rerun-if-changed={}", folder.display());
         let mut entries: Vec<PathBuf> = std::fs::read_dir(&folder)
             .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
             .map(|entry| entry.expect("an entry of a folder that is being read").path())
