@@ -205,7 +205,7 @@ impl Line {
         (from..=to).contains(&time)
     }
 
-    /// HSA ns of an agent tick; 0 when the points are too near to say.
+    /// HSA ns of an agent tick; 0 when the points are too near to say, or what they say is no time.
     fn at(self, tick: u64) -> u64 {
         let run = i128::from(self.last[0]) - i128::from(self.first[0]);
         let rise = i128::from(self.last[1]) - i128::from(self.first[1]);
@@ -213,7 +213,9 @@ impl Line {
             return 0;
         }
         let offset = i128::from(tick) - i128::from(self.last[0]);
-        u64::try_from(i128::from(self.last[1]) + offset * rise / run).unwrap_or(0)
+        let since = offset.checked_mul(rise).map(|product| product / run);
+        let time = since.and_then(|since| since.checked_add(i128::from(self.last[1])));
+        time.and_then(|time| u64::try_from(time).ok()).unwrap_or(0)
     }
 }
 
