@@ -2,6 +2,7 @@
 
 use cpp_demangle::{DemangleOptions, Symbol};
 use regex::Regex;
+use std::fmt;
 
 /// Names that the user gave to kernels.
 #[derive(Clone, Debug, Default)]
@@ -30,15 +31,28 @@ impl Aliases {
     }
 }
 
-/// The demangled name, or the name itself when it is not a C++ symbol.
-pub fn demangle(mangled: &str) -> String {
-    let options = DemangleOptions::new();
-    match Symbol::new(mangled) {
-        Ok(symbol) => symbol
-            .demangle_with_options(&options)
-            .unwrap_or_else(|_| mangled.to_owned()),
-        Err(_) => mangled.to_owned(),
+/// Bytes of a demangled name. Substitutions double it by every few characters: 300 of them can stand for terabytes.
+const MOST: usize = 64 << 10;
+
+/// A name that takes no more than [`MOST`].
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > MOST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
     }
+}
+
+/// The demangled name, or the name itself when it is not a C++ symbol, or one of more than 64 KiB.
+pub fn demangle(mangled: &str) -> String {
+    let mut name = Bounded(String::new());
+    let is_demangled =
+        Symbol::new(mangled).is_ok_and(|symbol| symbol.structured_demangle(&mut name, &DemangleOptions::new()).is_ok());
+    if is_demangled { name.0 } else { mangled.to_owned() }
 }
 
 /// The bare function of a demangled name: no return type, template arguments, arguments or name space.
@@ -70,6 +84,21 @@ mod tests {
         assert_eq!(demangle("_Z5scaleIfEvPT_S0_i"), "void scale<float>(float*, float, int)");
         assert_eq!(demangle("_Z5plainPi"), "plain(int*)");
         assert_eq!(demangle("__amd_rocclr_copyBuffer"), "__amd_rocclr_copyBuffer");
+    }
+
+    #[test]
+    fn a_name_that_doubles_itself_stays_as_it_is() {
+        // A<A<A<int, int>, A<int, int>>, A<A<int, int>, A<int, int>>>, and so on.
+        let mut mangled = "_Z1f1AIiiE".to_owned();
+        for number in 0..34 {
+            let last = char::from_digit(number, 36).unwrap_or('0').to_ascii_uppercase();
+            mangled.extend(["S_IS", &last.to_string(), "_S", &last.to_string(), "_E"]);
+        }
+        assert_eq!(demangle(&mangled), mangled);
+        assert_eq!(
+            demangle("_Z1f1AIiiES_IS0_S0_E"),
+            "f(A<int, int>, A<A<int, int>, A<int, int> >)"
+        );
     }
 
     #[test]

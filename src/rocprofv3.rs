@@ -50,6 +50,13 @@ pub fn is_called(name: Option<&std::ffi::OsStr>) -> bool {
     name.is_some_and(|name| Path::new(name).file_name().is_some_and(|name| name == NAME))
 }
 
+/// How many jobs the text of an input file has, by the ending of its name.
+///
+/// Errors: as a run with it would tell.
+pub fn jobs_of(text: &str, ending: &str) -> Result<usize> {
+    Ok(input::parse(text, ending)?.jobs.len())
+}
+
 /// Does what a command line says; returns the exit code.
 pub fn act(words: &[OsString]) -> Result<u8> {
     let (typed, program) = Settings::parse(words)?;

@@ -1,20 +1,34 @@
-//! YAML as it comes from users: loaded once it is known how much its aliases make of it.
+//! YAML as it comes from users: loaded once it is known how deep it goes, since the library follows it by recursion, and how
+//! much its aliases make of it.
 
 use anyhow::{Result, anyhow, bail};
 use std::collections::HashMap;
-use yaml_rust2::parser::{Event, EventReceiver, Parser};
+use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::{Yaml, YamlLoader};
 
 /// The most values of a text, those of aliases counted each time they stand for them: a few lines can mean billions.
 const MOST_VALUES: u64 = 1 << 20;
+/// The most lists and mappings within each other.
+const DEEPEST: usize = 100;
 
 /// The documents of a text.
 ///
-/// Errors: it is no YAML, or its aliases make too much of it.
+/// Errors: it is no YAML, is nested too deeply, or its aliases make too much of it.
 pub fn documents(text: &str) -> Result<Vec<Yaml>> {
     let no_yaml = |error| anyhow!("it is no YAML: {error}");
     let mut weight = Weight::default();
-    Parser::new_from_str(text).load(&mut weight, true).map_err(no_yaml)?;
+    // Event by event: `Parser::load` would go down by recursion, to the end of the stack.
+    let mut parser = Parser::new_from_str(text);
+    loop {
+        let (event, place) = parser.next_token().map_err(no_yaml)?;
+        if event == Event::StreamEnd {
+            break;
+        }
+        weight.on_event(&event);
+        if weight.open.len() > DEEPEST {
+            bail!("line {}: it is nested more than {DEEPEST} deep", place.line());
+        }
+    }
     if weight.values > MOST_VALUES {
         bail!("its aliases (*NAME) stand for more than {MOST_VALUES} values");
     }
@@ -36,14 +50,12 @@ impl Weight {
         self.values = self.values.saturating_add(values);
         self.anchored.insert(anchor, values);
     }
-}
 
-impl EventReceiver for Weight {
-    fn on_event(&mut self, event: Event) {
+    fn on_event(&mut self, event: &Event) {
         match event {
-            Event::Scalar(_, _, anchor, _) => self.add(anchor, 1),
+            Event::Scalar(_, _, anchor, _) => self.add(*anchor, 1),
             Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
-                self.open.push((anchor, self.values));
+                self.open.push((*anchor, self.values));
                 self.values = self.values.saturating_add(1);
             }
             Event::SequenceEnd | Event::MappingEnd => {
@@ -52,7 +64,7 @@ impl EventReceiver for Weight {
                 }
             }
             Event::Alias(anchor) => {
-                let values = self.anchored.get(&anchor).copied().unwrap_or(1);
+                let values = self.anchored.get(anchor).copied().unwrap_or(1);
                 self.values = self.values.saturating_add(values);
             }
             _ => {}
@@ -73,5 +85,14 @@ mod tests {
         let many = format!("l0: &l0 [{}]\n", eight("x".into())) + &levels.collect::<String>();
         assert!(documents(&many).unwrap_err().to_string().contains("aliases"));
         assert!(documents("a: [").unwrap_err().to_string().contains("no YAML"));
+    }
+
+    #[test]
+    fn what_is_nested_too_deeply_is_told_with_its_line() {
+        for deep in ["- ", "? "] {
+            let told = documents(&format!("---\n{}", deep.repeat(100_000))).unwrap_err();
+            assert_eq!(told.to_string(), "line 2: it is nested more than 100 deep");
+        }
+        assert!(documents(&("- ".repeat(99) + "1")).is_ok());
     }
 }

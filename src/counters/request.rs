@@ -151,14 +151,22 @@ pub fn definitions(path: &Path) -> Result<String> {
     if text.len() as u64 > MOST_DEFINITIONS {
         bail!("the counter definitions {shown} are longer than {MOST_DEFINITIONS} bytes");
     }
-    let documents = yaml::documents(&text).with_context(|| format!("the counter definitions {shown}"))?;
+    check(&text).with_context(|| format!("the counter definitions {shown}"))?;
+    Ok(text)
+}
+
+/// Does a text define counters?
+///
+/// Errors: it is no YAML, or has no definitions of counters.
+pub fn check(text: &str) -> Result<()> {
+    let documents = yaml::documents(text)?;
     let counters = documents
         .first()
         .and_then(|one| one["rocprofiler-sdk"]["counters"].as_vec());
     if text.contains('\0') || counters.is_none_or(Vec::is_empty) {
-        bail!("{shown} defines no counters: it takes a list 'counters' below 'rocprofiler-sdk'");
+        bail!("it defines no counters: it takes a list 'counters' below 'rocprofiler-sdk'");
     }
-    Ok(text)
+    Ok(())
 }
 
 /// Counters as typed: separated by commas or blanks.

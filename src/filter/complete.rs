@@ -39,11 +39,13 @@ pub fn candidates(line: &str, cursor: usize, presets: &[(String, String)]) -> Ca
     let begin: String = typed.iter().collect();
     let list = begin.rsplit(|c: char| c.is_whitespace() || "&|!(".contains(c)).next();
     if let Some((field, given)) = list.and_then(|list| list.split_once('=')) {
-        let last = given.rsplit(',').next().unwrap_or_default().to_lowercase();
+        let last = given.rsplit(',').next().unwrap_or_default();
+        let from = typed.len() - last.chars().count();
+        let last = last.to_lowercase();
         let known = Field::of(field.trim_end_matches('!')).map_or(&[][..], values);
         let fits = known.iter().filter(|value| value.starts_with(&last) && **value != last);
         return Candidates {
-            from: typed.len() - last.chars().count(),
+            from,
             words: fits.map(|value| (*value).to_string()).collect(),
         };
     }

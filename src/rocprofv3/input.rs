@@ -24,18 +24,18 @@ pub(super) struct Input {
 pub(super) fn read(path: &Path) -> Result<Input> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the input file {shown}"))?;
-    let ending = path
-        .extension()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_ascii_lowercase();
-    let jobs = match ending.as_str() {
-        "json" => jobs(&serde_json::from_str(&text).with_context(|| format!("{shown} is no JSON"))?),
-        "yaml" | "yml" => yaml(&text),
-        "txt" | "text" => text_lines(&text),
-        _ => bail!("{shown}: an input file ends in .txt, .text, .yaml, .yml or .json"),
-    };
-    jobs.with_context(|| format!("the input file {shown}"))
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    parse(&text, &ending).with_context(|| format!("the input file {shown}"))
+}
+
+/// Reads the text of an input file by the ending of its name.
+pub(super) fn parse(text: &str, ending: &str) -> Result<Input> {
+    match ending.to_ascii_lowercase().as_str() {
+        "json" => jobs(&serde_json::from_str(text).context("it is no JSON")?),
+        "yaml" | "yml" => yaml(text),
+        "txt" | "text" => text_lines(text),
+        _ => bail!("its name has to end in .txt, .text, .yaml, .yml or .json"),
+    }
 }
 
 /// A text holds counters alone: each line is a job. Those of rocprof's first version have more in them.

@@ -75,7 +75,7 @@ fn counters_of_a_definition_file_are_listed_and_counted() {
     rig.works(&[&["record", "-o", "rec"], &own[..]].concat());
     std::fs::write(rig.0.join("none.yaml"), "counters: []\n").unwrap();
     for (file, reason) in [
-        ("none.yaml", "none.yaml defines no counters"),
+        ("none.yaml", "none.yaml: it defines no counters"),
         ("absent.yaml", "cannot read the counter definitions absent.yaml"),
     ] {
         let told = rig.fails(&[

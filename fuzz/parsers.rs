@@ -1,0 +1,324 @@
+//! All readers of text and bytes that others write, apart from rings and recordings: honest inputs to begin with, and what
+//! has to hold whatever comes. The test that changes them and replays the kept inputs uses it too.
+
+use roctop::config::Config;
+use roctop::counters::request;
+use roctop::elf::kind;
+use roctop::export::choice::parse_range;
+use roctop::filter::{self, Field, Filter};
+use roctop::gauges::gpu_metrics::{REVISIONS, Table, layout};
+use roctop::gauges::{Metric, Sample, fdinfo, store, text};
+use roctop::kernel_name::{demangle, truncate};
+use roctop::recording::{MANIFEST, Recording};
+use roctop::registers::{self, Descriptor};
+use roctop::rocprofv3::jobs_of;
+use roctop::sampling::Wish;
+use roctop::scenario::Scenario;
+use roctop::threshold::Threshold;
+use roctop::ui::key::{Decoder, Key};
+use roctop::ui::theme::{BUILT_IN, Depth, Theme};
+use std::io::Read;
+use std::path::PathBuf;
+
+/// One of them.
+pub(crate) struct Parser {
+    pub(crate) name: &'static str,
+    /// Reads; an assertion fails when something does not hold.
+    pub(crate) read: fn(&[u8]),
+    /// Inputs that are understood.
+    pub(crate) honest: fn() -> Vec<Vec<u8>>,
+}
+
+macro_rules! parsers {
+    ($($name:ident: $honest:expr;)*) => {
+        /// All; the first byte of the fuzzer's input says which, so new ones come last.
+        pub(crate) const PARSERS: &[Parser] = &[$(Parser {
+            name: stringify!($name),
+            read: $name,
+            honest: || $honest.into_iter().map(|one| Vec::from(one)).collect(),
+        },)*];
+    };
+}
+
+parsers! {
+    filter: [
+        "gemm & dur>1ms & stream=3 !~memset", "dev=0,2 | (copy & dir=h2d,fill)", "SQ_WAVES>=1k & /Cijk.*/i",
+        "bw<5GB/s !grid=1..64 thread~main", "?fma & \"a \\\" b\" share>10%", "@big scratch != 0",
+    ];
+    config: [
+        roctop::config::printed().as_str(),
+        "theme = \"dark\"\n[keys]\npause = [\"p\", \"ctrl-p\"]\n[columns]\nkernels = [\"KERNEL\", \"P99\"]\n\
+         [thresholds]\nidle = 40.0\ngap = \"1ms\"\n[[alias]]\nkernel = \"^_Z5\"\nname = \"five\"\n[presets]\na = \"dur>1ms\"\n",
+    ];
+    theme: BUILT_IN.map(|theme| theme.1);
+    scenario: [
+        include_str!("../tests/scenarios/training.toml"),
+    ];
+    threshold: ["p99(gemm<float, (int)4>) > 2ms", "errors(hipMalloc) >= 0", "lost > 0", "avg(x) <= 1.5us"];
+    range: ["1.5s..2s", "200ms..", "..3h", "..", "1µs..2min"];
+    words: [
+        "SQ_WAVES, TCC_HIT[1]:device=3", "[1, 3, [8-12]]", "stochastic,cycles,1024", "ctrl-p", "dur 1.5ms", "127.0.0.1:9400",
+    ];
+    definitions: [
+        "rocprofiler-sdk:\n  counters-schema-version: 1\n  counters:\n  - name: A\n    description: &d 'two'\n\
+         \x20   definitions: [{architectures: [gfx90a, gfx942], expression: \"reduce(B,sum)\"}]\n  - {name: B, description: *d}\n",
+    ];
+    input_text: ["# two\npmc: SQ_WAVES TCC_HIT[1]\n\npmc: GRBM_COUNT # clocks\ngpu: 0\n"];
+    input_yaml: [
+        "jobs:\n  - kernel_trace: true\n    output_format: [csv, json]\n    output_file: out\n  - &a hip_trace: yes\n  - *a\n",
+        "metrics:\n  - pmc: [SQ_WAVES, GRBM_COUNT]\n",
+    ];
+    input_json: [
+        r#"{"jobs":[{"kernel_trace":true,"output_format":["csv","json"],"pmc":["A","B"]},{"hip_trace":"yes","pc_sampling_interval":1}]}"#,
+    ];
+    name: [
+        "_Z5scaleIfEvPT_S0_i", "_Z1f1AIiiES_IS0_S0_E", "_ZN4math5tiledILi16EfEEvPT0_PKS1_",
+        "_ZN12_GLOBAL__N_11kEi", "_ZZ4mainENKUlvE_clEv", "_ZNSt3mapISsSt6vectorIiSaIiEESt4lessISsEEixERKSs.kd",
+        "void math::tiled<16, float>(float*, float const*)",
+    ];
+    registers: [[7u8; 16]];
+    program: [first_page(), b"#!/bin/sh".to_vec()];
+    metrics: REVISIONS.map(honest_table);
+    attributes: [
+        [&[40u8, 0, 1, 9, 2, 0, 0, 0][..], &(2u64 << 20 | 2).to_le_bytes(), &[1, 0, 2, 0], &(4u64 << 20 | 38 << 10 | 1).to_le_bytes(),
+         &[8, 0, 0, 0], &[0; 8]].concat(),
+    ];
+    gauges: [store::encode(&[
+        Sample { at: 7, node: 1, pid: Some(9), readings: vec![(Metric::BUSY, Ok(12.5))], ..Sample::default() },
+        Sample { readings: vec![(Metric::FAN, Ok(1.0)), (Metric::POWER, Ok(2.0))], ..Sample::default() },
+    ])];
+    descriptor: [
+        "pos:\t0\ndrm-driver:\tamdgpu\ndrm-client-id:\t7\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t1024 KiB\n\
+         drm-engine-compute:\t5000 ns\n",
+    ];
+    driver_text: ["0: 300Mhz\n1: 1725Mhz *\n", "0x10", "10 20 256\n", "16.0 GT/s PCIe\n"];
+    keys: ["a\u{1b}[A\u{1b}[<0;5;3M\u{1b}]11;rgb:ffff/ffff/dddd\u{7}é\u{1b}[5~\u{1b}"];
+    manifest: [r#"{"format":1,"command":["./app","-x"],"host":"node","boot":"b"}"#];
+}
+
+/// The headers of a program.
+fn first_page() -> Vec<u8> {
+    let mut page = Vec::new();
+    let own = std::fs::File::open("/proc/self/exe").expect("the program that runs");
+    own.take(4096).read_to_end(&mut page).expect("its first page");
+    page
+}
+
+fn honest_table(revision: (u8, u8)) -> Vec<u8> {
+    let size = layout(revision).map_or(0, |(_, size)| size);
+    let mut bytes = vec![1; size];
+    bytes[..2].copy_from_slice(&(size as u16).to_le_bytes());
+    (bytes[2], bytes[3]) = revision;
+    bytes
+}
+
+fn utf8(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn filter(bytes: &[u8]) {
+    let source = utf8(bytes);
+    let presets = [("big".to_owned(), "dur>1ms".to_owned())];
+    let written = filter::with_presets(&source, &presets);
+    for text in [&source, &written] {
+        match Filter::parse(text) {
+            Ok(filter) => {
+                let _ = (filter.accepts_text("void gemm<float>(int)"), filter.names_only());
+                let again = Filter::parse(&filter.source).expect("what was understood is understood again");
+                assert_eq!(again.is_empty(), filter.is_empty());
+            }
+            Err(error) => assert!(error.column <= text.chars().count() && !error.message.is_empty()),
+        }
+    }
+    for cursor in 0..=source.chars().count().min(64) {
+        if let Some((line, at)) = filter::complete::complete(&source, cursor, &presets) {
+            assert!(at <= line.chars().count());
+        }
+    }
+}
+
+fn config(bytes: &[u8]) {
+    let text = utf8(bytes);
+    if let Err(error) = Config::parse(&text) {
+        assert!(error.line >= 1 && error.line <= text.lines().count() + 1 && !error.message.is_empty());
+    }
+}
+
+fn theme(bytes: &[u8]) {
+    for depth in [Depth::True, Depth::C256, Depth::C16, Depth::None] {
+        let _ = Theme::parse(&utf8(bytes), depth).map(|theme| theme.filled(77));
+    }
+}
+
+fn scenario(bytes: &[u8]) {
+    let _ = Scenario::parse(&utf8(bytes));
+}
+
+fn threshold(bytes: &[u8]) {
+    let _ = Threshold::parse(&utf8(bytes));
+}
+
+fn range(bytes: &[u8]) {
+    if let Ok((from, to)) = parse_range(&utf8(bytes)) {
+        assert!(from <= to);
+    }
+}
+
+fn words(bytes: &[u8]) {
+    let text = utf8(bytes);
+    let one = [text.clone()];
+    let _ = (request::names(&one), request::kernels(&one), Wish::parse(&text));
+    if let Ok(ranges) = request::iterations(&one) {
+        assert!(ranges.iter().all(|(from, to)| *from > 0 && from <= to));
+    }
+    if let Some(key) = Key::named(&text) {
+        assert_eq!(Key::named(&key.word()), Some(key));
+    }
+    for (field, word, _) in Field::ALL {
+        if let Some(rest) = text.strip_prefix(word) {
+            let _ = filter::amount(*field, rest);
+        }
+    }
+    let _ = roctop::metrics::address(&text);
+}
+
+fn definitions(bytes: &[u8]) {
+    let _ = request::check(&utf8(bytes));
+}
+
+fn input_text(bytes: &[u8]) {
+    let _ = jobs_of(&utf8(bytes), "txt");
+}
+
+fn input_yaml(bytes: &[u8]) {
+    let _ = jobs_of(&utf8(bytes), "yml");
+}
+
+fn input_json(bytes: &[u8]) {
+    let _ = jobs_of(&utf8(bytes), "json");
+}
+
+fn name(bytes: &[u8]) {
+    let mangled = utf8(bytes);
+    let name = demangle(&mangled);
+    assert!(name.len() <= mangled.len().max(64 << 10));
+    assert!(truncate(&name).len() <= name.len());
+}
+
+fn registers(bytes: &[u8]) {
+    let word = |at: usize| {
+        bytes
+            .get(at..at + 4)
+            .map_or(0, |raw| u32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]))
+    };
+    let descriptor = Descriptor {
+        rsrc1: word(0),
+        rsrc3: word(4),
+        properties: word(8) as u16,
+    };
+    let target = utf8(bytes.get(12..).unwrap_or_default());
+    for target in [&target, &format!("gfx{target}"), "gfx90a", "gfx1100"] {
+        assert!(registers::decode(descriptor, target).vgpr <= 1024);
+    }
+}
+
+fn program(bytes: &[u8]) {
+    let _ = kind(bytes);
+}
+
+fn metrics(bytes: &[u8]) {
+    let Ok(table) = Table::read(bytes) else { return };
+    let mut sample = Sample::default();
+    table.put_into(&mut sample);
+    let _ = table.running();
+    let _ = table.sum("xcp_stats");
+}
+
+fn attributes(bytes: &[u8]) {
+    // Whatever it says of itself, it is looked at as a table of attributes of just this size.
+    let mut table = bytes.to_vec();
+    if let Some(head) = table.first_chunk_mut() {
+        let [low, high] = (bytes.len() as u16).to_le_bytes();
+        *head = [low, high, 1, 9];
+    }
+    metrics(&table);
+}
+
+fn gauges(bytes: &[u8]) {
+    let samples = store::decode(bytes);
+    assert!(
+        samples
+            .iter()
+            .map(|sample| 32 + 16 * sample.readings.len())
+            .sum::<usize>()
+            <= bytes.len()
+    );
+}
+
+fn descriptor(bytes: &[u8]) {
+    if let Some(client) = fdinfo::parse(&utf8(bytes)) {
+        let device = client.device.clone();
+        let twice = fdinfo::Client {
+            id: !client.id,
+            ..client.clone()
+        };
+        assert!(fdinfo::of_device(&[client, twice], &device).is_some());
+    }
+}
+
+fn driver_text(bytes: &[u8]) {
+    let all = utf8(bytes);
+    let _ = (
+        text::number(&all),
+        text::current_level(&all),
+        text::pcie_rate(&all),
+        text::link_speed(&all),
+    );
+}
+
+fn keys(bytes: &[u8]) {
+    for asked in [false, true] {
+        let mut decoder = Decoder::default();
+        if asked {
+            decoder.expect_answer();
+        }
+        for piece in bytes.chunks(3) {
+            decoder.feed(piece);
+            while decoder.next(false).is_some() {}
+        }
+        // An answer that does not end is waited for, keys are not.
+        while decoder.next(true).is_some() {}
+        assert!(decoder.rest().len() <= 64);
+    }
+}
+
+fn manifest(bytes: &[u8]) {
+    thread_local!(static PLACE: Place = Place::new());
+    PLACE.with(|place| {
+        std::fs::write(place.0.join(MANIFEST), bytes).expect("a file of its own");
+        if let Ok(recording) = Recording::open(&place.0) {
+            let _ = (recording.command().len(), recording.host().len(), recording.nodes());
+        }
+    });
+}
+
+/// A directory that goes with its thread.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        let thread = std::thread::current().id();
+        // On tmpfs, which need not be waited for.
+        let shm = PathBuf::from("/dev/shm");
+        let base = if shm.is_dir() { shm } else { std::env::temp_dir() };
+        let path = base.join(format!("roctop-manifest-{}-{thread:?}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a directory of its own");
+        Self(path)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
