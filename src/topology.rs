@@ -62,7 +62,11 @@ impl Node {
             let rest = u64::from_str_radix(rest, 16).unwrap_or(0);
             put(
                 "gfx_target_version",
-                major.parse().unwrap_or(0) * 10000 + (rest >> 4) * 100 + (rest & 15),
+                major
+                    .parse::<u64>()
+                    .unwrap_or(0)
+                    .saturating_mul(10_000)
+                    .saturating_add((rest >> 4) * 100 + (rest & 15)),
             );
             put("simd_per_cu", 4);
             put("simd_count", units * 4);

@@ -51,110 +51,118 @@ pub(super) const fn handle(node: u32) -> u64 {
     node as u64 + 1
 }
 
+/// Numbers of a cache.
+const CACHE_NUMBERS: [&str; 7] = [
+    "processor_id_low",
+    "size",
+    "level",
+    "cache_line_size",
+    "cache_lines_per_tag",
+    "association",
+    "latency",
+];
+
+/// Numbers of a link.
+const LINK_NUMBERS: [&str; 11] = [
+    "type",
+    "version_major",
+    "version_minor",
+    "node_from",
+    "node_to",
+    "weight",
+    "min_latency",
+    "max_latency",
+    "min_bandwidth",
+    "max_bandwidth",
+    "recommended_transfer_size",
+];
+
 /// Writes an agent.
 pub(in crate::export) fn write(view: &View<'_>, logical: usize, node: &Node, out: &mut dyn Write) -> io::Result<()> {
-    let gpu = node.is_gpu();
-    let (handle, kind) = (handle(node.id), if gpu { 2 } else { 1 });
+    let (handle, kind) = (handle(node.id), if node.is_gpu() { 2 } else { 1 });
     write!(out, "{{\"size\":312,\"id\":{{\"handle\":{handle}}},\"type\":{kind}")?;
     for (name, value) in facts(node) {
-        // Two have parts of their own, three are of sizes by axis.
-        match name {
-            "sdma_fw_version" => write!(out, ",\"sdma_fw_version\":{{\"uCodeSDMA\":{value},\"uCodeRes\":0}}")?,
-            "fw_version" => write!(
-                out,
-                ",\"fw_version\":{{\"uCode\":{value},\"Major\":0,\"Minor\":0,\"Stepping\":0}}"
-            )?,
-            "capability" if view.is_seed() => {
-                // The manual of ROCm 6.2 has the bits that are left as well.
-                let fields = bits(value, &CAPABILITY);
-                let fields = fields.trim_end_matches('}');
-                write!(out, ",\"capability\":{fields},\"Reserved\":{}}}", value >> 30)?;
-            }
-            "capability" => write!(out, ",\"capability\":{}", bits(value, &CAPABILITY))?,
-            "cpu_cores_count" | "simd_count" => {
-                write!(out, ",\"{name}\":{value}")?;
-                if name == "simd_count" {
-                    let count = |name| node.property(name);
-                    write!(
-                        out,
-                        ",\"mem_banks_count\":{},\"caches_count\":{},\"io_links_count\":{}",
-                        count("mem_banks_count"),
-                        count("caches_count"),
-                        count("io_links_count")
-                    )?;
-                }
-            }
-            "workgroup_max_dim_x" => write!(out, ",\"workgroup_max_dim\":{{\"x\":{value}")?,
-            "grid_max_dim_x" => write!(out, ",\"grid_max_dim\":{{\"x\":{value}")?,
-            "workgroup_max_dim_y" | "grid_max_dim_y" => write!(out, ",\"y\":{value}")?,
-            "workgroup_max_dim_z" | "grid_max_dim_z" => write!(out, ",\"z\":{value}}}")?,
-            _ => write!(out, ",\"{name}\":{value}")?,
-        }
+        fact(view, node, name, value, out)?;
     }
-    let (vendor, product) = if gpu {
-        ("AMD", view.product(node.id))
-    } else {
-        ("CPU", node.cpu_model.clone())
-    };
-    write!(out, ",\"name\":{},\"vendor_name\":\"{vendor}\"", text(&node.name()))?;
-    write!(
-        out,
-        ",\"product_name\":{},\"model_name\":{}",
-        text(&product),
-        text(&node.model)
-    )?;
-    let (index, _) = view.type_index(node.id);
-    write!(
-        out,
-        ",\"node_id\":{},\"logical_node_id\":{logical},\"logical_node_type_id\":{index}",
-        node.id
-    )?;
+    names(view, logical, node, out)?;
     write!(
         out,
         ",\"runtime_visibility\":{{\"hsa\":1,\"hip\":1,\"rccl\":1,\"rocdecode\":1}}"
     )?;
+    uuid(node, out)?;
+    write!(out, ",\"mem_banks\":")?;
+    let after = ["width", "mem_clk_max", "size_in_bytes"];
+    parts(out, &node.banks, &["heap_type"], ("flags", &BANK), &after)?;
+    write!(out, ",\"caches\":")?;
+    parts(out, &node.caches, &CACHE_NUMBERS, ("type", &CACHE), &[])?;
+    write!(out, ",\"io_links\":")?;
+    parts(out, &node.links, &LINK_NUMBERS, ("flags", &LINK), &[])?;
+    let gpu_index = if node.is_gpu() {
+        view.type_index(node.id).0 as i64
+    } else {
+        -1
+    };
+    write!(out, ",\"gpu_index\":{gpu_index}}}")
+}
+
+/// A fact of an agent. Three have parts of their own; sizes by axis are one object, whose parts follow each other.
+fn fact(view: &View<'_>, node: &Node, name: &str, value: u64, out: &mut dyn Write) -> io::Result<()> {
+    match name {
+        "sdma_fw_version" => write!(out, ",\"sdma_fw_version\":{{\"uCodeSDMA\":{value},\"uCodeRes\":0}}"),
+        "fw_version" => write!(
+            out,
+            ",\"fw_version\":{{\"uCode\":{value},\"Major\":0,\"Minor\":0,\"Stepping\":0}}"
+        ),
+        "capability" if view.is_seed() => {
+            // The manual of ROCm 6.2 has the bits that are left as well.
+            let fields = bits(value, &CAPABILITY);
+            let fields = fields.trim_end_matches('}');
+            write!(out, ",\"capability\":{fields},\"Reserved\":{}}}", value >> 30)
+        }
+        "capability" => write!(out, ",\"capability\":{}", bits(value, &CAPABILITY)),
+        "simd_count" => {
+            let count = |name| node.property(name);
+            write!(
+                out,
+                ",\"simd_count\":{value},\"mem_banks_count\":{},\"caches_count\":{},\"io_links_count\":{}",
+                count("mem_banks_count"),
+                count("caches_count"),
+                count("io_links_count")
+            )
+        }
+        "workgroup_max_dim_x" => write!(out, ",\"workgroup_max_dim\":{{\"x\":{value}"),
+        "grid_max_dim_x" => write!(out, ",\"grid_max_dim\":{{\"x\":{value}"),
+        "workgroup_max_dim_y" | "grid_max_dim_y" => write!(out, ",\"y\":{value}"),
+        "workgroup_max_dim_z" | "grid_max_dim_z" => write!(out, ",\"z\":{value}}}"),
+        _ => write!(out, ",\"{name}\":{value}"),
+    }
+}
+
+/// What it is called, and its numbers among others.
+fn names(view: &View<'_>, logical: usize, node: &Node, out: &mut dyn Write) -> io::Result<()> {
+    let (vendor, product) = if node.is_gpu() {
+        ("AMD", view.product(node.id))
+    } else {
+        ("CPU", node.cpu_model.clone())
+    };
+    let (name, product, model) = (text(&node.name()), text(&product), text(&node.model));
+    let (id, (index, _)) = (node.id, view.type_index(node.id));
+    write!(
+        out,
+        ",\"name\":{name},\"vendor_name\":\"{vendor}\",\"product_name\":{product},\"model_name\":{model},\
+\"node_id\":{id},\"logical_node_id\":{logical},\"logical_node_type_id\":{index}"
+    )
+}
+
+/// 16 bytes, of which the driver knows the first eight.
+fn uuid(node: &Node, out: &mut dyn Write) -> io::Result<()> {
     write!(out, ",\"uuid\":{{\"bytes\":{{")?;
     let unique = node.property("unique_id").to_le_bytes();
     for (number, byte) in unique.iter().chain(&[0; 8]).enumerate() {
         let comma = if number == 0 { "" } else { "," };
         write!(out, "{comma}\"value{number}\":{byte}")?;
     }
-    write!(out, "}}}},\"mem_banks\":")?;
-    parts(
-        out,
-        &node.banks,
-        &["heap_type"],
-        Some(("flags", &BANK)),
-        &["width", "mem_clk_max", "size_in_bytes"],
-    )?;
-    write!(out, ",\"caches\":")?;
-    let numbers = [
-        "processor_id_low",
-        "size",
-        "level",
-        "cache_line_size",
-        "cache_lines_per_tag",
-        "association",
-        "latency",
-    ];
-    parts(out, &node.caches, &numbers, Some(("type", &CACHE)), &[])?;
-    write!(out, ",\"io_links\":")?;
-    let numbers = [
-        "type",
-        "version_major",
-        "version_minor",
-        "node_from",
-        "node_to",
-        "weight",
-        "min_latency",
-        "max_latency",
-        "min_bandwidth",
-        "max_bandwidth",
-        "recommended_transfer_size",
-    ];
-    parts(out, &node.links, &numbers, Some(("flags", &LINK)), &[])?;
-    let gpu_index = if gpu { index as i64 } else { -1 };
-    write!(out, ",\"gpu_index\":{gpu_index}}}")
+    write!(out, "}}}}")
 }
 
 /// An object of bit fields.
@@ -173,14 +181,14 @@ fn parts(
     out: &mut dyn Write,
     parts: &[BTreeMap<String, u64>],
     before: &[&str],
-    word: Option<(&str, &[(&str, u32)])>,
+    word: (&str, &[(&str, u32)]),
     after: &[&str],
 ) -> io::Result<()> {
     list(out, parts, |out, part| {
         let value = |name: &str| part.get(name).copied().unwrap_or(0);
         let number = |name: &&str| format!("\"{name}\":{}", value(name));
         let mut fields: Vec<String> = before.iter().map(number).collect();
-        fields.extend(word.map(|(name, names)| format!("\"{name}\":{}", bits(value(name), names))));
+        fields.push(format!("\"{}\":{}", word.0, bits(value(word.0), word.1)));
         fields.extend(after.iter().map(number));
         write!(out, "{{{}}}", fields.join(","))
     })
