@@ -6,6 +6,7 @@ pub(crate) mod chart;
 pub(crate) mod column;
 pub(crate) mod footer;
 pub(crate) mod header;
+pub(crate) mod history;
 pub(crate) mod kept;
 pub(crate) mod lanes;
 pub(crate) mod look;

@@ -14,7 +14,7 @@ use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, left, top};
 use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{self, Scene, Table};
-use crate::ui::part::{chart, look};
+use crate::ui::part::{chart, history, look};
 use crate::ui::subject::CopySubject;
 use crate::ui::theme::Role;
 
@@ -308,14 +308,14 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         panel(canvas, area, scene);
         return;
     }
-    let routes = scene.snap.values.copies.len() as u16;
-    let (upper, rest) = top(area, (routes + 3).clamp(6, area.height / 3));
+    let wanted = (scene.snap.values.copies.len() as u16).saturating_add(3);
+    let (upper, rest) = top(area, wanted.min(area.height / 3).max(6));
     let selected = panel(canvas, upper, scene);
     let (middle, lower) = top(rest, 7.min(rest.height));
     let (classes, chart_area) = left(middle, middle.width / 2);
     if let Some(copies) = selected.and_then(|at| scene.snap.values.copies.get(at)) {
         sizes(canvas, classes, scene, copies);
-        history(canvas, chart_area, scene, copies);
+        last_minute(canvas, chart_area, scene, copies);
     } else {
         canvas.frame(classes, "Sizes", "");
         canvas.frame(chart_area, "Last minute", "");
@@ -362,27 +362,17 @@ fn sizes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopySt
     }
 }
 
-fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopyStat) {
+fn last_minute(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopyStat) {
     let inner = canvas.frame(area, "Last minute", &format!("peak {}", speed(Some(copies.peak))));
     let columns = inner.width.saturating_sub(12) as usize;
     let values = copies.trend.last(scene.snap.values.at, columns.min(59));
     let most = values.iter().copied().max().unwrap_or(0).max(1);
-    let rows = inner.height;
-    for row in 0..rows {
-        let line = chart::layer(&values, most, u64::from(rows), u64::from(rows - 1 - row));
-        let scale = match row {
-            0 => format::bandwidth(most as f64),
-            _ if row == rows - 1 => "0".into(),
-            _ => String::new(),
-        };
-        canvas.right(inner.x + 9, inner.y + row, &scale, Role::Muted);
-        canvas.say(inner.x + 10, inner.y + row, "┤", 1, Role::Border);
-        canvas.say(
-            inner.x + 11,
-            inner.y + row,
-            &line,
-            inner.width - 11,
-            look::copy_role(copies.route.direction),
-        );
-    }
+    let top = format::bandwidth(most as f64);
+    history::draw(
+        canvas,
+        inner,
+        &values,
+        (most, &top),
+        look::copy_role(copies.route.direction),
+    );
 }

@@ -160,8 +160,8 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
             ),
         ],
         [
-            told("SCLK", &device.shader_clock, 0, ""),
-            told("MCLK", &device.memory_clock, 0, ""),
+            told("SCLK", &device.shader_clock, 0, " MHz"),
+            told("MCLK", &device.memory_clock, 0, " MHz"),
             told("FCLK", &device.fabric_clock, 0, " MHz"),
             format!(
                 "link {} {}",

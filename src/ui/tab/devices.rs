@@ -315,10 +315,10 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         table::panel::<DeviceTable>(canvas, area, scene, right, u8::MAX);
         return;
     }
-    let devices = DeviceTable::rows(scene).len() as u16;
-    let (upper, rest) = top(area, (devices + 3).clamp(4, area.height / 4));
+    let wanted = (DeviceTable::rows(scene).len() as u16).saturating_add(3);
+    let (upper, rest) = top(area, wanted.min(area.height / 4).max(4));
     let selected = table::panel::<DeviceTable>(canvas, upper, scene, right, u8::MAX);
-    let (middle, rest) = top(rest, (devices + 3).clamp(4, rest.height / 3));
+    let (middle, rest) = top(rest, wanted.min(rest.height / 3).max(4));
     device_detail::breakdown(canvas, middle, scene);
     let (gaps, detail_area) = top(rest, rest.height / 2);
     table::panel::<GapTable>(canvas, gaps, scene, Some(gaps::title(scene)), u8::MAX);

@@ -1,5 +1,7 @@
 //! What changed since the baseline: by kernel, with a verdict whether it is more than noise.
 
+use std::collections::HashMap;
+
 use ratatui::layout::Rect;
 
 use crate::filter::{Field, Subject, Value};
@@ -32,15 +34,23 @@ fn rows(scene: &Scene<'_>, baseline: &Snapshot) -> Vec<Row> {
     let snap = scene.snap;
     let is_same_run = baseline.origin == snap.origin && baseline.title == snap.title;
     let name = |snap: &Snapshot, id| super::kernels::name(snap, id, NameForm::Mangled);
+    let all_old = baseline.values.kernels.iter().rev();
+    // Of one name the first counts.
+    let (by_id, by_name): (HashMap<_, _>, HashMap<_, _>) = if is_same_run {
+        (all_old.map(|old| (old.id, old)).collect(), HashMap::new())
+    } else {
+        (
+            HashMap::new(),
+            all_old.map(|old| (name(baseline, old.id), old)).collect(),
+        )
+    };
     let mut rows = Vec::new();
     for row in snap.values.kernels.iter().filter(|row| !snap.names.is_internal(row.id)) {
-        let old = baseline.values.kernels.iter().find(|old| {
-            if is_same_run {
-                old.id == row.id
-            } else {
-                name(baseline, old.id) == name(snap, row.id)
-            }
-        });
+        let old = if is_same_run {
+            by_id.get(&row.id)
+        } else {
+            by_name.get(&name(snap, row.id))
+        };
         let before = old.map_or_else(Stat::default, |old| old.numbers.stat.clone());
         let after = if is_same_run {
             row.numbers.stat.since(&before)

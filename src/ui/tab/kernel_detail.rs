@@ -9,6 +9,7 @@ use crate::item::KernelId;
 use crate::model::analysis::usage;
 use crate::ui::part::canvas::{Canvas, left};
 use crate::ui::part::chart;
+use crate::ui::part::history;
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size};
@@ -174,19 +175,12 @@ fn trend(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     let values = kernel.numbers.trend.last(scene.snap.values.at, columns);
     let most = values.iter().copied().max().unwrap_or(0);
     canvas.say(area.x + 1, area.y, "time a second, last minute", area.width, Role::Head);
-    let rows = area.height - 1;
-    for line in 0..rows {
-        let y = area.y + 1 + line;
-        let scale = match line {
-            0 => format::duration(most),
-            _ if line + 1 == rows => "0".into(),
-            _ => String::new(),
-        };
-        canvas.right(area.x + 9, y, &scale, Role::Muted);
-        canvas.say(area.x + 9, y, "┤", 1, Role::Border);
-        let text = chart::layer(&values, most, u64::from(rows), u64::from(rows - 1 - line));
-        canvas.say(area.x + 10, y, &text, area.width.saturating_sub(11), Role::GaugeMid);
-    }
+    let below = Rect {
+        y: area.y + 1,
+        height: area.height - 1,
+        ..area
+    };
+    history::draw(canvas, below, &values, (most, &format::duration(most)), Role::GaugeMid);
 }
 
 /// A long text in lines of so many columns.

@@ -294,7 +294,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let share = if size < Size::Medium {
         area.height
     } else {
-        (all as u16 + 3).clamp(6, area.height / 2)
+        (all as u16).saturating_add(3).min(area.height / 2).max(6)
     };
     let (upper, lower) = top(area, share);
     table::panel::<ProcessTable>(canvas, upper, scene, None, u8::MAX);

@@ -2,11 +2,13 @@
 //! what came last. Most work takes less time than there is between two frames, so what was open when it was last looked at
 //! is shown, also when it has ended since.
 
+use std::collections::{HashMap, HashSet};
+
 use ratatui::layout::Rect;
 
 use crate::filter::{Field, Subject, Value};
 use crate::format;
-use crate::item::{ApiCall, Dispatch, KernelId, Nanos, Open, OperationId, ProcessId, QueueId, ThreadId};
+use crate::item::{ApiCall, KernelId, Nanos, Open, OperationId, ProcessId, QueueId, ThreadId};
 use crate::model::{LaneKey, Snapshot};
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
@@ -84,11 +86,6 @@ impl<'a> Look<'a> {
         })
     }
 
-    fn has_ended(&self, dispatch: &Dispatch) -> bool {
-        let mut still = self.still.dispatches.iter();
-        !still.any(|one| one.dispatch_id == dispatch.dispatch_id)
-    }
-
     fn has_returned(&self, call: &ApiCall) -> bool {
         !self.still.calls.iter().any(|one| one.correlation == call.correlation)
     }
@@ -123,16 +120,15 @@ fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
         let open = look.open;
         let mut dispatches: Vec<_> = open.dispatches.iter().collect();
         dispatches.sort_by_key(|dispatch| (dispatch.submit, dispatch.dispatch_id));
-        let mut seen: Vec<QueueId> = Vec::new();
+        let mut in_flight: HashMap<QueueId, usize> = HashMap::new();
+        for dispatch in &dispatches {
+            *in_flight.entry(dispatch.queue).or_default() += 1;
+        }
+        let mut seen: HashSet<QueueId> = HashSet::new();
+        let still: HashSet<u64> = look.still.dispatches.iter().map(|one| one.dispatch_id).collect();
         for dispatch in dispatches.into_iter().take(MOST) {
-            let is_first = !seen.contains(&dispatch.queue);
-            seen.push(dispatch.queue);
-            let behind = open
-                .dispatches
-                .iter()
-                .filter(|other| other.queue == dispatch.queue)
-                .count()
-                - 1;
+            let is_first = seen.insert(dispatch.queue);
+            let behind = in_flight.get(&dispatch.queue).map_or(0, |count| count - 1);
             let counts = open.queues.iter().find(|known| known.0 == dispatch.queue);
             let note = match (is_first, counts) {
                 (false, _) => format!("dispatch {}", format::grouped(dispatch.dispatch_id)),
@@ -143,10 +139,9 @@ fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
                 ),
                 (true, None) => format!("{behind} behind"),
             };
-            let has_ended = look.has_ended(dispatch);
             rows.push(Row {
                 seen: look.at,
-                has_ended,
+                has_ended: !still.contains(&dispatch.dispatch_id),
                 kind: if is_first { Kind::Oldest } else { Kind::Kernel },
                 since: dispatch.submit,
                 process: dispatch.process,

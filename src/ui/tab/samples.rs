@@ -220,7 +220,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let share = if size < Size::Medium || ranked.is_empty() {
         0
     } else {
-        (ranked.len() as u16 + 2).clamp(4, (area.height / 3).max(4))
+        (ranked.len() as u16).saturating_add(2).min(area.height / 3).max(4)
     };
     let (upper, lower) = top(area, share);
     let samples = scene.snap.values.samples;

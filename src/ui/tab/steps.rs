@@ -12,6 +12,7 @@ use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::chart;
 use crate::ui::part::column::{Column, Shown, Worth};
+use crate::ui::part::history;
 use crate::ui::part::rows::lane_label;
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
@@ -218,17 +219,5 @@ fn chart(canvas: &mut Canvas<'_>, area: Rect, found: &Steps) {
         .map(|steps| steps.iter().map(|step| step.span.duration()).max().unwrap_or(0))
         .collect();
     let most = nanos.iter().copied().max().unwrap_or(0);
-    let rows = area.height;
-    for line in 0..rows {
-        let y = area.y + line;
-        let scale = match line {
-            0 => format::duration(most),
-            _ if line + 1 == rows => "0".into(),
-            _ => String::new(),
-        };
-        canvas.right(area.x + 9, y, &scale, Role::Muted);
-        canvas.say(area.x + 10, y, "┤", 1, Role::Border);
-        let text = chart::layer(&nanos, most, u64::from(rows), u64::from(rows - 1 - line));
-        canvas.say(area.x + 11, y, &text, area.width - 11, Role::GaugeMid);
-    }
+    history::draw(canvas, area, &nanos, (most, &format::duration(most)), Role::GaugeMid);
 }
