@@ -1,16 +1,16 @@
 //! The hint bar, made from the keymap, or the prompt while a filter is typed.
 
+mod prompt;
+
 use ratatui::layout::Rect;
 
 use super::canvas::{Canvas, words};
 use super::table::Scene;
-use crate::filter::complete;
 use crate::format;
 use crate::ui::hit::Hit;
 use crate::ui::keymap::{Action, Binding, KEYMAP, is_valid};
-use crate::ui::prompt::Asks;
 use crate::ui::theme::Role;
-use crate::ui::{Size, Tab, palette, tab};
+use crate::ui::{Size, Tab};
 
 /// A word to the user stays so long.
 const TOAST: u64 = 6_000_000_000;
@@ -45,8 +45,8 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     if area.height == 0 {
         return;
     }
-    if scene.ui.prompt.is_some() {
-        return prompt(canvas, area, scene);
+    if let Some(prompt) = &scene.ui.prompt {
+        return prompt::draw(canvas, area, scene, prompt);
     }
     if scene.ui.typing {
         let text = "what you type goes to the program; ctrl-] ends that";
@@ -122,110 +122,6 @@ fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
             scene.ui.hits.add(place, Hit::Do(*action));
             at = end + 1;
         }
-    }
-}
-
-fn prompt(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
-    let Some(prompt) = &scene.ui.prompt else { return };
-    let is_command = prompt.asks == Asks::Command;
-    let matches = if is_command {
-        "tab completes".into()
-    } else {
-        tab::matches(scene)
-    };
-    let text: Vec<char> = prompt.text().chars().collect();
-    let room = (area.width as usize)
-        .saturating_sub(format::width(&matches) + 6)
-        .max(10);
-    // The cursor is always seen: the line is moved to the left as far as it must.
-    let skipped = (prompt.cursor + 1).saturating_sub(room);
-    canvas.say(area.x, area.y, if is_command { ":" } else { "/" }, 1, Role::Key);
-    for (i, &c) in text.iter().chain([&' ']).enumerate().skip(skipped).take(room) {
-        let x = area.x + 1 + (i - skipped) as u16;
-        let is_error = prompt.error.as_ref().is_some_and(|error| error.column == i);
-        let role = if is_error { Role::PromptError } else { Role::Prompt };
-        canvas.say(x, area.y, &c.to_string(), 1, role);
-        if is_error && c == ' ' {
-            canvas.say(x, area.y, "_", 1, role);
-        }
-        if i == prompt.cursor {
-            canvas.paint(
-                Rect {
-                    x,
-                    y: area.y,
-                    width: 1,
-                    height: 1,
-                },
-                Role::Selected,
-            );
-        }
-    }
-    canvas.right(area.right().saturating_sub(1), area.y, &matches, Role::Muted);
-    if area.height < 2 {
-        return;
-    }
-    let room = area.width.saturating_sub(2);
-    if is_command {
-        return candidates(
-            canvas,
-            Rect {
-                y: area.y + 1,
-                height: area.height - 1,
-                ..area
-            },
-            scene,
-            &prompt.text(),
-        );
-    }
-    if let Some(error) = &prompt.error {
-        let place = error.column + 1;
-        let text = format!("column {place}: {}   (the last valid filter stays)", error.message);
-        canvas.say(area.x + 1, area.y + 1, &text, room, Role::Bad);
-    } else {
-        let begun = complete::candidates(&prompt.text(), prompt.cursor, &scene.ui.presets);
-        let text = if prompt.asks == Asks::Search {
-            "word  \"text\"  /re/  ~re !~re  ?fuzzy  & | ! ( )   what to look for; n further up, N down"
-        } else {
-            "word  \"text\"  /re/  ~re !~re  dur>1ms  dev=0  stream=1,3  total>1%  bytes>=1MiB  & | ! ( )"
-        };
-        if begun.words.is_empty() {
-            canvas.say(area.x + 1, area.y + 1, text, room, Role::Muted);
-        } else {
-            let words = format!("tab: {}", begun.words.join("  "));
-            canvas.say(
-                area.x + 1,
-                area.y + 1,
-                &format::fit(&words, room as usize),
-                room,
-                Role::Key,
-            );
-        }
-    }
-    if area.height > 2 {
-        canvas.say(
-            area.x + 1,
-            area.y + 2,
-            "enter apply   esc give up   ↑ ↓ history   tab fields, values, @presets",
-            room,
-            Role::Muted,
-        );
-    }
-}
-
-/// What may be meant by what was typed of a command: the words, and what the first does.
-fn candidates(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, typed: &str) {
-    let found = palette::candidates(scene.ui, scene.snap, typed);
-    let room = area.width.saturating_sub(2);
-    let words: Vec<&str> = found.iter().map(|meant| meant.line.as_str()).collect();
-    let (words, role) = match (&words[..], palette::expected(typed)) {
-        ([], Some(expected)) => (expected, Role::Muted),
-        ([], None) => ("no such command".into(), Role::Bad),
-        _ => (words.join("  "), Role::Key),
-    };
-    canvas.say(area.x + 1, area.y, &format::fit(&words, room as usize), room, role);
-    if let Some(meant) = found.first().filter(|_| area.height > 1) {
-        let text = format!("{} {}", meant.line, meant.help());
-        canvas.say(area.x + 1, area.y + 1, &text, room, Role::Muted);
     }
 }
 

@@ -41,10 +41,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let most = if large { 8 } else { 3 };
     let (upper, rest) = top(area, (gpus.len() as u16).clamp(1, most) + 2);
     devices(canvas, upper, scene, &gpus);
-    let principal: Vec<Track> = rows::order(scene)
-        .into_iter()
-        .filter(|&track| !plot::is_plot(track) && rows::is_principal(scene.snap, track.like()))
-        .collect();
+    let principal = principal(scene);
     let wanted = principal.len() as u16 + 3;
     let bottom = if large { (rest.height / 4).clamp(7, 9) } else { 1 };
     // The timeline takes what the kernels leave, at least a third.
@@ -55,40 +52,50 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         7
     };
     let (lanes_area, rest) = top(rest, wanted.clamp(4, share.max(5)));
-    let columns = scene.ui.lane_columns();
-    let stretch = timeline::stretch(scene, columns);
-    let inner = canvas.frame(
-        lanes_area,
-        "Timeline",
-        &format!("{}/col", format::duration(stretch.width)),
-    );
-    let mut principal = principal;
-    let is_gpu = |track: &Track| matches!(track, Track::Lane(LaneKey::Agent(_)));
-    // Many GPUs and few rows: a row for each GPU before any stream.
-    if principal.iter().filter(|key| is_gpu(key)).count() > inner.height as usize / 2 {
-        principal.sort_by_key(|key| !is_gpu(key));
-    }
-    timeline::panel(canvas, inner, scene, (stretch, size, 1), &principal);
+    lanes(canvas, lanes_area, scene, size, principal);
     let (middle, lower) = top(rest, rest.height.saturating_sub(bottom));
     kernels::panel(canvas, middle, scene, if large { u8::MAX } else { 4 });
-    if large {
-        let (first, rest) = left(lower, (lower.width / 3).max(40));
-        let (second, third) = left(rest, (rest.width * 3 / 8).max(30));
-        copies::panel(canvas, first, scene);
-        api::panel(canvas, second, scene, 2);
-        worth_a_look(canvas, third, scene);
-    } else {
-        let mut x = lower.x + 1;
-        for (text, role) in notes(scene) {
-            let room = lower.right().saturating_sub(x + 1);
-            // Half a sentence says nothing; the first one is cut if it must be.
-            if x > lower.x + 1 && format::width(&text) > room as usize {
-                break;
-            }
-            x = canvas.say(x, lower.y, &format::elide(&text, room as usize), room, role) + 3;
-        }
-        scene.ui.hits.add(lower, Hit::Do(Action::Show(Tab::Alerts)));
+    if !large {
+        return notes_in_a_line(canvas, lower, scene);
     }
+    let (first, rest) = left(lower, (lower.width / 3).max(40));
+    let (second, third) = left(rest, (rest.width * 3 / 8).max(30));
+    copies::panel(canvas, first, scene);
+    api::panel(canvas, second, scene, 2);
+    worth_a_look(canvas, third, scene);
+}
+
+/// Rows of the timeline that say most.
+fn principal(scene: &Scene<'_>) -> Vec<Track> {
+    let all = rows::order(scene).into_iter();
+    all.filter(|&track| !plot::is_plot(track) && rows::is_principal(scene.snap, track.like()))
+        .collect()
+}
+
+/// The last moments.
+fn lanes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size, mut tracks: Vec<Track>) {
+    let stretch = timeline::stretch(scene, scene.ui.lane_columns());
+    let right = format!("{}/col", format::duration(stretch.width));
+    let inner = canvas.frame(area, "Timeline", &right);
+    let is_gpu = |track: &Track| matches!(track, Track::Lane(LaneKey::Agent(_)));
+    // Many GPUs and few rows: a row for each GPU before any stream.
+    if tracks.iter().filter(|key| is_gpu(key)).count() > inner.height as usize / 2 {
+        tracks.sort_by_key(|key| !is_gpu(key));
+    }
+    timeline::panel(canvas, inner, scene, (stretch, size, 1), &tracks);
+}
+
+/// As much of the end and the alerts as goes into a line; half a sentence says nothing, but the first one is cut if it must be.
+fn notes_in_a_line(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+    let mut x = area.x + 1;
+    for (text, role) in notes(scene) {
+        let room = area.right().saturating_sub(x + 1);
+        if x > area.x + 1 && format::width(&text) > room as usize {
+            break;
+        }
+        x = canvas.say(x, area.y, &format::elide(&text, room as usize), room, role) + 3;
+    }
+    scene.ui.hits.add(area, Hit::Do(Action::Show(Tab::Alerts)));
 }
 
 /// How it ended when it has, else what stands out.

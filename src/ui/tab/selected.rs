@@ -3,7 +3,7 @@
 use roctop_ring::record::{engine, flag};
 
 use crate::format;
-use crate::item::{KernelId, OperationId, QueueId, Span, TextId};
+use crate::item::{AgentId, KernelId, Nanos, OperationId, QueueId, Span, TextId};
 use crate::model::analysis::{Gap, host, usage};
 use crate::model::{LaneKey, Slice, Snapshot};
 use crate::ui::NameForm;
@@ -15,8 +15,11 @@ use crate::ui::theme::Role;
 use crate::ui::track::Track;
 use crate::ui::way::Way;
 
-/// What is known of the selected slice.
-pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
+/// A line and how it looks.
+type Line = (String, Role);
+
+/// What is known of the selected slice, gap or plot.
+pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
     let snap = scene.snap;
     if let Some(gap) = scene.ui.gap {
         return idle(scene, gap);
@@ -24,89 +27,91 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<(String, Role)> {
     if let Some(track) = scene.ui.track.filter(|track| plot::is_plot(*track)) {
         return plot::lines(snap, track);
     }
-    let Some((key, slice)) = scene
-        .ui
-        .slice
-        .and_then(|(key, begin)| Some((key, *snap.lane(key)?.at(begin)?)))
-    else {
-        let hint = "nothing selected: j k go from row to row, [ ] slice to slice, { } gap to gap";
-        return vec![(hint.into(), Role::Muted)];
-    };
-    let names = &snap.names;
-    let from = slice.span.begin.saturating_sub(snap.origin);
-    let to = slice.span.end.saturating_sub(snap.origin);
-    let place = lane_label(snap, key).trim().to_string();
-    let mut out = vec![(what(scene, key, &slice), Role::Accent)];
+    let selected = scene.ui.slice;
+    if let Some((key, slice)) = selected.and_then(|(key, begin)| Some((key, *snap.lane(key)?.at(begin)?))) {
+        return of_slice(scene, key, &slice);
+    }
+    let hint = "nothing selected: j k go from row to row, [ ] slice to slice, { } gap to gap";
+    vec![(hint.into(), Role::Muted)]
+}
+
+/// What it is, when and where, what is known of its kind, and what belongs to it.
+fn of_slice(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> Vec<Line> {
+    let snap = scene.snap;
+    let since = |at: Nanos| format::timestamp(at.saturating_sub(snap.origin));
     let when = format!(
-        "{} s → {} s   {}   {place}",
-        format::timestamp(from),
-        format::timestamp(to),
-        format::duration(slice.span.duration())
+        "{} s → {} s   {}   {}",
+        since(slice.span.begin),
+        since(slice.span.end),
+        format::duration(slice.span.duration()),
+        lane_label(snap, key).trim()
     );
-    out.push((when, Role::Text));
+    let mut out = vec![(what(scene, key, slice), Role::Accent), (when, Role::Text)];
     match key {
-        LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => {
-            let shape = snap
-                .values
-                .shapes
-                .get(slice.shape as usize)
-                .copied()
-                .unwrap_or_default();
-            let (grid, wg) = (shape.grid, shape.workgroup);
-            let delay = (slice.submit > 0).then(|| slice.span.begin.saturating_sub(slice.submit));
-            out.push((
-                format!(
-                    "grid {}×{}×{}  wg {}×{}×{}  LDS {}  scratch {}",
-                    grid[0],
-                    grid[1],
-                    grid[2],
-                    wg[0],
-                    wg[1],
-                    wg[2],
-                    format::bytes(u64::from(shape.group_size)),
-                    format::bytes(u64::from(shape.private_size)),
-                ),
-                Role::Text,
-            ));
-            out.push((
-                format!(
-                    "{} {}  dispatch {}  queue delay {}",
-                    names.agent_label(agent),
-                    names.queue_label(QueueId(slice.queue)),
-                    format::grouped(slice.value),
-                    format::maybe(delay),
-                ),
-                Role::Text,
-            ));
-        }
-        LaneKey::Copies(_) => out.push((copied(snap, &slice), Role::Text)),
-        LaneKey::Api(..) => {
-            if slice.shape != 0 {
-                let error = names.error_label(OperationId(slice.what), slice.value as u32 as i32);
-                out.push((format!("returned {error}"), Role::Bad));
-            }
-            // A call that is still open has none.
-            if slice.queue != u32::MAX && slice.span.end <= snap.now {
-                out.push((names.text(TextId(slice.queue)).to_owned(), Role::Text));
-            }
-        }
+        LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => out.extend(dispatched(snap, agent, slice)),
+        LaneKey::Copies(_) => out.push((copied(snap, slice), Role::Text)),
+        LaneKey::Api(..) => out.extend(called(snap, slice)),
         _ => {}
     }
     if slice.flags & flag::SUSPECT_TIME != 0 {
         out.push(("its begin and end came exchanged".into(), Role::Warn));
     }
+    out.extend(related(scene));
+    out
+}
+
+/// With which geometry, and on what queue after how long.
+fn dispatched(snap: &Snapshot, agent: AgentId, slice: &Slice) -> [Line; 2] {
+    let shape = snap.values.shapes.get(slice.shape as usize).copied();
+    let shape = shape.unwrap_or_default();
+    let ([gx, gy, gz], [wx, wy, wz]) = (shape.grid, shape.workgroup);
+    let geometry = format!(
+        "grid {gx}×{gy}×{gz}  wg {wx}×{wy}×{wz}  LDS {}  scratch {}",
+        format::bytes(u64::from(shape.group_size)),
+        format::bytes(u64::from(shape.private_size)),
+    );
+    let queue = format!(
+        "{} {}  dispatch {}  queue delay {}",
+        snap.names.agent_label(agent),
+        snap.names.queue_label(QueueId(slice.queue)),
+        format::grouped(slice.value),
+        format::maybe(delay(slice)),
+    );
+    [(geometry, Role::Text), (queue, Role::Text)]
+}
+
+/// From submit to begin, where the submit is known.
+fn delay(slice: &Slice) -> Option<u64> {
+    (slice.submit > 0).then(|| slice.span.begin.saturating_sub(slice.submit))
+}
+
+/// What a call returned when that is an error, and what it was called with.
+fn called(snap: &Snapshot, slice: &Slice) -> impl Iterator<Item = Line> {
+    let names = &snap.names;
+    let error = (slice.shape != 0).then(|| {
+        let error = names.error_label(OperationId(slice.what), slice.value as u32 as i32);
+        (format!("returned {error}"), Role::Bad)
+    });
+    // A call that is still open has no arguments yet.
+    let has_arguments = slice.queue != u32::MAX && slice.span.end <= snap.now;
+    let arguments = has_arguments.then(|| (names.text(TextId(slice.queue)).to_owned(), Role::Text));
+    error.into_iter().chain(arguments)
+}
+
+/// What belongs to the selected slice: where enter leads first.
+fn related(scene: &Scene<'_>) -> impl Iterator<Item = Line> {
+    let snap = scene.snap;
     let all = jump::of_selected(scene.ui, snap);
     let next = jump::onward(scene.ui, &all);
-    for (other, slice) in &all {
+    all.into_iter().map(move |(key, slice)| {
         let when = format::timestamp_short(slice.span.begin.saturating_sub(snap.origin));
-        let what = what(scene, *other, slice);
-        match other {
-            _ if next == Some((*other, *slice)) => out.push((format!("enter → {what} at {when}"), Role::Key)),
-            LaneKey::Markers(..) | LaneKey::Ranges(_) => out.push((format!("under {what}"), Role::Muted)),
-            _ => out.push((format!("also {what} at {when}"), Role::Muted)),
+        let what = what(scene, key, &slice);
+        match key {
+            _ if next == Some((key, slice)) => (format!("enter → {what} at {when}"), Role::Key),
+            LaneKey::Markers(..) | LaneKey::Ranges(_) => (format!("under {what}"), Role::Muted),
+            _ => (format!("also {what} at {when}"), Role::Muted),
         }
-    }
-    out
+    })
 }
 
 /// From where to where, how much and how fast.
@@ -125,85 +130,61 @@ fn copied(snap: &Snapshot, slice: &Slice) -> String {
 }
 
 /// What is known of a stretch without work: who was idle, and what the host did.
-fn idle(scene: &Scene<'_>, gap: Span) -> Vec<(String, Role)> {
+fn idle(scene: &Scene<'_>, gap: Span) -> Vec<Line> {
     let snap = scene.snap;
-    let (from, to) = (
-        gap.begin.saturating_sub(snap.origin),
-        gap.end.saturating_sub(snap.origin),
+    let since = |at: Nanos| format::timestamp(at.saturating_sub(snap.origin));
+    let agent = scene.ui.track.and_then(Track::agent);
+    let title = format!(
+        "{}: idle {}",
+        idle_place(scene, agent),
+        format::duration(gap.duration())
     );
-    let place = scene.ui.track.map(|track| rows::label(scene, track).trim().to_string());
-    let agent = scene
-        .ui
-        .track
-        .and_then(Track::agent)
-        .map(|agent| snap.names.agent_label(agent));
-    let place = match (agent, place) {
-        (Some(agent), Some(place)) if place.starts_with(&agent) => agent,
-        (Some(agent), place) => format!("{agent} {}", place.unwrap_or_default()),
-        (None, place) => place.unwrap_or_default(),
-    };
-    let mut out = vec![
-        (
-            format!("{place}: idle {}", format::duration(gap.duration())),
-            Role::Accent,
-        ),
-        (
-            format!("{} s → {} s", format::timestamp(from), format::timestamp(to)),
-            Role::Text,
-        ),
-    ];
-    let Some(agent) = scene.ui.track.and_then(Track::agent) else {
+    let when = format!("{} s → {} s", since(gap.begin), since(gap.end));
+    let mut out = vec![(title, Role::Accent), (when, Role::Text)];
+    let Some(agent) = agent else {
         return out;
     };
     // The kernel that ended it says which thread it waited for.
     let next = Track::OnAgent(agent).neighbour(snap, gap.end.saturating_sub(1), Way::On);
     let host = host::during(snap, &Gap { agent, span: gap, next });
     let thread = host.thread.map(|thread| snap.names.thread_label(thread));
-    let doing = super::gaps::doing(scene, &host);
-    let nanos = host.call.map_or(0, |call| call.2);
-    let text = match host.call {
-        Some(_) => format!(
-            "host {} was in {doing} for {} of it",
-            thread.unwrap_or_default(),
+    let thread = thread.unwrap_or_default();
+    let did = match host.call {
+        Some((.., nanos)) => format!(
+            "host {thread} was in {} for {} of it",
+            super::gaps::doing(scene, &host),
             format::duration(nanos)
         ),
-        None => format!("host {} was outside of calls", thread.unwrap_or_default()),
+        None => format!("host {thread} was outside of calls"),
     };
-    out.push((text, Role::Warn));
-    if let Some((key, slice)) = next {
-        let delay = (slice.submit > 0).then(|| slice.span.begin.saturating_sub(slice.submit));
-        out.push((
-            format!(
-                "ended by {}, queue delay {}",
-                what(scene, key, &slice),
-                format::maybe(delay)
-            ),
-            Role::Text,
-        ));
-    }
+    out.push((did, Role::Warn));
+    out.extend(next.map(|(key, slice)| {
+        let (what, delay) = (what(scene, key, &slice), format::maybe(delay(&slice)));
+        (format!("ended by {what}, queue delay {delay}"), Role::Text)
+    }));
     out
 }
 
+/// The GPU that was idle, or its row of the timeline.
+fn idle_place(scene: &Scene<'_>, agent: Option<AgentId>) -> String {
+    let row = scene.ui.track.map(|track| rows::label(scene, track).trim().to_string());
+    let row = row.unwrap_or_default();
+    match agent.map(|agent| scene.snap.names.agent_label(agent)) {
+        Some(agent) if row.starts_with(&agent) => agent,
+        Some(agent) => format!("{agent} {row}"),
+        None => row,
+    }
+}
+
 /// What ran in a range.
-pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<(String, Role)> {
+pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<Line> {
     let snap = scene.snap;
     let measure = usage::measure(snap, range);
     let bound = if snap.values.totals.lost > 0 { "≥" } else { "" };
-    let mut out = Vec::new();
     if !measure.is_whole {
-        let rows = snap.values.agents.iter().filter(|row| row.dispatches > 0);
-        out.extend(rows.map(|row| {
-            let busy = usage::busy(snap, row.id, range.begin, range.end);
-            let share = format::percent(busy as f64 / range.duration().max(1) as f64);
-            (
-                format!("{} busy {bound}~{share} %", snap.names.agent_label(row.id)),
-                Role::Text,
-            )
-        }));
-        out.push(("its slices are not all kept in full".into(), Role::Muted));
-        return out;
+        return estimated(snap, range, bound);
     }
-    for row in &measure.usage {
+    let usage = measure.usage.iter().map(|row| {
         let share = |nanos: u64| format::percent(row.share(nanos));
         let text = format!(
             "{} busy {bound}{} %  idle {} %  copy {} %",
@@ -212,32 +193,24 @@ pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<(String, Role)> {
             share(row.idle),
             share(row.copy),
         );
-        out.push((
-            text,
-            if row.share(row.idle) > 0.5 {
-                Role::Warn
-            } else {
-                Role::Text
-            },
-        ));
-    }
-    let all = measure
-        .kernels
-        .iter()
-        .fold(0u64, |sum, known| sum.saturating_add(known.2));
-    for (id, count, nanos) in measure.kernels.iter().take(3) {
-        let name = super::kernels::name(scene.snap, *id, scene.ui.names);
+        let is_idle = row.share(row.idle) > 0.5;
+        (text, if is_idle { Role::Warn } else { Role::Text })
+    });
+    let kernels = &measure.kernels;
+    let all = kernels.iter().fold(0u64, |sum, known| sum.saturating_add(known.2));
+    let kernels = kernels.iter().take(3).map(|(id, count, nanos)| {
+        let name = super::kernels::name(snap, *id, scene.ui.names);
         let text = format!(
             "{} {} {:>8} {:>5} %  {}×",
-            scene.snap.letter(*id).unwrap_or('*'),
+            snap.letter(*id).unwrap_or('*'),
             format::fit(&format::elide(&name, 20), 20),
             format::duration(*nanos),
             format::percent(*nanos as f64 / all.max(1) as f64),
             format::count(*count),
         );
-        out.push((text, Role::Text));
-    }
-    for (way, count, bytes, nanos) in &measure.copies {
+        (text, Role::Text)
+    });
+    let copies = measure.copies.iter().map(|(way, count, bytes, nanos)| {
         let speed = *bytes as f64 * 1e9 / (*nanos).max(1) as f64;
         let text = format!(
             "copy {} {}×  {}  {}",
@@ -246,9 +219,22 @@ pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<(String, Role)> {
             format::bytes(*bytes),
             format::bandwidth(speed)
         );
-        out.push((text, Role::Text));
-    }
-    out
+        (text, Role::Text)
+    });
+    usage.chain(kernels).chain(copies).collect()
+}
+
+/// What sums say of a range whose slices are not all kept.
+fn estimated(snap: &Snapshot, range: Span, bound: &str) -> Vec<Line> {
+    let rows = snap.values.agents.iter().filter(|row| row.dispatches > 0);
+    let busy = rows.map(|row| {
+        let busy = usage::busy(snap, row.id, range.begin, range.end);
+        let share = format::percent(busy as f64 / range.duration().max(1) as f64);
+        let agent = snap.names.agent_label(row.id);
+        (format!("{agent} busy {bound}~{share} %"), Role::Text)
+    });
+    let note = ("its slices are not all kept in full".into(), Role::Muted);
+    busy.chain([note]).collect()
 }
 
 /// What is known of the selected slice, as a text.

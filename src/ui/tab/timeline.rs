@@ -99,40 +99,7 @@ pub(crate) fn panel(
         .add(axis_area, Hit::Time(None, stretch.from, stretch.width));
     let columns = body.width.saturating_sub(label);
     let lay = |track: &Track| Layers::new(scene, *track, stretch, columns, most);
-    let selected = scene
-        .ui
-        .track
-        .and_then(|track| tracks.iter().position(|&known| known == track));
-    let mut first = scene.ui.track_offset.get().min(tracks.len() - 1);
-    if let Some(at) = selected {
-        first = first.min(at);
-    }
-    // As far down as it takes for the selected row to be seen, and not further than the last row needs.
-    let shown = loop {
-        let mut left = body.height;
-        let mut shown: Vec<Layers> = Vec::new();
-        for track in &tracks[first..] {
-            let layers = lay(track);
-            if layers.height > left {
-                break;
-            }
-            left -= layers.height;
-            shown.push(layers);
-        }
-        let is_seen = selected.is_none_or(|at| at < first + shown.len());
-        if is_seen && (first + shown.len() < tracks.len() || left == 0 || first == 0) || shown.is_empty() {
-            break shown;
-        }
-        if !is_seen {
-            first += 1;
-            continue;
-        }
-        let above = lay(&tracks[first - 1]);
-        if above.height > left {
-            break shown;
-        }
-        first -= 1;
-    };
+    let (first, shown) = visible(scene, tracks, body.height, lay);
     scene.ui.track_offset.set(first);
     let frame = Frame::new(scene, stretch);
     let mut y = body.y;
@@ -160,6 +127,42 @@ pub(crate) fn panel(
         (below, _) => format!("↓{below} more"),
     };
     canvas.say(area.x, area.y, &note, label - 1, Role::Warn);
+}
+
+/// The first row and those that are shown: as far down as it takes for the selected row to be seen, and not further than the
+/// last row needs.
+fn visible(scene: &Scene<'_>, tracks: &[Track], height: u16, lay: impl Fn(&Track) -> Layers) -> (usize, Vec<Layers>) {
+    let selected = scene.ui.track;
+    let selected = selected.and_then(|track| tracks.iter().position(|&known| known == track));
+    let mut first = scene.ui.track_offset.get().min(tracks.len() - 1);
+    if let Some(at) = selected {
+        first = first.min(at);
+    }
+    loop {
+        let mut left = height;
+        let mut shown: Vec<Layers> = Vec::new();
+        for track in &tracks[first..] {
+            let layers = lay(track);
+            if layers.height > left {
+                break;
+            }
+            left -= layers.height;
+            shown.push(layers);
+        }
+        let is_seen = selected.is_none_or(|at| at < first + shown.len());
+        if is_seen && (first + shown.len() < tracks.len() || left == 0 || first == 0) || shown.is_empty() {
+            return (first, shown);
+        }
+        if !is_seen {
+            first += 1;
+            continue;
+        }
+        let above = lay(&tracks[first - 1]);
+        if above.height > left {
+            return (first, shown);
+        }
+        first -= 1;
+    }
 }
 
 fn name_row(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Track, row: u16) {
