@@ -2,41 +2,24 @@
 
 #![expect(unsafe_code, reason = "the process's state behind the switch page, statfs")]
 
+mod room;
+
+use self::room::{FILES, SMALLEST_RING, base, budget, flight_budget, room, spec};
 use crate::config::{Config, config};
 use crate::state::{self, word};
 use crate::strings::Table;
 use crate::thread::{self, Slab};
 use crate::{clock, control, identity};
 use roctop_ring::flight::{FLIGHT, FlightFile};
-use roctop_ring::layout::{Header, Spec, counter};
+use roctop_ring::layout::{Header, counter};
 use roctop_ring::map::RingFile;
 use roctop_ring::record::{Domain, Status, status};
 use roctop_ring::session::{RING, refused_name, ring_name};
 use roctop_ring::sync::{AtomicU64, Ordering};
-use std::ffi::CString;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
 use std::sync::OnceLock;
 
-/// Rings for application threads in the first file; entry 0 is the completion-delivering thread's.
-const FIRST_RINGS: usize = 7;
-/// Rings of a chained file.
-const CHAINED_RINGS: usize = 16;
-/// Files of a process.
-const FILES: usize = 64;
-/// Bytes that the rings of a process may take, at most.
-const BUDGET: u64 = 512 << 20;
-/// Bytes that files for dispatches in flight may take of a small budget, at most half of it: one of HIP's queues has 6 MiB.
-const FLIGHT_BUDGET: u64 = 8 << 20;
-/// Two for a kernel of each GPU: eight with three thousand kernels each.
-const FACTS: u64 = 48 * 1024;
-const STRINGS: u64 = 64 * 1024;
-const STRING_BYTES: u64 = 4 << 20;
-const SMALLEST_RING: u64 = 64;
-/// Facts and strings that even the smallest file has: the names of all operations and then some.
-const SMALLEST_TABLE: u64 = 4096;
 const CALIBRATION_TICKS: u64 = 1 << 35;
 /// The second sample comes early, so that a reader has a slope soon; then the distances double.
 const FIRST_CALIBRATION_TICKS: u64 = 1 << 22;
@@ -184,7 +167,7 @@ impl Process {
             growing: AtomicU64::new(0),
             whole_budget: budget,
             budget: AtomicU64::new(budget),
-            flight_budget: AtomicU64::new((budget / 4).max(FLIGHT_BUDGET.min(budget / 2))),
+            flight_budget: AtomicU64::new(flight_budget(budget)),
             ring_slots: AtomicU64::new(config.ring_slots),
             strings: Table::new(),
             flights: AtomicU64::new(0),
@@ -238,11 +221,7 @@ impl Process {
                     self.budget.fetch_sub(size, Ordering::Relaxed);
                     self.ring_slots.store(slots, Ordering::Relaxed);
                     let slab = Slab::new(file.entries())?;
-                    let base = if ordinal == 0 {
-                        0
-                    } else {
-                        1 + FIRST_RINGS + (ordinal as usize - 1) * CHAINED_RINGS
-                    };
+                    let base = base(ordinal);
                     return Ok(Box::new(Chunk { file, slab, base }));
                 }
                 Err(error)
@@ -432,97 +411,7 @@ pub(crate) fn say_off(reason: &str) {
     }
 }
 
-/// Bytes that file `ordinal` may have, of so many that are left of the budget. Each leaves as much for those of more threads,
-/// and an eighth of the budget for files with the shortest rings: a thread without a ring is worse than short ones.
-fn room(budget: u64, left: u64, slots: u64, ordinal: u32) -> u64 {
-    if slots <= SMALLEST_RING {
-        return left;
-    }
-    let (_, smallest) = spec(1, SMALLEST_RING, 0).regions();
-    let files = (FILES as u64).min(budget / 8 / smallest);
-    left.saturating_sub(files.saturating_sub(u64::from(ordinal) + 1) * smallest) / 2
-}
-
-/// The sizes of file `ordinal`; rings and tables shrink together when there is little room.
-fn spec(ordinal: u32, slots: u64, halved: u32) -> Spec {
-    if ordinal == 0 {
-        // That of completions, and that of the first thread which calls: the one that begins without warning and as fast as
-        // it can, nearly always.
-        let mut rings = vec![slots * 4; 2];
-        rings.resize(1 + FIRST_RINGS, slots);
-        Spec {
-            ordinal,
-            rings,
-            facts: (FACTS >> halved).max(SMALLEST_TABLE),
-            strings: (STRINGS >> halved).max(SMALLEST_TABLE),
-            string_bytes: (STRING_BYTES >> halved).max(64 * SMALLEST_TABLE),
-        }
-    } else {
-        Spec {
-            ordinal,
-            rings: vec![slots; CHAINED_RINGS],
-            facts: 0,
-            strings: 0,
-            string_bytes: 0,
-        }
-    }
-}
-
-/// A quarter of the session's file system, at most [`BUDGET`].
-fn budget(session: &Path) -> u64 {
-    let Ok(path) = CString::new(session.as_os_str().as_bytes()) else {
-        return BUDGET;
-    };
-    let mut facts = std::mem::MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: `path` is terminated and `facts` has room for the answer.
-    if unsafe { libc::statfs(path.as_ptr(), facts.as_mut_ptr()) } != 0 {
-        return BUDGET;
-    }
-    // SAFETY: zero is a valid value of every field, and the call filled it.
-    let facts = unsafe { facts.assume_init() };
-    let size = facts.f_blocks.saturating_mul(facts.f_bsize as u64);
-    // A tmpfs without a limit says 0 blocks.
-    if size == 0 { BUDGET } else { BUDGET.min(size / 4) }
-}
-
 /// The ring of the thread that delivers completions: entry 0.
 pub(crate) fn claim_completion() -> Option<&'static thread::Thread> {
     thread::claim_entry(ensure()?, 0, 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Files that a budget has room for, with rings of so many slots at first.
-    fn files(budget: u64, mut slots: u64) -> u32 {
-        let mut left = budget;
-        for ordinal in 0..FILES as u32 {
-            let size = |slots| spec(ordinal, slots, if ordinal == 0 { 8 } else { 0 }).regions().1;
-            while size(slots) > room(budget, left, slots, ordinal) {
-                if slots <= SMALLEST_RING {
-                    return ordinal;
-                }
-                slots /= 2;
-            }
-            left -= size(slots);
-        }
-        FILES as u32
-    }
-
-    #[test]
-    fn there_are_rings_for_a_thousand_threads_at_once() {
-        for slots in [16 * 1024, 64 * 1024] {
-            assert_eq!(files(BUDGET, slots), FILES as u32);
-            assert!(files(16 << 20, slots) >= 8);
-        }
-    }
-
-    #[test]
-    fn a_file_shrinks_with_its_rings() {
-        let size = |slots, halved| spec(0, slots, halved).regions().1;
-        assert!(size(16 * 1024, 0) < 24 << 20);
-        assert!(size(SMALLEST_RING, 8) < 3 << 20);
-        assert!(size(8 * 1024, 1) < size(16 * 1024, 0));
-    }
 }

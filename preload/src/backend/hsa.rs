@@ -37,8 +37,9 @@ pub mod slots;
 pub mod symbol;
 
 use crate::guard::{Errno, wall};
+use crate::process::{self, Process};
 use crate::state::{self, word};
-use crate::{clock, control, life, process, real, thread};
+use crate::{clock, control, life, real, thread};
 use hsa_sys::abi::{SUCCESS, Status, info};
 use hsa_sys::table::{Amd, AmdLayout, Core, Root, Table, core_entry};
 use roctop_ring::record::status;
@@ -217,13 +218,7 @@ fn install(root: &Root) -> Option<()> {
     };
     stay_loaded();
     life::at_exit();
-    queue::forget_all();
-    observed::forget_all();
-    slots::forget_spare();
-    copy::forget_all();
-    proxy::forget_all();
-    signal::forget_all();
-    harvest::forget_all();
+    forget_all();
     let frequency = frequency(&core_functions);
     driver::began(|| nanoseconds(frequency, ticks(&core_functions)));
     let hsa = Box::leak(Box::new(Hsa {
@@ -245,6 +240,26 @@ fn install(root: &Root) -> Option<()> {
     // SAFETY: the switch is off for the run-time too until its tables say otherwise; a plain call of the original.
     unsafe { (hsa.amd.async_copy_enable)(true) };
     hsa.agents.discover(hsa, process);
+    patch(process, root, (core, amd), hsa);
+    process.calibrate();
+    tell(process, hsa);
+    Some(())
+}
+
+/// Nothing of an earlier run-time, or of a parent's, is this one's.
+fn forget_all() {
+    queue::forget_all();
+    observed::forget_all();
+    slots::forget_spare();
+    copy::forget_all();
+    proxy::forget_all();
+    signal::forget_all();
+    harvest::forget_all();
+}
+
+/// Puts all hooks into the tables.
+fn patch(process: &Process, root: &Root, (core, amd): (Table, Table), hsa: &Hsa) {
+    let layout = hsa.layout;
     index::patch(core);
     signal::patch(core);
     interception::patch(core, amd, layout);
@@ -264,14 +279,17 @@ fn install(root: &Root) -> Option<()> {
     if control::is_asked(wanted::HSA_API) {
         api::patch(process, root, layout);
     }
-    process.calibrate();
-    if layout.unknown() > 0 {
+}
+
+/// Says what is recorded of this run-time, and what is not.
+fn tell(process: &Process, hsa: &Hsa) {
+    let unknown = hsa.layout.unknown();
+    if unknown > 0 {
         let text = format!(
-            "HSA has {} functions that are newer than this roctop: copies (hsa_amd_memory_async_batch_copy) and queues \
-             that are made by them are not recorded",
-            layout.unknown()
+            "HSA has {unknown} functions that are newer than this roctop: copies (hsa_amd_memory_async_batch_copy) and \
+             queues that are made by them are not recorded"
         );
-        process.say(status::NOTE, layout.unknown() as u64, &text);
+        process.say(status::NOTE, unknown as u64, &text);
     }
     if hsa.queues_are_tools {
         process.say(
@@ -283,14 +301,13 @@ fn install(root: &Root) -> Option<()> {
     }
     process.say(
         status::BACKEND,
-        layout.size as u64,
+        hsa.layout.size as u64,
         if control::dispatch_source() == source::HIP {
             "copies: on their own signals"
         } else {
             "dispatches: queue interception; copies: on their own signals"
         },
     );
-    Some(())
 }
 
 fn frequency(core: &Core) -> u64 {

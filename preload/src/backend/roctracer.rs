@@ -14,7 +14,7 @@ const LIBRARY: &str = "libroctracer64.so";
 /// The program's tracing goes on, or begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_start() {
-    wall((), || roctx::pause(false));
+    wall((), roctx::resume);
     pass_on(c"roctracer_start");
 }
 
@@ -22,7 +22,7 @@ pub extern "C" fn roctracer_start() {
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_stop() {
     pass_on(c"roctracer_stop");
-    wall((), || roctx::pause(true));
+    wall((), roctx::pause);
 }
 
 /// Calls the program's library, which may be in a scope of its own and may have come since the last time.

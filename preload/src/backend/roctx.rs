@@ -198,7 +198,7 @@ pub extern "C" fn roctxProfilerPause(tid: u64) -> c_int {
 unsafe fn pause_by(tid: u64, real: Option<Switch>) -> c_int {
     // The call itself is still recorded.
     let call = enter(marker_call::PAUSE);
-    wall((), || pause(true));
+    wall((), pause);
     // SAFETY: the caller's own argument.
     let result = real.map_or(0, |real| pass(Entry::Pause, || unsafe { real(tid) }));
     exit(call, result);
@@ -214,7 +214,7 @@ pub extern "C" fn roctxProfilerResume(tid: u64) -> c_int {
 }
 
 unsafe fn resume_by(tid: u64, real: Option<Switch>) -> c_int {
-    wall((), || pause(false));
+    wall((), resume);
     let call = enter(marker_call::RESUME);
     // SAFETY: the caller's own argument.
     let result = real.map_or(0, |real| pass(Entry::Resume, || unsafe { real(tid) }));
@@ -237,16 +237,37 @@ fn exit(call: Option<collector::Call>, result: c_int) {
     }
 }
 
-/// The program asks for recording to pause or go on.
-pub(crate) fn pause(on: bool) {
+/// What the program wishes of the recording.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Recording {
+    /// That it goes on.
+    On,
+    /// That it pauses.
+    Paused,
+}
+
+/// The program asks for recording to pause.
+pub(crate) fn pause() {
+    switch(Recording::Paused);
+}
+
+/// The program asks for recording to go on.
+pub(crate) fn resume() {
+    switch(Recording::On);
+}
+
+fn switch(wish: Recording) {
     if !is_on() {
         return;
     }
     if !config().is_some_and(|config| config.counts_pauses) {
-        return set_paused(on);
+        return set_paused(wish == Recording::Paused);
     }
     let resumed = word(word::RESUMED);
-    let next = |count: u64| if on { count.checked_sub(1) } else { count.checked_add(1) };
+    let next = |count: u64| match wish {
+        Recording::Paused => count.checked_sub(1),
+        Recording::On => count.checked_add(1),
+    };
     // What is paused already is not paused further.
     if resumed.try_update(Ordering::AcqRel, Ordering::Acquire, next).is_err() {
         return;

@@ -340,8 +340,8 @@ fn take_part(effect: Effect, frame: &Frame, tid: u32) {
             process.stream(handle, tid);
         }
         Effect::Lookup => unseen::give_wrapped(first as *const c_char, second as *mut *mut c_void),
-        Effect::Start => roctx::pause(false),
-        Effect::Stop => roctx::pause(true),
+        Effect::Start => roctx::resume(),
+        Effect::Stop => roctx::pause(),
         _ => {}
     }
 }

@@ -36,7 +36,7 @@ unsafe extern "C" fn start() -> i32 {
     let real: Start = unsafe { std::mem::transmute(START.load(Ordering::Acquire) as usize as *const c_void) };
     // SAFETY: a plain call of it.
     let status = unsafe { real() };
-    wall((), || roctx::pause(false));
+    wall((), roctx::resume);
     status
 }
 

@@ -75,6 +75,19 @@ enum By {
     Tool,
 }
 
+impl By {
+    fn for_queue(hsa: &Hsa, queue_type: u32) -> Self {
+        // The SDK makes proxies of cooperative queues too.
+        if queue_type == QUEUE_COOPERATIVE && is_observed(hsa) && !sdk::is_counting() {
+            Self::Observation
+        } else if hsa.queues_are_tools {
+            Self::Tool
+        } else {
+            Self::Interception
+        }
+    }
+}
+
 unsafe extern "C" fn create(
     agent: AgentHandle,
     size: u32,
@@ -86,7 +99,6 @@ unsafe extern "C" fn create(
     out: *mut *mut HsaQueue,
 ) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
-    let (core, amd) = (hsa.core.queue_create, hsa.amd.intercept_create);
     // SAFETY: the caller's own arguments; all these functions have this signature.
     let make =
         |function: QueueCreate| unsafe { function(agent, size, queue_type, callback, data, private, group, out) };
@@ -95,57 +107,66 @@ unsafe extern "C" fn create(
         if !thread::is_traced() {
             return None;
         }
-        thread::aside(|| {
-            let gpu = wanted(hsa, agent)?;
-            // The SDK makes proxies of cooperative queues too.
-            let by = if queue_type == QUEUE_COOPERATIVE && is_observed(hsa) && !sdk::is_counting() {
-                By::Observation
-            } else if hsa.queues_are_tools {
-                By::Tool
-            } else {
-                By::Interception
-            };
-            let is_proxy_of_sdk = by == By::Tool && sdk::is_counting();
-            let is_cooperative = queue_type == QUEUE_COOPERATIVE && (by == By::Interception || is_proxy_of_sdk);
-            if is_cooperative && let Some((_, known)) = cooperative().iter().find(|(of, _)| *of == agent) {
-                // SAFETY: the caller gives room for the answer.
-                unsafe { out.write(*known as usize as *mut HsaQueue) };
-                return Some(SUCCESS);
-            }
-            let status = make(if by == By::Interception { amd } else { core });
-            if status != SUCCESS {
-                // A proxy may be refused where a plain queue is not.
-                return (by != By::Interception).then_some(status);
-            }
-            // SAFETY: the call succeeded, so the queue was written.
-            let handle = unsafe { *out };
-            if is_cooperative {
-                cooperative().push((agent, handle as u64));
-                if is_proxy_of_sdk && hsa.layout.shares_cooperative_queue() {
-                    // 7.2 crashes when it ends an agent whose cooperative queue has the SDK's proxy (with the SDK alone as
-                    // well): one start more, and it ends with the process.
-                    // SAFETY: a plain call of the original.
-                    unsafe { (hsa.core.init)() };
-                }
-            }
-            let is_timed = match by {
-                By::Observation => observe(hsa, gpu, handle),
-                By::Interception | By::Tool => intercept(hsa, gpu, handle),
-            };
-            if by == By::Tool && is_timed.is_none() {
-                // The other tool left it plain.
-                // SAFETY: the queue was just made and nobody knows it yet.
-                unsafe { (hsa.core.queue_destroy)(handle) };
-                if make(amd) != SUCCESS {
-                    return None;
-                }
-                // SAFETY: as above.
-                intercept(hsa, gpu, unsafe { *out });
-            }
-            Some(status)
-        })
+        // SAFETY: `make` has the caller's `out`.
+        thread::aside(|| unsafe { create_seen(hsa, agent, queue_type, out, make) })
     });
-    made.unwrap_or_else(|| make(core))
+    made.unwrap_or_else(|| make(hsa.core.queue_create))
+}
+
+/// Makes a queue whose dispatches are seen; none where it is none of those, or cannot be made so.
+///
+/// # Safety
+/// There is room for a pointer at `out`, and `make` writes the queue there when it succeeds.
+unsafe fn create_seen(
+    hsa: &'static Hsa,
+    agent: AgentHandle,
+    queue_type: u32,
+    out: *mut *mut HsaQueue,
+    make: impl Fn(QueueCreate) -> Status,
+) -> Option<Status> {
+    let gpu = wanted(hsa, agent)?;
+    let by = By::for_queue(hsa, queue_type);
+    let is_proxy_of_sdk = by == By::Tool && sdk::is_counting();
+    let is_cooperative = queue_type == QUEUE_COOPERATIVE && (by == By::Interception || is_proxy_of_sdk);
+    if is_cooperative && let Some((_, known)) = cooperative().iter().find(|(of, _)| *of == agent) {
+        // SAFETY: the caller gives room for the answer.
+        unsafe { out.write(*known as usize as *mut HsaQueue) };
+        return Some(SUCCESS);
+    }
+    let status = make(match by {
+        By::Interception => hsa.amd.intercept_create,
+        By::Observation | By::Tool => hsa.core.queue_create,
+    });
+    if status != SUCCESS {
+        // A proxy may be refused where a plain queue is not.
+        return (by != By::Interception).then_some(status);
+    }
+    // SAFETY: the call succeeded, so the queue was written.
+    let handle = unsafe { *out };
+    if is_cooperative {
+        cooperative().push((agent, handle as u64));
+        if is_proxy_of_sdk && hsa.layout.shares_cooperative_queue() {
+            // 7.2 crashes when it ends an agent whose cooperative queue has the SDK's proxy (with the SDK alone as
+            // well): one start more, and it ends with the process.
+            // SAFETY: a plain call of the original.
+            unsafe { (hsa.core.init)() };
+        }
+    }
+    let is_timed = match by {
+        By::Observation => observe(hsa, gpu, handle),
+        By::Interception | By::Tool => intercept(hsa, gpu, handle),
+    };
+    if by == By::Tool && is_timed.is_none() {
+        // The other tool left it plain.
+        // SAFETY: the queue was just made and nobody knows it yet.
+        unsafe { (hsa.core.queue_destroy)(handle) };
+        if make(hsa.amd.intercept_create) != SUCCESS {
+            return None;
+        }
+        // SAFETY: as above.
+        intercept(hsa, gpu, unsafe { *out });
+    }
+    Some(status)
 }
 
 /// Another tool makes a proxy for its own handler: ours is behind that, next to the hardware.

@@ -363,7 +363,8 @@ fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet)
 #[cold]
 pub(crate) fn untimed(queue: &Queue, record: Dispatch) {
     queue.submitted(None, &record);
-    queue.completed(None, &record, false);
+    queue.completed(None, &record);
+    queue.untimed();
     if let Some(process) = process::get() {
         process.count(counter::UNTIMED, 1);
     }

@@ -163,9 +163,9 @@ impl Queue {
         }
     }
 
-    /// A dispatch completed, with or without a time.
+    /// A dispatch completed.
     #[inline]
-    pub(crate) fn completed(&self, sequence: Option<u64>, record: &Dispatch, is_timed: bool) {
+    pub(crate) fn completed(&self, sequence: Option<u64>, record: &Dispatch) {
         let Some(words) = self.words else { return };
         if let Some([submit, ..]) = sequence.and_then(|sequence| slot(words, sequence)) {
             // Only when the slot is still this dispatch's.
@@ -173,7 +173,11 @@ impl Queue {
         }
         // Both the handler (without a slot) and the harvester come here, so these are true additions.
         add(words, place::COMPLETED);
-        if !is_timed {
+    }
+
+    /// One that completed has no time.
+    pub(crate) fn untimed(&self) {
+        if let Some(words) = self.words {
             add(words, place::UNTIMED);
         }
     }

@@ -89,12 +89,13 @@ impl Room {
     }
 
     /// Packets that the hardware may hold.
-    fn capacity(&self, is_still: bool) -> u64 {
-        if is_still {
-            self.size.saturating_sub(RESERVE)
-        } else {
-            self.size - self.size / MARGIN
-        }
+    fn capacity(&self) -> u64 {
+        self.size - self.size / MARGIN
+    }
+
+    /// The same where the hardware stands still: nothing but what comes now gets it on.
+    fn last_capacity(&self) -> u64 {
+        self.size.saturating_sub(RESERVE)
     }
 }
 
@@ -148,7 +149,7 @@ impl Queue {
         let (written, handed) = (room.written(), room.handed.load(Ordering::Relaxed));
         let position = |sequence: u64| Some(self.slots.side(sequence)?.position.load(Ordering::Relaxed));
         let last = (handed..self.head.load(Ordering::Relaxed))
-            .take_while(|sequence| position(*sequence).is_some_and(|at| at < written + room.capacity(false)))
+            .take_while(|sequence| position(*sequence).is_some_and(|at| at < written + room.capacity()))
             .last()?;
         let count = (position(last)? + 1).checked_sub(written)?;
         let needed = written + count;
@@ -189,7 +190,12 @@ impl Queue {
             let place = left.unwrap_or(0);
             let is_known_still = who != Wait::Reserving && room.still.load(Ordering::Relaxed) == place;
             let is_still = is_known_still || since.elapsed() > STILL;
-            let limit = place + room.capacity(is_still);
+            let limit = place
+                + if is_still {
+                    room.last_capacity()
+                } else {
+                    room.capacity()
+                };
             room.limit.fetch_max(limit, Ordering::Relaxed);
             // Where nothing timed is in flight, what fills the queue is not known: the proxy has to see to it.
             let keeps_overflow = hsa().is_some_and(|hsa| hsa.layout.keeps_overflow());

@@ -1,19 +1,22 @@
 //! Signals that carry times: our own ones in the queues' rings, and the program's, watched in place.
 //!
 //! The packet processor writes begin and end into the completion signal. A signal of the program must be read before
-//! the program uses it again: the functions that change signals are hooked, and every new packet or copy with the
-//! signal takes the times first. One table by handle says which signals are watched.
+//! the program uses it again: the functions that change signals are hooked ([`change`]), and every new packet or copy with
+//! the signal takes the times first. One [`table`] by handle says which signals are watched.
 
 #![expect(unsafe_code, reason = "reads signals in memory by their handles")]
 
-use super::{hook, hsa, lap, observed, proxy};
+mod change;
+mod table;
+
+pub(crate) use self::change::{Originals, patch};
+pub(crate) use self::table::forget_all;
+
+use self::table::{find, insert, remove};
+use super::hsa;
 use crate::clock;
-use crate::guard::wall;
-use crate::state::{self, word};
-use hsa_sys::abi::{SIGNAL_USER, SUCCESS, Signal, SignalHandle, Span, Status};
-use hsa_sys::table::{Table, core_entry};
+use hsa_sys::abi::{SIGNAL_USER, SUCCESS, Signal, SignalHandle, Span};
 use roctop_ring::sync::{AtomicU64, Ordering};
-use std::ffi::c_void;
 
 const FREE: u64 = 0;
 const PENDING: u64 = 1;
@@ -321,215 +324,15 @@ fn at(handle: SignalHandle) -> Option<&'static Signal> {
     unsafe { address.as_ref() }
 }
 
-/// Enough for as many signals in flight as the driver has events (4096), wherever they lie; touched only where used.
-const BUCKETS: usize = 16 * 1024;
-const WAYS: usize = 4;
-
-#[repr(align(64))]
-struct Bucket([[AtomicU64; 2]; WAYS]);
-
-static WATCHED: [Bucket; BUCKETS] = [const { Bucket([const { [const { AtomicU64::new(0) }; 2] }; WAYS]) }; BUCKETS];
-/// Signals in the table.
-static COUNT: AtomicU64 = AtomicU64::new(0);
-
-/// The run-time starts: no signal of it is watched yet.
-pub(crate) fn forget_all() {
-    if COUNT.swap(0, Ordering::AcqRel) != 0 {
-        for [key, value] in WATCHED.iter().flat_map(|bucket| &bucket.0) {
-            if key.load(Ordering::Relaxed) != 0 {
-                value.store(0, Ordering::Release);
-                key.store(0, Ordering::Release);
-            }
-        }
-    }
-}
-
-fn bucket(handle: SignalHandle) -> &'static [[AtomicU64; 2]; WAYS] {
-    // The run-time's signals lie side by side in pools: so do their buckets, and they do not collide.
-    let place = (handle >> 6) as usize;
-    #[expect(clippy::indexing_slicing, reason = "a remainder by the length")]
-    &WATCHED[place % BUCKETS].0
-}
-
-fn insert(handle: SignalHandle, watch: &'static Watch) -> bool {
-    for [key, value] in bucket(handle) {
-        if key
-            .compare_exchange(0, handle, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
-        {
-            value.store(std::ptr::from_ref(watch) as u64, Ordering::Release);
-            COUNT.fetch_add(1, Ordering::Relaxed);
-            return true;
-        }
-    }
-    false
-}
-
-fn remove(handle: SignalHandle, watch: &Watch) {
-    for [key, value] in bucket(handle) {
-        let is_it = value.load(Ordering::Acquire) == std::ptr::from_ref(watch) as u64;
-        if is_it && key.load(Ordering::Acquire) == handle {
-            value.store(0, Ordering::Release);
-            key.store(0, Ordering::Release);
-            COUNT.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-fn find(handle: SignalHandle) -> Option<&'static Watch> {
-    for [key, value] in bucket(handle) {
-        if key.load(Ordering::Acquire) == handle {
-            let address = value.load(Ordering::Acquire) as usize as *const Watch;
-            // SAFETY: only watches that are never freed are entered.
-            return unsafe { address.as_ref() };
-        }
-    }
-    None
-}
-
 /// A signal is about to change or to get new times: takes what it has.
 #[inline]
 pub(crate) fn before_change(handle: SignalHandle) {
-    if COUNT.load(Ordering::Relaxed) != 0
+    if table::has_some()
         && let Some(watch) = find(handle)
         && watch.signal.load(Ordering::Relaxed) == handle
     {
         watch.take(Who::Hook);
     }
-}
-
-type Store = unsafe extern "C" fn(SignalHandle, i64);
-type Exchange = unsafe extern "C" fn(SignalHandle, i64) -> i64;
-type Cas = unsafe extern "C" fn(SignalHandle, i64, i64) -> i64;
-
-/// The functions behind the hooks.
-pub(crate) struct Originals {
-    store: [Store; 4],
-    exchange: [Exchange; 4],
-    add: [Store; 8],
-    cas: [Cas; 4],
-}
-
-impl Originals {
-    pub(crate) fn load(table: Table) -> Self {
-        macro_rules! all {
-            ($entries:expr) => {
-                $entries.map(|entry| {
-                    // SAFETY: the table is the run-time's; the entries of these numbers have the array's type.
-                    unsafe { std::mem::transmute::<*mut c_void, _>(table.function(entry).unwrap_or(missing())) }
-                })
-            };
-        }
-        Self {
-            store: all!(core_entry::SIGNAL_STORE),
-            exchange: all!(core_entry::SIGNAL_EXCHANGE),
-            add: all!(core_entry::SIGNAL_ADD),
-            cas: all!(core_entry::SIGNAL_CAS),
-        }
-    }
-}
-
-impl Originals {
-    /// Sets a signal of ours.
-    pub(crate) fn set(&self, handle: SignalHandle, value: i64) {
-        // SAFETY: the signal is ours.
-        unsafe { (self.store[0])(handle, value) };
-    }
-
-    /// Rings a doorbell of the program's.
-    pub(crate) fn ring(&self, doorbell: SignalHandle, index: u64) {
-        // SAFETY: the queue exists.
-        unsafe { (self.store[1])(doorbell, index.cast_signed()) };
-    }
-
-    /// Lowers a signal of the program by one, as a completion does.
-    pub(crate) fn complete(&self, handle: SignalHandle) {
-        const SUBTRACT_SCRELEASE: usize = 6;
-        // SAFETY: the program waits for this completion, so the signal exists.
-        unsafe { (self.add[SUBTRACT_SCRELEASE])(handle, 1) };
-    }
-}
-
-/// Stands for an entry that a table has not; never called, because it is not hooked then either.
-fn missing() -> *mut c_void {
-    extern "C" fn nothing() {}
-    nothing as extern "C" fn() as *mut c_void
-}
-
-#[inline(always)]
-fn change(handle: SignalHandle) {
-    if state::is_on(word::HSA) {
-        wall((), || before_change(handle));
-    }
-}
-
-unsafe extern "C" fn store<const N: usize>(handle: SignalHandle, value: i64) {
-    change(handle);
-    if state::is_on(word::HSA) {
-        wall((), || observed::before_store(handle, value));
-    }
-    let Some(hsa) = hsa() else { return };
-    lap::before_ring(hsa, handle);
-    if let Some(original) = hsa.signal.store.get(N) {
-        // SAFETY: the caller's own arguments.
-        unsafe { original(handle, value) };
-    }
-}
-
-unsafe extern "C" fn exchange<const N: usize>(handle: SignalHandle, value: i64) -> i64 {
-    change(handle);
-    // SAFETY: the caller's own arguments.
-    hsa()
-        .and_then(|hsa| hsa.signal.exchange.get(N))
-        .map_or(0, |original| unsafe { original(handle, value) })
-}
-
-unsafe extern "C" fn add<const N: usize>(handle: SignalHandle, value: i64) {
-    change(handle);
-    if let Some(original) = hsa().and_then(|hsa| hsa.signal.add.get(N)) {
-        // SAFETY: the caller's own arguments.
-        unsafe { original(handle, value) };
-    }
-}
-
-unsafe extern "C" fn cas<const N: usize>(handle: SignalHandle, expected: i64, value: i64) -> i64 {
-    change(handle);
-    // SAFETY: the caller's own arguments.
-    hsa()
-        .and_then(|hsa| hsa.signal.cas.get(N))
-        .map_or(0, |original| unsafe { original(handle, expected, value) })
-}
-
-unsafe extern "C" fn destroy(handle: SignalHandle) -> Status {
-    proxy::forget(handle);
-    if state::is_on(word::HSA) {
-        wall((), || {
-            before_change(handle);
-            if let Some(watch) = find(handle) {
-                watch.lose();
-            }
-        });
-    }
-    // SAFETY: the caller's own argument.
-    hsa().map_or(SUCCESS, |hsa| unsafe { (hsa.core.signal_destroy)(handle) })
-}
-
-macro_rules! hook_all {
-    ($table:expr, $entries:expr, $function:ident as $ty:ty: $($n:literal)*) => {
-        $(hook($table, $entries[$n], $function::<$n> as $ty as *mut c_void);)*
-    };
-}
-
-pub(crate) fn patch(table: Table) {
-    hook_all!(table, core_entry::SIGNAL_STORE, store as Store: 0 1 2 3);
-    hook_all!(table, core_entry::SIGNAL_EXCHANGE, exchange as Exchange: 0 1 2 3);
-    hook_all!(table, core_entry::SIGNAL_ADD, add as Store: 0 1 2 3 4 5 6 7);
-    hook_all!(table, core_entry::SIGNAL_CAS, cas as Cas: 0 1 2 3);
-    hook(
-        table,
-        core_entry::SIGNAL_DESTROY,
-        destroy as unsafe extern "C" fn(SignalHandle) -> Status as *mut c_void,
-    );
 }
 
 #[cfg(test)]

@@ -1,0 +1,185 @@
+//! The run-time's functions that copy: what each is about, before and after the real one.
+
+use super::super::agent::{self, UNKNOWN};
+use super::super::{Hsa, hook, hsa};
+use super::{Request, begin, end};
+use crate::state::{self, word};
+use hsa_sys::abi::{Agent, Dim3, Pitched, SUCCESS, SignalHandle, Status};
+use hsa_sys::table::{AmdLayout, AsyncCopy, AsyncCopyOnEngine, AsyncCopyRect, Table, amd_entry};
+use roctop_ring::record::direction;
+use std::ffi::c_void;
+
+/// The direction by the kinds of the agents, which are dense indices.
+pub(in super::super) fn way(hsa: &Hsa, dst: u32, src: u32) -> u16 {
+    let all = hsa.agents.all();
+    let kind = |index| all.iter().find(|agent| agent.index == index).map(|agent| agent.kind);
+    match (kind(src), kind(dst)) {
+        (Some(agent::CPU), Some(agent::CPU)) => direction::H2H,
+        (Some(agent::CPU), Some(agent::GPU)) => direction::H2D,
+        (Some(agent::GPU), Some(agent::CPU)) => direction::D2H,
+        (Some(agent::GPU), Some(agent::GPU)) => direction::D2D,
+        _ => direction::UNKNOWN,
+    }
+}
+
+fn linear(hsa: &Hsa, dst: *mut c_void, to: Agent, src: *const c_void, from: Agent, size: usize) -> Request {
+    let (dst_agent, src_agent) = (hsa.agents.index(to), hsa.agents.index(from));
+    Request {
+        dst: dst as u64,
+        dst_agent,
+        src: src as u64,
+        src_agent,
+        bytes: size as u64,
+        direction: way(hsa, dst_agent, src_agent),
+    }
+}
+
+/// `way` as `hsa_amd_memory_async_copy_rect` has it: 0 host to host, 1 host to device, 2 device to host, 3 on the device `by`.
+fn rectangle(hsa: &Hsa, to: (&Pitched, &Dim3), from: (&Pitched, &Dim3), range: &Dim3, by: Agent, way: i32) -> Request {
+    let at = |(side, offset): (&Pitched, &Dim3)| {
+        let rows = side.pitch.wrapping_mul(u64::from(offset.y));
+        let layers = side.slice.wrapping_mul(u64::from(offset.z));
+        side.base
+            .wrapping_add(u64::from(offset.x))
+            .wrapping_add(rows)
+            .wrapping_add(layers)
+    };
+    let gpu = hsa.agents.index(by);
+    let all = hsa.agents.all();
+    let cpu = all.iter().find(|agent| agent.kind == agent::CPU);
+    let cpu = cpu.map_or(UNKNOWN, |agent| agent.index);
+    let (direction, src_agent, dst_agent) = match way {
+        0 => (direction::H2H, cpu, cpu),
+        1 => (direction::H2D, cpu, gpu),
+        2 => (direction::D2H, gpu, cpu),
+        _ => (direction::D2D, gpu, gpu),
+    };
+    Request {
+        dst: at(to),
+        dst_agent,
+        src: at(from),
+        src_agent,
+        bytes: u64::from(range.x) * u64::from(range.y) * u64::from(range.z),
+        direction,
+    }
+}
+
+unsafe extern "C" fn copy(
+    dst: *mut c_void,
+    to: Agent,
+    src: *const c_void,
+    from: Agent,
+    size: usize,
+    count: u32,
+    before: *const SignalHandle,
+    signal: SignalHandle,
+) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let begun = begin(|| Some(linear(hsa, dst, to, src, from, size)), signal);
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { (hsa.amd.async_copy)(dst, to, src, from, size, count, before, begun.signal(signal)) };
+    end(&begun, status);
+    status
+}
+
+unsafe extern "C" fn copy_on_engine(
+    dst: *mut c_void,
+    to: Agent,
+    src: *const c_void,
+    from: Agent,
+    size: usize,
+    count: u32,
+    before: *const SignalHandle,
+    signal: SignalHandle,
+    engine: u32,
+    force: bool,
+) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let Some(original) = hsa.amd.async_copy_on_engine else {
+        return 0x1000;
+    };
+    let begun = begin(|| Some(linear(hsa, dst, to, src, from, size)), signal);
+    // SAFETY: the caller's own arguments.
+    let status = unsafe {
+        original(
+            dst,
+            to,
+            src,
+            from,
+            size,
+            count,
+            before,
+            begun.signal(signal),
+            engine,
+            force,
+        )
+    };
+    end(&begun, status);
+    status
+}
+
+unsafe extern "C" fn copy_rect(
+    dst: *const Pitched,
+    dst_offset: *const Dim3,
+    src: *const Pitched,
+    src_offset: *const Dim3,
+    range: *const Dim3,
+    by: Agent,
+    way: i32,
+    count: u32,
+    before: *const SignalHandle,
+    signal: SignalHandle,
+) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let request = || {
+        // SAFETY: the program passes valid structures or null.
+        let (to, from, range) = unsafe { (dst.as_ref()?, src.as_ref()?, range.as_ref()?) };
+        // SAFETY: as above.
+        let (to_offset, from_offset) = unsafe { (dst_offset.as_ref()?, src_offset.as_ref()?) };
+        Some(rectangle(hsa, (to, to_offset), (from, from_offset), range, by, way))
+    };
+    let begun = begin(request, signal);
+    let original = hsa.amd.async_copy_rect;
+    // SAFETY: the caller's own arguments.
+    let status = unsafe {
+        original(
+            dst,
+            dst_offset,
+            src,
+            src_offset,
+            range,
+            by,
+            way,
+            count,
+            before,
+            begun.signal(signal),
+        )
+    };
+    end(&begun, status);
+    status
+}
+
+/// The program's own wish for copy times: they stay on while they are read here.
+unsafe extern "C" fn enable(on: bool) -> Status {
+    let keep = on || state::is_on(word::HSA);
+    // SAFETY: a plain call of the original.
+    hsa().map_or(SUCCESS, |hsa| unsafe { (hsa.amd.async_copy_enable)(keep) })
+}
+
+pub(crate) fn patch(table: Table, layout: AmdLayout) {
+    let hook_at = |entry: usize, function: *mut c_void| {
+        if let Some(entry) = layout.entry(entry) {
+            hook(table, entry, function);
+        }
+    };
+    hook_at(amd_entry::ASYNC_COPY, copy as AsyncCopy as *mut c_void);
+    hook_at(
+        amd_entry::ASYNC_COPY_ON_ENGINE,
+        copy_on_engine as AsyncCopyOnEngine as *mut c_void,
+    );
+    hook_at(amd_entry::ASYNC_COPY_RECT, copy_rect as AsyncCopyRect as *mut c_void);
+    hook_at(
+        amd_entry::ASYNC_COPY_ENABLE,
+        enable as unsafe extern "C" fn(bool) -> Status as *mut c_void,
+    );
+}
