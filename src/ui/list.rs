@@ -3,7 +3,7 @@
 use super::pane::Pane;
 use super::part::rows;
 use super::part::table::Scene;
-use super::{Size, Tab, Ui, tab};
+use super::{Tab, Ui, tab};
 use crate::model::Snapshot;
 
 /// Rows do not change places for so long after the selection was moved.
