@@ -27,11 +27,10 @@ const FASTEST: Duration = Duration::from_millis(1);
 const USUAL: Duration = Duration::from_millis(2);
 /// With many rings a look costs more: it comes later then, but not later than this.
 const USUAL_AT_MOST: Duration = Duration::from_millis(4);
-/// The time between looks takes so many times as long as a look, and more when nothing has happened for two seconds.
+/// The time between looks is so many times the processor time that a look takes, with the waking up and lying down around it,
+/// and more when nothing has happened for two seconds.
 const LOOKING: u32 = 200;
 const LOOKING_IDLE: u32 = 500;
-/// What a thread takes to wake up and to lie down again, about: it is part of a look.
-const WAKING: Duration = Duration::from_micros(10);
 /// Files that come are no reason to empty rings anew before so many times as long has passed as that took: programs that fork
 /// without end make files without end.
 const EMPTYING: u32 = 20;
@@ -282,6 +281,7 @@ impl Emptying {
         // How long rings that are nearly empty are left alone; none when they are filling.
         let mut gathering = Some(USUAL);
         let (mut look, mut emptying) = (Duration::ZERO, Duration::ZERO);
+        let mut spent = processor();
         let mut busy_at = Instant::now();
         let mut emptied_at = Instant::now();
         let mut asked_at = None;
@@ -292,10 +292,11 @@ impl Emptying {
                 Err(RecvTimeoutError::Disconnected) => Some(Message::Stop),
             };
             if message.is_none() && gathering.is_some_and(|gathering| emptied_at.elapsed() < gathering) {
-                let began = Instant::now();
                 let is_early = emptied_at.elapsed() < emptying * EMPTYING;
                 let is_left = (is_early || !self.live.has_new_files()) && self.live.fill()? < NEARLY_EMPTY;
-                look = (look * 7 + began.elapsed()) / 8;
+                let (before, now) = (spent, processor());
+                spent = now;
+                look = (look * 7 + now.saturating_sub(before)) / 8;
                 if is_left {
                     continue;
                 }
@@ -341,6 +342,7 @@ impl Emptying {
             drop(pids);
             self.filling.hand_on();
             emptying = emptied_at.elapsed();
+            spent = processor();
             if self.filling.is_over || stop {
                 return Ok(());
             }
@@ -350,14 +352,20 @@ impl Emptying {
             (pause, gathering) = match progress.fill {
                 _ if progress.more => (Duration::ZERO, None),
                 0 if busy_at.elapsed() > IDLE_AFTER => {
-                    let pause = ((look + WAKING) * LOOKING_IDLE).clamp(IDLE_LOOK, IDLE_LOOK_AT_MOST);
+                    let pause = (look * LOOKING_IDLE).clamp(IDLE_LOOK, IDLE_LOOK_AT_MOST);
                     (pause, Some(IDLE))
                 }
-                0..NEARLY_EMPTY => (((look + WAKING) * LOOKING).clamp(USUAL, USUAL_AT_MOST), Some(GATHERING)),
+                0..NEARLY_EMPTY => ((look * LOOKING).clamp(USUAL, USUAL_AT_MOST), Some(GATHERING)),
                 _ => (FASTEST, None),
             };
         }
     }
+}
+
+/// Processor time of this thread.
+fn processor() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// What the system says of a process.
