@@ -52,7 +52,7 @@ use self::output::Output;
 use self::snapshot::{ProcessRow, Said, ending};
 use self::table::Tables;
 use self::under::Under;
-use self::union::Union;
+use self::union::Gathered;
 use crate::decode::Decoded;
 use crate::item::{
     Copy, Exit, Health, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, earlier,
@@ -149,7 +149,7 @@ fn is_within(bounds: Option<(u64, u64)>, id: u64) -> bool {
 
 #[derive(Debug, Default)]
 struct AgentState {
-    union: Union,
+    busy: Gathered,
     dispatches: u64,
     /// The lane of when it was busy.
     lane: u32,
@@ -481,6 +481,7 @@ impl Store {
 
     /// What is known now.
     pub fn snapshot(&mut self, fresh: Fresh) -> Arc<Snapshot> {
+        (0..self.agents.len()).for_each(|agent| self.settle(agent));
         let values = match (&self.values, fresh) {
             (Some(values), Fresh::Head) => values.clone(),
             _ => Arc::new(self.make_values()),

@@ -8,7 +8,7 @@ use super::names::Names;
 use super::table::is_untimed;
 use super::under::Work;
 use super::{AgentState, Closed, LATEST, OpenBounds, Store, credible, is_within};
-use crate::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, ThreadId};
+use crate::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, ThreadId};
 
 /// HIP's "not ready" is an answer, not an error.
 const HIP_NOT_READY: i32 = 600;
@@ -192,22 +192,26 @@ impl Store {
             flags: dispatch.flags,
         });
         self.slices += self.lanes[lane as usize].add(slices, &mut self.rooms);
-        if timed().any(|one| one.span.duration() > 0) {
-            let last = self.agents.get(at).map_or(u32::MAX, |agent| agent.lane);
-            let number = self.lane_near(LaneKey::Agent(first.agent), last);
-            if let Some(agent) = self.agents.get_mut(at) {
-                agent.lane = number;
-                let drawn = &mut self.lanes[number as usize];
-                drawn.is_changed = true;
-                for dispatch in timed() {
-                    let what = dispatch.kernel.0;
-                    agent
-                        .union
-                        .add(dispatch.span, |piece| drawn.lane.add_time(piece, what, true));
-                }
-            }
+        if let Some(agent) = self.agents.get_mut(at)
+            && agent
+                .busy
+                .add(timed().map(|one| one.span).filter(|span| span.duration() > 0))
+        {
+            self.settle(at);
         }
         self.make_room();
+    }
+
+    /// Brings the time in which an agent was busy up to date.
+    pub(super) fn settle(&mut self, agent: usize) {
+        let Some(last) = self.agents.get(agent).filter(|agent| !agent.busy.is_settled()) else {
+            return;
+        };
+        let number = self.lane_near(LaneKey::Agent(AgentId(agent as _)), last.lane);
+        let (state, drawn) = (&mut self.agents[agent], &mut self.lanes[number as usize]);
+        state.lane = number;
+        drawn.is_changed = true;
+        state.busy.settle(|piece| drawn.lane.add_time(piece, 0, true));
     }
 
     /// Counts work for the ranges in which it was launched.

@@ -68,8 +68,8 @@ type Block = [Bucket; BLOCK];
 
 #[derive(Clone, Debug, Default)]
 struct Level {
-    /// (number of the block, its buckets), ascending by number.
-    blocks: VecDeque<(u64, Arc<Block>)>,
+    /// (number of the block, its buckets), ascending by number; shared with snapshots until another one comes.
+    blocks: Arc<VecDeque<(u64, Arc<Block>)>>,
     /// The one above all of those: nobody shares it, so that it is changed in place.
     newest: Option<(u64, Box<Block>)>,
     /// Blocks below this number were forgotten.
@@ -91,7 +91,7 @@ impl Level {
     fn turn(&mut self, number: u64) {
         if let Some((newest, block)) = &mut self.newest {
             let old = std::mem::replace(newest, number);
-            self.blocks.push_back((old, Arc::new(**block)));
+            Arc::make_mut(&mut self.blocks).push_back((old, Arc::new(**block)));
             block.fill(Bucket::default());
             self.forget();
         } else {
@@ -102,7 +102,7 @@ impl Level {
     /// Keeps as many blocks as there is room for beside the newest; the oldest go.
     fn forget(&mut self) {
         if self.blocks.len() >= BLOCKS
-            && let Some((forgotten, _)) = self.blocks.pop_front()
+            && let Some((forgotten, _)) = Arc::make_mut(&mut self.blocks).pop_front()
         {
             self.since = forgotten + 1;
         }
@@ -118,7 +118,7 @@ impl Level {
             at -= 1;
         }
         if at == 0 || self.blocks[at - 1].0 != number {
-            self.blocks.insert(at, (number, Arc::new([Bucket::default(); BLOCK])));
+            Arc::make_mut(&mut self.blocks).insert(at, (number, Arc::new([Bucket::default(); BLOCK])));
             let before = self.blocks.len();
             self.forget();
             at = at + 1 - (before - self.blocks.len());
@@ -126,7 +126,7 @@ impl Level {
                 return None;
             }
         }
-        Some(Arc::make_mut(&mut self.blocks[at - 1].1))
+        Some(Arc::make_mut(&mut Arc::make_mut(&mut self.blocks)[at - 1].1))
     }
 
     /// All blocks, oldest first.

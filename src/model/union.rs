@@ -87,9 +87,83 @@ impl Union {
     }
 }
 
+/// Spans that wait before they are put in order.
+const MOST_WAITING: usize = 4096;
+
+/// The union of many spans that come in runs, each in order and over the same time as those before: they wait until they are
+/// put in order together, which costs less than finding a place for each.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    waiting: Vec<Span>,
+    union: Union,
+}
+
+impl Gathered {
+    /// Adds spans; true when they are enough to be settled.
+    pub fn add(&mut self, spans: impl Iterator<Item = Span>) -> bool {
+        self.waiting.extend(spans);
+        self.waiting.len() >= MOST_WAITING
+    }
+
+    /// Whether none waits.
+    pub const fn is_settled(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Adds those that wait to the union, and hands each newly covered piece to `fresh`.
+    pub fn settle(&mut self, mut fresh: impl FnMut(Span)) {
+        // Finds the runs that are in order and merges them.
+        self.waiting.sort_by_key(|span| span.begin);
+        let mut merged: Option<Span> = None;
+        for span in self.waiting.drain(..) {
+            match &mut merged {
+                Some(merged) if span.begin <= merged.end => merged.end = merged.end.max(span.end),
+                _ => {
+                    if let Some(whole) = merged.replace(span) {
+                        self.union.add(whole, &mut fresh);
+                    }
+                }
+            }
+        }
+        if let Some(whole) = merged {
+            self.union.add(whole, fresh);
+        }
+    }
+
+    /// Nanoseconds covered by all that is settled.
+    pub const fn total(&self) -> u64 {
+        self.union.total
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_gathered_covers_what_is_added_one_by_one() {
+        let mut seed = 11u64;
+        let (mut one_by_one, mut gathered) = (Union::default(), Gathered::default());
+        let mut pieces = 0;
+        for run in 0..200u64 {
+            let mut at = run / 8 * 1000;
+            let mut spans = Vec::new();
+            for _ in 0..30 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let begin = at + (seed >> 33) % 40;
+                at = begin + (seed >> 50) % 30;
+                spans.push(Span { begin, end: at });
+            }
+            spans.iter().for_each(|span| one_by_one.add(*span, |_| {}));
+            gathered.add(spans.into_iter());
+            if run % 3 == 0 {
+                gathered.settle(|piece| pieces += piece.duration());
+            }
+        }
+        gathered.settle(|piece| pieces += piece.duration());
+        assert!(gathered.is_settled());
+        assert_eq!((gathered.total(), pieces), (one_by_one.total, one_by_one.total));
+    }
 
     #[test]
     fn the_union_is_exact_in_any_order() {

@@ -159,7 +159,7 @@ impl Store {
             AgentRow {
                 id: agent.id,
                 dispatches: state.map_or(0, |state| state.dispatches),
-                busy: state.map_or(0, |state| state.union.total),
+                busy: state.map_or(0, |state| state.busy.total()),
                 share: busy(from, now).saturating_add(still).min(window) as f64 / window.max(1) as f64,
                 trend: (0..30).rev().map(|back| part(back) / 1_000_000).collect(),
                 streams: self.lane_ids.keys().filter(streams).count(),
