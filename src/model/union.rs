@@ -154,7 +154,9 @@ mod tests {
                 at = begin + (seed >> 50) % 30;
                 spans.push(Span { begin, end: at });
             }
-            spans.iter().for_each(|span| one_by_one.add(*span, |_| {}));
+            for span in &spans {
+                one_by_one.add(*span, |_| {});
+            }
             gathered.add(spans.into_iter());
             if run % 3 == 0 {
                 gathered.settle(|piece| pieces += piece.duration());
