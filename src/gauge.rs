@@ -3,9 +3,11 @@
 //! Whoever reads them (the driver's files, the collector) fills these and tells the store [`crate::item::Item::Device`],
 //! [`crate::item::Item::Counter`] and [`crate::item::Item::Count`]; screen and exports know nothing else of them.
 
+pub mod metric;
+
 use std::sync::Arc;
 
-use crate::item::{KernelId, Nanos};
+use crate::id::{KernelId, Nanos};
 
 /// A value, or why there is none: shown as `–` with the reason.
 pub type Reading<T> = Result<T, Arc<str>>;

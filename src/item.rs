@@ -12,61 +12,14 @@ pub use activity::{Allocation, ApiCall, Copy, Dispatch, Marker, Open, Scratch};
 pub use counter::{CounterInfo, CounterInstances, CounterValue};
 pub use entity::{Agent, AgentKind, Exit, Health, Kernel, Operation, Process, Queue, Registers, Stream, Thread};
 
+pub use crate::id::{
+    AgentId, CounterId, KernelId, Nanos, OperationId, ProcessId, QueueId, Span, StreamId, TextId, ThreadId,
+};
+
+use crate::gauge::metric::Sample;
 use crate::gauge::{Count, Counter, Device};
-use crate::gauges::Sample;
 use crate::sampling;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-macro_rules! ids {
-    ($($(#[$doc:meta])* $Name:ident)*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-            pub struct $Name(pub u32);
-        )*
-    };
-}
-
-ids! {
-    /// A traced process, dense from 0 in order of appearance.
-    ProcessId
-    /// A thread of any process, dense over the session.
-    ThreadId
-    /// An agent of any process, dense over the session.
-    AgentId
-    /// A queue of any process, dense over the session.
-    QueueId
-    /// A stream of any process, dense over the session.
-    StreamId
-    /// A kernel: (mangled name, LDS size, registers), whichever process loaded it, dense over the session.
-    KernelId
-    /// An API operation: (domain, name), dense over the session.
-    OperationId
-    /// A marker's text, dense over the session.
-    TextId
-    /// A hardware counter of an agent, dense over the session.
-    CounterId
-}
-
-/// Nanoseconds of CLOCK_BOOTTIME.
-pub type Nanos = u64;
-
-/// A span of time; `end` is not before `begin` unless the record was flagged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
-    /// When it began.
-    pub begin: Nanos,
-    /// When it ended.
-    pub end: Nanos,
-}
-
-impl Span {
-    /// Length in nanoseconds; 0 for a swapped span.
-    pub const fn duration(self) -> u64 {
-        self.end.saturating_sub(self.begin)
-    }
-}
 
 /// What times are counted from when a process is met that began at `at`: the first process, or one a little before it.
 /// What is far before it, or no time, is a fault of a file's.

@@ -16,6 +16,7 @@ pub mod export;
 pub mod format;
 pub mod gauge;
 pub mod gauges;
+pub mod id;
 pub mod item;
 pub mod kernel_name;
 pub mod metrics;

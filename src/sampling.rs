@@ -1,6 +1,6 @@
 //! PC sampling: what agents offer, where waves were, and the names of both.
 
-use crate::item::{AgentId, Nanos, ProcessId};
+use crate::id::{AgentId, Nanos, ProcessId};
 use anyhow::{Context, Result, bail};
 use roctop_ring::record::sampling;
 use serde::{Deserialize, Serialize};

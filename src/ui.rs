@@ -41,7 +41,7 @@ use ratatui::layout::Rect;
 
 pub use self::message::{Effect, Msg, Since};
 pub use self::place::{Size, Tab};
-pub use self::run::{Flow, Left, run};
+pub use self::run::{Away, Flow, Left, run};
 pub use self::update::update;
 
 use self::choice::choices;
@@ -248,14 +248,8 @@ pub struct Ui {
     pub grace: u64,
     /// What is typed goes to the program.
     pub typing: bool,
-    /// Another roctop started the program and has its terminal.
-    pub attached: bool,
-    /// The program was started without a collector.
-    pub is_uncollected: bool,
-    /// The program writes into a pipe: there is no terminal to type to.
-    pub is_piped: bool,
-    /// Where the program's output goes when not here.
-    pub output: Option<String>,
+    /// What of the program is not here.
+    pub away: Away,
 }
 
 /// A slice and what belongs to it.

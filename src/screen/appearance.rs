@@ -7,7 +7,7 @@ use crate::misuse::Misuse;
 use crate::model::analysis::Thresholds;
 use crate::model::{Options as StoreOptions, Store};
 use crate::ui;
-use crate::ui::run::Settings;
+use crate::ui::run::{Away, Settings};
 use crate::ui::screen::Options as ScreenOptions;
 use crate::ui::theme::{BUILT_IN, Depth, Theme};
 use anyhow::{Context, Result, anyhow, bail};
@@ -101,10 +101,7 @@ pub(super) fn appearance(look: &Look) -> Result<Appearance> {
             rate: look.fps,
             most_bytes: most_bytes.filter(|most| *most > 0),
             grace: defaults.grace,
-            attached: false,
-            is_uncollected: false,
-            is_piped: false,
-            output: None,
+            away: Away::default(),
         },
         aliases: config.aliases,
         thresholds: config.thresholds,

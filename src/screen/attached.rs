@@ -10,7 +10,7 @@ use crate::pump::{Gauging, Pump};
 use crate::run::tell;
 use crate::session::{Live, alive, sessions};
 use crate::supervise::told_to_end;
-use crate::ui::run::Settings;
+use crate::ui::run::{Away, Settings};
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, Flow};
 use anyhow::{Context, Result};
@@ -37,8 +37,11 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
         gauging,
     );
     let settings = Settings {
-        attached: true,
-        output: Some("the roctop that started it".into()),
+        away: Away {
+            attached: true,
+            output: Some("the roctop that started it".into()),
+            ..Away::default()
+        },
         ..screen_look.settings
     };
     let shown = ui::run::run_with(screen, settings, None, &store, &mut |effect| match effect {

@@ -13,7 +13,7 @@ use crate::pump::Pump;
 use crate::run::{self, Job, Prepared, tell};
 use crate::session::{Live, SessionDir, refused};
 use crate::supervise::told_to_end;
-use crate::ui::run::Settings;
+use crate::ui::run::{Away, Settings};
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, Flow, Left};
 use anyhow::{Context, Result, anyhow};
@@ -89,12 +89,15 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
 fn settings_of(settings: Settings, job: &Job) -> Settings {
     Settings {
         grace: job.grace.unwrap_or(settings.grace),
-        is_uncollected: job.no_collect,
-        output: match &job.output {
-            Output::File(path) => Some(format!("{} (--app-io)", path.display())),
-            _ => None,
+        away: Away {
+            attached: false,
+            is_uncollected: job.no_collect,
+            is_piped: job.output == Output::Pipe,
+            output: match &job.output {
+                Output::File(path) => Some(format!("{} (--app-io)", path.display())),
+                _ => None,
+            },
         },
-        is_piped: job.output == Output::Pipe,
         ..settings
     }
 }

@@ -149,10 +149,10 @@ fn baseline(ui: &mut Ui, snap: Arc<Snapshot>) {
 
 /// From now on keys are the program's.
 fn begin_typing(ui: &mut Ui, latest: &Snapshot) {
-    if ui.attached {
+    if ui.away.attached {
         return ui.say(latest, "the program's terminal is with the roctop that started it");
     }
-    if ui.is_piped {
+    if ui.away.is_piped {
         return ui.say(latest, "the program has a pipe in place of a terminal (--app-io pipe)");
     }
     ui.typing = true;

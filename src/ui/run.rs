@@ -72,13 +72,20 @@ pub struct Settings {
     pub most_bytes: Option<u64>,
     /// How long a program that was asked to stop may take, ns.
     pub grace: u64,
-    /// Another roctop started the program and has its terminal.
+    /// What of the program is not here.
+    pub away: Away,
+}
+
+/// What of the program is not here: nothing is, for one that roctop started as it usually does.
+#[derive(Clone, Debug, Default)]
+pub struct Away {
+    /// Another roctop started it and has its terminal.
     pub attached: bool,
-    /// The program was started without a collector.
+    /// It was started without a collector.
     pub is_uncollected: bool,
-    /// The program writes into a pipe: there is no terminal to type to.
+    /// It writes into a pipe: there is no terminal to type to.
     pub is_piped: bool,
-    /// Where the program's output goes when not here.
+    /// Where its output goes when not here.
     pub output: Option<String>,
 }
 
@@ -95,10 +102,7 @@ impl Default for Settings {
             rate: None,
             most_bytes: None,
             grace: GRACE,
-            attached: false,
-            is_uncollected: false,
-            is_piped: false,
-            output: None,
+            away: Away::default(),
         }
     }
 }
@@ -109,8 +113,7 @@ impl Settings {
         let mut ui = Ui::new(mode);
         (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
         (ui.tab, ui.rate, ui.is_compact) = (self.view, self.rate, self.is_compact);
-        (ui.grace, ui.attached) = (self.grace, self.attached);
-        (ui.is_uncollected, ui.is_piped, ui.output) = (self.is_uncollected, self.is_piped, self.output);
+        (ui.grace, ui.away) = (self.grace, self.away);
         for (pane, columns) in self.columns {
             ui.tables[pane as usize].columns = Some(columns);
         }

@@ -55,7 +55,7 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     if let Some(what) = counters::perturbs(latest) {
         right.push((format!("▲ {what}"), Role::Warn, 1));
     }
-    if scene.ui.is_uncollected {
+    if scene.ui.away.is_uncollected {
         right.push(("▲ NOT COLLECTED".into(), Role::Warn, 1));
     }
     if scene.ui.recording.is_some() {

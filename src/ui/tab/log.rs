@@ -137,7 +137,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     };
     let inner = canvas.frame(upper, title, &right);
     if lines.is_empty() {
-        let why = match (scene.snap.mode, &scene.ui.output) {
+        let why = match (scene.snap.mode, &scene.ui.away.output) {
             (Mode::Replay, _) => "the recording has no output".into(),
             (Mode::Live, Some(place)) => format!("what the program prints goes to {place}"),
             (Mode::Live, None) => "the program has printed nothing".into(),
