@@ -3,19 +3,25 @@
 //! Reading is strict: what is not known is an error that names the line.
 
 mod columns;
+mod place;
+mod preset;
+mod schema;
 mod thresholds;
 
+pub use self::place::{directory, path};
+pub use self::preset::keep_preset;
+pub use self::schema::schema;
+
+use self::place::is_named;
 use crate::filter::Filter;
 use crate::kernel_name::Aliases;
 use crate::model::analysis::Thresholds;
 use crate::ui::key::Key;
 use crate::ui::keymap::{KEYMAP, Keys};
 use crate::ui::pane::Pane;
-use anyhow::Context;
 use regex::Regex;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -104,29 +110,14 @@ impl Config {
             let from = error.span().map_or(0, |span| span.start);
             at(from, error.message().trim().replace('\n', ", "))
         })?;
-        let unicode = match &file.glyphs {
-            None => None,
-            Some(glyphs) => match glyphs.get_ref().as_str() {
-                "auto" => None,
-                "unicode" => Some(true),
-                "ascii" => Some(false),
-                other => {
-                    let message = format!("glyphs = \"{other}\": expected auto, unicode or ascii");
-                    return Err(at(glyphs.span().start, message));
-                }
-            },
-        };
-        let is_compact = match &file.layout {
-            None => false,
-            Some(layout) => match layout.get_ref().as_str() {
-                "full" => false,
-                "compact" => true,
-                other => {
-                    let message = format!("layout = \"{other}\": expected full or compact");
-                    return Err(at(layout.span().start, message));
-                }
-            },
-        };
+        let unicode = one_of(
+            "glyphs",
+            file.glyphs.as_ref(),
+            &[("auto", None), ("unicode", Some(true)), ("ascii", Some(false))],
+            &at,
+        )?;
+        let layouts = [("full", false), ("compact", true)];
+        let is_compact = one_of("layout", file.layout.as_ref(), &layouts, &at)?;
         let checked = |source: &Spanned<String>| match Filter::parse(source.get_ref()) {
             Ok(_) => Ok(source.get_ref().clone()),
             Err(error) => Err(at(
@@ -187,74 +178,22 @@ impl Config {
     }
 }
 
-/// Keeps a filter under a name in the user's file, which is made when it is not there; says where. Everything else in it
-/// stays as it is.
-pub fn keep_preset(name: &str, filter: &str) -> anyhow::Result<PathBuf> {
-    let path = path().context("neither XDG_CONFIG_HOME nor HOME is set: there is no place for settings")?;
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => anyhow::bail!("{}: {error}", path.display()),
-    };
-    let text = with_preset(&text, name, filter);
-    // A file that somebody wrote in another way than expected is left alone.
-    let read = Config::parse(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    anyhow::ensure!(
-        read.presets.iter().any(|known| known.0 == name && known.1 == filter),
-        "{}: [presets] is written in a way that roctop cannot add to",
-        path.display()
-    );
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)?;
-    }
-    crate::export::write_atomic(&path, |out| std::io::Write::write_all(out, text.as_bytes()))?;
-    Ok(path)
-}
-
-/// The text of a file with a preset more, or with another filter for one that was there.
-fn with_preset(text: &str, name: &str, filter: &str) -> String {
-    let line = format!("{name} = {}", toml::Value::from(filter));
-    let mut lines: Vec<&str> = text.lines().collect();
-    let at = lines.iter().position(|line| line.trim() == "[presets]");
-    let at = at.unwrap_or_else(|| {
-        if !lines.is_empty() {
-            lines.push("");
-        }
-        lines.push("[presets]");
-        lines.len() - 1
-    });
-    let rest = lines[at + 1..].iter();
-    let own = rest.take_while(|line| !line.trim_start().starts_with('['));
-    let mut keys = own.map(|line| line.split('=').next().unwrap_or("").trim());
-    match keys.position(|key| key == name) {
-        Some(known) => lines[at + 1 + known] = &line,
-        None => lines.insert(at + 1, &line),
-    }
-    lines.join("\n") + "\n"
-}
-
-/// Where the file is: `$ROCTOP_CONFIG`, else `roctop/config.toml` below the XDG configuration directory.
-pub fn path() -> Option<PathBuf> {
-    if let Some(path) = set("ROCTOP_CONFIG") {
-        return Some(path.into());
-    }
-    directory().map(|directory| directory.join("config.toml"))
-}
-
-/// Whether the user named the file.
-fn is_named() -> bool {
-    set("ROCTOP_CONFIG").is_some()
-}
-
-fn set(name: &str) -> Option<OsString> {
-    std::env::var_os(name).filter(|value| !value.is_empty())
-}
-
-/// `roctop` below the XDG configuration directory.
-pub fn directory() -> Option<PathBuf> {
-    let base = set("XDG_CONFIG_HOME").map(PathBuf::from);
-    let base = base.or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".config")));
-    base.map(|base| base.join("roctop"))
+/// What a word stands for; what is usual where there is none.
+fn one_of<T: Copy + Default>(
+    name: &str,
+    set: Option<&Spanned<String>>,
+    known: &[(&str, T)],
+    at: &dyn Fn(usize, String) -> Error,
+) -> Result<T, Error> {
+    let Some(set) = set else { return Ok(T::default()) };
+    let found = known.iter().find(|(word, _)| word == set.get_ref());
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+        let (last, first) = words.split_last().map_or(("", &[][..]), |(last, first)| (*last, first));
+        let expected = format!("{} or {last}", first.join(", "));
+        let message = format!("{name} = \"{}\": expected {expected}", set.get_ref());
+        at(set.span().start, message)
+    })
 }
 
 fn keys(
@@ -291,56 +230,6 @@ fn short(message: &str) -> String {
     format!("no regular expression: {}", last.trim_start_matches("error: "))
 }
 
-/// A JSON schema of the file, for editors.
-pub fn schema() -> serde_json::Value {
-    let keys: serde_json::Map<String, serde_json::Value> = KEYMAP
-        .iter()
-        .map(|binding| {
-            let shape = serde_json::json!({
-                "type": "array", "items": { "type": "string" }, "description": binding.help,
-            });
-            (binding.name.to_string(), shape)
-        })
-        .collect();
-    let columns: serde_json::Map<String, serde_json::Value> = Pane::ALL
-        .into_iter()
-        .map(|pane| {
-            let known = crate::ui::columns::words(pane);
-            let shape = serde_json::json!({ "type": "array", "minItems": 1, "items": { "enum": known } });
-            (pane.word().to_string(), shape)
-        })
-        .collect();
-    let share = || serde_json::json!({ "type": "number", "minimum": 0, "maximum": 100, "description": "per cent" });
-    let time = || serde_json::json!({ "type": "string", "description": "a time with its unit, as 1ms" });
-    let speed = serde_json::json!({ "type": "string", "description": "a bandwidth with its unit, as 5GB/s" });
-    serde_json::json!({
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "roctop configuration",
-        "type": "object",
-        "additionalProperties": false,
-        "properties": {
-            "theme": { "type": "string" },
-            "glyphs": { "enum": ["auto", "unicode", "ascii"] },
-            "layout": { "enum": ["full", "compact"] },
-            "mouse": { "type": "boolean" },
-            "filter": { "type": "string" },
-            "throttle": { "type": "number", "minimum": 1 },
-            "keys": { "type": "object", "additionalProperties": false, "properties": keys },
-            "columns": { "type": "object", "additionalProperties": false, "properties": columns },
-            "thresholds": { "type": "object", "additionalProperties": false, "properties": {
-                "idle": share(), "gap": time(), "long_gap": time(), "sync": share(), "short": time(),
-                "shorts": share(), "outlier": { "type": "number", "minimum": 1 }, "launch": share(),
-                "slow_copy": speed, "hang": time(),
-            } },
-            "alias": { "type": "array", "items": {
-                "type": "object", "additionalProperties": false, "required": ["kernel", "name"],
-                "properties": { "kernel": { "type": "string" }, "name": { "type": "string" } },
-            } },
-            "presets": { "type": "object", "additionalProperties": { "type": "string" } },
-        },
-    })
-}
-
 /// The default file, with every action and its keys.
 pub fn printed() -> String {
     let mut out = DEFAULT.trim_end().to_string();
@@ -361,23 +250,6 @@ mod tests {
     use super::*;
     use crate::ui::Tab;
     use crate::ui::keymap::{Action, action};
-
-    #[test]
-    fn a_preset_is_added_and_the_rest_stays() {
-        let before =
-            "# mine\ntheme = \"light\"\n\n[presets]\n# short ones\na = \"dur<1us\"\n\n[thresholds]\nidle = 40.0\n";
-        let after = with_preset(before, "b", "name~\"x\" & dur>1ms");
-        assert_eq!(after.replace("b = 'name~\"x\" & dur>1ms'\n", ""), before);
-        let read = Config::parse(&after).unwrap();
-        assert_eq!(read.presets[1], ("b".to_string(), "name~\"x\" & dur>1ms".to_string()));
-        assert_eq!(read.theme.as_deref(), Some("light"));
-        let again = with_preset(&after, "a", "gemm");
-        assert_eq!(Config::parse(&again).unwrap().presets[0].1, "gemm");
-        assert_eq!(again.lines().count(), after.lines().count());
-        assert_eq!(with_preset("", "a", "x"), "[presets]\na = \"x\"\n");
-        let bare = with_preset("theme = \"dark\"", "a", "x");
-        assert_eq!(Config::parse(&bare).unwrap().presets.len(), 1);
-    }
 
     #[test]
     fn what_is_printed_is_read_again_and_says_nothing_new() {
@@ -420,30 +292,6 @@ mod tests {
         assert_eq!(line("theme = \n"), 1);
         // One key for two actions of one view.
         assert_eq!(line("[keys]\npause = [\"p\"]\nfollow = [\"p\"]\n"), 3);
-    }
-
-    #[test]
-    fn the_schema_knows_every_setting_and_no_other() {
-        let schema = schema();
-        let properties = |of: &serde_json::Value| -> Vec<String> {
-            let known = of["properties"].as_object().expect("it has properties");
-            known.keys().cloned().collect()
-        };
-        let thresholds = properties(&schema["properties"]["thresholds"]);
-        let printed = printed();
-        // Each is in the printed file, and the printed file is read strictly.
-        for name in properties(&schema).iter().chain(&thresholds) {
-            let is_there = [
-                format!("# {name} ="),
-                format!("# [{name}]"),
-                format!("# [[{name}]]"),
-                format!("[{name}]"),
-            ]
-            .iter()
-            .any(|line| printed.lines().any(|printed| printed.starts_with(line.as_str())));
-            assert!(is_there, "{name} is not in the printed file");
-        }
-        assert_eq!(thresholds.len(), 10);
     }
 
     #[test]

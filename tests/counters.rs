@@ -3,221 +3,26 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "counters/format.rs"]
+mod format;
 #[path = "counters/list.rs"]
 mod list;
+#[path = "counters/rig.rs"]
+mod rig;
 #[path = "counters/rocprofv3.rs"]
 mod rocprofv3;
 #[path = "counters/sampling.rs"]
 mod sampling;
 #[path = "export/schema.rs"]
 mod schema;
+#[path = "counters/screen.rs"]
+mod screen;
 #[path = "export/table.rs"]
 mod table;
 
-use ratatui::buffer::{Buffer, Cell};
-use ratatui::layout::Rect;
-use roctop::model::{Fresh, Mode, Options, Store};
-use roctop::recording::Recording;
-use roctop::ui::key::Key;
-use roctop::ui::theme::{Depth, Theme};
-use roctop::ui::{Msg, Ui, update, view};
+use rig::Rig;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use table::Table;
-
-/// A directory with the stand-in and a program that uses it.
-struct Rig(PathBuf);
-
-impl Rig {
-    fn new(name: &str) -> Option<Self> {
-        let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("counters-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&place);
-        std::fs::create_dir_all(&place).unwrap();
-        let compiled = ["stand_in_sdk", "counted"].iter().all(|program| {
-            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("preload/tests/c/{program}.c"));
-            let mut command = Command::new("cc");
-            if *program == "stand_in_sdk" {
-                command.args(["-shared", "-fPIC"]);
-            }
-            command.arg("-o").arg(place.join(program)).arg(source).arg("-ldl");
-            command.status().is_ok_and(|status| status.success())
-        });
-        if !compiled {
-            eprintln!("skipped: needs a C compiler");
-            return None;
-        }
-        Some(Self(place))
-    }
-
-    fn roctop(&self, words: &[&str]) -> Output {
-        self.command(words).output().unwrap()
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
-        command
-            .args(words)
-            .env("ROCTOP_SDK", self.0.join("stand_in_sdk"))
-            .current_dir(&self.0)
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn works(&self, words: &[&str]) -> String {
-        let output = self.roctop(words);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{words:?}: {told}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn fails(&self, words: &[&str]) -> String {
-        let output = self.roctop(words);
-        assert_eq!(output.status.code(), Some(1), "{words:?}");
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    }
-
-    fn table(&self, name: &str) -> Table {
-        Table::read(&self.0.join(name))
-    }
-}
-
-impl Drop for Rig {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-const COUNTED: &str = "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Id,Kernel_Name,Workgroup_Size,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Counter_Name,Counter_Value,Start_Timestamp,End_Timestamp";
-const SEED_COUNTED: &str = "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Name,Workgroup_Size,LDS_Block_Size,Scratch_Size,VGPR_Count,SGPR_Count,Counter_Name,Counter_Value";
-
-/// Values in rocpd's own view of them.
-fn check_database(path: &Path) {
-    let database = rusqlite::Connection::open(path).unwrap();
-    let mut found = database
-        .prepare("SELECT dispatch_id, counter_name, value, block FROM counters_collection ORDER BY dispatch_id, counter_name")
-        .unwrap();
-    let found = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)));
-    let found: Vec<(i64, String, f64, String)> = found.unwrap().map(Result::unwrap).collect();
-    let told: Vec<(i64, &str, f64)> = found.iter().map(|row| (row.0, &*row.1, row.2)).collect();
-    assert_eq!(
-        told,
-        [
-            (1, "GRBM_COUNT", 5000.0),
-            (1, "SQ_WAVES", 1024.0),
-            (2, "GRBM_COUNT", 5000.0),
-            (2, "SQ_WAVES", 2.0),
-            (3, "GRBM_COUNT", 5000.0),
-            (3, "SQ_WAVES", 1024.0)
-        ]
-    );
-    assert_eq!(found[1].3, "SQ");
-}
-
-#[test]
-fn every_format_holds_the_exact_values() {
-    let Some(rig) = Rig::new("formats") else { return };
-    rig.works(&[
-        "record",
-        "-o",
-        "rec",
-        "--pmc",
-        "SQ_WAVES,GRBM_COUNT",
-        "./counted",
-        "load",
-        "scale",
-        "plain",
-        "scale",
-    ]);
-    rig.works(&[
-        "export",
-        "rec",
-        "--format",
-        "csv,json,pftrace,rocpd",
-        "-o",
-        "new",
-        "--wide-counters",
-    ]);
-    let rows = rig.table("new_counter_collection.csv");
-    assert_eq!(rows.header.join(","), COUNTED);
-    let names = rows.column("Counter_Name");
-    assert_eq!(
-        names,
-        [
-            "GRBM_COUNT",
-            "SQ_WAVES",
-            "GRBM_COUNT",
-            "SQ_WAVES",
-            "GRBM_COUNT",
-            "SQ_WAVES"
-        ]
-    );
-    let values = rows.column("Counter_Value");
-    assert_eq!(
-        values,
-        [
-            "5000.000000",
-            "1024.000000",
-            "5000.000000",
-            "2.000000",
-            "5000.000000",
-            "1024.000000"
-        ]
-    );
-    assert_eq!(rows.column("Kernel_Name")[0], "scale(float*, int)");
-    assert_eq!(rows.column("Agent_Id")[0], "Agent 1");
-    for (column, value) in [
-        ("Grid_Size", "65536"),
-        ("Workgroup_Size", "256"),
-        ("VGPR_Count", "8"),
-        ("SGPR_Count", "16"),
-    ] {
-        assert_eq!(rows.column(column)[0], value, "{column}");
-    }
-    let wide = rig.table("new_counter_collection_wide.csv");
-    assert_eq!(wide.header[wide.header.len() - 2..], ["GRBM_COUNT", "SQ_WAVES"]);
-    assert_eq!(wide.column("SQ_WAVES"), ["1024.000000", "2.000000", "1024.000000"]);
-    assert_eq!(wide.numbers("Dispatch_Id"), [1, 2, 3]);
-    let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("new_results.json")).unwrap()).unwrap();
-    assert_eq!(schema::faults(schema::NEW, &json), Vec::<String>::new());
-    let tool = &json["rocprofiler-sdk-tool"][0];
-    let counters = tool["counters"].as_array().unwrap();
-    let waves = counters.iter().find(|one| one["name"] == "SQ_WAVES").unwrap();
-    assert_eq!((&waves["block"], &waves["is_derived"]), (&"SQ".into(), &0.into()));
-    assert_eq!(waves["dimensions"][1]["name"], "DIMENSION_SHADER_ENGINE");
-    let records = tool["callback_records"]["counter_collection"].as_array().unwrap();
-    assert_eq!(records.len(), 3);
-    let sum_of = |record: &Value| -> f64 {
-        let own = record["records"].as_array().unwrap().iter();
-        let own = own.filter(|one| one["counter_id"] == waves["id"]);
-        own.map(|one| one["value"].as_f64().unwrap()).sum()
-    };
-    assert_eq!(
-        records.iter().map(|record| sum_of(record) as u64).collect::<Vec<_>>(),
-        [1024, 2, 1024]
-    );
-    assert_eq!(records[1]["dispatch_data"]["dispatch_info"]["grid_size"]["x"], 100);
-    let trace = std::fs::read(rig.0.join("new_results.pftrace")).unwrap();
-    let holds = |text: &str| trace.windows(text.len()).any(|window| window == text.as_bytes());
-    assert!(holds("Agent [1] PMC SQ_WAVES") && holds("Agent [1] PMC GRBM_COUNT"));
-    // The name of an annotation of a slice: an interned text of its own.
-    assert!(holds("\u{12}\u{8}SQ_WAVES"), "kernels tell their counters");
-    check_database(&rig.0.join("new_results.db"));
-    rig.works(&[
-        "export", "rec", "-o", "seed", "--layout", "seed", "--format", "csv,json",
-    ]);
-    let json: Value = serde_json::from_slice(&std::fs::read(rig.0.join("seed_results.json")).unwrap()).unwrap();
-    assert_eq!(schema::faults(schema::SEED, &json), Vec::<String>::new());
-    // What was filtered away leaves no file behind.
-    rig.works(&["export", "rec", "-o", "few", "--filter", "plain"]);
-    assert_eq!(rig.table("few_counter_collection.csv").rows.len(), 2);
-    rig.works(&["export", "rec", "-o", "late", "--range", "1h..2h"]);
-    assert!(!rig.0.join("late_counter_collection.csv").exists());
-    let seed = rig.table("seed_counter_collection.csv");
-    assert_eq!(seed.header.join(","), SEED_COUNTED);
-    assert_eq!(seed.column("Agent_Id")[0], "1");
-    assert_eq!(seed.column("Counter_Value")[..2], ["5000", "1024"]);
-}
+use std::process::{Command, Stdio};
 
 #[test]
 fn what_does_not_fit_at_once_takes_several_runs() {
@@ -262,58 +67,6 @@ fn what_does_not_fit_at_once_takes_several_runs() {
         table.contains("\"scale(float*, int)\",\"SQ_WAVES\",1,1024,1024,1024\n"),
         "{table}"
     );
-}
-
-#[test]
-fn counters_are_columns_on_screen_that_sort_and_filter() {
-    let Some(rig) = Rig::new("screen") else { return };
-    rig.works(&[
-        "record",
-        "-o",
-        "rec",
-        "--pmc",
-        "SQ_WAVES",
-        "./counted",
-        "load",
-        "scale",
-        "plain",
-        "scale",
-    ]);
-    let mut store = Store::new(Options {
-        mode: Mode::Replay,
-        ..Options::default()
-    });
-    let recording = Recording::open(&rig.0.join("rec")).unwrap();
-    recording.items(&mut |items| store.apply_all(&items)).unwrap();
-    let snap = store.snapshot(Fresh::All);
-    let mut ui = Ui::new(snap.mode);
-    update(&mut ui, &snap, Msg::Resize(160, 40));
-    let theme = Theme::named("dark", Depth::C256).unwrap();
-    let mut shown = |keys: &str| -> String {
-        for key in keys.chars() {
-            let key = if key == '\n' { Key::Enter } else { Key::Char(key) };
-            update(&mut ui, &snap, Msg::Key(key));
-        }
-        let mut buffer = Buffer::empty(Rect::new(0, 0, 160, 40));
-        view(&ui, &snap, &theme, &mut buffer);
-        let lines = buffer.content().chunks(160);
-        lines
-            .map(|line| line.iter().map(Cell::symbol).collect::<String>() + "\n")
-            .collect()
-    };
-    let kernels = shown("3");
-    assert!(kernels.contains("▲ SERIALIZED"), "{kernels}");
-    assert!(kernels.contains("SQ_WAVES"), "{kernels}");
-    let row = |text: &str, name: &str| text.lines().find(|line| line.contains(name)).map(str::to_owned);
-    assert!(row(&kernels, "  a scale").unwrap().contains(" 1024 "), "{kernels}");
-    assert!(row(&kernels, "  b plain").unwrap().contains(" 2 "), "{kernels}");
-    let filtered = shown("/SQ_WAVES>1e3\n");
-    assert!(
-        row(&filtered, "  a scale").is_some() && row(&filtered, "  b plain").is_none(),
-        "{filtered}"
-    );
-    let counters = shown("6");
-    assert!(counters.contains("SQ_WAVES") && counters.contains("1024"), "{counters}");
 }
 
 #[test]

@@ -3,6 +3,9 @@
 //!
 //! Columns are in base units; the words are those of the CSV files. Rows are in order of their ends.
 
+mod file;
+
+use self::file::{Batch, Column, begin, each, number, real, text};
 use super::choice::LIBRARIES;
 use super::operation;
 use super::rows::{Mark, Row};
@@ -10,41 +13,7 @@ use super::sort::{Entry, Sorted};
 use super::view::View;
 use crate::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};
 use anyhow::Result;
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type;
-use std::collections::HashMap;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// Rows of a row group: what is held at once.
-const ROWS: usize = 1 << 17;
-
-/// What the cells of a column are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cells {
-    Numbers,
-    Texts,
-    /// With a point.
-    Reals,
-}
-
-/// A column: its name and cells.
-type Column = (&'static str, Cells);
-
-const fn number(name: &'static str) -> Column {
-    (name, Cells::Numbers)
-}
-const fn text(name: &'static str) -> Column {
-    (name, Cells::Texts)
-}
-const fn real(name: &'static str) -> Column {
-    (name, Cells::Reals)
-}
 
 const CALLS: &[Column] = &[
     text("domain"),
@@ -148,71 +117,58 @@ pub(super) struct Table<'a> {
 /// The tables of a process that hold anything. `name` is that of their files.
 pub(super) fn tables<'a>(view: &'a View<'a>, name: &str) -> Vec<Table<'a>> {
     let rows = &view.rows;
-    let mut tables = Vec::new();
-    let mut add = |kind: &str, is_empty: bool, fill: Fill<'a>| {
-        if !is_empty {
-            let path = folder(view, kind).join(format!("{name}.parquet"));
-            tables.push(Table { path, fill });
-        }
-    };
-    add(
-        "hip_api",
-        rows.hip.is_empty(),
-        Box::new(|path| calls(view, &rows.hip, path)),
-    );
-    add(
-        "hsa_api",
-        rows.hsa.is_empty(),
-        Box::new(|path| calls(view, &rows.hsa, path)),
-    );
-    for (library, calls_of) in LIBRARIES.iter().zip(&rows.libraries) {
-        add(
-            library.list,
-            calls_of.is_empty(),
-            Box::new(|path| calls(view, calls_of, path)),
-        );
+    let mut all = vec![
+        of_rows("hip_api", &rows.hip, |path| calls(view, &rows.hip, path)),
+        of_rows("hsa_api", &rows.hsa, |path| calls(view, &rows.hsa, path)),
+    ];
+    for (library, own) in LIBRARIES.iter().zip(&rows.libraries) {
+        all.push(of_rows(library.list, own, |path| calls(view, own, path)));
     }
-    add(
-        "marker_api",
-        rows.markers.is_empty(),
-        Box::new(|path| each(CALLS, &rows.markers, path, &mut |row, to| marker(view, row, to))),
-    );
-    add(
-        "kernel_dispatch",
-        rows.dispatches.is_empty(),
-        Box::new(|path| {
+    all.extend([
+        of_rows("marker_api", &rows.markers, |path| {
+            each(CALLS, &rows.markers, path, &mut |row, to| marker(view, row, to))
+        }),
+        of_rows("kernel_dispatch", &rows.dispatches, |path| {
             each(DISPATCHES, &rows.dispatches, path, &mut |row, to| {
                 dispatch(view, row, to);
             })
         }),
-    );
-    add(
-        "memory_copy",
-        rows.copies.is_empty(),
-        Box::new(|path| each(COPIES, &rows.copies, path, &mut |row, to| copy(view, row, to))),
-    );
-    add(
-        "memory_allocation",
-        rows.allocations.is_empty(),
-        Box::new(|path| {
+        of_rows("memory_copy", &rows.copies, |path| {
+            each(COPIES, &rows.copies, path, &mut |row, to| copy(view, row, to))
+        }),
+        of_rows("memory_allocation", &rows.allocations, |path| {
             each(ALLOCATIONS, &rows.allocations, path, &mut |row, to| {
                 allocation(view, row, to);
             })
         }),
-    );
-    add(
-        "scratch_memory",
-        rows.scratches.is_empty(),
-        Box::new(|path| each(SCRATCHES, &rows.scratches, path, &mut |row, to| scratch(view, row, to))),
-    );
-    add(
-        "counter_collection",
-        view.counted.is_empty(),
-        Box::new(|path| counted(view, path)),
-    );
-    tables
+        of_rows("scratch_memory", &rows.scratches, |path| {
+            each(SCRATCHES, &rows.scratches, path, &mut |row, to| scratch(view, row, to))
+        }),
+    ]);
+    if !view.counted.is_empty() {
+        let fill: Fill<'a> = Box::new(|path| counted(view, path));
+        all.push(Some(("counter_collection", fill)));
+    }
+    let table = |(kind, fill): (&str, Fill<'a>)| Table {
+        path: folder(view, kind).join(format!("{name}.parquet")),
+        fill,
+    };
+    all.into_iter().flatten().map(table).collect()
 }
 
+/// A table of a kind, unless there are no rows for it.
+fn of_rows<'a, T>(
+    kind: &'static str,
+    rows: &Sorted<Row<T>>,
+    fill: impl Fn(&Path) -> Result<()> + 'a,
+) -> Option<(&'static str, Fill<'a>)>
+where
+    Row<T>: Entry,
+{
+    (!rows.is_empty()).then(|| (kind, Box::new(fill) as Fill<'a>))
+}
+
+/// The folders of a kind of record.
 fn folder(view: &View<'_>, kind: &str) -> PathBuf {
     // As Hive calls what is not known.
     let rank = view
@@ -235,141 +191,6 @@ fn folder(view: &View<'_>, kind: &str) -> PathBuf {
     Path::new(&format!("kind={kind}"))
         .join(format!("host={host}"))
         .join(format!("rank={rank}"))
-}
-
-/// Rows of a row group, by column.
-struct Batch {
-    columns: &'static [Column],
-    numbers: Vec<Vec<i64>>,
-    reals: Vec<Vec<f64>>,
-    texts: Vec<Vec<ByteArray>>,
-    at: usize,
-    rows: usize,
-    known: HashMap<String, ByteArray>,
-}
-
-impl Batch {
-    fn new(columns: &'static [Column]) -> Self {
-        Self {
-            columns,
-            numbers: vec![Vec::new(); columns.len()],
-            reals: vec![Vec::new(); columns.len()],
-            texts: vec![Vec::new(); columns.len()],
-            at: 0,
-            rows: 0,
-            known: HashMap::new(),
-        }
-    }
-
-    fn number(&mut self, number: impl Into<u64>) -> &mut Self {
-        self.numbers[self.at].push(number.into() as i64);
-        self.at += 1;
-        self
-    }
-
-    fn real(&mut self, number: f64) -> &mut Self {
-        self.reals[self.at].push(number);
-        self.at += 1;
-        self
-    }
-
-    fn text(&mut self, text: &str) -> &mut Self {
-        // Texts are few; where they are not, they are not kept.
-        if self.known.len() > 1 << 16 {
-            self.known.clear();
-        }
-        if !self.known.contains_key(text) {
-            self.known.insert(text.to_owned(), ByteArray::from(text));
-        }
-        let known = self.known[text].clone();
-        self.texts[self.at].push(known);
-        self.at += 1;
-        self
-    }
-
-    /// Ends a row; enough of them are written.
-    fn end(&mut self, file: &mut Writer) -> Result<()> {
-        debug_assert_eq!(self.at, self.columns.len(), "a cell for each column");
-        self.at = 0;
-        self.rows += 1;
-        if self.rows == ROWS { self.flush(file) } else { Ok(()) }
-    }
-
-    /// Writes the rows as a row group.
-    fn flush(&mut self, file: &mut Writer) -> Result<()> {
-        if self.rows == 0 {
-            return Ok(());
-        }
-        let mut group = file.next_row_group()?;
-        let mut at = 0;
-        while let Some(mut column) = group.next_column()? {
-            match self.columns[at].1 {
-                Cells::Texts => {
-                    let texts = column.typed::<ByteArrayType>();
-                    texts.write_batch(&self.texts[at], None, None)?;
-                    self.texts[at].clear();
-                }
-                Cells::Numbers => {
-                    column.typed::<Int64Type>().write_batch(&self.numbers[at], None, None)?;
-                    self.numbers[at].clear();
-                }
-                Cells::Reals => {
-                    column.typed::<DoubleType>().write_batch(&self.reals[at], None, None)?;
-                    self.reals[at].clear();
-                }
-            }
-            column.close()?;
-            at += 1;
-        }
-        group.close()?;
-        self.rows = 0;
-        Ok(())
-    }
-}
-
-/// A file being written.
-type Writer = SerializedFileWriter<BufWriter<File>>;
-
-/// Begins a file at `path`.
-fn begin(columns: &[Column], path: &Path) -> Result<Writer> {
-    let fields = columns.iter().map(|(name, cells)| {
-        let physical = match cells {
-            Cells::Texts => Physical::BYTE_ARRAY,
-            Cells::Numbers => Physical::INT64,
-            Cells::Reals => Physical::DOUBLE,
-        };
-        let field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED);
-        let field = field.with_logical_type((*cells == Cells::Texts).then_some(LogicalType::String));
-        field.build().map(Arc::new)
-    });
-    let fields = fields.collect::<Result<Vec<_>, _>>()?;
-    let schema = Type::group_type_builder("roctop").with_fields(fields).build()?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::LZ4_RAW)
-        .build();
-    let out = BufWriter::with_capacity(1 << 18, File::create(path)?);
-    Ok(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?)
-}
-
-/// Writes rows as a file at `path`.
-fn each<T: Clone>(
-    columns: &'static [Column],
-    rows: &Sorted<Row<T>>,
-    path: &Path,
-    cells: &mut dyn FnMut(&Row<T>, &mut Batch),
-) -> Result<()>
-where
-    Row<T>: Entry,
-{
-    let mut file = begin(columns, path)?;
-    let mut batch = Batch::new(columns);
-    for row in rows.iter() {
-        cells(&row?, &mut batch);
-        batch.end(&mut file)?;
-    }
-    batch.flush(&mut file)?;
-    file.close()?;
-    Ok(())
 }
 
 /// A row for each dispatch and counter.

@@ -4,6 +4,7 @@ pub(crate) mod alerts;
 pub(crate) mod api;
 pub(crate) mod calls;
 pub(crate) mod copies;
+mod counter_detail;
 pub(crate) mod counters;
 mod device_detail;
 pub(crate) mod devices;

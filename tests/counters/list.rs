@@ -1,6 +1,6 @@
 //! Which counters there are, of the library and of definition files.
 
-use crate::Rig;
+use crate::rig::Rig;
 use serde_json::Value;
 
 #[test]

@@ -1,6 +1,7 @@
 //! Counters as rocprofv3's command line and input files ask for them.
 
-use crate::{Rig, SEED_COUNTED};
+use crate::format::SEED_COUNTED;
+use crate::rig::Rig;
 
 #[test]
 fn input_files_name_passes() {

@@ -1,6 +1,6 @@
 //! Samples of program counters: asked for, listed, chosen, and refused with a reason.
 
-use crate::Rig;
+use crate::rig::Rig;
 use crate::schema;
 use serde_json::Value;
 

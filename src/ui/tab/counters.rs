@@ -2,20 +2,20 @@
 
 use ratatui::layout::Rect;
 
+use super::counter_detail;
 use super::roofline::{self, Roofline};
 
 use crate::filter::{Field, Subject, Value};
 use crate::format;
 use crate::gauge::Scope;
-use crate::model::gauges::{CounterRow, SECONDS};
+use crate::model::gauges::CounterRow;
 use crate::model::{Mode, Snapshot};
+use crate::ui::Size;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
-use crate::ui::part::chart;
 use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
-use crate::ui::{NameForm, Size};
 
 /// A counter: its place in the snapshot.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ pub(crate) fn amount(value: Option<f64>) -> String {
 }
 
 /// Name of the device that it counts on.
-fn device(row: &CounterRow, scene: &Scene<'_>) -> String {
+pub(super) fn device(row: &CounterRow, scene: &Scene<'_>) -> String {
     let Some(node) = row.counter.node else {
         return "all".into();
     };
@@ -106,7 +106,7 @@ pub(crate) fn perturbs(snap: &Snapshot) -> Option<&str> {
     Some(&found.perturbs)
 }
 
-fn state(row: &CounterRow, snap: &Snapshot) -> String {
+pub(super) fn state(row: &CounterRow, snap: &Snapshot) -> String {
     match &row.counter.state {
         Ok(()) if rests(snap) => "off, a counts again".into(),
         Ok(()) if row.counter.perturbs.is_empty() => "on".into(),
@@ -255,7 +255,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     if let Some(row) = selected.filter(|_| chart_rows > 0) {
         let row = source(&row, scene);
         match row.counter.scope {
-            Scope::Device => history(canvas, upper, scene, row),
+            Scope::Device => counter_detail::history(canvas, upper, scene, row),
             Scope::Dispatch => {
                 let roofline = Roofline::of(scene.snap);
                 let part = if roofline.points.is_empty() || upper.width < 80 {
@@ -270,129 +270,12 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
                     roofline::draw(canvas, right, &roofline);
                     Rect { width: half, ..upper }
                 };
-                kernels(canvas, part, scene, row);
+                counter_detail::kernels(canvas, part, scene, row);
             }
         }
     }
     let right = perturbs(scene.snap).map_or_else(|| format!("{all} counters"), |what| format!("▲ {what}"));
     table::panel::<CounterTable>(canvas, lower, scene, Some(right), u8::MAX);
-}
-
-fn title(row: &CounterRow, scene: &Scene<'_>) -> String {
-    format!("{} {} {}", row.counter.name, row.counter.unit, device(row, scene))
-}
-
-/// A minute of a device's counter.
-fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &CounterRow) {
-    let values = row.history.last(scene.snap.now, SECONDS);
-    let right = format!(
-        "now {}  avg {}  min {}  max {}",
-        amount(row.now.map(|now| now.1)),
-        amount(row.range.average()),
-        amount((row.range.count > 0).then_some(row.range.min)),
-        amount((row.range.count > 0).then_some(row.range.max)),
-    );
-    let inner = canvas.frame(area, &title(row, scene), &right);
-    if inner.height == 0 || inner.width < 20 {
-        return;
-    }
-    if row.range.count == 0 {
-        return canvas.empty(inner, &[format!("no value yet; {}", state(row, scene.snap))]);
-    }
-    let most = values
-        .iter()
-        .flatten()
-        .copied()
-        .fold(0.0f64, f64::max)
-        .max(f64::MIN_POSITIVE);
-    let columns = (inner.width - 12) as usize;
-    let wide = (columns / values.len()).max(1);
-    for line in 0..inner.height {
-        let low = f64::from(inner.height - 1 - line) / f64::from(inner.height);
-        let text: String = values[values.len().saturating_sub(columns)..]
-            .iter()
-            .flat_map(|value| {
-                let part = value.map_or(0.0, |value| value / most - low) * f64::from(inner.height);
-                let mark = match value {
-                    None => ' ',
-                    Some(_) if part <= 0.0 && line + 1 < inner.height => ' ',
-                    Some(_) => chart::level(((part * 8.0).round().clamp(1.0, 8.0)) as u64, 8),
-                };
-                std::iter::repeat_n(mark, wide)
-            })
-            .collect();
-        let scale = match line {
-            0 => amount(Some(most)),
-            _ if line + 1 == inner.height => "0".into(),
-            _ => String::new(),
-        };
-        canvas.right(inner.x + 9, inner.y + line, &scale, Role::Muted);
-        canvas.say(inner.x + 10, inner.y + line, "┤", 1, Role::Border);
-        canvas.say(inner.x + 11, inner.y + line, &text, inner.width - 12, Role::GaugeMid);
-    }
-}
-
-/// Kernels by what a counter of dispatches counted in them.
-fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &CounterRow) {
-    // In a narrow place the mean alone, a wider one has the calls, then the ends.
-    let (has_calls, has_ends) = (area.width >= 45, area.width >= 75);
-    let right = match (has_calls, has_ends) {
-        (_, true) => "mean  calls  min … max",
-        (true, _) => "mean  calls",
-        _ => "mean",
-    };
-    let inner = canvas.frame(area, &title(row, scene), right);
-    if row.kernels.is_empty() {
-        return canvas.empty(inner, &[format!("no value yet; {}", state(row, scene.snap))]);
-    }
-    let mut ranked: Vec<_> = row.kernels.iter().collect();
-    let average = |known: &crate::model::gauges::Range| known.average().unwrap_or(0.0);
-    ranked.sort_by(|a, b| average(&b.1).total_cmp(&average(&a.1)));
-    let most = ranked
-        .first()
-        .map_or(0.0, |known| average(&known.1))
-        .max(f64::MIN_POSITIVE);
-    let name_room = (inner.width / 3).saturating_sub(6) as usize;
-    for (i, (kernel, range)) in ranked.iter().take(inner.height as usize).enumerate() {
-        let y = inner.y + i as u16;
-        let name = super::kernels::name(scene.snap, *kernel, NameForm::Short);
-        // The letter by which the kernel goes in the other views, and in the roofline.
-        let mut rows = scene.snap.values.kernels.iter();
-        let letter = rows.find(|known| known.id == *kernel).and_then(|known| known.letter);
-        canvas.say(
-            inner.x + 1,
-            y,
-            letter.unwrap_or(' ').encode_utf8(&mut [0; 4]),
-            1,
-            Role::Muted,
-        );
-        let x = canvas.say(
-            inner.x + 3,
-            y,
-            &format::fit(&name, name_room),
-            name_room as u16,
-            Role::Text,
-        );
-        canvas.right(x + 10, y, &amount(range.average()), Role::Text);
-        let mut x = x + 10;
-        if has_calls {
-            x += 9;
-            canvas.right(x, y, &format!("{}×", format::count(range.count)), Role::Muted);
-        }
-        if has_ends {
-            x += 22;
-            let ends = format!("{} … {}", amount(Some(range.min)), amount(Some(range.max)));
-            canvas.right(x, y, &ends, Role::Muted);
-        }
-        let room = inner.right().saturating_sub(x + 3);
-        canvas.say(
-            x + 1,
-            y,
-            &chart::bar(average(range) / most, room as usize),
-            room,
-            Role::GaugeMid,
-        );
-    }
 }
 
 #[cfg(test)]

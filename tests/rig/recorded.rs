@@ -1,0 +1,334 @@
+//! A recorded run, compared with the emulated GPU's log and with what the program counted itself.
+
+use super::{TOLERANCE, Truth, read_truth};
+use roctop::export::run::Run;
+use roctop::item::{Copy, Dispatch, Item, ProcessId};
+use roctop::recording::Recording;
+use roctop_ring::record::{engine, flag};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+
+/// A recorded run and its truth.
+pub(crate) struct Recorded {
+    pub(crate) place: PathBuf,
+    pub(crate) output: Output,
+    pub(crate) run: Run,
+    /// What the collector said of itself.
+    pub(crate) said: Vec<String>,
+    /// Copies that were under way when each process ended.
+    pub(crate) under_way: BTreeMap<ProcessId, u64>,
+    /// Dispatches that had not completed then.
+    pub(crate) in_flight: BTreeMap<ProcessId, usize>,
+    pub(crate) truth: Vec<Truth>,
+}
+
+impl Recorded {
+    pub(crate) fn load(place: &Path, output: Output) -> Self {
+        let (mut run, mut said) = (Run::default(), Vec::new());
+        let (mut under_way, mut in_flight) = (BTreeMap::new(), BTreeMap::new());
+        let recording = Recording::open(&place.join("rec")).unwrap();
+        recording
+            .items(&mut |items| {
+                for item in items {
+                    if let Item::Status { text, .. } = &item {
+                        said.push(text.to_string());
+                    }
+                    if let Item::Open(open) = &item {
+                        under_way.insert(open.process, open.copies);
+                        in_flight.insert(open.process, open.dispatches.len());
+                    }
+                    run.add(item);
+                }
+            })
+            .unwrap();
+        Self {
+            place: place.to_owned(),
+            output,
+            run,
+            said,
+            under_way,
+            in_flight,
+            truth: read_truth(place),
+        }
+    }
+
+    pub(crate) fn kernel(&self, dispatch: &Dispatch) -> &str {
+        &self.run.kernels[dispatch.kernel.0 as usize].mangled
+    }
+
+    /// The dispatches of each queue, as logged and as recorded, in order; queues belong together that began at one time.
+    pub(crate) fn queues(&self) -> Vec<(Vec<&Truth>, Vec<&Dispatch>)> {
+        let mut truth: BTreeMap<(u32, u64), Vec<&Truth>> = BTreeMap::new();
+        // Nameless kernels are the run-time's own uploads of code, on a queue of its own.
+        for row in self
+            .truth
+            .iter()
+            .filter(|row| row.kind == "dispatch" && !row.name.is_empty())
+        {
+            truth.entry((row.pid, row.queue)).or_default().push(row);
+        }
+        let mut recorded: BTreeMap<(u32, u32), Vec<&Dispatch>> = BTreeMap::new();
+        for dispatch in self
+            .run
+            .dispatches
+            .iter()
+            .filter(|d| !self.kernel(d).starts_with("(unnamed"))
+        {
+            let pid = self.run.processes[dispatch.process.0 as usize].pid;
+            recorded.entry((pid, dispatch.queue.0)).or_default().push(dispatch);
+        }
+        for queue in recorded.values_mut() {
+            queue.sort_by_key(|dispatch| dispatch.dispatch_id);
+        }
+        for queue in truth.values_mut() {
+            queue.sort_by_key(|row| row.index);
+        }
+        let mut queues = Vec::new();
+        for ((pid, _), dispatches) in recorded {
+            let same = |((other, _), rows): &(&(u32, u64), &Vec<&Truth>)| {
+                let names = |at: usize| rows.get(at).map(|row| row.name.as_str());
+                *other == pid && names(0) == dispatches.first().map(|dispatch| self.kernel(dispatch))
+            };
+            let nearest = truth
+                .iter()
+                .filter(same)
+                .min_by_key(|(_, rows)| rows[0].begin.abs_diff(dispatches[0].span.begin))
+                .map(|(key, _)| *key);
+            let key = nearest.unwrap_or_else(|| panic!("no queue of the log began as {:?}", dispatches[0]));
+            queues.push((truth.remove(&key).unwrap(), dispatches));
+        }
+        queues.extend(truth.into_values().map(|rows| (rows, Vec::new())));
+        queues
+    }
+
+    /// Every dispatch of the log that the program caused is recorded once, with its name, queue, geometry and times.
+    pub(crate) fn check_dispatches(&self) -> usize {
+        let mut logged = 0;
+        for (rows, dispatches) in self.queues() {
+            assert_eq!(dispatches.len(), rows.len(), "number of dispatches");
+            for (row, dispatch) in rows.iter().zip(&dispatches) {
+                self.check_dispatch(row, dispatch);
+            }
+            logged += rows.len();
+        }
+        logged
+    }
+
+    /// The same where the program was ended in the middle of the work: the emulated GPU writes its log before it completes
+    /// signals, so the last rows of a queue may be of dispatches that never completed; those are told as in flight.
+    pub(crate) fn check_dispatches_after_a_crash(&self) -> usize {
+        self.check_queues_after_a_crash(|rows, dispatches| {
+            for (row, dispatch) in rows.iter().zip(dispatches) {
+                self.check_dispatch(row, dispatch);
+            }
+        })
+    }
+
+    /// The same for a program with one queue that ended within HSA: kernels that had the program's own signal and were not
+    /// looked at yet are in flight for ever, and later ones were found complete.
+    pub(crate) fn check_dispatches_of_one_queue_after_a_crash(&self) -> usize {
+        self.check_queues_after_a_crash(|rows, dispatches| {
+            for dispatch in dispatches {
+                let row = rows.iter().find(|row| row.index + 1 == dispatch.dispatch_id);
+                self.check_dispatch(row.expect("it was logged"), dispatch);
+            }
+        })
+    }
+
+    /// Of each queue no more than was logged, and what is missing in flight; how many were logged.
+    pub(crate) fn check_queues_after_a_crash(&self, check: impl Fn(&[&Truth], &[&Dispatch])) -> usize {
+        let (mut logged, mut missing) = (0, 0);
+        for (rows, dispatches) in self.queues() {
+            assert!(dispatches.len() <= rows.len(), "more dispatches than were logged");
+            check(&rows, &dispatches);
+            missing += rows.len() - dispatches.len();
+            logged += rows.len();
+        }
+        let in_flight: usize = self.in_flight.values().sum();
+        assert!(
+            missing <= in_flight,
+            "{missing} dispatches missing, {in_flight} in flight"
+        );
+        logged
+    }
+
+    fn check_dispatch(&self, row: &Truth, dispatch: &Dispatch) {
+        self.check_dispatch_within(row, dispatch, TOLERANCE);
+    }
+
+    /// The same with times that may be so many ns off.
+    pub(crate) fn check_dispatch_within(&self, row: &Truth, dispatch: &Dispatch, tolerance: u64) {
+        let context = format!("{row:?}\n{dispatch:?}");
+        assert_eq!(self.kernel(dispatch), row.name, "{context}");
+        assert_eq!(
+            (dispatch.grid, dispatch.workgroup),
+            (row.grid, row.workgroup),
+            "{context}"
+        );
+        assert_eq!(
+            (dispatch.group_size, dispatch.private_size),
+            (row.group, row.private),
+            "{context}"
+        );
+        assert!(dispatch.span.begin.abs_diff(row.begin) <= tolerance, "begin: {context}");
+        assert!(dispatch.span.end.abs_diff(row.end) <= tolerance, "end: {context}");
+    }
+
+    /// Every dispatch that the log says was complete is recorded with its times, but for those of the last moment before
+    /// the end: the emulated GPU writes its log before it tells the host. Returns how many those are, and all of the log.
+    pub(crate) fn missing_at_the_end(&self, moment: Duration) -> (usize, usize) {
+        let queues = self.queues();
+        let last = queues
+            .iter()
+            .filter_map(|(rows, _)| rows.last())
+            .map(|row| row.end)
+            .max()
+            .unwrap_or(0);
+        let (mut missing, mut all) = (0, 0);
+        for (rows, dispatches) in &queues {
+            for (row, dispatch) in rows.iter().zip(dispatches) {
+                self.check_dispatch(row, dispatch);
+            }
+            for row in rows.iter().skip(dispatches.len()) {
+                assert!(
+                    row.end + moment.as_nanos() as u64 > last,
+                    "completed long before the end, yet missing: {row:?}"
+                );
+                missing += 1;
+            }
+            all += rows.len();
+        }
+        (missing, all)
+    }
+
+    /// Every copy of the log that a DMA engine made is recorded once, with its bytes and its own times.
+    pub(crate) fn check_copies(&self) -> usize {
+        let missing = self.copies_not_recorded();
+        assert_eq!(missing, 0, "copies of the log that are not recorded");
+        self.truth.iter().filter(|row| row.kind == "sdma_copy").count()
+    }
+
+    /// The same after a crash: as many copies are missing as roctop says were under way, or fewer.
+    pub(crate) fn check_copies_after_a_crash(&self) {
+        let under_way: u64 = self.under_way.values().sum();
+        let missing = self.copies_not_recorded();
+        assert!(missing as u64 <= under_way, "{missing} missing, {under_way} under way");
+    }
+
+    /// Every recorded copy is one of the log, with its bytes and times. Returns how many of the log have none.
+    fn copies_not_recorded(&self) -> usize {
+        let mut truth: Vec<&Truth> = self.truth.iter().filter(|row| row.kind == "sdma_copy").collect();
+        let mut recorded: Vec<&Copy> = self
+            .run
+            .copies
+            .iter()
+            .filter(|copy| copy.engine == engine::SDMA)
+            .collect();
+        truth.sort_by_key(|row| (row.begin, row.end, row.bytes));
+        recorded.sort_by_key(|copy| (copy.span.begin, copy.span.end, copy.bytes));
+        let mut open: Vec<&Copy> = Vec::new();
+        let mut next = recorded.into_iter().peekable();
+        let mut missing = 0;
+        for row in &truth {
+            // Copies that began within the tolerance of each other may come in another order.
+            while next.peek().is_some_and(|copy| copy.span.begin <= row.begin + TOLERANCE) {
+                open.extend(next.next());
+            }
+            let near = |a: u64, b: u64| a.abs_diff(b) <= TOLERANCE;
+            let same = open.iter().enumerate().filter(|(_, copy)| {
+                copy.bytes == row.bytes && near(copy.span.begin, row.begin) && near(copy.span.end, row.end)
+            });
+            // The nearest one: of copies that take no time there may be many within the tolerance.
+            match same.min_by_key(|(_, copy)| copy.span.begin.abs_diff(row.begin)) {
+                Some((found, _)) => _ = open.swap_remove(found),
+                None => missing += 1,
+            }
+        }
+        open.extend(next);
+        assert!(
+            open.is_empty(),
+            "recorded, but not as in the log ({missing} of which are missing): {open:?}"
+        );
+        missing
+    }
+
+    /// The calls that the program counted itself are recorded, as many of each name.
+    pub(crate) fn check_calls(&self) -> usize {
+        let counts = std::fs::read_to_string(self.place.join("counts")).unwrap();
+        let mut recorded: BTreeMap<&str, u64> = BTreeMap::new();
+        for call in self.run.calls.iter().filter(|call| call.parent == 0) {
+            *recorded
+                .entry(&self.run.operations[call.operation.0 as usize].name)
+                .or_default() += 1;
+        }
+        let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
+        for line in counts.lines() {
+            let (name, count) = line.split_once(' ').unwrap();
+            *counted.entry(name).or_default() += count.parse::<u64>().unwrap();
+        }
+        // What the compiler puts before and after main is not counted by the program.
+        recorded.retain(|name, _| name.starts_with("hip") || counted.contains_key(name));
+        assert_eq!(recorded, counted);
+        counted.values().sum::<u64>() as usize
+    }
+
+    /// Calls of a thread lie inside each other or apart.
+    pub(crate) fn check_nesting(&self) {
+        let mut threads: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+        for call in &self.run.calls {
+            assert!(call.span.begin <= call.span.end, "{call:?}");
+            threads
+                .entry(call.thread.0)
+                .or_default()
+                .push((call.span.begin, call.span.end));
+        }
+        for spans in threads.values_mut() {
+            spans.sort_by_key(|&(begin, end)| (begin, std::cmp::Reverse(end)));
+            let mut open: Vec<u64> = Vec::new();
+            for &(begin, end) in spans.iter() {
+                while open.last().is_some_and(|&outer| outer <= begin) {
+                    open.pop();
+                }
+                assert!(
+                    open.last().is_none_or(|&outer| end <= outer),
+                    "calls of one thread cross"
+                );
+                open.push(end);
+            }
+        }
+    }
+
+    /// Every dispatch of the program's own kernels leads to a call, made before the dispatch began, on its thread.
+    pub(crate) fn check_correlation(&self) {
+        let calls: BTreeMap<(u32, u64), _> = self
+            .run
+            .calls
+            .iter()
+            .map(|call| ((call.process.0, call.correlation), call))
+            .collect();
+        for dispatch in &self.run.dispatches {
+            let kernel = &self.run.kernels[dispatch.kernel.0 as usize];
+            if kernel.internal {
+                continue;
+            }
+            let call = calls.get(&(dispatch.process.0, dispatch.correlation));
+            let call = call.unwrap_or_else(|| panic!("no call for {dispatch:?} ({})", kernel.name));
+            let name = &self.run.operations[call.operation.0 as usize].name;
+            assert!(name.contains("Launch"), "{name} launched {}", kernel.name);
+            assert_eq!(Some(call.thread), dispatch.thread, "{name}");
+            let is_untimed = dispatch.flags & flag::UNTIMED != 0;
+            assert!(
+                is_untimed || call.span.begin <= dispatch.span.begin + TOLERANCE,
+                "{call:?} {dispatch:?}"
+            );
+        }
+    }
+
+    /// Nothing was lost.
+    pub(crate) fn check_lost(&self) {
+        let lost: Vec<_> = self.run.lost.iter().filter(|(_, records)| **records > 0).collect();
+        assert!(lost.is_empty(), "{lost:?}");
+    }
+}
