@@ -93,25 +93,25 @@ const MOST_WAITING: usize = 4096;
 /// The union of many spans that come in runs, each in order and over the same time as those before: they wait until they are
 /// put in order together, which costs less than finding a place for each.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub(super) struct Gathered {
     waiting: Vec<Span>,
     union: Union,
 }
 
 impl Gathered {
     /// Adds spans; true when they are enough to be settled.
-    pub fn add(&mut self, spans: impl Iterator<Item = Span>) -> bool {
+    pub(super) fn add(&mut self, spans: impl Iterator<Item = Span>) -> bool {
         self.waiting.extend(spans);
         self.waiting.len() >= MOST_WAITING
     }
 
     /// Whether none waits.
-    pub const fn is_settled(&self) -> bool {
+    pub(super) const fn is_settled(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Adds those that wait to the union, and hands each newly covered piece to `fresh`.
-    pub fn settle(&mut self, mut fresh: impl FnMut(Span)) {
+    pub(super) fn settle(&mut self, mut fresh: impl FnMut(Span)) {
         // Finds the runs that are in order and merges them.
         self.waiting.sort_by_key(|span| span.begin);
         let mut merged: Option<Span> = None;
@@ -131,7 +131,7 @@ impl Gathered {
     }
 
     /// Nanoseconds covered by all that is settled.
-    pub const fn total(&self) -> u64 {
+    pub(super) const fn total(&self) -> u64 {
         self.union.total
     }
 }

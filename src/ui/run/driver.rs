@@ -13,6 +13,7 @@ use crate::ui::key::Input;
 use crate::ui::pace::Pace;
 use crate::ui::screen::Screen;
 use crate::ui::{Effect, Msg, Own, Since, Ui, picture, update, view};
+use rustix::time::{ClockId, clock_gettime};
 
 /// How often the timeline's head moves.
 const HEAD: Duration = Duration::from_millis(100);
@@ -20,8 +21,10 @@ const HEAD: Duration = Duration::from_millis(100);
 const MEASURE: Duration = Duration::from_secs(1);
 /// How often the clock moves when nothing else does.
 const CALM: Duration = Duration::from_secs(1);
-/// How often values change.
+/// How often values change; with thousands of kernels less often, so that making them takes one part in so many of a core.
 const VALUES: Duration = Duration::from_millis(500);
+const VALUES_AT_MOST: Duration = Duration::from_secs(2);
+const MAKING: u32 = 100;
 /// Inputs that are taken before a frame.
 const MOST_INPUTS: usize = 256;
 
@@ -42,6 +45,8 @@ pub(super) struct Driver<'a> {
     headed: Instant,
     /// When there was one with new values.
     valued: Instant,
+    /// Processor time that these took.
+    making: Duration,
     /// More is known than is shown.
     is_dirty: bool,
     /// The user did something that is not shown yet.
@@ -78,6 +83,7 @@ impl<'a> Driver<'a> {
             measured: Duration::ZERO,
             headed: now,
             valued: now,
+            making: Duration::ZERO,
             is_dirty: true,
             is_answer: false,
         }
@@ -130,7 +136,10 @@ impl<'a> Driver<'a> {
         if self.began.elapsed() >= self.measured + MEASURE {
             self.measured = self.began.elapsed();
             let wire = self.pace.rate(self.measured);
-            let own = self.guard.measure(processor(), self.measured).or(self.ui.own);
+            let own = self
+                .guard
+                .measure(processor(ClockId::ProcessCPUTime), self.measured)
+                .or(self.ui.own);
             self.ui.own = own.map(|own| Own { wire, ..own });
         }
     }
@@ -144,14 +153,19 @@ impl<'a> Driver<'a> {
 
     /// Takes a snapshot, with new values when they are older than `values`; false ends the loop.
     fn refresh(&mut self, values: Duration) -> io::Result<bool> {
-        let fresh = if self.valued.elapsed() >= values {
+        let making = (self.making * MAKING).min(VALUES_AT_MOST);
+        let fresh = if self.valued.elapsed() >= values.max(making) {
             self.valued = Instant::now();
             Fresh::All
         } else {
             Fresh::Head
         };
         self.headed = Instant::now();
+        let before = processor(ClockId::ThreadCPUTime);
         self.latest = self.counting.counted(snapshot(self.store, fresh));
+        if fresh == Fresh::All {
+            self.making = processor(ClockId::ThreadCPUTime).saturating_sub(before);
+        }
         self.is_dirty = true;
         let lag = self.pace.lag(self.began.elapsed(), behind(&self.latest));
         self.ui.lag = lag.map(|lag| lag.as_nanos() as u64);
@@ -282,14 +296,14 @@ fn behind(latest: &Snapshot) -> Duration {
     if !latest.is_running() || latest.now == 0 {
         return Duration::ZERO;
     }
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let time = clock_gettime(ClockId::Boottime);
     let now = Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32);
     now.saturating_sub(Duration::from_nanos(latest.now))
 }
 
-/// Processor time of all our threads so far.
-fn processor() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+/// Processor time so far, of this thread or of all.
+fn processor(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
