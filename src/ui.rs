@@ -1,4 +1,4 @@
-//! The screen: state ([`Ui`]), what can happen ([`Msg`]), what is to be done ([`Effect`]), [`update`] and [`view`].
+//! The screen: state ([`Ui`]), what can happen ([`Msg`]), what is to be done ([`Effect`]), [`update()`] and [`view`].
 //!
 //! `update` and `view` are pure: they know a snapshot and no clock, file or terminal. [`run()`] is the only part that acts.
 

@@ -211,7 +211,7 @@ fn python(module: &str) -> Option<String> {
     let found = Command::new(&python).args(["-c", &format!("import {module}")]).output();
     let there = found.is_ok_and(|output| output.status.success());
     if !there {
-        println!("SKIPPED: {python} has no {module} ('pip install {module}', or name another with ROCTOP_PYTHON)");
+        println!("skipped: {python} has no {module} ('pip install {module}', or name another with ROCTOP_PYTHON)");
     }
     there.then_some(python)
 }

@@ -100,9 +100,20 @@ fn descriptors(object: &[u8]) -> BTreeMap<String, Descriptor> {
         .collect()
 }
 
+/// LLVM's readelf: in PATH, or beside the clang of a hipcc.
+fn readelf() -> Option<PathBuf> {
+    let beside = std::fs::read_dir("/usr/lib").ok()?.filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let is_llvm = path.file_name()?.to_str()?.starts_with("llvm-");
+        is_llvm.then(|| path.join("bin/llvm-readelf"))
+    });
+    let mut all = std::iter::once(PathBuf::from("llvm-readelf")).chain(beside);
+    all.find(|path| Command::new(path).arg("--version").output().is_ok())
+}
+
 /// What the compiler notes of each kernel: `.vgpr_count`, `.agpr_count`, `.sgpr_count`.
 fn notes(object: &Path) -> BTreeMap<String, Registers> {
-    let output = Command::new("llvm-readelf")
+    let output = Command::new(readelf().unwrap())
         .arg("--notes")
         .arg(object)
         .output()
@@ -184,7 +195,7 @@ fn agrees(target: &str, vectors: Vectors, has_counted_scalars: bool) -> bool {
 
 #[test]
 fn registers_are_those_that_the_compiler_notes() {
-    if Command::new("llvm-readelf").arg("--version").output().is_err() {
+    if readelf().is_none() {
         println!("skipped: no llvm-readelf");
         return;
     }

@@ -304,7 +304,7 @@ impl Drop for Peer {
     fn drop(&mut self) {
         let _ = lttng(&["destroy", &self.session]);
         if let Some(pid) = self.daemon {
-            let _ = Command::new("kill").arg(pid.to_string()).status();
+            let _ = Command::new("sh").args(["-c", &format!("kill {pid}")]).status();
         }
     }
 }

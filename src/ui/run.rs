@@ -1,4 +1,4 @@
-//! The loop: keys in, messages to [`update`](super::update), effects out, frames drawn. The only part of the screen that acts.
+//! The loop: keys in, messages to [`update`](super::update()), effects out, frames drawn. The only part of the screen that acts.
 
 mod counting;
 mod driver;

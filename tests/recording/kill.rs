@@ -31,7 +31,7 @@ impl RawSink for Tally {
 }
 
 fn kill(pid: u32) {
-    let status = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    let status = Command::new("sh").args(["-c", &format!("kill -9 {pid}")]).status();
     assert!(status.unwrap().success(), "{pid}");
 }
 

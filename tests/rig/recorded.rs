@@ -28,7 +28,8 @@ impl Recorded {
     pub(crate) fn load(place: &Path, output: Output) -> Self {
         let (mut run, mut said) = (Run::default(), Vec::new());
         let (mut under_way, mut in_flight) = (BTreeMap::new(), BTreeMap::new());
-        let recording = Recording::open(&place.join("rec")).unwrap();
+        let recording = Recording::open(&place.join("rec"));
+        let recording = recording.unwrap_or_else(|error| panic!("{error:#}\n{output:?}"));
         recording
             .items(&mut |items| {
                 for item in items {

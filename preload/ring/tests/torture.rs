@@ -263,7 +263,8 @@ fn a_kill_at_any_instant_tears_nothing() {
 
 /// Sends a signal to the writer.
 fn signal(writer: &Writer, name: &str) {
-    let sent = Command::new("kill").args([name, &writer.0.id().to_string()]).status();
+    let line = format!("kill {name} {}", writer.0.id());
+    let sent = Command::new("sh").args(["-c", &line]).status();
     assert!(sent.unwrap().success());
 }
 

@@ -208,8 +208,8 @@ fn endless(storm: &Storm, words: &[&str], after: Duration) -> (Sum, Option<i32>)
     std::thread::sleep(after);
     if words[1] == "9" {
         // The whole group: the child that is being forked just now too.
-        let group = format!("-{}", child.id());
-        let killed = Command::new("kill").args(["-9", "--", &group]).status().unwrap();
+        let line = format!("kill -9 -{}", child.id());
+        let killed = Command::new("sh").args(["-c", &line]).status().unwrap();
         assert!(killed.success());
     }
     let status = child.wait().unwrap();
@@ -263,7 +263,7 @@ fn on_a_tmpfs(
 ) -> Option<(std::process::ExitStatus, String, Vec<Ring>)> {
     let may = Command::new("unshare").args(["--mount", "true"]).output();
     if !may.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: needs root, for a mount");
+        eprintln!("skipped: no mounts of one's own are to be had here");
         return None;
     }
     // The collector is loaded by the program alone; what was written is copied out before the mount goes.

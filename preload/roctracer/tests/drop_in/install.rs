@@ -84,7 +84,7 @@ fn the_libraries_install_by_the_manuals_paths() {
             let flags: Vec<String> = text(&answer).split_whitespace().map(String::from).collect();
             build(&flags, &prefix);
         }
-        Err(_) => eprintln!("not tried: pkg-config is not here"),
+        Err(_) => eprintln!("skipped: pkg-config is not here"),
     }
 }
 
@@ -92,7 +92,7 @@ fn the_libraries_install_by_the_manuals_paths() {
 fn cmake_finds_the_packages_and_links_their_targets() {
     let Some(libraries) = libraries() else { return };
     if Command::new("cmake").arg("--version").output().is_err() {
-        return eprintln!("not tried: cmake is not here");
+        return eprintln!("skipped: cmake is not here");
     }
     // Installed, then moved: nothing in it may know where it was.
     let first = room().join("cmake-first");
