@@ -54,7 +54,11 @@ fn a_run_is_over_when_its_last_child_is() {
 fn killed_in_a_container(name: &str, taken: &str) -> Option<Recorded> {
     let rig = rig()?;
     // Not without root, nor where the root directory is no mount of its own.
-    if !Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success()) {
+    if !Command::new("unshare")
+        .args(["--mount", "true"])
+        .status()
+        .is_ok_and(|status| status.success())
+    {
         println!("n/a: no mounts of one's own are to be had here");
         return None;
     }
