@@ -32,7 +32,10 @@ fn a_program_outlives_the_viewer_that_was_killed() {
     send("KILL", terminal.pid());
     let status = terminal.end();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
-    look_and_stop(&session_of(&terminal));
+    let session = session_of(&terminal);
+    look_and_stop(&session);
+    // What nobody took is kept for `roctop recover`.
+    std::fs::remove_dir_all(roctop::session::find(&session).unwrap()).unwrap();
 }
 
 #[test]
