@@ -35,16 +35,3 @@ impl Bytes for Vec<u8> {
         Ok(self.len() as u64)
     }
 }
-
-pub(crate) fn read_full(bytes: &impl Bytes, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-    let mut got = 0;
-    while got < into.len() {
-        match bytes.read_at(offset + got as u64, &mut into[got..]) {
-            Ok(0) => break,
-            Ok(count) => got += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(got)
-}

@@ -24,7 +24,7 @@ pub use self::facts::{MAX_STRINGS, POLL_STRINGS};
 pub use self::open::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork};
 
 use self::ring::{Buffer, Cursor, MAX_HEAD};
-use crate::bytes::read_full;
+use self::words::read_full;
 use crate::layout::{Header, LayoutError, PAGE, Region, clock, counter, entry, milestone_every};
 use crate::record::{self, Body, Dispatch, Domain, Head, MAX_SLOTS, SLOT_BYTES, Slot, TOTALS, totals_operation};
 use crate::sync::{Ordering, fence};

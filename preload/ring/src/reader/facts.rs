@@ -1,7 +1,7 @@
 //! Strings and facts: what records name, read before them.
 
+use super::words::read_full;
 use super::{Bytes, Ended, POLL_SLOTS, Reader, Sink};
-use crate::bytes::read_full;
 use crate::layout::{Region, counter};
 use crate::record::{CONTINUATION, Head, MAX_SLOTS, SLOT_BYTES, SLOT_WORDS, Slot};
 use crate::sync::{Ordering, fence};

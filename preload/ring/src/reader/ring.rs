@@ -1,7 +1,7 @@
 //! The ring of one thread: copied, then accepted as far as no writer can have been there meanwhile.
 
+use super::words::read_full;
 use super::{Bytes, Progress, Reader, Sink, Thread};
-use crate::bytes::read_full;
 use crate::layout::{Region, entry};
 use crate::record::{CONTINUATION, Head, MAX_SLOTS, SLOT_BYTES, SLOT_WORDS, Slot, ThreadStart};
 use crate::sync::{Ordering, fence};

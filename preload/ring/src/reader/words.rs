@@ -1,10 +1,23 @@
 //! The words of a region.
 
 use super::{Bytes, Reader};
-use crate::bytes::read_full;
 use crate::layout::Region;
 use crate::sync::{Ordering, fence};
 use std::io;
+
+/// Reads until the room is full or there are no more bytes; how many there were.
+pub(super) fn read_full(bytes: &impl Bytes, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+    let mut got = 0;
+    while got < into.len() {
+        match bytes.read_at(offset + got as u64, &mut into[got..]) {
+            Ok(0) => break,
+            Ok(count) => got += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(got)
+}
 
 impl<B: Bytes> Reader<B> {
     /// Words of a region that stood still while they were read; after a few tries as they are.
