@@ -1,6 +1,7 @@
 //! An endpoint that Prometheus scrapes while a program is recorded: totals by kernel, copy and API function, in the
 //! OpenMetrics text format.
 
+use crate::model::table::CopyStat;
 use crate::model::{Fresh, Snapshot, Store};
 use anyhow::{Context, Result};
 use roctop_ring::record::{direction, engine};
@@ -73,77 +74,77 @@ type Sample = (Vec<(&'static str, String)>, f64);
 
 /// The text of all metrics.
 pub fn text(snapshot: &Snapshot) -> String {
-    let (names, values) = (&snapshot.names, &snapshot.values);
     let mut out = String::new();
-    let kernel = |id| {
-        let name = names.kernel(id).map_or("", |known| &*known.kernel.name);
+    kernels(snapshot, &mut out);
+    copies(snapshot, &mut out);
+    calls(snapshot, &mut out);
+    lost(snapshot, &mut out);
+    out.push_str("# EOF\n");
+    out
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+fn kernels(snapshot: &Snapshot, out: &mut String) {
+    let all = snapshot.values.kernels.iter();
+    let rows: Vec<_> = all.filter(|row| row.numbers.stat.calls > 0).collect();
+    let words = |id| {
+        let name = snapshot.names.kernel(id).map_or("", |known| &*known.kernel.name);
         vec![("kernel", name.to_owned())]
     };
-    let kernels: Vec<_> = values.kernels.iter().filter(|row| row.numbers.stat.calls > 0).collect();
-    let counted = kernels
-        .iter()
-        .map(|row| (kernel(row.id), row.numbers.stat.calls as f64));
-    family(
-        &mut out,
-        "roctop_dispatches",
-        "",
-        "Kernel dispatches that completed.",
-        counted,
-    );
-    let timed = kernels
-        .iter()
-        .map(|row| (kernel(row.id), row.numbers.stat.total as f64 / 1e9));
-    family(&mut out, "roctop_kernel_seconds", "seconds", "Time on the GPU.", timed);
-    let copies: Vec<_> = values.copies.iter().filter(|row| row.stat.calls > 0).collect();
-    let route = |row: &crate::model::table::CopyStat| {
+    let count = rows.iter().map(|row| (words(row.id), row.numbers.stat.calls as f64));
+    let help = "Kernel dispatches that completed.";
+    family(out, "roctop_dispatches", "", help, count);
+    let time = rows.iter().map(|row| (words(row.id), seconds(row.numbers.stat.total)));
+    family(out, "roctop_kernel_seconds", "seconds", "Time on the GPU.", time);
+}
+
+fn copies(snapshot: &Snapshot, out: &mut String) {
+    let all = snapshot.values.copies.iter();
+    let rows: Vec<_> = all.filter(|row| row.stat.calls > 0).collect();
+    let words = |row: &CopyStat| {
+        let ends = snapshot.names.route_label(row.route.source, row.route.destination);
         vec![
             ("direction", direction::name(row.route.direction).to_owned()),
             ("engine", engine::name(row.route.engine).unwrap_or("unknown").to_owned()),
-            ("route", names.route_label(row.route.source, row.route.destination)),
+            ("route", ends),
         ]
     };
-    let counted = copies.iter().map(|row| (route(row), row.stat.calls as f64));
-    family(&mut out, "roctop_copies", "", "Copies that completed.", counted);
-    let bytes = copies.iter().map(|row| (route(row), row.sizes.total as f64));
-    family(&mut out, "roctop_copy_bytes", "bytes", "Bytes copied.", bytes);
-    let timed = copies.iter().map(|row| (route(row), row.stat.total as f64 / 1e9));
-    family(&mut out, "roctop_copy_seconds", "seconds", "Time of copies.", timed);
-    let function = |id| {
-        names
-            .operation(id)
-            .map_or(String::new(), |known| known.operation.name.to_string())
+    let count = rows.iter().map(|row| (words(row), row.stat.calls as f64));
+    family(out, "roctop_copies", "", "Copies that completed.", count);
+    let bytes = rows.iter().map(|row| (words(row), row.sizes.total as f64));
+    family(out, "roctop_copy_bytes", "bytes", "Bytes copied.", bytes);
+    let time = rows.iter().map(|row| (words(row), seconds(row.stat.total)));
+    family(out, "roctop_copy_seconds", "seconds", "Time of copies.", time);
+}
+
+fn calls(snapshot: &Snapshot, out: &mut String) {
+    let all = snapshot.values.api.iter();
+    let rows: Vec<_> = all.filter(|row| row.stat.calls > 0).collect();
+    let words = |id| {
+        let name = snapshot.names.operation(id).map_or("", |known| &*known.operation.name);
+        vec![("function", name.to_owned())]
     };
-    let calls: Vec<_> = values.api.iter().filter(|row| row.stat.calls > 0).collect();
-    let counted = calls
-        .iter()
-        .map(|row| (vec![("function", function(row.id))], row.stat.calls as f64));
-    family(&mut out, "roctop_api_calls", "", "API calls that returned.", counted);
-    let timed = calls
-        .iter()
-        .map(|row| (vec![("function", function(row.id))], row.stat.total as f64 / 1e9));
-    family(&mut out, "roctop_api_seconds", "seconds", "Time in API calls.", timed);
-    let failed = calls
-        .iter()
-        .map(|row| (vec![("function", function(row.id))], row.errors as f64));
-    family(
-        &mut out,
-        "roctop_api_errors",
-        "",
-        "API calls that returned an error.",
-        failed,
-    );
-    let lost = values.processes.iter().flat_map(|row| {
+    let count = rows.iter().map(|row| (words(row.id), row.stat.calls as f64));
+    family(out, "roctop_api_calls", "", "API calls that returned.", count);
+    let time = rows.iter().map(|row| (words(row.id), seconds(row.stat.total)));
+    family(out, "roctop_api_seconds", "seconds", "Time in API calls.", time);
+    let errors = rows.iter().map(|row| (words(row.id), row.errors as f64));
+    let help = "API calls that returned an error.";
+    family(out, "roctop_api_errors", "", help, errors);
+}
+
+fn lost(snapshot: &Snapshot, out: &mut String) {
+    let lost = snapshot.values.processes.iter().flat_map(|row| {
         let pid = row.process.pid.to_string();
         row.lost.iter().map(move |(reason, records)| {
-            (
-                vec![("pid", pid.clone()), ("reason", format!("{reason:?}"))],
-                *records as f64,
-            )
+            let words = vec![("pid", pid.clone()), ("reason", format!("{reason:?}"))];
+            (words, *records as f64)
         })
     });
-    family(&mut out, "roctop_lost_records", "", "Records that are missing.", lost);
-    out.push_str("# EOF\n");
-    out
+    family(out, "roctop_lost_records", "", "Records that are missing.", lost);
 }
 
 /// A counter with all of its samples. Those of the same words are one, as Prometheus wants it: kernels of one name that

@@ -48,6 +48,16 @@ impl<'a> Maker<'a> {
     }
 
     fn tell_facts(&mut self) {
+        self.tell_processes();
+        self.tell_agents();
+        self.tell_clocks();
+        self.tell_kernels();
+        self.tell_counters();
+        self.tell_threads();
+        self.tell_queues();
+    }
+
+    fn tell_processes(&mut self) {
         let text = self.text;
         for (id, process) in text.processes.iter().enumerate() {
             self.facts.push(Item::Process(Process {
@@ -66,6 +76,11 @@ impl<'a> Maker<'a> {
                 text: said.as_str().into(),
             }));
         }
+    }
+
+    /// The CPU, and the GPUs with what their driver says where that is written.
+    fn tell_agents(&mut self) {
+        let text = self.text;
         let host = Agent {
             name: "AMD EPYC".into(),
             kind: AgentKind::Cpu,
@@ -98,14 +113,20 @@ impl<'a> Maker<'a> {
                 })));
             }
         }
+    }
+
+    fn tell_clocks(&mut self) {
+        let text = self.text;
         for process in 0..text.processes.len() {
             self.facts.push(Item::ClockCost {
                 process: ProcessId(process as u32),
                 picoseconds: 8_000,
             });
         }
-        self.tell_kernels();
-        self.tell_counters();
+    }
+
+    fn tell_threads(&mut self) {
+        let text = self.text;
         for (id, thread) in text.threads.iter().enumerate() {
             let (id, process, name) = (
                 ThreadId(id as u32),
@@ -119,6 +140,11 @@ impl<'a> Maker<'a> {
                 name,
             }));
         }
+    }
+
+    /// A queue and a stream for each work.
+    fn tell_queues(&mut self) {
+        let text = self.text;
         for (id, work) in text.work.iter().enumerate() {
             let process = self.process_of(&work.thread);
             let agent = AgentId(work.gpu + 1);
@@ -298,6 +324,12 @@ impl<'a> Maker<'a> {
             let (thread, nanos) = (self.thread(&call.thread), self.vary(call.dur.0));
             self.call(thread, &call.name, begin + call.at.0, nanos, call.status);
         }
+        self.ranges(step, begin);
+        self.end_of_step(step, begin + text.step.0);
+    }
+
+    fn ranges(&mut self, step: u32, begin: Nanos) {
+        let text = self.text;
         for range in &text.ranges {
             let id = self.text_id(range.text.replace("{step}", &step.to_string()));
             let span = Span {
@@ -323,7 +355,11 @@ impl<'a> Maker<'a> {
                 },
             ));
         }
-        let end = begin + text.step.0;
+    }
+
+    /// What is printed and lost in a step.
+    fn end_of_step(&mut self, step: u32, end: Nanos) {
+        let text = self.text;
         for line in &text.print {
             let loss = 2.4 + 1.0 / f64::from(step + 1);
             let line = line

@@ -43,64 +43,19 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     let large = size == Size::Large;
     let snap = scene.snap;
     let mut x = canvas.say(area.x + 1, area.y, "roctop", 6, Role::Title) + 1;
-    let (shape, word, role) = state(scene.ui, latest);
-    let totals = latest.values.totals;
-    // From the right; the less a part matters, the higher its rank, and those go first when there is no room.
-    let mut right = vec![(
-        format!("lost {}", format::count(totals.lost)),
-        if totals.lost > 0 { Role::Bad } else { Role::Muted },
-        if totals.lost > 0 { 1 } else { 3 },
-    )];
-    // Whatever mode changes how the program runs is said on every view.
-    if let Some(what) = counters::perturbs(latest) {
-        right.push((format!("▲ {what}"), Role::Warn, 1));
-    }
-    if scene.ui.away.is_uncollected {
-        right.push(("▲ NOT COLLECTED".into(), Role::Warn, 1));
-    }
-    if scene.ui.recording.is_some() {
-        right.push(("● REC".into(), Role::Bad, 1));
-    }
-    if let Some(lag) = scene.ui.lag {
-        right.push((format!("▲ LAG {:.1} s", lag as f64 / 1e9), Role::Warn, 1));
-    }
-    if latest.is_running() {
-        right.push((format!("{:>6}", format::rate(latest.values.rate)), Role::Text, 4));
-    } else {
-        right.push((format!("{} records", format::count(totals.records())), Role::Text, 4));
-    }
-    if let Some(own) = scene.ui.own.filter(|own| large || own.slowed > 1) {
-        let text = format!("own {:>3.0} %", own.share);
-        right.push(if own.slowed > 1 {
-            (format!("SLOWED 1/{} {text}", own.slowed), Role::Warn, 1)
-        } else {
-            (format!("{text} {:>9}", format::bandwidth(own.wire)), Role::Muted, 6)
-        });
-    }
-    if large && let Some(gpus) = gpus(snap) {
-        right.push((gpus, Role::Muted, 5));
-    }
-    right.push((format::clock(latest.elapsed()), Role::Text, 2));
-    right.push((format!("{shape} {word}"), role, 0));
     let mut end = area.right().saturating_sub(1);
     let gap = if large { 3 } else { 2 };
-    let width = |part: &(String, Role, u8)| format::width(&part.0) as u16 + gap;
     // The program's own name goes before all but what is wrong with it.
-    let least = (format::width(program(&snap.title)) as u16).clamp(12, LONGEST_PROGRAM);
-    while right.iter().map(width).sum::<u16>() + x + least > end + gap {
-        let ranks = right.iter().map(|part| part.2);
-        let Some((last, _)) = ranks
-            .enumerate()
-            .max_by_key(|ranked| ranked.1)
-            .filter(|ranked| ranked.1 > 0)
-        else {
-            break;
-        };
-        right.remove(last);
-    }
-    for part in right {
-        canvas.right(end, area.y, &part.0, part.1);
-        end = end.saturating_sub(width(&part));
+    let least = format::width(program(&snap.title)).clamp(12, LONGEST_PROGRAM);
+    let mut parts = parts(scene, latest, size);
+    keep_what_fits(
+        &mut parts,
+        usize::from(end.saturating_sub(x)).saturating_sub(least),
+        gap,
+    );
+    for part in parts {
+        canvas.right(end, area.y, &part.text, part.role);
+        end = end.saturating_sub((format::width(&part.text) + gap) as u16);
     }
     let room = end.saturating_sub(x);
     let pids = pids(snap);
@@ -112,8 +67,76 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     }
 }
 
+/// A part of the title's right side.
+struct Part {
+    text: String,
+    role: Role,
+    /// Parts of a higher rank go first when there is no room; those of 0 stay.
+    rank: u8,
+}
+
+/// The right side of the title, from its end.
+fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
+    let (large, totals) = (size == Size::Large, latest.values.totals);
+    let part = |text: String, role, rank| Part { text, role, rank };
+    let lost = format!("lost {}", format::count(totals.lost));
+    let mut parts = vec![match totals.lost {
+        0 => part(lost, Role::Muted, 3),
+        _ => part(lost, Role::Bad, 1),
+    }];
+    // Whatever mode changes how the program runs is said on every view.
+    if let Some(what) = counters::perturbs(latest) {
+        parts.push(part(format!("▲ {what}"), Role::Warn, 1));
+    }
+    if scene.ui.away.is_uncollected {
+        parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));
+    }
+    if scene.ui.recording.is_some() {
+        parts.push(part("● REC".into(), Role::Bad, 1));
+    }
+    if let Some(lag) = scene.ui.lag {
+        parts.push(part(format!("▲ LAG {:.1} s", lag as f64 / 1e9), Role::Warn, 1));
+    }
+    let records = if latest.is_running() {
+        format!("{:>6}", format::rate(latest.values.rate))
+    } else {
+        format!("{} records", format::count(totals.records()))
+    };
+    parts.push(part(records, Role::Text, 4));
+    if let Some(own) = scene.ui.own.filter(|own| large || own.slowed > 1) {
+        let text = format!("own {:>3.0} %", own.share);
+        parts.push(if own.slowed > 1 {
+            part(format!("SLOWED 1/{} {text}", own.slowed), Role::Warn, 1)
+        } else {
+            part(format!("{text} {:>9}", format::bandwidth(own.wire)), Role::Muted, 6)
+        });
+    }
+    if large && let Some(gpus) = gpus(scene.snap) {
+        parts.push(part(gpus, Role::Muted, 5));
+    }
+    parts.push(part(format::clock(latest.elapsed()), Role::Text, 2));
+    let (shape, word, role) = state(scene.ui, latest);
+    parts.push(part(format!("{shape} {word}"), role, 0));
+    parts
+}
+
+/// Takes parts away until the others fit into `room` columns, `gap` columns apart.
+fn keep_what_fits(parts: &mut Vec<Part>, room: usize, gap: usize) {
+    let width = |parts: &[Part]| {
+        let widths = parts.iter().map(|part| format::width(&part.text) + gap);
+        widths.sum::<usize>().saturating_sub(gap)
+    };
+    while width(parts) > room {
+        let ranks = parts.iter().map(|part| part.rank).enumerate();
+        let Some((last, _)) = ranks.max_by_key(|ranked| ranked.1).filter(|ranked| ranked.1 > 0) else {
+            return;
+        };
+        parts.remove(last);
+    }
+}
+
 /// Columns of a program's name that are kept at the cost of all that is not wrong.
-const LONGEST_PROGRAM: u16 = 24;
+const LONGEST_PROGRAM: usize = 24;
 
 /// The command line from the program's file name on.
 fn program_on(title: &str) -> &str {

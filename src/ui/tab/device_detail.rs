@@ -190,6 +190,12 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
             Role::Text,
         ));
     }
+    lines.extend(missing(device));
+    lines
+}
+
+/// What cannot be read, by the reasons why.
+fn missing(device: &Device) -> Vec<(String, Role)> {
     let readings = [
         ("busy", device.busy.as_ref().err()),
         ("memory", device.memory_used.as_ref().err()),
@@ -207,9 +213,9 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
             None => reasons.push((why, vec![word])),
         }
     }
-    lines.extend(reasons.iter().map(|(why, words)| {
+    let told = reasons.iter().map(|(why, words)| {
         let text = format!("{} {}: {why}", words.join(", "), format::MISSING);
         (text, Role::Muted)
-    }));
-    lines
+    });
+    told.collect()
 }

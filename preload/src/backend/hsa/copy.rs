@@ -101,46 +101,55 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
             return Begun::Not;
         }
         process.count(counter::COPIES, 1);
-        let record = Copy {
-            submit: clock::now(),
-            correlation: thread.map_or(0, |thread| thread.current.get()),
-            bytes: request.bytes,
-            dst: request.dst,
-            src: request.src,
-            src_agent: request.src_agent,
-            dst_agent: request.dst_agent,
-            stream: thread.map_or(0, |thread| thread.stream.get()),
-            tid: thread.map_or_else(thread::gettid, thread::Thread::tid),
-            direction: request.direction,
-            engine: made_by(&request),
-            source: IN_PLACE,
-            ..Copy::default()
-        };
-        let Some(number) = reserve() else {
-            return Begun::Untimed(record);
-        };
-        let item = place(number);
-        // SAFETY: the place was just reserved, its watch is not armed.
-        unsafe { item.record.get().write(record) };
-        item.proxy.store(0, Ordering::Relaxed);
-        if item.watch.in_place(handle, Kind::Copy) {
-            harvest::start_thread();
-            harvest::began(1);
-            return Begun::Watched(number);
-        }
-        // A signal of ours needs the thread that passes it on.
-        if harvest::start_thread()
-            && let Some(proxy) = hsa().and_then(proxy::get)
-        {
-            item.original.store(handle, Ordering::Relaxed);
-            item.proxy.store(proxy, Ordering::Relaxed);
-            item.watch.own(proxy, Kind::Proxy);
-            harvest::began(1);
-            return Begun::Proxied(number, proxy);
-        }
-        release(number);
-        Begun::Untimed(record)
+        watch(submitted(&request, thread), handle)
     })
+}
+
+/// The record of a copy that is handed over now by `thread`, where that has a ring.
+fn submitted(request: &Request, thread: Option<&thread::Thread>) -> Copy {
+    Copy {
+        submit: clock::now(),
+        correlation: thread.map_or(0, |thread| thread.current.get()),
+        bytes: request.bytes,
+        dst: request.dst,
+        src: request.src,
+        src_agent: request.src_agent,
+        dst_agent: request.dst_agent,
+        stream: thread.map_or(0, |thread| thread.stream.get()),
+        tid: thread.map_or_else(thread::gettid, thread::Thread::tid),
+        direction: request.direction,
+        engine: made_by(request),
+        source: IN_PLACE,
+        ..Copy::default()
+    }
+}
+
+/// Watches the copy's signal in place, else one of ours that stands in for it.
+fn watch(record: Copy, handle: SignalHandle) -> Begun {
+    let Some(number) = reserve() else {
+        return Begun::Untimed(record);
+    };
+    let item = place(number);
+    // SAFETY: the place was just reserved, its watch is not armed.
+    unsafe { item.record.get().write(record) };
+    item.proxy.store(0, Ordering::Relaxed);
+    if item.watch.in_place(handle, Kind::Copy) {
+        harvest::start_thread();
+        harvest::began(1);
+        return Begun::Watched(number);
+    }
+    // A signal of ours needs the thread that passes it on.
+    if harvest::start_thread()
+        && let Some(proxy) = hsa().and_then(proxy::get)
+    {
+        item.original.store(handle, Ordering::Relaxed);
+        item.proxy.store(proxy, Ordering::Relaxed);
+        item.watch.own(proxy, Kind::Proxy);
+        harvest::began(1);
+        return Begun::Proxied(number, proxy);
+    }
+    release(number);
+    Begun::Untimed(record)
 }
 
 fn end(begun: &Begun, status: Status) {
