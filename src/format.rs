@@ -2,9 +2,11 @@
 
 mod error;
 mod name;
+mod typed;
 
 pub use self::error::hip_error;
 pub use self::name::{elide, elide_around, fit, items, short_name, width};
+pub use self::typed::{time, unit_of_time};
 
 /// What is not known.
 pub const MISSING: &str = "–";

@@ -1,5 +1,6 @@
 //! Thresholds for checks that run by themselves: `p99(gemm) > 2ms`.
 
+use crate::format;
 use crate::model::Snapshot;
 use crate::model::stat::Stat;
 use anyhow::{Result, bail};
@@ -196,10 +197,7 @@ fn limit(text: &str, is_time: bool) -> Option<f64> {
     let number: f64 = text[..digits].replace('_', "").parse().ok()?;
     let factor = match text[digits..].trim() {
         "" if !is_time => 1.0,
-        "ns" if is_time => 1.0,
-        "us" | "µs" if is_time => 1e3,
-        "ms" if is_time => 1e6,
-        "s" if is_time => 1e9,
+        unit if is_time => format::unit_of_time(unit)?,
         _ => return None,
     };
     Some(number * factor)

@@ -1,6 +1,7 @@
 //! How a program is run, and what is recorded of it.
 
 use super::{Look, ring_slots, size};
+use crate::format;
 use crate::launch::Output;
 use clap::{Args, ValueEnum};
 use roctop_ring::session::{source, wanted};
@@ -56,7 +57,7 @@ impl Run {
 
 /// A time as 10s or 500ms, ns.
 fn grace(text: &str) -> Result<u64, String> {
-    crate::ui::palette::time(text).ok_or_else(|| "expected a time, as 10s or 500ms".into())
+    format::time(text).ok_or_else(|| "expected a time, as 10s or 500ms".into())
 }
 
 /// What the screen does when the program has ended.
@@ -129,8 +130,8 @@ fn gauge_rate(text: &str) -> Result<f64, String> {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Gauges and counters")]
 pub struct Counting {
-    /// Counters to collect, separated by commas or blanks, as SQ_WAVES,TCC_HIT[1],SQ_WAVES:device=0; see 'roctop counters'. Kernels run one
-    /// after the other while they are counted.
+    /// Counters to collect, separated by commas or blanks, as SQ_WAVES,TCC_HIT[1],SQ_WAVES:device=0; see 'roctop counters'.
+    /// Kernels run one after the other while they are counted.
     #[expect(
         rustdoc::broken_intra_doc_links,
         reason = "help shows the text as it is, and the brackets are rocprofv3's"

@@ -1,6 +1,7 @@
 //! What is exported and how it is named: domains, layout, names of kernels and agents, which rows.
 
 use crate::filter::Filter;
+use crate::format;
 use crate::item::Nanos;
 use crate::kernel_name::Aliases;
 use regex::Regex;
@@ -269,20 +270,7 @@ pub fn parse_range(text: &str) -> Result<(Nanos, Nanos), String> {
         if part.trim().is_empty() {
             return Some(usual);
         }
-        let part = part.trim();
-        let digits = part
-            .find(|c: char| c != '.' && !c.is_ascii_digit())
-            .unwrap_or(part.len());
-        let factor = match &part[digits..] {
-            "ns" => 1.0,
-            "us" | "µs" => 1e3,
-            "ms" => 1e6,
-            "s" | "" => 1e9,
-            "min" | "m" => 60e9,
-            "h" => 3600e9,
-            _ => return None,
-        };
-        Some((part[..digits].parse::<f64>().ok()? * factor).round() as Nanos)
+        format::time(part)
     };
     let from = time(from, 0).ok_or_else(wrong)?;
     let to = time(to, Nanos::MAX).ok_or_else(wrong)?;

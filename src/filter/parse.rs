@@ -4,6 +4,7 @@ use regex::RegexBuilder;
 
 use super::field::{Field, Kind};
 use super::{Bounds, Error, Expr, Text};
+use crate::format;
 
 const DEEPEST: usize = 64;
 
@@ -437,12 +438,8 @@ pub(super) fn number(field: Field, text: &str, column: usize) -> Result<(f64, bo
     }
     let factor = match field.kind() {
         Kind::Time => match unit {
-            "" | "ns" => 1.0,
-            "us" | "µs" | "μs" => 1e3,
-            "ms" => 1e6,
-            "s" => 1e9,
-            "min" => 60e9,
-            _ => return Err(wrong()),
+            "" => 1.0,
+            unit => format::unit_of_time(unit).ok_or_else(wrong)?,
         },
         Kind::Bytes => size(unit).ok_or_else(wrong)?,
         Kind::Bandwidth => match unit.strip_suffix("/s") {

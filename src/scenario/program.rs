@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::WorkText;
 use super::maker::Maker;
+use crate::format;
 use crate::item::{AgentId, Copy, Dispatch, Item, KernelId, Nanos, QueueId, Span, StreamId, ThreadId};
 
 /// One thing that a stream does.
@@ -25,13 +26,7 @@ pub(super) fn time(text: &str) -> Result<u64, String> {
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
     let value: f64 = text[..digits].parse().map_err(|_| format!("{text:?} is no time"))?;
-    let factor = match &text[digits..] {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return Err(format!("{text:?}: write ns, us, ms or s")),
-    };
+    let factor = format::unit_of_time(&text[digits..]).ok_or_else(|| format!("{text:?}: write ns, us, ms or s"))?;
     Ok((value * factor) as u64)
 }
 

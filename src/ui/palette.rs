@@ -10,7 +10,6 @@ use super::keymap::{KEYMAP, is_valid};
 use super::theme::BUILT_IN;
 use super::track::Layout;
 use super::{Grouping, NameForm, Tab, Ui, tab};
-use crate::item::Nanos;
 use crate::model::Snapshot;
 
 /// Commands that take a word: name, what the word is, help.
@@ -173,39 +172,12 @@ const NAME_FORMS: [(&str, NameForm); 3] = [
 /// Signals, and their numbers on Linux.
 const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("KILL", 9), ("STOP", 19), ("CONT", 18)];
 
-/// Nanoseconds: `1.5s`, `250ms`, `82.139`.
-pub(crate) fn time(text: &str) -> Option<Nanos> {
-    let text = text.trim();
-    let end = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(text.len());
-    let number: f64 = text[..end].parse().ok()?;
-    let unit = match text[end..].trim() {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "" | "s" => 1e9,
-        "m" | "min" => 60e9,
-        _ => return None,
-    };
-    Some((number * unit) as Nanos)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::format::Unit;
     use crate::ui::Effect;
     use std::sync::Arc;
-
-    #[test]
-    fn times_have_units_and_seconds_need_none() {
-        assert_eq!(time("1.5s"), Some(1_500_000_000));
-        assert_eq!(time("82.139"), Some(82_139_000_000));
-        assert_eq!(time("250 ms"), Some(250_000_000));
-        assert_eq!(time("4 parsecs"), None);
-        assert_eq!(time(""), None);
-    }
 
     #[test]
     fn every_view_can_be_named_and_nonsense_says_so() {

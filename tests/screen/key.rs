@@ -72,6 +72,9 @@ fn the_palette_completes_and_does_what_it_says() {
     assert!(driven.text().contains("+2.5"), "{}", driven.text());
     driven.typed(":goto 1h");
     driven.key(Key::Enter);
+    assert!(driven.text().contains("it has run for"), "{}", driven.text());
+    driven.typed(":goto 1parsec");
+    driven.key(Key::Enter);
     assert!(
         driven.text().contains("neither a time nor a marker"),
         "{}",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::setting::set;
-use super::{FORMATS, NAME_FORMS, SIGNALS, time};
+use super::{FORMATS, NAME_FORMS, SIGNALS};
 use crate::filter::Filter;
 use crate::format;
 use crate::item::{Nanos, TextId};
@@ -97,7 +97,7 @@ fn names(ui: &mut Ui, word: &str) -> Done {
 }
 
 fn zoom(ui: &mut Ui, snap: &Snapshot, width: &str) -> Done {
-    let width = time(width).ok_or("zoom TIME, as 10us")?;
+    let width = format::time(width).ok_or("zoom TIME, as 10us")?;
     let columns = ui.lane_columns();
     ui.time.stand(snap, columns);
     ui.time.width = width.clamp(10, 1 << 50);
@@ -154,7 +154,7 @@ fn export(ui: &Ui, snap: &Snapshot, rest: &str) -> Done {
 /// To a time since the begin, or to the next marker of a text.
 fn go_to(ui: &mut Ui, snap: &Snapshot, rest: &str) -> Done {
     let rest = rest.strip_prefix("marker ").unwrap_or(rest);
-    if let Some(nanos) = time(rest.trim_start_matches('+')) {
+    if let Some(nanos) = format::time(rest.trim_start_matches('+')) {
         let at = snap.origin.saturating_add(nanos);
         if at > snap.now {
             return Err(format!("it has run for {} only", format::duration(snap.elapsed())));

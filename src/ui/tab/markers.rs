@@ -220,7 +220,10 @@ impl Table for MarkerTable {
 
 /// Share of the time of all GPU work, kernels and copies.
 fn gpu_share(row: &Row, scene: &Scene<'_>) -> f64 {
-    source(row, scene).work.nanos as f64 / scene.snap.values.totals.kernel_time.max(1) as f64
+    let values = &scene.snap.values;
+    let copies = values.copies.iter().map(|copies| copies.stat.total);
+    let all = copies.fold(values.totals.kernel_time, u64::saturating_add);
+    source(row, scene).work.nanos as f64 / all.max(1) as f64
 }
 
 /// Draws the view.

@@ -234,7 +234,7 @@ impl Table for ProcessTable {
         (width / 5).clamp(16, 60)
     }
 
-    /// To its threads.
+    /// To what runs now.
     fn target(_: &Row, _: &Scene<'_>) -> Target {
         Target::View(Tab::Running)
     }
