@@ -5,7 +5,7 @@ mod of;
 use crate::cli;
 use crate::counters::list::{Listed, list};
 use crate::counters::request::{self, Groups, Mode, Request, iterations, kernels, names};
-use crate::counters::show;
+use crate::counters::show::{self, Which};
 use crate::export;
 use crate::model::Snapshot;
 use crate::run::tell;
@@ -225,9 +225,9 @@ pub fn counters(options: &cli::Counters) -> Result<u8> {
     match options.format {
         cli::CountersFormat::Json => writeln!(out, "{:#}", show::json(&listed, &asked))?,
         cli::CountersFormat::Csv => {
-            show::csv(&listed, false, &mut out)?;
+            show::csv(&listed, Which::Basic, &mut out)?;
             writeln!(out)?;
-            show::csv(&listed, true, &mut out)?;
+            show::csv(&listed, Which::Derived, &mut out)?;
         }
         cli::CountersFormat::Table => show::table(&listed, &mut out)?,
         cli::CountersFormat::Info => show::info(&listed, &mut out)?,
@@ -248,9 +248,12 @@ fn code(listed: &Listed) -> u8 {
 /// The two files that rocprofv3 of ROCm 6.2 makes of a list.
 pub fn files(listed: &Listed, directory: &std::path::Path, name: &str) -> Result<()> {
     export::prepare_directory(directory)?;
-    for (ending, derived) in [("basic_metrics.csv", false), ("derived_metrics.csv", true)] {
+    for (ending, which) in [
+        ("basic_metrics.csv", Which::Basic),
+        ("derived_metrics.csv", Which::Derived),
+    ] {
         let path = directory.join(format!("{name}_{ending}"));
-        export::write_atomic(&path, |out| show::csv(listed, derived, out))
+        export::write_atomic(&path, |out| show::csv(listed, which, out))
             .with_context(|| format!("cannot write {}", path.display()))?;
         writeln!(std::io::stdout(), "{}", path.display())?;
     }

@@ -108,8 +108,18 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-/// The columns of the seed's `basic_metrics.csv`, and its `derived_metrics.csv`.
-pub fn csv(listed: &Listed, derived: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Which counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those of the hardware's blocks.
+    Basic,
+    /// Those that are computed from others.
+    Derived,
+}
+
+/// The columns of the seed's `basic_metrics.csv`, and of its `derived_metrics.csv`.
+pub fn csv(listed: &Listed, which: Which, out: &mut dyn Write) -> io::Result<()> {
+    let derived = which == Which::Derived;
     let what = if derived { "Expression" } else { "Block" };
     writeln!(out, "\"Agent_Id\",\"Name\",\"Description\",\"{what}\",\"Dimensions\"")?;
     for one in &listed.agents {
@@ -240,10 +250,10 @@ mod tests {
 
     #[test]
     fn csv_has_the_seeds_columns_and_json_everything() {
-        let basic = text(|out| csv(&listed(), false, out).expect("memory"));
+        let basic = text(|out| csv(&listed(), Which::Basic, out).expect("memory"));
         assert!(basic.starts_with("\"Agent_Id\",\"Name\",\"Description\",\"Block\",\"Dimensions\"\n1,\"SQ_WAVES\","));
         assert_eq!(basic.lines().count(), 2);
-        let derived = text(|out| csv(&listed(), true, out).expect("memory"));
+        let derived = text(|out| csv(&listed(), Which::Derived, out).expect("memory"));
         assert!(derived.contains("\"100*A/\"\"B\"\"\""));
         let json = json(&listed(), &["GPUBusy".to_owned(), "SQ_WAVES".to_owned()]);
         assert_eq!(json["plan"], json!([["SQ_WAVES"], ["GPUBusy"]]));

@@ -187,14 +187,29 @@ impl<'a> Counted<'a> {
         self.amounts.is_empty()
     }
 
-    /// The dispatches in the order of their rows, each with its values; `with_parts` with those of instances too.
+    /// The dispatches in the order of their rows, each with its values.
     pub(super) fn rows<'v>(
         &'v self,
         dispatches: &'v Sorted<Row<Dispatch>>,
-        with_parts: bool,
+    ) -> impl Iterator<Item = io::Result<CountedRow>> + 'v {
+        self.joined(dispatches, None)
+    }
+
+    /// The same with the values of instances, too.
+    pub(super) fn rows_with_parts<'v>(
+        &'v self,
+        dispatches: &'v Sorted<Row<Dispatch>>,
+    ) -> impl Iterator<Item = io::Result<CountedRow>> + 'v {
+        self.joined(dispatches, Some(&self.parts))
+    }
+
+    fn joined<'v>(
+        &'v self,
+        dispatches: &'v Sorted<Row<Dispatch>>,
+        parts: Option<&'v Sorted<Part>>,
     ) -> impl Iterator<Item = io::Result<CountedRow>> + 'v {
         let mut amounts = self.amounts.iter().peekable();
-        let mut parts = with_parts.then(|| self.parts.iter().peekable());
+        let mut parts = parts.map(|parts| parts.iter().peekable());
         dispatches.iter().map(move |row| {
             let row = row?;
             let key = row.key();

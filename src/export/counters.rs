@@ -27,7 +27,7 @@ pub fn value(value: f64) -> String {
 pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let seed = view.is_seed();
     let mut lines = Lines::new(out, if seed { SEED_COUNTED } else { COUNTED })?;
-    for found in view.counted.rows(&view.rows.dispatches, false) {
+    for found in view.counted.rows(&view.rows.dispatches) {
         let found = found?;
         let row = &found.row;
         let d = &row.record;
@@ -72,7 +72,7 @@ pub(super) fn wide(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let cells = names.iter().map(|name| quoted(name));
     let cells: Vec<String> = std::iter::once(header(WIDE)).chain(cells).collect();
     let mut lines = Lines::below(out, &cells.join(","))?;
-    for found in view.counted.rows(&view.rows.dispatches, false) {
+    for found in view.counted.rows(&view.rows.dispatches) {
         let found = found?;
         let row = &found.row;
         let d = &row.record;

@@ -197,7 +197,7 @@ fn folder(view: &View<'_>, kind: &str) -> PathBuf {
 fn counted(view: &View<'_>, path: &Path) -> Result<()> {
     let mut file = begin(COUNTED, path)?;
     let mut to = Batch::new(COUNTED);
-    for found in view.counted.rows(&view.rows.dispatches, false) {
+    for found in view.counted.rows(&view.rows.dispatches) {
         let found = found?;
         let (row, d) = (&found.row, &found.row.record);
         let kernel = view.kernel_name(row);

@@ -5,7 +5,7 @@ use super::choice::{Kind, library};
 use super::csv::{header, quoted};
 use super::operation;
 use super::rows::Row;
-use super::sort::Sorted;
+use super::sort::{Entry, Sorted};
 use super::view::View;
 use crate::decode::MANY_TEXTS;
 use crate::item::{ApiCall, Span};
@@ -124,72 +124,63 @@ impl Domain {
     }
 }
 
+/// Adds up rows by the name that `name` gives them.
+fn by_name<T: Clone, N: AsRef<str>>(
+    rows: &Sorted<Row<T>>,
+    add: &mut Adding<'_>,
+    name: impl Fn(&Row<T>) -> (N, Span),
+) -> io::Result<()>
+where
+    Row<T>: Entry,
+{
+    rows.iter().try_for_each(|row| {
+        let (name, span) = name(&row?);
+        add(name.as_ref(), span);
+        Ok(())
+    })
+}
+
 /// The totals of all domains that have any, in rocprofv3's order.
 pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
-    let rows = &view.rows;
-    let calls = |calls: &Sorted<Row<ApiCall>>, add: &mut Adding<'_>| {
-        calls.iter().try_for_each(|row| {
-            let call = row?.record;
-            add(view.function(&call), call.span);
-            Ok(())
-        })
+    let (rows, is_seed) = (&view.rows, view.is_seed());
+    let file = |new, old| if is_seed { old } else { new };
+    let calls = |name, file, rows: &Sorted<Row<ApiCall>>| {
+        let called = |row: &Row<ApiCall>| (view.function(&row.record), row.record.span);
+        Domain::new(name, file, |add| by_name(rows, add, called))
     };
-    let seed = view.is_seed();
-    let file = |new, old| if seed { old } else { new };
-    let [rccl, decode, jpeg] = &rows.libraries;
     let of_library = |kind, rows| {
         let known = library(kind).map(|(_, library)| (library.domain, library.stats));
         let (name, file) = known.unwrap_or_default();
-        Domain::new(name, file, |add| calls(rows, add))
+        calls(name, file, rows)
     };
+    let [rccl, decode, jpeg] = &rows.libraries;
     let mut all = vec![
-        Domain::new("HSA_API", file("hsa_api_stats", "hsa_stats"), |add| {
-            calls(&rows.hsa, add)
-        })?,
-        Domain::new("HIP_API", file("hip_api_stats", "hip_stats"), |add| {
-            calls(&rows.hip, add)
-        })?,
+        calls("HSA_API", file("hsa_api_stats", "hsa_stats"), &rows.hsa)?,
+        calls("HIP_API", file("hip_api_stats", "hip_stats"), &rows.hip)?,
         Domain::new("MARKER_API", file("marker_api_stats", "marker_stats"), |add| {
-            rows.markers.iter().try_for_each(|row| {
-                let marker = row?.record;
-                add(&view.message(&marker), marker.span);
-                Ok(())
-            })
+            by_name(&rows.markers, add, |row| (view.message(&row.record), row.record.span))
         })?,
         Domain::new("KERNEL_DISPATCH", "kernel_stats", |add| {
             // Without a trace of kernels there is nothing to sum up, as upstream.
             if view.choice.counters_only {
                 return Ok(());
             }
-            rows.dispatches.iter().try_for_each(|row| {
-                let row = row?;
-                add(&view.kernel_name(&row), row.record.span);
-                Ok(())
-            })
+            by_name(&rows.dispatches, add, |row| (view.kernel_name(row), row.record.span))
         })?,
         Domain::new("MEMORY_COPY", "memory_copy_stats", |add| {
-            rows.copies.iter().try_for_each(|row| {
-                let copy = row?.record;
-                add(view.direction(&copy), copy.span);
-                Ok(())
-            })
+            by_name(&rows.copies, add, |row| (view.direction(&row.record), row.record.span))
         })?,
         Domain::new("SCRATCH_MEMORY", "scratch_memory_stats", |add| {
-            rows.scratches.iter().try_for_each(|row| {
-                let scratch = row?.record;
-                add(operation::name(&operation::SCRATCHES, scratch.operation), scratch.span);
-                Ok(())
+            by_name(&rows.scratches, add, |row| {
+                let name = operation::name(&operation::SCRATCHES, row.record.operation);
+                (name, row.record.span)
             })
         })?,
         of_library(Kind::Rccl, rccl)?,
         Domain::new("MEMORY_ALLOCATION", "memory_allocation_stats", |add| {
-            rows.allocations.iter().try_for_each(|row| {
-                let allocation = row?.record;
-                add(
-                    operation::name(&operation::ALLOCATIONS, allocation.operation),
-                    allocation.span,
-                );
-                Ok(())
+            by_name(&rows.allocations, add, |row| {
+                let name = operation::name(&operation::ALLOCATIONS, row.record.operation);
+                (name, row.record.span)
             })
         })?,
         of_library(Kind::RocDecode, decode)?,

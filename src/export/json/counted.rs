@@ -127,7 +127,7 @@ pub(super) fn all_dimensions(view: &View<'_>, out: &mut dyn Write) -> io::Result
 /// One record for each dispatch that was counted: a value for each instance of a counter, or their sum where only that is
 /// known.
 pub(super) fn collection(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let rows = view.counted.rows(&view.rows.dispatches, true);
+    let rows = view.counted.rows_with_parts(&view.rows.dispatches);
     let rows = rows.filter(|found| found.as_ref().map_or(true, CountedRow::is_counted));
     list(out, rows, |out, found| {
         let found = found?;

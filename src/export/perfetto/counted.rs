@@ -34,7 +34,7 @@ pub(super) fn values(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io
     }
     let names = view.counted.names();
     let mut points = Sorter::new(view.place, HELD);
-    for (number, row) in (0..).zip(view.counted.rows(&view.rows.dispatches, false)) {
+    for (number, row) in (0..).zip(view.counted.rows(&view.rows.dispatches)) {
         let row = row?;
         let d = &row.row.record;
         let agent = view.logical(view.node(Some(d.agent)));

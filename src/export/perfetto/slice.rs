@@ -130,7 +130,7 @@ pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Pla
         put(Track::Ranges(lane), Slice::Marker(row))?;
     }
     let by_stream = !view.choice.by_queue && view.run.streams.iter().any(|stream| stream.process == view.process.id);
-    let counted = view.counted.rows(&rows.dispatches, false);
+    let counted = view.counted.rows(&rows.dispatches);
     for row in counted.filter(|_| !view.choice.counters_only) {
         let (row, values) = row?.into_values();
         let d = &row.record;

@@ -11,7 +11,7 @@ use rusqlite::params;
 impl Writer<'_> {
     pub(super) fn dispatches(&mut self) -> Result<()> {
         let view = self.view;
-        for found in view.counted.rows(&view.rows.dispatches, true) {
+        for found in view.counted.rows_with_parts(&view.rows.dispatches) {
             let found = found?;
             let row = &found.row;
             let d = &row.record;

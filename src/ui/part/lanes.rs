@@ -141,12 +141,30 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layer
     if area.width == 0 {
         return;
     }
-    let (snap, stretch, track) = (scene.snap, frame.stretch, layers.track);
+    let (stretch, track) = (frame.stretch, layers.track);
     if plot::is_plot(track) {
         return plot::draw(canvas, area, scene, track, stretch);
     }
     let like = track.like();
-    let to = stretch.to(area.width);
+    columns(canvas, area, scene, layers, row, stretch);
+    if let LaneKey::Agent(_) = like {
+        overlay::name_selected_gap(canvas, area, scene, track, stretch);
+        return;
+    }
+    slices(canvas, area, scene, layers, row, frame);
+    if row > 0 {
+        return;
+    }
+    if !scene.ui.time.follows && usage::has_kernels(like) {
+        overlay::gaps(canvas, area, layers, stretch);
+    }
+    overlay::name_selected_gap(canvas, area, scene, track, stretch);
+    still_open(canvas, area, scene, track, frame);
+}
+
+/// How busy each column was; dots where nothing was, up to now.
+fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Layers, row: u16, stretch: Stretch) {
+    let (snap, track) = (scene.snap, layers.track);
     let buckets = match &layers.slices {
         Some(_) => gather(layers.of_row(row).map(|(_, slice)| slice), stretch, area.width),
         None => track.columns(snap, stretch.from, stretch.width, area.width as usize),
@@ -156,24 +174,23 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layer
         let at = stretch.from.saturating_add(stretch.width.saturating_mul(u64::from(x)));
         scene.ui.track == Some(track) && scene.ui.gap.is_some_and(|gap| at >= gap.begin && at < gap.end)
     };
-    for (x, bucket) in buckets.iter().enumerate() {
-        let x = x as u16;
+    for (x, bucket) in (0..).zip(&buckets) {
         let at = area.x + x;
-        if bucket.busy == 0 && bucket.count == 0 {
-            let (text, role) = match x {
-                x if is_gap(x) => ("·", Role::Selected),
-                x if x < now => ("·", Role::Idle),
-                _ => (" ", Role::Idle),
-            };
-            canvas.say(at, area.y, text, 1, role);
+        if bucket.busy > 0 || bucket.count > 0 {
+            base(canvas, scene, track.like(), bucket, stretch.width, (at, area.y));
             continue;
         }
-        base(canvas, scene, like, bucket, stretch.width, (at, area.y));
+        let (text, role) = match x {
+            x if is_gap(x) => ("·", Role::Selected),
+            x if x < now => ("·", Role::Idle),
+            _ => (" ", Role::Idle),
+        };
+        canvas.say(at, area.y, text, 1, role);
     }
-    if let LaneKey::Agent(_) = like {
-        overlay::name_selected_gap(canvas, area, scene, track, stretch);
-        return;
-    }
+}
+
+/// Slices that are wide enough to be things of their own; the selected one and what belongs to it are above all others.
+fn slices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Layers, row: u16, frame: &Frame) {
     // A column in which one slice ends and the next begins shows the end of the first.
     let mut ended = u16::MAX;
     let stands_out = |key: LaneKey, slice: &Slice| {
@@ -183,32 +200,22 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layer
     for (key, slice) in layers.of_row(row).filter(|(key, slice)| !stands_out(*key, slice)) {
         ended = wide(canvas, area, scene, (*key, slice), frame, ended);
     }
-    // The selected one and what belongs to it are above all others.
     for (key, slice) in layers.of_row(row).filter(|(key, slice)| stands_out(*key, slice)) {
         wide(canvas, area, scene, (*key, slice), frame, u16::MAX);
     }
-    if row > 0 {
-        return;
-    }
-    if !scene.ui.time.follows && usage::has_kernels(like) {
-        overlay::gaps(canvas, area, layers, stretch);
-    }
-    overlay::name_selected_gap(canvas, area, scene, track, stretch);
-    for open in frame
-        .open
-        .iter()
-        .filter(|open| track.holds(open.key) && open.begin < to)
-    {
+}
+
+/// What has not ended yet, up to now.
+fn still_open(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Track, frame: &Frame) {
+    let (snap, stretch) = (scene.snap, frame.stretch);
+    let (now, to) = (stretch.column(snap.now, area.width), stretch.to(area.width));
+    let open = frame.open.iter();
+    for open in open.filter(|open| track.holds(open.key) && open.begin < to) {
         let begin = stretch.column(open.begin, area.width);
         let end = (now + u16::from(snap.is_running())).clamp(begin + 1, area.width.max(begin + 1));
         let text = format::fit(&format!("▒ {}… ", open.text), (end - begin) as usize).replace(' ', "▒");
-        canvas.say(
-            area.x + begin,
-            area.y,
-            &text,
-            (end - begin).min(area.width - begin.min(area.width)),
-            Role::Open,
-        );
+        let room = (end - begin).min(area.width - begin.min(area.width));
+        canvas.say(area.x + begin, area.y, &text, room, Role::Open);
     }
 }
 
