@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "export/columns.rs"]
+#[expect(dead_code, reason = "others are looked at elsewhere")]
+mod columns;
 #[path = "launch/loader.rs"]
 mod loader;
 #[path = "launch/recorded.rs"]

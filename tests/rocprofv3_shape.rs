@@ -3,10 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "export/columns.rs"]
+#[expect(dead_code, reason = "the other layout is looked at elsewhere")]
+mod columns;
 #[path = "rig/rig.rs"]
 #[expect(dead_code, reason = "what is recorded is tested elsewhere")]
 mod rig;
 
+use columns::{ALLOCATIONS, CALLS, COPIES, KERNELS, STATS};
 use regex::Regex;
 use rig::{Rig, rig};
 use serde_json::Value;
@@ -19,23 +23,9 @@ const FILES: &[(&str, &str, &str)] = &[
     ("hip_api_trace", CALLS, "qqnnnnn"),
     ("hsa_api_trace", CALLS, "qqnnnnn"),
     ("marker_api_trace", CALLS, "qqnnnnn"),
-    (
-        "kernel_trace",
-        "Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,\
-End_Timestamp,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Workgroup_Size_X,Workgroup_Size_Y,\
-Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z",
-        "qannnnnqnnnnnnnnnnnnnn",
-    ),
-    (
-        "memory_copy_trace",
-        "Kind,Direction,Stream_Id,Source_Agent_Id,Destination_Agent_Id,Correlation_Id,Start_Timestamp,End_Timestamp",
-        "qqnaannn",
-    ),
-    (
-        "memory_allocation_trace",
-        "Kind,Operation,Agent_Id,Allocation_Size,Address,Correlation_Id,Start_Timestamp,End_Timestamp",
-        "qqanhnnn",
-    ),
+    ("kernel_trace", KERNELS, "qannnnnqnnnnnnnnnnnnnn"),
+    ("memory_copy_trace", COPIES, "qqnaannn"),
+    ("memory_allocation_trace", ALLOCATIONS, "qqanhnnn"),
     ("hip_api_stats", STATS, "qnnfpnnf"),
     ("hsa_api_stats", STATS, "qnnfpnnf"),
     ("marker_api_stats", STATS, "qnnfpnnf"),
@@ -44,8 +34,6 @@ Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z",
     ("memory_allocation_stats", STATS, "qnnfpnnf"),
     ("domain_stats", STATS, "qnnfpnnf"),
 ];
-const CALLS: &str = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp";
-const STATS: &str = "Name,Calls,TotalDurationNs,AverageNs,Percentage,MinNs,MaxNs,StdDev";
 
 fn shape(letter: char) -> Regex {
     let pattern = match letter {

@@ -1,5 +1,6 @@
 //! What a recording of a launched program is good for.
 
+use crate::columns::{CALLS, COPIES, KERNELS};
 use crate::{place, roctop, run, text, word};
 use std::path::Path;
 
@@ -29,21 +30,11 @@ fn a_recording_is_exported_and_summed_up() {
         "demo",
     ]);
     assert_eq!(exported.status.code(), Some(0), "{}", text(&exported.stderr));
-    // Columns of rocprofv3, rocprofiler-sdk 1.0.0.
-    let api = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp";
     for (name, columns) in [
-        (
-            "kernel_trace",
-            "Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,\
-End_Timestamp,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Workgroup_Size_X,Workgroup_Size_Y,\
-Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z",
-        ),
-        (
-            "memory_copy_trace",
-            "Kind,Direction,Stream_Id,Source_Agent_Id,Destination_Agent_Id,Correlation_Id,Start_Timestamp,End_Timestamp",
-        ),
-        ("hip_api_trace", api),
-        ("marker_api_trace", api),
+        ("kernel_trace", KERNELS),
+        ("memory_copy_trace", COPIES),
+        ("hip_api_trace", CALLS),
+        ("marker_api_trace", CALLS),
     ] {
         let table = std::fs::read_to_string(files.join(format!("demo_{name}.csv"))).unwrap();
         let header: Vec<String> = columns.split(',').map(|column| format!("\"{column}\"")).collect();
