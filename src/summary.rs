@@ -1,10 +1,12 @@
 //! Tables of a run as text or JSON.
 
 use crate::item::{Exit, KernelId, QueueId};
+use crate::model::snapshot::{ApiRow, KernelRow, ProcessRow};
 use crate::model::stat::Stat;
 use crate::model::table::CopyStat;
 use crate::model::{Snapshot, Totals};
 use roctop_ring::record::{direction, engine};
+use serde_json::{Value, json};
 use std::io::{self, Write};
 
 const TOP: usize = 20;
@@ -303,63 +305,13 @@ pub fn write_markdown(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()
 }
 
 /// The same as one JSON document. Times are ns, sizes bytes; its shape is stable.
-pub fn json(snapshot: &Snapshot) -> serde_json::Value {
-    let names = &snapshot.names;
-    let kernels: Vec<_> = snapshot
-        .values
-        .kernels
-        .iter()
-        .map(|row| {
-            let stat = &row.numbers.stat;
-            serde_json::json!({
-                "name": names.kernel(row.id).map(|known| known.kernel.name.to_string()),
-                "calls": stat.calls, "total_ns": stat.total, "min_ns": stat.min, "max_ns": stat.max,
-                "average_ns": stat.average(), "p50_ns": stat.quantiles.p50, "p99_ns": stat.quantiles.p99,
-            })
-        })
-        .collect();
-    let copies: Vec<_> = snapshot
-        .values
-        .copies
-        .iter()
-        .map(|row| {
-            serde_json::json!({
-                "direction": direction::name(row.route.direction), "engine": engine::name(row.route.engine),
-                "count": row.stat.calls,
-                "total_ns": row.stat.total, "bytes": row.has_bytes.then_some(row.sizes.total),
-            })
-        })
-        .collect();
-    let api: Vec<_> = snapshot
-        .values
-        .api
-        .iter()
-        .map(|row| {
-            serde_json::json!({
-                "name": names.operation(row.id).map(|known| known.operation.name.to_string()),
-                "calls": row.stat.calls, "total_ns": row.stat.total, "max_ns": row.stat.max, "errors": row.errors,
-            })
-        })
-        .collect();
-    let processes: Vec<_> = snapshot
-        .values
-        .processes
-        .iter()
-        .map(|row| {
-            let exit = match row.exit {
-                Some((Exit::Code(code), _)) => serde_json::json!({ "code": code }),
-                Some((Exit::Signal(signal), _)) => serde_json::json!({ "signal": signal }),
-                _ => serde_json::Value::Null,
-            };
-            serde_json::json!({
-                "pid": row.process.pid, "command": row.process.command.to_string(), "exit": exit,
-                "records": row.records, "lost": row.lost_total(),
-                "open_calls": row.open.calls.len(), "open_dispatches": row.open.dispatches.len(),
-            })
-        })
-        .collect();
-    let totals = snapshot.values.totals;
-    serde_json::json!({
+pub fn json(snapshot: &Snapshot) -> Value {
+    let (values, totals) = (&snapshot.values, snapshot.values.totals);
+    let kernels: Vec<Value> = values.kernels.iter().map(|row| kernel(snapshot, row)).collect();
+    let copies: Vec<Value> = values.copies.iter().map(copy).collect();
+    let api: Vec<Value> = values.api.iter().map(|row| operation(snapshot, row)).collect();
+    let processes: Vec<Value> = values.processes.iter().map(process).collect();
+    json!({
         "schema": 1,
         "command": snapshot.title.to_string(),
         "totals": {
@@ -368,5 +320,42 @@ pub fn json(snapshot: &Snapshot) -> serde_json::Value {
             "suspect_times": totals.suspect,
         },
         "processes": processes, "kernels": kernels, "copies": copies, "api": api,
+    })
+}
+
+fn kernel(snapshot: &Snapshot, row: &KernelRow) -> Value {
+    let stat = &row.numbers.stat;
+    json!({
+        "name": snapshot.names.kernel(row.id).map(|known| known.kernel.name.to_string()),
+        "calls": stat.calls, "total_ns": stat.total, "min_ns": stat.min, "max_ns": stat.max,
+        "average_ns": stat.average(), "p50_ns": stat.quantiles.p50, "p99_ns": stat.quantiles.p99,
+    })
+}
+
+fn copy(row: &CopyStat) -> Value {
+    json!({
+        "direction": direction::name(row.route.direction), "engine": engine::name(row.route.engine),
+        "count": row.stat.calls,
+        "total_ns": row.stat.total, "bytes": row.has_bytes.then_some(row.sizes.total),
+    })
+}
+
+fn operation(snapshot: &Snapshot, row: &ApiRow) -> Value {
+    json!({
+        "name": snapshot.names.operation(row.id).map(|known| known.operation.name.to_string()),
+        "calls": row.stat.calls, "total_ns": row.stat.total, "max_ns": row.stat.max, "errors": row.errors,
+    })
+}
+
+fn process(row: &ProcessRow) -> Value {
+    let exit = match row.exit {
+        Some((Exit::Code(code), _)) => json!({ "code": code }),
+        Some((Exit::Signal(signal), _)) => json!({ "signal": signal }),
+        _ => Value::Null,
+    };
+    json!({
+        "pid": row.process.pid, "command": row.process.command.to_string(), "exit": exit,
+        "records": row.records, "lost": row.lost_total(),
+        "open_calls": row.open.calls.len(), "open_dispatches": row.open.dispatches.len(),
     })
 }
