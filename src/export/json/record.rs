@@ -5,14 +5,15 @@ use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_ALLOCATION, MEMORY_COPY, 
 use super::{rows_of, sampled, text};
 use crate::export::arguments::{self, Argument};
 use crate::export::operation::{direction_number, is_free};
-use crate::export::rows::Row;
+use crate::export::rows::{Mark, Row};
 use crate::export::view::View;
-use crate::item::{Allocation, ApiCall, Dispatch, Scratch};
+use crate::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};
 use std::io::{self, Write};
 
 /// Writes all lists; those that hold nothing as well.
 pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = &view.rows;
+    let [rccl, decode, jpeg] = &rows.libraries;
     write!(out, "{{\"kernel_dispatch\":")?;
     if view.choice.counters_only {
         write!(out, "[]")?;
@@ -20,51 +21,15 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
         rows_of(out, &rows.dispatches, |out, row| dispatch(view, row, out))?;
     }
     write!(out, ",\n\"hip_api\":")?;
-    rows_of(out, &rows.hip, |out, row| {
-        call(view, tables, row, 176, out)?;
-        // Whatever a function returns is told as a number of 64 bits, 0 where it is not known.
-        let result = row.record.status.unwrap_or(0).cast_unsigned();
-        let arguments = arguments::of(view, &row.record);
-        let (stream, arguments) = (view.stream_of_call(row, &arguments), objects(&arguments));
-        write!(
-            out,
-            ",\"args\":[{arguments}],\"retval\":{{\"uint64_t_retval\":{result}}},\"stream_id\":{{\"handle\":{stream}}}}}"
-        )
-    })?;
+    rows_of(out, &rows.hip, |out, row| hip_call(view, tables, row, out))?;
     write!(out, ",\n\"hsa_api\":")?;
-    rows_of(out, &rows.hsa, |out, row| {
-        call(view, tables, row, 64, out)?;
-        write!(out, "}}")
-    })?;
+    rows_of(out, &rows.hsa, |out, row| hsa_call(view, tables, row, out))?;
     write!(out, ",\n\"marker_api\":")?;
-    rows_of(out, &rows.markers, |out, row| {
-        let (marker, (kind, operation)) = (&row.record, tables.of_marker(&row.record));
-        let (begin, end) = (marker.span.begin, marker.span.end);
-        let (id, ancestor, tid) = (row.id, row.ancestor, view.tid(Some(marker.thread)));
-        write!(
-            out,
-            "{{\"size\":64,\"kind\":{kind},\"operation\":{operation},\"correlation_id\":{{\"internal\":{id},\
-\"external\":0,\"ancestor\":{ancestor}}},\"start_timestamp\":{begin},\"end_timestamp\":{end},\"thread_id\":{tid}}}"
-        )
-    })?;
-    let [rccl, decode, jpeg] = &rows.libraries;
+    rows_of(out, &rows.markers, |out, row| marker(view, tables, row, out))?;
     write!(out, ",\n\"rccl_api\":")?;
     rows_of(out, rccl, |out, row| library_call(view, tables, row, out))?;
     write!(out, ",\n\"memory_copy\":")?;
-    rows_of(out, &rows.copies, |out, row| {
-        let copy = &row.record;
-        let (begin, end, bytes) = (copy.span.begin, copy.span.end, copy.bytes);
-        let (tid, id, stream) = (view.tid(copy.thread), row.id, view.stream(copy.stream));
-        let (to, from) = (handle(view.node(copy.destination)), handle(view.node(copy.source)));
-        let (operation, external) = (direction_number(copy), external(view, row));
-        write!(
-            out,
-            "{{\"size\":96,\"kind\":{MEMORY_COPY},\"operation\":{operation},\"thread_id\":{tid},\
-\"correlation_id\":{{\"internal\":{id},\"external\":{external}}},\"start_timestamp\":{begin},\"end_timestamp\":{end},\
-\"dst_agent_id\":{{\"handle\":{to}}},\"src_agent_id\":{{\"handle\":{from}}},\"bytes\":{bytes},\
-\"stream_id\":{{\"handle\":{stream}}}}}"
-        )
-    })?;
+    rows_of(out, &rows.copies, |out, row| copy(view, row, out))?;
     write!(out, ",\n\"memory_allocation\":")?;
     rows_of(out, &rows.allocations, |out, row| allocation(view, row, out))?;
     write!(out, ",\n\"scratch_memory\":")?;
@@ -75,6 +40,49 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     rows_of(out, jpeg, |out, row| library_call(view, tables, row, out))?;
     sampled::records(view, out)?;
     write!(out, "}}")
+}
+
+fn hip_call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, out: &mut dyn Write) -> io::Result<()> {
+    call(view, tables, row, 176, out)?;
+    // Whatever a function returns is told as a number of 64 bits, 0 where it is not known.
+    let result = row.record.status.unwrap_or(0).cast_unsigned();
+    let arguments = arguments::of(view, &row.record);
+    let (stream, arguments) = (view.stream_of_call(row, &arguments), objects(&arguments));
+    write!(
+        out,
+        ",\"args\":[{arguments}],\"retval\":{{\"uint64_t_retval\":{result}}},\"stream_id\":{{\"handle\":{stream}}}}}"
+    )
+}
+
+fn hsa_call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, out: &mut dyn Write) -> io::Result<()> {
+    call(view, tables, row, 64, out)?;
+    write!(out, "}}")
+}
+
+fn marker(view: &View<'_>, tables: &Tables<'_>, row: &Row<Mark>, out: &mut dyn Write) -> io::Result<()> {
+    let (marker, (kind, operation)) = (&row.record, tables.of_marker(&row.record));
+    let (begin, end) = (marker.span.begin, marker.span.end);
+    let (id, ancestor, tid) = (row.id, row.ancestor, view.tid(Some(marker.thread)));
+    write!(
+        out,
+        "{{\"size\":64,\"kind\":{kind},\"operation\":{operation},\"correlation_id\":{{\"internal\":{id},\
+\"external\":0,\"ancestor\":{ancestor}}},\"start_timestamp\":{begin},\"end_timestamp\":{end},\"thread_id\":{tid}}}"
+    )
+}
+
+fn copy(view: &View<'_>, row: &Row<Copy>, out: &mut dyn Write) -> io::Result<()> {
+    let copy = &row.record;
+    let (begin, end, bytes) = (copy.span.begin, copy.span.end, copy.bytes);
+    let (tid, id, stream) = (view.tid(copy.thread), row.id, view.stream(copy.stream));
+    let (to, from) = (handle(view.node(copy.destination)), handle(view.node(copy.source)));
+    let (operation, external) = (direction_number(copy), external(view, row));
+    write!(
+        out,
+        "{{\"size\":96,\"kind\":{MEMORY_COPY},\"operation\":{operation},\"thread_id\":{tid},\
+\"correlation_id\":{{\"internal\":{id},\"external\":{external}}},\"start_timestamp\":{begin},\"end_timestamp\":{end},\
+\"dst_agent_id\":{{\"handle\":{to}}},\"src_agent_id\":{{\"handle\":{from}}},\"bytes\":{bytes},\
+\"stream_id\":{{\"handle\":{stream}}}}}"
+    )
 }
 
 /// A call's arguments as objects of type, name and value.
