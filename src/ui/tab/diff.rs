@@ -8,7 +8,7 @@ use crate::filter::{Field, Subject, Value};
 use crate::format;
 use crate::item::KernelId;
 use crate::model::Snapshot;
-use crate::model::analysis::change::{Change, Verdict, compare};
+use crate::model::analysis::change::{Change, Sample, Verdict, compare};
 use crate::model::stat::Stat;
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
@@ -59,7 +59,7 @@ fn rows(scene: &Scene<'_>, baseline: &Snapshot) -> Vec<Row> {
         };
         rows.push(Row {
             id: row.id,
-            change: compare(&before, &after),
+            change: compare(Sample::of(&before), Sample::of(&after)),
             before,
             after,
         });
