@@ -25,7 +25,7 @@ const FASTEST: Duration = Duration::from_millis(1);
 /// The usual time between looks while something happens: a thread that begins to call without a pause fills its ring in
 /// twice this time.
 const USUAL: Duration = Duration::from_millis(2);
-/// With many rings a look costs more: it comes later then, but not later than this.
+/// Where a look costs more, with many processes, it comes later, but not later than this.
 const USUAL_AT_MOST: Duration = Duration::from_millis(4);
 /// The time between looks is so many times the processor time that a look takes, with the waking up and lying down around it,
 /// and more when nothing has happened for two seconds.

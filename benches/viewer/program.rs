@@ -1,9 +1,8 @@
 //! A program that never runs: its ring file is written by the collector's own writer, as fast or as slowly as wanted.
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
-use roctop_ring::layout::{Header, Spec, clock, counter};
+use roctop_ring::layout::{Header, Spec, clock};
 use roctop_ring::map::{Claim, RingFile};
 use roctop_ring::record::{Agent, ApiCall, Dispatch, Domain, KernelSymbol, OperationName, Queue, Stream, ThreadStart};
 
@@ -139,10 +138,6 @@ impl<'m> Writer<'m> {
         let claims: Vec<Claim<'m>> = (0..load.rings)
             .filter_map(|index| file.claim(index as usize, 1000 + index, BEGIN, [0; 2]))
             .collect();
-        // As the collector counts those who ask for a ring.
-        if let Some(threads) = file.counter(counter::THREADS) {
-            threads.fetch_add(claims.len() as u64, Ordering::Relaxed);
-        }
         for (index, claim) in (1000..).zip(&claims) {
             let start = ThreadStart {
                 time: BEGIN,

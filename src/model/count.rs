@@ -207,7 +207,7 @@ impl Store {
         let Some(last) = self.agents.get(agent).filter(|agent| !agent.busy.is_settled()) else {
             return;
         };
-        let number = self.lane_near(LaneKey::Agent(AgentId(agent as _)), last.lane);
+        let number = self.lane_near(LaneKey::Agent(AgentId(agent as u32)), last.lane);
         let (state, drawn) = (&mut self.agents[agent], &mut self.lanes[number as usize]);
         state.lane = number;
         drawn.is_changed = true;

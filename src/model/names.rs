@@ -69,8 +69,6 @@ pub struct OperationName {
     pub operation: Operation,
     /// What it does.
     pub class: Class,
-    /// Whether it waits for the GPU.
-    pub blocks: bool,
 }
 
 /// All facts by id.
@@ -188,11 +186,7 @@ impl Names {
     /// An operation.
     pub fn put_operation(&mut self, operation: Operation) {
         let (class, blocks) = (Class::of(&operation.name), Class::blocks(&operation.name));
-        let value = Arc::new(OperationName {
-            operation,
-            class,
-            blocks,
-        });
+        let value = Arc::new(OperationName { operation, class });
         put(&mut self.blocking, value.operation.id.0, || false, blocks);
         put(&mut self.operations, value.operation.id.0, Default::default, value);
     }

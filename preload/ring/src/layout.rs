@@ -2,7 +2,7 @@
 //!
 //! A file begins with a header page that never changes after the file got its name. Regions follow, each a run of
 //! 64-bit words at a page boundary. The first file of a process has all regions; files chained behind it when its rings
-//! are all taken have a directory, totals and rings only. All numbers are little endian.
+//! are all taken have a directory, totals, rings and milestones only. All numbers are little endian.
 
 mod header;
 

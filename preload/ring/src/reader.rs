@@ -23,7 +23,7 @@ pub use crate::bytes::Bytes;
 pub use self::facts::{MAX_STRINGS, POLL_STRINGS};
 pub use self::open::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork};
 
-use self::ring::{Buffer, Cursor, MAX_HEAD};
+use self::ring::{Cursor, MAX_HEAD};
 use self::words::read_full;
 use crate::layout::{Header, LayoutError, PAGE, Region, clock, counter, entry, milestone_every};
 use crate::record::{self, Body, Dispatch, Domain, Head, MAX_SLOTS, SLOT_BYTES, Slot, TOTALS, totals_operation};
@@ -136,7 +136,8 @@ pub struct Reader<B> {
     /// Bytes of text that the region can still hold: texts do not overlap.
     text_left: u64,
     calibrations: [u64; clock::SAMPLES],
-    buffer: Buffer,
+    /// Room for what is copied from a ring.
+    buffer: Vec<Slot>,
 }
 
 /// The most slots (of rings, or of facts) that one poll reads: 32 MiB, so that who keeps them can say when it is enough.
@@ -164,7 +165,7 @@ impl<B: Bytes> Reader<B> {
             string_holes: Vec::new(),
             text_left,
             calibrations: [0; clock::SAMPLES],
-            buffer: Buffer::default(),
+            buffer: Vec::new(),
         })
     }
 
@@ -213,17 +214,12 @@ impl<B: Bytes> Reader<B> {
     /// How full the fullest ring may be, in 1/1000 of its size: at most a milestone more than it is, since that is what is
     /// looked at; files without milestones are looked at ring by ring. Nothing is read from the rings.
     pub fn fill(&mut self) -> io::Result<u32> {
-        let milestones = self.header.region(Region::Milestones);
-        if milestones.length == 0 {
+        if self.header.region(Region::Milestones).length == 0 {
             return self.exact_fill();
         }
-        let bytes = (self.threads.len() * 8).min(milestones.length as usize);
-        self.buffer.bytes.resize(self.buffer.bytes.len().max(bytes), 0);
-        let room = &mut self.buffer.bytes[..bytes];
-        let got = read_full(&self.bytes, milestones.offset, room)?;
+        let milestones = self.region_words(Region::Milestones, 0, self.threads.len())?;
         let mut fullest = 0;
-        for (cursor, word) in self.threads.iter().zip(room[..got].as_chunks::<8>().0) {
-            let passed = u64::from_le_bytes(*word);
+        for (cursor, passed) in self.threads.iter().zip(milestones) {
             if cursor.ring_slots == 0 && passed != 0 && !cursor.damaged {
                 // Somebody came and is well on the way.
                 return self.exact_fill();
@@ -294,14 +290,14 @@ impl<B: Bytes> Reader<B> {
     /// Numbers of the dispatches whose records are the newest of their rings: what a writer that was killed wrote last.
     pub fn newest_dispatches(&self) -> io::Result<Vec<u64>> {
         let mut found = Vec::new();
-        let mut buffer = Buffer::default();
+        let mut buffer = Vec::new();
         for (index, cursor) in self.threads.iter().enumerate() {
             const SLOTS: u64 = Dispatch::SLOTS as u64;
             let Some(from) = cursor.next.checked_sub(SLOTS).filter(|_| cursor.ring_slots >= SLOTS) else {
                 continue;
             };
             let got = self.read_slots(index, from, SLOTS, &mut buffer)?;
-            if let Some(slots) = buffer.slots.get(..got / SLOT_BYTES)
+            if let Some(slots) = buffer.get(..got)
                 && let Body::Dispatch(dispatch) = record::decode(slots)
             {
                 found.push(dispatch.dispatch_id);

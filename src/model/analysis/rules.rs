@@ -243,7 +243,7 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
     );
     for lane in snap.lanes.iter() {
         let LaneKey::Api(thread, 0) = lane.key else { continue };
-        let blocks = |what: u32| snap.names.operation(OperationId(what)).is_some_and(|name| name.blocks);
+        let blocks = |what: u32| snap.names.blocks(OperationId(what));
         let (mut waited, mut longest) = (0u64, None::<crate::model::Slice>);
         // From the youngest on, as far back as the stretch or as many as are looked through.
         let (mut looked, mut since) = (0, stretch.begin);

@@ -37,11 +37,7 @@ pub(crate) fn name<'a>(scene: &Scene<'a>, id: OperationId) -> &'a str {
 }
 
 fn blocks(row: &Row, scene: &Scene<'_>) -> bool {
-    scene
-        .snap
-        .names
-        .operation(source(row, scene).id)
-        .is_some_and(|name| name.blocks)
+    scene.snap.names.blocks(source(row, scene).id)
 }
 
 fn share(row: &Row, scene: &Scene<'_>) -> f64 {

@@ -86,13 +86,7 @@ impl Table for ThreadTable {
         let Some(lane) = scene.snap.lane(key) else {
             return Target::Nowhere("none of its calls is kept in full any more");
         };
-        let waits = |slice: &&Slice| {
-            scene
-                .snap
-                .names
-                .operation(OperationId(slice.what))
-                .is_some_and(|name| name.blocks)
-        };
+        let waits = |slice: &&Slice| scene.snap.names.blocks(OperationId(slice.what));
         let last = lane.recent(20_000).find(waits).or_else(|| lane.recent(1).next());
         last.map_or(Target::Nowhere("none of its calls is kept in full any more"), |slice| {
             Target::Slice(key, slice.span.begin)

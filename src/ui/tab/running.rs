@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 
 use crate::filter::{Field, Subject, Value};
 use crate::format;
-use crate::item::{ApiCall, KernelId, Nanos, Open, OperationId, ProcessId, QueueId, ThreadId};
+use crate::item::{ApiCall, KernelId, Nanos, Open, ProcessId, QueueId, ThreadId};
 use crate::model::{LaneKey, Snapshot};
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
@@ -163,7 +163,7 @@ fn host(snap: &Snapshot, rows: &mut Vec<Row>) {
     for look in Look::of(snap) {
         let open = look.open;
         for call in &open.calls {
-            let name = snap.names.operation(OperationId(call.operation.0));
+            let name = snap.names.operation(call.operation);
             rows.push(Row {
                 seen: look.at,
                 has_ended: look.has_returned(call),
@@ -172,7 +172,7 @@ fn host(snap: &Snapshot, rows: &mut Vec<Row>) {
                 process: call.process,
                 place: thread(call.thread),
                 what: name.map_or_else(|| "?".into(), |name| name.operation.name.to_string()),
-                note: if name.is_some_and(|name| name.blocks) {
+                note: if snap.names.blocks(call.operation) {
                     "waits for the GPU".into()
                 } else {
                     String::new()

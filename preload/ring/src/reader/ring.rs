@@ -85,13 +85,6 @@ struct Identity {
     start: u64,
 }
 
-/// Room for what is copied from a ring: as it was read, and as words.
-#[derive(Default)]
-pub(super) struct Buffer {
-    pub(super) bytes: Vec<u8>,
-    pub(super) slots: Vec<Slot>,
-}
-
 impl<B: Bytes> Reader<B> {
     pub(super) fn poll_thread(
         &mut self,
@@ -121,7 +114,7 @@ impl<B: Bytes> Reader<B> {
         index: usize,
         head: u64,
         sink: &mut dyn Sink,
-        buffer: &mut Buffer,
+        buffer: &mut Vec<Slot>,
         budget: &mut u64,
     ) -> io::Result<bool> {
         let slots = self.threads[index].ring_slots;
@@ -144,14 +137,14 @@ impl<B: Bytes> Reader<B> {
             let whole = after.saturating_add(MAX_SLOTS as u64).saturating_sub(slots);
             let run = Run {
                 from,
-                slots: &buffer.slots[..got / SLOT_BYTES],
+                slots: &buffer[..got],
                 whole,
                 last: from + count == head,
             };
             let done = self.accept(index, &run, sink, budget)?;
             let cursor = &mut self.threads[index];
             cursor.next = done;
-            if got < count as usize * SLOT_BYTES {
+            if got < count as usize {
                 // The file was cut: what is missing stays missing.
                 cursor.damaged = true;
                 break;
@@ -314,22 +307,23 @@ impl<B: Bytes> Reader<B> {
         Ok(None)
     }
 
-    /// Copies slots into the buffer; the bytes that were there.
-    pub(super) fn read_slots(&self, index: usize, from: u64, count: u64, into: &mut Buffer) -> io::Result<usize> {
+    /// Copies slots to the beginning of `into`; how many were there.
+    pub(super) fn read_slots(&self, index: usize, from: u64, count: u64, into: &mut Vec<Slot>) -> io::Result<usize> {
+        // Bytes of a file are words of ours.
+        const { assert!(cfg!(target_endian = "little")) };
         let cursor = &self.threads[index];
         let (start, count) = (from & (cursor.ring_slots - 1), count as usize);
-        if into.slots.len() < count {
-            into.slots.resize(count, Slot::default());
+        if into.len() < count {
+            into.resize(count, Slot::default());
         }
-        // Files of another byte order were refused, so that their words are ours.
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut into.slots[..count]);
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut into[..count]);
         let first = bytes.len().min((cursor.ring_slots - start) as usize * SLOT_BYTES);
         let (one, two) = bytes.split_at_mut(first);
         let mut got = read_full(&self.bytes, cursor.ring_offset + start * SLOT_BYTES as u64, one)?;
         if got == one.len() && !two.is_empty() {
             got += read_full(&self.bytes, cursor.ring_offset, two)?;
         }
-        Ok(got)
+        Ok(got / SLOT_BYTES)
     }
 }
 
