@@ -56,11 +56,16 @@ impl Decoder {
     }
 
     /// Ticks in ns, by the line that converted those before where that holds them too.
-    #[inline]
+    #[inline(always)]
     fn nanos(&self, process: ProcessId, line: &mut Line, ticks: u64) -> Nanos {
         if !line.holds(ticks) {
-            *line = self.processes[process.0 as usize].clock.line(ticks);
+            *line = self.line(process, ticks);
         }
         line.nanos(ticks)
+    }
+
+    #[cold]
+    fn line(&self, process: ProcessId, ticks: u64) -> Line {
+        self.processes[process.0 as usize].clock.line(ticks)
     }
 }
