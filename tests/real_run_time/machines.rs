@@ -1,7 +1,7 @@
 //! Drivers, GPUs and emulations of other makes: what the emulated GPU has by default is one machine of many.
 
 use crate::check_on;
-use crate::rig::{Rig, TOLERANCE, rig};
+use crate::rig::{Rig, TOLERANCE, release, rig};
 use roctop::item::Dispatch;
 use roctop_ring::record::{engine, flag};
 
@@ -42,6 +42,34 @@ fn machines_of_other_makes_are_recorded_as_they_worked() {
             &["features"]
         };
         check_on(&machine, &format!("machine-{name}-copies"), other);
+    }
+}
+
+/// As many walks as `ROCTOP_WALKS` says from the seed `ROCTOP_WALK` on, each on the next machine. None where the doorbell says
+/// how far packets go: of threads that share a queue the one behind may ring last, and HIP 6.4 then waits for ever, untraced.
+#[test]
+fn what_programs_do_at_random_is_recorded_as_it_happened() {
+    let Some(rig) = rig() else { return };
+    let number = |name: &str, usual: u64| {
+        std::env::var(name).map_or(usual, |text| {
+            text.parse().unwrap_or_else(|_| panic!("{name}: no number"))
+        })
+    };
+    let first = number("ROCTOP_WALK", 1);
+    // HIP 6.2 to 6.4 makes small copies between GPUs by kernels that have no signal (limits.md).
+    let gpus = if release().is_some_and(|release| release.starts_with('6')) {
+        "1"
+    } else {
+        "2"
+    };
+    let is_fit = |name: &str| name != "headers" && (name != "links" || gpus == "2");
+    let machines: Vec<_> = MACHINES.iter().filter(|(name, _)| is_fit(name)).collect();
+    for seed in first..first + number("ROCTOP_WALKS", 4) {
+        let (name, machine) = machines[seed as usize % machines.len()];
+        let several = std::iter::once(("EMULATED_GPU_COUNT", gpus)).chain(machine.iter().copied());
+        let machine = rig.on(&several.collect::<Vec<_>>());
+        let seed = seed.to_string();
+        check_on(&machine, &format!("walk-{seed}-{name}"), &["random_walk", &seed]);
     }
 }
 

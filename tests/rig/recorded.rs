@@ -1,6 +1,6 @@
 //! A recorded run, compared with the emulated GPU's log and with what the program counted itself.
 
-use super::{TOLERANCE, Truth, read_truth};
+use super::{TOLERANCE, Truth, engine_copies, read_truth};
 use roctop::export::run::Run;
 use roctop::item::{Copy, Dispatch, Item, ProcessId};
 use roctop::recording::Recording;
@@ -208,7 +208,7 @@ impl Recorded {
     pub(crate) fn check_copies(&self) -> usize {
         let missing = self.copies_not_recorded();
         assert_eq!(missing, 0, "copies of the log that are not recorded");
-        self.truth.iter().filter(|row| row.kind == "sdma_copy").count()
+        engine_copies(&self.truth).len()
     }
 
     /// The same after a crash: as many copies are missing as roctop says were under way, or fewer.
@@ -220,7 +220,7 @@ impl Recorded {
 
     /// Every recorded copy is one of the log, with its bytes and times. Returns how many of the log have none.
     fn copies_not_recorded(&self) -> usize {
-        let mut truth: Vec<&Truth> = self.truth.iter().filter(|row| row.kind == "sdma_copy").collect();
+        let mut truth = engine_copies(&self.truth);
         let mut recorded: Vec<&Copy> = self
             .run
             .copies

@@ -9,7 +9,7 @@ mod recorded;
 mod truth;
 
 pub(crate) use recorded::Recorded;
-pub(crate) use truth::{Truth, read_truth};
+pub(crate) use truth::{Truth, engine_copies, read_truth};
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -15,6 +15,9 @@ pub(crate) struct Truth {
     pub(crate) begin: u64,
     pub(crate) end: u64,
     pub(crate) bytes: u64,
+    pub(crate) source: u64,
+    pub(crate) target: u64,
+    pub(crate) signal: u64,
     pub(crate) name: String,
     pub(crate) group: u32,
     pub(crate) private: u32,
@@ -49,17 +52,21 @@ fn read_log(text: &str) -> Vec<Truth> {
                     .map_or("", |at| cells[at])
             };
             let number = |name: &str| cell(name).parse::<u64>().unwrap_or(0);
+            let address = |name: &str| u64::from_str_radix(cell(name).trim_start_matches("0x"), 16).unwrap_or(0);
             Truth {
                 kind: cell("kind").to_owned(),
                 pid: number("pid") as u32,
                 queue: number("queue"),
                 index: number("index"),
-                kernel_object: u64::from_str_radix(cell("kernel_object").trim_start_matches("0x"), 16).unwrap_or(0),
+                kernel_object: address("kernel_object"),
                 grid: ["grid_x", "grid_y", "grid_z"].map(|name| number(name) as u32),
                 workgroup: ["wg_x", "wg_y", "wg_z"].map(|name| number(name) as u16),
                 begin: number("begin_ns"),
                 end: number("end_ns"),
                 bytes: number("bytes"),
+                source: address("src"),
+                target: address("dst"),
+                signal: address("signal"),
                 name: cell("name").to_owned(),
                 group: number("group_bytes") as u32,
                 private: number("private_bytes") as u32,
@@ -67,4 +74,31 @@ fn read_log(text: &str) -> Vec<Truth> {
             }
         })
         .collect()
+}
+
+/// Rows before a part of a copy among which the other parts are.
+const NEAR: usize = 64;
+
+/// The copies that DMA engines made. ROCr 5.7 cuts one between linked GPUs for several engines (`GpuAgent::DmaCopy`): all parts
+/// have one signal, and its times are those of the part that waits for the others, the last in the log.
+pub(crate) fn engine_copies(rows: &[Truth]) -> Vec<Truth> {
+    let mut copies: Vec<Truth> = Vec::new();
+    for row in rows.iter().filter(|row| row.kind == "sdma_copy") {
+        let mut whole = row.clone();
+        let recent = copies.len().saturating_sub(NEAR);
+        let is_part = |part: &Truth, whole: &Truth| {
+            let follows = |a: &Truth, b: &Truth| a.source + a.bytes == b.source && a.target + a.bytes == b.target;
+            (part.pid, part.signal) == (row.pid, row.signal)
+                && part.queue != row.queue
+                && (follows(part, whole) || follows(whole, part))
+        };
+        while let Some(at) = copies[recent..].iter().rposition(|part| is_part(part, &whole)) {
+            let part = copies.remove(recent + at);
+            whole.bytes += part.bytes;
+            whole.source = whole.source.min(part.source);
+            whole.target = whole.target.min(part.target);
+        }
+        copies.push(whole);
+    }
+    copies
 }

@@ -33,6 +33,7 @@ const MOST_WORDS: usize = 16;
 struct Current {
     kind: &'static str,
     begin: u64,
+    end: u64,
     bytes: u64,
     source: u64,
     target: u64,
@@ -44,6 +45,8 @@ pub(crate) struct SdmaQueue {
     /// Byte position of the next packet, ever growing.
     next: u64,
     seen: u64,
+    /// Packets from this position on were seen at this time, those before it earlier.
+    fresh: u64,
     seen_at: u64,
     /// When what was executed last is over.
     time: u64,
@@ -94,6 +97,7 @@ impl SdmaQueue {
             address,
             next: start,
             seen: start,
+            fresh: start,
             seen_at: 0,
             time: 0,
             current: None,
@@ -109,6 +113,7 @@ impl SdmaQueue {
     pub(crate) fn poll(&mut self, context: &mut Context) -> Step {
         let written = self.address.written();
         if written != self.seen && self.address.is_rung() {
+            self.fresh = self.seen;
             self.seen = written;
             // Read after the packets: none begins before it was written.
             self.seen_at = clock::now();
@@ -139,7 +144,9 @@ impl SdmaQueue {
 
     /// Executes a packet; false when it has to wait.
     fn execute(&mut self, context: &mut Context, packet: &Packet<'_>) -> bool {
-        self.time = self.time.max(self.seen_at);
+        if self.next >= self.fresh {
+            self.time = self.time.max(self.seen_at);
+        }
         match packet.words[0] & 0xff {
             op::COPY if packet.sub() == 4 => self.copy_box(packet),
             op::COPY => {
@@ -176,6 +183,7 @@ impl SdmaQueue {
         let current = self.current.get_or_insert(Current {
             kind,
             begin,
+            end: begin,
             bytes: 0,
             source,
             target,
@@ -185,6 +193,9 @@ impl SdmaQueue {
         let start = clock::now();
         job();
         self.time = end.max(begin + (clock::now() - start));
+        if let Some(current) = &mut self.current {
+            current.end = self.time;
+        }
     }
 
     fn copy_box(&mut self, packet: &Packet<'_>) {
@@ -267,7 +278,7 @@ impl SdmaQueue {
             signal: value - signal::VALUE,
             index: self.copies - 1,
             begin: current.begin,
-            end: self.time,
+            end: current.end,
             bytes: current.bytes,
             source: current.source,
             target: current.target,

@@ -13,7 +13,8 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
-const MOST: u64 = 2048;
+/// As many as there are places for copies in flight.
+const MOST: u64 = 1 << 14;
 const KEPT: usize = 1024;
 
 static SPARE: Mutex<Vec<SignalHandle>> = Mutex::new(Vec::new());

@@ -5,7 +5,10 @@ use core::cell::UnsafeCell;
 use roctop_ring::record::Copy;
 use roctop_ring::sync::{AtomicU64, Ordering};
 
-const ITEMS: usize = 4096;
+/// More than the queues of a few copy engines hold: HIP copies a pitched box row by row, as fast as there is room in them (1 MiB
+/// each, `BlitSdma` of ROCr 5.2 to 7.2).
+const ITEMS: usize = 1 << 14;
+
 /// A copy that was handed to the run-time.
 pub(super) struct Item {
     pub(super) watch: Watch,
