@@ -1,7 +1,9 @@
 // Stresses copies: every direction, pinned and pageable, synchronous and not, 1D and 2D, fills; from one byte to 4 MiB,
 // aligned and not, over threads. Every byte is verified after its round trip.
 //
-//   memcpy_storm [THREADS=4] [ROUNDS=2]
+//   memcpy_storm [THREADS=4] [ROUNDS=2] [LINES=64]
+//
+// LINES: of the highest rectangles, each of which the run-time may copy line by line.
 #include "count.hpp"
 
 #include <thread>
@@ -132,7 +134,7 @@ struct Storm {
     for (size_t y = 0; y < height; y++) expect(&in[y * host], &out[y * host], width, "row of a rectangle");
   }
 
-  void round(size_t r) {
+  void round(size_t r, size_t lines) {
     for (size_t n : sizes) {
       pageable(n, r % 5);
       pinned_async(n, r % 3);
@@ -141,7 +143,7 @@ struct Storm {
       fills(n);
     }
     for (size_t width : {1, 4, 64, 100, 1024, 4000})
-      for (size_t height : {1, 3, 64}) {
+      for (size_t height : {size_t(1), size_t(3), lines}) {
         rectangle(width, height, false);
         rectangle(width, height, true);
       }
@@ -149,12 +151,12 @@ struct Storm {
 };
 
 int main(int argc, char** argv) {
-  long threads = app::arg(argc, argv, 1, 4), rounds = app::arg(argc, argv, 2, 2);
+  long threads = app::arg(argc, argv, 1, 4), rounds = app::arg(argc, argv, 2, 2), lines = app::arg(argc, argv, 3, 64);
   std::vector<std::thread> workers;
   for (long t = 0; t < threads; t++)
     workers.emplace_back([=] {
       Storm storm(t);
-      for (long r = 0; r < rounds; r++) storm.round(r);
+      for (long r = 0; r < rounds; r++) storm.round(r, lines);
     });
   for (auto& w : workers) w.join();
   std::printf("memcpy_storm: threads %ld, rounds %ld, every byte verified\n", threads, rounds);
