@@ -105,6 +105,11 @@ pub(crate) fn quietly() -> Option<&'static Thread> {
     if tls::get() == NONE { None } else { current() }
 }
 
+/// Was there no ring for this thread?
+pub(crate) fn is_ringless() -> bool {
+    tls::get() == NONE
+}
+
 /// Is what this thread does the program's own, in a process that is traced? It needs no ring for that.
 pub(crate) fn is_traced() -> bool {
     quietly().is_some() || (!is_aside() && process::ensure().is_some())

@@ -90,7 +90,7 @@ fn child(dir: &Path) {
         ..Header::default()
     };
     let ring = RingFile::create(dir, "1-1.ring", &spec, header.clone()).unwrap();
-    let file = FlightFile::create(dir, "1-1.0.flight", &header, SLOTS).unwrap();
+    let mut file = FlightFile::create(dir, "1-1.0.flight", &header, SLOTS).unwrap();
     let mut pool = MmapMut::map_anon(SLOTS * SIGNAL_WORDS * 8).unwrap();
     // SAFETY: the mapping is this function's own and nothing points into it yet.
     unsafe { file.put_signals_at(pool.as_mut_ptr()) }.unwrap();

@@ -19,7 +19,8 @@ use std::path::Path;
 /// A mapped flight file, for writing.
 pub struct FlightFile {
     map: MmapRaw,
-    file: File,
+    /// Until the signals have their place: a descriptor that stays would be in the program's way.
+    file: Option<File>,
     slots: usize,
 }
 
@@ -40,7 +41,11 @@ impl FlightFile {
             Ok(map)
         });
         let finished = made.and_then(|map| {
-            let made = Self { map, file, slots };
+            let made = Self {
+                map,
+                file: Some(file),
+                slots,
+            };
             for (at, value) in [
                 (header::MAGIC, MAGIC),
                 (header::SLOTS, slots as u64),
@@ -82,14 +87,15 @@ impl FlightFile {
         }
     }
 
-    /// Puts the file's signals over the memory at `address`, whose contents are gone then.
+    /// Puts the file's signals over the memory at `address`, whose contents are gone then; once. The file is closed.
     ///
-    /// Errors: the system refuses; the memory is as it was.
+    /// Errors: the system refuses, or they have their place; the memory is as it was.
     ///
     /// # Safety
     /// `address` is at a page boundary and begins as many bytes as the signals take, all of them memory that the caller owns
     /// and nobody else reads or writes meanwhile.
-    pub unsafe fn put_signals_at(&self, address: *mut u8) -> io::Result<()> {
+    pub unsafe fn put_signals_at(&mut self, address: *mut u8) -> io::Result<()> {
+        let file = self.file.take().ok_or(io::ErrorKind::AlreadyExists)?;
         let length = self.slots * SIGNAL_WORDS * 8;
         let offset = PAGE + self.slots * SLOT_WORDS * 8;
         let (protection, flags) = (
@@ -103,7 +109,7 @@ impl FlightFile {
                 length,
                 protection,
                 flags,
-                self.file.as_raw_fd(),
+                file.as_raw_fd(),
                 offset as libc::off_t,
             )
         };

@@ -29,12 +29,15 @@ const COMPILER: u64 = 1 << 32;
 const NULL_STREAM: u64 = 1 << 33;
 /// Offset of the structure's tail; 0 not registered.
 static TAIL: AtomicU64 = AtomicU64::new(0);
+/// 1 when calls that are bound by symbol come through the gate.
+static IS_BEHIND_GATE: AtomicU64 = AtomicU64::new(0);
 
 /// Registers the callback where the run-time has one and its layout is known.
 pub(crate) fn register(process: &Process, by: By) {
     let Some((library, path)) = hip::library() else { return };
     let is_source = control::dispatch_source() == source::HIP;
     let is_preloaded = real::is_preloaded();
+    IS_BEHIND_GATE.store(u64::from(is_preloaded), Ordering::Relaxed);
     let without = |what: &str| {
         if is_preloaded {
             process.say(status::BACKEND, 0, &format!("HIP calls: wrapped functions ({what})"));
@@ -204,7 +207,9 @@ pub(crate) fn enter(op: u32, data: *mut c_void) -> Entered {
         };
     }
     let known = known(op);
-    if known == 0 {
+    // A thread without a ring has no frame of the gate's call either, which the gate has counted as lost. What went by both
+    // there, of a library with a scope of its own, is not counted.
+    if known == 0 || (thread::is_ringless() && IS_BEHIND_GATE.load(Ordering::Relaxed) != 0) {
         return Entered::No;
     }
     let Some(call) = collector::api_enter(domain(known), (known as u32 - 1) as u16, wanted::HIP_API) else {

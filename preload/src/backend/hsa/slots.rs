@@ -267,12 +267,12 @@ fn in_file(signals: *mut Signal, count: usize) -> Result<(Words<'static>, Words<
     if !is_anonymous(address, count * size_of::<Signal>()) || !address.is_multiple_of(PAGE) {
         return Err("the run-time's memory is a mapping of the driver's own");
     }
-    let file = process::get()
+    let mut file = process::get()
         .and_then(|process| process.flight(count))
         .ok_or("no room for what a queue has in flight in the session's tmpfs (of a container: --shm-size)")?;
-    let file: &'static FlightFile = Box::leak(Box::new(file));
     // SAFETY: the memory was just allocated for these signals; nothing was written to it and nobody else knows it.
     unsafe { file.put_signals_at(signals.cast()) }.map_err(|_| "a file cannot be put over the run-time's memory")?;
+    let file: &'static FlightFile = Box::leak(Box::new(file));
     Ok((file.header(), file.records()))
 }
 
