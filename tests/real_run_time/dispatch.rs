@@ -133,6 +133,14 @@ fn graphs_events_and_all_kinds_of_memory_are_recorded_as_they_happened() {
 }
 
 #[test]
+fn graphs_of_every_shape_and_streams_of_every_kind_are_recorded_as_they_happened() {
+    let Some(rig) = rig() else { return };
+    check_on(rig, "graphs", &["graphs"]);
+    check_on(rig, "kinds", &["streams"]);
+    check_on(&rig.on(&[("EMULATED_GPU_COUNT", "2")]), "kinds-peers", &["streams"]);
+}
+
+#[test]
 fn copies_between_two_gpus_are_recorded_as_they_happened() {
     let Some(rig) = rig() else { return };
     let recorded = check_on(&rig.on(&[("EMULATED_GPU_COUNT", "2")]), "peers", &["features"]);
