@@ -1,29 +1,72 @@
-//! The commands of the documents do what the documents say: every block marked `sh run` is executed, in a directory with a
-//! HIP program `app`, on the real run-time over the emulated GPU. A line that begins with `!` has to fail.
+//! The commands of the documents do what the documents say. A block marked `sh run` is executed as a script, the commands of
+//! one marked `sh screen` are typed at a terminal, where screens that come up are left again; both in a directory with a HIP
+//! program `app`, on the real run-time over the emulated GPU. A line that begins with `!` has to fail. Commands of other
+//! blocks are executed by a script of the repository, which `ELSEWHERE` names.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "docs/around.rs"]
+mod around;
+#[path = "counters/rig.rs"]
+#[expect(dead_code, reason = "the documents need only what is counted")]
+mod counted;
+#[path = "docs/person.rs"]
+mod person;
 #[expect(
     dead_code,
     reason = "the rig of the tests on real run-times, of which the documents need little"
 )]
 #[path = "rig/rig.rs"]
 mod rig;
+#[path = "export/table.rs"]
+#[expect(dead_code, reason = "what is counted can be read as tables, elsewhere")]
+mod table;
+#[path = "rig/terminal.rs"]
+#[expect(dead_code, reason = "the documents say little of what is on the screen")]
+mod terminal;
 
-use rig::{Rig, rig};
+use around::Around;
+use rig::rig;
 use std::path::{Path, PathBuf};
 
-/// The blocks to execute of a document, and the lines that they begin at.
-fn blocks(text: &str) -> Vec<(usize, Vec<&str>)> {
-    let mut found: Vec<(usize, Vec<&str>)> = Vec::new();
+/// Commands by their beginnings, the files that execute them, and the words by which they do.
+const ELSEWHERE: [(&str, &str, &str); 5] = [
+    (
+        "cargo run --release -- demo",
+        "packaging/test-fresh",
+        "cargo run --release -- demo",
+    ),
+    ("tests/run ", "packaging/test-fresh", "tests/run"),
+    ("docker run ", "packaging/test-sites", ":/usr/bin/roctop:ro"),
+    ("apptainer exec ", "packaging/test-sites", "apptainer exec"),
+    // What is measured by hand is compiled by tests/run, with all that is there.
+    ("cargo bench ", "tests/run", "--all-targets"),
+];
+
+/// How a block is executed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Script,
+    Terminal,
+    Elsewhere,
+}
+
+/// The blocks of a document that hold commands: the lines that they begin at, how they are executed, and the commands.
+fn blocks(text: &str) -> Vec<(usize, Way, Vec<&str>)> {
+    let mut found: Vec<(usize, Way, Vec<&str>)> = Vec::new();
     let mut inside = false;
     for (number, line) in text.lines().enumerate() {
-        if line.starts_with("```") {
-            inside = line == "```sh run";
-            if inside {
-                found.push((number + 1, Vec::new()));
+        if let Some(mark) = line.strip_prefix("```") {
+            let way = match mark {
+                "sh run" => Some(Way::Script),
+                "sh screen" => Some(Way::Terminal),
+                _ => mark.starts_with("sh").then_some(Way::Elsewhere),
+            };
+            inside = !inside && way.is_some();
+            if let Some(way) = way.filter(|_| inside) {
+                found.push((number + 1, way, Vec::new()));
             }
-        } else if let Some((_, lines)) = found.last_mut().filter(|_| inside) {
+        } else if let Some((.., lines)) = found.last_mut().filter(|_| inside) {
             lines.push(line);
         }
     }
@@ -57,23 +100,49 @@ fn every_recipe_of_the_documents_works() {
     for document in documents() {
         let text = std::fs::read_to_string(&document).unwrap();
         let name = document.file_stem().unwrap().to_string_lossy().into_owned();
-        for (line, commands) in blocks(&text) {
-            let script: Vec<String> = commands.into_iter().map(strict).collect();
-            let script = script.join("\n");
-            let place = Rig::place(&format!("docs-{name}-{line}"));
-            let output = rig.script(&place, "matrix_transpose", &script).output().unwrap();
-            assert!(
-                output.status.success(),
-                "{name}.md, line {line}: {}\n{script}\n{}{}",
-                output.status,
-                String::from_utf8_lossy(&output.stdout),
-                String::from_utf8_lossy(&output.stderr)
-            );
+        for (line, way, commands) in blocks(&text) {
+            let Some(around) = Around::new(rig, &format!("docs-{name}-{line}"), &commands.join("\n")) else {
+                continue;
+            };
+            let what = format!("{name}.md, line {line}");
+            match way {
+                Way::Script => works_as_a_script(&around, &what, &commands),
+                Way::Terminal => assert!(person::types(&around, &what, &commands) > 0, "{what}: no screen"),
+                Way::Elsewhere => continue,
+            }
             tried += 1;
         }
     }
     println!("{tried} blocks of the documents tried");
     assert!(tried > 0);
+}
+
+fn works_as_a_script(around: &Around, what: &str, commands: &[&str]) {
+    let script: Vec<String> = commands.iter().map(|line| strict(line)).collect();
+    let script = script.join("\n");
+    let output = around.command(&script).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{what}: {}\n{script}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn a_command_that_is_not_tried_here_is_tried_by_a_script() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        let blocks = blocks(&text).into_iter().filter(|(_, way, _)| *way == Way::Elsewhere);
+        for command in blocks.flat_map(|(.., commands)| commands) {
+            let known = ELSEWHERE.iter().find(|(beginning, ..)| command.starts_with(beginning));
+            let (_, file, words) = known.unwrap_or_else(|| panic!("{}: {command}", document.display()));
+            let script = std::fs::read_to_string(root.join(file)).unwrap();
+            assert!(script.contains(words), "{file} does not execute {command}");
+        }
+    }
 }
 
 /// The target of every link between `](` and `)` that names a file of the repository.
