@@ -110,9 +110,9 @@ impl Around {
         );
         let apps = root.join("tests/apps");
         let train = format!(
-            "import sys\nsys.path.insert(0, {:?})\nimport loader\nif __name__ == '__main__':\n    sys.argv[1:] = [{:?}, '2', '5']\n    loader.main()\n",
-            apps,
-            rig.app("module_kernels.hsaco")
+            "import sys\nsys.path.insert(0, '{}')\nimport loader\nif __name__ == '__main__':\n    sys.argv[1:] = ['{}', '2', '5']\n    loader.main()\n",
+            apps.display(),
+            rig.app("module_kernels.hsaco").display()
         );
         std::fs::write(self.place.join("train.py"), train).unwrap();
         Some(())

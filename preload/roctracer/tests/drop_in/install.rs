@@ -91,8 +91,10 @@ fn the_libraries_install_by_the_manuals_paths() {
 #[test]
 fn cmake_finds_the_packages_and_links_their_targets() {
     let Some(libraries) = libraries() else { return };
-    if Command::new("cmake").arg("--version").output().is_err() {
-        return eprintln!("skipped: cmake is not here");
+    for tool in ["cmake", "make"] {
+        if Command::new(tool).arg("--version").output().is_err() {
+            return eprintln!("skipped: {tool} is not here");
+        }
     }
     // Installed, then moved: nothing in it may know where it was.
     let first = room().join("cmake-first");
