@@ -16,6 +16,7 @@
 // contexts               calls from stacks of its own, switched by swapcontext
 // forks_in_threads       several threads fork at once, with work before and after
 // address_space MIB      no more than so many MiB of addresses beyond those in use
+// replaced               another program takes its place (secret) while its first kernels run
 // small_files            no file larger than 1 MiB; hundreds of threads
 #include "count.hpp"
 
@@ -236,6 +237,15 @@ static void small_files(long) {
   for (int i = 0; i < 10; i++) in_threads(20, 10);
 }
 
+static void replaced(long) {
+  int* p;
+  OK(hipMalloc, (void**)&p, 4096);
+  for (int i = 0; i < 50; i++) LAUNCH(step, 1, 64, 0, 0, p, 64);
+  std::fflush(stdout);
+  execl("/proc/self/exe", "habits", "secret", (char*)nullptr);
+  app::fail("exec");
+}
+
 int main(int argc, char** argv) {
   std::string habit = argc > 1 ? argv[1] : "";
   long number = app::arg(argc, argv, 2, 0);
@@ -247,7 +257,7 @@ int main(int argc, char** argv) {
       {"no_files", no_files},         {"no_streams", no_streams},   {"spawns", spawns},
       {"no_opening", no_opening},     {"elsewhere", elsewhere},     {"locked", locked},
       {"secret", secret},             {"contexts", contexts},       {"forks_in_threads", forks_in_threads},
-      {"address_space", address_space}, {"small_files", small_files},
+      {"address_space", address_space}, {"small_files", small_files},   {"replaced", replaced},
   };
   for (auto& each : all)
     if (habit == each.name) {

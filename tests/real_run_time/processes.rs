@@ -1,5 +1,6 @@
 use crate::check_on;
 use crate::rig::{Recorded, Rig, rig};
+use roctop_ring::record::flag;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -169,4 +170,21 @@ fn calls_of_threads_that_may_make_no_file_are_counted_once_each_and_their_work_i
         missing > 1000 && missing <= lost && lost < missing + missing / 4,
         "{missing} {lost}"
     );
+}
+
+#[test]
+fn kernels_of_a_program_that_is_replaced_in_its_first_moments_have_their_times() {
+    let Some(rig) = rig() else { return };
+    for round in 0..4 {
+        let recorded = rig.record(&format!("replaced-{round}"), &["habits", "replaced"]);
+        assert!(recorded.output.status.success(), "{:?}", recorded.output);
+        recorded.check_lost();
+        let dispatches = &recorded.run.dispatches;
+        let untimed = dispatches.iter().filter(|d| d.flags & flag::UNTIMED != 0).count();
+        println!(
+            "replaced: {} dispatches, {untimed} of them without times",
+            dispatches.len()
+        );
+        assert!(dispatches.len() >= 400 && untimed == 0);
+    }
 }

@@ -48,8 +48,13 @@ fn reckon(hsa: &Hsa, queue: &Queue) -> Option<[[u64; 2]; 2]> {
     const TRIES: usize = 16;
     /// Near enough, ns.
     const NEAR: u64 = 1_000_000;
+    /// Later than any tick: the run-time compares the clocks anew before it converts that.
+    const FAR: u64 = i64::MAX as u64;
     let at = |tick| convert(hsa, queue, tick).map(|system| hsa.nanoseconds(system));
     let now = driver::about(clock::boottime());
+    // First of all: what ROCr makes of a tick before its start it takes for good from the two comparisons that it has
+    // (`GpuAgent::TranslateTime`, 5.2 to 6.2), and in its first moments both are one, with no time between them.
+    at(FAR)?;
     let mut tick = 0u64;
     for _ in 0..TRIES {
         let there = at(tick.wrapping_add(STEP))?;
