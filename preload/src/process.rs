@@ -282,16 +282,19 @@ impl Process {
         self.config.has_flights
     }
 
-    /// A file for dispatches in flight with so many slots, as far as the budget goes. Slow path.
-    pub(crate) fn flight(&self, slots: usize) -> Option<FlightFile> {
+    /// A file for dispatches in flight with so many slots. Slow path.
+    ///
+    /// Errors: the budget is used up, which is as a full tmpfs; else the system's.
+    pub(crate) fn flight(&self, slots: usize) -> io::Result<FlightFile> {
         let size = FlightFile::bytes(slots);
         let take = |left: u64| left.checked_sub(size);
         let take_of = |budget: &AtomicU64| budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        take_of(&self.flight_budget).ok()?;
-        if take_of(&self.budget).is_err() {
+        let is_full = |_| io::Error::from(io::ErrorKind::StorageFull);
+        take_of(&self.flight_budget).map_err(is_full)?;
+        take_of(&self.budget).map_err(|left| {
             self.flight_budget.fetch_add(size, Ordering::Relaxed);
-            return None;
-        }
+            is_full(left)
+        })?;
         let number = self.flights.fetch_add(1, Ordering::Relaxed);
         let name = self.name.replacen(RING, &format!("{number}.{FLIGHT}"), 1);
         let made = FlightFile::create(&self.config.session, &name, &self.header, slots);
@@ -299,7 +302,7 @@ impl Process {
             self.flight_budget.fetch_add(size, Ordering::Relaxed);
             self.budget.fetch_add(size, Ordering::Relaxed);
         }
-        made.ok()
+        made
     }
 
     /// Is the caller this process, and not a child that shares its memory?

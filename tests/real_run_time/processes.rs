@@ -170,6 +170,12 @@ fn calls_of_threads_that_may_make_no_file_are_counted_once_each_and_their_work_i
         missing > 1000 && missing <= lost && lost < missing + missing / 4,
         "{missing} {lost}"
     );
+    let why = "the program may open no file any more";
+    assert!(
+        recorded.said.iter().any(|line| line.contains(why)),
+        "{:?}",
+        recorded.said
+    );
 }
 
 #[test]

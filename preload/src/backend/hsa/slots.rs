@@ -13,6 +13,7 @@ use hsa_sys::abi::{Agent as AgentHandle, SIGNAL_USER, SUCCESS, Signal, info};
 use roctop_ring::flight::{FlightFile, PAGE, SLOT_WORDS, SlotWriter, is_reckoned, keep_point, keep_reckoned};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
+use std::io::ErrorKind;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Mutex, PoisonError};
 
@@ -264,12 +265,18 @@ fn in_file(signals: *mut Signal, count: usize) -> Result<(Words<'static>, Words<
     if process::get().is_some_and(|process| !process.has_flights()) {
         return Err("ROCTOP_NO_FLIGHT_FILES is set");
     }
-    if !is_anonymous(address, count * size_of::<Signal>()) || !address.is_multiple_of(PAGE) {
+    let no_files = "the program may open no file any more";
+    let is_anonymous = is_anonymous(address, count * size_of::<Signal>()).map_err(|_| no_files)?;
+    if !is_anonymous || !address.is_multiple_of(PAGE) {
         return Err("the run-time's memory is a mapping of the driver's own");
     }
-    let mut file = process::get()
-        .and_then(|process| process.flight(count))
-        .ok_or("no room for what a queue has in flight in the session's tmpfs (of a container: --shm-size)")?;
+    let process = process::get().ok_or("the process has no ring")?;
+    let mut file = process.flight(count).map_err(|error| match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "no room for what a queue has in flight in the session's tmpfs (of a container: --shm-size)"
+        }
+        _ => no_files,
+    })?;
     // SAFETY: the memory was just allocated for these signals; nothing was written to it and nobody else knows it.
     unsafe { file.put_signals_at(signals.cast()) }.map_err(|_| "a file cannot be put over the run-time's memory")?;
     let file: &'static FlightFile = Box::leak(Box::new(file));
@@ -277,8 +284,8 @@ fn in_file(signals: *mut Signal, count: usize) -> Result<(Words<'static>, Words<
 }
 
 /// Does the range lie in private memory without a file behind it?
-fn is_anonymous(address: usize, length: usize) -> bool {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+fn is_anonymous(address: usize, length: usize) -> std::io::Result<bool> {
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
     let mut at = address;
     for line in maps.lines() {
         // start-end permissions offset device inode [path]
@@ -287,19 +294,19 @@ fn is_anonymous(address: usize, length: usize) -> bool {
         let Some((Ok(start), Ok(end))) =
             range.map(|(from, to)| (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16)))
         else {
-            return false;
+            return Ok(false);
         };
         if end <= at {
             continue;
         }
         let is_plain = words.next() == Some("rw-p") && words.nth(2) == Some("0");
         if start > at || !is_plain {
-            return false;
+            return Ok(false);
         }
         at = end;
         if at >= address + length {
-            return true;
+            return Ok(true);
         }
     }
-    false
+    Ok(false)
 }
