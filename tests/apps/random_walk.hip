@@ -180,7 +180,7 @@ void move(Piece& from, Piece& to, Dice& dice) {
 // Rows of a picture.
 void picture(Piece& piece, Dice& dice) {
   size_t pitch = 16 + dice.below(200), width = 1 + dice.below(pitch);
-  size_t rows = std::min<size_t>(piece.size / pitch, 300);
+  size_t rows = std::min<size_t>(piece.size / pitch, 3000);
   if (rows == 0) return;
   piece.wait();
   for (size_t i = 0; i < width * rows; i++) piece.pinned[i] = (char)(i * 7 + width);
