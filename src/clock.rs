@@ -69,6 +69,13 @@ fn fixed(slope: f64) -> i64 {
     (slope * (1u64 << FRACTION) as f64) as i64
 }
 
+/// A distance, forward or back, by a slope: to the nearest.
+#[inline]
+fn times(distance: u64, slope: i64) -> i64 {
+    let product = i128::from(distance.cast_signed()) * i128::from(slope);
+    ((product + (1 << (FRACTION - 1))) >> FRACTION) as i64
+}
+
 impl Line {
     /// Whether it converts these ticks.
     #[inline]
@@ -82,10 +89,41 @@ impl Line {
         if ticks == 0 {
             return 0;
         }
-        let distance = ticks.wrapping_sub(self.ticks).cast_signed();
-        // To the nearest.
-        let nanos = (i128::from(distance) * i128::from(self.slope) + (1 << (FRACTION - 1))) >> FRACTION;
-        self.boottime.saturating_add_signed(nanos as i64)
+        let nanos = times(ticks.wrapping_sub(self.ticks), self.slope);
+        self.boottime.saturating_add_signed(nanos)
+    }
+}
+
+/// The way from HSA's clock to CLOCK_BOOTTIME, from one sample to the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shift {
+    /// First of its ns.
+    from: u64,
+    /// First that is none of them.
+    until: u64,
+    /// Where it is `offset`.
+    at: u64,
+    /// What is added.
+    offset: i64,
+    /// How that changes by the ns, in 2^-[`FRACTION`].
+    slope: i64,
+}
+
+impl Shift {
+    /// Whether it converts these ns.
+    #[inline]
+    pub const fn holds(&self, ns: u64) -> bool {
+        ns >= self.from && ns < self.until
+    }
+
+    /// HSA system ns as CLOCK_BOOTTIME ns; 0 stays 0 (untimed).
+    #[inline]
+    pub fn nanos(&self, ns: u64) -> Nanos {
+        if ns == 0 {
+            return 0;
+        }
+        let change = times(ns.wrapping_sub(self.at), self.slope);
+        ns.saturating_add_signed(self.offset.saturating_add(change))
     }
 }
 
@@ -182,25 +220,28 @@ impl Clock {
 
     /// HSA system ns as CLOCK_BOOTTIME ns; 0 stays 0 (untimed).
     pub fn hsa(&self, ns: u64) -> Nanos {
-        if ns == 0 || self.hsa_offset == 0 {
-            ns
-        } else {
-            ns.saturating_add_signed(self.hsa_offset_at(ns))
-        }
+        self.shift(ns).nanos(ns)
     }
 
-    /// Of another clock: between two samples in proportion, beyond them as the nearest.
-    fn hsa_offset_at(&self, ns: u64) -> i64 {
+    /// What converts these ns of HSA's clock. Of another clock: between two samples in proportion, beyond them as the nearest.
+    pub fn shift(&self, ns: u64) -> Shift {
         let known = &self.hsa_offsets;
         let after = known.partition_point(|(hsa, _)| *hsa <= ns);
-        let before = after.checked_sub(1).and_then(|before| known.get(before));
-        match (before, known.get(after)) {
+        let before = after.checked_sub(1).map(|before| known[before]);
+        let next = known.get(after).copied();
+        let (from, offset) = before.or(next).unwrap_or((0, self.hsa_offset));
+        let slope = match (before, next) {
             (Some((from, offset)), Some((until, next))) => {
-                let share = (ns - from) as f64 / (until - from).max(1) as f64;
-                offset.saturating_add((next.saturating_sub(*offset) as f64 * share) as i64)
+                next.saturating_sub(offset) as f64 / (until - from).max(1) as f64
             }
-            (Some((_, offset)), None) | (None, Some((_, offset))) => *offset,
-            (None, None) => self.hsa_offset,
+            _ => 0.0,
+        };
+        Shift {
+            from: before.map_or(0, |_| from),
+            until: next.map_or(u64::MAX, |(until, _)| until),
+            at: from,
+            offset,
+            slope: fixed(slope),
         }
     }
 

@@ -4,7 +4,6 @@
 //! There is no clock, file or colour here: time comes with the items.
 
 pub mod analysis;
-mod cells;
 mod count;
 pub mod counted;
 mod counts;
@@ -206,10 +205,15 @@ pub struct Store {
 impl Store {
     /// An empty store.
     pub fn new(options: Options) -> Self {
-        Self {
+        let mut store = Self {
             options,
             ..Self::default()
+        };
+        // A recording tells of a range when it is closed, however much was launched in it before.
+        if store.options.mode == Mode::Replay {
+            store.want_work();
         }
+        store
     }
 
     /// Tells it many things.
@@ -386,6 +390,9 @@ impl Store {
             for one in &open.dispatches {
                 self.sampled.dispatched(one.process, one.dispatch_id, one.kernel);
             }
+        }
+        if !open.ranges.is_empty() {
+            self.want_work();
         }
         // They come by queue; each that ends is looked for by its number.
         open.dispatches.sort_by_key(|dispatch| dispatch.dispatch_id);

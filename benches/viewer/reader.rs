@@ -134,9 +134,18 @@ impl RawSink for Named {
 }
 
 /// The floor: the same slots copied by the same rule, and of each record begin, end and one count.
-struct Least {
+pub(crate) struct Least {
     counts: Vec<u32>,
     total: u64,
+}
+
+impl Default for Least {
+    fn default() -> Self {
+        Self {
+            counts: vec![0; 8192],
+            total: 0,
+        }
+    }
 }
 
 impl Sink for Least {
@@ -184,10 +193,7 @@ pub(crate) fn run(load: &Load, rounds: u64) -> anyhow::Result<()> {
     let mut writer = Writer::new(&file, load);
     let mut live = Live::new(session.path());
     let mut bare = Reader::open(std::fs::File::open(ring)?)?;
-    let mut least = Least {
-        counts: vec![0; 8192],
-        total: 0,
-    };
+    let mut least = Least::default();
     let mut digest = Digest::new(Decoder::by_kind(), Store::new(Options::default()));
     let mut decode = Decode(Decoder::by_kind());
     let mut named = Named::new();

@@ -1,7 +1,7 @@
 //! Runs of one thread's records: what they have in common is looked up once.
 
 use super::Decoder;
-use crate::clock::Line;
+use crate::clock::{Line, Shift};
 use crate::item::{ApiCall, Nanos, ProcessId, Span};
 use crate::raw::each;
 use roctop_ring::reader::Thread as RingThread;
@@ -11,7 +11,7 @@ impl Decoder {
     /// Converts records of a process of which nothing waits.
     pub(super) fn run(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
         self.ask(slots);
-        let (mut caller, mut line) = (None, Line::default());
+        let (mut caller, mut line, mut shift) = (None, Line::default(), Shift::default());
         for record in each(slots) {
             let head = Head(record[0][0]);
             // These two are nearly all of what there is.
@@ -40,7 +40,11 @@ impl Decoder {
                 record::Dispatch::KIND => {
                     let found = record::Dispatch::decode(record);
                     let submit = self.nanos(process, &mut line, found.submit);
-                    let dispatch = self.dispatch_at(process, head.flags(), &found, submit);
+                    let span = Span {
+                        begin: self.shifted(process, &mut shift, found.begin),
+                        end: self.shifted(process, &mut shift, found.end),
+                    };
+                    let dispatch = self.dispatch_at(process, head.flags(), &found, span, submit);
                     self.tell_dispatch(dispatch);
                 }
                 _ => self.convert_other(process, thread, head, record),
@@ -48,10 +52,14 @@ impl Decoder {
         }
     }
 
-    /// With many kernels what is known of them lies far from the processor: it comes while the next is asked for.
+    /// Records were copied by another processor, and with many kernels what is known of them lies far away, too: it comes
+    /// while the next is asked for. Slots are looked at one by one: where a record begins is known only from the one before.
     fn ask(&self, slots: &[Slot]) {
-        let dispatches = each(slots).filter(|record| Head(record[0][0]).kind() == record::Dispatch::KIND);
-        let objects = dispatches.map(|record| record::Dispatch::decode(record).kernel_object);
+        let objects = slots.iter().map(|slot| {
+            let is_dispatch = Head(slot[0]).kind() == record::Dispatch::KIND;
+            // A product instead of a branch, which nobody could foresee.
+            slot[record::Dispatch::KERNEL_OBJECT] * u64::from(is_dispatch)
+        });
         std::hint::black_box(objects.fold(0, |sum, object| sum ^ self.recent.kernels.ask(object)));
     }
 
@@ -63,6 +71,20 @@ impl Decoder {
             *line = self.line(process, ticks);
         }
         line.nanos(ticks)
+    }
+
+    /// The same for HSA's clock.
+    #[inline]
+    fn shifted(&self, process: ProcessId, shift: &mut Shift, ns: u64) -> Nanos {
+        if !shift.holds(ns) {
+            *shift = self.shift(process, ns);
+        }
+        shift.nanos(ns)
+    }
+
+    #[cold]
+    fn shift(&self, process: ProcessId, ns: u64) -> Shift {
+        self.processes[process.0 as usize].clock.shift(ns)
     }
 
     #[cold]

@@ -70,24 +70,25 @@ impl Decoder {
     }
 
     fn dispatch(&mut self, process: ProcessId, flags: u8, found: &record::Dispatch) -> Dispatch {
-        let submit = self.processes[process.0 as usize].clock.ticks(found.submit);
-        self.dispatch_at(process, flags, found, submit)
+        let clock = &self.processes[process.0 as usize].clock;
+        let submit = clock.ticks(found.submit);
+        let span = Span {
+            begin: clock.hsa(found.begin),
+            end: clock.hsa(found.end),
+        };
+        self.dispatch_at(process, flags, found, span, submit)
     }
 
-    /// A dispatch whose submission is converted.
+    /// A dispatch whose times are converted.
     #[inline]
     pub(super) fn dispatch_at(
         &mut self,
         process: ProcessId,
         flags: u8,
         found: &record::Dispatch,
+        span: Span,
         submit: Nanos,
     ) -> Dispatch {
-        let clock = &self.processes[process.0 as usize].clock;
-        let span = Span {
-            begin: clock.hsa(found.begin),
-            end: clock.hsa(found.end),
-        };
         let (span, flags) = believed(span, flags);
         if span.begin != 0 && submit != 0 {
             self.judge(process, span.begin, submit);

@@ -8,7 +8,7 @@ use super::names::Names;
 use super::table::is_untimed;
 use super::under::Work;
 use super::{AgentState, Closed, LATEST, OpenBounds, Store, credible, is_within};
-use crate::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, ThreadId};
+use crate::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, Span, ThreadId};
 
 /// HIP's "not ready" is an answer, not an error.
 const HIP_NOT_READY: i32 = 600;
@@ -163,14 +163,12 @@ impl Store {
         }
         let timed = || dispatches.iter().filter(|one| is_timed(one));
         for dispatch in timed() {
-            let nanos = dispatch.span.duration();
-            self.totals.kernel_time = self.totals.kernel_time.saturating_add(nanos);
-            let work = Work {
-                kernels: 1,
-                nanos,
-                ..Work::default()
-            };
-            self.launched(dispatch.thread, dispatch.submit, work);
+            self.totals.kernel_time = self.totals.kernel_time.saturating_add(dispatch.span.duration());
+        }
+        if self.under.is_wanted() {
+            for dispatch in timed() {
+                self.launched(dispatch.thread, dispatch.submit, Work::kernel(dispatch.span));
+            }
         }
         let key = LaneKey::of(first);
         let last = known_at(&self.queue_lanes, first.queue.0);
@@ -228,6 +226,28 @@ impl Store {
                 }
             });
         }
+    }
+
+    /// There are ranges: what was launched in them may have completed already.
+    pub(super) fn want_work(&mut self) {
+        if self.under.is_wanted() {
+            return;
+        }
+        let work = |key: LaneKey, span: Span| match key {
+            LaneKey::Stream(..) | LaneKey::Queue(..) => Some(Work::kernel(span)),
+            LaneKey::Copies(_) => Some(Work::copy(span)),
+            _ => None,
+        };
+        let lanes = self.lanes.iter().map(|drawn| &drawn.lane);
+        let all = lanes.flat_map(|lane| lane.recent(usize::MAX).map(|slice| (lane.key, slice)));
+        let launched = all.filter(|(_, slice)| slice.submit > 0 && slice.thread != u32::MAX);
+        let mut known: Vec<_> = launched
+            .filter_map(|(key, slice)| Some((slice.span.end, slice.thread, slice.submit, work(key, slice.span)?)))
+            .collect();
+        known.sort_by_key(|(end, ..)| *end);
+        let known = known.into_iter();
+        self.under
+            .want(known.map(|(_, thread, launched, work)| (ThreadId(thread), launched, work)));
     }
 
     /// Counts for a range that was closed what had completed of it, and notes what was within.
@@ -292,13 +312,9 @@ impl Store {
             flags: copy.flags,
         };
         self.slice(LaneKey::Copies(copy.direction), slice);
-        let work = Work {
-            copies: 1,
-            nanos: copy.span.duration(),
-            copying: copy.span.duration(),
-            ..Work::default()
-        };
-        self.launched(copy.thread, copy.submit, work);
+        if self.under.is_wanted() {
+            self.launched(copy.thread, copy.submit, Work::copy(copy.span));
+        }
     }
 
     pub(super) fn marker(&mut self, marker: &Marker, is_mark: bool) {
@@ -314,6 +330,7 @@ impl Store {
         self.seen(marker.process, marker.span);
         self.tables.marker(marker, is_mark);
         if !is_mark {
+            self.want_work();
             self.closed(marker);
         }
         let slice = Slice {

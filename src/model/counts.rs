@@ -42,17 +42,17 @@ impl Counts {
         false
     }
 
-    /// Asks for where a value is counted: that lies far from the processor. The answer is of no meaning, but must not be left
-    /// away.
-    #[inline]
-    pub(super) fn ask(&self, value: u64) -> u32 {
-        let count = self.counts.get(step_of(value.clamp(1, LONGEST)));
-        count.map_or(0, |&count| u32::from(count))
-    }
-
     /// How many a histogram was not told yet.
     pub(super) const fn waiting(&self) -> u32 {
         self.waiting
+    }
+
+    /// Asks for where a value is counted: that lies far from the processor. The answer is of no meaning, but must not be left
+    /// away.
+    #[inline]
+    pub(super) fn ask(&self, value: u64) -> u64 {
+        let count = self.counts.get(step_of(value.clamp(1, LONGEST)));
+        count.map_or(0, |&count| u64::from(count))
     }
 
     pub(super) fn drain(&mut self, mut into: impl FnMut(u64, u32)) {

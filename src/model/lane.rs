@@ -81,11 +81,21 @@ pub struct Slice {
     pub flags: u8,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Chunk {
     slices: Vec<Slice>,
     begin: Nanos,
     end: Nanos,
+}
+
+impl Default for Chunk {
+    fn default() -> Self {
+        Self {
+            slices: Vec::new(),
+            begin: Nanos::MAX,
+            end: 0,
+        }
+    }
 }
 
 /// Room of chunks that were forgotten: new memory costs more than what is written to it.
@@ -143,24 +153,30 @@ impl Lane {
 
     /// Adds a slice to details and pyramid.
     pub fn add(&mut self, slice: Slice) {
-        self.add_in(slice, &mut Rooms::default());
+        self.add_in(std::iter::once(slice), &mut Rooms::default());
     }
 
-    /// The same in room that forgotten slices left.
+    /// The same with many, in room that forgotten slices left.
     #[inline]
-    pub(super) fn add_in(&mut self, slice: Slice, rooms: &mut Rooms) {
-        if self.open.slices.len() >= CHUNK {
-            self.turn(rooms);
+    pub(super) fn add_in(&mut self, mut slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) {
+        loop {
+            if self.open.slices.len() >= CHUNK {
+                self.turn(rooms);
+            }
+            let before = self.open.slices.len();
+            self.open.slices.extend(slices.by_ref().take(CHUNK - before));
+            let added = &self.open.slices[before..];
+            if added.is_empty() {
+                return;
+            }
+            for slice in added {
+                self.open.begin = self.open.begin.min(slice.span.begin);
+                self.open.end = self.open.end.max(slice.span.end);
+                self.pyramid.add(slice.span, slice.what, true);
+            }
+            self.last = self.last.max(self.open.end);
+            self.total += added.len() as u64;
         }
-        let chunk = &mut self.open;
-        if chunk.slices.is_empty() {
-            (chunk.begin, chunk.end) = (Nanos::MAX, 0);
-        }
-        chunk.begin = chunk.begin.min(slice.span.begin);
-        chunk.end = chunk.end.max(slice.span.end);
-        chunk.slices.push(slice);
-        self.total += 1;
-        self.add_time(slice.span, slice.what, true);
     }
 
     #[cold]

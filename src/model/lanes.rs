@@ -34,7 +34,7 @@ impl Drawn {
     pub(super) fn add(&mut self, slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) -> usize {
         self.is_changed = true;
         let before = self.lane.total;
-        slices.for_each(|slice| self.lane.add_in(slice, rooms));
+        self.lane.add_in(slices, rooms);
         (self.lane.total - before) as usize
     }
 

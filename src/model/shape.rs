@@ -46,7 +46,7 @@ impl Shape {
 }
 
 const MOST: usize = 1 << 16;
-const LAST: usize = 256;
+const LAST: usize = 4096;
 
 /// Distinct shapes by number.
 #[derive(Debug, Default)]

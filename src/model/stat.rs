@@ -322,11 +322,38 @@ impl Stat {
 /// A few values summed up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summed {
-    pub(super) count: u32,
-    pub(super) total: u64,
-    pub(super) min: u64,
-    pub(super) max: u64,
-    pub(super) squares: f64,
+    count: u32,
+    total: u64,
+    min: u64,
+    max: u64,
+    squares: f64,
+}
+
+impl Default for Summed {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            total: 0,
+            min: u64::MAX,
+            max: 0,
+            squares: 0.0,
+        }
+    }
+}
+
+impl Summed {
+    pub(super) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, value: u64) {
+        self.count += 1;
+        self.total = self.total.saturating_add(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.squares += (value as f64) * (value as f64);
+    }
 }
 
 /// A value for each of the last seconds.

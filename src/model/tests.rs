@@ -106,3 +106,60 @@ fn a_gpu_of_several_processes_says_whose_it_is() {
     let labels = [0, 1].map(|id| names.agent_label_of(AgentId(id)));
     assert_eq!(labels, ["GPU0 100", "GPU0 r7"]);
 }
+
+#[test]
+fn work_counts_for_ranges_whether_these_were_known_before_it_or_not() {
+    use crate::item::{Dispatch, Marker, TextId, ThreadId};
+    let dispatch = |submit: Nanos, nanos: u64| {
+        Item::Dispatch(Dispatch {
+            thread: Some(ThreadId(3)),
+            submit,
+            span: Span {
+                begin: submit + 10,
+                end: submit + 10 + nanos,
+            },
+            ..Dispatch::default()
+        })
+    };
+    let copy = Item::Copy(Copy {
+        thread: Some(ThreadId(3)),
+        submit: 1500,
+        span: Span { begin: 1510, end: 1530 },
+        ..Copy::default()
+    });
+    let range = |begin: Nanos, end: Nanos| Marker {
+        thread: ThreadId(3),
+        text: TextId(0),
+        span: Span { begin, end },
+        ..Marker::default()
+    };
+    let mut open = Open::default();
+    open.ranges.push(range(1000, 0));
+    let worked = |items: &[Item]| {
+        let mut store = Store::new(Options::default());
+        store.apply(&Item::Text(TextId(0), "step".into()));
+        store.apply_all(items);
+        store.snapshot(Fresh::All).values.markers[0].work
+    };
+    let whole = under::Work {
+        kernels: 2,
+        copies: 1,
+        nanos: 100 + 50 + 20,
+        copying: 20,
+    };
+    let mut work = vec![
+        dispatch(500, 1),
+        dispatch(1100, 100),
+        copy,
+        dispatch(1600, 50),
+        dispatch(2600, 1),
+    ];
+    let closed = Item::Range(range(1000, 2000));
+    work.push(closed.clone());
+    assert_eq!(worked(&work), whole, "never seen open");
+    work.insert(2, Item::Open(open));
+    assert_eq!(worked(&work), whole, "seen open amidst");
+    work.remove(2);
+    work.rotate_right(1);
+    assert_eq!(worked(&work), whole, "closed before the work completed");
+}

@@ -33,6 +33,26 @@ pub struct Work {
 }
 
 impl Work {
+    /// A kernel.
+    pub const fn kernel(span: Span) -> Self {
+        Self {
+            kernels: 1,
+            copies: 0,
+            nanos: span.duration(),
+            copying: 0,
+        }
+    }
+
+    /// A copy or fill.
+    pub const fn copy(span: Span) -> Self {
+        Self {
+            kernels: 0,
+            copies: 1,
+            nanos: span.duration(),
+            copying: span.duration(),
+        }
+    }
+
     /// Adds other work.
     pub fn merge(&mut self, other: Self) {
         self.kernels += other.kernels;
@@ -114,6 +134,8 @@ struct Thread {
 #[derive(Debug, Default)]
 pub(crate) struct Under {
     threads: Vec<Thread>,
+    /// Whether there are ranges at all: without any no work is kept.
+    is_wanted: bool,
 }
 
 impl Thread {
@@ -137,6 +159,17 @@ impl Thread {
 }
 
 impl Under {
+    /// Whether it wants to be told of work.
+    pub(crate) const fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
+    /// There are ranges from now on: it is told of all work that is known, in order of completion, and of what comes.
+    pub(crate) fn want(&mut self, known: impl Iterator<Item = (ThreadId, Nanos, Work)>) {
+        self.is_wanted = true;
+        known.for_each(|(thread, launched, work)| self.work(thread, launched, work, |_| {}));
+    }
+
     fn thread(&mut self, id: ThreadId) -> Option<&mut Thread> {
         let at = id.0 as usize;
         if at >= MOST_THREADS {

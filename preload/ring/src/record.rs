@@ -592,6 +592,11 @@ records! {
     }
 }
 
+impl Dispatch {
+    /// Word of the first slot that has `kernel_object`.
+    pub const KERNEL_OBJECT: usize = 5;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -627,6 +632,16 @@ mod tests {
         let slots = slots_of(Dispatch::head(0, Domain::NONE), dispatch.payload());
         assert_eq!(slots.len(), 2);
         assert_eq!(decode(&slots), Body::Dispatch(dispatch));
+    }
+
+    #[test]
+    fn the_kernel_is_told_by_the_first_slot_alone() {
+        let dispatch = Dispatch {
+            kernel_object: 77,
+            ..Dispatch::default()
+        };
+        let slots = slots_of(Dispatch::head(0, Domain::NONE), dispatch.payload());
+        assert_eq!(slots[0][Dispatch::KERNEL_OBJECT], 77);
     }
 
     #[test]
