@@ -1,6 +1,7 @@
 //! The last answers of look-ups that every record makes: found by one comparison, without hashing.
 
 use crate::item::{KernelId, ProcessId};
+use roctop_ring::near;
 
 /// Answers by key, one at each place. `K` must tell two questions apart.
 pub(super) struct Recent<K, V> {
@@ -79,10 +80,10 @@ impl Objects {
         (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SETS)) as usize
     }
 
-    /// Asks for what will be looked for soon. The answer is of no meaning, but must not be left away.
+    /// Fetches what will be looked for soon.
     #[inline]
-    pub(super) fn ask(&self, address: u64) -> u32 {
-        self.sets[Self::place(address)].0[0].kernel
+    pub(super) fn fetch(&self, address: u64) {
+        near::fetch(&self.sets[Self::place(address)]);
     }
 
     pub(super) fn get(&self, process: ProcessId, address: u64) -> Option<KernelId> {

@@ -4,15 +4,24 @@ use super::Decoder;
 use crate::clock::{Line, Shift};
 use crate::item::{ApiCall, Nanos, ProcessId, Span};
 use crate::raw::each;
+use roctop_ring::near;
 use roctop_ring::reader::Thread as RingThread;
 use roctop_ring::record::{self, Head, Slot};
+
+/// Records were copied by another processor, and with many kernels what is known of them lies far away, too: slots are
+/// fetched so many before they are decoded, and what they name so many.
+const FAR: usize = 32;
+const NEAR: usize = 12;
 
 impl Decoder {
     /// Converts records of a process of which nothing waits.
     pub(super) fn run(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
-        self.ask(slots);
+        slots.iter().take(FAR).for_each(near::fetch);
+        let mut place = 0;
         let (mut caller, mut line, mut shift) = (None, Line::default(), Shift::default());
         for record in each(slots) {
+            self.fetch(slots, place, record.len());
+            place += record.len();
             let head = Head(record[0][0]);
             // These two are nearly all of what there is.
             match head.kind() {
@@ -52,15 +61,17 @@ impl Decoder {
         }
     }
 
-    /// Records were copied by another processor, and with many kernels what is known of them lies far away, too: it comes
-    /// while the next is asked for. Slots are looked at one by one: where a record begins is known only from the one before.
-    fn ask(&self, slots: &[Slot]) {
-        let objects = slots.iter().map(|slot| {
+    /// Fetches the slots from this place on, and what is known of kernels that are named in nearer ones.
+    #[inline]
+    fn fetch(&self, slots: &[Slot], from: usize, count: usize) {
+        let part = |from: usize| slots.get(from..slots.len().min(from + count)).unwrap_or_default();
+        part(from + FAR).iter().for_each(near::fetch);
+        for slot in part(from + NEAR) {
             let is_dispatch = Head(slot[0]).kind() == record::Dispatch::KIND;
             // A product instead of a branch, which nobody could foresee.
-            slot[record::Dispatch::KERNEL_OBJECT] * u64::from(is_dispatch)
-        });
-        std::hint::black_box(objects.fold(0, |sum, object| sum ^ self.recent.kernels.ask(object)));
+            let object = slot[record::Dispatch::KERNEL_OBJECT].wrapping_mul(u64::from(is_dispatch));
+            self.recent.kernels.fetch(object);
+        }
     }
 
     /// Ticks in ns, by the line that converted those before where that holds them too.

@@ -1,5 +1,7 @@
 //! Durations on their way into a histogram: the histogram's own steps, in little room.
 
+use roctop_ring::near;
+
 use super::stat::LONGEST;
 
 /// How often values came since a histogram was last told: the histogram's own steps, in little room.
@@ -47,12 +49,12 @@ impl Counts {
         self.waiting
     }
 
-    /// Asks for where a value is counted: that lies far from the processor. The answer is of no meaning, but must not be left
-    /// away.
+    /// Fetches where a value will be counted.
     #[inline]
-    pub(super) fn ask(&self, value: u64) -> u64 {
-        let count = self.counts.get(step_of(value.clamp(1, LONGEST)));
-        count.map_or(0, |&count| u64::from(count))
+    pub(super) fn fetch(&self, value: u64) {
+        if let Some(count) = self.counts.get(step_of(value.clamp(1, LONGEST))) {
+            near::fetch(count);
+        }
     }
 
     pub(super) fn drain(&mut self, mut into: impl FnMut(u64, u32)) {

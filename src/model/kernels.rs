@@ -1,7 +1,10 @@
 //! Numbers by kernel. Dispatches wait until many of them can be put in order by kernel: what is known of a kernel is then
 //! fetched to the processor once for all of its own.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use roctop_ring::near;
 
 use super::counts::Counts;
 use super::shape::{Shape, Shapes};
@@ -153,8 +156,9 @@ const SECOND: Nanos = 1_000_000_000;
 const MOST_WAITING: usize = 1 << 16;
 /// Where more kernels than these are known for each that waits, most of them are not among those.
 const RARE: usize = 4;
-/// What is known of kernels is asked for so many kernels before it is wanted.
+/// What is known of kernels is fetched so many kernels before it is wanted, for so many dispatches of one.
 const FAR: usize = 8;
+const MOST_FETCHED: usize = 8;
 /// Places that a kernel has cells of its own for.
 const MOST_CELLS: usize = 64;
 /// Of so many places in a row each is found at once.
@@ -179,8 +183,8 @@ pub struct Kernels {
     /// Room for the same in order of their kernels, and for where each kernel's begin.
     sorted: Vec<Waiting>,
     starts: Vec<u32>,
-    /// Room for the first of each kernel's, and how many they are.
-    runs: Vec<(Waiting, usize)>,
+    /// Room for where those of one kernel are, each.
+    runs: Vec<Range<usize>>,
     /// Kernels that ran since the last refresh, each once.
     touched: Vec<u32>,
 }
@@ -214,36 +218,43 @@ impl Kernels {
         self.sort();
         let (waiting, mut runs) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.runs));
         let each = waiting.chunk_by(|one, next| one.kernel == next.kernel);
-        runs.extend(each.map(|run| (run[0], run.len())));
-        let (mut rest, mut sum) = (&waiting[..], 0);
+        runs.extend(each.scan(0, |end, run| {
+            *end += run.len();
+            Some(*end - run.len()..*end)
+        }));
         for at in 0..runs.len() {
-            sum ^= runs.get(at + FAR).map_or(0, |run| self.ask(&run.0));
-            sum ^= runs.get(at + FAR / 2).map_or(0, |run| self.ask_more(&run.0));
-            let (run, others) = rest.split_at(runs[at].1);
-            rest = others;
-            self.add_run(run);
+            if let Some(far) = runs.get(at + FAR) {
+                self.fetch(&waiting[far.start]);
+            }
+            if let Some(near) = runs.get(at + FAR / 2) {
+                self.fetch_more(&waiting[near.clone()]);
+            }
+            self.add_run(&waiting[runs[at].clone()]);
         }
-        std::hint::black_box(sum);
         runs.clear();
         (self.waiting, self.runs) = (waiting, runs);
         self.waiting.clear();
     }
 
-    /// Asks for what lies far from the processor and will be wanted soon. The answer is of no meaning, but must not be left
-    /// away.
+    /// Fetches what lies far from the processor and will be wanted soon.
     #[inline]
-    fn ask(&self, one: &Waiting) -> u64 {
+    fn fetch(&self, one: &Waiting) {
         let fresh = &self.fresh[one.kernel as usize];
-        fresh.delay ^ fresh.cells.len() as u64 ^ u64::from(fresh.near[one.place as usize % NEAR])
+        near::fetch(&fresh.sum);
+        near::fetch(&fresh.shape);
+        near::fetch(&fresh.near[NEAR - 1]);
     }
 
     /// The same for what is found by way of that.
     #[inline]
-    fn ask_more(&self, one: &Waiting) -> u64 {
-        let fresh = &self.fresh[one.kernel as usize];
-        let near = fresh.near[one.place as usize % NEAR];
-        let cell = fresh.cells.get(usize::from(near));
-        cell.map_or(0, |cell| cell.sum.calls) ^ fresh.counts.ask(one.nanos)
+    fn fetch_more(&self, run: &[Waiting]) {
+        let fresh = &self.fresh[run[0].kernel as usize];
+        for one in run.iter().take(MOST_FETCHED) {
+            if let Some(cell) = fresh.cells.get(usize::from(fresh.near[one.place as usize % NEAR])) {
+                near::fetch(cell);
+            }
+            fresh.counts.fetch(one.nanos);
+        }
     }
 
     /// Puts those that wait in order of their kernels, those of one kernel in the order in which they came.
@@ -261,7 +272,14 @@ impl Kernels {
             sum += std::mem::replace(start, sum);
         }
         self.sorted.resize(self.waiting.len(), Waiting::default());
-        for one in &self.waiting {
+        for (number, one) in self.waiting.iter().enumerate() {
+            let later = self
+                .waiting
+                .get(number + FAR)
+                .map(|one| self.starts[one.kernel as usize]);
+            if let Some(place) = later.and_then(|place| self.sorted.get(place as usize)) {
+                near::fetch(place);
+            }
             let place = &mut self.starts[one.kernel as usize];
             self.sorted[*place as usize] = *one;
             *place += 1;

@@ -16,6 +16,8 @@ pub mod layout;
 #[cfg(not(loom))]
 pub mod map;
 #[cfg(feature = "reader")]
+pub mod near;
+#[cfg(feature = "reader")]
 pub mod reader;
 pub mod record;
 #[cfg(not(loom))]
