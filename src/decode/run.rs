@@ -17,11 +17,13 @@ impl Decoder {
     /// Converts records of a process of which nothing waits.
     pub(super) fn run(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
         slots.iter().take(FAR).for_each(near::fetch);
-        let mut place = 0;
+        let (mut far, mut ahead) = (slots.iter().skip(FAR), each(slots).skip(NEAR));
         let (mut caller, mut line, mut shift) = (None, Line::default(), Shift::default());
         for record in each(slots) {
-            self.fetch(slots, place, record.len());
-            place += record.len();
+            far.by_ref().take(record.len()).for_each(near::fetch);
+            if let Some(later) = ahead.next() {
+                self.fetch(later);
+            }
             let head = Head(record[0][0]);
             // These two are nearly all of what there is.
             match head.kind() {
@@ -61,17 +63,13 @@ impl Decoder {
         }
     }
 
-    /// Fetches the slots from this place on, and what is known of kernels that are named in nearer ones.
+    /// Fetches what is known of the kernel that a record names.
     #[inline]
-    fn fetch(&self, slots: &[Slot], from: usize, count: usize) {
-        let part = |from: usize| slots.get(from..slots.len().min(from + count)).unwrap_or_default();
-        part(from + FAR).iter().for_each(near::fetch);
-        for slot in part(from + NEAR) {
-            let is_dispatch = Head(slot[0]).kind() == record::Dispatch::KIND;
-            // A product instead of a branch, which nobody could foresee.
-            let object = slot[record::Dispatch::KERNEL_OBJECT].wrapping_mul(u64::from(is_dispatch));
-            self.recent.kernels.fetch(object);
-        }
+    fn fetch(&self, record: &[Slot]) {
+        let is_dispatch = Head(record[0][0]).kind() == record::Dispatch::KIND;
+        // A product instead of a branch, which nobody could foresee.
+        let object = record[0][record::Dispatch::KERNEL_OBJECT].wrapping_mul(u64::from(is_dispatch));
+        self.recent.kernels.fetch(object);
     }
 
     /// Ticks in ns, by the line that converted those before where that holds them too.
