@@ -222,6 +222,13 @@ struct Filling {
 }
 
 impl Filling {
+    /// More is in the batch.
+    fn kept(&mut self) {
+        if self.batch.slots() >= FULL {
+            self.hand_on();
+        }
+    }
+
     fn hand_on(&mut self) {
         let next = self.spares.try_recv();
         let next = next.unwrap_or_else(|_| Batch::with_room(FULL + MOST_AT_ONCE));
@@ -237,9 +244,16 @@ impl RawSink for Filling {
 
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
         self.batch.records(process, thread, slots);
-        if self.batch.slots() >= FULL {
-            self.hand_on();
-        }
+        self.kept();
+    }
+
+    fn room(&mut self, slots: usize) -> Option<&mut [Slot]> {
+        self.batch.room(slots)
+    }
+
+    fn keep(&mut self, process: ProcessId, thread: Thread, slots: usize) {
+        self.batch.keep(process, thread, slots);
+        self.kept();
     }
 }
 

@@ -49,6 +49,12 @@ pub trait RawSink {
             self.take(process, &Raw::Record(thread, record));
         }
     }
+    /// Room of the sink's own for so many slots, see [`roctop_ring::reader::Sink::room`].
+    fn room(&mut self, _slots: usize) -> Option<&mut [Slot]> {
+        None
+    }
+    /// Takes the first so many slots of the room as [`RawSink::records`] takes slots.
+    fn keep(&mut self, _process: ProcessId, _thread: Thread, _slots: usize) {}
 }
 
 /// Two sinks that both get everything.
@@ -72,7 +78,9 @@ const KEPT_SLOTS: usize = 1 << 16;
 #[derive(Default)]
 pub struct Batch {
     parts: Vec<(ProcessId, Part)>,
-    slots: Vec<Slot>,
+    /// Room for slots of records, so many of which are used.
+    room: Vec<Slot>,
+    used: usize,
     /// How processes do: for the screen alone, and no record.
     pub health: Vec<Health>,
 }
@@ -109,7 +117,7 @@ impl Batch {
     /// With room for so many slots.
     pub fn with_room(slots: usize) -> Self {
         Self {
-            slots: Vec::with_capacity(slots),
+            room: vec![Slot::default(); slots],
             ..Self::default()
         }
     }
@@ -121,30 +129,31 @@ impl Batch {
             .iter()
             .map(|(_, part)| size_of::<(ProcessId, Part)>() + part.size())
             .sum();
-        self.slots.len() * size_of::<Slot>() + parts
+        self.used * size_of::<Slot>() + parts
     }
 
     /// Slots of records in it.
-    pub fn slots(&self) -> usize {
-        self.slots.len()
+    pub const fn slots(&self) -> usize {
+        self.used
     }
 
     /// Whether it has room of its own for records: there is something to be saved by filling it again.
-    pub fn has_room(&self) -> bool {
-        self.slots.capacity() > 0
+    pub const fn has_room(&self) -> bool {
+        !self.room.is_empty()
     }
 
     /// Forgets what is in it and keeps its room, so that the next poll touches no new memory; of a great burst's not all.
     pub fn clear(&mut self) {
         self.parts.clear();
         self.health.clear();
-        self.slots.clear();
-        self.slots.shrink_to(KEPT_SLOTS);
+        self.used = 0;
+        self.room.truncate(KEPT_SLOTS);
+        self.room.shrink_to(KEPT_SLOTS);
     }
 
     /// Delivers it, in the order in which it came.
     pub fn deliver(&self, sink: &mut dyn RawSink) {
-        let mut rest = &self.slots[..];
+        let mut rest = &self.room[..self.used];
         for (process, part) in &self.parts {
             match part {
                 Part::Header(header) => sink.take(*process, &Raw::Header(header)),
@@ -188,14 +197,29 @@ impl RawSink for Batch {
     }
 
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
-        self.slots.extend_from_slice(slots);
+        if let Some(room) = self.room(slots.len()) {
+            room.copy_from_slice(slots);
+            self.keep(process, thread, slots.len());
+        }
+    }
+
+    fn room(&mut self, slots: usize) -> Option<&mut [Slot]> {
+        let end = self.used + slots;
+        if self.room.len() < end {
+            self.room.resize(end.max(2 * self.room.len()), Slot::default());
+        }
+        Some(&mut self.room[self.used..end])
+    }
+
+    fn keep(&mut self, process: ProcessId, thread: Thread, slots: usize) {
+        self.used += slots;
         if let Some((last, Part::Records(owner, count))) = self.parts.last_mut()
             && *last == process
             && *owner == thread
         {
-            *count += slots.len();
+            *count += slots;
         } else {
-            self.parts.push((process, Part::Records(thread, slots.len())));
+            self.parts.push((process, Part::Records(thread, slots)));
         }
     }
 }

@@ -156,10 +156,10 @@ impl Pyramid {
     #[inline]
     pub(crate) fn add(&mut self, span: Span, what: u32, begins: bool) {
         let end = span.end.max(span.begin);
-        // Most work is short and goes on where the work before it ended.
-        let open = &mut self.open[0];
-        if span.begin >> FINEST == open.0 && end.saturating_sub(1).max(span.begin) >> FINEST == open.0 {
-            return open.1.add(what, end - span.begin, begins);
+        // Most work is short.
+        let index = span.begin >> FINEST;
+        if end.saturating_sub(1).max(span.begin) >> FINEST == index {
+            return self.open(0, index).add(what, end - span.begin, begins);
         }
         self.add_slowly(Span { end, ..span }, what, begins);
     }
@@ -212,19 +212,27 @@ impl Pyramid {
     }
 
     /// The open bucket of a level, which is this one from now on.
+    #[inline]
     fn open(&mut self, level: usize, index: u64) -> &mut Bucket {
+        // Most work goes on where the work before it ended.
         if self.open[level].0 != index {
-            let (old, bucket) = std::mem::replace(&mut self.open[level], (index, Bucket::default()));
-            if !bucket.is_empty() {
-                if let Some(place) = self.levels[level].bucket(old) {
-                    place.merge(&bucket);
-                }
-                if level + 1 < LEVELS {
-                    self.open(level + 1, old >> FACTOR).merge(&bucket);
-                }
-            }
+            self.turn(level, index);
         }
         &mut self.open[level].1
+    }
+
+    /// Opens another bucket of a level.
+    #[inline(never)]
+    fn turn(&mut self, level: usize, index: u64) {
+        let (old, bucket) = std::mem::replace(&mut self.open[level], (index, Bucket::default()));
+        if !bucket.is_empty() {
+            if let Some(place) = self.levels[level].bucket(old) {
+                place.merge(&bucket);
+            }
+            if level + 1 < LEVELS {
+                self.open(level + 1, old >> FACTOR).merge(&bucket);
+            }
+        }
     }
 
     /// What is open and belongs to a level: its own and all that is open below.

@@ -471,6 +471,12 @@ impl Sink for Forward<'_> {
     fn records(&mut self, thread: Thread, slots: &[Slot]) {
         self.sink.records(self.process, thread, slots);
     }
+    fn room(&mut self, slots: usize) -> Option<&mut [Slot]> {
+        self.sink.room(slots)
+    }
+    fn keep(&mut self, thread: Thread, slots: usize) {
+        self.sink.keep(self.process, thread, slots);
+    }
     fn lost(&mut self, thread: Thread, records: u64) {
         if !self.is_late {
             self.sink.take(self.process, &Raw::Lost(thread, records));

@@ -58,6 +58,14 @@ pub trait Sink {
     }
     /// Records of a thread that were overwritten before they could be read.
     fn lost(&mut self, thread: Thread, records: u64);
+    /// Room of the sink's own for at least so many slots, so that records need not be copied twice; none when it has none.
+    /// The same until some of it is kept.
+    fn room(&mut self, _slots: usize) -> Option<&mut [Slot]> {
+        None
+    }
+    /// The first so many slots of the room are records of a thread that lie one after the other, each of them whole: what
+    /// [`Sink::records`] says where there is no room.
+    fn keep(&mut self, _thread: Thread, _slots: usize) {}
 }
 
 /// Cuts a run of slots into its records, as their heads say. A last record that is not whole is left out.
@@ -296,7 +304,8 @@ impl<B: Bytes> Reader<B> {
             let Some(from) = cursor.next.checked_sub(SLOTS).filter(|_| cursor.ring_slots >= SLOTS) else {
                 continue;
             };
-            let got = self.read_slots(index, from, SLOTS, &mut buffer)?;
+            buffer.resize(Dispatch::SLOTS, Slot::default());
+            let got = self.read_slots(index, from, &mut buffer)?;
             if let Some(slots) = buffer.get(..got)
                 && let Body::Dispatch(dispatch) = record::decode(slots)
             {

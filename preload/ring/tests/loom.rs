@@ -9,6 +9,9 @@
 #![cfg(loom)]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod in_place;
+
+use in_place::InPlace;
 use loom::sync::Arc;
 use loom::thread;
 use roctop_ring::directory;
@@ -443,6 +446,65 @@ fn ring_of_mixed_records() {
         Mutant::None,
         Some(3),
         model(Lie::OlderHead(1)),
+    );
+}
+
+/// The same for a reader that knows the thread already and has records copied into room of its sink's.
+fn lap_in_place(
+    known: &'static [usize],
+    before: &'static [usize],
+    during: &'static [usize],
+    lie: Lie,
+) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let words = Arc::new(Words::new());
+        let look = Look {
+            ring: true,
+            ..Look::default()
+        };
+        let mut reader = reader(&words, look, lie);
+        push(&words, 0, known);
+        let mut seen = Seen::default();
+        reader.poll(Ended::No, &mut seen).unwrap();
+        push(&words, known.len() as u64, before);
+        let polling = thread::spawn(move || {
+            let mut in_place = InPlace::new(&mut seen);
+            reader.poll(Ended::No, &mut in_place).unwrap();
+            KEPT.fetch_add(in_place.kept as usize, Plain::Relaxed);
+            (reader, seen)
+        });
+        push(&words, (known.len() + before.len()) as u64, during);
+        let (_, seen) = at_the_end(polling);
+        let written = (known.len() + before.len() + during.len()) as u64;
+        assert_eq!(seen.records.len() as u64 + seen.lost, written, "accounting");
+        assert!(seen.records.is_sorted_by(|a, b| a.1 < b.1), "order");
+    }
+}
+
+/// Slots that stayed where they were copied to, in all models.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+#[test]
+fn a_ring_read_into_the_sinks_own_room() {
+    let ones = |lie| lap_in_place(&[1], &[1, 1], &[1, 1, 1], lie);
+    let twos = |lie| lap_in_place(&[1], &[2], &[1, 2], lie);
+    holds("in place", Some(3), ones(Lie::None));
+    assert!(KEPT.load(Plain::Relaxed) > 0, "that was looked at");
+    holds("in place, two slots", Some(2), twos(Lie::None));
+    breaks("in place", Mutant::ReleaseFence, Some(3), ones(Lie::None));
+    breaks("in place", Mutant::AcquireFence, Some(3), ones(Lie::None));
+    breaks("in place", Mutant::ReleaseStore, Some(3), ones(Lie::None));
+    for (name, model) in [
+        ("in place, no second head,", ones(Lie::FirstHeadAgain)),
+        ("in place, rule 2 too wide,", ones(Lie::OlderHead(2))),
+    ] {
+        breaks(name, Mutant::None, Some(3), model);
+    }
+    breaks(
+        "in place, two slots, no second head,",
+        Mutant::None,
+        Some(2),
+        twos(Lie::FirstHeadAgain),
     );
 }
 

@@ -2,6 +2,9 @@
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod in_place;
+
+use in_place::InPlace;
 use roctop_ring::layout::{Extent, Header, PAGE, Region, Spec, clock, counter, milestone_every};
 use roctop_ring::map::RingFile;
 use roctop_ring::reader::{Ended, Reader, Sink, Thread};
@@ -116,7 +119,10 @@ fn what_is_written_is_read_once_and_in_order() {
             reader.poll(Ended::No, &mut seen).unwrap();
         }
     }
-    reader.poll(Ended::Yes, &mut seen).unwrap();
+    let mut in_place = InPlace::new(&mut seen);
+    reader.poll(Ended::Yes, &mut in_place).unwrap();
+    // A call, a dispatch and a marker of two slots each time.
+    assert_eq!(in_place.kept, 5, "what was new then stayed where it was copied to");
     assert_eq!(seen.strings, [(1, b"kernel".to_vec())]);
     assert_eq!(seen.facts, [Body::KernelSymbol(symbol)]);
     assert_eq!((seen.records.len(), seen.lost, seen.calibrations), (300, 0, 1));

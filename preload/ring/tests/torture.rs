@@ -7,6 +7,9 @@
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod in_place;
+
+use in_place::InPlace;
 use roctop_ring::layout::{Header, Spec, clock, counter};
 use roctop_ring::map::RingFile;
 use roctop_ring::reader::{Ended, Reader, Sink, Thread};
@@ -235,7 +238,7 @@ fn a_kill_at_any_instant_tears_nothing() {
         while Instant::now() < until {
             // Every other round reads only after the kill.
             if round % 2 == 0 {
-                reader.poll(Ended::No, &mut check).unwrap();
+                reader.poll(Ended::No, &mut InPlace::new(&mut check)).unwrap();
             }
         }
         writer.kill();
@@ -283,7 +286,7 @@ fn a_writer_that_is_stopped_in_the_middle_of_a_record_goes_on() {
             readers[0].poll(Ended::No, &mut checks[0]).unwrap();
         }
         signal(&writer, "-CONT");
-        readers[1].poll(Ended::No, &mut checks[1]).unwrap();
+        readers[1].poll(Ended::No, &mut InPlace::new(&mut checks[1])).unwrap();
     }
     writer.kill();
     for (reader, check) in readers.iter_mut().zip(&mut checks) {
@@ -306,15 +309,22 @@ fn a_lapping_reader_accepts_only_whole_records() {
         let dir = Directory::new(&format!("lap{slots}"));
         let mut writer = Writer::start(&dir.0, slots);
         let mut reader = Reader::open(File::open(dir.0.join("1-1.ring")).unwrap()).unwrap();
-        let mut check = Check::default();
+        let (mut check, mut kept) = (Check::default(), 0);
         let until = Instant::now() + Duration::from_millis(666);
         while Instant::now() < until || check.seen + check.lost < records.div_ceil(4) {
+            // Both ways of copying.
             reader.poll(Ended::No, &mut check).unwrap();
+            let mut in_place = InPlace::new(&mut check);
+            reader.poll(Ended::No, &mut in_place).unwrap();
+            kept += in_place.kept;
         }
         writer.kill();
         finish(&mut reader, &mut check);
         assert!(check.seen > 0 && check.lost > 0);
-        println!("{slots} slots: {} accepted, 0 torn; {} lost", check.seen, check.lost);
+        println!(
+            "{slots} slots: {} accepted, 0 torn; {} lost; {kept} slots stayed where they were copied to",
+            check.seen, check.lost
+        );
         (accepted, lost) = (accepted + check.seen, lost + check.lost);
     }
     println!(

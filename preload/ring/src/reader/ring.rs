@@ -6,6 +6,7 @@ use crate::layout::{Region, entry};
 use crate::record::{CONTINUATION, Head, MAX_SLOTS, SLOT_BYTES, SLOT_WORDS, Slot, ThreadStart};
 use crate::sync::{Ordering, fence};
 use std::io;
+use std::ops::Range;
 
 /// What is copied at once: little enough to stay near the processor until it is handed over.
 const BATCH_SLOTS: u64 = 1024;
@@ -127,7 +128,15 @@ impl<B: Bytes> Reader<B> {
             let from = self.threads[index].next.max(oldest);
             let count = (head - from).min(BATCH_SLOTS).min(slots);
             *budget = budget.saturating_sub(count);
-            let got = self.read_slots(index, from, count, buffer)?;
+            let wanted = count as usize;
+            let got = if let Some(room) = sink.room(wanted).and_then(|room| room.get_mut(..wanted)) {
+                self.read_slots(index, from, room)?
+            } else {
+                if buffer.len() < wanted {
+                    buffer.resize(wanted, Slot::default());
+                }
+                self.read_slots(index, from, &mut buffer[..wanted])?
+            };
             // Acquire: pairs with the writer's release fence before it overwrites. Whoever copied a word of the record
             // being written sees a head that is not before that record.
             fence(Ordering::Acquire);
@@ -135,9 +144,10 @@ impl<B: Bytes> Reader<B> {
             let after: [u64; 1] = self.some_words(Region::Directory, index * entry::WORDS + entry::HEAD)?;
             let after = after[0].max(head);
             let whole = after.saturating_add(MAX_SLOTS as u64).saturating_sub(slots);
+            let kept = self.keep(index, from..from + got as u64, whole, sink, buffer);
             let run = Run {
-                from,
-                slots: &buffer[..got],
+                from: from + kept as u64,
+                slots: &buffer[..got - kept],
                 whole,
                 last: from + count == head,
             };
@@ -151,6 +161,40 @@ impl<B: Bytes> Reader<B> {
             }
         }
         Ok(true)
+    }
+
+    /// Where slots were copied into the sink's own room: leaves those there that are just the next of the thread that is known,
+    /// and brings all others to the beginning of `rest`; how many were left there.
+    fn keep(
+        &mut self,
+        index: usize,
+        copied: Range<u64>,
+        whole: u64,
+        sink: &mut dyn Sink,
+        rest: &mut Vec<Slot>,
+    ) -> usize {
+        let got = (copied.end - copied.start) as usize;
+        let Some(slots) = sink.room(got).and_then(|room| room.get(..got)) else {
+            return 0;
+        };
+        let cursor = &mut self.threads[index];
+        let (kept, records) = if whole <= copied.start {
+            cursor.following(slots, copied.start)
+        } else {
+            (0, 0)
+        };
+        rest.clear();
+        rest.extend_from_slice(&slots[kept..]);
+        if kept > 0 {
+            cursor.ordinal += records;
+            cursor.seen += records;
+            let thread = Thread {
+                index: index as u32,
+                tid: cursor.tid,
+            };
+            sink.keep(thread, kept);
+        }
+        kept
     }
 
     /// Takes the whole records out of a copied run of slots; returns the index to go on from.
@@ -307,16 +351,13 @@ impl<B: Bytes> Reader<B> {
         Ok(None)
     }
 
-    /// Copies slots to the beginning of `into`; how many were there.
-    pub(super) fn read_slots(&self, index: usize, from: u64, count: u64, into: &mut Vec<Slot>) -> io::Result<usize> {
+    /// Copies slots from this one on; how many were there.
+    pub(super) fn read_slots(&self, index: usize, from: u64, into: &mut [Slot]) -> io::Result<usize> {
         // Bytes of a file are words of ours.
         const { assert!(cfg!(target_endian = "little")) };
         let cursor = &self.threads[index];
-        let (start, count) = (from & (cursor.ring_slots - 1), count as usize);
-        if into.len() < count {
-            into.resize(count, Slot::default());
-        }
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut into[..count]);
+        let start = from & (cursor.ring_slots - 1);
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(into);
         let first = bytes.len().min((cursor.ring_slots - start) as usize * SLOT_BYTES);
         let (one, two) = bytes.split_at_mut(first);
         let mut got = read_full(&self.bytes, cursor.ring_offset + start * SLOT_BYTES as u64, one)?;
