@@ -47,16 +47,17 @@ impl Bucket {
         self.vote(other.what, other.weight);
     }
 
+    /// Without a branch: nobody foresees whose vote comes.
+    #[inline]
     fn vote(&mut self, what: u32, vote: u64) {
-        if self.weight == 0 || self.what == what {
-            self.what = what;
-            self.weight = self.weight.saturating_add(vote);
-        } else if self.weight < vote {
-            self.what = what;
-            self.weight = vote - self.weight;
+        let is_held = (self.weight != 0) & (self.what != what);
+        let is_kept = is_held & (self.weight >= vote);
+        self.weight = if is_held {
+            self.weight.abs_diff(vote)
         } else {
-            self.weight -= vote;
-        }
+            self.weight.saturating_add(vote)
+        };
+        self.what = if is_kept { self.what } else { what };
     }
 
     fn is_empty(&self) -> bool {
