@@ -50,8 +50,8 @@ impl Bucket {
     /// Without a branch: nobody foresees whose vote comes.
     #[inline]
     fn vote(&mut self, what: u32, vote: u64) {
-        let is_held = (self.weight != 0) & (self.what != what);
-        let is_kept = is_held & (self.weight >= vote);
+        let is_held = self.weight != 0 && self.what != what;
+        let is_kept = is_held && self.weight >= vote;
         self.weight = if is_held {
             self.weight.abs_diff(vote)
         } else {
