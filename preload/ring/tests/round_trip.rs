@@ -161,6 +161,35 @@ fn a_lapped_reader_counts_exactly_what_it_missed() {
 }
 
 #[test]
+fn records_across_the_ends_of_what_is_copied_at_once_are_whole() {
+    let dir = Directory::new("ends");
+    let ring = file(&dir, 1 << 14);
+    let claim = ring.claim(0, 42, 1, [0; 2]).unwrap();
+    let mut readers = [(); 2].map(|()| Reader::open(std::fs::File::open(ring.path()).unwrap()).unwrap());
+    let mut seen: [Seen; 2] = Default::default();
+    let mut written = 0;
+    for burst in [1u64, 2000, 3000, 1023, 1024, 1025, 5, 2047, 2500] {
+        for n in 0..burst {
+            let used = 1 + (written + n * n) as usize % 3;
+            let head = Head::new(250, 0, used as u8, 9);
+            claim.ring.push(head, &[[written; 6]; 3][..used]);
+            written += 1;
+        }
+        let [plain, in_place] = &mut seen;
+        readers[0].poll(Ended::No, plain).unwrap();
+        let mut in_place = InPlace::new(in_place);
+        readers[1].poll(Ended::No, &mut in_place).unwrap();
+        // Nothing is known of the thread at first.
+        assert!(burst == 1 || in_place.kept >= burst);
+        for (reader, seen) in readers.iter().zip(&seen) {
+            assert_eq!((seen.records.len() as u64, seen.lost), (written, 0));
+            let (_, account) = reader.accounts()[0];
+            assert_eq!((account.seen, account.lost, account.written), (written, 0, written));
+        }
+    }
+}
+
+#[test]
 fn open_calls_and_ranges_are_seen_from_outside() {
     let dir = Directory::new("open");
     let ring = file(&dir, 64);

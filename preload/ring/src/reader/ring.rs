@@ -70,7 +70,9 @@ impl Cursor {
 
 /// Slots copied from a ring.
 struct Run<'b> {
-    /// Index of the first one.
+    /// Index of the first that was copied.
+    copied: u64,
+    /// Index of the first one here: those before it stayed in the sink's room.
     from: u64,
     slots: &'b [Slot],
     /// From this index on no writer can have been at them.
@@ -146,6 +148,7 @@ impl<B: Bytes> Reader<B> {
             let whole = after.saturating_add(MAX_SLOTS as u64).saturating_sub(slots);
             let kept = self.keep(index, from..from + got as u64, whole, sink, buffer);
             let run = Run {
+                copied: from,
                 from: from + kept as u64,
                 slots: &buffer[..got - kept],
                 whole,
@@ -200,6 +203,7 @@ impl<B: Bytes> Reader<B> {
     /// Takes the whole records out of a copied run of slots; returns the index to go on from.
     fn accept(&mut self, index: usize, run: &Run<'_>, sink: &mut dyn Sink, budget: &mut u64) -> io::Result<u64> {
         let Run {
+            copied,
             from,
             slots,
             whole,
@@ -229,7 +233,7 @@ impl<B: Bytes> Reader<B> {
             let Some(record) = slots.get(place..place + used) else {
                 // The rest is in the next run; at the head itself the writer would lie, so pass over it.
                 self.hand_over(index, &slots[(waiting - from) as usize..place], sink);
-                return Ok(if last || at == from { end } else { at });
+                return Ok(if last || at == copied { end } else { at });
             };
             let next = at + used as u64;
             self.hand_over(index, &slots[(waiting - from) as usize..place], sink);
