@@ -6,6 +6,9 @@
 #[path = "../input.rs"]
 mod input;
 
+#[path = "../../tests/in_place/mod.rs"]
+mod in_place;
+
 use libfuzzer_sys::fuzz_target;
 use roctop_ring::layout::clock;
 use roctop_ring::reader::{Ended, Reader, Sink, Thread};
@@ -37,8 +40,9 @@ fuzz_target!(|bytes: &[u8]| {
     let most = 64 * file.len() as u64 + 4096;
     let Ok(mut reader) = Reader::open(file) else { return };
     let mut count = Count(0);
-    for ended in [Ended::No, Ended::No, Ended::Yes] {
-        let _ = reader.poll(ended, &mut count);
+    let _ = reader.poll(Ended::No, &mut count);
+    for ended in [Ended::No, Ended::Yes] {
+        let _ = reader.poll(ended, &mut in_place::InPlace::new(&mut count));
     }
     assert!(count.0 <= most, "{} things in {most} bytes", count.0);
     let _ = reader.accounts();
