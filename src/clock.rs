@@ -69,13 +69,6 @@ fn fixed(slope: f64) -> i64 {
     (slope * (1u64 << FRACTION) as f64) as i64
 }
 
-/// A distance, forward or back, by a slope: to the nearest.
-#[inline]
-fn times(distance: u64, slope: i64) -> i64 {
-    let product = i128::from(distance.cast_signed()) * i128::from(slope);
-    ((product + (1 << (FRACTION - 1))) >> FRACTION) as i64
-}
-
 impl Line {
     /// Whether it converts these ticks.
     #[inline]
@@ -89,41 +82,10 @@ impl Line {
         if ticks == 0 {
             return 0;
         }
-        let nanos = times(ticks.wrapping_sub(self.ticks), self.slope);
-        self.boottime.saturating_add_signed(nanos)
-    }
-}
-
-/// The way from HSA's clock to CLOCK_BOOTTIME, from one sample to the next.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Shift {
-    /// First of its ns.
-    from: u64,
-    /// First that is none of them.
-    until: u64,
-    /// Where it is `offset`.
-    at: u64,
-    /// What is added.
-    offset: i64,
-    /// How that changes by the ns, in 2^-[`FRACTION`].
-    slope: i64,
-}
-
-impl Shift {
-    /// Whether it converts these ns.
-    #[inline]
-    pub const fn holds(&self, ns: u64) -> bool {
-        ns >= self.from && ns < self.until
-    }
-
-    /// HSA system ns as CLOCK_BOOTTIME ns; 0 stays 0 (untimed).
-    #[inline]
-    pub fn nanos(&self, ns: u64) -> Nanos {
-        if ns == 0 {
-            return 0;
-        }
-        let change = times(ns.wrapping_sub(self.at), self.slope);
-        ns.saturating_add_signed(self.offset.saturating_add(change))
+        let distance = ticks.wrapping_sub(self.ticks).cast_signed();
+        // To the nearest.
+        let nanos = (i128::from(distance) * i128::from(self.slope) + (1 << (FRACTION - 1))) >> FRACTION;
+        self.boottime.saturating_add_signed(nanos as i64)
     }
 }
 
@@ -220,28 +182,29 @@ impl Clock {
 
     /// HSA system ns as CLOCK_BOOTTIME ns; 0 stays 0 (untimed).
     pub fn hsa(&self, ns: u64) -> Nanos {
-        self.shift(ns).nanos(ns)
+        self.hsa_line(ns).nanos(ns)
     }
 
-    /// What converts these ns of HSA's clock. Of another clock: between two samples in proportion, beyond them as the nearest.
-    pub fn shift(&self, ns: u64) -> Shift {
+    /// What converts these ns of HSA's clock, which are its ticks. Of another clock: between two samples in proportion, beyond
+    /// them as the nearest.
+    pub fn hsa_line(&self, ns: u64) -> Line {
         let known = &self.hsa_offsets;
         let after = known.partition_point(|(hsa, _)| *hsa <= ns);
         let before = after.checked_sub(1).map(|before| known[before]);
         let next = known.get(after).copied();
-        let (from, offset) = before.or(next).unwrap_or((0, self.hsa_offset));
-        let slope = match (before, next) {
+        let (at, offset) = before.or(next).unwrap_or((0, self.hsa_offset));
+        let drift = match (before, next) {
             (Some((from, offset)), Some((until, next))) => {
                 next.saturating_sub(offset) as f64 / (until - from).max(1) as f64
             }
             _ => 0.0,
         };
-        Shift {
-            from: before.map_or(0, |_| from),
+        Line {
+            from: before.map_or(0, |_| at),
             until: next.map_or(u64::MAX, |(until, _)| until),
-            at: from,
-            offset,
-            slope: fixed(slope),
+            ticks: at,
+            boottime: at.saturating_add_signed(offset),
+            slope: fixed(1.0 + drift),
         }
     }
 

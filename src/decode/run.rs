@@ -1,7 +1,7 @@
 //! Runs of one thread's records: what they have in common is looked up once.
 
 use super::Decoder;
-use crate::clock::{Line, Shift};
+use crate::clock::Line;
 use crate::item::{ApiCall, Nanos, ProcessId, Span};
 use crate::raw::each;
 use roctop_ring::near;
@@ -18,7 +18,7 @@ impl Decoder {
     pub(super) fn run(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
         slots.iter().take(FAR).for_each(near::fetch);
         let (mut far, mut ahead) = (slots.iter().skip(FAR), each(slots).skip(NEAR));
-        let (mut caller, mut line, mut shift) = (None, Line::default(), Shift::default());
+        let (mut caller, mut line, mut hsa) = (None, Line::default(), Line::default());
         for record in each(slots) {
             far.by_ref().take(record.len()).for_each(near::fetch);
             if let Some(later) = ahead.next() {
@@ -52,8 +52,8 @@ impl Decoder {
                     let found = record::Dispatch::decode(record);
                     let submit = self.nanos(process, &mut line, found.submit);
                     let span = Span {
-                        begin: self.shifted(process, &mut shift, found.begin),
-                        end: self.shifted(process, &mut shift, found.end),
+                        begin: self.hsa_nanos(process, &mut hsa, found.begin),
+                        end: self.hsa_nanos(process, &mut hsa, found.end),
                     };
                     let dispatch = self.dispatch_at(process, head.flags(), &found, span, submit);
                     self.tell_dispatch(dispatch);
@@ -84,16 +84,16 @@ impl Decoder {
 
     /// The same for HSA's clock.
     #[inline]
-    fn shifted(&self, process: ProcessId, shift: &mut Shift, ns: u64) -> Nanos {
-        if !shift.holds(ns) {
-            *shift = self.shift(process, ns);
+    fn hsa_nanos(&self, process: ProcessId, line: &mut Line, ns: u64) -> Nanos {
+        if !line.holds(ns) {
+            *line = self.hsa_line(process, ns);
         }
-        shift.nanos(ns)
+        line.nanos(ns)
     }
 
     #[cold]
-    fn shift(&self, process: ProcessId, ns: u64) -> Shift {
-        self.processes[process.0 as usize].clock.shift(ns)
+    fn hsa_line(&self, process: ProcessId, ns: u64) -> Line {
+        self.processes[process.0 as usize].clock.hsa_line(ns)
     }
 
     #[cold]

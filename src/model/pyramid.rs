@@ -47,7 +47,7 @@ impl Bucket {
         self.vote(other.what, other.weight);
     }
 
-    /// Without a branch: nobody foresees whose vote comes.
+    /// Two choices of values, which need no branch: nobody foresees whose vote comes.
     #[inline]
     fn vote(&mut self, what: u32, vote: u64) {
         let is_held = self.weight != 0 && self.what != what;

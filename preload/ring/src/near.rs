@@ -1,4 +1,4 @@
-//! Fetching what lies far from the processor before it is looked at.
+//! Fetching what lies far from the processor before it is looked at: here, because the viewer has no `unsafe`.
 
 /// Asks the processor for the line in which this begins, and does not wait for it. No more than a hint: nothing is read.
 #[cfg_attr(
