@@ -17,6 +17,7 @@
 // forks_in_threads       several threads fork at once, with work before and after
 // address_space MIB      no more than so many MiB of addresses beyond those in use
 // replaced               another program takes its place (secret) while its first kernels run
+// no_environment         the variables that others gave are dropped, as services do, before HIP is asked for anything
 // small_files            no file larger than 1 MiB; hundreds of threads
 #include "count.hpp"
 
@@ -25,6 +26,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <set>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -237,6 +239,19 @@ static void small_files(long) {
   for (int i = 0; i < 10; i++) in_threads(20, 10);
 }
 
+static void no_environment(long) {
+  // The emulated GPU is the machine, and the counts of calls are the test's: these stay.
+  std::vector<std::string> names;
+  for (char** each = environ; *each; each++)
+    if (std::strncmp(*each, "EMULATED_GPU", 12) && std::strncmp(*each, "APP_", 4)) names.emplace_back(*each, std::strcspn(*each, "="));
+  for (auto& name : names) unsetenv(name.c_str());
+  in_threads(3, 50);
+  // What is left at the end is told, in order of name.
+  std::set<std::string> left;
+  for (char** each = environ; *each; each++) left.emplace(*each, std::strcspn(*each, "="));
+  for (auto& name : left) std::printf("%s\n", name.c_str());
+}
+
 static void replaced(long) {
   int* p;
   OK(hipMalloc, (void**)&p, 4096);
@@ -258,6 +273,7 @@ int main(int argc, char** argv) {
       {"no_opening", no_opening},     {"elsewhere", elsewhere},     {"locked", locked},
       {"secret", secret},             {"contexts", contexts},       {"forks_in_threads", forks_in_threads},
       {"address_space", address_space}, {"small_files", small_files},   {"replaced", replaced},
+      {"no_environment", no_environment},
   };
   for (auto& each : all)
     if (habit == each.name) {

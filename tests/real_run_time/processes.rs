@@ -126,7 +126,7 @@ fn what_is_in_flight_stays_in_plain_memory_when_that_is_asked_for() {
 }
 
 /// What programs do beside HIP, with a number where one is needed.
-const HABITS: [&[&str]; 13] = [
+const HABITS: [&[&str]; 14] = [
     &["small_stacks", "16"],
     &["alarm_clock", "1000"],
     &["few_files", "64"],
@@ -140,6 +140,7 @@ const HABITS: [&[&str]; 13] = [
     &["forks_in_threads"],
     &["address_space", "512"],
     &["small_files"],
+    &["no_environment"],
 ];
 
 #[test]

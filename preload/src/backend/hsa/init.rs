@@ -7,7 +7,7 @@
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
 use crate::state::{self, word};
-use crate::{backend::hip, process, real, thread};
+use crate::{backend::hip, config, process, real, thread};
 use hsa_sys::abi::Status;
 use hsa_sys::function;
 use roctop_ring::record::Domain;
@@ -19,6 +19,9 @@ use std::ffi::{CStr, c_void};
 const ERROR: Status = 0x1000;
 /// Number of `hsa_init` in the core table.
 const OPERATION: u16 = 0;
+
+/// The variable that names tools to the run-time.
+const TOOLS: &CStr = c"HSA_TOOLS_LIB";
 
 /// The function's name.
 pub(crate) const NAME: &CStr = c"hsa_init";
@@ -56,17 +59,47 @@ pub(crate) fn found(address: *mut c_void) -> *mut c_void {
 pub extern "C" fn hsa_init() -> Status {
     let Some(original) = find() else { return ERROR };
     let before = thread::existing().map_or(0, |thread| thread.current.get());
-    let call = if word(word::HSA).load(Ordering::Acquire) == state::COLD {
-        wall(None, || enter(before))
+    let is_first = word(word::HSA).load(Ordering::Acquire) == state::COLD;
+    let call = if is_first { wall(None, || enter(before)) } else { None };
+    let named = if is_first {
+        wall(None, Named::where_nobody_is)
     } else {
         None
     };
     // SAFETY: the run-time's function.
     let status = unsafe { original() };
+    drop(named);
     if let Some(call) = call {
         wall((), || exit(&call, status, before));
     }
     status
+}
+
+/// The run-time is told of this library by a variable, for so long. Up to 5.2 it asks nobody else for tools, and a program
+/// that drops its environment dropped the launcher's variable too.
+struct Named;
+
+impl Named {
+    /// None where a tool is named: by the launcher, which named this library, or by the program, which has its reasons.
+    fn where_nobody_is() -> Option<Self> {
+        let _errno = Errno::keep();
+        config::config()?;
+        // SAFETY: asks whether there is such a variable.
+        if !unsafe { libc::getenv(TOOLS.as_ptr()) }.is_null() {
+            return None;
+        }
+        let own = real::library_of(hsa_init as extern "C" fn() -> Status as *const c_void)?;
+        // SAFETY: both are terminated and are copied.
+        (unsafe { libc::setenv(TOOLS.as_ptr(), own.as_ptr(), 0) } == 0).then_some(Self)
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        let _errno = Errno::keep();
+        // SAFETY: takes the variable away again.
+        unsafe { libc::unsetenv(TOOLS.as_ptr()) };
+    }
 }
 
 fn enter(before: u64) -> Option<Call> {
