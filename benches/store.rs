@@ -12,6 +12,7 @@ use roctop::item::{
     QueueId, Span, Stream, StreamId, Thread, ThreadId,
 };
 use roctop::model::{Fresh, Options, Snapshot, Store};
+use roctop::now::of_thread;
 
 const BEGIN: u64 = 1_000_000_000_000;
 const BETWEEN: usize = 100_000;
@@ -186,12 +187,6 @@ fn items(load: &Load, dice: &mut Dice, first: usize) -> Vec<Item> {
     out
 }
 
-/// Time that this thread ran.
-fn processor() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
-}
-
 /// Resident memory, bytes.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -209,17 +204,17 @@ fn run(load: &Load) {
     let (mut all, mut heads) = (Vec::new(), Vec::new());
     for turn in 0..load.items / BETWEEN {
         let items = items(load, &mut dice, turn * BETWEEN);
-        let began = processor();
+        let began = of_thread();
         store.apply_all(&items);
-        let took = processor().saturating_sub(began);
+        let took = of_thread().saturating_sub(began);
         told += took;
         best = best.min(took);
         store.apply(&Item::Now(BEGIN + ((turn + 1) * BETWEEN) as u64 * load.step));
         let fresh = if turn % 5 == 0 { Fresh::All } else { Fresh::Head };
-        let began = processor();
+        let began = of_thread();
         let snapshot = store.snapshot(fresh);
         let times = if fresh == Fresh::All { &mut all } else { &mut heads };
-        times.push(processor().saturating_sub(began));
+        times.push(of_thread().saturating_sub(began));
         held = Some(snapshot);
     }
     let count = held.map_or(0, |snapshot| snapshot.values.totals.records());

@@ -3,7 +3,7 @@
 use crate::cli;
 use crate::gauges::reader::Reader;
 use crate::gauges::{Metric, Sample, Unit, throttle};
-use crate::session::boottime;
+use crate::now::boottime;
 use crate::topology::{self, Node};
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};

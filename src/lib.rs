@@ -21,6 +21,7 @@ pub mod item;
 pub mod kernel_name;
 pub mod metrics;
 pub mod model;
+pub mod now;
 pub mod raw;
 pub mod recording;
 pub mod registers;

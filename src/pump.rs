@@ -7,9 +7,10 @@ use crate::decode::Decoder;
 use crate::gauges::reader::Reader as GaugeReader;
 use crate::item::{Exit, Health, ProcessId};
 use crate::model::Store;
+use crate::now::{boottime, of_thread};
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
-use crate::session::{Live, boottime};
+use crate::session::Live;
 use anyhow::{Context, Result, anyhow};
 use roctop_ring::reader::{Progress, Thread};
 use roctop_ring::record::Slot;
@@ -41,9 +42,10 @@ const GATHERING: Duration = Duration::from_millis(50);
 const NEARLY_EMPTY: u32 = 60;
 /// The same when nothing has happened for two seconds.
 const IDLE: Duration = Duration::from_millis(200);
-/// The time between looks then: the program may begin again at any time.
+/// The time between looks then: the program may begin again at any time. A recording is to have every record, so it takes
+/// the time between looks as usual.
 const IDLE_LOOK: Duration = Duration::from_millis(3);
-const IDLE_LOOK_AT_MOST: Duration = Duration::from_millis(20);
+const IDLE_LOOK_AT_MOST: Duration = Duration::from_millis(25);
 /// How often it is asked how processes do, and of how many.
 const HEALTH: Duration = Duration::from_millis(500);
 const MOST_HEALTHS: usize = 64;
@@ -153,6 +155,7 @@ impl Pump {
             },
             pids,
             is_shown: store.is_some(),
+            is_recorded: recorder.is_some(),
         };
         let digesting = Digesting {
             decoder: Decoder::by_kind(),
@@ -284,6 +287,7 @@ struct Emptying {
     filling: Filling,
     pids: Pids,
     is_shown: bool,
+    is_recorded: bool,
 }
 
 impl Emptying {
@@ -294,8 +298,8 @@ impl Emptying {
         let mut pause = USUAL;
         // How long rings that are nearly empty are left alone; none when they are filling.
         let mut gathering = Some(USUAL);
-        let (mut look, mut emptying) = (Duration::ZERO, Duration::ZERO);
-        let mut spent = processor();
+        let mut emptying = Duration::ZERO;
+        let mut looks = Looks::begin();
         let mut busy_at = Instant::now();
         let mut emptied_at = Instant::now();
         let mut asked_at = None;
@@ -306,15 +310,16 @@ impl Emptying {
                 Err(RecvTimeoutError::Disconnected) => Some(Message::Stop),
             };
             if message.is_none() && gathering.is_some_and(|gathering| emptied_at.elapsed() < gathering) {
-                let is_early = emptied_at.elapsed() < emptying * EMPTYING;
+                // A system call on a processor that slept costs more than what it does: files may come a look later.
+                let is_skipped = gathering == Some(IDLE) && looks.count % 2 == 1;
+                let is_early = is_skipped || emptied_at.elapsed() < emptying * EMPTYING;
                 let is_left = (is_early || !self.live.has_new_files()) && self.live.fill()? < NEARLY_EMPTY;
-                let (before, now) = (spent, processor());
-                spent = now;
-                look = (look * 7 + now.saturating_sub(before)) / 8;
+                looks.count += 1;
                 if is_left {
                     continue;
                 }
             }
+            looks.measure();
             emptied_at = Instant::now();
             let now = boottime();
             let into = &mut self.filling;
@@ -356,7 +361,7 @@ impl Emptying {
             drop(pids);
             self.filling.hand_on();
             emptying = emptied_at.elapsed();
-            spent = processor();
+            looks.again();
             if self.filling.is_over || stop {
                 return Ok(());
             }
@@ -366,20 +371,51 @@ impl Emptying {
             (pause, gathering) = match progress.fill {
                 _ if progress.more => (Duration::ZERO, None),
                 0 if busy_at.elapsed() > IDLE_AFTER => {
-                    let pause = (look * LOOKING_IDLE).clamp(IDLE_LOOK, IDLE_LOOK_AT_MOST);
-                    (pause, Some(IDLE))
+                    let at_most = if self.is_recorded {
+                        USUAL_AT_MOST
+                    } else {
+                        IDLE_LOOK_AT_MOST
+                    };
+                    ((looks.one * LOOKING_IDLE).clamp(IDLE_LOOK, at_most), Some(IDLE))
                 }
-                0..NEARLY_EMPTY => ((look * LOOKING).clamp(USUAL, USUAL_AT_MOST), Some(GATHERING)),
+                0..NEARLY_EMPTY => ((looks.one * LOOKING).clamp(USUAL, USUAL_AT_MOST), Some(GATHERING)),
                 _ => (FASTEST, None),
             };
         }
     }
 }
 
-/// Processor time of this thread.
-fn processor() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+/// What looks at rings take: measured over those between two times that rings are emptied.
+struct Looks {
+    /// One of them, with the waking up and lying down around it.
+    one: Duration,
+    /// So many since rings were emptied.
+    count: u32,
+    /// Processor time of the thread then.
+    before: Duration,
+}
+
+impl Looks {
+    fn begin() -> Self {
+        Self {
+            one: Duration::ZERO,
+            count: 0,
+            before: of_thread(),
+        }
+    }
+
+    /// Rings are to be emptied.
+    fn measure(&mut self) {
+        if self.count > 0 {
+            let mean = of_thread().saturating_sub(self.before) / self.count;
+            self.one = (self.one + mean) / 2;
+        }
+    }
+
+    /// Rings were emptied.
+    fn again(&mut self) {
+        (self.before, self.count) = (of_thread(), 0);
+    }
 }
 
 /// What the system says of a process.

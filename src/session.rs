@@ -9,7 +9,6 @@ pub use inside::going_on;
 pub use live::Live;
 pub use refused::refused;
 
-use crate::item::Nanos;
 use anyhow::{Context, Result, bail};
 use roctop_ring::reader::Reader;
 use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir, wanted};
@@ -268,10 +267,4 @@ fn open_ring(path: &Path) -> io::Result<File> {
     } else {
         Err(io::Error::from(io::ErrorKind::InvalidInput))
     }
-}
-
-/// CLOCK_BOOTTIME now, ns.
-pub fn boottime() -> Nanos {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use roctop::model::{Fresh, Options, Store};
+use roctop::now::{boottime, of_process, of_thread};
 use roctop::pump::{Gauging, Pump};
-use roctop::session::{Live, SessionDir, boottime};
+use roctop::session::{Live, SessionDir};
 use roctop_ring::map::RingFile;
 use roctop_ring::reader::{Ended, Reader};
 use roctop_ring::session::ring_name;
 
-use crate::processor;
 use crate::program::{self, Load, Writer};
 use crate::reader::Least;
 use crate::terminal::{Terminal, memory, process_time};
@@ -62,7 +62,7 @@ fn write(file: &RingFile, began: Instant, orders: &Orders) {
         writer.write(count, now.as_nanos() as u64, 1_000_000_000 / RATE);
         done += count;
         orders.written.store(writer.written, Ordering::Relaxed);
-        orders.spent.store(processor().as_nanos() as u64, Ordering::Relaxed);
+        orders.spent.store(of_thread().as_nanos() as u64, Ordering::Relaxed);
     }
     orders.stopped.store(true, Ordering::Release);
 }
@@ -83,11 +83,6 @@ fn with_program<T>(look: impl FnOnce(&SessionDir, &Orders) -> Result<T>) -> Resu
     result
 }
 
-fn own_process() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
-}
-
 /// The least that could be done in the viewer's place, as often as it does: the same slots copied by the same rule, and of
 /// each record begin, end and one count. On its own thread, so that this machine's sleeping and waking up is in it.
 fn floor() -> Result<()> {
@@ -96,13 +91,13 @@ fn floor() -> Result<()> {
         let mut reader = Reader::open(std::fs::File::open(ring)?)?;
         let mut least = Least::default();
         let mut read_for = |time: Duration| -> Result<(u64, Duration)> {
-            let (began, spent) = (Instant::now(), processor());
+            let (began, spent) = (Instant::now(), of_thread());
             let mut records = 0;
             while began.elapsed() < time {
                 std::thread::sleep(GATHERING);
                 records += reader.poll(Ended::No, &mut least)?.records;
             }
-            Ok((records, processor().saturating_sub(spent)))
+            Ok((records, of_thread().saturating_sub(spent)))
         };
         read_for(WARM)?;
         let began = Instant::now();
@@ -124,7 +119,7 @@ fn without_drawing() -> Result<()> {
         let store = Arc::new(Mutex::new(Store::new(Options::default())));
         let pump = Pump::start(Live::new(session.path()), Some(store.clone()), None, &Gauging::off())?;
         std::thread::sleep(WARM);
-        let spent = || own_process().saturating_sub(Duration::from_nanos(orders.spent.load(Ordering::Relaxed)));
+        let spent = || of_process().saturating_sub(Duration::from_nanos(orders.spent.load(Ordering::Relaxed)));
         let (before, wrote, began) = (spent(), orders.written.load(Ordering::Relaxed), Instant::now());
         std::thread::sleep(MEASURED);
         let (after, written, took) = (spent(), orders.written.load(Ordering::Relaxed), began.elapsed());

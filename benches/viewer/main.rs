@@ -13,16 +13,8 @@ mod program;
 mod reader;
 mod terminal;
 
-use std::time::Duration;
-
 /// An hour at ten thousand records a second.
 const RECORDS: u64 = 36_000_000;
-
-/// Time that this thread ran.
-fn processor() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
-}
 
 fn main() -> anyhow::Result<()> {
     // `cargo test --benches` only asks whether this runs.

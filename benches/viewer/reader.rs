@@ -6,13 +6,13 @@ use roctop::decode::Decoder;
 use roctop::item::{ProcessId, Span};
 use roctop::model::table::Tables;
 use roctop::model::{Lane, LaneKey, Names, Options, Store};
+use roctop::now::of_thread;
 use roctop::raw::{Batch, Raw, RawSink, split};
 use roctop::session::{Live, SessionDir};
 use roctop_ring::layout::clock;
 use roctop_ring::reader::{Ended, Reader, Sink, Thread, each};
 use roctop_ring::record::Slot;
 
-use crate::processor;
 use crate::program::{self, BEGIN, Load, Writer};
 
 /// As many as the viewer's own thread hands over at once.
@@ -204,20 +204,20 @@ pub(crate) fn run(load: &Load, rounds: u64) -> anyhow::Result<()> {
     for round in 0..=rounds {
         let now = (round + 1) * EACH * 1000;
         writer.write(EACH, now, 1000);
-        let began = processor();
+        let began = of_thread();
         let least_seen = bare.poll(Ended::No, &mut least)?.records;
-        let after_floor = processor();
+        let after_floor = of_thread();
         batch.clear();
-        let started = processor();
+        let started = of_thread();
         let progress = live.poll(BEGIN + now, &mut batch)?;
-        let after_copy = processor();
+        let after_copy = of_thread();
         batch.deliver(&mut decode);
-        let after_decode = processor();
+        let after_decode = of_thread();
         batch.deliver(&mut named);
-        let after_named = processor();
+        let after_named = of_thread();
         batch.deliver(&mut digest);
         digest.hand_over();
-        let after_all = processor();
+        let after_all = of_thread();
         seen += progress.records;
         lost += progress.lost;
         assert_eq!(least_seen, progress.records, "both readers see the same");
@@ -282,13 +282,13 @@ pub(crate) fn digest(records: u64) -> anyhow::Result<()> {
         let now = round * EACH * 1000;
         writer.write(EACH, now, 1000);
         batch.clear();
-        let began = processor();
+        let began = of_thread();
         let progress = live.poll(BEGIN + now, &mut batch)?;
-        let polled = processor();
+        let polled = of_thread();
         batch.deliver(&mut digest);
         digest.hand_over();
         copied.add(polled.saturating_sub(began), progress.records);
-        stored.add(processor().saturating_sub(polled), progress.records);
+        stored.add(of_thread().saturating_sub(polled), progress.records);
     }
     drop(writer);
     session.remove()?;

@@ -3,8 +3,9 @@
 use super::request::Request;
 use crate::decode::Decoder;
 use crate::item::{Agent, AgentKind, CounterInfo, Exit, Item};
+use crate::now::boottime;
 use crate::sampling::Configuration;
-use crate::session::{Live, SessionDir, boottime};
+use crate::session::{Live, SessionDir};
 use crate::{embedded, launch};
 use anyhow::{Context, Result};
 use roctop_ring::record::status;

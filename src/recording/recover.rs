@@ -4,8 +4,9 @@
 
 use super::{Recorder, Recording};
 use crate::item::{Exit, ProcessId};
+use crate::now::boottime;
 use crate::raw::{Raw, RawSink};
-use crate::session::{Live, boottime};
+use crate::session::Live;
 use anyhow::{Context, Result};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::record::Head;

@@ -18,8 +18,9 @@ use std::time::{Duration, Instant, SystemTime};
 const SLOW: Duration = Duration::from_millis(400);
 /// The same when somebody looks on.
 const WATCHED: Duration = Duration::from_millis(100);
-/// Nobody is in a hurry when nothing was recorded for so long.
+/// Nobody is in a hurry when nothing was recorded for so long, and then it is this.
 const QUIET: Duration = Duration::from_secs(2);
+const CALM: Duration = Duration::from_secs(1);
 /// With more processes than these it costs too much to look so often.
 const MOST_WATCHED: usize = 8;
 /// A step of the clock by which directories change takes less.
@@ -37,9 +38,10 @@ pub struct Live {
     /// When the directory had last changed when its files were looked through; none when it may have changed since.
     listed: Option<SystemTime>,
     processes: Vec<Known>,
+    /// When counters and open work were read last.
     slow_at: Option<Instant>,
-    /// When records came last.
-    heard: Option<Instant>,
+    /// When records or files came last.
+    heard: Instant,
     probe_at: Option<Instant>,
     is_late: bool,
     is_watched: bool,
@@ -79,7 +81,7 @@ impl Live {
             listed: None,
             processes: Vec::new(),
             slow_at: None,
-            heard: None,
+            heard: Instant::now(),
             probe_at: None,
             is_late: false,
             is_watched: false,
@@ -175,12 +177,11 @@ impl Live {
         }
         let moment = Instant::now();
         if progress.records > 0 {
-            self.heard = Some(moment);
+            self.heard = moment;
         }
-        if self.slow_at.is_none_or(|at| moment >= at) {
-            let is_busy = self.heard.is_some_and(|heard| moment.duration_since(heard) < QUIET);
-            let is_often = self.is_watched && is_busy && self.alive() <= MOST_WATCHED;
-            self.slow_at = Some(moment + if is_often { WATCHED } else { SLOW });
+        let pace = self.pace(moment);
+        if self.slow_at.is_none_or(|at| moment.duration_since(at) >= pace) {
+            self.slow_at = Some(moment);
             for process in 0..self.processes.len() {
                 if !self.processes[process].ended {
                     self.state_of(ProcessId(process as u32), sink)?;
@@ -196,6 +197,17 @@ impl Live {
         }
         sink.take(ProcessId(0), &Raw::Now(now));
         Ok(progress)
+    }
+
+    /// The time between two readings of counters and open work.
+    fn pace(&self, now: Instant) -> Duration {
+        if now.duration_since(self.heard) >= QUIET {
+            CALM
+        } else if self.is_watched && self.alive() <= MOST_WATCHED {
+            WATCHED
+        } else {
+            SLOW
+        }
     }
 
     /// Looks which processes are gone, and delivers the rest of them. A reader that stops asks this last.
@@ -343,6 +355,7 @@ impl Live {
                     process
                 }
             };
+            self.heard = Instant::now();
             self.files.push(Source {
                 process,
                 ordinal,

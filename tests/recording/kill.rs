@@ -3,9 +3,10 @@
 use crate::demo::place;
 use crate::{load, told};
 use roctop::item::ProcessId;
+use roctop::now::boottime;
 use roctop::raw::{Raw, RawSink};
 use roctop::recording::Recording;
-use roctop::session::{self, Live, boottime};
+use roctop::session::{self, Live};
 use roctop_ring::record::Head;
 use std::collections::BTreeMap;
 use std::path::Path;

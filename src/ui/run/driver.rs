@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use super::counting::Counting;
 use super::{Flow, Left, Settings};
 use crate::model::{Fresh, Snapshot, Store};
+use crate::now::{boottime, of_process, of_thread};
 use crate::ui::guard::Guard;
 use crate::ui::key::Input;
 use crate::ui::pace::Pace;
 use crate::ui::screen::Screen;
 use crate::ui::{Effect, Msg, Own, Since, Ui, picture, update, view};
-use rustix::time::{ClockId, clock_gettime};
 
 /// How often the timeline's head moves.
 const HEAD: Duration = Duration::from_millis(100);
@@ -136,10 +136,7 @@ impl<'a> Driver<'a> {
         if self.began.elapsed() >= self.measured + MEASURE {
             self.measured = self.began.elapsed();
             let wire = self.pace.rate(self.measured);
-            let own = self
-                .guard
-                .measure(processor(ClockId::ProcessCPUTime), self.measured)
-                .or(self.ui.own);
+            let own = self.guard.measure(of_process(), self.measured).or(self.ui.own);
             self.ui.own = own.map(|own| Own { wire, ..own });
         }
     }
@@ -161,10 +158,10 @@ impl<'a> Driver<'a> {
             Fresh::Head
         };
         self.headed = Instant::now();
-        let before = processor(ClockId::ThreadCPUTime);
+        let before = of_thread();
         self.latest = self.counting.counted(snapshot(self.store, fresh));
         if fresh == Fresh::All {
-            self.making = processor(ClockId::ThreadCPUTime).saturating_sub(before);
+            self.making = of_thread().saturating_sub(before);
         }
         self.is_dirty = true;
         let lag = self.pace.lag(self.began.elapsed(), behind(&self.latest));
@@ -175,8 +172,11 @@ impl<'a> Driver<'a> {
 
     /// Draws what is not shown yet, if the terminal takes it.
     fn draw(&mut self) -> io::Result<()> {
+        if !self.is_dirty {
+            return Ok(());
+        }
         let has_room = self.screen.has_room();
-        if self.is_dirty && self.pace.may_send(self.began.elapsed(), has_room, self.is_answer) {
+        if self.pace.may_send(self.began.elapsed(), has_room, self.is_answer) {
             let (from, written) = (self.began.elapsed(), self.screen.written);
             let (ui, latest) = (&self.ui, &self.latest);
             self.screen
@@ -296,15 +296,7 @@ fn behind(latest: &Snapshot) -> Duration {
     if !latest.is_running() || latest.now == 0 {
         return Duration::ZERO;
     }
-    let time = clock_gettime(ClockId::Boottime);
-    let now = Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32);
-    now.saturating_sub(Duration::from_nanos(latest.now))
-}
-
-/// Processor time so far, of this thread or of all.
-fn processor(clock: ClockId) -> Duration {
-    let time = clock_gettime(clock);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+    Duration::from_nanos(boottime().saturating_sub(latest.now))
 }
 
 fn snapshot(store: &Mutex<Store>, fresh: Fresh) -> Arc<Snapshot> {

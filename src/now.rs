@@ -1,0 +1,25 @@
+//! The clocks of this machine, read.
+
+use crate::item::Nanos;
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// CLOCK_BOOTTIME now, ns.
+pub fn boottime() -> Nanos {
+    read(ClockId::Boottime).as_nanos() as Nanos
+}
+
+/// Processor time of the calling thread so far.
+pub fn of_thread() -> Duration {
+    read(ClockId::ThreadCPUTime)
+}
+
+/// Processor time of this process so far, all threads.
+pub fn of_process() -> Duration {
+    read(ClockId::ProcessCPUTime)
+}
+
+fn read(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
