@@ -38,6 +38,8 @@ const MAX_WAITING: usize = 1 << 20;
 pub struct Decoder {
     names: Names,
     processes: Vec<State>,
+    /// Machines with the first process of each; none while there is one alone.
+    machines: Vec<(ProcessId, u32)>,
     recent: Answers,
     joining: counters::Joining,
     items: Vec<Item>,
@@ -171,6 +173,16 @@ impl Decoder {
         }
     }
 
+    /// Processes from this one on ran on the machine of this number; told in order of their ids.
+    pub fn preload_machine(&mut self, first: ProcessId, machine: u32) {
+        self.machines.push((first, machine));
+    }
+
+    fn machine(&self, process: ProcessId) -> u32 {
+        let known = self.machines.iter().rfind(|known| known.0 <= process);
+        known.map_or(0, |known| known.1)
+    }
+
     fn state(&mut self, process: ProcessId) -> &mut State {
         let index = process.0 as usize;
         if self.processes.len() <= index {
@@ -180,6 +192,7 @@ impl Decoder {
     }
 
     fn header(&mut self, process: ProcessId, header: &roctop_ring::layout::Header) {
+        let machine = self.machine(process);
         let state = self.state(process);
         if std::mem::replace(&mut state.known, true) {
             return;
@@ -190,6 +203,7 @@ impl Decoder {
             parent: header.ppid,
             rank: u32::try_from(header.rank).ok(),
             host: header.host.as_str().into(),
+            machine,
             exe: header.exe.as_str().into(),
             command: header.command.as_str().into(),
             since: 0,
@@ -355,7 +369,7 @@ impl RawSink for Decoder {
             Raw::Open(work) => self.open(process, work),
             Raw::Ended(exit, at) => self.ended(process, *exit, *at),
             Raw::Output(bytes) => self.items.push(Item::Output(bytes.to_vec())),
-            Raw::Gauges(samples) => self.gauges(samples),
+            Raw::Gauges(samples) => self.gauges(process, samples),
             Raw::Now(at) => self.items.push(Item::Now(*at)),
         }
     }

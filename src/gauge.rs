@@ -7,7 +7,7 @@ pub mod metric;
 
 use std::sync::Arc;
 
-use crate::id::{KernelId, Nanos};
+use crate::id::{KernelId, Nanos, NodeId};
 
 /// A value, or why there is none: shown as `–` with the reason.
 pub type Reading<T> = Result<T, Arc<str>>;
@@ -34,8 +34,8 @@ pub struct Holder {
 /// What a GPU says of itself at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
-    /// Driver topology node, as [`crate::item::Agent::node`].
-    pub node: u32,
+    /// Where it is.
+    pub node: NodeId,
     /// Number among the machine's GPUs, from 0.
     pub number: u32,
     /// Instruction set (`gfx942`), empty when unknown.
@@ -89,7 +89,7 @@ pub struct Device {
 impl Default for Device {
     fn default() -> Self {
         Self {
-            node: 0,
+            node: NodeId::default(),
             number: 0,
             name: "".into(),
             product: "".into(),
@@ -137,8 +137,8 @@ pub struct Counter {
     pub name: Arc<str>,
     /// Unit, empty when it is a number of events.
     pub unit: Arc<str>,
-    /// Driver topology node of its device; none when over all.
-    pub node: Option<u32>,
+    /// Where its device is; none when over all.
+    pub node: Option<NodeId>,
     /// What it counts over.
     pub scope: Scope,
     /// How it is read (`device`, `kernel`), empty when unknown.

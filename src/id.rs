@@ -33,6 +33,15 @@ ids! {
     CounterId
 }
 
+/// A node of a machine's driver topology: what is the same agent for every process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NodeId {
+    /// The machine: 0 while a program runs. Recordings that are read together have one number for each boot.
+    pub machine: u32,
+    /// The driver's own number.
+    pub node: u32,
+}
+
 /// Nanoseconds of CLOCK_BOOTTIME.
 pub type Nanos = u64;
 

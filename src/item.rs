@@ -13,7 +13,7 @@ pub use counter::{CounterInfo, CounterInstances, CounterValue};
 pub use entity::{Agent, AgentKind, Exit, Health, Kernel, Operation, Process, Queue, Registers, Stream, Thread};
 
 pub use crate::id::{
-    AgentId, CounterId, KernelId, Nanos, OperationId, ProcessId, QueueId, Span, StreamId, TextId, ThreadId,
+    AgentId, CounterId, KernelId, Nanos, NodeId, OperationId, ProcessId, QueueId, Span, StreamId, TextId, ThreadId,
 };
 
 use crate::gauge::metric::Sample;

@@ -23,6 +23,13 @@ impl Dice {
     fn below(&mut self, most: u64) -> u64 {
         self.next() % most.max(1)
     }
+    fn node(&mut self) -> NodeId {
+        NodeId {
+            machine: self.below(2) as u32,
+            node: self.id(),
+        }
+    }
+
     fn id(&mut self) -> u32 {
         if self.below(50) == 0 {
             self.next() as u32
@@ -110,7 +117,7 @@ fn marker(dice: &mut Dice) -> Marker {
 fn gauge(dice: &mut Dice) -> Item {
     match dice.below(3) {
         0 => Item::Device(Arc::new(Device {
-            node: dice.id(),
+            node: dice.node(),
             number: dice.id(),
             name: dice.text(),
             product: dice.text(),
@@ -124,7 +131,7 @@ fn gauge(dice: &mut Dice) -> Item {
         1 => Item::Counter(Arc::new(Counter {
             id: dice.id(),
             name: dice.text(),
-            node: (dice.below(2) == 0).then(|| dice.id()),
+            node: (dice.below(2) == 0).then(|| dice.node()),
             scope: if dice.below(2) == 0 {
                 Scope::Device
             } else {

@@ -244,6 +244,7 @@ fn write_recording(output: &Path, recordings: &[Recording], whole: &Merged<'_>, 
         host: first.host().to_owned(),
         boot: first.boot().to_owned(),
         topologies: recordings.iter().flat_map(Recording::topologies).collect(),
+        machines: whole.machines(),
     };
     let recorder = Recorder::copy(output, first.command(), &origin)?;
     let progress = Progress::new();

@@ -3,7 +3,7 @@
 use super::Decoder;
 use crate::gauge::{Count, Counter, Scope};
 use crate::gauges::{self, Sample};
-use crate::item::{CounterInfo, CounterInstances, CounterValue, Dispatch, Item, KernelId, Nanos, ProcessId};
+use crate::item::{CounterInfo, CounterInstances, CounterValue, Dispatch, Item, KernelId, Nanos, NodeId, ProcessId};
 use crate::sampling;
 use roctop_ring::record::{self, counter_source};
 use std::collections::{HashMap, VecDeque};
@@ -33,7 +33,10 @@ impl Decoder {
             return;
         }
         let agent = self.agent_id(process, fact.agent);
-        let node = self.node_of(process, fact.agent);
+        let node = NodeId {
+            machine: self.machine(process),
+            node: self.node_of(process, fact.agent),
+        };
         let state = &self.processes[process.0 as usize];
         let text = |id: u32| state.strings.get(&id).filter(|_| id != 0).cloned().unwrap_or_default();
         let name: Arc<str> = match text(fact.name) {
@@ -205,10 +208,12 @@ impl Decoder {
     }
 
     /// One round of gauges.
-    pub(super) fn gauges(&mut self, samples: &[Sample]) {
-        let devices = gauges::device::devices(samples).into_iter().map(Arc::new);
+    pub(super) fn gauges(&mut self, process: ProcessId, samples: &[Sample]) {
+        let machine = self.machine(process);
+        let samples: Vec<Sample> = samples.iter().map(|one| Sample { machine, ..one.clone() }).collect();
+        let devices = gauges::device::devices(&samples).into_iter().map(Arc::new);
         self.items.extend(devices.map(Item::Device));
-        self.items.extend(samples.iter().cloned().map(Item::Gauges));
+        self.items.extend(samples.into_iter().map(Item::Gauges));
     }
 
     fn node_of(&self, process: ProcessId, index: u32) -> u32 {

@@ -1,6 +1,6 @@
 //! Dense ids of a session: what was named once keeps its number.
 
-use crate::item::{AgentId, CounterId, Kernel, KernelId, Operation, OperationId, QueueId, Registers, TextId};
+use crate::item::{AgentId, CounterId, Kernel, KernelId, NodeId, Operation, OperationId, QueueId, Registers, TextId};
 use crate::kernel_name;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct Names {
     further: u32,
     late: HashMap<Arc<str>, TextId>,
     before: HashMap<Arc<str>, TextId>,
-    counters: HashMap<(Arc<str>, u32), CounterId>,
+    counters: HashMap<(Arc<str>, NodeId), CounterId>,
     agents: u32,
     queues: u32,
     streams: u32,
@@ -92,7 +92,7 @@ impl Names {
     }
 
     /// The id of a counter of a node of the topology, and whether it is new.
-    pub(super) fn counter(&mut self, name: &Arc<str>, node: u32) -> (CounterId, bool) {
+    pub(super) fn counter(&mut self, name: &Arc<str>, node: NodeId) -> (CounterId, bool) {
         let next = CounterId(self.counters.len() as u32);
         let id = *self.counters.entry((name.clone(), node)).or_insert(next);
         (id, id == next)

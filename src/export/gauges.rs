@@ -46,7 +46,7 @@ impl Entry for Moment {
 }
 
 /// Numbers over time that belong to a process's files: those about itself, and those of whole GPUs with the first
-/// process's.
+/// process's of their machine.
 #[derive(Default)]
 pub(super) struct Gauges<'a> {
     /// By GPU, process and gauge, each over time.
@@ -68,13 +68,13 @@ pub(super) struct Series {
 }
 
 impl<'a> Gauges<'a> {
-    /// Those of wanted times; `whole` are those of whole GPUs, when they are this process's.
+    /// Those of wanted times; `whole` are those of whole GPUs, when those of its machine are this process's.
     pub(super) fn new(view: &View<'a>, walk: &mut Walk<'_>, whole: Option<&Sorted<Point>>) -> io::Result<Self> {
         let own = view.process.id;
         let (mut points, mut rates) = (Sorter::new(view.place, HELD), Sorter::new(view.place, HELD));
         for point in whole.into_iter().flat_map(Sorted::iter) {
             let point = point?;
-            if view.is_wanted_at(point.at) {
+            if point.machine == view.process.machine && view.is_wanted_at(point.at) {
                 points.put(point)?;
             }
         }

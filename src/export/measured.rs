@@ -62,6 +62,8 @@ owned! {
 pub(super) struct Point {
     /// Whose; the first for a whole GPU.
     process: ProcessId,
+    /// The machine.
+    pub(super) machine: u32,
     /// The GPU's node.
     pub(super) node: u32,
     /// The process that it is about; 0 for the GPU as a whole.
@@ -151,6 +153,7 @@ impl Measuring {
             {
                 self.gauges.put(Point {
                     process: ProcessId(0),
+                    machine: sample.machine,
                     node: sample.node,
                     pid: sample.pid.unwrap_or(0),
                     metric: metric.0,
@@ -164,9 +167,12 @@ impl Measuring {
 
     /// All of it; gauges belong to the processes that have their ids.
     pub(super) fn finish(self, processes: &[Process]) -> io::Result<Measured> {
-        let mut owners: HashMap<u32, Vec<ProcessId>> = HashMap::new();
+        let mut owners: HashMap<(u32, u32), Vec<ProcessId>> = HashMap::new();
         for process in processes.iter().filter(|process| process.pid != 0) {
-            owners.entry(process.pid).or_default().push(process.id);
+            owners
+                .entry((process.machine, process.pid))
+                .or_default()
+                .push(process.id);
         }
         let (mut own, mut whole) = (Sorter::new(&self.place, HELD), Sorter::new(&self.place, HELD));
         for point in self.gauges.finish()?.iter() {
@@ -175,7 +181,7 @@ impl Measuring {
                 whole.put(point)?;
                 continue;
             }
-            for process in owners.get(&point.pid).into_iter().flatten() {
+            for process in owners.get(&(point.machine, point.pid)).into_iter().flatten() {
                 let process = *process;
                 own.put(Gauge(Point { process, ..point }))?;
             }

@@ -26,6 +26,7 @@ use crate::item::{Process, QueueId, Span, StreamId, ThreadId};
 use crate::topology::Node;
 use anyhow::Result;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
@@ -219,8 +220,9 @@ impl<'a> View<'a> {
 pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
     let mut events = source.collected.events.iter().peekable();
     let mut walk = Walk::new(&source.collected.measured);
-    // What is of no process goes with the first.
-    let mut whole = Some(&source.collected.measured.whole);
+    // What is of no process goes with the first of its machine.
+    let whole = &source.collected.measured.whole;
+    let mut told = HashSet::new();
     loop {
         let process = match events.peek() {
             None => return Ok(()),
@@ -235,10 +237,11 @@ pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>)
             own.try_for_each(|event| event.map(|_| ()))?;
             continue;
         };
-        let view = View::new(source, choice, known, &mut own, &mut walk, whole)?;
+        let wanted = (!told.contains(&known.machine)).then_some(whole);
+        let view = View::new(source, choice, known, &mut own, &mut walk, wanted)?;
         if !view.is_empty() {
             act(&view)?;
-            whole = None;
+            told.insert(known.machine);
         }
     }
 }

@@ -206,6 +206,8 @@ pub type Reading = Result<f64, Absent>;
 pub struct Sample {
     /// When, CLOCK_BOOTTIME.
     pub at: Nanos,
+    /// The machine, as [`crate::id::NodeId::machine`]. Not kept in recordings: it depends on what is read with them.
+    pub machine: u32,
     /// The GPU's node in the driver's topology.
     pub node: u32,
     /// The GPU's number among the machine's, from 0.

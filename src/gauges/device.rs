@@ -2,6 +2,7 @@
 
 use super::{Absent, Metric, Sample, throttle};
 use crate::gauge::{Device, Holder, Reading};
+use crate::item::NodeId;
 use std::sync::Arc;
 
 fn told<T>(reading: super::Reading, make: impl Fn(f64) -> T) -> Reading<T> {
@@ -19,7 +20,10 @@ fn device(sample: &Sample, all: &[Sample]) -> Device {
     let number = |metric| told(sample.get(metric), |value| value);
     let bytes = |metric| told(sample.get(metric), |value| value as u64);
     Device {
-        node: sample.node,
+        node: NodeId {
+            machine: sample.machine,
+            node: sample.node,
+        },
         number: sample.number,
         name: "".into(),
         product: "".into(),

@@ -256,7 +256,7 @@ impl Gpu {
             number: self.number,
             location: self.location,
             pid: Some(pid),
-            readings: Vec::new(),
+            ..Sample::default()
         };
         let memory = |region: &str| -> Reading {
             let client = client.as_ref().map_err(|absent| *absent)?;

@@ -34,6 +34,7 @@ pub fn decode(bytes: &[u8]) -> Vec<Sample> {
         let pid = word(head, 12) as u32;
         let mut sample = Sample {
             at: word(head, 0),
+            machine: 0,
             node: word(head, 8) as u32,
             number: word(head, 20) as u32,
             location: word(head, 24),

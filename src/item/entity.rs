@@ -16,6 +16,8 @@ pub struct Process {
     pub rank: Option<u32>,
     /// Host name.
     pub host: Arc<str>,
+    /// Its machine, as [`crate::id::NodeId::machine`]: processes of one may tell different names, in containers.
+    pub machine: u32,
     /// Executable's file name.
     pub exe: Arc<str>,
     /// Command line.

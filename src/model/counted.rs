@@ -40,9 +40,7 @@ fn machine(snap: &Snapshot, row: &KernelRow) -> Machine {
     let mut machine = gpu.map_or_else(Machine::default, |gpu| {
         Machine::of(&gpu.name, gpu.compute_units, gpu.wave_size)
     });
-    let node = gpu.map(|gpu| gpu.node);
-    let devices = &snap.values.gauges.devices;
-    let device = devices.iter().find(|device| Some(device.now.node) == node);
+    let device = gpu.and_then(|gpu| snap.device_of(gpu));
     machine.peak_bandwidth = device.and_then(|device| device.now.memory_peak.clone().ok());
     machine.seconds = row
         .numbers

@@ -231,13 +231,14 @@ impl Gauges {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::item::NodeId;
 
     #[test]
     fn what_was_not_read_leaves_no_trace() {
         let mut gauges = Gauges::default();
         let device = |at, busy| {
             Arc::new(Device {
-                node: 1,
+                node: NodeId { machine: 0, node: 1 },
                 at,
                 busy,
                 ..Device::default()

@@ -8,8 +8,8 @@ use roctop_ring::record::Domain;
 
 use crate::format;
 use crate::item::{
-    Agent, AgentId, AgentKind, Kernel, KernelId, Operation, OperationId, Process, ProcessId, Queue, QueueId, Stream,
-    StreamId, TextId, Thread, ThreadId,
+    Agent, AgentId, AgentKind, Kernel, KernelId, NodeId, Operation, OperationId, Process, ProcessId, Queue, QueueId,
+    Stream, StreamId, TextId, Thread, ThreadId,
 };
 
 /// Ids are dense; one beyond this is a damaged record and is not believed.
@@ -77,7 +77,7 @@ pub struct Names {
     processes: Vec<Arc<Process>>,
     agents: Vec<Arc<Agent>>,
     /// Numbers of the machine's GPUs, by node.
-    gpus: BTreeMap<u32, u32>,
+    gpus: BTreeMap<NodeId, u32>,
     kernels: Vec<Arc<KernelName>>,
     internal: Vec<bool>,
     /// By operation: whether it waits for the GPU. Every call asks, and this lies close.
@@ -109,21 +109,31 @@ impl Names {
     }
     /// An agent. A GPU has the machine's number where that is known: a process counts those that it is allowed to see.
     pub fn put_agent(&mut self, mut value: Agent) {
-        if let Some(number) = self.gpu_number(value.node).filter(|_| value.kind == AgentKind::Gpu) {
+        let number = self.gpu_number(self.node_of(&value));
+        if let Some(number) = number.filter(|_| value.kind == AgentKind::Gpu) {
             value.number = number;
         }
         put(&mut self.agents, value.id.0, Default::default, Arc::new(value));
     }
     /// The number of the GPU at a node among all of its machine.
-    pub fn put_gpu(&mut self, node: u32, number: u32) {
+    pub fn put_gpu(&mut self, node: NodeId, number: u32) {
         self.gpus.insert(node, number);
-        let agents = self.agents.iter_mut();
-        for agent in agents.filter(|agent| agent.kind == AgentKind::Gpu && agent.node == node) {
-            Arc::make_mut(agent).number = number;
+        for at in 0..self.agents.len() {
+            let agent = &self.agents[at];
+            if agent.kind == AgentKind::Gpu && self.node_of(agent) == node {
+                Arc::make_mut(&mut self.agents[at]).number = number;
+            }
+        }
+    }
+    /// Where an agent is: the same for the agents of all processes that share a GPU.
+    pub fn node_of(&self, agent: &Agent) -> NodeId {
+        NodeId {
+            machine: self.process(agent.process).map_or(0, |process| process.machine),
+            node: agent.node,
         }
     }
     /// The number of the GPU at a node, where the driver was asked.
-    pub fn gpu_number(&self, node: u32) -> Option<u32> {
+    pub fn gpu_number(&self, node: NodeId) -> Option<u32> {
         self.gpus.get(&node).copied()
     }
     /// A kernel; `alias` is what it is called instead of its own short name.

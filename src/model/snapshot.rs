@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::analysis::{Cached, Thresholds};
-use super::gauges::Gauges;
+use super::gauges::{DeviceRow, Gauges};
 use super::lane::{Lane, LaneKey};
 use super::memory::MemoryValues;
 use super::names::Names;
@@ -11,7 +11,7 @@ use super::sampled::SampledPlace;
 use super::stat::{Stat, Sum};
 use super::table::{Cell, CopyStat, KernelStat, MarkerStat, Place, Shape, ThreadStat};
 use crate::item::{
-    AgentId, Exit, Health, KernelId, LossReason, Nanos, Open, OperationId, Process, ProcessId, ThreadId,
+    Agent, AgentId, Exit, Health, KernelId, LossReason, Nanos, NodeId, Open, OperationId, Process, ProcessId, ThreadId,
 };
 
 /// Where the items come from.
@@ -239,6 +239,16 @@ impl Snapshot {
     pub fn letter(&self, kernel: KernelId) -> Option<char> {
         let at = self.letters.iter().position(|&lettered| lettered == kernel)?;
         char::from_u32('a' as u32 + at as u32)
+    }
+
+    /// What the driver says of an agent's GPU; none when it was not asked.
+    pub fn device_of(&self, agent: &Agent) -> Option<&DeviceRow> {
+        self.device_at(self.names.node_of(agent))
+    }
+
+    /// What the driver says of the GPU at a node.
+    pub fn device_at(&self, node: NodeId) -> Option<&DeviceRow> {
+        self.values.gauges.devices.iter().find(|row| row.now.node == node)
     }
 
     /// A lane by its key.

@@ -46,9 +46,46 @@ fn the_session_begins_with_its_earliest_record_though_another_thread_is_delivere
 }
 
 #[test]
+fn gpus_of_two_machines_that_have_the_same_place_are_two() {
+    use crate::gauge::Device;
+    use crate::item::{Agent, AgentId, AgentKind, NodeId, Process};
+    let mut store = Store::new(Options::default());
+    for machine in [0, 1] {
+        let process = ProcessId(machine);
+        store.apply(&Item::Process(Process {
+            id: process,
+            machine,
+            ..Process::default()
+        }));
+        store.apply(&Item::Agent(Agent {
+            id: AgentId(machine),
+            process,
+            kind: AgentKind::Gpu,
+            node: 4,
+            ..Agent::default()
+        }));
+    }
+    for (machine, number, power) in [(0, 2, 100.0), (1, 3, 200.0), (0, 2, 101.0)] {
+        store.apply(&Item::Device(Arc::new(Device {
+            node: NodeId { machine, node: 4 },
+            number,
+            power: Ok(power),
+            ..Device::default()
+        })));
+    }
+    let snap = store.snapshot(Fresh::All);
+    let shown = |id: u32| {
+        let agent = snap.names.agent(AgentId(id)).unwrap();
+        (agent.number, snap.device_of(agent).unwrap().now.power.clone())
+    };
+    assert_eq!((shown(0), shown(1)), ((2, Ok(101.0)), (3, Ok(200.0))));
+    assert_eq!(snap.values.gauges.devices.len(), 2);
+}
+
+#[test]
 fn gpus_have_the_machines_numbers_though_a_process_sees_only_some() {
     use crate::gauge::Device;
-    use crate::item::{Agent, AgentId, AgentKind};
+    use crate::item::{Agent, AgentId, AgentKind, NodeId};
     let gpu = |id: u32, node: u32| {
         Item::Agent(Agent {
             id: AgentId(id),
@@ -59,7 +96,7 @@ fn gpus_have_the_machines_numbers_though_a_process_sees_only_some() {
     };
     let device = |node: u32, number: u32| {
         Item::Device(Arc::new(Device {
-            node,
+            node: NodeId { machine: 0, node },
             number,
             ..Device::default()
         }))

@@ -19,6 +19,16 @@ const BATCH: u32 = 4096;
 /// Recordings as one.
 pub struct Merged<'a> {
     parts: Vec<Part<'a>>,
+    /// The boots on which processes ran, each with the first of its processes and its number as a machine.
+    machines: Vec<Machine>,
+}
+
+/// Where the processes from one on ran.
+struct Machine {
+    first: ProcessId,
+    number: u32,
+    /// Empty when it is not known.
+    boot: String,
 }
 
 /// One recording and how it is moved.
@@ -36,9 +46,19 @@ impl<'a> Merged<'a> {
     /// Puts recordings together; the first one's clock counts.
     pub fn new(recordings: Vec<&'a Recording>) -> Result<Self> {
         let mut parts: Vec<Part<'a>> = Vec::new();
+        let mut machines: Vec<Machine> = Vec::new();
         let (mut first, mut reference) = (0, None);
         let several = recordings.len() > 1;
         for recording in recordings {
+            for (process, boot) in recording.machines() {
+                let is_same = |known: &&Machine| known.boot == *boot && !boot.is_empty();
+                let number = machines.iter().find(is_same).map(|known| known.number);
+                machines.push(Machine {
+                    first: ProcessId(process.0.saturating_add(first)),
+                    number: number.unwrap_or(machines.len() as u32),
+                    boot: boot.clone(),
+                });
+            }
             let mut part = Part {
                 recording,
                 first,
@@ -59,7 +79,16 @@ impl<'a> Merged<'a> {
             }
             parts.push(part);
         }
-        Ok(Self { parts })
+        Ok(Self { parts, machines })
+    }
+
+    /// The boots on which processes ran, for a recording of all of it; none for one that says so itself.
+    pub fn machines(&self) -> Vec<(ProcessId, String)> {
+        let all = self
+            .machines
+            .iter()
+            .map(|machine| (machine.first, machine.boot.clone()));
+        all.filter(|_| self.machines.len() > 1).collect()
     }
 
     /// How the clocks were brought together, a sentence for each recording that was moved.
@@ -126,6 +155,9 @@ differ",
         self.deliver_facts(&mut samples)?;
         for (process, samples) in &samples.0 {
             decoder.preload_clock(*process, samples);
+        }
+        for machine in &self.machines {
+            decoder.preload_machine(machine.first, machine.number);
         }
         Ok(decoder)
     }

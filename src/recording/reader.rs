@@ -24,6 +24,7 @@ pub struct Recording {
     command: Vec<String>,
     host: String,
     boot: String,
+    machines: Vec<(ProcessId, String)>,
 }
 
 impl Recording {
@@ -73,6 +74,9 @@ impl Recording {
             .collect();
         // Files of facts come before segments by their names.
         files.sort();
+        let machines = facts
+            .get("machines")
+            .and_then(|machines| serde_json::from_value(machines.clone()).ok());
         Ok(Self {
             path: path.to_owned(),
             format,
@@ -80,6 +84,7 @@ impl Recording {
             command,
             host: word("host"),
             boot: word("boot"),
+            machines: machines.unwrap_or_else(|| vec![(ProcessId(0), word("boot"))]),
         })
     }
 
@@ -101,6 +106,12 @@ impl Recording {
     /// Id of that machine's boot, empty when it is not known.
     pub fn boot(&self) -> &str {
         &self.boot
+    }
+
+    /// The boots on which its processes ran, each with the first of its processes: one, where it was not put together from
+    /// several.
+    pub(super) fn machines(&self) -> &[(ProcessId, String)] {
+        &self.machines
     }
 
     /// The driver's topology when the recording began; empty when it is not known.

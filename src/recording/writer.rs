@@ -34,6 +34,8 @@ pub struct Origin {
     pub boot: String,
     /// The driver's topology of each machine, by its name.
     pub topologies: Vec<(String, Vec<Node>)>,
+    /// Boots on which processes ran, each with the first of its processes; none where that is the one above.
+    pub machines: Vec<(ProcessId, String)>,
 }
 
 /// Writes down what a source delivers.
@@ -67,6 +69,7 @@ impl Recorder {
             host: hostname(),
             boot: boot(),
             topologies: vec![(hostname(), nodes.to_vec())],
+            machines: Vec::new(),
         };
         Self::copy(path, command, &here)
     }
@@ -94,13 +97,16 @@ impl Recorder {
     /// Writes what a recording says of itself.
     fn found(path: &Path, command: &[String], origin: &Origin) -> Result<()> {
         let cannot = || format!("there is no room for a recording in {}", path.display());
-        let manifest = serde_json::json!({
+        let mut manifest = serde_json::json!({
             "roctop": env!("CARGO_PKG_VERSION"),
             "format": FORMAT,
             "command": command,
             "host": origin.host,
             "boot": origin.boot,
         });
+        if !origin.machines.is_empty() {
+            manifest["machines"] = serde_json::to_value(&origin.machines)?;
+        }
         let text = serde_json::to_string_pretty(&manifest)?;
         std::fs::write(path.join(MANIFEST), text + "\n").with_context(cannot)?;
         let of_host = |wanted: bool| {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::{BEGIN, Scenario};
 use crate::gauge::{Count, Counter, Device, Scope};
 use crate::item::{
-    Agent, AgentId, AgentKind, ApiCall, Dispatch, Exit, Item, Kernel, KernelId, LossReason, Marker, Nanos, Open,
-    Operation, OperationId, Process, ProcessId, Queue, QueueId, Registers, Span, Stream, StreamId, TextId, Thread,
-    ThreadId,
+    Agent, AgentId, AgentKind, ApiCall, Dispatch, Exit, Item, Kernel, KernelId, LossReason, Marker, Nanos, NodeId,
+    Open, Operation, OperationId, Process, ProcessId, Queue, QueueId, Registers, Span, Stream, StreamId, TextId,
+    Thread, ThreadId,
 };
 
 /// Makes the items.
@@ -66,6 +66,7 @@ impl<'a> Maker<'a> {
                 parent: if id == 0 { 1 } else { text.processes[0].pid },
                 rank: process.rank,
                 host: "node01".into(),
+                machine: 0,
                 exe: process.command.split(' ').next().unwrap_or("").into(),
                 command: process.command.as_str().into(),
                 since: BEGIN,
@@ -102,7 +103,7 @@ impl<'a> Maker<'a> {
             }));
             if let (Some(clock), Some(bandwidth)) = (gpu.clock, gpu.bandwidth) {
                 self.facts.push(Item::Device(Arc::new(Device {
-                    node: number as u32 + 1,
+                    node: node(number),
                     number: number as u32,
                     name: gpu.name.as_str().into(),
                     product: gpu.product.as_str().into(),
@@ -196,7 +197,7 @@ impl<'a> Maker<'a> {
                 self.facts.push(Item::Counter(Arc::new(Counter {
                     id: self.counter(at, gpu as u32),
                     name: (*name).into(),
-                    node: Some(gpu as u32 + 1),
+                    node: Some(node(gpu)),
                     scope: Scope::Dispatch,
                     source: "rocprofiler-sdk".into(),
                     state: Ok(()),
@@ -442,5 +443,13 @@ impl<'a> Maker<'a> {
             )
         }));
         out
+    }
+}
+
+/// Where a GPU of the scenario is: the host is node 0.
+const fn node(gpu: usize) -> NodeId {
+    NodeId {
+        machine: 0,
+        node: gpu as u32 + 1,
     }
 }

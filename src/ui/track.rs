@@ -1,7 +1,7 @@
 //! What stands in a row of the timeline: a lane, or slices of several lanes that belong together.
 
 use super::way::Way;
-use crate::item::{AgentId, Nanos, QueueId, ThreadId};
+use crate::item::{AgentId, Nanos, NodeId, QueueId, ThreadId};
 use crate::model::gauges::GaugeKind;
 use crate::model::{Bucket, LaneKey, Slice, Snapshot};
 use crate::ui::choice::choices;
@@ -35,8 +35,8 @@ pub enum Track {
     OnAgent(AgentId),
     /// Kernels that a thread launched.
     By(ThreadId),
-    /// What was read of the device at a node of the driver's topology.
-    Gauge(u32, GaugeKind),
+    /// What was read of the device at a node.
+    Gauge(NodeId, GaugeKind),
     /// A counter, by its id.
     Counter(u32),
 }

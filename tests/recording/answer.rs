@@ -6,6 +6,7 @@ use crate::made::{Made, make};
 use crate::table::Table;
 use crate::{counts, load, told};
 use roctop::item::ProcessId;
+use roctop::model::{Fresh, Options, Store};
 use roctop::recording::{Merged, Recording};
 use std::path::Path;
 
@@ -152,6 +153,64 @@ fn ranks_of_several_machines_are_brought_to_one_clock() {
     assert_eq!(files(&[&a, &b], "out-both"), files(&[&merged], "out-merged"));
     let recordings = [Recording::open(&a).unwrap(), Recording::open(&b).unwrap()];
     assert_eq!(Merged::new(recordings.iter().collect()).unwrap().alignment().len(), 1);
+}
+
+#[test]
+fn gauges_of_two_machines_stay_apart_also_where_their_gpus_have_the_same_place() {
+    let place = place("gauges");
+    let (a, b) = (place.join("a"), place.join("b"));
+    for (path, rank, pid, records) in [(&a, 0, 4242, 1000), (&b, 1, 5000, 3000)] {
+        let made = Made {
+            rank,
+            pid,
+            records,
+            counters: 1,
+            ..Made::default()
+        };
+        make(path, &made);
+    }
+    let devices = |paths: &[&Path]| {
+        let recordings: Vec<_> = paths.iter().map(|path| Recording::open(path).unwrap()).collect();
+        let mut store = Store::new(Options::default());
+        Merged::new(recordings.iter().collect())
+            .unwrap()
+            .items(None, &mut |_| (), &mut |items| store.apply_all(&items))
+            .unwrap();
+        let snap = store.snapshot(Fresh::All);
+        snap.values.gauges.devices.len()
+    };
+    let exported = |paths: &[&Path], name: &str, file: &str| {
+        let out = place.join(name);
+        let mut words = vec!["export"];
+        words.extend(paths.iter().map(|path| path.to_str().unwrap()));
+        words.extend(["-d", out.to_str().unwrap()]);
+        assert_eq!(told(&words).0, Some(0));
+        std::fs::read_to_string(out.join(file)).unwrap_or_default()
+    };
+    assert_eq!(devices(&[&a, &b]), 1, "recordings of one boot are of one machine");
+    let together = exported(&[&a, &b], "one-boot", "4242_gauges.csv");
+    let manifest = b.join("roctop.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let mut facts: serde_json::Value = serde_json::from_str(&text).unwrap();
+    facts["boot"] = "another".into();
+    std::fs::write(&manifest, facts.to_string()).unwrap();
+    let merged = place.join("merged");
+    let words = [
+        "merge",
+        a.to_str().unwrap(),
+        b.to_str().unwrap(),
+        "-o",
+        merged.to_str().unwrap(),
+    ];
+    assert_eq!(told(&words).0, Some(0));
+    assert_eq!((devices(&[&a, &b]), devices(&[&merged])), (2, 2));
+    for (one, file) in [(&a, "4242_gauges.csv"), (&b, "5000_gauges.csv")] {
+        let alone = exported(&[one], "alone", file);
+        assert!(alone.lines().count() > 1, "{alone}");
+        assert_eq!(exported(&[&a, &b], "both", file), alone);
+        assert_eq!(exported(&[&merged], "merged-out", file), alone);
+        assert!(together.lines().count() > alone.lines().count());
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::driven::{Driven, snapshot};
 use crate::{compare, kernels};
 use roctop::gauge::{Count, Counter, Device};
-use roctop::item::{Agent, AgentId, AgentKind, Item, Process};
+use roctop::item::{Agent, AgentId, AgentKind, Item, NodeId, Process};
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::Grouping;
 use roctop::ui::key::Key;
@@ -109,14 +109,14 @@ fn measured() -> Arc<Snapshot> {
         id: 3,
         name: "MfmaUtil".into(),
         unit: "%".into(),
-        node: Some(2),
+        node: Some(NodeId { machine: 0, node: 2 }),
         state: Ok(()),
         ..Counter::default()
     })));
     for second in 1..60u64 {
         let at = second * 1_000_000_000;
         store.apply(&Item::Device(Arc::new(Device {
-            node: 2,
+            node: NodeId { machine: 0, node: 2 },
             at,
             busy: Ok(if second < 30 { 0.0 } else { 1.0 }),
             power: Ok(300.0),

@@ -123,9 +123,8 @@ pub fn usage(snap: &Snapshot, stretch: Span, least_gap: u64) -> Vec<Usage> {
     let is_gpu = |id: AgentId| snap.names.agent(id).is_none_or(|agent| agent.kind != AgentKind::Cpu);
     // Each process has agents of its own for the GPUs that it shares with others.
     let place = |id: AgentId| {
-        let agent = snap.names.agent(id)?;
-        let host = snap.names.process(agent.process).map_or("", |process| &*process.host);
-        Some((host, agent.node)).filter(|_| !agent.name.is_empty())
+        let agent = snap.names.agent(id).filter(|agent| !agent.name.is_empty())?;
+        Some(snap.names.node_of(agent))
     };
     let process = |id: AgentId| snap.names.agent(id).map(|agent| agent.process);
     let mut gpus: Vec<Vec<AgentId>> = Vec::new();

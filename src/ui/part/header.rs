@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::table::Scene;
 use crate::format;
-use crate::item::{Agent, AgentKind, Exit};
+use crate::item::{AgentKind, Exit, NodeId};
 use crate::model::{Mode, Snapshot};
 use crate::ui::hit::Hit;
 use crate::ui::keymap::Action;
@@ -183,9 +183,8 @@ fn gpus(snap: &Snapshot) -> Option<String> {
         .collect();
     let first = gpus.first()?;
     let name = model(&first.product).unwrap_or(&first.name);
-    // Processes that share GPUs of a host have each told them.
-    let host = |agent: &Agent| snap.names.process(agent.process).map_or("", |process| &process.host);
-    let places: HashSet<(&str, u32)> = gpus.iter().map(|agent| (host(agent), agent.node)).collect();
+    // Processes that share GPUs have each told them.
+    let places: HashSet<NodeId> = gpus.iter().map(|agent| snap.names.node_of(agent)).collect();
     Some(format!("{}×{name}", places.len()))
 }
 

@@ -7,9 +7,9 @@ use super::canvas::Canvas;
 use super::chart::LEVELS;
 use super::table::Scene;
 use crate::format;
-use crate::item::{AgentId, AgentKind};
+use crate::item::{AgentId, AgentKind, NodeId};
 use crate::model::Snapshot;
-use crate::model::gauges::{CounterRow, DeviceRow, GaugeKind};
+use crate::model::gauges::{CounterRow, GaugeKind};
 use crate::model::series::Series;
 use crate::ui::tab::counters;
 use crate::ui::theme::Role;
@@ -32,25 +32,23 @@ pub(crate) fn tracks(snap: &Snapshot) -> Vec<Track> {
     tracks
 }
 
-fn device(snap: &Snapshot, node: u32) -> Option<&DeviceRow> {
-    snap.values.gauges.devices.iter().find(|row| row.now.node == node)
-}
-
 fn counter(snap: &Snapshot, id: u32) -> Option<&CounterRow> {
     snap.values.gauges.counters.iter().find(|row| row.counter.id == id)
 }
 
-/// The GPU at a node of the driver's topology.
-pub(crate) fn agent_of(snap: &Snapshot, node: u32) -> Option<AgentId> {
+/// The GPU at a node.
+pub(crate) fn agent_of(snap: &Snapshot, node: NodeId) -> Option<AgentId> {
     let mut agents = snap.names.agents().iter();
-    let found = agents.find(|agent| agent.kind == AgentKind::Gpu && agent.node == node);
+    let found = agents.find(|agent| agent.kind == AgentKind::Gpu && snap.names.node_of(agent) == node);
     found.map(|agent| agent.id)
 }
 
-fn gpu(snap: &Snapshot, node: u32) -> String {
+fn gpu(snap: &Snapshot, node: NodeId) -> String {
     match agent_of(snap, node) {
         Some(agent) => snap.names.agent_label(agent),
-        None => device(snap, node).map_or_else(|| "GPU ?".into(), |row| format!("GPU{}", row.now.number)),
+        None => snap
+            .device_at(node)
+            .map_or_else(|| "GPU ?".into(), |row| format!("GPU{}", row.now.number)),
     }
 }
 
@@ -58,7 +56,7 @@ fn gpu(snap: &Snapshot, node: u32) -> String {
 fn series(snap: &Snapshot, track: Track) -> Option<(&Series, f64)> {
     match track {
         Track::Gauge(node, kind) => {
-            let row = device(snap, node)?;
+            let row = snap.device_at(node)?;
             let series = &row.series[kind as usize];
             let whole = match kind {
                 GaugeKind::Busy => Some(1.0),

@@ -37,8 +37,8 @@ fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
         Track::Lane(LaneKey::Ranges(thread)) => (mark, (thread.0, 0), 3, 0, 0),
         // What was read and counted stands below all that was recorded.
         Track::Gauge(node, kind) => {
-            let place = plot::agent_of(snap, node).map_or((u32::MAX, node), agent);
-            (4, place, 0, node, kind as u32)
+            let place = plot::agent_of(snap, node).map_or((u32::MAX, node.machine), agent);
+            (4, place, 0, node.node, kind as u32)
         }
         Track::Counter(id) => (5, (0, 0), 0, id, 0),
     }

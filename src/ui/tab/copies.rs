@@ -56,13 +56,7 @@ fn of_link(copies: &CopyStat, scene: &Scene<'_>) -> Option<f64> {
         return None;
     }
     let gpu = agents().find(|agent| agent.kind == AgentKind::Gpu)?;
-    let device = scene
-        .snap
-        .values
-        .gauges
-        .devices
-        .iter()
-        .find(|row| row.now.node == gpu.node)?;
+    let device = scene.snap.device_of(gpu)?;
     let peak = *device.now.link_peak.as_ref().ok()?;
     average(copies).filter(|_| peak > 0.0).map(|speed| speed / peak)
 }

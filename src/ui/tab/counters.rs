@@ -59,12 +59,10 @@ pub(super) fn device(row: &CounterRow, scene: &Scene<'_>) -> String {
     let Some(node) = row.counter.node else {
         return "all".into();
     };
-    let agents = scene.snap.names.agents();
-    let agent = agents.iter().find(|agent| agent.node == node && !agent.name.is_empty());
-    agent.map_or_else(
-        || format!("node {node}"),
-        |agent| scene.snap.names.agent_label(agent.id),
-    )
+    let names = &scene.snap.names;
+    let mut agents = names.agents().iter();
+    let agent = agents.find(|agent| names.node_of(agent) == node && !agent.name.is_empty());
+    agent.map_or_else(|| format!("node {}", node.node), |agent| names.agent_label(agent.id))
 }
 
 const fn scope(scope: Scope) -> &'static str {

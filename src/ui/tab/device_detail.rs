@@ -105,7 +105,7 @@ fn told(word: &str, value: &Reading<f64>, decimals: usize, unit: &str) -> String
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     let place = gauges(row, scene).map_or("", |device| &device.now.location);
     let title = format!("{} {} {place}", label(row, scene.snap), product(row, scene));
-    let inner = canvas.frame(area, title.trim(), &format!("node {}", row.node));
+    let inner = canvas.frame(area, title.trim(), &format!("node {}", row.node.node));
     let mut lines: Vec<(String, Role)> = Vec::new();
     if let Some(agent) = seen(row, scene) {
         let text = format!(

@@ -10,7 +10,7 @@ use super::gaps::{self, GapTable};
 use crate::filter::{Field, Subject, Value};
 use crate::format;
 use crate::gauge::{Device, Reading};
-use crate::item::{AgentId, AgentKind};
+use crate::item::{AgentId, AgentKind, NodeId};
 use crate::model::gauges::DeviceRow;
 use crate::model::snapshot::AgentRow;
 use crate::model::{LaneKey, Snapshot};
@@ -27,7 +27,7 @@ use crate::ui::theme::Role;
 #[derive(Clone)]
 pub(crate) struct Row {
     pub(crate) agent: Option<AgentId>,
-    pub(crate) node: u32,
+    pub(crate) node: NodeId,
     number: u32,
 }
 
@@ -35,8 +35,7 @@ pub(crate) struct DeviceTable;
 
 /// What the driver says of it.
 pub(crate) fn gauges<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a DeviceRow> {
-    let devices = &scene.snap.values.gauges.devices;
-    devices.iter().find(|device| device.now.node == row.node)
+    scene.snap.device_at(row.node)
 }
 
 /// A reading of it; when the driver was not asked at all, that is the reason.
@@ -226,7 +225,7 @@ impl Table for DeviceTable {
         let mut rows: Vec<Row> = gpus
             .map(|agent| Row {
                 agent: Some(agent.id),
-                node: agent.node,
+                node: snap.names.node_of(agent),
                 number: agent.number,
             })
             .collect();
@@ -258,8 +257,10 @@ impl Table for DeviceTable {
     }
 
     fn key(row: &Row) -> u64 {
-        row.agent
-            .map_or(1 << 32 | u64::from(row.node), |agent| u64::from(agent.0))
+        row.agent.map_or(
+            1 << 63 | u64::from(row.node.machine) << 32 | u64::from(row.node.node),
+            |agent| u64::from(agent.0),
+        )
     }
 
     /// To its longest gap.

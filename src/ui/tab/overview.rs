@@ -150,8 +150,7 @@ fn one_line(canvas: &mut Canvas<'_>, area: Rect, gpus: &[&AgentRow], scene: &Sce
 /// What the driver says of a GPU in a few words; nothing when it was not asked.
 fn driver(scene: &Scene<'_>, row: &AgentRow) -> String {
     let agent = scene.snap.names.agent(row.id);
-    let devices = &scene.snap.values.gauges.devices;
-    let Some(device) = agent.and_then(|agent| devices.iter().find(|device| device.now.node == agent.node)) else {
+    let Some(device) = agent.and_then(|agent| scene.snap.device_of(agent)) else {
         return String::new();
     };
     let device = &device.now;

@@ -37,10 +37,7 @@ impl Roofline {
         });
         let mut gpus = snap.names.agents().iter();
         let gpu = gpus.find(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty());
-        let device = gpu.and_then(|gpu| {
-            let devices = &snap.values.gauges.devices;
-            devices.iter().find(|device| device.now.node == gpu.node)
-        });
+        let device = gpu.and_then(|gpu| snap.device_of(gpu));
         let clock = device.and_then(|device| device.now.shader_clock.clone().ok());
         Self {
             points: points.collect(),
