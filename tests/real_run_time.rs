@@ -100,6 +100,22 @@ fn a_tour_of_the_api_is_recorded_as_it_happened() {
 }
 
 #[test]
+fn what_programs_seldom_ask_of_hip_is_recorded_as_it_happened() {
+    for corner in [
+        "reset",
+        "arrays",
+        "per_thread",
+        "timing",
+        "contexts",
+        "compiled",
+        "managed",
+        "callbacks",
+    ] {
+        check(&format!("corner-{corner}"), &["corners", corner]);
+    }
+}
+
+#[test]
 fn the_memory_of_a_program_is_what_the_program_counts() {
     let Some(recorded) = check("memory", &["memory"]) else {
         return;
