@@ -27,7 +27,7 @@ mod rig;
 #[expect(dead_code, reason = "slices are looked at elsewhere")]
 mod trace;
 
-use rig::{Recorded, Rig, rig};
+use rig::{Recorded, Rig, release, rig};
 use roctop::item::Exit;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -110,8 +110,21 @@ fn what_programs_seldom_ask_of_hip_is_recorded_as_it_happened() {
         "compiled",
         "managed",
         "callbacks",
+        "graphs",
     ] {
-        check(&format!("corner-{corner}"), &["corners", corner]);
+        if corner == "graphs" && release().is_some_and(|release| release.starts_with('6')) {
+            println!("corner-graphs: n/a: HIP 6.4.3 crashes in it, untraced too");
+            continue;
+        }
+        let Some(recorded) = check(&format!("corner-{corner}"), &["corners", corner]) else {
+            return;
+        };
+        // With a callback HIP reports markers of streams that are gone, and crashes now and then.
+        let way = recorded.said.iter().find(|text| text.starts_with("HIP calls:"));
+        assert!(
+            way.is_some_and(|way| !way.contains("and the tracer callback")),
+            "{way:?}"
+        );
     }
 }
 

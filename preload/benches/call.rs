@@ -6,6 +6,7 @@
 //! nanoseconds. LTTng-UST is measured where it is installed and this user may run its session daemon. Nothing is asserted.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
+use roctop_ring::session::{control, source, wanted};
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,8 @@ fn main() {
     }
     let calls = run(through_gate.args([ROUNDS, "gate"]));
     let off = run(Command::new(&gate).env("LD_PRELOAD", &collector).args([ROUNDS, "off"]));
+    // The callback is registered where nothing else serves, as for HIP's own records.
+    place.control(source::HIP);
     let callback = run(traced(&tracer).args([ROUNDS, "tracer"]));
     let empty = run(Command::new(&tracer).args([ROUNDS, "empty"]));
     print(&calls, &off, &callback, &empty);
@@ -82,7 +85,7 @@ fn print(calls: &Times, off: &Times, callback: &Times, empty: &Times) {
         "",
     );
     row(
-        "traced call, wrapped function and callback (5.3.1 to 6.x)",
+        "traced call, wrapped function, HIP's own records asked for",
         callback.of("call"),
         floor,
         "floor",
@@ -197,11 +200,21 @@ impl Place {
         std::fs::DirBuilder::new().mode(0o700).create(&dir).unwrap();
         let place = Self(dir);
         std::fs::create_dir(place.session()).unwrap();
-        let mut control = vec![0u8; 4096];
-        control[0] = 1;
-        control[8] = 1;
-        std::fs::write(place.session().join("control"), control).unwrap();
+        place.control(source::AUTO);
         place
+    }
+
+    /// Calls of HIP are wanted, and dispatches from there.
+    fn control(&self, source: u64) {
+        let mut control = vec![0u8; 4096];
+        for (word, value) in [
+            (control::RECORDING, 1),
+            (control::WANTED, wanted::HIP_API),
+            (control::DISPATCH_SOURCE, source),
+        ] {
+            control[word * 8..][..8].copy_from_slice(&value.to_le_bytes());
+        }
+        std::fs::write(self.session().join("control"), control).unwrap();
     }
 
     fn session(&self) -> PathBuf {

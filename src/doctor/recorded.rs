@@ -41,11 +41,10 @@ fn calls(report: &mut Report, hip: Option<&Library>) {
         return report.add(Verdict::Note, "HIP calls", "no libamdhip64 in the usual places");
     };
     let shown = hip.path.display();
-    let registers = hip.mentions("rocprofiler_register_library_api_table");
-    let way = match (registers, hip.mentions("hipRegisterTracerCallback")) {
-        (true, _) => "all, with return codes: wrapped functions and the dispatch table that it hands over",
-        (false, true) => "all, with return codes: wrapped functions (its tracer callback for RTLD_DEEPBIND libraries)",
-        (false, false) => "with return codes: wrapped functions; not those of libraries opened with RTLD_DEEPBIND",
+    let way = if hip.mentions("rocprofiler_register_library_api_table") {
+        "all, with return codes: wrapped functions and the dispatch table that it hands over"
+    } else {
+        "with return codes: wrapped functions; not those of libraries opened with RTLD_DEEPBIND"
     };
     report.add(Verdict::Well, "HIP calls", format!("{way}; {shown}"));
 }

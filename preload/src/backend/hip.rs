@@ -2,15 +2,15 @@
 //!
 //! Two ways in. [`gate`] stands in front of every exported function, on every release: all calls that are bound by
 //! symbol, looked up in a handle ([`super::lookup`]) or by `hipGetProcAddress`, with return codes and arguments.
-//! [`tracer`] is the run-time's own callback (5.3.1 and later): it takes the calls that did not come through the gate (of
-//! a library opened with a scope of its own, `RTLD_DEEPBIND`), and leaves all others alone, so nothing is recorded twice;
-//! [`slot`] shares it with other tools. Calls that HIP makes to itself inside a call are not recorded.
+//! [`tracer`] is the run-time's own callback (5.3.1 and later), for programs that no gate stands in front of, since they set
+//! `LD_PRELOAD` anew; where it is registered for something else it leaves calls of the gate alone, so nothing is recorded
+//! twice; [`slot`] shares it with other tools. Calls that HIP makes to itself inside a call are not recorded, nor those of a
+//! library that is opened with a scope of its own (`RTLD_DEEPBIND`) in a program with the gate.
 //!
 //! [`activity`] takes HIP's own records of dispatches where those are asked for, [`cooperative`] makes HIP give signals to packets of queues that cannot be intercepted (6.2 and later),
 //! [`deferred`] to name the call in packets that threads of its own submit.
 //!
-//! Absent on purpose: 5.2's per-operation callbacks, which make every launch dearer by 0.5 µs and an interrupt. There a
-//! call of a library opened with `RTLD_DEEPBIND` is not seen.
+//! Absent on purpose: 5.2's per-operation callbacks, which make every launch dearer by 0.5 µs and an interrupt.
 
 pub mod activity;
 pub mod cooperative;

@@ -67,7 +67,7 @@ pub(crate) fn register(process: &Process, by: By) {
     TAIL.store(offset as u64, Ordering::Release);
     slot::found(address);
     let major = major.unwrap_or(0);
-    let is_kept = major < ONLY_WHERE_NEEDED || by == By::Hsa || is_source;
+    let is_kept = by == By::Hsa || is_source;
     KEPT.store(u64::from(is_kept), Ordering::Relaxed);
     if is_kept {
         slot::listen(true);
@@ -89,10 +89,8 @@ pub(crate) fn register(process: &Process, by: By) {
     }
 }
 
-/// From this release on a registered callback makes HIP report markers whose stream may be gone (a crash inside HIP was
-/// seen on 7.2.4), so it is registered only where nothing else serves.
-const ONLY_WHERE_NEEDED: u32 = 7;
-/// 1 when the callback stays registered.
+/// 1 when the callback stays registered: only where nothing else serves. A registered callback makes HIP report markers whose
+/// stream may be gone by then, a crash inside HIP that was seen on 5.7.1 (a graph is destroyed) and 7.2.4.
 static KEPT: AtomicU64 = AtomicU64::new(0);
 
 /// HIP's records are needed for a while.
