@@ -60,4 +60,5 @@ pub mod pump;
 pub mod scenario;
 pub mod supervise;
 pub mod ui;
+pub mod wake;
 pub mod yaml;

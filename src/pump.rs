@@ -11,6 +11,7 @@ use crate::now::{boottime, of_thread};
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
 use crate::session::Live;
+use crate::wake;
 use anyhow::{Context, Result, anyhow};
 use roctop_ring::reader::{Progress, Thread};
 use roctop_ring::record::Slot;
@@ -453,9 +454,12 @@ impl Digesting {
             self.waiting.fetch_sub(batch.size(), Ordering::Relaxed);
             if let Some(mut feeding) = feeding {
                 feeding.hand_over();
+                let mut store = feeding.store.lock().unwrap_or_else(PoisonError::into_inner);
                 if !batch.health.is_empty() {
-                    let mut store = feeding.store.lock().unwrap_or_else(PoisonError::into_inner);
                     store.health(&batch.health);
+                }
+                if store.is_new() {
+                    wake::wake();
                 }
             }
             self.decoder.clear();

@@ -3,6 +3,7 @@
 use crate::fate;
 use crate::item::Exit;
 use crate::launch::NotStarted;
+use crate::wake;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::iterator::SignalsInfo;
@@ -23,7 +24,7 @@ pub fn exit_of(status: ExitStatus) -> Exit {
 }
 
 /// Set once this process is told to end, by TERM, HUP, INT or QUIT: from now on these end it only by way of whoever looks
-/// here, so that it can leave the terminal as it was.
+/// here, so that it can leave the terminal as it was. That, and another size of the terminal, wakes the screen.
 pub fn told_to_end() -> Result<Arc<AtomicBool>> {
     let told = Arc::new(AtomicBool::new(false));
     let (ready, is_ready) = std::sync::mpsc::channel();
@@ -33,15 +34,18 @@ pub fn told_to_end() -> Result<Arc<AtomicBool>> {
         let mut hang_up = signal(SignalKind::hangup())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut quit = signal(SignalKind::quit())?;
+        let mut resize = signal(SignalKind::window_change())?;
         let _ = ready.send(());
         loop {
-            tokio::select! {
-                _ = terminate.recv() => (),
-                _ = hang_up.recv() => (),
-                _ = interrupt.recv() => (),
-                _ = quit.recv() => (),
-            }
-            flag.store(true, Ordering::Relaxed);
+            let is_end = tokio::select! {
+                _ = terminate.recv() => true,
+                _ = hang_up.recv() => true,
+                _ = interrupt.recv() => true,
+                _ = quit.recv() => true,
+                _ = resize.recv() => false,
+            };
+            flag.fetch_or(is_end, Ordering::Relaxed);
+            wake::wake();
         }
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -11,6 +11,7 @@ use crate::recording::{Merged, Recorder, Recording};
 use crate::session::{Live, SessionDir};
 use crate::ui::theme::Depth;
 use crate::ui::{Effect, Flow};
+use crate::wake;
 use crate::{export, topology};
 use anyhow::{Context, Result};
 use roctop_ring::session::control;
@@ -39,7 +40,24 @@ pub(super) struct Desk {
     recorded: Option<PathBuf>,
     /// What the next run is to have in its environment besides.
     pub(super) variables: Vec<(OsString, OsString)>,
-    news: (Sender<Flow>, Receiver<Flow>),
+    news: (News, Receiver<Flow>),
+}
+
+/// Where work in the background says what came of it.
+#[derive(Clone)]
+struct News(Sender<Flow>);
+
+impl News {
+    fn channel() -> (Self, Receiver<Flow>) {
+        let (sender, receiver) = channel();
+        (Self(sender), receiver)
+    }
+
+    /// A screen that is gone needs no news.
+    fn send(&self, news: Flow) {
+        let _ = self.0.send(news);
+        wake::wake();
+    }
 }
 
 impl Desk {
@@ -51,7 +69,7 @@ impl Desk {
             recording: None,
             recorded: None,
             variables: Vec::new(),
-            news: channel(),
+            news: News::channel(),
         }
     }
 
@@ -173,7 +191,7 @@ impl Desk {
                 }
                 Err(error) => format!("the export failed: {error}"),
             };
-            let _ = sender.send(Flow::Say(said));
+            sender.send(Flow::Say(said));
         });
         Flow::Say(format!("writing {format} …"))
     }
@@ -185,7 +203,7 @@ impl Desk {
         }
         let sender = self.news.0.clone();
         std::thread::spawn(move || {
-            let _ = sender.send(match counting::known() {
+            sender.send(match counting::known() {
                 Ok(names) => Flow::Counters(names.into()),
                 Err(error) => Flow::Say(format!("{error:#}")),
             });
@@ -214,7 +232,7 @@ impl Desk {
         let sender = self.news.0.clone();
         let said = Flow::Say(format!("asking whether {names} can be counted …"));
         std::thread::spawn(move || {
-            let _ = sender.send(match counting::fitting(&names) {
+            sender.send(match counting::fitting(&names) {
                 Ok(request) => Flow::Again(request.variables()),
                 Err(error) => Flow::Say(format!("{error:#}")),
             });
@@ -227,7 +245,7 @@ impl Desk {
         let sender = self.news.0.clone();
         let said = Flow::Say(format!("reading {} …", path.display()));
         std::thread::spawn(move || {
-            let _ = sender.send(match load(&path) {
+            sender.send(match load(&path) {
                 Ok(snapshot) => Flow::Baseline(snapshot),
                 Err(error) => Flow::Say(format!("{error:#}")),
             });

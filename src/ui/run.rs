@@ -142,7 +142,8 @@ pub fn is_ascii() -> bool {
 /// Runs the screen on a terminal until an effect stops it or the terminal is gone.
 ///
 /// The store is locked for a snapshot and for nothing else. `effects` is told what to do; [`Effect::Idle`] comes in each
-/// turn, at least ten times a second, so that signals and the program's end can be acted upon.
+/// turn, so that signals and the program's end can be acted upon: ten times a second, and while nothing changes once a
+/// second and when the screen is woken ([`crate::wake::wake`]).
 pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect) -> Flow) -> io::Result<()> {
     let theme = theme("dark").ok_or_else(|| io::Error::other("no theme"))?;
     let options = Options {

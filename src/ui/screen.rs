@@ -4,9 +4,10 @@ mod encode;
 pub mod frames;
 mod sequence;
 
+use crate::wake;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use ratatui::buffer::Buffer;
@@ -189,8 +190,12 @@ impl Screen {
         if let Some(input) = self.decoder.next(false) {
             return Ok(Some(input));
         }
-        let wait = if self.decoder.is_waiting() { SEQUENCE } else { timeout };
-        if !self.readable(wait)? {
+        let (wait, waker) = if self.decoder.is_waiting() {
+            (SEQUENCE, None)
+        } else {
+            (timeout, wake::event())
+        };
+        if !self.readable(wait, waker)? {
             return Ok(self.decoder.next(true));
         }
         let mut bytes = [0u8; 1024];
@@ -204,7 +209,7 @@ impl Screen {
             return Ok(Some(input));
         }
         // An escape: alone, or the begin of a sequence whose rest comes at once.
-        if self.decoder.is_waiting() && !self.readable(SEQUENCE)? {
+        if self.decoder.is_waiting() && !self.readable(SEQUENCE, None)? {
             return Ok(self.decoder.next(true));
         }
         Ok(None)
@@ -213,7 +218,7 @@ impl Screen {
     /// The next bytes as they come.
     fn bytes(&mut self, timeout: u64) -> io::Result<Option<Input>> {
         let mut bytes = self.decoder.rest();
-        if bytes.is_empty() && self.readable(timeout)? {
+        if bytes.is_empty() && self.readable(timeout, wake::event())? {
             let mut buffer = [0u8; 1024];
             match rustix::io::read(&self.tty, &mut buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -225,15 +230,22 @@ impl Screen {
         Ok((!bytes.is_empty()).then_some(Input::Bytes(bytes)))
     }
 
-    fn readable(&self, milliseconds: u64) -> io::Result<bool> {
-        let mut fds = [PollFd::from_borrowed_fd(self.tty.as_fd(), PollFlags::IN)];
+    /// Whether there is input, waited for at most so many milliseconds, or until the waker is readable.
+    fn readable(&self, milliseconds: u64, waker: Option<BorrowedFd<'_>>) -> io::Result<bool> {
+        // Without a waker the terminal is asked for twice.
+        let tty = self.tty.as_fd();
+        let mut fds = [tty, waker.unwrap_or(tty)].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let seconds = i64::try_from(milliseconds / 1000).unwrap_or(0);
         let nanos = (milliseconds % 1000 * 1_000_000) as _;
         let timeout = rustix::event::Timespec {
             tv_sec: seconds,
             tv_nsec: nanos,
         };
-        match poll(&mut fds, Some(&timeout)) {
+        let answer = poll(&mut fds, Some(&timeout));
+        if waker.is_some() && fds[1].revents().contains(PollFlags::IN) {
+            wake::seen();
+        }
+        match answer {
             Ok(_) if fds[0].revents().contains(PollFlags::IN) => Ok(true),
             Ok(_)
                 if fds[0]

@@ -14,6 +14,7 @@ use crate::ui::key::Input;
 use crate::ui::pace::Pace;
 use crate::ui::screen::Screen;
 use crate::ui::{Effect, Msg, Own, Since, Ui, picture, update, view};
+use crate::wake;
 
 /// How often the timeline's head moves.
 const HEAD: Duration = Duration::from_millis(100);
@@ -106,7 +107,8 @@ impl<'a> Driver<'a> {
         let slowest = self.ui.rate.map(|rate| Duration::from_secs(1) / rate.max(1));
         let interval = HEAD.max(slowest.unwrap_or_default()) * slowed;
         let is_due = self.headed.elapsed() >= interval;
-        let is_left = is_due && self.is_calm();
+        let is_down = self.is_calm() && wake::lie_down();
+        let is_left = self.is_calm();
         if is_due && !is_left && !self.refresh(VALUES * slowed)? {
             return Ok(false);
         }
@@ -116,10 +118,15 @@ impl<'a> Driver<'a> {
             return Ok(false);
         }
         self.is_dirty |= self.ui.toast.as_ref().is_some_and(|toast| toast.1 == self.latest.now);
-        // Signals and the program's end are looked for as often as ever.
-        let rest = interval.saturating_sub(self.headed.elapsed());
-        let wait = if is_left { HEAD } else { rest.min(HEAD) };
-        self.take_input(wait.as_millis().max(1) as u64)
+        let age = self.headed.elapsed();
+        let wait = match (is_left, is_down && !self.is_dirty) {
+            (true, true) => CALM.saturating_sub(age),
+            (true, false) => HEAD,
+            (false, _) => interval.saturating_sub(age).min(HEAD),
+        };
+        let goes_on = self.take_input(wait.as_millis().max(1) as u64);
+        wake::get_up();
+        goes_on
     }
 
     /// The terminal may have another size.
