@@ -171,7 +171,7 @@ fn a_program_that_traces_itself_is_told_everything() {
     };
     let place = Rig::place("drop-in-alone");
     let words = [program.to_str().unwrap(), &ITERATIONS.to_string()];
-    let output = rig.command(&place, &[], &words).output().unwrap();
+    let output = Rig::ended(&mut rig.command(&place, &[], &words));
     check(&told(&output), &read_truth(&place));
 }
 

@@ -27,7 +27,7 @@ mod rig;
 #[expect(dead_code, reason = "slices are looked at elsewhere")]
 mod trace;
 
-use rig::{Recorded, Rig, release, rig};
+use rig::{Recorded, Rig, patience, release, rig};
 use roctop::item::Exit;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -216,7 +216,7 @@ fn crash(name: &str, mode: &str) -> Option<Recorded> {
     let options = ["record", "-o", recording.to_str().unwrap()];
     let mut command = rig.command(&place, &options, &["crash_mid", mode]);
     if mode != "forever" {
-        return Some(Recorded::load(&place, command.output().unwrap()));
+        return Some(Recorded::load(&place, Rig::ended(&mut command)));
     }
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
@@ -297,7 +297,7 @@ fn copies_that_a_crash_leaves_under_way_are_told() {
     let mut command = rig.command(&place, &options, &["crash_mid", "abort", "1"]);
     // A launch, a copy that takes a minute, and the end.
     command.env("EMULATED_GPU_COPY_LATENCY_NS", "60000000000");
-    let recorded = Recorded::load(&place, command.output().unwrap());
+    let recorded = Recorded::load(&place, Rig::ended(&mut command));
     assert_eq!(recorded.output.status.signal(), Some(6));
     assert_eq!(recorded.under_way.values().sum::<u64>(), 1);
     assert!(recorded.run.copies.is_empty());
@@ -329,4 +329,13 @@ fn a_program_ends_as_it_would_without_roctop() {
         let (_, all) = recorded.missing_at_the_end(Duration::from_millis(2));
         assert!(all > 1000, "{mode}: {all}");
     }
+}
+
+#[test]
+fn what_does_not_end_is_killed_with_what_it_started_and_told() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "sleep 1000 | sleep 1000; true"]);
+    let stood = patience::output_within(&mut command, Duration::from_millis(300)).unwrap_err();
+    assert_eq!(stood.matches(" sleep in ").count(), 2, "{stood}");
+    assert!(patience::output_within(Command::new("sh").args(["-c", "echo"]), Duration::from_mins(1)).is_ok());
 }

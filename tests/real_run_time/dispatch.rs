@@ -29,7 +29,7 @@ fn overlap(name: &str, words: &[&str], kernel_ns: &str, share: f64) -> Option<(f
         let recording = place.join("rec");
         let options = ["record", "-o", recording.to_str().unwrap()];
         let mut command = rig.command(&place, if is_recorded { &options } else { &[] }, words);
-        let output = command.env("EMULATED_GPU_KERNEL_NS", kernel_ns).output().unwrap();
+        let output = Rig::ended(command.env("EMULATED_GPU_KERNEL_NS", kernel_ns));
         assert!(output.status.success(), "{output:?}");
         if is_recorded {
             let recorded = Recorded::load(&place, output);
@@ -277,7 +277,7 @@ fn kernels_that_hips_own_threads_submit_are_recorded_and_linked_where_hip_says_t
     let recording = place.join("rec");
     let options = ["record", "-o", recording.to_str().unwrap()];
     let mut command = rig.command(&place, &options, &["many_streams", "4", "8", "3000"]);
-    let output = command.env("AMD_DIRECT_DISPATCH", "0").output().unwrap();
+    let output = Rig::ended(command.env("AMD_DIRECT_DISPATCH", "0"));
     let recorded = Recorded::load(&place, output);
     assert!(recorded.output.status.success(), "{:?}", recorded.output);
     recorded.check_lost();

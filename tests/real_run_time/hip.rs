@@ -137,7 +137,7 @@ fn a_program_that_sets_its_preload_anew_is_recorded_through_hsa() {
     let mut command = Command::new(usual.get_program());
     command.args(words).current_dir(&place);
     command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let recorded = Recorded::load(&place, command.output().unwrap());
+    let recorded = Recorded::load(&place, Rig::ended(&mut command));
     assert!(recorded.output.status.success());
     recorded.check_dispatches();
     recorded.check_copies();

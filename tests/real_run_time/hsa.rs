@@ -133,7 +133,7 @@ fn another_tool_that_intercepts_queues_sees_them_too_and_both_are_exact() {
     let options = ["record", "-o", recording.to_str().unwrap()];
     let mut command = rig.command(&place, &options, &["many_streams", "3", "6", "3000"]);
     command.env("HSA_TOOLS_LIB", rig.app("libother_tool.so"));
-    let output = command.env("OTHER_TOOL", place.join("tool")).output().unwrap();
+    let output = Rig::ended(command.env("OTHER_TOOL", place.join("tool")));
     let recorded = Recorded::load(&place, output);
     assert!(recorded.output.status.success(), "{:?}", recorded.output);
     recorded.check_lost();

@@ -15,7 +15,7 @@ fn what_goes_to_the_background_is_recorded_to_its_end() {
         &["record", "-o", recording.to_str().unwrap()],
         &["fork_exec", "--background"],
     );
-    let output = command.output().unwrap();
+    let output = Rig::ended(&mut command);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{errors}");
     assert!(errors.contains("go on in the background: 1;"), "{errors}");
@@ -80,7 +80,7 @@ fn killed_in_a_container(name: &str, taken: &str) -> Option<Recorded> {
         let key = if key == "LD_PRELOAD" { "OURS".as_ref() } else { key };
         command.env(key, value.unwrap_or_default());
     }
-    let output = command.current_dir(&place).stdin(Stdio::null()).output().unwrap();
+    let output = Rig::ended(command.current_dir(&place).stdin(Stdio::null()));
     if output.status.code() == Some(79) {
         println!("n/a: a tmpfs cannot be mounted here");
         return None;
@@ -114,7 +114,7 @@ fn what_is_in_flight_stays_in_plain_memory_when_that_is_asked_for() {
     for (value, is_off) in [("1", true), ("", false)] {
         let _ = std::fs::remove_dir_all(&recording);
         let mut command = rig.command(&place, &options, &["matrix_transpose", "2"]);
-        let recorded = Recorded::load(&place, command.env("ROCTOP_NO_FLIGHT_FILES", value).output().unwrap());
+        let recorded = Recorded::load(&place, Rig::ended(command.env("ROCTOP_NO_FLIGHT_FILES", value)));
         recorded.check_lost();
         let told = recorded
             .said

@@ -5,6 +5,7 @@
 //!
 //! What is compared is joined by queue and order, and by order of begin for copies, never by time alone.
 
+pub(crate) mod patience;
 mod recorded;
 mod truth;
 
@@ -234,10 +235,15 @@ impl Rig {
         command
     }
 
+    /// Runs a command to its end.
+    pub(crate) fn ended(command: &mut Command) -> Output {
+        patience::output(command)
+    }
+
     /// Runs an app plainly: the same environment, no roctop.
     pub(crate) fn plain(&self, name: &str, words: &[&str]) -> Output {
         let place = Self::place(&format!("plain-{name}"));
-        self.command(&place, &[], words).output().unwrap()
+        Self::ended(&mut self.command(&place, &[], words))
     }
 
     /// Records an app and loads everything that there is to compare.
@@ -251,7 +257,7 @@ impl Rig {
         let recording = place.join("rec");
         let mut options = vec!["record", "-o", recording.to_str().unwrap()];
         options.extend(more);
-        let output = self.command(&place, &options, words).output().unwrap();
+        let output = Self::ended(&mut self.command(&place, &options, words));
         Recorded::load(&place, output)
     }
 }
