@@ -40,7 +40,12 @@ pub fn api_enter(domain: Domain, op: u16, wanted: u64) -> Option<Call> {
     if !control::is_wanted(wanted) {
         return None;
     }
-    let thread = thread::current()?;
+    enter_on(thread::current()?, domain, op)
+}
+
+/// The same on this thread's state, of a kind that is wanted.
+#[inline(always)]
+pub(crate) fn enter_on(thread: &'static Thread, domain: Domain, op: u16) -> Option<Call> {
     let correlation = thread.correlate();
     let start = clock::now();
     let parent = thread.hold()?.entry.open_call(start, domain, op, correlation);
@@ -58,7 +63,12 @@ pub fn api_enter(domain: Domain, op: u16, wanted: u64) -> Option<Call> {
 /// A call returned. `status` is its return code where that is one; `arg` what people ask for.
 #[inline(always)]
 pub fn api_exit(call: &Call, status: Option<i32>, arg: u64) {
-    let end = clock::now();
+    exit_at(clock::now(), call, status, arg);
+}
+
+/// The same of a call that returned at `end`, ticks.
+#[inline(always)]
+pub(crate) fn exit_at(end: u64, call: &Call, status: Option<i32>, arg: u64) {
     call.thread.current.set(call.parent);
     if let Some(held) = call.thread.hold() {
         held.entry
@@ -68,9 +78,8 @@ pub fn api_exit(call: &Call, status: Option<i32>, arg: u64) {
     }
 }
 
-/// As [`api_exit`], with the call's arguments.
-pub fn api_exit_explained(call: &Call, status: Option<i32>, arg: u64, arguments: &Arguments) {
-    let end = clock::now();
+/// As [`exit_at`], with the call's arguments.
+pub(crate) fn exit_explained(end: u64, call: &Call, status: Option<i32>, arg: u64, arguments: &Arguments) {
     call.thread.current.set(call.parent);
     let slots = arguments.slots();
     let payload = arguments.payload(words(call, end, status, arg));

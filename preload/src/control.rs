@@ -10,12 +10,15 @@ use std::path::Path;
 
 const WORDS: usize = CONTROL_BYTES / 8;
 
+/// The words that are read.
+const WORDS_READ: usize = 8;
+
 #[repr(C, align(64))]
-struct Words([AtomicU64; 8]);
+struct Words([AtomicU64; WORDS_READ]);
 
 /// What counts when the session has no control file: recording, the usual wanted.
 static DEFAULT: Words = {
-    let mut words = [const { AtomicU64::new(0) }; 8];
+    let mut words = [const { AtomicU64::new(0) }; WORDS_READ];
     words[control::RECORDING] = AtomicU64::new(1);
     words[control::WANTED] = AtomicU64::new(wanted::USUAL);
     Words(words)
@@ -47,20 +50,26 @@ fn map(session: &Path) -> Option<usize> {
 }
 
 #[inline(always)]
+fn words() -> Option<&'static [AtomicU64; WORDS_READ]> {
+    let address = word(word::CONTROL).load(Ordering::Relaxed) as usize as *const [AtomicU64; WORDS_READ];
+    // SAFETY: the address was stored by `attach` or `switch_off`: a page that is never unmapped, or a static of eight words.
+    unsafe { address.as_ref() }
+}
+
+#[inline(always)]
 fn load(at: usize) -> u64 {
-    let address = word(word::CONTROL).load(Ordering::Relaxed) as usize as *const AtomicU64;
-    if address.is_null() {
-        return 0;
-    }
-    // SAFETY: the address was stored by `attach` or `switch_off`: a page that is never unmapped, or a static; `at` is below
-    // eight.
-    unsafe { &*address.add(at % 8) }.load(Ordering::Relaxed)
+    #[expect(clippy::indexing_slicing, reason = "a remainder by the length")]
+    words().map_or(0, |words| words[at % WORDS_READ].load(Ordering::Relaxed))
 }
 
 /// Is this kind of record to be written now? `bit` is one of `roctop_ring::session::wanted`.
 #[inline(always)]
 pub fn is_wanted(bit: u64) -> bool {
-    load(control::RECORDING) != 0 && load(control::WANTED) & bit != 0 && word(word::PAUSED).load(Ordering::Relaxed) == 0
+    words().is_some_and(|words| {
+        words[control::RECORDING].load(Ordering::Relaxed) != 0
+            && words[control::WANTED].load(Ordering::Relaxed) & bit != 0
+            && word(word::PAUSED).load(Ordering::Relaxed) == 0
+    })
 }
 
 /// Is this kind of record asked for, even if recording is off now?

@@ -10,19 +10,20 @@
 //! Left out on purpose: functions that a tool itself calls (`hipApiName`, `hipKernelNameRef`, callback registration) and
 //! hipRTC.
 
-/// Domain of a function.
+/// Domain of a function, by its number in records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Domain {
     /// Run-time API.
-    Hip,
+    Hip = 1,
     /// Compiler API.
-    Compiler,
+    Compiler = 2,
     /// RCCL.
-    Rccl,
+    Rccl = 8,
     /// rocDecode.
-    Rocdecode,
+    Rocdecode = 9,
     /// rocJPEG.
-    Rocjpeg,
+    Rocjpeg = 10,
 }
 
 /// What a function returns.

@@ -16,7 +16,7 @@ pub type Words<'m> = &'m [AtomicU64];
 
 /// The one writer of one ring. Not `Sync`: a ring belongs to one thread.
 pub struct RingWriter<'m> {
-    slots: Words<'m>,
+    slots: &'m [[AtomicU64; SLOT_WORDS]],
     head: &'m AtomicU64,
     records: &'m AtomicU64,
     mask: u64,
@@ -31,8 +31,9 @@ impl<'m> RingWriter<'m> {
     /// A writer for the ring `slots` (a power of two of slots, at least twice [`MAX_SLOTS`]), going on where `head` and
     /// `records` stand. None when the size is wrong.
     pub fn new(slots: Words<'m>, head: &'m AtomicU64, records: &'m AtomicU64) -> Option<Self> {
-        let count = slots.len() / SLOT_WORDS;
-        if !count.is_power_of_two() || count < 2 * MAX_SLOTS || !slots.len().is_multiple_of(SLOT_WORDS) {
+        let (slots, rest) = slots.as_chunks();
+        let count = slots.len();
+        if !count.is_power_of_two() || count < 2 * MAX_SLOTS || !rest.is_empty() {
             return None;
         }
         // Relaxed: the entry was claimed by an acquire compare-exchange, so the previous owner's stores are seen.
@@ -84,8 +85,7 @@ impl<'m> RingWriter<'m> {
             } else {
                 Head::new(CONTINUATION, 0, (index - first) as u8, 0).with_ordinal(ordinal)
             };
-            let at = (index & self.mask) as usize * SLOT_WORDS;
-            if let Some(slot) = self.slots.get(at..at + SLOT_WORDS) {
+            if let Some(slot) = self.slots.get((index & self.mask) as usize) {
                 store(&slot[0], header.0);
                 for (to, word) in slot[1..7].iter().zip(words) {
                     store(to, *word);
@@ -121,14 +121,16 @@ fn store(word: &AtomicU64, value: u64) {
 /// A thread's entry in the directory: its open calls, open ranges, losses and totals. Written by its owner alone.
 #[derive(Clone, Copy)]
 pub struct EntryWriter<'m> {
-    words: Words<'m>,
-    totals: Words<'m>,
+    words: &'m [AtomicU64; entry::WORDS],
+    totals: &'m [[AtomicU64; 2]; TOTALS],
 }
 
 impl<'m> EntryWriter<'m> {
     /// An entry of [`entry::WORDS`] words and its totals of 2 x [`TOTALS`] words; none when the lengths differ.
     pub fn new(words: Words<'m>, totals: Words<'m>) -> Option<Self> {
-        (words.len() == entry::WORDS && totals.len() == 2 * TOTALS).then_some(Self { words, totals })
+        let (totals, rest) = totals.as_chunks();
+        let (words, totals) = (words.try_into().ok()?, totals.try_into().ok()?);
+        rest.is_empty().then_some(Self { words, totals })
     }
 
     /// A word of the entry by its offset in [`entry`].
@@ -148,22 +150,39 @@ impl<'m> EntryWriter<'m> {
     #[inline]
     pub fn open_call(&self, start: u64, domain: Domain, op: u16, correlation: u64) -> u64 {
         let depth = self.word(entry::CALL_DEPTH).load(Ordering::Relaxed);
-        let mut parent = 0;
-        if depth > 0 && depth <= entry::CALLS as u64 {
-            parent = self
-                .word(entry::CALL_STACK + (depth as usize - 1) * 3 + 2)
-                .load(Ordering::Relaxed);
-        }
-        if depth < entry::CALLS as u64 {
-            let at = entry::CALL_STACK + depth as usize * 3;
-            store(self.word(at), start);
-            store(self.word(at + 1), u64::from(domain.0) << 16 | u64::from(op));
-            store(self.word(at + 2), correlation);
-        }
+        let call = [start, u64::from(domain.0) << 16 | u64::from(op), correlation];
+        // Most calls are in no other.
+        let parent = if depth == 0 {
+            self.put_call(0, call);
+            0
+        } else {
+            self.nest_call(depth, call)
+        };
         // Release: a reader that sees the depth sees the call under it.
         self.word(entry::CALL_DEPTH)
             .store(depth.wrapping_add(1), Ordering::Release);
         parent
+    }
+
+    #[inline]
+    fn put_call(&self, level: usize, call: [u64; 3]) {
+        for (word, value) in call.into_iter().enumerate() {
+            store(self.word(entry::CALL_STACK + level * 3 + word), value);
+        }
+    }
+
+    /// The correlation id of the call around; no more than [`entry::CALLS`] are kept.
+    #[inline(never)]
+    fn nest_call(&self, depth: u64, call: [u64; 3]) -> u64 {
+        let level = depth as usize;
+        if level < entry::CALLS {
+            self.put_call(level, call);
+        }
+        if level <= entry::CALLS {
+            self.word(entry::CALL_STACK + level * 3 - 1).load(Ordering::Relaxed)
+        } else {
+            0
+        }
     }
 
     /// Notes that the innermost call returned; adds it to the exact totals of its operation.
@@ -172,7 +191,7 @@ impl<'m> EntryWriter<'m> {
         let depth = self.word(entry::CALL_DEPTH);
         depth.store(depth.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
         if let Some(index) = totals_index(domain, op)
-            && let Some([calls, total]) = self.totals.get(2 * index..2 * index + 2)
+            && let Some([calls, total]) = self.totals.get(index)
         {
             store(calls, calls.load(Ordering::Relaxed).wrapping_add(1));
             store(total, total.load(Ordering::Relaxed).wrapping_add(ticks));

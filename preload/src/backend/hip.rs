@@ -33,15 +33,17 @@ use roctop_ring::record::{Domain, OperationName};
 use roctop_ring::sync::Ordering;
 
 /// The record's domain.
+#[inline(always)]
 pub(crate) const fn domain(function: &function::Function) -> Domain {
-    match function.domain {
-        function::Domain::Hip => Domain::HIP,
-        function::Domain::Compiler => Domain::HIP_COMPILER,
-        function::Domain::Rccl => Domain::RCCL,
-        function::Domain::Rocdecode => Domain::ROCDECODE,
-        function::Domain::Rocjpeg => Domain::ROCJPEG,
-    }
+    Domain(function.domain as u8)
 }
+
+const _: () = {
+    use function::Domain as Number;
+    assert!(Domain::HIP.0 == Number::Hip as u8 && Domain::HIP_COMPILER.0 == Number::Compiler as u8);
+    assert!(Domain::RCCL.0 == Number::Rccl as u8);
+    assert!(Domain::ROCDECODE.0 == Number::Rocdecode as u8 && Domain::ROCJPEG.0 == Number::Rocjpeg as u8);
+};
 
 /// Who saw HIP first.
 #[derive(Clone, Copy, PartialEq, Eq)]

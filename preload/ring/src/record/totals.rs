@@ -4,25 +4,29 @@ use super::Domain;
 
 /// Position of an operation in the per-thread table of totals, or none when the table has no room for it.
 pub const fn totals_index(domain: Domain, op: u16) -> Option<usize> {
-    let (base, room) = match domain {
-        Domain::HIP => (0, 512),
-        Domain::HIP_COMPILER => (512, 32),
-        Domain::HSA_CORE => (544, 160),
-        Domain::HSA_AMD => (704, 128),
-        Domain::HSA_IMAGE => (832, 32),
-        Domain::HSA_FINALIZER => (864, 16),
-        Domain::MARKER => (880, 32),
-        Domain::RCCL => (912, 64),
-        Domain::ROCDECODE => (976, 24),
-        Domain::ROCJPEG => (1000, 24),
-        _ => return None,
-    };
-    if (op as usize) < room {
-        Some(base + op as usize)
+    let [base, room] = ROOMS[(domain.0 % 16) as usize];
+    if domain.0 < 16 && op < room {
+        Some((base + op) as usize)
     } else {
         None
     }
 }
+
+/// First position and room of each domain. A table, not a `match`: every traced call comes here.
+const ROOMS: [[u16; 2]; 16] = {
+    let mut rooms = [[0; 2]; 16];
+    rooms[Domain::HIP.0 as usize] = [0, 512];
+    rooms[Domain::HIP_COMPILER.0 as usize] = [512, 32];
+    rooms[Domain::HSA_CORE.0 as usize] = [544, 160];
+    rooms[Domain::HSA_AMD.0 as usize] = [704, 128];
+    rooms[Domain::HSA_IMAGE.0 as usize] = [832, 32];
+    rooms[Domain::HSA_FINALIZER.0 as usize] = [864, 16];
+    rooms[Domain::MARKER.0 as usize] = [880, 32];
+    rooms[Domain::RCCL.0 as usize] = [912, 64];
+    rooms[Domain::ROCDECODE.0 as usize] = [976, 24];
+    rooms[Domain::ROCJPEG.0 as usize] = [1000, 24];
+    rooms
+};
 
 /// Entries of the per-thread table of totals.
 pub const TOTALS: usize = 1024;

@@ -11,7 +11,7 @@ use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
 use crate::process;
 use crate::state::{self, word};
-use crate::{control, real, thread};
+use crate::{clock, control, real, thread};
 use core::mem::MaybeUninit;
 use gate::{Passage, gate};
 use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place, Returns, STACK_WORDS};
@@ -207,37 +207,52 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     let here = std::ptr::from_ref(frame) as usize;
     let is_hip = matches!(function.domain, Domain::Hip | Domain::Compiler);
     // A frame of an outer call lies above; one below was left behind by a jump over it.
-    if is_hip && thread::existing().is_some_and(|thread| thread.hip_frame.get() > here) {
-        return false;
-    }
+    let is_inside = |thread: &thread::Thread| is_hip && thread.hip_frame.get() > here;
     let wanted = if is_hip { wanted::HIP_API } else { wanted::LIBRARY_API };
-    if let Some(call) = collector::api_enter(super::domain(function), function.op, wanted) {
-        // What a library above HIP calls is a call of HIP's.
-        if is_hip {
-            call.thread.hip_frame.set(here);
-        }
-        frame.argument = fetch(frame, function.argument);
-        call.thread.stream.set(match function.stream {
-            Place::None => 0,
-            place => stream(fetch(frame, place), function, &call),
-        });
-        // Before the handle may be another stream's.
-        if function.effect == Effect::StreamDestroy {
-            stream_destroyed(frame, call.thread.tid());
-        }
-        if function.effect == Effect::Wait {
-            hsa::harvest::wait_begins();
-        }
-        let is_alone = function.effect == Effect::Cooperative && cooperative::is_needed();
-        if is_alone || (deferred::is_used() && function.stream != Place::None) {
-            cooperative::begin(&call);
-        }
-        frame.call.write(call);
-        frame.function.write(function);
-        frame.passage.come_back(u64::from(function.stack_words));
+    if !control::is_wanted(wanted) {
+        return !thread::existing().is_some_and(is_inside);
+    }
+    let Some(thread) = thread::current() else { return true };
+    if is_inside(thread) {
         return false;
     }
-    true
+    let Some(call) = collector::enter_on(thread, super::domain(function), function.op) else {
+        return true;
+    };
+    // What a library above HIP calls is a call of HIP's.
+    if is_hip {
+        thread.hip_frame.set(here);
+    }
+    frame.argument = fetch(frame, function.argument);
+    let (mut number, mut is_alone) = (0, false);
+    if function.stream != Place::None {
+        number = stream(fetch(frame, function.stream), function, &call);
+        is_alone = deferred::is_used();
+    }
+    thread.stream.set(number);
+    if function.effect != Effect::None {
+        is_alone |= is_alone_after(function.effect, frame, thread.tid());
+    }
+    if is_alone {
+        cooperative::begin(&call);
+    }
+    frame.call.write(call);
+    frame.function.write(function);
+    frame.passage.come_back(u64::from(function.stack_words));
+    false
+}
+
+/// Takes part before the call; true when HIP is to give its packets signals.
+#[inline(never)]
+fn is_alone_after(effect: Effect, frame: &Frame, tid: u32) -> bool {
+    match effect {
+        // Before the handle may be another stream's.
+        Effect::StreamDestroy => stream_destroyed(frame, tid),
+        Effect::Wait => hsa::harvest::wait_begins(),
+        Effect::Cooperative => return cooperative::is_needed(),
+        _ => {}
+    }
+    false
 }
 
 /// The number of the stream that a call names.
@@ -264,15 +279,26 @@ fn stream_destroyed(frame: &Frame, tid: u32) {
 fn fetch(frame: &Frame, place: Place) -> u64 {
     match place {
         Place::Register(number) => frame.passage.registers.get(usize::from(number)).copied().unwrap_or(0),
+        Place::None => 0,
+        _ => fetch_elsewhere(frame, place),
+    }
+}
+
+/// Apart, so that the usual places take no table of jumps.
+#[inline(never)]
+fn fetch_elsewhere(frame: &Frame, place: Place) -> u64 {
+    match place {
         // SAFETY: the table says that the function has an argument there, so the caller put it there.
         Place::Stack(number) => unsafe { *frame.passage.stack.add(usize::from(number)) },
         Place::PerThread => 2,
-        Place::None | Place::Null => 0,
+        Place::Register(_) | Place::None | Place::Null => 0,
     }
 }
 
 /// After the real function.
 extern "C" fn exit(frame: &mut Frame) {
+    // First: what follows does not count for the call, and need not wait for the counter.
+    let end = clock::now();
     wall((), || {
         // SAFETY: the assembly comes here only when `record_enter` asked for it, and then it wrote the call.
         let call = unsafe { frame.call.assume_init_ref() };
@@ -292,9 +318,9 @@ extern "C" fn exit(frame: &mut Frame) {
         let status = (function.returns == Returns::Status).then_some(frame.passage.result() as i32);
         let is_explained = function.domain == Domain::Rccl || control::is_asked(wanted::ARGUMENTS);
         if is_explained {
-            explain(frame, function, call, status);
+            explain(end, frame, function, call, status);
         } else {
-            collector::api_exit(call, status, frame.argument);
+            collector::exit_at(end, call, status, frame.argument);
         }
         if function.effect == Effect::Wait {
             hsa::harvest::wait_ends();
@@ -307,7 +333,7 @@ extern "C" fn exit(frame: &mut Frame) {
 
 /// The call returned, and its arguments are wanted.
 #[cold]
-fn explain(frame: &Frame, function: &Function, call: &Call, status: Option<i32>) {
+fn explain(end: u64, frame: &Frame, function: &Function, call: &Call, status: Option<i32>) {
     let mut stack = [0u64; Arguments::STACK];
     for (number, word) in stack.iter_mut().enumerate().take(usize::from(function.stack_words)) {
         *word = fetch(frame, Place::Stack(number as u8));
@@ -325,7 +351,7 @@ fn explain(frame: &Frame, function: &Function, call: &Call, status: Option<i32>)
         stack,
         stack_words: function.stack_words,
     };
-    collector::api_exit_explained(call, status, frame.argument, &arguments);
+    collector::exit_explained(end, call, status, frame.argument, &arguments);
 }
 
 #[cold]
