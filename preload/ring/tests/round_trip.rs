@@ -5,7 +5,7 @@
 mod in_place;
 
 use in_place::InPlace;
-use roctop_ring::layout::{Extent, Header, PAGE, Region, Spec, clock, counter, milestone_every};
+use roctop_ring::layout::{Extent, Header, PAGE, Region, Spec, clock, counter, entry, milestone_every};
 use roctop_ring::map::RingFile;
 use roctop_ring::reader::{Ended, Reader, Sink, Thread};
 use roctop_ring::record::{ApiCall, Body, Dispatch, Domain, Head, KernelSymbol, Marker, Slot, Stream, decode};
@@ -207,6 +207,34 @@ fn open_calls_and_ranges_are_seen_from_outside() {
     claim.entry.close_call(Domain::HSA_CORE, 4, 5);
     assert_eq!(reader.open_work().unwrap().calls.len(), 1);
     assert_eq!(reader.totals().unwrap()[0].ticks, 5);
+}
+
+#[test]
+fn calls_deeper_than_are_kept_disturb_none_of_those_around_them() {
+    let dir = Directory::new("deep");
+    let ring = file(&dir, 64);
+    let claim = ring.claim(1, 43, 1, [0; 2]).unwrap();
+    let kept = entry::CALLS as u64;
+    for depth in 0..kept + 3 {
+        let parent = if depth <= kept { depth } else { 0 };
+        assert_eq!(
+            claim.entry.open_call(depth, Domain::HIP, depth as u16, depth + 1),
+            parent
+        );
+    }
+    let reader = Reader::open(std::fs::File::open(ring.path()).unwrap()).unwrap();
+    for depth in (0..kept + 3).rev() {
+        let open: Vec<u64> = reader
+            .open_work()
+            .unwrap()
+            .calls
+            .iter()
+            .map(|call| call.correlation)
+            .collect();
+        assert_eq!(open, (1..=kept.min(depth + 1)).collect::<Vec<_>>());
+        claim.entry.close_call(Domain::HIP, depth as u16, 1);
+    }
+    assert!(reader.open_work().unwrap().calls.is_empty());
 }
 
 #[test]
