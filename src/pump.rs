@@ -46,9 +46,10 @@ const IDLE: Duration = Duration::from_millis(200);
 /// The time between looks then: the program may begin again at any time. A recording is to have every record, so it takes
 /// the time between looks as usual.
 const IDLE_LOOK: Duration = Duration::from_millis(3);
-const IDLE_LOOK_AT_MOST: Duration = Duration::from_millis(25);
-/// How often it is asked how processes do, and of how many.
+const IDLE_LOOK_AT_MOST: Duration = Duration::from_millis(32);
+/// How often it is asked how processes do, also when nothing has happened for two seconds, and of how many.
 const HEALTH: Duration = Duration::from_millis(500);
+const HEALTH_IDLE: Duration = Duration::from_secs(1);
 const MOST_HEALTHS: usize = 64;
 const IDLE_AFTER: Duration = Duration::from_secs(2);
 /// Bytes that may wait between the two threads before rings are left as they are. What the last poll took comes on top: 32 MiB
@@ -350,7 +351,8 @@ impl Emptying {
                 }
                 self.live.settle(now, into)?;
             }
-            if self.is_shown && asked_at.is_none_or(|at: Instant| at.elapsed() >= HEALTH) {
+            let asking = if gathering == Some(IDLE) { HEALTH_IDLE } else { HEALTH };
+            if self.is_shown && asked_at.is_none_or(|at: Instant| at.elapsed() >= asking) {
                 asked_at = Some(emptied_at);
                 into.batch.health = self.live.fills().into_iter().take(MOST_HEALTHS).map(health).collect();
             }

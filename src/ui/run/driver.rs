@@ -107,11 +107,12 @@ impl<'a> Driver<'a> {
         let slowest = self.ui.rate.map(|rate| Duration::from_secs(1) / rate.max(1));
         let interval = HEAD.max(slowest.unwrap_or_default()) * slowed;
         let is_due = self.headed.elapsed() >= interval;
-        let is_down = self.is_calm() && wake::lie_down();
-        let is_left = self.is_calm();
-        if is_due && !is_left && !self.refresh(VALUES * slowed)? {
+        if is_due && !self.is_calm() && !self.refresh(VALUES * slowed)? {
             return Ok(false);
         }
+        // As it is now: a frame after which nothing changes is the last for a while.
+        let is_down = self.is_calm() && wake::lie_down();
+        let is_left = self.is_calm();
         self.screen.set_raw(self.ui.typing)?;
         self.draw()?;
         if !self.perform(Effect::Idle)? {
@@ -124,7 +125,8 @@ impl<'a> Driver<'a> {
             (true, false) => HEAD,
             (false, _) => interval.saturating_sub(age).min(HEAD),
         };
-        let goes_on = self.take_input(wait.as_millis().max(1) as u64);
+        // Rounded up: whoever wakes a part of one too early waits once more.
+        let goes_on = self.take_input(wait.as_nanos().div_ceil(1_000_000).max(1) as u64);
         wake::get_up();
         goes_on
     }
