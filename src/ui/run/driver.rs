@@ -101,7 +101,6 @@ impl<'a> Driver<'a> {
 
     /// One turn; false for the last.
     fn turn(&mut self) -> io::Result<bool> {
-        self.fit();
         self.measure();
         let slowed = self.ui.own.map_or(1, |own| own.slowed).max(self.pace.slowed());
         let slowest = self.ui.rate.map(|rate| Duration::from_secs(1) / rate.max(1));
@@ -113,6 +112,7 @@ impl<'a> Driver<'a> {
         // As it is now: a frame after which nothing changes is the last for a while.
         let is_down = self.is_calm() && wake::lie_down();
         let is_left = self.is_calm();
+        self.fit();
         self.screen.set_raw(self.ui.typing)?;
         self.draw()?;
         if !self.perform(Effect::Idle)? {
