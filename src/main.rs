@@ -6,6 +6,7 @@ use roctop::cli::{Action, Cli};
 use roctop::launch::{self, NotStarted};
 use roctop::misuse::Misuse;
 use roctop::{counters, death, demo, keeper, rocprofv3, run};
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -91,7 +92,10 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Some(Action::DropIn(options)) => action::drop_in(&options),
         Some(Action::Config { wish }) => action::config(wish),
         Some(Action::Completions { shell }) => {
-            clap_complete::generate(shell, &mut Cli::command(), "roctop", &mut std::io::stdout());
+            // In memory first: clap_complete panics where it cannot write.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "roctop", &mut script);
+            std::io::stdout().write_all(&script)?;
             Ok(0)
         }
         Some(Action::Man) => {

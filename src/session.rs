@@ -153,11 +153,10 @@ const RECORDING: &str = "recording";
 pub fn find(which: &str) -> Result<PathBuf> {
     let uid = rustix::process::getuid().as_raw();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let mut bases = base(uid, runtime.as_deref());
-    if which.contains('/') {
-        bases.insert(0, PathBuf::new());
-    }
-    let mut paths = bases.iter().map(|base| base.join(which));
+    let bases = base(uid, runtime.as_deref());
+    let here = PathBuf::new();
+    let at_path = which.contains('/').then_some(&here);
+    let mut paths = at_path.into_iter().chain(&bases).map(|base| base.join(which));
     paths.find(|path| path.join(CONTROL).exists()).with_context(|| {
         format!(
             "there is no session {which}; those that are left lie in {}",

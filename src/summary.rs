@@ -49,6 +49,13 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
             whole.dispatches, whole.copies, whole.calls, whole.markers
         );
     }
+    // Who has no ring has no process id here.
+    if totals.records() == 0 && values.processes.iter().any(|row| row.process.pid != 0) {
+        return writeln!(
+            out,
+            "no records: nothing happened in this time, or the program made use of neither a ROCm run-time nor ROC-TX"
+        );
+    }
     if totals.records() == 0 {
         return writeln!(
             out,

@@ -88,6 +88,22 @@ fn a_full_disk_is_one_line_and_leaves_nothing_half_written() {
 }
 
 #[test]
+fn a_completion_script_that_cannot_be_written_is_one_line_and_nothing_when_nobody_reads_on() {
+    let run = |out: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+        command.args(["completions", "bash"]).stdout(out).stderr(Stdio::piped());
+        let output = command.spawn().unwrap().wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, told) = run(std::fs::File::create("/dev/full").unwrap().into());
+    assert_eq!((code, told.lines().count()), (Some(1), 1), "{told}");
+    assert!(told.contains("No space left"), "{told}");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(run(writer.into()), (Some(0), String::new()));
+}
+
+#[test]
 fn a_recording_on_a_full_disk_keeps_what_was_written_and_counts_the_rest() {
     let Some(small) = Small::mount("full-record", "1120k") else {
         return;

@@ -156,6 +156,22 @@ fn ranks_of_several_machines_are_brought_to_one_clock() {
 }
 
 #[test]
+fn a_cut_without_records_does_not_say_that_its_program_was_not_recorded() {
+    let place = place("cut-empty");
+    let (whole, part) = (place.join("whole"), place.join("part"));
+    make(&whole, &Made::default());
+    let (whole, part) = (whole.to_str().unwrap(), part.to_str().unwrap());
+    assert_eq!(told(&["cut", whole, "--range", "5000s..", "-o", part]).0, Some(0));
+    let (code, text, errors) = told(&["summary", part]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(text.contains("\n0 dispatches"), "{text}");
+    assert!(
+        text.contains("no records: nothing happened in this time") && !text.contains("tmpfs"),
+        "{text}"
+    );
+}
+
+#[test]
 fn gauges_of_two_machines_stay_apart_also_where_their_gpus_have_the_same_place() {
     let place = place("gauges");
     let (a, b) = (place.join("a"), place.join("b"));

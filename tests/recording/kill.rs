@@ -118,4 +118,8 @@ fn a_kill_of_program_and_roctop_loses_nothing_that_the_rings_hold() {
         code == Some(1) && errors.contains("no session no-such-session"),
         "{errors}"
     );
+    // A path is told the same place to look in.
+    let place = errors.rsplit(' ').next().unwrap();
+    let (_, _, errors) = told(&["recover", "/no/such-session"]);
+    assert!(place.starts_with('/') && errors.ends_with(place), "{errors}");
 }
