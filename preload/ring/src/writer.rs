@@ -185,6 +185,14 @@ impl<'m> EntryWriter<'m> {
         }
     }
 
+    /// Domain and operation of the innermost open call; none when none is open, or when it is deeper than [`entry::CALLS`].
+    pub fn innermost_call(&self) -> Option<(Domain, u16)> {
+        let depth = self.word(entry::CALL_DEPTH).load(Ordering::Relaxed) as usize;
+        let level = depth.checked_sub(1).filter(|level| *level < entry::CALLS)?;
+        let what = self.word(entry::CALL_STACK + level * 3 + 1).load(Ordering::Relaxed);
+        Some((Domain((what >> 16) as u8), what as u16))
+    }
+
     /// Notes that the innermost call returned; adds it to the exact totals of its operation.
     #[inline]
     pub fn close_call(&self, domain: Domain, op: u16, ticks: u64) {

@@ -194,8 +194,11 @@ fn open_calls_and_ranges_are_seen_from_outside() {
     let dir = Directory::new("open");
     let ring = file(&dir, 64);
     let claim = ring.claim(1, 43, 1, [0; 2]).unwrap();
+    assert_eq!(claim.entry.innermost_call(), None);
     assert_eq!(claim.entry.open_call(10, Domain::HIP, 3, 100), 0);
+    assert_eq!(claim.entry.innermost_call(), Some((Domain::HIP, 3)));
     assert_eq!(claim.entry.open_call(11, Domain::HSA_CORE, 4, 101), 100);
+    assert_eq!(claim.entry.innermost_call(), Some((Domain::HSA_CORE, 4)));
     assert!(claim.entry.open_range(12, 102, 0, b"step 1"));
     let reader = Reader::open(std::fs::File::open(ring.path()).unwrap()).unwrap();
     let work = reader.open_work().unwrap();

@@ -9,9 +9,10 @@
 use crate::backend::hsa;
 use crate::state::{self, word};
 use crate::{clock, collector, control, process, thread};
+use hip_sys::function::FUNCTIONS;
 use hip_sys::tracer::{ACTIVITY_BATCH, ACTIVITY_KERNEL, Activity, OP_DISPATCH, SMALLEST_POINTER};
 use roctop_ring::layout::counter;
-use roctop_ring::record::Dispatch;
+use roctop_ring::record::{Dispatch, Domain};
 use roctop_ring::session::{source, wanted};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_void};
@@ -44,14 +45,41 @@ pub(crate) fn is_source() -> bool {
     }
 }
 
-/// HIP asks whether records of an operation are wanted.
+/// HIP asks whether records of an operation are wanted. Not inside copies and fills, whose kernels are the run-time's own:
+/// HIP 6.4.3 crashes when it hears yes in a small copy to memory that is not pinned.
 pub(crate) fn asks(op: u32) -> bool {
-    if op != OP_DISPATCH || !is_source() || !control::is_wanted(wanted::DISPATCH) {
+    if op != OP_DISPATCH || !is_source() || !control::is_wanted(wanted::DISPATCH) || is_moving() {
         return false;
     }
     ASKED.fetch_add(1, Ordering::Relaxed);
     note();
     true
+}
+
+/// HIP's functions that copy or fill, a bit each by their operations.
+static MOVES: [AtomicU64; 32] = [const { AtomicU64::new(0) }; 32];
+
+/// Learns which functions copy or fill.
+pub(crate) fn learn() {
+    const MOVING: [&str; 3] = ["hipMemcpy", "hipMemset", "hipDrvMemcpy"];
+    let moving = FUNCTIONS
+        .iter()
+        .filter(|function| function.domain == hip_sys::function::Domain::Hip)
+        .filter(|function| MOVING.iter().any(|name| function.name.starts_with(name)));
+    for function in moving {
+        if let Some(word) = MOVES.get(usize::from(function.op / 64)) {
+            word.fetch_or(1 << (function.op % 64), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Is this thread inside a call that copies or fills?
+fn is_moving() -> bool {
+    let innermost = thread::existing().and_then(|thread| thread.entry().innermost_call());
+    innermost.is_some_and(|(domain, op)| {
+        let word = MOVES.get(usize::from(op / 64));
+        domain == Domain::HIP && word.is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (op % 64) != 0)
+    })
 }
 
 /// The call that this thread is in launches. (Up to 6.4 HIP asks again when it delivers: then nothing is noted, or the

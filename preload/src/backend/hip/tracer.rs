@@ -62,6 +62,7 @@ pub(crate) fn register(process: &Process, by: By) {
         without("layout of the tracer callback not known");
         return;
     };
+    activity::learn();
     // SAFETY: the symbol of this name has this type in every release.
     learn(process, unsafe { std::mem::transmute::<*mut c_void, ApiName>(names) });
     TAIL.store(offset as u64, Ordering::Release);
