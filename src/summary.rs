@@ -49,8 +49,8 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
             whole.dispatches, whole.copies, whole.calls, whole.markers
         );
     }
-    // Who has no ring has no process id here.
-    if totals.records() == 0 && values.processes.iter().any(|row| row.process.pid != 0) {
+    // Of a process without a ring nothing is known but its end.
+    if totals.records() == 0 && values.processes.iter().any(|row| !row.process.exe.is_empty()) {
         return writeln!(
             out,
             "no records: nothing happened in this time, or the program made use of neither a ROCm run-time nor ROC-TX"
