@@ -191,21 +191,29 @@ pub(crate) fn is_helping() -> bool {
 /// A free ring, else one whose thread has ended, else one of a new file.
 fn find(process: &'static Process) -> Option<&'static Thread> {
     loop {
-        for wanted in [entry::FREE, entry::DONE] {
-            for (number, chunk) in process.chunks().enumerate() {
-                for index in usize::from(number == 0)..chunk.file.entries() {
-                    let state = chunk.file.entry(index).and_then(|words| words.first());
-                    let is_it = state.is_some_and(|word| word.load(Ordering::Relaxed) & 0xffff_ffff == wanted);
-                    if is_it && let Some(thread) = take(process, chunk, index) {
-                        return Some(thread);
-                    }
+        if let Some(thread) = find_in_files(process) {
+            return Some(thread);
+        }
+        if !process.grow() {
+            // Another thread may have made the last file since this one looked.
+            return find_in_files(process);
+        }
+    }
+}
+
+fn find_in_files(process: &'static Process) -> Option<&'static Thread> {
+    for wanted in [entry::FREE, entry::DONE] {
+        for (number, chunk) in process.chunks().enumerate() {
+            for index in usize::from(number == 0)..chunk.file.entries() {
+                let state = chunk.file.entry(index).and_then(|words| words.first());
+                let is_it = state.is_some_and(|word| word.load(Ordering::Relaxed) & 0xffff_ffff == wanted);
+                if is_it && let Some(thread) = take(process, chunk, index) {
+                    return Some(thread);
                 }
             }
         }
-        if !process.grow() {
-            return None;
-        }
     }
+    None
 }
 
 /// Claims entry `index` of file `number` for the calling thread; used for the entry that has one owner by name.
