@@ -134,6 +134,7 @@ static void managed_memory() {
   for (size_t i = 0; i < N; i++)
     if (m[i]) app::fail("managed memory after a fill");
   OK(hipMemcpy, m, d, N, hipMemcpyDefault);
+  app::arrived();
   same(m, v.data(), N, "managed memory");
   OK(hipFree, m);
   OK(hipFree, d);
@@ -240,6 +241,7 @@ static void between_gpus() {
     OK(hipMemcpyPeer, b, to, a, 0, N);
     std::memset(out.data(), 0, N);
     OK(hipMemcpy, out.data(), b, N, hipMemcpyDeviceToHost);
+    app::arrived();
     same(out.data(), v.data(), N, "a copy between GPUs");
     OK(hipFree, b);
     OK(hipSetDevice, 0);
@@ -274,6 +276,7 @@ static bool virtual_memory() {
   std::vector<unsigned char> out(N);
   OK(hipMemcpy, base, v.data(), N, hipMemcpyHostToDevice);
   OK(hipMemcpy, out.data(), base, N, hipMemcpyDeviceToHost);
+  app::arrived();
   same(out.data(), v.data(), N, "a copy over two mapped handles");
   OK(hipMemUnmap, base, size);
   OK(hipMemUnmap, (char*)base + size, size);

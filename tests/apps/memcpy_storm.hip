@@ -64,6 +64,7 @@ struct Storm {
     OK(hipMemcpy, a + shift, in.data(), n, hipMemcpyHostToDevice);
     OK(hipMemcpy, b, a + shift, n, hipMemcpyDeviceToDevice);
     OK(hipMemcpy, out.data(), b, n, hipMemcpyDefault);
+    app::arrived();
     expect(in.data(), out.data(), n, "pageable");
   }
 
@@ -98,6 +99,7 @@ struct Storm {
     OK(hipMemcpyHtoD, (hipDeviceptr_t)a, in.data(), n);
     OK(hipMemcpyDtoD, (hipDeviceptr_t)b, (hipDeviceptr_t)a, n);
     OK(hipMemcpyDtoH, out.data(), (hipDeviceptr_t)b, n);
+    app::arrived();
     expect(in.data(), out.data(), n, "by direction");
     OK(hipMemcpy, pinned, in.data(), n, hipMemcpyHostToHost);
     expect(in.data(), pinned, n, "host to host");
@@ -106,11 +108,13 @@ struct Storm {
   void fills(size_t n) {
     OK(hipMemset, a, 0xc3, n);
     OK(hipMemcpy, out.data(), a, n, hipMemcpyDeviceToHost);
+    app::arrived();
     expect_all(out.data(), 0xc3, n, "hipMemset");
     if (n % 4 == 0) {
       OK(hipMemsetD32Async, (hipDeviceptr_t)b, 0x01010101 * 0x11, n / 4, stream);
       OK(hipStreamSynchronize, stream);
       OK(hipMemcpy, out.data(), b, n, hipMemcpyDeviceToHost);
+      app::arrived();
       expect_all(out.data(), 0x11, n, "hipMemsetD32Async");
     }
   }
@@ -130,6 +134,7 @@ struct Storm {
       OK(hipMemcpy2D, a, dev_a, in.data(), host, width, height, hipMemcpyHostToDevice);
       OK(hipMemcpy2D, b, dev_b, a, dev_a, width, height, hipMemcpyDeviceToDevice);
       OK(hipMemcpy2D, out.data(), host, b, dev_b, width, height, hipMemcpyDeviceToHost);
+      app::arrived();
     }
     for (size_t y = 0; y < height; y++) expect(&in[y * host], &out[y * host], width, "row of a rectangle");
   }
