@@ -102,6 +102,7 @@ struct Storm {
     app::arrived();
     expect(in.data(), out.data(), n, "by direction");
     OK(hipMemcpy, pinned, in.data(), n, hipMemcpyHostToHost);
+    app::arrived();
     expect(in.data(), pinned, n, "host to host");
   }
 
