@@ -111,12 +111,13 @@ inline long arg(int argc, char** argv, int n, long otherwise) {
 #define LAUNCH(kernel, grid, block, lds, stream, ...) \
   (COUNT_LAUNCHES(1), kernel<<<grid, block, lds, stream>>>(__VA_ARGS__))
 
-// To be called after a synchronous copy to pageable memory whose bytes are looked at.
+// To be called after a synchronous copy that a thread of HIP's may end: one to pageable memory, or within the host's.
 //
-// Where a stream's commands have a thread of HIP's (AMD_DIRECT_DISPATCH=0), HIP 7 returns from hipMemcpy as soon as the GPU
-// has filled the staging buffer; that thread then copies its bytes to where they belong (ROCclr, HostQueue::finishCommand
-// asks IsHwEventReady alone). Seen on 7.2.4: one hipMemcpy in 20 to 80 of 1 MiB returned up to half a millisecond before its
-// bytes were there, and the driver had ended the copy before. Waiting for the stream waits for the thread too.
+// Where a stream's commands have a thread of HIP's (AMD_DIRECT_DISPATCH=0), HIP 7 returns from hipMemcpy as soon as the last
+// signal is set that the command knows (ROCclr, HostQueue::finishCommand asks IsHwEventReady alone), while that thread still
+// moves bytes: from the staging buffer to where they belong, or from pageable to pinned memory, where the GPU has no part at
+// all. Seen on 7.2.4: one hipMemcpy in 20 to 80 of 1 MiB returned up to half a millisecond before its bytes were there, and
+// the driver had ended its copy before. Waiting for the stream waits for the thread too.
 namespace app {
 inline void arrived() {
 #if HIP_VERSION_MAJOR >= 7
