@@ -1,6 +1,7 @@
 //! The pictures in screenshots/: each view of a scenario as SVG and PNG, and a filter being typed.
 //!
-//! `cargo run --example screenshots` writes them all anew; nothing in them is drawn by hand.
+//! `cargo run --example screenshots` writes them all anew; nothing in them is drawn by hand. The test here fails when the
+//! screen has changed since.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,38 +11,59 @@ use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Theme};
 use roctop::ui::{Msg, Ui, picture, update, view};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// When the pictures are taken, ns after the beginning.
 const AT: u64 = 20_000_000_000;
+/// The one that moves; it has no PNG.
+const TYPED: &str = "filter-typed.svg";
 
 fn main() -> anyhow::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let place = place();
+    std::fs::create_dir_all(&place)?;
+    for (name, svg) in pictures()? {
+        let path = place.join(name);
+        std::fs::write(&path, svg)?;
+        if name != TYPED {
+            png(&path);
+        }
+        println!("{name}");
+    }
+    Ok(())
+}
+
+fn place() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("screenshots")
+}
+
+/// All pictures, SVG, by the names of their files.
+fn pictures() -> anyhow::Result<Vec<(&'static str, String)>> {
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
     let theme = Theme::named("dark", Depth::True).ok_or_else(|| anyhow::anyhow!("no theme"))?;
     let shots: [(&str, &str, u16, u16, &str); 18] = [
-        ("overview", "training", 120, 36, "1"),
-        ("overview-80x24", "training", 80, 24, "1"),
-        ("timeline", "training", 120, 36, "2"),
-        ("kernels", "training", 120, 36, "3"),
-        ("kernels-filter", "training", 120, 36, "3/gemm|fmha"),
-        ("copies", "training", 120, 36, "4"),
-        ("api", "training", 120, 36, "5"),
-        ("counters", "counted", 200, 50, "6"),
-        ("devices", "training", 120, 36, "7"),
-        ("markers", "training", 120, 36, "8"),
-        ("alerts", "training", 120, 36, "A"),
-        ("steps", "training", 120, 36, "I"),
-        ("timeline-slice", "training", 120, 36, "2+++jj]]"),
-        ("processes", "training", 120, 36, "9"),
-        ("log", "training", 120, 36, "0"),
-        ("memory", "training", 120, 36, "M"),
-        ("running", "killed", 120, 36, "W"),
-        ("killed", "killed", 120, 36, "1"),
+        ("overview.svg", "training", 120, 36, "1"),
+        ("overview-80x24.svg", "training", 80, 24, "1"),
+        ("timeline.svg", "training", 120, 36, "2"),
+        ("kernels.svg", "training", 120, 36, "3"),
+        ("kernels-filter.svg", "training", 120, 36, "3/gemm|fmha"),
+        ("copies.svg", "training", 120, 36, "4"),
+        ("api.svg", "training", 120, 36, "5"),
+        ("counters.svg", "counted", 200, 50, "6"),
+        ("devices.svg", "training", 120, 36, "7"),
+        ("markers.svg", "training", 120, 36, "8"),
+        ("alerts.svg", "training", 120, 36, "A"),
+        ("steps.svg", "training", 120, 36, "I"),
+        ("timeline-slice.svg", "training", 120, 36, "2+++jj]]"),
+        ("processes.svg", "training", 120, 36, "9"),
+        ("log.svg", "training", 120, 36, "0"),
+        ("memory.svg", "training", 120, 36, "M"),
+        ("running.svg", "killed", 120, 36, "W"),
+        ("killed.svg", "killed", 120, 36, "1"),
     ];
-    std::fs::create_dir_all(root.join("screenshots"))?;
+    let mut pictures = Vec::new();
     for (name, scenario, width, height, keys) in shots {
-        let text = std::fs::read_to_string(root.join(format!("tests/scenarios/{scenario}.toml")))?;
+        let text = std::fs::read_to_string(scenarios.join(format!("{scenario}.toml")))?;
         let scenario = Scenario::parse(&text)?;
         let options = Options {
             title: scenario.title.clone(),
@@ -54,19 +76,13 @@ fn main() -> anyhow::Result<()> {
         for key in keys.chars() {
             update(&mut ui, &snapshot, Msg::Key(Key::Char(key)));
         }
-        let path = root.join("screenshots").join(format!("{name}.svg"));
-        std::fs::write(
-            &path,
-            picture::svg(&drawn(&ui, &snapshot, &theme, (width, height)), picture::DARK),
-        )?;
-        png(&path);
-        if name == "kernels-filter" {
-            let path = root.join("screenshots/filter-typed.svg");
-            std::fs::write(&path, typing(&snapshot, &theme))?;
+        let buffer = drawn(&ui, &snapshot, &theme, (width, height));
+        pictures.push((name, picture::svg(&buffer, picture::DARK)));
+        if name == "kernels-filter.svg" {
+            pictures.push((TYPED, typing(&snapshot, &theme)));
         }
-        println!("{}", path.file_name().unwrap_or_default().to_string_lossy());
     }
-    Ok(())
+    Ok(pictures)
 }
 
 /// The picture as PNG, where the machine has a converter; none is needed to build or to test.
@@ -118,4 +134,15 @@ fn drawn(ui: &Ui, snapshot: &Snapshot, theme: &Theme, size: (u16, u16)) -> Buffe
     let mut buffer = Buffer::empty(Rect::new(0, 0, size.0, size.1));
     view(ui, snapshot, theme, &mut buffer);
     buffer
+}
+
+#[test]
+fn the_pictures_are_of_todays_screen() {
+    let pictures = pictures().unwrap();
+    let is_old = |(name, svg): &&(&str, String)| std::fs::read_to_string(place().join(name)).ok().as_ref() != Some(svg);
+    let old: Vec<_> = pictures.iter().filter(is_old).map(|(name, _)| name).collect();
+    assert!(
+        old.is_empty(),
+        "the screen has changed: cargo run --example screenshots: {old:?}"
+    );
 }
