@@ -1,7 +1,7 @@
 //! The pictures in screenshots/: each view of a scenario as SVG and PNG, and a filter being typed.
 //!
-//! `cargo run --example screenshots` writes them all anew; nothing in them is drawn by hand. The test here fails when the
-//! screen has changed since.
+//! `cargo run --example screenshots` writes them all; nothing in them is drawn by hand. The test here fails when the screen
+//! has changed since.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 /// When the pictures are taken, ns after the beginning.
 const AT: u64 = 20_000_000_000;
-/// The one that moves; it has no PNG.
+/// The pictures that move; they have no PNG.
 const TYPED: &str = "filter-typed.svg";
+const LIVE: &str = "live.svg";
 
 fn main() -> anyhow::Result<()> {
     let place = place();
@@ -25,7 +26,7 @@ fn main() -> anyhow::Result<()> {
     for (name, svg) in pictures()? {
         let path = place.join(name);
         std::fs::write(&path, svg)?;
-        if name != TYPED {
+        if name != TYPED && name != LIVE {
             png(&path);
         }
         println!("{name}");
@@ -78,6 +79,9 @@ fn pictures() -> anyhow::Result<Vec<(&'static str, String)>> {
         }
         let buffer = drawn(&ui, &snapshot, &theme, (width, height));
         pictures.push((name, picture::svg(&buffer, picture::DARK)));
+        if name == "overview.svg" {
+            pictures.push((LIVE, live(&scenario, &theme)));
+        }
         if name == "kernels-filter.svg" {
             pictures.push((TYPED, typing(&snapshot, &theme)));
         }
@@ -97,30 +101,63 @@ fn png(path: &Path) {
     }
 }
 
-/// Frames of a filter being typed, each shown while its key is waited for.
+/// A frame of a moving picture: its cells, and how long it stays, s.
+struct Frame(String, f32);
+
+/// A filter being typed; each frame stays until the next key.
 fn typing(snapshot: &Arc<Snapshot>, theme: &Theme) -> String {
     const SIZE: (u16, u16) = (100, 24);
     const KEYS: &str = "/gemm|fmha dur>1ms";
-    const EACH: f32 = 0.35;
     let mut ui = Ui::new(snapshot.mode);
     update(&mut ui, snapshot, Msg::Resize(SIZE.0, SIZE.1));
     update(&mut ui, snapshot, Msg::Key(Key::Char('3')));
     let mut frames = Vec::new();
+    let frame = |ui: &Ui| picture::svg_cells(&drawn(ui, snapshot, theme, SIZE), picture::DARK);
     for key in KEYS.chars().map(Key::Char).chain([Key::Enter]) {
-        frames.push(picture::svg_cells(&drawn(&ui, snapshot, theme, SIZE), picture::DARK));
+        frames.push(Frame(frame(&ui), 0.35));
         update(&mut ui, snapshot, Msg::Key(key));
     }
-    frames.push(picture::svg_cells(&drawn(&ui, snapshot, theme, SIZE), picture::DARK));
-    // The last one stays for a while before it begins again.
-    let whole = EACH * (frames.len() as f32 + 6.0);
-    let mut out = picture::svg_head(SIZE.0, SIZE.1, picture::DARK);
-    for (number, cells) in frames.iter().enumerate() {
-        let from = number as f32 * EACH / whole;
-        let to = if number + 1 == frames.len() {
-            1.0
-        } else {
-            from + EACH / whole
-        };
+    frames.push(Frame(frame(&ui), 0.35 * 7.0));
+    moving(SIZE, &frames)
+}
+
+/// The live screen of a training loop: the run goes on for half a second per frame, and keys change the view.
+fn live(scenario: &Scenario, theme: &Theme) -> String {
+    const SIZE: (u16, u16) = (110, 30);
+    /// A key, and the number of frames until the next one.
+    const KEYS: [(char, u64); 5] = [('1', 4), ('2', 4), ('3', 3), ('4', 2), ('7', 2)];
+    const STEP: u64 = 500_000_000;
+    let options = |title: &str| Options {
+        title: title.to_owned(),
+        ..Options::default()
+    };
+    let (mut at, mut frames, mut ui) = (AT - 10_000_000_000, Vec::new(), None);
+    for (key, count) in KEYS {
+        for number in 0..count {
+            let snapshot = scenario.store(options(&scenario.title), at).snapshot(Fresh::All);
+            let ui = ui.get_or_insert_with(|| Ui::new(snapshot.mode));
+            update(ui, &snapshot, Msg::Resize(SIZE.0, SIZE.1));
+            if number == 0 {
+                update(ui, &snapshot, Msg::Key(Key::Char(key)));
+            }
+            frames.push(Frame(
+                picture::svg_cells(&drawn(ui, &snapshot, theme, SIZE), picture::DARK),
+                0.6,
+            ));
+            at += STEP;
+        }
+    }
+    moving(SIZE, &frames)
+}
+
+/// The frames one after the other, repeated.
+fn moving(size: (u16, u16), frames: &[Frame]) -> String {
+    let whole: f32 = frames.iter().map(|frame| frame.1).sum();
+    let mut out = picture::svg_head(size.0, size.1, picture::DARK);
+    let mut begin = 0.0;
+    for Frame(cells, seconds) in frames {
+        let (from, to) = (begin / whole, (begin + seconds) / whole);
+        begin += seconds;
         let _ = write!(
             out,
             "<g visibility=\"hidden\"><animate attributeName=\"visibility\" calcMode=\"discrete\" dur=\"{whole:.2}s\" \
