@@ -252,7 +252,7 @@ fn duckdb_reads_ranks_and_hosts_as_one_table() {
     ];
     let output = roctop(&words);
     assert!(output.status.success(), "{output:?}");
-    // The queries of the README.
+    // The queries of docs/recipes.md.
     let script = r"
 import duckdb, sys
 out = sys.argv[1]
