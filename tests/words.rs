@@ -8,12 +8,18 @@ use regex::Regex;
 use std::path::Path;
 
 /// Files that are written in the style of CONTRIBUTING.md.
-const REWRITTEN: [&str; 7] = [
+const REWRITTEN: [&str; 13] = [
     "README.md",
     "CHANGELOG.md",
     "SECURITY.md",
     "docs/README.md",
+    "docs/first-five-minutes.md",
+    "docs/from-rocprofv3.md",
+    "docs/install.md",
     "docs/overhead.md",
+    "docs/recipes.md",
+    "docs/security.md",
+    "docs/troubleshooting.md",
     "docs/verification.md",
     "tests/words.rs",
 ];
