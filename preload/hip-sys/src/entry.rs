@@ -1,17 +1,26 @@
-//! Names of the entries of the dispatch tables that libraries hand to rocprofiler-register (ROCm 6.2 to 7.2).
+//! Names of the entries of the dispatch tables that libraries hand to rocprofiler-register (ROCm 6.2 to 10).
 //!
 //! A table begins with its size in bytes; behind it lies a pointer for each function, in an order that is only appended
 //! to. Source: `hip_api_trace.hpp`, `rccl/api_trace.h`, `rocdecode_api_trace.h`, `rocjpeg_api_trace.h` of these releases. The
-//! end of HIP's differs between branches: from [`HIP_STABLE`] on a name counts only in a table of [`HIP_BYTES`].
+//! end of HIP's differs between branches: from [`HIP_STABLE`] on, [`hip`] names an entry only in a table of a known size.
 
 /// Entries of HIP's table that mean the same in every release.
 pub const HIP_STABLE: usize = 502;
-/// Size of the table of HIP 7.2.4, bytes.
-pub const HIP_BYTES: usize = 8 + 8 * HIP.len();
+/// Entries of the tables that are known to their ends: HIP 7.2.4, and HIP 10 as of July 2026 (step 30).
+const HIP_KNOWN: [usize; 2] = [506, 541];
+
+/// The name of an entry of HIP's table of `bytes` bytes; `None` when no known release gives it one.
+pub fn hip(index: usize, bytes: usize) -> Option<&'static str> {
+    let is_known = HIP_KNOWN.iter().any(|entries| bytes == 8 + 8 * entries);
+    if index >= HIP_STABLE && !is_known {
+        return None;
+    }
+    HIP.get(index).copied()
+}
 
 /// Run-time API.
 #[rustfmt::skip]
-pub static HIP: [&str; 506] = [
+pub static HIP: [&str; 541] = [
     "hipApiName", "hipArray3DCreate", "hipArray3DGetDescriptor",
     "hipArrayCreate", "hipArrayDestroy", "hipArrayGetDescriptor",
     "hipArrayGetInfo", "hipBindTexture", "hipBindTexture2D",
@@ -181,6 +190,18 @@ pub static HIP: [&str; 506] = [
     "hipLibraryUnload", "hipLibraryGetKernel", "hipLibraryGetKernelCount",
     "hipStreamCopyAttributes", "hipLibraryEnumerateKernels", "hipKernelGetLibrary",
     "hipKernelGetName", "hipOccupancyAvailableDynamicSMemPerBlock",
+    "hipGetProcAddress_spt", "hipKernelGetParamInfo", "hipExtDisableLogging",
+    "hipExtEnableLogging", "hipExtSetLoggingParams", "hipMemSetMemPool",
+    "hipMemGetMemPool", "hipMipmappedArrayGetMemoryRequirements", "hipKernelGetAttribute",
+    "hipKernelSetAttribute", "hipKernelGetFunction", "hipMemPrefetchBatchAsync",
+    "hipOccupancyMaxPotentialClusterSize", "hipOccupancyMaxActiveClusters", "hipGreenCtxCreate",
+    "hipExecutionCtxDestroy", "hipExecutionCtxStreamCreate", "hipDeviceGetDevResource",
+    "hipDevSmResourceSplitByCount", "hipDevSmResourceSplit", "hipDevResourceGenerateDesc",
+    "hipDeviceGetExecutionCtx", "hipExecutionCtxGetDevResource", "hipExecutionCtxGetDevice",
+    "hipExecutionCtxGetId", "hipStreamGetDevResource", "hipExecutionCtxRecordEvent",
+    "hipExecutionCtxSynchronize", "hipExecutionCtxWaitEvent", "hipLibraryGetGlobal",
+    "hipLibraryGetManaged", "hipMemDiscardBatchAsync", "hipDrvMemDiscardBatchAsync",
+    "hipMemDiscardAndPrefetchBatchAsync", "hipDrvMemDiscardAndPrefetchBatchAsync",
 ];
 
 /// Compiler API.
@@ -228,7 +249,7 @@ pub static ROCJPEG: [&str; 9] = [
     "rocJpegDecode", "rocJpegDecodeBatched", "rocJpegGetErrorName",
 ];
 
-const _: () = assert!(HIP_BYTES == 4056);
+const _: () = assert!(8 + 8 * HIP_KNOWN[0] == 4056 && HIP_KNOWN[1] == HIP.len());
 
 #[cfg(test)]
 mod tests {
@@ -255,5 +276,19 @@ mod tests {
         assert_eq!(unknown, left_out);
         assert!(COMPILER.iter().all(|name| is_known(Domain::Compiler, name)));
         assert!(RCCL.iter().all(|name| is_known(Domain::Rccl, name)));
+    }
+
+    #[test]
+    fn known_tables_name_their_ends() {
+        assert_eq!(hip(505, 8 + 8 * 506), Some("hipOccupancyAvailableDynamicSMemPerBlock"));
+        assert_eq!(hip(533, 8 + 8 * 541), Some("hipExecutionCtxSynchronize"));
+        assert_eq!(hip(540, 8 + 8 * 541), Some("hipDrvMemDiscardAndPrefetchBatchAsync"));
+    }
+
+    #[test]
+    fn unknown_tables_name_only_the_stable_entries() {
+        let bytes = 8 + 8 * 520;
+        assert!(hip(501, bytes).is_some());
+        assert_eq!((hip(502, bytes), hip(510, bytes)), (None, None));
     }
 }

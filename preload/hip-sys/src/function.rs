@@ -1,5 +1,5 @@
-//! The functions that libamdhip64 exports, of releases 5.2.3, 5.7.1, 6.4.3 and 7.2.4 together, and those of librccl as the
-//! dispatch tables of releases 6.2 to 7.2 have them.
+//! The functions that libamdhip64 exports, of releases 5.2.3, 5.7.1, 6.4.3 and 7.2.4 and in the dispatch table of HIP 10
+//! (July 2026), and those of librccl in the dispatch tables of releases 6.2 to 7.2.
 //!
 //! A row: index, operation number in its domain, domain, symbol, name as shown, what it returns, where the argument that
 //! people ask for is, where its stream is, what
@@ -661,6 +661,41 @@ macro_rules! functions {
             552 36 Rccl ncclCommDeregister "ncclCommDeregister" Status r0 none None 0;
             553 37 Rccl ncclAllReduceWithBias "ncclAllReduceWithBias" Status r2 s0 None 2;
             554 38 Rccl ncclBcast "ncclBcast" Status r1 r5 None 0;
+            555 503 Hip hipGetProcAddress_spt "hipGetProcAddress_spt" Status none none Lookup 0;
+            556 504 Hip hipKernelGetParamInfo "hipKernelGetParamInfo" Status none none None 0;
+            557 505 Hip hipExtDisableLogging "hipExtDisableLogging" Status none none None 0;
+            558 506 Hip hipExtEnableLogging "hipExtEnableLogging" Status none none None 0;
+            559 507 Hip hipExtSetLoggingParams "hipExtSetLoggingParams" Status none none None 0;
+            560 508 Hip hipMemSetMemPool "hipMemSetMemPool" Status none none None 0;
+            561 509 Hip hipMemGetMemPool "hipMemGetMemPool" Status none none None 0;
+            562 510 Hip hipMipmappedArrayGetMemoryRequirements "hipMipmappedArrayGetMemoryRequirements" Status none none None 0;
+            563 511 Hip hipKernelGetAttribute "hipKernelGetAttribute" Status none none None 0;
+            564 512 Hip hipKernelSetAttribute "hipKernelSetAttribute" Status none none None 0;
+            565 513 Hip hipKernelGetFunction "hipKernelGetFunction" Status none none None 0;
+            566 514 Hip hipMemPrefetchBatchAsync "hipMemPrefetchBatchAsync" Status r2 s1 None 2;
+            567 515 Hip hipOccupancyMaxPotentialClusterSize "hipOccupancyMaxPotentialClusterSize" Status r1 none None 0;
+            568 516 Hip hipOccupancyMaxActiveClusters "hipOccupancyMaxActiveClusters" Status r1 none None 0;
+            569 517 Hip hipGreenCtxCreate "hipGreenCtxCreate" Status none none None 0;
+            570 518 Hip hipExecutionCtxDestroy "hipExecutionCtxDestroy" Status none none None 0;
+            571 519 Hip hipExecutionCtxStreamCreate "hipExecutionCtxStreamCreate" Status none none StreamCreate 0;
+            572 520 Hip hipDeviceGetDevResource "hipDeviceGetDevResource" Status r0 none None 0;
+            573 521 Hip hipDevSmResourceSplitByCount "hipDevSmResourceSplitByCount" Status none none None 0;
+            574 522 Hip hipDevSmResourceSplit "hipDevSmResourceSplit" Status none none None 0;
+            575 523 Hip hipDevResourceGenerateDesc "hipDevResourceGenerateDesc" Status none none None 0;
+            576 524 Hip hipDeviceGetExecutionCtx "hipDeviceGetExecutionCtx" Status r1 none None 0;
+            577 525 Hip hipExecutionCtxGetDevResource "hipExecutionCtxGetDevResource" Status none none None 0;
+            578 526 Hip hipExecutionCtxGetDevice "hipExecutionCtxGetDevice" Status none none None 0;
+            579 527 Hip hipExecutionCtxGetId "hipExecutionCtxGetId" Status none none None 0;
+            580 528 Hip hipStreamGetDevResource "hipStreamGetDevResource" Status r0 r0 None 0;
+            581 529 Hip hipExecutionCtxRecordEvent "hipExecutionCtxRecordEvent" Status r1 none None 0;
+            582 530 Hip hipExecutionCtxSynchronize "hipExecutionCtxSynchronize" Status none none Wait 0;
+            583 531 Hip hipExecutionCtxWaitEvent "hipExecutionCtxWaitEvent" Status r1 none None 0;
+            584 532 Hip hipLibraryGetGlobal "hipLibraryGetGlobal" Status none none None 0;
+            585 533 Hip hipLibraryGetManaged "hipLibraryGetManaged" Status none none None 0;
+            586 534 Hip hipMemDiscardBatchAsync "hipMemDiscardBatchAsync" Status r2 r4 None 0;
+            587 535 Hip hipDrvMemDiscardBatchAsync "hipDrvMemDiscardBatchAsync" Status r2 r4 None 0;
+            588 536 Hip hipMemDiscardAndPrefetchBatchAsync "hipMemDiscardAndPrefetchBatchAsync" Status r2 s1 None 2;
+            589 537 Hip hipDrvMemDiscardAndPrefetchBatchAsync "hipDrvMemDiscardAndPrefetchBatchAsync" Status r2 s1 None 2;
         }
     };
 }

@@ -32,6 +32,11 @@ const fn other(name: &'static str, stack_words: u8) -> Function {
 
 /// The function in an entry of an AMD table of this layout; none when it is not known.
 pub fn amd(layout: AmdLayout, entry: usize) -> Option<&'static Function> {
+    if let Some(newer) = entry.checked_sub(AMD.len())
+        && layout.unknown() >= AMD_NEWER.len()
+    {
+        return AMD_NEWER.get(newer);
+    }
     let newest = (0..AMD.len()).find(|newest| layout.entry(*newest) == Some(entry))?;
     AMD.get(newest)
 }
@@ -245,6 +250,17 @@ pub static AMD: [Function; 76] = [
     status("hsa_amd_ais_file_read", 0),
 ];
 
+/// AMD extension functions behind [`AMD`] (ROCr 1.21 and later). Tables seen with these six have them in this order;
+/// further entries have no names here, since published versions of the header disagree about them.
+pub static AMD_NEWER: [Function; 6] = [
+    status("hsa_amd_counted_queue_acquire", 1),
+    status("hsa_amd_counted_queue_release", 0),
+    status("hsa_amd_memory_async_batch_copy", 0),
+    status("hsa_amd_agent_preload", 0),
+    status("hsa_amd_svm_discard_batch_async", 0),
+    status("hsa_amd_signal_get_event_id", 0),
+];
+
 /// Image extension functions.
 pub static IMAGE: [Function; 14] = [
     status("hsa_ext_image_get_capability", 0),
@@ -272,3 +288,22 @@ pub static FINALIZER: [Function; 6] = [
     status("hsa_ext_program_get_info", 0),
     status("hsa_ext_program_finalize", 18),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The layout of a table with this many entries.
+    fn layout(entries: usize) -> AmdLayout {
+        AmdLayout { size: 16 + 8 * entries }
+    }
+
+    #[test]
+    fn newer_entries_have_names_while_versions_agree() {
+        let name = |entries, entry| amd(layout(entries), entry).map(|function| function.name);
+        assert_eq!(name(91, 75), Some("hsa_amd_ais_file_read"));
+        assert_eq!(name(91, 78), Some("hsa_amd_memory_async_batch_copy"));
+        assert_eq!(name(91, 82), None);
+        assert_eq!(name(76, 76), None);
+    }
+}

@@ -7,17 +7,22 @@ pub const fn totals_index(domain: Domain, op: u16) -> Option<usize> {
     let [base, room] = ROOMS[(domain.0 % 16) as usize];
     if domain.0 < 16 && op < room {
         Some((base + op) as usize)
+    } else if domain.0 == Domain::HIP.0 && op >= 512 && op < 512 + HIP_REST.1 {
+        Some((HIP_REST.0 + op - 512) as usize)
     } else {
         None
     }
 }
+
+/// First position and room of the operations of HIP that the first 512 positions do not hold (HIP 10 and later).
+const HIP_REST: (u16, u16) = (672, 32);
 
 /// First position and room of each domain. A table, not a `match`: every traced call comes here.
 const ROOMS: [[u16; 2]; 16] = {
     let mut rooms = [[0; 2]; 16];
     rooms[Domain::HIP.0 as usize] = [0, 512];
     rooms[Domain::HIP_COMPILER.0 as usize] = [512, 32];
-    rooms[Domain::HSA_CORE.0 as usize] = [544, 160];
+    rooms[Domain::HSA_CORE.0 as usize] = [544, 128];
     rooms[Domain::HSA_AMD.0 as usize] = [704, 128];
     rooms[Domain::HSA_IMAGE.0 as usize] = [832, 32];
     rooms[Domain::HSA_FINALIZER.0 as usize] = [864, 16];
@@ -36,7 +41,8 @@ pub const fn totals_operation(index: usize) -> Option<(Domain, u16)> {
     let (domain, base) = match index {
         0..512 => (Domain::HIP, 0),
         512..544 => (Domain::HIP_COMPILER, 512),
-        544..704 => (Domain::HSA_CORE, 544),
+        544..672 => (Domain::HSA_CORE, 544),
+        672..704 => return Some((Domain::HIP, (index - 672 + 512) as u16)),
         704..832 => (Domain::HSA_AMD, 704),
         832..864 => (Domain::HSA_IMAGE, 832),
         864..880 => (Domain::HSA_FINALIZER, 864),

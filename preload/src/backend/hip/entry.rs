@@ -107,8 +107,7 @@ impl Which {
 
     fn name(self, index: usize, bytes: usize) -> Option<&'static str> {
         let names: &[&str] = match self {
-            Self::Hip if index >= entry::HIP_STABLE && bytes != entry::HIP_BYTES => return None,
-            Self::Hip => &entry::HIP,
+            Self::Hip => return entry::hip(index, bytes),
             Self::Compiler => &entry::COMPILER,
             Self::Rccl => &entry::RCCL,
             Self::Rocdecode => &entry::ROCDECODE,

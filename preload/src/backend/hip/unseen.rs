@@ -15,7 +15,7 @@ pub(super) fn instead(function: &Function, real: u64) -> Option<*const c_void> {
         Effect::Lookup => {
             let number = NAMES.iter().position(|name| *name == function.name)?;
             LOOKUPS.get(number)?.store(real, Ordering::Release);
-            let stands: [Lookup; NAMES.len()] = [lookup::<0>, lookup::<1>, lookup::<2>];
+            let stands: [Lookup; NAMES.len()] = [lookup::<0>, lookup::<1>, lookup::<2>, lookup::<3>];
             stands.get(number).map(|stand| *stand as *const c_void)
         }
         Effect::Start => {
@@ -41,8 +41,9 @@ unsafe extern "C" fn start() -> i32 {
 }
 
 /// The run-time's functions that look others up.
-const NAMES: [&str; 3] = [
+const NAMES: [&str; 4] = [
     "hipGetProcAddress",
+    "hipGetProcAddress_spt",
     "hipGetDriverEntryPoint",
     "hipGetDriverEntryPoint_spt",
 ];
