@@ -25,6 +25,8 @@ mod recovery;
 #[path = "rig/rig.rs"]
 #[expect(dead_code, reason = "the documents' shell scripts are run elsewhere")]
 mod rig;
+#[path = "real_run_time/signals.rs"]
+mod signals;
 #[path = "export/trace.rs"]
 #[expect(dead_code, reason = "slices are looked at elsewhere")]
 mod trace;

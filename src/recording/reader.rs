@@ -252,6 +252,14 @@ impl Recording {
         Ok(losses)
     }
 
+    /// How many dispatches its processes had in flight when they were last looked at.
+    pub fn in_flight(&self) -> Result<usize> {
+        let mut last = InFlight::default();
+        let tells = [Kind::OPEN, Kind::NOW];
+        self.deliver_blocks(&|entry| tells.contains(&entry.kind), &mut |_| (), &mut last)?;
+        Ok(last.0.values().sum())
+    }
+
     /// The clocks of its processes, with all of their samples.
     pub fn clocks(&self) -> Result<BTreeMap<ProcessId, Clock>> {
         let mut clocks = Clocks::default();
@@ -399,6 +407,19 @@ session's rings are there)"
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.finished &= other.finished;
         self.nameless |= other.nameless;
+    }
+}
+
+/// Dispatches in flight by process.
+#[derive(Default)]
+struct InFlight(BTreeMap<ProcessId, usize>);
+
+impl RawSink for InFlight {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        if let Raw::Open(work) = raw {
+            let dispatches = work.queues.iter().map(|queue| queue.in_flight.len()).sum();
+            self.0.insert(process, dispatches);
+        }
     }
 }
 
