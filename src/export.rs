@@ -12,6 +12,7 @@ pub mod csv;
 pub mod facts;
 mod gauges;
 pub mod hosts;
+mod in_flight;
 mod json;
 mod measured;
 mod nesting;

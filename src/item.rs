@@ -48,6 +48,21 @@ pub enum LossReason {
     Damaged,
 }
 
+impl LossReason {
+    /// In words.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::Overwritten => "overwritten before they were read",
+            Self::NoRing => "no ring was to be had for a thread",
+            Self::Reentrant => "a signal handler came between",
+            Self::RangeTable => "ranges nested too deeply",
+            Self::FactsFull => "no room for facts or texts",
+            Self::Untimed => "GPU work without a time",
+            Self::Damaged => "a part of the recording is damaged",
+        }
+    }
+}
+
 /// One thing that the store is told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {

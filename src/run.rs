@@ -12,7 +12,7 @@ use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::now::boottime;
 use crate::pump::{Gauging, Pump, PumpSender};
-use crate::recording::Recorder;
+use crate::recording::{Recorder, Recording};
 use crate::session::{Live, SessionDir, going_on, refused};
 use crate::supervise::{self, Terminal};
 use crate::{summary, topology, ui};
@@ -189,7 +189,9 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let exit = exit?;
     let is_whole = !is_recorded || read.is_ok();
     let unread = read.err().map(|error| format!("{error:#}"));
-    for line in [fate::told(exit, &seen), refused, unread, said].into_iter().flatten() {
+    let in_flight = job.recording.as_deref().and_then(|path| in_flight(path, exit));
+    let lines = [fate::told(exit, &seen), in_flight, refused, unread, said];
+    for line in lines.into_iter().flatten() {
         tell(&line);
     }
     match store.filter(|_| !is_recorded) {
@@ -198,6 +200,22 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
         None => (),
     }
     Ok(Ran { exit, is_whole })
+}
+
+/// What a program that a signal ended left in flight; none when that is nothing.
+fn in_flight(recording: &Path, exit: Exit) -> Option<String> {
+    if !matches!(exit, Exit::Signal(_)) {
+        return None;
+    }
+    // A recording that cannot be read is reported elsewhere.
+    let count = Recording::open(recording).and_then(|read| read.in_flight()).ok()?;
+    match count {
+        0 => None,
+        1 => Some("1 kernel was in flight when the program ended: launched, not complete".into()),
+        _ => Some(format!(
+            "{count} kernels were in flight when the program ended: launched, not complete"
+        )),
+    }
 }
 
 /// Runs the program on the terminal as it is; how it ended, and what was seen of signals meanwhile.

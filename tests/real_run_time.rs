@@ -20,9 +20,13 @@ mod machines;
 mod memory;
 #[path = "real_run_time/processes.rs"]
 mod processes;
+#[path = "real_run_time/recovery.rs"]
+mod recovery;
 #[path = "rig/rig.rs"]
 #[expect(dead_code, reason = "the documents' shell scripts are run elsewhere")]
 mod rig;
+#[path = "real_run_time/signals.rs"]
+mod signals;
 #[path = "export/trace.rs"]
 #[expect(dead_code, reason = "slices are looked at elsewhere")]
 mod trace;
@@ -232,6 +236,11 @@ fn crash(name: &str, mode: &str) -> Option<Recorded> {
 
 /// The process id of the app, once its log has more than a thousand rows.
 fn wait_for_log(place: &Path) -> u32 {
+    wait_for_rows(place, 1000)
+}
+
+/// The process id of an app whose log has more rows than that.
+fn wait_for_rows(place: &Path, rows: usize) -> u32 {
     let started = Instant::now();
     loop {
         for entry in std::fs::read_dir(place).unwrap() {
@@ -239,7 +248,7 @@ fn wait_for_log(place: &Path) -> u32 {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let pid = name.strip_prefix("truth.").and_then(|rest| rest.strip_suffix(".csv"));
             if let Some(pid) = pid.and_then(|pid| pid.parse().ok())
-                && std::fs::read_to_string(&path).is_ok_and(|text| text.lines().count() > 1000)
+                && std::fs::read_to_string(&path).is_ok_and(|text| text.lines().count() > rows)
             {
                 return pid;
             }

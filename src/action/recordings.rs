@@ -322,11 +322,6 @@ pub fn recover(options: &cli::Recover) -> Result<u8> {
     }
     let found = recording::recover(&session, &path, &mut || false)?;
     std::fs::remove_dir_all(&session).with_context(|| format!("cannot remove the session {}", session.display()))?;
-    tell(&format!(
-        "{}: {} records were there, {} came from the rings; the recording is complete",
-        path.display(),
-        found.known,
-        found.added
-    ));
+    tell(&format!("{}: {found}", path.display()));
     Ok(0)
 }

@@ -10,6 +10,7 @@ use crate::recording::{Merged, Replay};
 use roctop_ring::record::{engine, memory};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -92,6 +93,8 @@ pub struct Collector {
     texts: Texts,
     measuring: Measuring,
     first: Nanos,
+    /// Dispatches in flight when each process was last looked at.
+    in_flight: BTreeMap<ProcessId, Vec<Dispatch>>,
     failed: Option<io::Error>,
 }
 
@@ -104,6 +107,7 @@ impl Collector {
             texts: Texts::new(place),
             measuring: Measuring::new(place),
             first: Nanos::MAX,
+            in_flight: BTreeMap::new(),
             failed: None,
         }
     }
@@ -134,6 +138,10 @@ impl Collector {
             Item::CounterInstances(values) => return self.measuring.instances(values),
             Item::PcSample(sample) => return self.measuring.sample(sample),
             Item::Gauges(sample) => return self.measuring.gauges(&sample),
+            Item::Open(open) => {
+                self.in_flight.insert(open.process, open.dispatches);
+                return Ok(());
+            }
             other => {
                 self.run.add(other);
                 return Ok(());
@@ -148,9 +156,22 @@ impl Collector {
     /// Everything that was taken.
     ///
     /// Errors: what did not fit in memory could not be written.
-    pub fn finish(self) -> io::Result<Collected> {
+    pub fn finish(mut self) -> io::Result<Collected> {
         if let Some(error) = self.failed {
             return Err(error);
+        }
+        // Of a process that goes on it is not known what became of them.
+        let exits = &self.run.exits;
+        let ended = self
+            .in_flight
+            .into_iter()
+            .filter(|(process, _)| exits.contains_key(process));
+        for mut dispatch in ended.flat_map(|(_, dispatches)| dispatches) {
+            dispatch.span = Span {
+                begin: dispatch.submit,
+                end: dispatch.submit,
+            };
+            self.events.put(Event::Dispatch(dispatch))?;
         }
         Ok(Collected {
             measured: self.measuring.finish(&self.run.processes)?,

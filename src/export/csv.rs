@@ -6,6 +6,7 @@
 use super::choice::LIBRARIES;
 use super::counters;
 use super::gauges;
+use super::in_flight;
 use super::operation;
 use super::rows::Row;
 use super::sort::Sorted;
@@ -114,6 +115,9 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
     let rows = &view.rows;
     if !rows.dispatches.is_empty() && !view.choice.counters_only {
         files.write("kernel_trace.csv", &|out| kernels(view, out))?;
+    }
+    if !rows.in_flight.is_empty() && !view.choice.counters_only {
+        files.write("kernel_in_flight.csv", &|out| in_flight::csv(view, out))?;
     }
     if !rows.hsa.is_empty() {
         files.write("hsa_api_trace.csv", &|out| calls(view, &rows.hsa, out))?;

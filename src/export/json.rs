@@ -12,6 +12,7 @@ pub(super) mod strings;
 
 use super::config;
 use super::gauges;
+use super::in_flight;
 use super::rows::Row;
 use super::sort::{Entry, Sorted};
 use super::stats::{Domain, Total};
@@ -45,6 +46,11 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     counted::collection(view, out)?;
     write!(out, "}},\n\"buffer_records\":")?;
     record::write(view, &tables, out)?;
+    if !view.rows.in_flight.is_empty() {
+        // Beyond upstream's schema, as the next one is.
+        write!(out, ",\n\"kernels_in_flight\":")?;
+        in_flight::json(view, out)?;
+    }
     if !view.gauges.is_empty() {
         // Beyond upstream's schema; its readers pass over keys that they do not know.
         write!(out, ",\n\"gauges\":")?;

@@ -5,7 +5,7 @@ use super::collect::Event;
 use super::run::Run;
 use super::sort::{Entry, Sorted, Sorter};
 use crate::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, OperationId, Scratch, Span, TextId};
-use roctop_ring::record::Domain;
+use roctop_ring::record::{Domain, flag};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io;
@@ -109,6 +109,8 @@ pub struct Rows {
     pub(crate) markers: Sorted<Row<Mark>>,
     /// Dispatches.
     pub(crate) dispatches: Sorted<Row<Dispatch>>,
+    /// Dispatches that were in flight at the end.
+    pub(crate) in_flight: Sorted<Row<Dispatch>>,
     /// Copies.
     pub(crate) copies: Sorted<Row<Copy>>,
     /// Allocations and frees.
@@ -177,6 +179,7 @@ pub(super) struct Sink<'a> {
     libraries: [Sorter<Row<ApiCall>>; LIBRARIES.len()],
     markers: Bin<'a, Mark>,
     dispatches: Bin<'a, Dispatch>,
+    in_flight: Bin<'a, Dispatch>,
     copies: Bin<'a, Copy>,
     allocations: Bin<'a, Allocation>,
     scratches: Bin<'a, Scratch>,
@@ -195,6 +198,7 @@ impl<'a> Sink<'a> {
             libraries: LIBRARIES.map(|_| Sorter::new(place, HELD)),
             markers: Bin::new(tests.marker, place),
             dispatches: Bin::new(tests.dispatch, place),
+            in_flight: Bin::new(tests.dispatch, place),
             copies: Bin::new(tests.copy, place),
             allocations: Bin::new(tests.allocation, place),
             scratches: Bin::new(tests.scratch, place),
@@ -215,6 +219,9 @@ impl<'a> Sink<'a> {
                 (call.span, self.put_call(row(call, place))?)
             }
             Event::Marker(marker) => (marker.span, self.markers.put(row(Mark { marker, call: None }, place))?),
+            Event::Dispatch(dispatch) if dispatch.flags & flag::OPEN != 0 => {
+                (dispatch.span, self.in_flight.put(row(dispatch, place))?)
+            }
             Event::Dispatch(dispatch) => (dispatch.span, self.dispatches.put(row(dispatch, place))?),
             Event::Copy(copy) => (copy.span, self.copies.put(row(copy, place))?),
             Event::Allocation(allocation) => (allocation.span, self.allocations.put(row(allocation, place))?),
@@ -256,6 +263,7 @@ impl<'a> Sink<'a> {
             libraries: [rccl.finish()?, decode.finish()?, jpeg.finish()?],
             markers: self.markers.rows.finish()?,
             dispatches: self.dispatches.rows.finish()?,
+            in_flight: self.in_flight.rows.finish()?,
             copies: self.copies.rows.finish()?,
             allocations: self.allocations.rows.finish()?,
             scratches: self.scratches.rows.finish()?,

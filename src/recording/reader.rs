@@ -6,7 +6,8 @@ use super::index::{Entry, Times};
 use super::payload;
 use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY};
 use crate::clock::{Clock, Sample};
-use crate::item::{Item, Nanos, ProcessId, Span};
+use crate::decode::Decoder;
+use crate::item::{Item, LossReason, Nanos, ProcessId, Span};
 use crate::raw::{Raw, RawSink};
 use crate::topology::Node;
 use anyhow::{Context, Result, anyhow, bail};
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub struct Recording {
     path: PathBuf,
     format: u64,
-    /// Files of facts, then segments, in order.
+    /// Files of facts, then segments, each in the order in which they were written.
     files: Vec<PathBuf>,
     command: Vec<String>,
     host: String,
@@ -72,8 +73,7 @@ impl Recording {
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|file| file.extension().is_some_and(|ending| ending == SEGMENT))
             .collect();
-        // Files of facts come before segments by their names.
-        files.sort();
+        files.sort_by_key(|file| (!Self::is_facts(file), Self::number(file)));
         let machines = facts
             .get("machines")
             .and_then(|machines| serde_json::from_value(machines.clone()).ok());
@@ -170,11 +170,17 @@ impl Recording {
 
     /// The number of the segment that would come next.
     pub(super) fn next_number(&self) -> u32 {
-        let name = self
-            .files
-            .last()
-            .and_then(|file| file.file_stem()?.to_str()?.rsplit('-').next()?.parse().ok());
-        name.map_or(1, |last: u32| last.saturating_add(1)).max(2)
+        let last = self.files.iter().map(|file| Self::number(file)).max();
+        last.map_or(1, |last| last.saturating_add(1)).max(2)
+    }
+
+    /// The number in a file's name; 0 where it has none, as the first file of facts. Names do not sort: `facts-000002` comes
+    /// before `facts.roctop`, and its facts refer to those of the other.
+    fn number(file: &Path) -> u32 {
+        let number = file
+            .file_stem()
+            .and_then(|stem| stem.to_str()?.rsplit('-').next()?.parse().ok());
+        number.unwrap_or(0)
     }
 
     fn is_facts(file: &Path) -> bool {
@@ -219,6 +225,39 @@ impl Recording {
             nothing || within(ticks, &|time| clock.ticks(time)) || within(hsa, &|time| clock.hsa(time))
         };
         self.deliver_blocks(&touches, read, sink)
+    }
+
+    /// How many records its processes lost, by reason, as their last counters say.
+    pub fn losses(&self) -> Result<BTreeMap<LossReason, u64>> {
+        let mut decoder = Decoder::default();
+        // Counters are in segments, which are read for who wants what is in them alone.
+        let tells = [Kind::PROCESS, Kind::LOST, Kind::DROPPED, Kind::COUNTERS, Kind::NOW];
+        self.deliver_blocks(&|entry| tells.contains(&entry.kind), &mut |_| (), &mut decoder)?;
+        let mut last = BTreeMap::new();
+        for item in decoder.take_items() {
+            if let Item::Lost {
+                process,
+                reason,
+                records,
+            } = item
+            {
+                last.insert((process, reason), records);
+            }
+        }
+        let mut losses: BTreeMap<LossReason, u64> = BTreeMap::new();
+        for ((_, reason), records) in last {
+            let sum = losses.entry(reason).or_default();
+            *sum = sum.saturating_add(records);
+        }
+        Ok(losses)
+    }
+
+    /// How many dispatches its processes had in flight when they were last looked at.
+    pub fn in_flight(&self) -> Result<usize> {
+        let mut last = InFlight::default();
+        let tells = [Kind::OPEN, Kind::NOW];
+        self.deliver_blocks(&|entry| tells.contains(&entry.kind), &mut |_| (), &mut last)?;
+        Ok(last.0.values().sum())
     }
 
     /// The clocks of its processes, with all of their samples.
@@ -368,6 +407,19 @@ session's rings are there)"
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.finished &= other.finished;
         self.nameless |= other.nameless;
+    }
+}
+
+/// Dispatches in flight by process.
+#[derive(Default)]
+struct InFlight(BTreeMap<ProcessId, usize>);
+
+impl RawSink for InFlight {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        if let Raw::Open(work) = raw {
+            let dispatches = work.queues.iter().map(|queue| queue.in_flight.len()).sum();
+            self.0.insert(process, dispatches);
+        }
     }
 }
 

@@ -44,9 +44,14 @@ impl Growing {
         })
     }
 
+    /// Whether the system gets what is held before these bytes can be taken.
+    fn is_full_for(&self, bytes: &[u8]) -> bool {
+        self.held.len() + bytes.len() > HELD
+    }
+
     /// Takes the bytes, or none of them when there is no room.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.held.len() + bytes.len() > HELD {
+        if self.is_full_for(bytes) {
             self.flush()?;
         }
         self.put(bytes);
@@ -142,6 +147,10 @@ impl Segments {
         }
         if self.is_ended {
             self.rotate()?;
+        }
+        if self.current.is_full_for(&bytes) {
+            // Records name facts: after a kill there must be no record on disk whose process is not.
+            self.facts.flush()?;
         }
         let offset = self.current.bytes;
         self.current.write(&bytes)?;

@@ -1,8 +1,9 @@
-//! What a process left in flight when it was killed: dispatches that the GPU had completed and nobody recorded any more.
+//! What a process left in its flight files when it ended: dispatches that the GPU had completed and nobody recorded any more,
+//! and those that it had not completed.
 
 use super::open_ring;
 use roctop_ring::flight::{self, FLIGHT, Left};
-use roctop_ring::reader::Thread;
+use roctop_ring::reader::{InFlight, OpenWork, QueueWork, Thread};
 use std::path::Path;
 
 /// Stands for the thread that would have recorded them.
@@ -11,11 +12,11 @@ pub(super) const THREAD: Thread = Thread {
     tid: 0,
 };
 
-/// The completed ones of the process whose files in `session` begin with `stem`, in order of their submission. Files that
-/// cannot be read are passed over: they say nothing.
-pub(super) fn completed(session: &Path, stem: &str) -> Vec<Left> {
+/// Both kinds, for the process whose files in `session` begin with `stem`, in order of their submission: completed ones
+/// first. Files that cannot be read are passed over: they say nothing.
+pub(super) fn read(session: &Path, stem: &str) -> (Vec<Left>, Vec<Left>) {
     let Ok(entries) = std::fs::read_dir(session) else {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     };
     let mut all = Vec::new();
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
@@ -25,9 +26,33 @@ pub(super) fn completed(session: &Path, stem: &str) -> Vec<Left> {
                 .file_name()
                 .is_some_and(|name| name.to_string_lossy().starts_with(stem));
         if let Some(left) = is_his.then(|| flight::read(&open_ring(&path).ok()?).ok()).flatten() {
-            all.extend(left.into_iter().filter(|left| left.is_complete));
+            all.extend(left);
         }
     }
     all.sort_by_key(|left| left.record.dispatch_id);
-    all
+    all.into_iter().partition(|left| left.is_complete)
+}
+
+/// Adds dispatches that were not completed to what a ring says is in flight, which is of each queue the youngest only.
+pub(super) fn add(work: &mut OpenWork, unfinished: &[Left]) {
+    for Left { record, .. } in unfinished {
+        let known = work.queues.iter().position(|queue| queue.id == record.queue);
+        let at = known.unwrap_or_else(|| {
+            work.queues.push(QueueWork {
+                id: record.queue,
+                ..QueueWork::default()
+            });
+            work.queues.len() - 1
+        });
+        work.queues[at].in_flight.push(InFlight {
+            submit: record.submit,
+            kernel_object: record.kernel_object,
+            correlation: record.correlation,
+            dispatch_id: record.dispatch_id,
+        });
+    }
+    for queue in &mut work.queues {
+        queue.in_flight.sort_by_key(|dispatch| dispatch.dispatch_id);
+        queue.in_flight.dedup_by_key(|dispatch| dispatch.dispatch_id);
+    }
 }

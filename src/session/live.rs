@@ -4,6 +4,7 @@ use super::clearing::Clearing;
 use super::{left, open_ring};
 use crate::item::{Exit, Nanos, ProcessId};
 use crate::raw::{Raw, RawSink};
+use roctop_ring::flight::Left;
 use roctop_ring::layout::{Header, clock, counter, entry};
 use roctop_ring::reader::{Ended, Progress, Reader, Sink, Thread};
 use roctop_ring::record::{Head, Slot};
@@ -56,6 +57,10 @@ struct Known {
     stem: String,
     /// Dispatches that were found complete after its end.
     left: HashSet<u64>,
+    /// Its rings' newest dispatches at its end: recorded, though a queue may still have them in flight.
+    newest: HashSet<u64>,
+    /// Dispatches that were found not complete after its end.
+    unfinished: Vec<Left>,
     ended: bool,
     /// How full its fullest ring was found since that was last asked, in 1/1000.
     fullest: u32,
@@ -240,6 +245,8 @@ impl Live {
                 start_ticks: 0,
                 stem: String::new(),
                 left: HashSet::new(),
+                newest: HashSet::new(),
+                unfinished: Vec::new(),
                 ended: true,
                 fullest: 0,
             });
@@ -263,7 +270,7 @@ impl Live {
             progress.more = false;
             add(&mut progress, self.poll_process(process, Ended::Yes, sink)?);
         }
-        self.deliver_left(process, sink)?;
+        self.deliver_left(process, exit, sink)?;
         self.state_of(process, sink)?;
         self.processes[process.0 as usize].ended = true;
         sink.take(process, &Raw::Ended(exit, now));
@@ -276,13 +283,14 @@ impl Live {
     }
 
     /// Delivers the dispatches that the GPU completed and nobody recorded any more.
-    fn deliver_left(&mut self, process: ProcessId, sink: &mut dyn RawSink) -> io::Result<()> {
+    fn deliver_left(&mut self, process: ProcessId, exit: Exit, sink: &mut dyn RawSink) -> io::Result<()> {
         let mut newest = HashSet::new();
         for file in self.files.iter().filter(|file| file.process == process) {
             newest.extend(file.reader.newest_dispatches()?);
         }
         let known = &mut self.processes[process.0 as usize];
-        for left in left::completed(&self.path, &known.stem) {
+        let (completed, unfinished) = left::read(&self.path, &known.stem);
+        for left in completed {
             if !newest.contains(&left.record.dispatch_id) {
                 // Numbered as a ring's records are: a recovery knows by it which it has.
                 let mut slots = left.slots();
@@ -291,6 +299,11 @@ impl Live {
                 known.left.insert(left.record.dispatch_id);
             }
         }
+        // A program that ends by itself has waited for its queues.
+        if !matches!(exit, Exit::Code(_)) {
+            known.unfinished = unfinished;
+        }
+        known.newest = newest;
         Ok(())
     }
 
@@ -347,6 +360,8 @@ impl Live {
                         start_ticks,
                         stem,
                         left: HashSet::new(),
+                        newest: HashSet::new(),
+                        unfinished: Vec::new(),
                         ended: false,
                         fullest: 0,
                     });
@@ -410,11 +425,13 @@ impl Live {
                     let dropped = other.reader.entry_sum(entry::REENTRANT)?;
                     counters[counter::REENTRANT] = counters[counter::REENTRANT].saturating_add(dropped);
                 }
-                let left = &self.processes[process.0 as usize].left;
-                counters[counter::TIMED] = counters[counter::TIMED].saturating_add(left.len() as u64);
+                let known = &self.processes[process.0 as usize];
+                counters[counter::TIMED] = counters[counter::TIMED].saturating_add(known.left.len() as u64);
                 let mut work = file.reader.open_work()?;
+                left::add(&mut work, &known.unfinished);
                 for queue in &mut work.queues {
-                    queue.in_flight.retain(|dispatch| !left.contains(&dispatch.dispatch_id));
+                    let is_done = |id: &u64| known.left.contains(id) || known.newest.contains(id);
+                    queue.in_flight.retain(|dispatch| !is_done(&dispatch.dispatch_id));
                 }
                 sink.take(process, &Raw::Counters(&counters));
                 for chained in self

@@ -47,7 +47,7 @@ const CACHE: [(&str, u32); 4] = [("Data", 1), ("Instruction", 1), ("CPU", 1), ("
 const BANK: [(&str, u32); 2] = [("HotPluggable", 1), ("NonVolatile", 1)];
 
 /// The handle of an agent; unique and greater than 0.
-pub(super) const fn handle(node: u32) -> u64 {
+pub(in crate::export) const fn handle(node: u32) -> u64 {
     node as u64 + 1
 }
 

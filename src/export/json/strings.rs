@@ -116,11 +116,17 @@ impl<'a> Tables<'a> {
             numbers: HashMap::new(),
             names: HashMap::new(),
         };
-        for operation in &view.rows.operations {
+        let name = |operation: &OperationId| {
             let known = view.run.operations.get(operation.0 as usize);
-            let names = tables.names.entry(view.kind_of(*operation)).or_default();
-            tables.numbers.insert(*operation, names.len());
-            names.push(known.map_or("", |known| &known.name));
+            known.map_or("", |known| &known.name)
+        };
+        // By name: ids go by when a reader came to the records, which differs between recordings of one run.
+        let mut operations: Vec<OperationId> = view.rows.operations.iter().copied().collect();
+        operations.sort_by_key(name);
+        for operation in operations {
+            let names = tables.names.entry(view.kind_of(operation)).or_default();
+            tables.numbers.insert(operation, names.len());
+            names.push(name(&operation));
         }
         tables
     }

@@ -6,7 +6,6 @@ use ratatui::layout::Rect;
 use roctop_ring::record::status;
 
 use crate::format;
-use crate::item::LossReason;
 use crate::model::Mode;
 use crate::model::analysis::overhead::{self, Overhead};
 use crate::model::snapshot::ProcessRow;
@@ -40,19 +39,6 @@ pub(crate) fn state(row: &ProcessRow, mode: Mode) -> String {
         (None, Mode::Live) if row.recording => "running".into(),
         (None, Mode::Live) => "not recorded".into(),
         (None, Mode::Replay) => format::MISSING.into(),
-    }
-}
-
-/// Why records are missing, in words.
-pub(crate) const fn reason(reason: LossReason) -> &'static str {
-    match reason {
-        LossReason::Overwritten => "overwritten before they were read",
-        LossReason::NoRing => "no ring was to be had for a thread",
-        LossReason::Reentrant => "a signal handler came between",
-        LossReason::RangeTable => "ranges nested too deeply",
-        LossReason::FactsFull => "no room for facts or texts",
-        LossReason::Untimed => "GPU work without a time",
-        LossReason::Damaged => "a part of the recording is damaged",
     }
 }
 
@@ -313,7 +299,7 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
                 "pid {:<8} lost {:>8}: {}",
                 row.process.pid,
                 format::count(*count),
-                reason(*why)
+                why.phrase()
             );
             lines.push((text, Role::Bad));
         }
