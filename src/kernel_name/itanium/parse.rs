@@ -126,7 +126,20 @@ impl<'a> Parser<'a> {
     fn symbol(&mut self) -> Option<Id> {
         let bytes = self.text.as_bytes();
         let key = match bytes {
-            [b'_', b'G', b'L', b'O', b'B', b'A', b'L', b'_', b'.' | b'_' | b'$', key @ (b'I' | b'D'), b'_', ..] => *key,
+            [
+                b'_',
+                b'G',
+                b'L',
+                b'O',
+                b'B',
+                b'A',
+                b'L',
+                b'_',
+                b'.' | b'_' | b'$',
+                key @ (b'I' | b'D'),
+                b'_',
+                ..,
+            ] => *key,
             _ => 0,
         };
         let root = if key == 0 {

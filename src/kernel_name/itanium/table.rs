@@ -177,7 +177,9 @@ static OPERATORS: [Operator; 73] = [
 
 /// The operator of a code.
 pub(super) fn by_code(code: [u8; 2]) -> Option<&'static Operator> {
-    let at = OPERATORS.binary_search_by(|known| known.code.as_bytes().cmp(&code)).ok()?;
+    let at = OPERATORS
+        .binary_search_by(|known| known.code.as_bytes().cmp(&code))
+        .ok()?;
     OPERATORS.get(at)
 }
 
@@ -228,7 +230,12 @@ const fn abbreviation(
     whole: &'static str,
     last: Option<&'static str>,
 ) -> Abbreviation {
-    Abbreviation { letter, short, whole, last }
+    Abbreviation {
+        letter,
+        short,
+        whole,
+        last,
+    }
 }
 
 /// The abbreviation of the letter after `S`.

@@ -67,7 +67,11 @@ impl Parser<'_> {
 
     fn function_parameter(&mut self) -> Option<Id> {
         self.at += 2;
-        let number = if self.takes(b'T') { 0 } else { self.compact_number()?.checked_add(1)? };
+        let number = if self.takes(b'T') {
+            0
+        } else {
+            self.compact_number()?.checked_add(1)?
+        };
         self.add(Kind::FunctionParameter(number), None, None)
     }
 

@@ -170,7 +170,11 @@ impl<'a> Parser<'a> {
                 let was = self.is_conversion;
                 self.is_conversion = !self.is_expression;
                 let to = self.a_type()?;
-                let kind = if self.is_conversion { Kind::Conversion } else { Kind::Cast };
+                let kind = if self.is_conversion {
+                    Kind::Conversion
+                } else {
+                    Kind::Cast
+                };
                 self.is_conversion = was;
                 self.around(kind, to)
             }
@@ -204,7 +208,11 @@ impl<'a> Parser<'a> {
             self.a_type()?;
         }
         let class = self.last_name?;
-        let kind = if is_constructor { Kind::Constructor } else { Kind::Destructor };
+        let kind = if is_constructor {
+            Kind::Constructor
+        } else {
+            Kind::Destructor
+        };
         self.around(kind, class)
     }
 
@@ -233,7 +241,11 @@ impl<'a> Parser<'a> {
             self.discriminator()?;
             self.add(Kind::Name("string literal"), None, None)?
         } else {
-            let argument = if self.takes(b'd') { Some(self.compact_number()?) } else { None };
+            let argument = if self.takes(b'd') {
+                Some(self.compact_number()?)
+            } else {
+                None
+            };
             let name = self.name(false)?;
             if !matches!(self.tree.kind(name), Kind::Lambda(_) | Kind::Unnamed(_)) {
                 self.discriminator()?;
@@ -263,7 +275,11 @@ impl<'a> Parser<'a> {
         if number < 0 {
             return None;
         }
-        if is_long && number >= 10 { self.take(b'_') } else { Some(()) }
+        if is_long && number >= 10 {
+            self.take(b'_')
+        } else {
+            Some(())
+        }
     }
 
     fn lambda(&mut self) -> Option<Id> {

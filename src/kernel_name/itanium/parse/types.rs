@@ -209,7 +209,11 @@ impl<'a> Parser<'a> {
 
     fn qualified_type(&mut self) -> Option<Id> {
         let qualifiers = self.qualifiers(false)?;
-        let inner = if self.peek() == b'F' { self.function()? } else { self.a_type()? };
+        let inner = if self.peek() == b'F' {
+            self.function()?
+        } else {
+            self.a_type()?
+        };
         let found = match self.tree.kind(inner) {
             // The reference qualifier is shown after the others.
             Kind::ReferenceThis | Kind::RvalueThis => {
@@ -335,7 +339,11 @@ impl<'a> Parser<'a> {
         {
             return Some(of);
         }
-        let kind = if self.takes(b'n') { Kind::NegativeLiteral } else { Kind::Literal };
+        let kind = if self.takes(b'n') {
+            Kind::NegativeLiteral
+        } else {
+            Kind::Literal
+        };
         let start = self.at;
         while !matches!(self.peek(), 0 | b'E') {
             self.at += 1;

@@ -52,7 +52,11 @@ impl Printer<'_, '_> {
             self.tree.kind(id),
             Kind::Name(_) | Kind::Qualified | Kind::Braces | Kind::FunctionParameter(_)
         );
-        if is_simple { self.node(Some(id)) } else { self.in_brackets(id) }
+        if is_simple {
+            self.node(Some(id))
+        } else {
+            self.in_brackets(id)
+        }
     }
 
     fn in_brackets(&mut self, id: Id) -> Option<()> {
@@ -65,7 +69,11 @@ impl Printer<'_, '_> {
         let code = self.code(operator);
         let Node { kind, left, right } = *self.tree.node(operand);
         if code == "sZ" || code == "sP" {
-            let count = if code == "sZ" { self.pack_length(operand)? } else { self.arguments_length(operand)? };
+            let count = if code == "sZ" {
+                self.pack_length(operand)?
+            } else {
+                self.arguments_length(operand)?
+            };
             return self.number(count);
         }
         if kind == Kind::Operands && !code.is_empty() {
@@ -219,7 +227,11 @@ impl Printer<'_, '_> {
 
     /// A pattern for each element of the pack in it.
     fn expansion(&mut self, pattern: Id) -> Option<()> {
-        let pack = if self.lambda_parameters > 0 { None } else { self.pack(pattern)? };
+        let pack = if self.lambda_parameters > 0 {
+            None
+        } else {
+            self.pack(pattern)?
+        };
         let Some(pack) = pack else {
             // Only packs of function parameters.
             self.operand(pattern)?;
