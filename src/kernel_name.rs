@@ -1,8 +1,8 @@
 //! Names of kernels: demangled with arguments, and cut to the bare function.
 
-use cpp_demangle::{DemangleOptions, Symbol};
+mod itanium;
+
 use regex::Regex;
-use std::fmt;
 
 /// Names that the user gave to kernels.
 #[derive(Clone, Debug, Default)]
@@ -34,25 +34,9 @@ impl Aliases {
 /// Bytes of a demangled name. Substitutions double it by every few characters: 300 of them can stand for terabytes.
 const MOST: usize = 64 << 10;
 
-/// A name that takes no more than [`MOST`].
-struct Bounded(String);
-
-impl fmt::Write for Bounded {
-    fn write_str(&mut self, part: &str) -> fmt::Result {
-        if self.0.len() + part.len() > MOST {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(part);
-        Ok(())
-    }
-}
-
-/// The demangled name, or the name itself when it is not a C++ symbol, or one of more than 64 KiB.
+/// The name that `__cxa_demangle` gives a C++ symbol. Other names, and names of more than 64 KiB, stay as they are.
 pub fn demangle(mangled: &str) -> String {
-    let mut name = Bounded(String::new());
-    let is_demangled =
-        Symbol::new(mangled).is_ok_and(|symbol| symbol.structured_demangle(&mut name, &DemangleOptions::new()).is_ok());
-    if is_demangled { name.0 } else { mangled.to_owned() }
+    itanium::demangle(mangled, MOST).unwrap_or_else(|| mangled.to_owned())
 }
 
 /// The bare function of a demangled name: no return type, template arguments, arguments or name space.

@@ -2,8 +2,11 @@
 
 use crate::format;
 use crate::model::Snapshot;
-use crate::model::stat::Stat;
+use crate::model::stat::{HISTOGRAMS, Stat};
 use anyhow::{Result, bail};
+
+/// A median needs so many values.
+const LEAST: u64 = 20;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,20 +117,20 @@ impl Threshold {
 
     /// A line for each kernel or function for which it holds.
     ///
-    /// Errors: nothing has such a name, or too few of it were recorded to say.
+    /// Errors: nothing that ran has such a name, or the value is not known; the reason is in the error.
     pub fn exceeded(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
         let lower = self.name.to_lowercase();
         let mut found = Vec::new();
         if self.measure == Measure::Lost {
             let lost = snapshot.values.totals.lost as f64;
-            return Ok(self.told("records", Some(lost))?.into_iter().collect());
+            return Ok(self.told("records", lost).into_iter().collect());
         }
         let mut any = false;
         for row in &*snapshot.values.kernels {
             let name = snapshot.names.kernel(row.id).map_or("", |known| &known.kernel.name);
             if self.measure != Measure::Errors && row.numbers.stat.calls > 0 && name.to_lowercase().contains(&lower) {
                 any = true;
-                found.extend(self.told(name, self.value(&row.numbers.stat))?);
+                found.extend(self.told(name, self.value(name, &row.numbers.stat)?));
             }
         }
         for row in &*snapshot.values.api {
@@ -138,28 +141,52 @@ impl Threshold {
             if row.stat.calls > 0 && name.to_lowercase().contains(&lower) {
                 any = true;
                 let value = match self.measure {
-                    Measure::Errors => Some(row.errors as f64),
-                    _ => self.value(&row.stat),
+                    Measure::Errors => row.errors as f64,
+                    _ => self.value(name, &row.stat)?,
                 };
-                found.extend(self.told(name, value)?);
+                found.extend(self.told(name, value));
             }
         }
         if !any {
-            bail!(
-                "--fail-if '{}': no kernel and no API function that was recorded has '{}' in its name",
-                self.text,
-                self.name
-            );
+            bail!("--fail-if '{}': {}", self.text, self.absence(snapshot, &lower));
         }
         Ok(found)
     }
 
-    fn value(&self, stat: &Stat) -> Option<f64> {
+    /// Why nothing is compared.
+    fn absence(&self, snapshot: &Snapshot, lower: &str) -> String {
+        let name = &self.name;
+        let fits = |known: &str| known.to_lowercase().contains(lower);
+        let mut kernels = snapshot
+            .values
+            .kernels
+            .iter()
+            .filter_map(|row| snapshot.names.kernel(row.id));
+        let is_kernel = kernels.any(|known| fits(&known.kernel.name));
+        if is_kernel && self.measure == Measure::Errors {
+            return format!("no API function that was called has '{name}' in its name; kernels have no errors");
+        }
+        if let Some(known) = snapshot.names.kernels().find(|known| fits(&known.kernel.name)) {
+            return format!(
+                "no kernel that ran has '{name}' in its name; '{}' never ran",
+                known.kernel.name
+            );
+        }
+        format!("no kernel and no API function that was recorded has '{name}' in its name")
+    }
+
+    /// What is measured.
+    ///
+    /// Errors: why it is not known.
+    fn value(&self, name: &str, stat: &Stat) -> Result<f64> {
         let nanos = match self.measure {
             Measure::P50 => stat.quantiles.p50,
             // Of fewer than 20, or 100, the longest one is the 95th, or 99th, percentile by nearest rank.
-            Measure::P95 => stat.quantiles.p95.or((stat.timed > 0).then_some(stat.max)),
-            Measure::P99 => stat.quantiles.p99.or((stat.timed > 0).then_some(stat.max)),
+            Measure::P95 => stat.quantiles.p95.or((1..20).contains(&stat.timed).then_some(stat.max)),
+            Measure::P99 => stat
+                .quantiles
+                .p99
+                .or((1..100).contains(&stat.timed).then_some(stat.max)),
             Measure::Min => (stat.timed > 0).then_some(stat.min),
             Measure::Max => (stat.timed > 0).then_some(stat.max),
             Measure::Average => stat.average(),
@@ -167,16 +194,25 @@ impl Threshold {
             Measure::Calls => Some(stat.calls),
             Measure::Errors | Measure::Lost => None,
         };
-        nanos.map(|nanos| nanos as f64)
+        if let Some(nanos) = nanos {
+            return Ok(nanos as f64);
+        }
+        let Stat { calls, timed, .. } = *stat;
+        let text = &self.text;
+        if timed == 0 {
+            bail!("--fail-if '{text}': {name} was recorded {calls} times, but never with a time");
+        }
+        if timed < LEAST {
+            bail!("--fail-if '{text}': p50 needs {LEAST} times, and {name} was recorded with {timed}");
+        }
+        if stat.is_of_sums() {
+            bail!("--fail-if '{text}': a filter by place leaves no percentiles of {name}");
+        }
+        bail!("--fail-if '{text}': percentiles are kept of the first {HISTOGRAMS} kernels that run; {name} came later")
     }
 
-    fn told(&self, name: &str, value: Option<f64>) -> Result<Option<String>> {
-        let Some(value) = value else {
-            bail!(
-                "--fail-if '{}': too few of {name} were recorded with a time to say (p50 needs 20)",
-                self.text
-            );
-        };
+    /// A line if the condition holds.
+    fn told(&self, name: &str, value: f64) -> Option<String> {
         let holds = match self.order {
             Order::Above => value > self.limit,
             Order::AtLeast => value >= self.limit,
@@ -185,7 +221,7 @@ impl Threshold {
         };
         let is_time = !matches!(self.measure, Measure::Calls | Measure::Errors | Measure::Lost);
         let unit = if is_time { " ns" } else { "" };
-        Ok(holds.then(|| format!("failed: {}: {name}: {value}{unit}", self.text)))
+        holds.then(|| format!("failed: {}: {name}: {value}{unit}", self.text))
     }
 }
 

@@ -99,6 +99,8 @@ struct Fresh {
     nanos: u64,
     second: u32,
     is_touched: bool,
+    /// Whether the kernel has a histogram.
+    is_full: bool,
     /// Index of the latest geometry, and how often that was another than before.
     shape: u32,
     shapes: u32,
@@ -187,6 +189,8 @@ pub struct Kernels {
     runs: Vec<Range<usize>>,
     /// Kernels that ran since the last refresh, each once.
     touched: Vec<u32>,
+    /// Kernels with a histogram: the first [`HISTOGRAMS`] that ran. Many more may be registered.
+    full: Vec<u32>,
 }
 
 impl Kernels {
@@ -294,6 +298,11 @@ impl Kernels {
         if !std::mem::replace(&mut fresh.is_touched, true) {
             self.touched.push(kernel);
         }
+        if !fresh.is_full && self.full.len() < HISTOGRAMS && run.iter().any(|one| one.duration().is_some()) {
+            fresh.is_full = true;
+            row.stat.keep_histogram();
+            self.full.push(kernel);
+        }
         for one in run {
             if one.shape != fresh.shape || fresh.shapes == 0 {
                 fresh.shapes = fresh.shapes.saturating_add(1);
@@ -313,7 +322,7 @@ impl Kernels {
                 fresh.delay = fresh.delay.saturating_add(one.delay);
                 fresh.delayed += 1;
             }
-            if (kernel as usize) < HISTOGRAMS && fresh.counts.add(duration) {
+            if fresh.is_full && fresh.counts.add(duration) {
                 row.stat.count_in(&mut fresh.counts);
             }
         }
@@ -325,12 +334,7 @@ impl Kernels {
     /// Makes room for so many kernels.
     #[cold]
     fn grow(&mut self, kernels: usize) {
-        for number in self.rows.len()..kernels {
-            self.rows.push(KernelStat {
-                stat: Stat::new(number < HISTOGRAMS),
-                ..KernelStat::default()
-            });
-        }
+        self.rows.resize(kernels, KernelStat::default());
         self.fresh.resize(kernels, Fresh::default());
     }
 
@@ -346,7 +350,8 @@ impl Kernels {
             row.shape = shapes.get(fresh.shape).copied().unwrap_or_default();
             row.cells = Arc::new(fresh.cells.clone());
         }
-        for (row, fresh) in self.rows.iter_mut().zip(&mut self.fresh).take(HISTOGRAMS) {
+        for &kernel in &self.full {
+            let (row, fresh) = (&mut self.rows[kernel as usize], &mut self.fresh[kernel as usize]);
             if is_exact || u64::from(fresh.counts.waiting()) * LAG >= row.stat.timed {
                 row.stat.count_in(&mut fresh.counts);
                 row.stat.refresh();
@@ -356,10 +361,8 @@ impl Kernels {
 
     /// Whether percentiles lag behind.
     pub(super) fn is_behind(&self) -> bool {
-        let with_histograms = self.fresh.iter().take(HISTOGRAMS);
-        with_histograms
-            .map(|fresh| &fresh.counts)
-            .any(|counts| counts.waiting() > 0)
+        let mut counts = self.full.iter().map(|kernel| &self.fresh[*kernel as usize].counts);
+        counts.any(|counts| counts.waiting() > 0)
     }
 }
 
@@ -422,6 +425,63 @@ mod tests {
         assert_eq!(calls, 10_000);
         let known = (0..10_000).filter(|i| i % 13 != 0 && i % 17 != 0).count() as u64;
         assert_eq!(delayed, known);
+    }
+
+    #[test]
+    fn kernels_that_run_late_have_percentiles() {
+        let (mut kernels, mut shapes, mut ids) = (Kernels::default(), Shapes::default(), Vec::new());
+        // 2400 kernels are registered, and eight run; the last has no time at first.
+        for kernel in [1, 265, 592, 1023, 1024, 1479, 2055, 2399] {
+            for i in 0..300 {
+                let mut one = dispatch(kernel, 1_000_000_000 + i * 1000, 1000 + i);
+                if kernel == 2399 && i < 100 {
+                    one.span = Span::default();
+                }
+                kernels.add(&[one], &[0], &mut shapes, &mut ids);
+                if i == 50 {
+                    kernels.refresh(&shapes, false);
+                }
+            }
+        }
+        kernels.refresh(&shapes, true);
+        let numbers = |kernel: usize| {
+            let stat = &kernels.rows()[kernel].stat;
+            let binned: u64 = stat.bins(8, true).iter().map(|bin| bin.1).sum();
+            (
+                stat.calls,
+                binned,
+                stat.quantiles.p50.is_some(),
+                stat.quantiles.p99.is_some(),
+            )
+        };
+        for kernel in [1, 265, 592, 1023, 1024, 1479, 2055] {
+            assert_eq!(numbers(kernel), (300, 300, true, true), "kernel {kernel}");
+        }
+        assert_eq!(numbers(2399), (300, 200, true, true));
+        assert!(
+            !kernels.rows()[2].stat.is_full(),
+            "a kernel that never ran keeps no histogram"
+        );
+    }
+
+    #[test]
+    fn no_more_than_1024_kernels_have_histograms() {
+        let (mut kernels, mut shapes, mut ids) = (Kernels::default(), Shapes::default(), Vec::new());
+        for i in 0..30 {
+            for kernel in (0..3000).rev() {
+                let one = dispatch(kernel, 1_000_000_000 + i * 1000, 1000);
+                kernels.add(&[one], &[0], &mut shapes, &mut ids);
+            }
+            kernels.refresh(&shapes, true);
+        }
+        let full = kernels.rows().iter().filter(|row| row.stat.is_full());
+        assert_eq!(full.count(), HISTOGRAMS);
+        for row in kernels.rows() {
+            assert_eq!(
+                (row.stat.calls, row.stat.quantiles.p50.is_some()),
+                (30, row.stat.is_full())
+            );
+        }
     }
 
     #[test]

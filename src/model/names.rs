@@ -225,6 +225,10 @@ impl Names {
     pub fn kernel(&self, id: KernelId) -> Option<&KernelName> {
         self.kernels.get(id.0 as usize).map(|k| &**k)
     }
+    /// All kernels, whether they ran or not.
+    pub fn kernels(&self) -> impl Iterator<Item = &KernelName> {
+        self.kernels.iter().map(|k| &**k)
+    }
     /// A queue, if known.
     pub fn queue(&self, id: QueueId) -> Option<&Queue> {
         self.queues.get(id.0 as usize)

@@ -145,15 +145,16 @@ pub struct Stat {
 impl Stat {
     /// With a histogram when `full`.
     pub fn new(full: bool) -> Self {
-        let histogram = if full {
-            Histogram::new(2).ok().map(Arc::new)
-        } else {
-            None
-        };
-        Self {
-            histogram,
-            ..Self::default()
+        let mut stat = Self::default();
+        if full {
+            stat.keep_histogram();
         }
+        stat
+    }
+
+    /// Keeps a histogram from now on: before the first value, so that it has all of them.
+    pub(super) fn keep_histogram(&mut self) {
+        self.histogram = Histogram::new(2).ok().map(Arc::new);
     }
 
     /// Counts one value.
@@ -254,6 +255,11 @@ impl Stat {
     #[must_use]
     pub fn rest(&self, earlier: &Self) -> Self {
         let mut rest = self.since(earlier);
+        if earlier.timed == 0 && !earlier.is_of_sums() {
+            // The histogram may be younger than that state, and has all values.
+            let calls = rest.calls;
+            return Self { calls, ..self.clone() };
+        }
         if let (Some(all), Some(old)) = (&self.histogram, &earlier.histogram) {
             let mut left = (**all).clone();
             if left.subtract(&**old).is_ok() && !left.is_empty() {
@@ -316,6 +322,11 @@ impl Stat {
     /// Whether percentiles are kept.
     pub fn is_full(&self) -> bool {
         self.histogram.is_some()
+    }
+
+    /// Whether it comes from sums alone, which never have percentiles.
+    pub fn is_of_sums(&self) -> bool {
+        self.squares.is_nan()
     }
 }
 
@@ -433,6 +444,17 @@ mod tests {
         assert_eq!((rest.calls, rest.total), (100, 500_000));
         let p99 = rest.quantiles.p99.unwrap_or(0);
         assert!(p99.abs_diff(5_000) <= 50 && rest.max.abs_diff(5_000) <= 50, "{rest:?}");
+    }
+
+    #[test]
+    fn the_rest_of_what_had_no_values_is_all() {
+        let earlier = Stat::default();
+        let mut stat = Stat::new(true);
+        (0..100).for_each(|_| stat.add(5_000));
+        stat.refresh();
+        let rest = stat.rest(&earlier);
+        assert_eq!((rest.calls, rest.max), (100, 5_000));
+        assert!(rest.quantiles.p50.is_some());
     }
 
     #[test]

@@ -204,10 +204,12 @@ fn histogram(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) 
     );
     let bins = stat.bins(area.height as usize - 1, scene.ui.logarithmic);
     if bins.is_empty() {
-        let why = if stat.is_full() {
+        let why = if stat.is_full() || stat.timed == 0 {
             "no times"
-        } else {
+        } else if stat.is_of_sums() {
             "no histogram for this choice of places"
+        } else {
+            "no histogram: it is kept of the first 1024 kernels that run"
         };
         canvas.say(area.x + 1, area.y + 1, why, area.width, Role::Muted);
         return;
