@@ -193,6 +193,7 @@ pub struct Store {
     totals: Totals,
     slices: usize,
     rooms: Rooms,
+    missed: Option<Arc<str>>,
     origin: Option<Nanos>,
     now: Nanos,
     samples: VecDeque<(Nanos, u64)>,
@@ -331,6 +332,12 @@ impl Store {
             }
         }
         self.sampled.add(sample);
+    }
+
+    /// Tells it about programs that use ROCm without a collector.
+    pub fn missed(&mut self, report: Option<String>) {
+        self.missed = report.map(Into::into);
+        self.is_new = true;
     }
 
     /// Tells it how processes do.
@@ -510,6 +517,7 @@ impl Store {
             output: self.output.lines(),
             open: self.open_now(),
             ended: self.ended(),
+            missed: self.missed.clone(),
             letters: self.letters.clone(),
             thresholds: self.options.thresholds,
         })

@@ -67,6 +67,7 @@ const SPARES: usize = 8;
 enum Message {
     Exited(u32, Exit),
     Output(Vec<u8>),
+    Missed(Option<String>),
     Stop,
 }
 
@@ -115,6 +116,11 @@ impl PumpSender {
     pub fn exited(&self, pid: u32, exit: Exit) {
         // A pump that is gone needs no news.
         let _ = self.0.send(Message::Exited(pid, exit));
+    }
+
+    /// The report on programs that have no collector, which may be withdrawn.
+    pub fn missed(&self, report: Option<String>) {
+        let _ = self.0.send(Message::Missed(report));
     }
 
     /// The program wrote to its terminal.
@@ -332,6 +338,7 @@ impl Emptying {
                 match message {
                     Message::Exited(pid, exit) => self.live.exited(pid, exit, now, into)?,
                     Message::Output(bytes) => into.take(ProcessId(0), &Raw::Output(&bytes)),
+                    Message::Missed(report) => into.batch.missed = Some(report),
                     Message::Stop => stop = true,
                 }
                 next = messages.try_recv().ok().filter(|_| !stop);
@@ -459,6 +466,9 @@ impl Digesting {
                 let mut store = feeding.store.lock().unwrap_or_else(PoisonError::into_inner);
                 if !batch.health.is_empty() {
                     store.health(&batch.health);
+                }
+                if let Some(report) = batch.missed.take() {
+                    store.missed(report);
                 }
                 if store.is_new() {
                     wake::wake();

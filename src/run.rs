@@ -13,7 +13,7 @@ use crate::model::{Fresh, Mode, Options, Store};
 use crate::now::boottime;
 use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::Recorder;
-use crate::session::{Live, SessionDir, going_on, refused};
+use crate::session::{Live, SessionDir, Watch, going_on, refused};
 use crate::supervise::{self, Terminal};
 use crate::{summary, topology, ui};
 use anyhow::Result;
@@ -66,6 +66,12 @@ impl Job {
             began: Some(boottime()),
             ..Options::default()
         }
+    }
+
+    /// Looks for programs that use ROCm without the collector, unless none is wanted.
+    pub(crate) fn watch(&self, session: &Path, pump: &Pump) -> Result<Option<Watch>> {
+        let watch = (!self.no_collect).then(|| Watch::start(session, pump.sender()));
+        Ok(watch.transpose()?)
     }
 
     /// How gauges are read.
@@ -181,7 +187,9 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     )?;
 
     let command = launch::command(program, &variables, &job.output)?;
+    let watch = job.watch(session.path(), &pump)?;
     let (exit, seen) = run_to_end(command, &pump.sender());
+    let missed = watch.and_then(Watch::stop);
     let read = pump.stop();
     let refused = refused(session.path());
     let said = let_go(&session, is_recorded);
@@ -189,7 +197,12 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let exit = exit?;
     let is_whole = !is_recorded || read.is_ok();
     let unread = read.err().map(|error| format!("{error:#}"));
-    for line in [fate::told(exit, &seen), refused, unread, said].into_iter().flatten() {
+    // The summary says it where nothing was recorded.
+    let missed = missed.filter(|_| is_recorded);
+    for line in [fate::told(exit, &seen), refused, missed, unread, said]
+        .into_iter()
+        .flatten()
+    {
         tell(&line);
     }
     match store.filter(|_| !is_recorded) {

@@ -4,9 +4,11 @@ mod clearing;
 mod inside;
 mod left;
 mod live;
+mod missed;
 mod refused;
 pub use inside::going_on;
 pub use live::Live;
+pub use missed::Watch;
 pub use refused::refused;
 
 use anyhow::{Context, Result, bail};

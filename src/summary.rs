@@ -57,16 +57,21 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
         );
     }
     if totals.records() == 0 {
-        return writeln!(
-            out,
-            "nothing was recorded: the program used neither a ROCm run-time nor ROC-TX, or could not write to the session's tmpfs \
-             ('roctop doctor' tells more)"
-        );
+        return writeln!(out, "{}", nothing(snapshot));
     }
     kernels(snapshot, out)?;
     copies(snapshot, out)?;
     api(snapshot, out)?;
     open(snapshot, out)
+}
+
+/// Why a program without a ring was not recorded.
+fn nothing(snapshot: &Snapshot) -> String {
+    let why = snapshot.missed.as_deref().unwrap_or(
+        "the program used neither a ROCm run-time nor ROC-TX, or the collector was not loaded into it (a cleared environment), or \
+         it could not write to the session's tmpfs ('roctop doctor' tells more)",
+    );
+    format!("nothing was recorded: {why}")
 }
 
 fn format_seconds(nanos: u64) -> String {

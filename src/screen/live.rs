@@ -11,7 +11,7 @@ use crate::launch::{self, Output, Program};
 use crate::model::Store;
 use crate::pump::Pump;
 use crate::run::{self, Job, Prepared, tell};
-use crate::session::{Live, SessionDir, refused};
+use crate::session::{Live, SessionDir, Watch, refused};
 use crate::supervise::told_to_end;
 use crate::ui::run::{Away, Settings};
 use crate::ui::screen::Screen;
@@ -112,6 +112,8 @@ struct Running {
     master: File,
     size: Winsize,
     keeper: Keeper,
+    /// Looks for programs without the collector.
+    watch: Option<Watch>,
     /// Reads what it writes.
     reading: JoinHandle<()>,
     /// Waits for its end.
@@ -137,6 +139,7 @@ impl Running {
         let shared = Shared::default();
         let reading = read_output(terminal.master.try_clone()?, shared.clone(), pump.sender());
         let keeper = Keeper::start(&terminal.master, session.path())?;
+        let watch = job.watch(session.path(), &pump)?;
         let waiting = wait_for_end(command, shared.clone(), pump.sender());
         Ok(Self {
             session,
@@ -146,6 +149,7 @@ impl Running {
             master: terminal.master,
             size,
             keeper,
+            watch,
             reading,
             waiting,
             told: told_to_end()?,
@@ -256,6 +260,7 @@ impl Running {
         }
         drop(self.master);
         self.keeper.dismiss();
+        let missed = self.watch.and_then(Watch::stop);
         if let Err(error) = self.pump.stop() {
             tell(&format!("{error:#}"));
         }
@@ -264,8 +269,8 @@ impl Running {
             Err(error) => tell(&format!("{error:#}")),
         }
         let path = self.session.path().to_owned();
-        if let Some(refused) = refused(&path) {
-            tell(&refused);
+        for line in [refused(&path), missed].into_iter().flatten() {
+            tell(&line);
         }
         if let Err(error) = self.session.remove() {
             tell(&format!("cannot remove the session {}: {error}", path.display()));
