@@ -360,7 +360,8 @@ impl Store {
     fn process(&mut self, process: &Process) {
         Arc::make_mut(&mut self.names).put_process(process.clone());
         self.row(process.id, |row| row.process = process.clone());
-        if process.since > 0 && process.since < LATEST {
+        // One without a ring has no part in what is shown.
+        if process.since > 0 && process.since < LATEST && !process.exe.is_empty() {
             self.began(process.since);
         }
     }

@@ -65,6 +65,7 @@ const MOST_AT_ONCE: usize = 1 << 10;
 const SPARES: usize = 8;
 
 enum Message {
+    Started(u32),
     Exited(u32, Exit),
     Output(Vec<u8>),
     Missed(Option<String>),
@@ -112,6 +113,11 @@ impl Gauging {
 pub struct PumpSender(Sender<Message>);
 
 impl PumpSender {
+    /// The program was started with this process id.
+    pub fn started(&self, pid: u32) {
+        let _ = self.0.send(Message::Started(pid));
+    }
+
     /// The program with this process id ended.
     pub fn exited(&self, pid: u32, exit: Exit) {
         // A pump that is gone needs no news.
@@ -336,6 +342,7 @@ impl Emptying {
             let mut next = message;
             while let Some(message) = next {
                 match message {
+                    Message::Started(pid) => self.live.started(pid),
                     Message::Exited(pid, exit) => self.live.exited(pid, exit, now, into)?,
                     Message::Output(bytes) => into.take(ProcessId(0), &Raw::Output(&bytes)),
                     Message::Missed(report) => into.batch.missed = Some(report),

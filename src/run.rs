@@ -162,7 +162,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     job.output.check_without_screen()?;
 
     let Prepared {
-        session,
+        mut session,
         variables,
         recorder,
     } = prepare(job, program)?;
@@ -188,7 +188,8 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
 
     let command = launch::command(program, &variables, &job.output)?;
     let watch = job.watch(session.path(), &pump)?;
-    let (exit, seen) = run_to_end(command, &pump.sender());
+    session.started();
+    let (exit, seen) = run_to_end(command, &session, &pump.sender());
     let missed = watch.and_then(Watch::stop);
     let read = pump.stop();
     let refused = refused(session.path());
@@ -214,19 +215,24 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
 }
 
 /// Runs the program on the terminal as it is; how it ended, and what was seen of signals meanwhile.
-fn run_to_end(command: Command, sender: &PumpSender) -> (Result<Exit>, Seen) {
+fn run_to_end(command: Command, session: &SessionDir, sender: &PumpSender) -> (Result<Exit>, Seen) {
     let mut pid = 0;
     let mut came = Vec::new();
     let starved = fate::starved();
     let ended = supervise::run_to_end(
         command,
         Terminal::Shared,
-        |started| pid = started,
+        |started| {
+            pid = started;
+            sender.started(pid);
+        },
         |signal, who| came.push((signal.as_raw(), who.to_owned())),
     );
     let exit = ended.map(supervise::exit_of);
     if let Ok(exit) = &exit {
         sender.exited(pid, *exit);
+        // Without this word other viewers say that the program is gone.
+        let _ = session.note_end(pid, *exit);
     }
     let seen = Seen {
         came,

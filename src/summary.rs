@@ -25,7 +25,7 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
         out,
         "roctop: {} ({state}), {} s",
         snapshot.title,
-        format_seconds(snapshot.elapsed())
+        format_seconds(elapsed(snapshot))
     )?;
     writeln!(
         out,
@@ -63,6 +63,17 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
     copies(snapshot, out)?;
     api(snapshot, out)?;
     open(snapshot, out)
+}
+
+/// How long it took: without records, from the program's start to its end.
+fn elapsed(snapshot: &Snapshot) -> u64 {
+    let rows = snapshot.values.processes.iter();
+    let lives = rows.filter_map(|row| {
+        let since = Some(row.process.since).filter(|since| *since > 0)?;
+        Some(row.exit?.1.saturating_sub(since))
+    });
+    let life = lives.max().filter(|_| snapshot.values.totals.records() == 0);
+    life.unwrap_or_else(|| snapshot.elapsed())
 }
 
 /// Why a program without a ring was not recorded.

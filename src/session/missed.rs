@@ -74,14 +74,14 @@ impl Missed {
     /// Looks at all descendants once.
     fn look(&mut self) {
         let now = Instant::now();
-        self.known.retain(|pid, start| started(*pid) == Some(*start));
+        self.known.retain(|pid, start| start_of(*pid) == Some(*start));
         let orphans: Vec<u32> = self.known.keys().copied().collect();
         let mut all = descendants(self.root);
         all.extend(orphans.iter().flat_map(|pid| descendants(*pid)));
         all.extend(orphans);
         let recorded = self.recorded();
         for pid in all {
-            if let Some(start) = started(pid) {
+            if let Some(start) = start_of(pid) {
                 self.known.insert(pid, start);
             }
             if recorded.contains(&pid) {
@@ -202,7 +202,7 @@ fn name_of(place: &Path) -> String {
 }
 
 /// When a process started, in ticks of the kernel; none of one that is gone.
-fn started(pid: u32) -> Option<u64> {
+pub(super) fn start_of(pid: u32) -> Option<u64> {
     field(&fs::read_to_string(format!("{PROC}/{pid}/stat")).ok()?, 22)
 }
 
@@ -343,7 +343,7 @@ mod tests {
         };
         assert!(descendants(std::process::id()).contains(&sleeping));
         assert!(parents().contains(&(sleeping, child.id())));
-        assert!(started(sleeping) >= started(child.id()));
+        assert!(start_of(sleeping) >= start_of(child.id()));
         for pid in [sleeping, child.id()] {
             let _ = rustix::process::kill_process(
                 rustix::process::Pid::from_raw(pid as i32).unwrap(),

@@ -271,12 +271,7 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
             (_, None) => format!("no {what} yet, after {after}"),
         });
     }
-    lines.extend(
-        snap.missed
-            .iter()
-            .flat_map(|report| report.split_inclusive([':', ';']))
-            .map(|part| part.trim().to_owned()),
-    );
+    lines.extend(snap.missed.iter().map(ToString::to_string));
     if snap.values.totals.records() == 0 && !snap.output.is_empty() && snap.mode == Mode::Live {
         lines.push("what the program prints is in the log (0)".into());
     }
