@@ -56,3 +56,27 @@ fn a_replaced_preload_is_reported() {
         assert!(!said.contains("the collector was not loaded:"), "{said}");
     }
 }
+
+#[test]
+fn a_program_without_records_has_its_duration() {
+    let recording = place("duration").join("rec");
+    run(&["record", "-o", word(&recording), "--", "sleep", "0.5"]);
+    let said = text(&run(&["summary", word(&recording)]).stdout);
+    let first = said.lines().next().unwrap_or_default();
+    let seconds = first.rsplit(' ').nth(1).and_then(|word| word.parse::<f64>().ok());
+    assert!(seconds.is_some_and(|seconds| (0.49..30.0).contains(&seconds)), "{said}");
+}
+
+#[test]
+fn doctor_takes_the_programs_arguments() {
+    for words in [
+        &["doctor", "env", "-i", "true"][..],
+        &["doctor", "--", "env", "-i", "true"],
+    ] {
+        let output = run(words);
+        let said = text(&output.stdout);
+        assert!(said.contains("env can be recorded"), "{said}");
+        assert!(said.contains("'env -i' clears the environment"), "{said}");
+        assert_eq!(output.status.code(), Some(1), "{said}");
+    }
+}
