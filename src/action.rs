@@ -149,7 +149,7 @@ pub fn attach(options: &cli::Attach) -> Result<u8> {
         });
     }
     match (&found[..], &options.which) {
-        ([one], _) => screen::attach(&one.path, &options.look, options.gauges.gauge_rate).map(|()| 0),
+        ([one], _) => screen::attach(&one.path, options).map(|()| 0),
         ([], Some(which)) => {
             bail!("there is no session {which}, and no program with that process id in one; 'roctop' lists them")
         }
@@ -285,7 +285,7 @@ fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
 
 /// `roctop doctor`: what will work.
 pub fn doctor(options: &cli::Doctor) -> Result<u8> {
-    let report = doctor::examine(options.app.as_deref());
+    let report = doctor::examine(&options.words);
     report.write(&mut std::io::stdout().lock())?;
     Ok(u8::from(!report.is_well()))
 }

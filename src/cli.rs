@@ -211,9 +211,9 @@ pub struct Devices {
 /// Options of the doctor.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// A program to look at.
-    #[arg(value_name = "APP")]
-    pub app: Option<OsString>,
+    /// A program to look at, with its arguments.
+    #[arg(value_name = "APP ARGS", trailing_var_arg = true)]
+    pub words: Vec<OsString>,
 }
 
 /// Options of the drop-in libraries' installation.

@@ -30,6 +30,8 @@ use roctop_ring::record::{self, Body, Head, Slot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// A tick of the kernel, in which a process's start is given, ns.
+const TICK: u64 = 10_000_000;
 /// The most records that wait for a process's second calibration sample.
 const MAX_WAITING: usize = 1 << 20;
 
@@ -206,7 +208,11 @@ impl Decoder {
             machine,
             exe: header.exe.as_str().into(),
             command: header.command.as_str().into(),
-            since: 0,
+            since: if header.exe.is_empty() {
+                header.start_ticks.saturating_mul(TICK)
+            } else {
+                0
+            },
         };
         self.items.push(Item::Process(item));
     }

@@ -10,7 +10,7 @@ mod trial;
 use crate::ui::run::is_ascii;
 use crate::ui::theme::Depth;
 use crate::{embedded, topology};
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -76,7 +76,7 @@ impl Report {
 }
 
 /// Looks at this machine and, when one is named, at a program.
-pub fn examine(app: Option<&OsStr>) -> Report {
+pub fn examine(words: &[OsString]) -> Report {
     let mut report = Report::default();
     collector(&mut report);
     session(&mut report);
@@ -84,7 +84,13 @@ pub fn examine(app: Option<&OsStr>) -> Report {
     agents(&mut report);
     terminal(&mut report);
     environment(&mut report);
+    let app = words.first();
     let hip = app.and_then(|app| program::examine(&mut report, app));
+    if program::clears_environment(words) {
+        let text =
+            "'env -i' clears the environment: the collector is not loaded into what it starts; put roctop behind it";
+        report.add(Verdict::Bad, "program", text);
+    }
     recorded::examine(&mut report, hip);
     trial::examine(&mut report);
     report

@@ -176,8 +176,9 @@ fn pipe(command: &mut Command) -> Result<OwnedFd> {
 }
 
 fn pseudo_terminal(command: &mut Command, size: Winsize) -> Result<OwnedFd> {
-    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
-        .context("cannot open a pseudo-terminal for the program")?;
+    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).context(
+        "cannot open a pseudo-terminal for the program (is /dev/pts mounted?); '--app-io pipe' does without one",
+    )?;
     rustix::pty::grantpt(&master)?;
     rustix::pty::unlockpt(&master)?;
     let name = rustix::pty::ptsname(&master, Vec::new())?;

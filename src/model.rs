@@ -193,6 +193,7 @@ pub struct Store {
     totals: Totals,
     slices: usize,
     rooms: Rooms,
+    missed: Option<Arc<str>>,
     origin: Option<Nanos>,
     now: Nanos,
     samples: VecDeque<(Nanos, u64)>,
@@ -333,6 +334,12 @@ impl Store {
         self.sampled.add(sample);
     }
 
+    /// Tells it about programs that use ROCm without a collector.
+    pub fn missed(&mut self, report: Option<String>) {
+        self.missed = report.map(Into::into);
+        self.is_new = true;
+    }
+
     /// Tells it how processes do.
     pub fn health(&mut self, all: &[Health]) {
         let now = self.now;
@@ -353,7 +360,8 @@ impl Store {
     fn process(&mut self, process: &Process) {
         Arc::make_mut(&mut self.names).put_process(process.clone());
         self.row(process.id, |row| row.process = process.clone());
-        if process.since > 0 && process.since < LATEST {
+        // One without a ring has no part in what is shown.
+        if process.since > 0 && process.since < LATEST && !process.exe.is_empty() {
             self.began(process.since);
         }
     }
@@ -510,6 +518,7 @@ impl Store {
             output: self.output.lines(),
             open: self.open_now(),
             ended: self.ended(),
+            missed: self.missed.clone(),
             letters: self.letters.clone(),
             thresholds: self.options.thresholds,
         })

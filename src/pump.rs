@@ -65,8 +65,10 @@ const MOST_AT_ONCE: usize = 1 << 10;
 const SPARES: usize = 8;
 
 enum Message {
+    Started(u32),
     Exited(u32, Exit),
     Output(Vec<u8>),
+    Missed(Option<String>),
     Stop,
 }
 
@@ -111,10 +113,20 @@ impl Gauging {
 pub struct PumpSender(Sender<Message>);
 
 impl PumpSender {
+    /// The program was started with this process id.
+    pub fn started(&self, pid: u32) {
+        let _ = self.0.send(Message::Started(pid));
+    }
+
     /// The program with this process id ended.
     pub fn exited(&self, pid: u32, exit: Exit) {
         // A pump that is gone needs no news.
         let _ = self.0.send(Message::Exited(pid, exit));
+    }
+
+    /// The report on programs that have no collector, which may be withdrawn.
+    pub fn missed(&self, report: Option<String>) {
+        let _ = self.0.send(Message::Missed(report));
     }
 
     /// The program wrote to its terminal.
@@ -330,8 +342,10 @@ impl Emptying {
             let mut next = message;
             while let Some(message) = next {
                 match message {
+                    Message::Started(pid) => self.live.started(pid),
                     Message::Exited(pid, exit) => self.live.exited(pid, exit, now, into)?,
                     Message::Output(bytes) => into.take(ProcessId(0), &Raw::Output(&bytes)),
+                    Message::Missed(report) => into.batch.missed = Some(report),
                     Message::Stop => stop = true,
                 }
                 next = messages.try_recv().ok().filter(|_| !stop);
@@ -459,6 +473,9 @@ impl Digesting {
                 let mut store = feeding.store.lock().unwrap_or_else(PoisonError::into_inner);
                 if !batch.health.is_empty() {
                     store.health(&batch.health);
+                }
+                if let Some(report) = batch.missed.take() {
+                    store.missed(report);
                 }
                 if store.is_new() {
                     wake::wake();

@@ -83,6 +83,8 @@ pub struct Batch {
     used: usize,
     /// How processes do: for the screen alone, and no record.
     pub health: Vec<Health>,
+    /// What is new about programs without a collector: for the screen and the summary.
+    pub missed: Option<Option<String>>,
 }
 
 enum Part {
@@ -146,6 +148,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.parts.clear();
         self.health.clear();
+        self.missed = None;
         self.used = 0;
         self.room.truncate(KEPT_SLOTS);
         self.room.shrink_to(KEPT_SLOTS);

@@ -13,7 +13,7 @@ use crate::model::{Fresh, Mode, Options, Store};
 use crate::now::boottime;
 use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Recorder, Recording};
-use crate::session::{Live, SessionDir, going_on, refused};
+use crate::session::{Live, SessionDir, Watch, going_on, refused};
 use crate::supervise::{self, Terminal};
 use crate::{summary, topology, ui};
 use anyhow::Result;
@@ -66,6 +66,12 @@ impl Job {
             began: Some(boottime()),
             ..Options::default()
         }
+    }
+
+    /// Looks for programs that use ROCm without the collector, unless none is wanted.
+    pub(crate) fn watch(&self, session: &Path, pump: &Pump) -> Result<Option<Watch>> {
+        let watch = (!self.no_collect).then(|| Watch::start(session, pump.sender()));
+        Ok(watch.transpose()?)
     }
 
     /// How gauges are read.
@@ -156,7 +162,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     job.output.check_without_screen()?;
 
     let Prepared {
-        session,
+        mut session,
         variables,
         recorder,
     } = prepare(job, program)?;
@@ -181,7 +187,10 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     )?;
 
     let command = launch::command(program, &variables, &job.output)?;
-    let (exit, seen) = run_to_end(command, &pump.sender());
+    let watch = job.watch(session.path(), &pump)?;
+    session.started();
+    let (exit, seen) = run_to_end(command, &session, &pump.sender());
+    let missed = watch.and_then(Watch::stop);
     let read = pump.stop();
     let refused = refused(session.path());
     let said = let_go(&session, is_recorded);
@@ -190,7 +199,9 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let is_whole = !is_recorded || read.is_ok();
     let unread = read.err().map(|error| format!("{error:#}"));
     let in_flight = job.recording.as_deref().and_then(|path| in_flight(path, exit));
-    let lines = [fate::told(exit, &seen), in_flight, refused, unread, said];
+    // The summary says it where nothing was recorded.
+    let missed = missed.filter(|_| is_recorded);
+    let lines = [fate::told(exit, &seen), in_flight, refused, missed, unread, said];
     for line in lines.into_iter().flatten() {
         tell(&line);
     }
@@ -219,19 +230,24 @@ fn in_flight(recording: &Path, exit: Exit) -> Option<String> {
 }
 
 /// Runs the program on the terminal as it is; how it ended, and what was seen of signals meanwhile.
-fn run_to_end(command: Command, sender: &PumpSender) -> (Result<Exit>, Seen) {
+fn run_to_end(command: Command, session: &SessionDir, sender: &PumpSender) -> (Result<Exit>, Seen) {
     let mut pid = 0;
     let mut came = Vec::new();
     let starved = fate::starved();
     let ended = supervise::run_to_end(
         command,
         Terminal::Shared,
-        |started| pid = started,
+        |started| {
+            pid = started;
+            sender.started(pid);
+        },
         |signal, who| came.push((signal.as_raw(), who.to_owned())),
     );
     let exit = ended.map(supervise::exit_of);
     if let Ok(exit) = &exit {
         sender.exited(pid, *exit);
+        // Without this word other viewers say that the program is gone.
+        let _ = session.note_end(pid, *exit);
     }
     let seen = Seen {
         came,

@@ -4,11 +4,14 @@ mod clearing;
 mod inside;
 mod left;
 mod live;
+mod missed;
 mod refused;
 pub use inside::going_on;
 pub use live::Live;
+pub use missed::Watch;
 pub use refused::refused;
 
+use crate::item::Exit;
 use anyhow::{Context, Result, bail};
 use roctop_ring::reader::Reader;
 use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir, wanted};
@@ -27,6 +30,17 @@ use std::time::Duration;
 pub struct SessionDir {
     path: PathBuf,
     control: File,
+    /// No program was started in it yet: it goes when this does.
+    is_unused: bool,
+}
+
+impl Drop for SessionDir {
+    fn drop(&mut self) {
+        if self.is_unused {
+            // A later start removes what stays.
+            let _ = self.remove();
+        }
+    }
 }
 
 impl SessionDir {
@@ -71,7 +85,11 @@ impl SessionDir {
             control.set_len(CONTROL_BYTES as u64)?;
             // Held while this roctop lives: that is how others know.
             control.lock_shared()?;
-            let made = Self { path, control };
+            let made = Self {
+                path,
+                control,
+                is_unused: true,
+            };
             made.set(control::RECORDING, 1)?;
             made.set(control::WANTED, wanted::USUAL)?;
             return Ok(made);
@@ -90,6 +108,7 @@ impl SessionDir {
         Ok(Self {
             path: path.to_owned(),
             control,
+            is_unused: false,
         })
     }
 
@@ -101,6 +120,43 @@ impl SessionDir {
     /// Writes a control word; the last writer wins.
     pub fn set(&self, word: usize, value: u64) -> io::Result<()> {
         self.control.write_all_at(&value.to_le_bytes(), word as u64 * 8)
+    }
+
+    /// A program is about to start in it.
+    pub const fn started(&mut self) {
+        self.is_unused = false;
+    }
+
+    /// Notes how the program ended, for other viewers.
+    pub fn note_end(&self, pid: u32, exit: Exit) -> io::Result<()> {
+        let word = match exit {
+            Exit::Code(code) => u64::from(code as u32),
+            Exit::Signal(signal) => control::SIGNALED | u64::from(signal as u32),
+            Exit::Unknown => return Ok(()),
+        };
+        self.set(control::EXIT, word)?;
+        self.set(control::ENDED, pid.into())
+    }
+
+    /// Process id and end of the program, once it has ended. The session may have been removed since it was opened.
+    pub fn end(&self) -> Option<(u32, Exit)> {
+        let word = |number: usize| {
+            let mut bytes = [0u8; 8];
+            self.control.read_exact_at(&mut bytes, number as u64 * 8).ok()?;
+            Some(u64::from_le_bytes(bytes))
+        };
+        let pid = u32::try_from(word(control::ENDED)?).ok().filter(|pid| *pid > 0)?;
+        let exit = word(control::EXIT)?;
+        let number = exit as u32 as i32;
+        let is_signal = exit & control::SIGNALED != 0;
+        Some((
+            pid,
+            if is_signal {
+                Exit::Signal(number)
+            } else {
+                Exit::Code(number)
+            },
+        ))
     }
 
     /// Notes where the session is recorded, so that the recording can be completed when this roctop is killed.
@@ -143,6 +199,9 @@ pub struct Found {
 /// Sessions left behind by a roctop that was killed are kept for a look afterwards, so many and so long.
 const KEPT: usize = 4;
 const KEPT_FOR: Duration = Duration::from_hours(24);
+
+/// A session without a ring is of no use to anyone. A roctop that is just starting has not locked its session yet.
+const UNUSED_FOR: Duration = Duration::from_secs(10);
 
 /// Name of the file that says where a session is recorded.
 const RECORDING: &str = "recording";
@@ -197,11 +256,18 @@ fn remove_stale(base: &Path) {
     over.sort();
     let excess = over.len().saturating_sub(KEPT);
     for (number, (modified, path)) in over.iter().enumerate() {
-        if number < excess || modified.elapsed().is_ok_and(|age| age > KEPT_FOR) {
+        let age = modified.elapsed().unwrap_or_default();
+        if number < excess || age > KEPT_FOR || (age > UNUSED_FOR && !has_rings(path)) {
             // Another roctop may be at the same: then it is gone already.
             let _ = std::fs::remove_dir_all(path);
         }
     }
+}
+
+fn has_rings(session: &Path) -> bool {
+    let entries = std::fs::read_dir(session).into_iter().flatten().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.any(|path| path.extension().is_some_and(|ending| ending == RING))
 }
 
 /// All sessions of this user that are not over.
@@ -265,5 +331,48 @@ fn open_ring(path: &Path) -> io::Result<File> {
         Ok(file)
     } else {
         Err(io::Error::from(io::ErrorKind::InvalidInput))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_without_rings_do_not_stay() {
+        let base = std::env::temp_dir().join(format!("roctop-stale-{}", std::process::id()));
+        let made = |name: &str, files: &[&str], age: u64| {
+            let path = base.join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            for file in files {
+                std::fs::write(path.join(file), "").unwrap();
+            }
+            let then = std::time::SystemTime::now() - Duration::from_secs(age);
+            File::open(&path).unwrap().set_modified(then).unwrap();
+            path
+        };
+        let dead = made("1", &[CONTROL], 60);
+        let starting = made("2", &[CONTROL], 0);
+        let recoverable = made("3", &[CONTROL, "7-1.ring"], 60);
+        let running = made("4", &[CONTROL], 60);
+        let lock = File::open(running.join(CONTROL)).unwrap();
+        lock.lock_shared().unwrap();
+        remove_stale(&base);
+        assert!(!dead.exists(), "nothing can be recovered from it");
+        assert!(starting.exists() && recoverable.exists() && running.exists());
+        std::fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn an_end_is_read_after_the_session_went() {
+        let mut session = SessionDir::create().unwrap();
+        let other = SessionDir::open(session.path()).unwrap();
+        assert_eq!(other.end(), None);
+        session.started();
+        session.note_end(12, Exit::Signal(9)).unwrap();
+        session.remove().unwrap();
+        assert_eq!(other.end(), Some((12, Exit::Signal(9))));
+        let unused = SessionDir::create().unwrap().path().to_owned();
+        assert!(!unused.exists(), "no program was started in it");
     }
 }

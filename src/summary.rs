@@ -25,7 +25,7 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
         out,
         "roctop: {} ({state}), {} s",
         snapshot.title,
-        format_seconds(snapshot.elapsed())
+        format_seconds(elapsed(snapshot))
     )?;
     writeln!(
         out,
@@ -57,16 +57,32 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
         );
     }
     if totals.records() == 0 {
-        return writeln!(
-            out,
-            "nothing was recorded: the program used neither a ROCm run-time nor ROC-TX, or could not write to the session's tmpfs \
-             ('roctop doctor' tells more)"
-        );
+        return writeln!(out, "{}", nothing(snapshot));
     }
     kernels(snapshot, out)?;
     copies(snapshot, out)?;
     api(snapshot, out)?;
     open(snapshot, out)
+}
+
+/// How long it took: without records, from the program's start to its end.
+fn elapsed(snapshot: &Snapshot) -> u64 {
+    let rows = snapshot.values.processes.iter();
+    let lives = rows.filter_map(|row| {
+        let since = Some(row.process.since).filter(|since| *since > 0)?;
+        Some(row.exit?.1.saturating_sub(since))
+    });
+    let life = lives.max().filter(|_| snapshot.values.totals.records() == 0);
+    life.unwrap_or_else(|| snapshot.elapsed())
+}
+
+/// Why a program without a ring was not recorded.
+fn nothing(snapshot: &Snapshot) -> String {
+    let why = snapshot.missed.as_deref().unwrap_or(
+        "the program used neither a ROCm run-time nor ROC-TX, or the collector was not loaded into it (a cleared environment), or \
+         it could not write to the session's tmpfs ('roctop doctor' tells more)",
+    );
+    format!("nothing was recorded: {why}")
 }
 
 fn format_seconds(nanos: u64) -> String {

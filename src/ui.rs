@@ -232,6 +232,8 @@ pub struct Ui {
     leads: bool,
     /// How many lines the log is scrolled back.
     pub scrolled: usize,
+    /// Columns of the log's lines that are left out on the left.
+    pub shifted: usize,
     /// Who ended the program, in words.
     pub fate: Option<String>,
     /// What is looked for in the log, in the language of filters.
@@ -310,6 +312,7 @@ impl Ui {
             jumps: Jumps::default(),
             related: RefCell::default(),
             scrolled: 0,
+            shifted: 0,
             found: None,
             fate: None,
             toast: None,

@@ -7,6 +7,8 @@
 mod columns;
 #[path = "launch/loader.rs"]
 mod loader;
+#[path = "launch/missed.rs"]
+mod missed;
 #[path = "launch/recorded.rs"]
 mod recorded;
 

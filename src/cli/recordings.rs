@@ -1,6 +1,6 @@
 //! Sessions that run, and recordings: what is done with them.
 
-use super::{Gauges, Look};
+use super::{Gauges, Look, OnExit};
 use crate::export;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -11,6 +11,9 @@ pub struct Attach {
     /// The session's name, or the process id of a program in it; may be left out when there is only one.
     #[arg(value_name = "SESSION or PID")]
     pub which: Option<String>,
+    /// What the screen does when the program has ended: stay, quit, or quit with a summary on standard error.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = "Screen")]
+    pub on_exit: OnExit,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub look: Look,

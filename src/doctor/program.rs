@@ -4,7 +4,7 @@ use super::{Report, Verdict};
 use crate::elf::{self, Elf, Kind};
 use crate::launch::{Program, sanitizer};
 use crate::library::{self, Library};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,16 @@ fn obstacle_of(shown: &str, elf: &Elf) -> Option<String> {
         )),
         Some(_) => None,
     }
+}
+
+/// Whether these words start a program by way of `env` without an environment.
+pub(super) fn clears_environment(words: &[OsString]) -> bool {
+    let Some((first, rest)) = words.split_first() else {
+        return false;
+    };
+    let is_env = Path::new(first).file_name().is_some_and(|name| name == "env");
+    let mut options = rest.iter().take_while(|word| word.to_string_lossy().starts_with('-'));
+    is_env && options.any(|word| word == "-i" || word == "-" || word == "--ignore-environment")
 }
 
 fn is_loader(name: &OsStr) -> bool {

@@ -228,6 +228,8 @@ pub struct Snapshot {
     pub open: Vec<Arc<Open>>,
     /// How the program ended, once it has.
     pub ended: Option<Exit>,
+    /// The report on programs that use ROCm without a collector.
+    pub missed: Option<Arc<str>>,
     /// Letters of the timeline, by kernel.
     pub letters: Arc<Vec<KernelId>>,
     /// When something is worth a look.

@@ -3,12 +3,14 @@
 use super::appearance::{appearance, open_terminal};
 use super::desk::{Desk, Source};
 use super::named;
-use crate::cli::Look;
+use crate::cli::{Attach, OnExit};
+use crate::format;
+use crate::item::Exit;
 use crate::keeper;
 use crate::model::{Mode, Options};
 use crate::pump::{Gauging, Pump};
-use crate::run::tell;
-use crate::session::{Live, alive, sessions};
+use crate::run::{sum_up, tell};
+use crate::session::{Live, SessionDir, alive, sessions};
 use crate::supervise::told_to_end;
 use crate::ui::run::{Away, Settings};
 use crate::ui::screen::Screen;
@@ -19,14 +21,16 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// Shows a session that another roctop runs. Its program and its rings are left alone.
-pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
-    let screen_look = appearance(look)?;
+pub fn attach(session: &Path, options: &Attach) -> Result<()> {
+    let screen_look = appearance(&options.look)?;
+    // What its roctop writes there at the end can be read when the session is gone.
+    let control = SessionDir::open(session)?;
     let tty = open_terminal()?;
     let store = screen_look.store(Options {
         mode: Mode::Live,
         ..Options::default()
     });
-    let gauging = Gauging::rate(gauge_rate);
+    let gauging = Gauging::rate(options.gauges.gauge_rate);
     let pump = Pump::start(Live::late(session).watched(), Some(store.clone()), None, &gauging)?;
     let told = told_to_end()?;
     keeper::follow(session, pump.sender());
@@ -44,6 +48,7 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
         },
         ..screen_look.settings
     };
+    let (sender, mut end) = (pump.sender(), End::default());
     let shown = ui::run::run_with(screen, settings, None, &store, &mut |effect| match effect {
         Effect::Quit | Effect::Detach => Flow::Stop,
         Effect::Interrupt => signal_all(session, Signal::INT),
@@ -52,7 +57,17 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
             signal_all(session, Signal::TERM);
             Flow::Stop
         }
-        Effect::Idle if told.load(Ordering::Relaxed) || !session.exists() => Flow::Stop,
+        Effect::Idle if told.load(Ordering::Relaxed) => Flow::Stop,
+        Effect::Idle if end.comes(session, &control) => {
+            if let Some((pid, exit)) = end.exit {
+                sender.exited(pid, exit);
+            }
+            if options.on_exit == OnExit::Stay {
+                Flow::Say(end.sentence())
+            } else {
+                Flow::Stop
+            }
+        }
         other => desk.act(other),
     });
     // The session may have gone with its roctop: that is an end like any other.
@@ -60,8 +75,42 @@ pub fn attach(session: &Path, look: &Look, gauge_rate: f64) -> Result<()> {
     if let Ok(Some(said)) = desk.finish() {
         tell(&said);
     }
-    shown.context("the terminal failed")?;
+    let left = shown.context("the terminal failed")?;
+    if end.is_over && options.on_exit != OnExit::Stay {
+        tell(&end.sentence());
+    }
+    if end.is_over && options.on_exit == OnExit::Summary {
+        sum_up(&store, left.ui.filter.clone());
+    }
     if session.exists() { read } else { Ok(()) }
+}
+
+/// The end of the program, as another viewer sees it.
+#[derive(Default)]
+struct End {
+    is_over: bool,
+    exit: Option<(u32, Exit)>,
+}
+
+impl End {
+    /// True once: when the program has ended, or its session is gone.
+    fn comes(&mut self, session: &Path, control: &SessionDir) -> bool {
+        if self.is_over {
+            return false;
+        }
+        // In this order: the end is noted before the session goes.
+        let is_gone = !session.exists();
+        self.exit = control.end();
+        self.is_over = is_gone || self.exit.is_some();
+        self.is_over
+    }
+
+    fn sentence(&self) -> String {
+        match self.exit {
+            Some((pid, exit)) => format!("the program has ended: process {pid}, {}", format::exit(exit)),
+            None => "the session is over: its last program has ended".into(),
+        }
+    }
 }
 
 /// A signal for all programs of a session that another roctop runs, or none any more.

@@ -11,7 +11,7 @@ use crate::launch::{self, Output, Program};
 use crate::model::Store;
 use crate::pump::Pump;
 use crate::run::{self, Job, Prepared, tell};
-use crate::session::{Live, SessionDir, refused};
+use crate::session::{Live, SessionDir, Watch, refused};
 use crate::supervise::told_to_end;
 use crate::ui::run::{Away, Settings};
 use crate::ui::screen::Screen;
@@ -112,6 +112,8 @@ struct Running {
     master: File,
     size: Winsize,
     keeper: Keeper,
+    /// Looks for programs without the collector.
+    watch: Option<Watch>,
     /// Reads what it writes.
     reading: JoinHandle<()>,
     /// Waits for its end.
@@ -119,13 +121,15 @@ struct Running {
     /// roctop was told to end.
     told: Arc<AtomicBool>,
     on_exit: OnExit,
+    /// Other viewers can know how the program ended.
+    is_end_noted: bool,
 }
 
 impl Running {
     /// Starts the program in a terminal as large as this one.
     fn start(program: &Program, job: &Job, look: &Appearance, tty: &File) -> Result<Self> {
         let Prepared {
-            session,
+            mut session,
             variables,
             recorder,
         } = run::prepare(job, program)?;
@@ -137,6 +141,8 @@ impl Running {
         let shared = Shared::default();
         let reading = read_output(terminal.master.try_clone()?, shared.clone(), pump.sender());
         let keeper = Keeper::start(&terminal.master, session.path())?;
+        let watch = job.watch(session.path(), &pump)?;
+        session.started();
         let waiting = wait_for_end(command, shared.clone(), pump.sender());
         Ok(Self {
             session,
@@ -146,10 +152,12 @@ impl Running {
             master: terminal.master,
             size,
             keeper,
+            watch,
             reading,
             waiting,
             told: told_to_end()?,
             on_exit: job.on_exit,
+            is_end_noted: false,
         })
     }
 
@@ -213,6 +221,7 @@ impl Running {
     /// What has happened meanwhile.
     fn idle(&mut self, desk: &Desk) -> Flow {
         follow_size(&self.master, &mut self.size);
+        note_end(&self.shared, &self.session, &mut self.is_end_noted);
         let mut watched = lock(&self.shared);
         let is_over = match &watched.exit {
             Some(Ok(_)) => self.on_exit != OnExit::Stay,
@@ -246,8 +255,9 @@ impl Running {
 
     /// Waits for the program's end, and puts everything away; says what went wrong with it. The program's exit code
     /// counts, whatever is in the way of this.
-    fn finish(self, desk: &mut Desk) {
+    fn finish(mut self, desk: &mut Desk) {
         let _ = self.waiting.join();
+        note_end(&self.shared, &self.session, &mut self.is_end_noted);
         // The program's children may still hold its terminal: the reading thread is not waited for beyond a moment, in
         // which the last bytes arrive.
         let ended = Instant::now();
@@ -256,6 +266,7 @@ impl Running {
         }
         drop(self.master);
         self.keeper.dismiss();
+        let missed = self.watch.and_then(Watch::stop);
         if let Err(error) = self.pump.stop() {
             tell(&format!("{error:#}"));
         }
@@ -264,12 +275,22 @@ impl Running {
             Err(error) => tell(&format!("{error:#}")),
         }
         let path = self.session.path().to_owned();
-        if let Some(refused) = refused(&path) {
-            tell(&refused);
+        for line in [refused(&path), missed].into_iter().flatten() {
+            tell(&line);
         }
         if let Err(error) = self.session.remove() {
             tell(&format!("cannot remove the session {}: {error}", path.display()));
         }
+    }
+}
+
+/// Notes the program's end for other viewers, once.
+fn note_end(shared: &Shared, session: &SessionDir, is_noted: &mut bool) {
+    let watched = lock(shared);
+    if let (Some(pid), Some(Ok(exit)), false) = (watched.pid, &watched.exit, *is_noted) {
+        // Without this word other viewers say that the program is gone.
+        let _ = session.note_end(pid, *exit);
+        *is_noted = true;
     }
 }
 

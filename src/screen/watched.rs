@@ -77,7 +77,10 @@ pub(super) fn wait_for_end(
     sender: PumpSender,
 ) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
-        let started = |pid| lock(&shared).pid = Some(pid);
+        let started = |pid| {
+            lock(&shared).pid = Some(pid);
+            sender.started(pid);
+        };
         let told = |signal: Signal, who: &str| {
             let mut watched = lock(&shared);
             watched.leave |= signal == Signal::TERM || signal == Signal::HUP;

@@ -17,11 +17,16 @@ pub fn going_on(session: &Path) -> Vec<u32> {
     pids.filter(|pid| belongs(*pid, session)).collect()
 }
 
+/// Whether one of these libraries is in a map of a process's memory.
+pub(super) fn uses_rocm(maps: &str) -> bool {
+    RUN_TIMES.iter().any(|name| maps.contains(name))
+}
+
 fn belongs(pid: u32, session: &Path) -> bool {
     let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else {
         return false;
     };
-    if !RUN_TIMES.iter().any(|name| maps.contains(name)) {
+    if !uses_rocm(&maps) {
         return false;
     }
     let mut wanted = format!("{ENV_SESSION}=").into_bytes();

@@ -1,6 +1,7 @@
 //! The rings of a session: the files that appear in it, one poll over all of them, and what a process left behind.
 
 use super::clearing::Clearing;
+use super::missed::start_of;
 use super::{left, open_ring};
 use crate::item::{Exit, Nanos, ProcessId};
 use crate::raw::{Raw, RawSink};
@@ -48,6 +49,8 @@ pub struct Live {
     is_watched: bool,
     /// Only for whoever the session belongs to.
     clearing: Option<Clearing>,
+    /// The program that was started: its process id, and when it started, in ticks of the kernel.
+    started: Option<(u32, u64)>,
 }
 
 struct Known {
@@ -91,6 +94,7 @@ impl Live {
             is_late: false,
             is_watched: false,
             clearing: None,
+            started: None,
         }
     }
 
@@ -226,6 +230,11 @@ impl Live {
         Ok(progress)
     }
 
+    /// The program was started, as this process.
+    pub fn started(&mut self, pid: u32) {
+        self.started = start_of(pid).map(|ticks| (pid, ticks));
+    }
+
     /// Says how the process with this id ended; delivers the rest of it. One that never made a ring appears now, with
     /// nothing but its end.
     pub fn exited(&mut self, pid: u32, exit: Exit, now: Nanos, sink: &mut dyn RawSink) -> io::Result<()> {
@@ -254,6 +263,7 @@ impl Live {
                 process,
                 &Raw::Header(&Header {
                     pid,
+                    start_ticks: self.started.filter(|known| known.0 == pid).map_or(0, |known| known.1),
                     rank: -1,
                     ..Header::default()
                 }),
@@ -316,6 +326,11 @@ impl Live {
             // Out of descriptors: those of processes that end come back.
             Err(error) if is_out_of_descriptors(&error) => {
                 self.listed = None;
+                return Ok(());
+            }
+            // Its roctop removed it: what is open is read to the end.
+            Err(error) if self.clearing.is_none() && error.kind() == io::ErrorKind::NotFound => {
+                self.listed = self.changed();
                 return Ok(());
             }
             entries => entries?,

@@ -28,6 +28,8 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Last => list::step(ui, &snap, isize::MAX),
         Action::NextPane => list::turn_pane(ui, 1),
         Action::PreviousPane => list::turn_pane(ui, -1),
+        Action::Left if ui.tab == Tab::Log => tab::log::shift(ui, &snap, Way::Back),
+        Action::Right if ui.tab == Tab::Log => tab::log::shift(ui, &snap, Way::On),
         Action::Left => scrub::pan(ui, &snap, Way::Back),
         Action::Right => scrub::pan(ui, &snap, Way::On),
         Action::ZoomIn => scrub::zoom(ui, &snap, Zoom::In),

@@ -142,6 +142,8 @@ pub enum Scope {
     All,
     /// In the timeline and the overview.
     Time,
+    /// Where something lies to the left and to the right: the timeline, the overview, the log.
+    Across,
     /// In the timeline.
     Lane,
     /// Where something can be looked for: the timeline, the log.
@@ -253,8 +255,8 @@ keymap! {
     [Char('f')], "follow", A::Follow, All, Time, "follow live", "follow";
     [Char('+'), Char('=')], "zoom-in", A::ZoomIn, Time, Time, "zoom in", "zoom";
     [Char('-')], "zoom-out", A::ZoomOut, Time, Time, "zoom out", "zoom";
-    [Char('h'), Key::Left], "left", A::Left, Time, Time, "earlier", "pan";
-    [Char('l'), Key::Right], "right", A::Right, Time, Time, "later", "pan";
+    [Char('h'), Key::Left], "left", A::Left, Across, Time, "earlier; log: left", "pan";
+    [Char('l'), Key::Right], "right", A::Right, Across, Time, "later; log: right", "pan";
     [Char('w')], "fit", A::Fit, Time, Time, "the whole run or range", "fit";
     [Char('[')], "previous", A::Previous, Lane, Time, "previous slice", "slice";
     [Char(']')], "next", A::Next, Lane, Time, "next slice", "slice";
@@ -304,6 +306,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
     match scope {
         Scope::All => true,
         Scope::Time => matches!(tab, Tab::Timeline | Tab::Overview),
+        Scope::Across => matches!(tab, Tab::Timeline | Tab::Overview | Tab::Log),
         Scope::Lane => tab == Tab::Timeline,
         Scope::Found => matches!(tab, Tab::Timeline | Tab::Log),
         Scope::Grouped => matches!(

@@ -258,6 +258,7 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
     if snap.values.processes.iter().all(|row| row.process.pid == 0) {
         lines.push(match snap.mode {
             _ if scene.ui.away.is_uncollected => "started with --no-collect: nothing is recorded".into(),
+            _ if snap.missed.is_some() => "nothing is recorded".into(),
             Mode::Live if snap.ended.is_some() => "no collector came up: the program did not use HIP or HSA".into(),
             Mode::Live => "no collector has come up yet: the program has not used HIP or HSA".into(),
             Mode::Replay => "the recording has no process".into(),
@@ -270,6 +271,7 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
             (_, None) => format!("no {what} yet, after {after}"),
         });
     }
+    lines.extend(snap.missed.iter().map(ToString::to_string));
     if snap.values.totals.records() == 0 && !snap.output.is_empty() && snap.mode == Mode::Live {
         lines.push("what the program prints is in the log (0)".into());
     }

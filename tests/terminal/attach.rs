@@ -109,6 +109,29 @@ fn several_viewers_look_at_once_and_one_that_was_killed_comes_back() {
 }
 
 #[test]
+fn an_attached_screen_stays_when_the_program_ends() {
+    let mut running = headless();
+    let session = running.id().to_string();
+    let mut stays = attach(&session);
+    let mut closes = Terminal::start(
+        &std::env::temp_dir(),
+        80,
+        24,
+        &["attach", &session, "--on-exit", "quit"],
+        &[],
+    );
+    closes.shows("LIVE");
+    send("TERM", running.id());
+    let _ = running.wait();
+    stays.shows("the program has ended: process");
+    stays.shows("SIGTERM");
+    stays.keys("q");
+    assert!(stays.end().success());
+    assert!(closes.end().success());
+    closes.shows("the program has ended: process");
+}
+
+#[test]
 fn a_signal_ends_a_viewer_and_leaves_the_terminal_as_it_was() {
     let mut running = headless();
     for signal in ["TERM", "INT", "HUP"] {

@@ -43,6 +43,12 @@ pub mod control {
     pub const DISPATCH_SOURCE: usize = 2;
     /// 1: hardware counters rest.
     pub const COUNTERS_REST: usize = 3;
+    /// Process id of the program that was started, once it has ended; for viewers alone.
+    pub const ENDED: usize = 4;
+    /// How it ended: its exit code, or [`SIGNALED`] and the signal.
+    pub const EXIT: usize = 5;
+    /// Set in [`EXIT`] for a program that a signal ended.
+    pub const SIGNALED: u64 = 1 << 32;
 }
 
 /// Where dispatches come from.

@@ -149,8 +149,9 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
             rule: Rule::Idle,
             about: row.agent.0,
             text: format!(
-                "{name} idle {} %, {} gaps",
+                "{name} idle {} % of the last {}, {} gaps",
                 format::percent(share),
+                format::duration(row.stretch.duration()),
                 format::count(row.gap_count)
             ),
             why: format!(

@@ -188,12 +188,21 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 
 /// Of a launch: the call, the wait in the queue, the kernel, each on the average.
 fn latency(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
-    let inner = canvas.frame(area, "Launch latency", "averages");
     let values = &scene.snap.values;
     let launches = values.api.iter().filter(|row| launches(scene.snap, row.id));
-    let (calls, time) = launches.fold((0, 0u64), |sum, row| {
-        (sum.0 + row.stat.calls, sum.1.saturating_add(row.stat.total))
-    });
+    let (graphs, calls): (Vec<_>, Vec<_>) = launches.partition(|row| name(scene, row.id).contains("GraphLaunch"));
+    let average = |rows: &[&ApiRow]| {
+        let (calls, time) = rows.iter().fold((0, 0u64), |sum, row| {
+            (sum.0 + row.stat.calls, sum.1.saturating_add(row.stat.total))
+        });
+        u64::checked_div(time, calls)
+    };
+    let right = if average(&graphs).is_some() {
+        "averages; queue: kernels of graphs as well"
+    } else {
+        "averages"
+    };
+    let inner = canvas.frame(area, "Launch latency", right);
     let kernels = values.kernels.iter().map(|row| &row.numbers);
     let (delayed, delay) = kernels
         .clone()
@@ -202,13 +211,17 @@ fn latency(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         (sum.0 + k.stat.timed, sum.1.saturating_add(k.stat.total))
     });
     let parts = [
-        ("call   ", u64::checked_div(time, calls), Role::ApiLaunch),
+        ("call   ", average(&calls), Role::ApiLaunch),
+        ("graph  ", average(&graphs), Role::ApiLaunch),
         ("queue  ", delay.checked_div(delayed), Role::GaugeLow),
         ("kernel ", total.checked_div(timed), Role::GaugeMid),
     ];
     let most = parts.iter().filter_map(|part| part.1).max().unwrap_or(0).max(1);
     let room = inner.width.saturating_sub(20) as usize;
-    for (i, (word, value, role)) in parts.iter().enumerate().take(inner.height as usize) {
+    let shown = parts
+        .iter()
+        .filter(|(word, value, _)| value.is_some() || *word != "graph  ");
+    for (i, (word, value, role)) in shown.enumerate().take(inner.height as usize) {
         let y = inner.y + i as u16;
         canvas.say(inner.x + 1, y, word, 8, Role::Text);
         canvas.right(inner.x + 17, y, &format::maybe(*value), Role::Text);

@@ -19,7 +19,13 @@ use crate::ui::theme::Role;
 pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let analysis = scene.snap.analysis();
     let of = format::duration(analysis.stretch.duration());
-    let inner = canvas.frame(area, "Busy and idle", &format!("of the last {of}"));
+    let window = scene.snap.values.window;
+    let why = if analysis.stretch.duration() < window {
+        format!(" of {}: too many slices before", format::duration(window))
+    } else {
+        String::new()
+    };
+    let inner = canvas.frame(area, "Busy and idle", &format!("of the last {of}{why}"));
     let wide = inner.width >= 100;
     let head = [
         "COMPUTE", "COPY", "BOTH", "IDLE", "GAPS", "LONGEST", "AT ONCE", "STARVED",

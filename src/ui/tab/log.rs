@@ -68,6 +68,47 @@ pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, way: Way) {
     ui.scrolled = (lines.len() - next).saturating_sub(usize::from(ui.size.1 / 2));
 }
 
+/// Columns that one key moves lines to the side.
+const STEP: usize = 20;
+
+/// Moves the lines to the side, as far as the widest one has something there.
+pub(crate) fn shift(ui: &mut Ui, snap: &Snapshot, way: Way) {
+    let widest = snap.output.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+    ui.shifted = match way {
+        Way::Back => ui.shifted.saturating_sub(STEP),
+        Way::On if ui.shifted + STEP < widest => ui.shifted + STEP,
+        Way::On => return ui.say(snap, "no line goes further to the right"),
+    };
+}
+
+/// The columns of a line from one on; a mark stands where more of it is to the side.
+fn part(line: &str, from: usize, columns: usize) -> String {
+    let (mut at, mut out) = (0, String::new());
+    let (begin, end) = (from + usize::from(from > 0), from + columns);
+    let mut cut = false;
+    for c in line.chars() {
+        let next = at + format::width(c.encode_utf8(&mut [0; 4]));
+        if next > end {
+            cut = true;
+            break;
+        }
+        if at >= begin {
+            out.push(c);
+        }
+        at = next;
+    }
+    if from > 0 && at > 0 {
+        out.insert(0, '…');
+    }
+    if cut {
+        while format::width(&out) >= columns.max(1) {
+            out.pop();
+        }
+        out.push('…');
+    }
+    out
+}
+
 /// Of each process so many open calls and kernels are told one by one.
 const MOST_OPEN: usize = 8;
 
@@ -126,10 +167,13 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     };
     let (upper, lower) = top(area, area.height - rows);
     let lines = &scene.snap.output;
-    let right = match scene.ui.scrolled {
+    let mut right = match scene.ui.scrolled {
         0 => format!("{} lines", lines.len()),
         back => format!("{back} lines back, G to the end"),
     };
+    if scene.ui.shifted > 0 {
+        right = format!("{right}, from column {}, h back", scene.ui.shifted + 1);
+    }
     let title = if scene.ui.typing {
         "Output of the program: you type to it"
     } else {
@@ -154,7 +198,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         let role = if is_match { Role::Match } else { Role::Text };
         let sign = if is_found { "▸" } else { " " };
         canvas.say(inner.x, y, sign, 1, Role::Accent);
-        canvas.say(inner.x + 1, y, line, inner.width.saturating_sub(1), role);
+        let room = inner.width.saturating_sub(1);
+        let line = part(line, scene.ui.shifted, room.into());
+        canvas.say(inner.x + 1, y, &line, room, role);
     }
     if rows > 0 {
         let inner = canvas.frame(lower, "End", "");
@@ -167,5 +213,21 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
                 *role,
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_cut_has_a_mark() {
+        assert_eq!(part("0123456789", 0, 10), "0123456789");
+        assert_eq!(part("0123456789", 0, 9), "01234567…");
+        assert_eq!(part("0123456789", 4, 4), "…56…");
+        assert_eq!(part("0123456789", 4, 6), "…56789");
+        assert_eq!(part("", 4, 6), "");
+        assert_eq!(part("日本語", 0, 5), "日本…");
+        assert_eq!(part("0123456789", 0, 0), "…");
     }
 }
