@@ -1,0 +1,297 @@
+//! Programs that others wrote, as Debian's later suites have them, on the emulated GPU: they end and say the same untraced
+//! and recorded, and the recording is what the emulated GPU's log has. A small one runs with every test; the others need
+//! some 6 GB and are run by `.ci/matrix`, which makes the table of docs/verification.md from their rows.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "applications/alike.rs"]
+mod alike;
+#[path = "applications/comparison.rs"]
+mod comparison;
+#[path = "applications/gguf.rs"]
+mod gguf;
+#[path = "rig/rig.rs"]
+#[expect(dead_code, reason = "the programs here are not built by the rig")]
+mod rig;
+
+use comparison::Comparison;
+use rig::{Recorded, Rig, rig};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// The release that the programs are linked with.
+const RELEASE: &str = "6.4.3";
+/// Runs of each kind: what varies between untraced ones may differ, and the shortest tell the time added.
+const RUNS: usize = 3;
+/// Where Debian puts the programs of ROCm's libraries.
+const LIBEXEC: &str = "/usr/libexec/rocm";
+
+/// A prefix of the release with more packages.
+struct Suite {
+    rig: Rig,
+    prefix: PathBuf,
+    /// Where programs keep what they compile.
+    home: PathBuf,
+}
+
+/// What is fetched under a name.
+fn packages(name: &str) -> Vec<String> {
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/applications/packages");
+    let list = std::fs::read_to_string(list).unwrap();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let mut lines = list
+        .lines()
+        .map(words)
+        .filter(|words| words.first().is_some_and(|first| first == name));
+    lines
+        .next()
+        .unwrap_or_else(|| panic!("no packages for {name}"))
+        .split_off(1)
+}
+
+/// The prefix of that name, fetched when it is not there; none, with the reason printed, where it cannot be.
+fn suite(name: &str) -> Option<Suite> {
+    let rig = rig()?;
+    let mut fetch = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runtimes/fetch"));
+    for package in packages(name) {
+        fetch.args(["--and", &package]);
+    }
+    let output = fetch.args(["--as", name, RELEASE]).output().unwrap();
+    let (said, why) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    if !output.status.success() {
+        println!("skipped: {name}: {}", why.lines().last().unwrap_or("fetch failed"));
+        return None;
+    }
+    Some(Suite {
+        rig: rig.with_prefix(&format!("{RELEASE}+{name}")),
+        prefix: said.lines().last()?.into(),
+        home: Rig::place(&format!("home-{name}")),
+    })
+}
+
+impl Suite {
+    /// A file that the programs use.
+    fn file(&self, name: &str) -> PathBuf {
+        self.home.join(name)
+    }
+
+    fn version(&self, package: &str) -> String {
+        let versions = std::fs::read_to_string(self.prefix.join("versions")).unwrap();
+        let mut lines = versions.lines().filter_map(|line| line.split_once(' '));
+        let found = lines.find(|(name, _)| *name == package);
+        found.map_or_else(|| "?".into(), |(_, version)| version.to_owned())
+    }
+
+    fn command(&self, place: &Path, options: &[&str], words: &[&str]) -> Command {
+        let mut command = self.rig.command(place, options, words);
+        // The prefixes are below the real home.
+        command.env("ROCTOP_RUNTIMES", self.prefix.parent().unwrap());
+        command
+            .env("HOME", &self.home)
+            .env("XDG_CACHE_HOME", self.home.join("cache"));
+        command
+    }
+
+    fn on(&self, machine: &[(&'static str, &'static str)]) -> Self {
+        Self {
+            rig: self.rig.on(machine),
+            prefix: self.prefix.clone(),
+            home: self.home.clone(),
+        }
+    }
+}
+
+/// How long a command takes, with what came of it.
+fn timed(command: &mut Command) -> (Duration, Output) {
+    let begin = Instant::now();
+    let output = Rig::ended(command);
+    (begin.elapsed(), output)
+}
+
+/// A program, as the table has it.
+struct Application<'a> {
+    name: &'a str,
+    package: &'a str,
+    words: &'a [&'a str],
+    /// The code that it exits with.
+    code: i32,
+}
+
+/// What the runs of a program came to.
+struct Outcome {
+    difference: Option<String>,
+    comparison: Comparison,
+    /// The shortest run, untraced and recorded.
+    shortest: [Duration; 2],
+}
+
+impl Outcome {
+    fn row(&self, name: &str, version: &str) -> String {
+        let Comparison {
+            kernels,
+            blits,
+            copies,
+            worst,
+            misnamed,
+            names,
+        } = &self.comparison;
+        let alike = if self.difference.is_none() { "yes" } else { "NO" };
+        let named = names - misnamed.len();
+        let [plain, recorded] = self.shortest.map(|time| time.as_secs_f64());
+        let added = 1000.0 * (recorded - plain);
+        format!(
+            "| {name} | {version} | {alike} | {kernels} | {named}/{names} | {blits} | {copies} | {worst} ns | {added:+.0} ms of {plain:.2} s |"
+        )
+    }
+}
+
+/// Runs a program untraced and recorded in turns, and compares each recording.
+fn outcome(suite: &Suite, app: &Application<'_>, name: &str) -> Outcome {
+    let plain = Rig::place(&format!("plain-{name}"));
+    // The first run fills caches.
+    let first = Rig::ended(&mut suite.command(&plain, &[], app.words));
+    let mut plains = vec![first];
+    let mut shortest = [Duration::MAX; 2];
+    let mut recorded = Vec::new();
+    for _ in 0..RUNS {
+        let (time, output) = timed(&mut suite.command(&plain, &[], app.words));
+        shortest[0] = shortest[0].min(time);
+        plains.push(output);
+        let place = Rig::place(name);
+        let recording = place.join("rec");
+        let options = ["record", "-o", recording.to_str().unwrap()];
+        let (time, output) = timed(&mut suite.command(&place, &options, app.words));
+        shortest[1] = shortest[1].min(time);
+        let one = Recorded::load(&place, output);
+        one.check_lost();
+        one.check_nesting();
+        let comparison = Comparison::of(&one);
+        let is_wrong = !comparison.is_right();
+        recorded.push((one, comparison));
+        if is_wrong {
+            break;
+        }
+    }
+    for output in &plains {
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(app.code), "{} untraced: {said}", app.name);
+    }
+    let differences = recorded.iter().map(|(one, _)| difference(one, &plains));
+    let difference = differences.flatten().next();
+    let (_, comparison) = recorded.pop().unwrap();
+    Outcome {
+        difference,
+        comparison,
+        shortest,
+    }
+}
+
+/// Where a recorded run's end or output differs from those of untraced ones.
+fn difference(recorded: &Recorded, plains: &[Output]) -> Option<String> {
+    if recorded.output.status != plains[0].status {
+        let said = String::from_utf8_lossy(&recorded.output.stderr);
+        return Some(format!("{:?}: {said}", recorded.output.status));
+    }
+    let outputs: Vec<&[u8]> = plains.iter().map(|plain| &*plain.stdout).collect();
+    let errors: Vec<&[u8]> = plains.iter().map(|plain| &*plain.stderr).collect();
+    alike::difference(&recorded.output.stdout, &outputs).or_else(|| alike::difference(&recorded.output.stderr, &errors))
+}
+
+/// Prints a program's row of the table and fails where anything in it is not as it has to be.
+fn check(suite: &Suite, app: &Application<'_>) -> Comparison {
+    let name: String = app
+        .name
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '-' })
+        .collect();
+    let outcome = outcome(suite, app, &name);
+    println!("row: {}", outcome.row(app.name, &suite.version(app.package)));
+    if let Some(difference) = &outcome.difference {
+        panic!("{}: {difference}", app.name);
+    }
+    let comparison = outcome.comparison;
+    assert!(comparison.is_right(), "{}: {comparison:?}", app.name);
+    comparison
+}
+
+#[test]
+fn clpeak_is_recorded_as_it_happened() {
+    let Some(suite) = suite("clpeak") else { return };
+    let app = Application {
+        name: "clpeak --kernel-latency",
+        package: "clpeak",
+        words: &["/usr/bin/clpeak", "--kernel-latency"],
+        code: 0,
+    };
+    let comparison = check(&suite, &app);
+    assert!(comparison.kernels.logged > 10_000, "{comparison:?}");
+}
+
+fn model(suite: &Suite, layers: u32) -> String {
+    let path = suite.file(&format!("{layers}.gguf"));
+    let mut file = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
+    gguf::write(&mut file, &gguf::Shape { layers, embedding: 256 }).unwrap();
+    path.into_os_string().into_string().unwrap()
+}
+
+#[test]
+#[ignore = "large: .ci/matrix runs it"]
+fn llama_cpp_is_recorded_as_it_happened() {
+    let Some(suite) = suite("applications") else { return };
+    let model = model(&suite, 4);
+    let bench = [
+        "/usr/bin/llama-bench",
+        "-m",
+        &model,
+        "-ngl",
+        "99",
+        "-p",
+        "32",
+        "-n",
+        "32",
+        "-r",
+        "3",
+    ];
+    let package = "llama.cpp-tools";
+    let app = Application {
+        name: "llama-bench",
+        package,
+        words: &bench,
+        code: 0,
+    };
+    let comparison = check(&suite, &app);
+    assert!(
+        comparison.kernels.logged > 1000 && comparison.copies.logged > 10,
+        "{comparison:?}"
+    );
+    let three = suite.on(&[("EMULATED_GPU_COUNT", "3")]);
+    let app = Application {
+        name: "llama-bench -sm layer, 3 GPUs",
+        words: &[&bench[..], &["-sm", "layer"]].concat(),
+        ..app
+    };
+    check(&three, &app);
+    let words = [
+        "/usr/bin/llama-completion",
+        "-m",
+        &model,
+        "-ngl",
+        "99",
+        "-p",
+        "one two three",
+        "-n",
+        "64",
+    ];
+    let greedy = ["--temp", "0", "--seed", "1", "-no-cnv", "--ignore-eos"];
+    let app = Application {
+        name: "llama-completion",
+        package,
+        words: &[&words[..], &greedy].concat(),
+        code: 0,
+    };
+    check(&suite, &app);
+}
