@@ -231,6 +231,21 @@ fn clpeak_is_recorded_as_it_happened() {
     assert!(comparison.kernels.logged > 10_000, "{comparison:?}");
 }
 
+/// Checks a program of the large suite.
+fn check_large(name: &str, package: &str, words: &[&str]) {
+    let Some(suite) = suite("applications") else { return };
+    let comparison = check(
+        &suite,
+        &Application {
+            name,
+            package,
+            words,
+            code: 0,
+        },
+    );
+    assert!(comparison.kernels.logged > 0, "{comparison:?}");
+}
+
 fn model(suite: &Suite, layers: u32) -> String {
     let path = suite.file(&format!("{layers}.gguf"));
     let mut file = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
@@ -238,60 +253,123 @@ fn model(suite: &Suite, layers: u32) -> String {
     path.into_os_string().into_string().unwrap()
 }
 
-#[test]
-#[ignore = "large: .ci/matrix runs it"]
-fn llama_cpp_is_recorded_as_it_happened() {
+const LLAMA_BENCH: [&str; 10] = ["-ngl", "99", "-p", "32", "-n", "32", "-r", "3", "-m", "MODEL"];
+
+/// Words of a program, with the model's path for `MODEL`.
+fn with_model<'a>(program: &'a str, words: &[&'a str], model: &'a str) -> Vec<&'a str> {
+    let given = words.iter().map(|&word| if word == "MODEL" { model } else { word });
+    std::iter::once(program).chain(given).collect()
+}
+
+fn check_llama(name: &str, machine: &[(&'static str, &'static str)], program: &str, words: &[&str]) {
     let Some(suite) = suite("applications") else { return };
     let model = model(&suite, 4);
-    let bench = [
-        "/usr/bin/llama-bench",
-        "-m",
-        &model,
-        "-ngl",
-        "99",
-        "-p",
-        "32",
-        "-n",
-        "32",
-        "-r",
-        "3",
-    ];
-    let package = "llama.cpp-tools";
     let app = Application {
-        name: "llama-bench",
-        package,
-        words: &bench,
+        name,
+        package: "llama.cpp-tools",
+        words: &with_model(program, words, &model),
         code: 0,
     };
-    let comparison = check(&suite, &app);
+    let comparison = check(&suite.on(machine), &app);
     assert!(
         comparison.kernels.logged > 1000 && comparison.copies.logged > 10,
         "{comparison:?}"
     );
-    let three = suite.on(&[("EMULATED_GPU_COUNT", "3")]);
-    let app = Application {
-        name: "llama-bench -sm layer, 3 GPUs",
-        words: &[&bench[..], &["-sm", "layer"]].concat(),
-        ..app
-    };
-    check(&three, &app);
+}
+
+#[test]
+#[ignore = "large: .ci/matrix runs it"]
+fn llama_bench() {
+    check_llama("llama-bench", &[], "/usr/bin/llama-bench", &LLAMA_BENCH);
+}
+
+#[test]
+#[ignore = "large: .ci/matrix runs it"]
+fn llama_bench_on_gfx1030() {
+    let machine = [("EMULATED_GPU_TARGET", "gfx1030")];
+    check_llama("llama-bench, gfx1030", &machine, "/usr/bin/llama-bench", &LLAMA_BENCH);
+}
+
+#[test]
+#[ignore = "large: .ci/matrix runs it"]
+fn llama_bench_on_three_gpus() {
+    let machine = [("EMULATED_GPU_COUNT", "3")];
+    let words = [&LLAMA_BENCH[..], &["-sm", "layer"]].concat();
+    check_llama(
+        "llama-bench -sm layer, 3 GPUs",
+        &machine,
+        "/usr/bin/llama-bench",
+        &words,
+    );
+}
+
+#[test]
+#[ignore = "large: .ci/matrix runs it"]
+fn llama_completion() {
     let words = [
-        "/usr/bin/llama-completion",
-        "-m",
-        &model,
         "-ngl",
         "99",
+        "-m",
+        "MODEL",
         "-p",
         "one two three",
         "-n",
         "64",
+        "--temp",
+        "0",
+        "--seed",
+        "1",
+        "-no-cnv",
+        "--ignore-eos",
     ];
-    let greedy = ["--temp", "0", "--seed", "1", "-no-cnv", "--ignore-eos"];
-    let app = Application {
-        name: "llama-completion",
-        package,
-        words: &[&words[..], &greedy].concat(),
-        code: 0,
-    };
-    check(&suite, &app);
+    check_llama("llama-completion", &[], "/usr/bin/llama-completion", &words);
+}
+
+#[test]
+#[ignore = "large: .ci/matrix runs it"]
+fn rocblas_bench() {
+    let program = format!("{LIBEXEC}/librocblas4-bench/rocblas-bench");
+    let types = [
+        "--a_type",
+        "f16_r",
+        "--b_type",
+        "f16_r",
+        "--c_type",
+        "f16_r",
+        "--d_type",
+        "f16_r",
+        "--compute_type",
+        "f32_r",
+    ];
+    let sizes = ["-m", "256", "-n", "256", "-k", "256", "-i", "100", "-j", "2"];
+    let words = [&[&*program, "-f", "gemm_ex"][..], &types, &sizes].concat();
+    check_large("rocblas-bench gemm_ex", "librocblas4-bench", &words);
+}
+
+#[test]
+#[ignore = "large: .ci/matrix runs it"]
+fn tests_of_rocrand() {
+    for name in ["hipgraphs", "basic", "generate_uniform", "generate_normal"] {
+        let program = format!("{LIBEXEC}/librocrand1-tests/test_rocrand_{name}");
+        let row = format!("test_rocrand_{name}");
+        check_large(&row, "librocrand1-tests", &[&program, "--gtest_print_time=0"]);
+    }
+}
+
+#[test]
+#[ignore = "large: .ci/matrix runs it"]
+fn rocsolver_bench() {
+    let program = format!("{LIBEXEC}/librocsolver0-bench/rocsolver-bench");
+    for function in ["getrf", "syevd"] {
+        let row = format!("rocsolver-bench {function}");
+        let words = [&program, "-f", function, "-m", "64", "-n", "64", "--iters", "5"];
+        check_large(&row, "librocsolver0-bench", &words);
+    }
+}
+
+#[test]
+#[ignore = "large: .ci/matrix runs it"]
+fn hashcat() {
+    let words = ["/usr/bin/hashcat", "-b", "-m", "0", "--runtime", "4"];
+    check_large("hashcat -b -m 0", "hashcat", &words);
 }
