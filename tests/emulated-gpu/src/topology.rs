@@ -44,6 +44,12 @@ pub(crate) fn entries(model: &Model) -> Vec<Entry> {
         ),
     ];
     host_node(model, &mut files);
+    // The driver makes these directories for each node, empty ones too: ROCm SMI asserts that they are there.
+    for node in 0..=model.gpus {
+        for links in ["io_links", "p2p_links"] {
+            files.push((format!("nodes/{node}/{links}/.keep"), String::new()));
+        }
+    }
     for gpu in 0..model.gpus {
         gpu_node(model, gpu, &mut files);
     }
