@@ -315,6 +315,12 @@ impl Names {
         }
     }
 
+    /// Whether an operation of HIP is known: each call of HIP names its operation.
+    pub fn uses_hip(&self) -> bool {
+        let mut domains = self.operations.iter().map(|name| name.operation.domain);
+        domains.any(|domain| domain == Domain::HIP.0)
+    }
+
     /// What a call of an operation returned: `hipErrorOutOfMemory`; the number where it has no name.
     pub fn error_label(&self, operation: OperationId, code: i32) -> String {
         let is_hip = self

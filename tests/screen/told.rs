@@ -2,11 +2,11 @@
 
 use crate::driven::{Driven, snapshot};
 use crate::kernels;
-use roctop::item::{AgentId, Dispatch, Exit, Health, Item, Open, Process, ProcessId, Span, StreamId};
+use roctop::item::{AgentId, Dispatch, Exit, Health, Item, Open, Operation, Process, ProcessId, Span, StreamId};
 use roctop::model::{Fresh, LaneKey, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
 use roctop::ui::{Effect, Since};
-use roctop_ring::record::flag;
+use roctop_ring::record::{Domain, flag};
 use std::sync::Arc;
 
 #[test]
@@ -173,4 +173,40 @@ fn numbers_that_count_from_a_moment_on_are_of_what_came_since() {
     assert!(matches!(driven.key(Key::Char('r')), Effect::Reset(Since::Now)));
     driven.typed(":whole");
     assert!(matches!(driven.key(Key::Enter), Effect::Reset(Since::Beginning)));
+}
+
+#[test]
+fn gpu_work_without_hip_points_to_hsa_trace() {
+    const HINT: &str = "the program uses HSA without HIP, as OpenCL does: --hsa-trace records HSA calls";
+    let dispatch = Item::Dispatch(Dispatch {
+        stream: Some(StreamId(0)),
+        span: Span {
+            begin: 1_000_000_000,
+            end: 1_000_005_000,
+        },
+        ..Dispatch::default()
+    });
+    let text = |items: &[Item]| {
+        let mut store = Store::new(Options::default());
+        store.apply(&Item::Process(Process {
+            pid: 10,
+            ..Process::default()
+        }));
+        items.iter().for_each(|item| store.apply(item));
+        let mut driven = Driven::new(store.snapshot(Fresh::All), (200, 50));
+        driven.typed("5");
+        driven.text()
+    };
+    let operation = |domain: Domain, name: &str| {
+        Item::Operation(Operation {
+            domain: domain.0,
+            name: name.into(),
+            ..Operation::default()
+        })
+    };
+    assert!(!text(&[]).contains(HINT), "nothing ran on a GPU");
+    assert!(text(std::slice::from_ref(&dispatch)).contains(HINT));
+    let with = |domain, name| text(&[operation(domain, name), dispatch.clone()]);
+    assert!(with(Domain::HSA_CORE, "hsa_init").contains(HINT));
+    assert!(!with(Domain::HIP, "hipLaunchKernel").contains(HINT), "HIP is used");
 }

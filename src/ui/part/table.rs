@@ -53,7 +53,7 @@ pub(crate) trait Table {
         None
     }
     /// What else is to be said when there is no row.
-    fn hint() -> Option<&'static str> {
+    fn hint(_scene: &Scene<'_>) -> Option<&'static str> {
         None
     }
     /// The heading of a column.
@@ -196,7 +196,7 @@ pub(crate) fn panel<T: Table>(
     if rows.is_empty() {
         let mut lines = tab::why_empty(scene, T::WHAT, all);
         // What to do comes before what collectors say.
-        if let Some(hint) = T::hint().filter(|_| all == 0) {
+        if let Some(hint) = T::hint(scene).filter(|_| all == 0) {
             lines.insert(1.min(lines.len()), hint.into());
         }
         canvas.empty(inner, &lines);

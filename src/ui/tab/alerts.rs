@@ -89,7 +89,7 @@ impl Table for AlertTable {
         scene.snap.analysis().alerts.len()
     }
 
-    fn hint() -> Option<&'static str> {
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
         Some("nothing stands out: no threshold is exceeded")
     }
 

@@ -36,6 +36,14 @@ pub(crate) fn name<'a>(scene: &Scene<'a>, id: OperationId) -> &'a str {
     scene.snap.names.operation(id).map_or("?", |name| &name.operation.name)
 }
 
+/// What to do when GPU work came from HSA alone: HSA calls are recorded on demand only.
+pub(super) fn without_hip(scene: &Scene<'_>) -> Option<&'static str> {
+    let totals = &scene.snap.values.totals;
+    let is_busy = totals.dispatches > 0 || totals.internal > 0 || totals.copies > 0;
+    (is_busy && !scene.snap.names.uses_hip())
+        .then_some("the program uses HSA without HIP, as OpenCL does: --hsa-trace records HSA calls")
+}
+
 fn blocks(row: &Row, scene: &Scene<'_>) -> bool {
     scene.snap.names.blocks(source(row, scene).id)
 }
@@ -131,6 +139,10 @@ impl Table for ApiTable {
         all.filter(|(_, row)| scene.ui.filter.accepts(&ApiSubject(names, row, whole)))
             .map(|(at, row)| Row { at, id: row.id })
             .collect()
+    }
+
+    fn hint(scene: &Scene<'_>) -> Option<&'static str> {
+        without_hip(scene)
     }
 
     fn least(width: u16) -> u16 {

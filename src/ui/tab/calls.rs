@@ -1,6 +1,6 @@
 //! Threads by their time in calls, and the last calls one by one.
 
-use super::api::name;
+use super::api::{name, without_hip};
 use super::wall;
 use crate::format;
 use crate::item::{OperationId, TextId};
@@ -70,6 +70,10 @@ impl Table for ThreadTable {
 
     fn all(scene: &Scene<'_>) -> usize {
         scene.snap.values.threads.len()
+    }
+
+    fn hint(scene: &Scene<'_>) -> Option<&'static str> {
+        without_hip(scene)
     }
 
     fn least(_: u16) -> u16 {
@@ -232,6 +236,10 @@ impl Table for CallTable {
 
     fn all(scene: &Scene<'_>) -> usize {
         scene.snap.values.totals.calls as usize
+    }
+
+    fn hint(scene: &Scene<'_>) -> Option<&'static str> {
+        without_hip(scene)
     }
 
     fn least(_: u16) -> u16 {

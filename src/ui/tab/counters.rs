@@ -200,7 +200,7 @@ impl Table for CounterTable {
         scene.snap.values.gauges.counters.len()
     }
 
-    fn hint() -> Option<&'static str> {
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
         Some("asked for by --pmc NAME, or p, which runs the program again; roctop counters lists them")
     }
 

@@ -133,7 +133,7 @@ impl Table for GapTable {
         scene.snap.analysis().usage.iter().map(|usage| usage.gaps.len()).sum()
     }
 
-    fn hint() -> Option<&'static str> {
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
         Some("or no slices of the last while are kept")
     }
 

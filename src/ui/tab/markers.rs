@@ -149,7 +149,7 @@ impl Table for MarkerTable {
         scene.snap.values.markers.len()
     }
 
-    fn hint() -> Option<&'static str> {
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
         Some("programs set them with roctxRangePush, roctxRangePop, roctxMark")
     }
 

@@ -120,7 +120,7 @@ impl Table for MemoryTable {
         scene.snap.values.memory.count as usize
     }
 
-    fn hint() -> Option<&'static str> {
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
         Some("allocations through HSA are recorded from the run-time's start on")
     }
 

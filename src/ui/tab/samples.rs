@@ -158,7 +158,7 @@ impl Table for SampleTable {
         scene.snap.values.sampled.len()
     }
 
-    fn hint() -> Option<&'static str> {
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
         Some("asked for by --pc-sampling host_trap,time,100; roctop counters lists what GPUs offer")
     }
 

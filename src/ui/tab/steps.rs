@@ -146,7 +146,7 @@ impl Table for StepTable {
         shown(scene).map_or(0, |found| found.steps.len())
     }
 
-    fn hint() -> Option<&'static str> {
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
         Some("a step is a ROC-TX range that comes again, or a sequence of kernels that repeats")
     }
 
