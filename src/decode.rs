@@ -283,6 +283,10 @@ impl Decoder {
                 let item = self.call_copy(process, thread.tid, &copy);
                 self.items.push(Item::Copy(item));
             }
+            Body::Transfer(transfer) => {
+                let item = self.transfer(process, &transfer);
+                self.items.push(Item::Transfer(item));
+            }
             Body::Allocation(allocation) => {
                 let item = self.allocation(process, thread.tid, &allocation);
                 self.items.push(Item::Allocation(item));

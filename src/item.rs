@@ -8,7 +8,7 @@ mod activity;
 mod counter;
 mod entity;
 
-pub use activity::{Allocation, ApiCall, Copy, Dispatch, Marker, Open, Scratch};
+pub use activity::{Allocation, ApiCall, Copy, Dispatch, Marker, Open, Scratch, Transfer};
 pub use counter::{CounterInfo, CounterInstances, CounterValue};
 pub use entity::{Agent, AgentKind, Exit, Health, Kernel, Operation, Process, Queue, Registers, Stream, Thread};
 
@@ -97,6 +97,8 @@ pub enum Item {
     Dispatch(Dispatch),
     /// A copy was made.
     Copy(Copy),
+    /// A call asks for a copy or a fill.
+    Transfer(Transfer),
     /// Memory was allocated, mapped or freed.
     Allocation(Allocation),
     /// Scratch memory was given to a queue or taken back.

@@ -25,6 +25,7 @@ mod since;
 pub mod snapshot;
 pub mod stat;
 pub mod table;
+mod transfers;
 pub mod under;
 mod union;
 mod values;
@@ -50,6 +51,7 @@ use self::others::ThreadLanes;
 use self::output::Output;
 use self::snapshot::{ProcessRow, Said, ending};
 use self::table::Tables;
+use self::transfers::Transfers;
 use self::under::Under;
 use self::union::Gathered;
 use crate::decode::Decoded;
@@ -198,6 +200,7 @@ pub struct Store {
     now: Nanos,
     samples: VecDeque<(Nanos, u64)>,
     copies_with_blits: bool,
+    transfers: Transfers,
     /// Whether anything that tables show came since the values were made.
     is_new: bool,
     values: Option<Arc<Values>>,
@@ -263,6 +266,7 @@ impl Store {
                 span: credible(copy.span),
                 ..*copy
             }),
+            Item::Transfer(transfer) => self.transfer(transfer),
             Item::Allocation(allocation) => self.allocation(allocation),
             // For files alone; the screen is told of gauges and counters as devices and counts.
             Item::Scratch(_)

@@ -11,7 +11,7 @@ use roctop_ring::arguments::Arguments;
 use roctop_ring::layout::{counter, entry, open_range};
 use roctop_ring::record::{
     Allocation, ApiCall, CallCopy, Copy, CounterInstances, CounterValue, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS,
-    Scratch, Switch, flag,
+    Scratch, Switch, Transfer, flag,
 };
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -144,6 +144,13 @@ pub fn copy(record: &Copy, flags: u8) {
 pub fn call_copy(record: &CallCopy) {
     if let Some(thread) = thread::current() {
         thread.push(CallCopy::head(0, Domain::NONE), &record.payload());
+    }
+}
+
+/// A call asks for something to be copied or filled.
+pub(crate) fn transfer(record: &Transfer) {
+    if let Some(thread) = thread::current() {
+        thread.push(Transfer::head(0, Domain::NONE), &record.payload());
     }
 }
 

@@ -1,7 +1,7 @@
-//! Allocations, scratch memory, and what calls copy themselves.
+//! Allocations, scratch memory, and what calls copy themselves or ask to be copied.
 
 use super::Decoder;
-use crate::item::{Allocation, Copy, ProcessId, Scratch, Span};
+use crate::item::{AgentId, AgentKind, Allocation, Copy, ProcessId, Scratch, Span, Transfer};
 use roctop_ring::record::{self, engine};
 
 impl Decoder {
@@ -30,6 +30,24 @@ impl Decoder {
             engine: engine::CALL,
             flags: 0,
         }
+    }
+
+    pub(super) fn transfer(&mut self, process: ProcessId, found: &record::Transfer) -> Transfer {
+        Transfer {
+            process,
+            correlation: found.correlation,
+            source: self.known_agent(process, found.src_agent),
+            destination: self.known_agent(process, found.dst_agent),
+            host: self.host(process),
+            bytes: found.bytes,
+            direction: found.direction,
+        }
+    }
+
+    /// The process's first CPU: the owner of memory that HSA did not allocate.
+    fn host(&self, process: ProcessId) -> Option<AgentId> {
+        let mut agents = self.processes[process.0 as usize].agents.iter().flatten();
+        agents.find(|agent| agent.kind == AgentKind::Cpu).map(|agent| agent.id)
     }
 
     pub(super) fn allocation(&mut self, process: ProcessId, tid: u32, found: &record::Allocation) -> Allocation {

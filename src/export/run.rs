@@ -93,6 +93,7 @@ impl Run {
             Item::CounterInstances(values) => self.counter_instances.push(values),
             Item::PcSample(sample) => self.pc_samples.push(sample),
             Item::Open(_)
+            | Item::Transfer(_)
             | Item::Status { .. }
             | Item::ClockCost { .. }
             | Item::Switched { .. }

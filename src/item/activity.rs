@@ -88,6 +88,25 @@ pub struct Copy {
     pub flags: u8,
 }
 
+/// What a call asks to be copied or filled. The kernels or engines that do it have items with the same correlation id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// Whose call.
+    pub process: ProcessId,
+    /// The call.
+    pub correlation: u64,
+    /// From where; none for a fill or when unknown.
+    pub source: Option<AgentId>,
+    /// To where, when known.
+    pub destination: Option<AgentId>,
+    /// The process's host, when known.
+    pub host: Option<AgentId>,
+    /// Bytes of the whole call.
+    pub bytes: u64,
+    /// One of [`roctop_ring::record::direction`].
+    pub direction: u16,
+}
+
 /// Memory that was allocated, mapped or freed through HSA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {

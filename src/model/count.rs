@@ -1,6 +1,6 @@
 //! What each piece of work adds: to the tables, to its lane, to the ranges in which it was launched.
 
-use roctop_ring::record::{Domain, direction, engine, flag};
+use roctop_ring::record::{Domain, engine, flag};
 
 use super::lane::{LaneKey, Slice};
 use super::lanes::{keep_at, known_at};
@@ -283,15 +283,9 @@ impl Store {
         let Some(name) = self.names.kernel(dispatch.kernel) else {
             return;
         };
-        let direction = if name.kernel.mangled.contains("fill") {
-            direction::FILL
-        } else if name.kernel.mangled.contains("copy") {
-            direction::UNKNOWN
-        } else {
-            return;
-        };
-        if !self.copies_with_blits {
-            self.tables.blit(direction, dispatch);
+        let is_fill = name.kernel.mangled.contains("fill");
+        if (is_fill || name.kernel.mangled.contains("copy")) && !self.copies_with_blits {
+            self.moved(dispatch, is_fill);
         }
     }
 
@@ -300,6 +294,7 @@ impl Store {
         self.seen(copy.process, copy.span);
         self.totals.suspect += u64::from(copy.flags & flag::SUSPECT_TIME != 0);
         self.copies_with_blits |= copy.engine == engine::BLIT && copy.flags & flag::INTERNAL != 0;
+        self.by_engine(copy.process, copy.correlation, copy.bytes);
         let route = self.tables.copy(copy);
         if is_untimed(copy.flags, copy.span.end) {
             return;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use roctop_ring::record::{engine, flag};
+use roctop_ring::record::flag;
 
 use super::count::is_error;
 use super::counts::Counts;
@@ -69,7 +69,7 @@ pub struct CopyStat {
     pub trend: Arc<Trend>,
     /// Time in which at least one copy of this route ran.
     pub union: Union,
-    /// Whether the bytes are known (a blit kernel says nothing of them).
+    /// Whether the bytes are known: those of kernels by the call that launched them.
     pub has_bytes: bool,
 }
 
@@ -78,22 +78,29 @@ pub const CLASSES: [u64; 5] = [4 << 10, 64 << 10, 1 << 20, 16 << 20, u64::MAX];
 
 impl CopyStat {
     fn add(&mut self, copy: &Copy) {
-        self.has_bytes = true;
-        self.sizes.add(copy.bytes);
-        let class = CLASSES.iter().position(|&end| copy.bytes <= end).unwrap_or(0);
-        self.classes[class].0 += 1;
-        self.classes[class].1 = self.classes[class].1.saturating_add(copy.bytes);
         if is_untimed(copy.flags, copy.span.end) {
+            self.add_bytes(copy.bytes, 0);
             return self.stat.add_untimed();
         }
         let nanos = copy.span.duration();
+        self.add_bytes(copy.bytes, nanos);
         self.stat.add(nanos);
-        self.classes[class].2 = self.classes[class].2.saturating_add(nanos);
         self.union.add(copy.span, |_| {});
-        if nanos > 0 {
-            self.peak = self.peak.max(copy.bytes as f64 * 1e9 / nanos as f64);
-        }
         Arc::make_mut(&mut self.trend).add(copy.span.end, copy.bytes);
+    }
+
+    /// Adds bytes that took so many ns together; 0 when that is not known.
+    fn add_bytes(&mut self, bytes: u64, nanos: u64) {
+        self.has_bytes = true;
+        self.sizes.add(bytes);
+        let class = CLASSES.iter().position(|&end| bytes <= end).unwrap_or(0);
+        let (calls, all, time) = &mut self.classes[class];
+        *calls += 1;
+        *all = all.saturating_add(bytes);
+        *time = time.saturating_add(nanos);
+        if nanos > 0 {
+            self.peak = self.peak.max(bytes as f64 * 1e9 / nanos as f64);
+        }
     }
 }
 
@@ -235,15 +242,9 @@ impl Tables {
         id
     }
 
-    /// Counts one of the run-time's own kernels as a copy of unknown size; its route's index.
-    pub fn blit(&mut self, direction: u16, dispatch: &Dispatch) -> u32 {
-        let destination = Some(dispatch.agent);
-        let id = self.route(Route {
-            direction,
-            source: None,
-            destination,
-            engine: engine::BLIT,
-        });
+    /// Counts one of the run-time's own kernels as a copy; its route's index. Bytes may follow.
+    pub fn blit(&mut self, route: Route, dispatch: &Dispatch) -> u32 {
+        let id = self.route(route);
         let row = &mut self.copies[id as usize];
         if is_untimed(dispatch.flags, dispatch.span.end) {
             row.stat.add_untimed();
@@ -252,6 +253,16 @@ impl Tables {
             row.union.add(dispatch.span, |_| {});
         }
         id
+    }
+
+    /// Counts the bytes that such kernels moved for one call, the last until `end`; `took` is 0 unless one kernel moved all.
+    pub fn blit_bytes(&mut self, row: u32, bytes: u64, took: u64, end: u64) {
+        if let Some(row) = self.copies.get_mut(row as usize) {
+            row.add_bytes(bytes, took);
+            if end > 0 {
+                Arc::make_mut(&mut row.trend).add(end, bytes);
+            }
+        }
     }
 
     /// Counts calls of a thread.

@@ -20,6 +20,7 @@ const LETTERS: usize = 26;
 
 impl Store {
     pub(super) fn make_values(&mut self) -> Values {
+        self.is_new |= self.settle_transfers();
         let is_same = !self.is_new && !self.tables.is_behind();
         let known = self.values.clone().filter(|_| is_same);
         let tables = known.map_or_else(|| self.table_values(), |known| (*known).clone());

@@ -96,6 +96,10 @@ pub struct Function {
     pub gives: bool,
     /// Words of its arguments on the stack; no function has more than [`STACK_WORDS`].
     pub stack_words: u8,
+    /// What it copies or fills, by its arguments.
+    pub moves: Option<Moves>,
+    /// It has an effect, or moves something.
+    pub is_special: bool,
 }
 
 /// The most words of arguments that a function has on the stack.
@@ -773,6 +777,8 @@ macro_rules! table {
                 effect: Effect::$effect,
                 gives: gives($name),
                 stack_words: $words,
+                moves: moves($name),
+                is_special: !matches!(Effect::$effect, Effect::None) || moves($name).is_some(),
             },
         )*];
 
@@ -825,7 +831,7 @@ const fn ends_with(text: &str, end: &str) -> bool {
     }
 }
 
-const fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub(crate) const fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
     }
@@ -840,6 +846,8 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
 }
 
 functions!(table);
+
+pub use crate::moves::{Moves, moves};
 
 #[cfg(test)]
 mod tests {

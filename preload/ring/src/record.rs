@@ -590,6 +590,28 @@ records! {
         /// Reserved.
         reserved: u16,
     }
+    /// What a call asks to be copied or filled, written before the call begins. It has no time and no engine: the kernels or
+    /// engines that do the work have their own records with the same correlation id. Source: the arguments of HIP's functions.
+    25 Transfer ("transfer", 1) {
+        /// The call.
+        correlation: u64,
+        /// Bytes of the whole call.
+        bytes: u64,
+        /// Destination address; 0 when the call names a symbol.
+        dst: u64,
+        /// Source address; 0 for a fill, or when the call names a symbol.
+        src: u64,
+        /// Dense index of the agent that owns the source; all ones when unknown.
+        src_agent: u32,
+        /// Dense index of the agent that owns the destination; all ones when unknown.
+        dst_agent: u32,
+        /// One of [`direction`], by the owners of both ends, else by the call's name or kind.
+        direction: u16,
+        /// Reserved.
+        reserved: u16,
+        /// Reserved.
+        reserved_too: u32,
+    }
 }
 
 impl Dispatch {

@@ -8,7 +8,7 @@
 //! library that is opened with a scope of its own (`RTLD_DEEPBIND`) in a program with the gate.
 //!
 //! [`activity`] takes HIP's own records of dispatches where those are asked for, [`cooperative`] makes HIP give signals to packets of queues that cannot be intercepted (6.2 and later),
-//! [`deferred`] to name the call in packets that threads of its own submit.
+//! [`deferred`] to name the call in packets that threads of its own submit, [`transfer`] records what a call asks to be copied.
 //!
 //! Absent on purpose: 5.2's per-operation callbacks, which make every launch dearer by 0.5 µs and an interrupt.
 
@@ -22,6 +22,7 @@ pub mod slot;
 #[cfg(target_arch = "x86_64")]
 mod stub;
 pub mod tracer;
+mod transfer;
 pub mod unseen;
 
 use crate::guard::Errno;

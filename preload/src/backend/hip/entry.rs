@@ -214,6 +214,8 @@ fn unknown(ours: &Place, which: Which, index: usize, name: Option<&'static str>)
         effect: Effect::None,
         gives: false,
         stack_words: UNKNOWN_WORDS,
+        moves: None,
+        is_special: false,
     }));
     if let Some(process) = process::get() {
         super::name(process, super::domain(function), function.op, name.as_bytes());

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
 use super::stub::STUBS;
-use super::{cooperative, deferred, entry, unseen};
+use super::{cooperative, deferred, entry, transfer, unseen};
 use crate::backend::{hsa, roctx, stream};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
@@ -230,8 +230,9 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
         is_alone = deferred::is_used();
     }
     thread.stream.set(number);
-    if function.effect != Effect::None {
-        is_alone |= is_alone_after(function.effect, frame, thread.tid());
+    // One test for both, so that other calls pay for neither.
+    if function.is_special {
+        is_alone |= specially(function, frame, &call);
     }
     if is_alone {
         cooperative::begin(&call);
@@ -242,8 +243,16 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     false
 }
 
-/// Takes part before the call; true when HIP is to give its packets signals.
+/// What a call with an effect, or one that moves something, needs before it begins; true when HIP is to give its packets signals.
 #[inline(never)]
+fn specially(function: &Function, frame: &Frame, call: &Call) -> bool {
+    if let Some(moves) = &function.moves {
+        transfer::record(moves, call, |place| fetch(frame, place));
+    }
+    is_alone_after(function.effect, frame, call.thread.tid())
+}
+
+/// Takes part before the call; true when HIP is to give its packets signals.
 fn is_alone_after(effect: Effect, frame: &Frame, tid: u32) -> bool {
     match effect {
         // Before the handle may be another stream's.

@@ -42,6 +42,11 @@ fn made_by(request: &Request) -> u16 {
     }
 }
 
+/// The direction between memory of two agents, by their dense indices.
+pub(crate) fn between(dst: u32, src: u32) -> u16 {
+    hsa().map_or(direction::UNKNOWN, |hsa| way(hsa, dst, src))
+}
+
 /// What a copy is about, from the arguments of the call.
 struct Request {
     dst: u64,

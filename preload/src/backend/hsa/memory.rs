@@ -22,7 +22,7 @@ use roctop_ring::record::{Allocation, memory};
 use roctop_ring::session::wanted;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// What is held at an address or by a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,20 @@ impl Book {
             agent: held.agent,
             total: self.drop(held),
         }
+    }
+
+    /// The agent whose memory holds this address, or [`UNKNOWN`].
+    fn owner(&self, address: u64) -> u32 {
+        let holds = |first: u64, bytes: u64| address - first < bytes;
+        if let Some((&first, held)) = self.memory.range(..=address).next_back()
+            && holds(first, held.bytes)
+        {
+            return held.agent;
+        }
+        let mapped = self.mapped.range(..=address).next_back();
+        let mapped = mapped.filter(|(first, (_, bytes))| holds(**first, *bytes));
+        let handle = mapped.and_then(|(_, (handle, _))| self.handles.get(handle));
+        handle.map_or(UNKNOWN, |held| held.agent)
     }
 
     fn create(&mut self, handle: u64, bytes: u64, agent: u32) -> Row {
@@ -214,6 +228,21 @@ impl Ledger {
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The agents whose memory these addresses are in; [`UNKNOWN`] for other memory, and when another thread changes the ledger
+/// all the while: nobody waits for it here.
+pub(crate) fn owners(addresses: [u64; 2]) -> [u32; 2] {
+    const TRIES: usize = 64;
+    let Some(hsa) = hsa() else { return [UNKNOWN; 2] };
+    for _ in 0..TRIES {
+        match hsa.memory.book.try_lock() {
+            Ok(book) => return addresses.map(|address| book.owner(address)),
+            Err(TryLockError::Poisoned(book)) => return addresses.map(|address| book.get_ref().owner(address)),
+            Err(TryLockError::WouldBlock) => core::hint::spin_loop(),
+        }
+    }
+    [UNKNOWN; 2]
 }
 
 /// When a call began; 0 when nothing is to be done about it.
@@ -423,6 +452,26 @@ pub(crate) fn patch(core: Table, amd: Table, hsa: &Hsa) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_belongs_to_what_holds_it() {
+        let mut book = Book::default();
+        book.allocate(0x1000, 0x100, 1);
+        book.allocate(0x1100, 0x100, 2);
+        book.create(7, 0x100, 3);
+        book.map(0x9000, 0x100, 7);
+        for (address, agent) in [
+            (0xfff, UNKNOWN),
+            (0x1000, 1),
+            (0x10ff, 1),
+            (0x1100, 2),
+            (0x1200, UNKNOWN),
+            (0x90ff, 3),
+            (0x9100, UNKNOWN),
+        ] {
+            assert_eq!(book.owner(address), agent, "{address:#x}");
+        }
+    }
 
     #[test]
     fn virtual_memory_is_held_until_it_is_released_and_unmapped() {

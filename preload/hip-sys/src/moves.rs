@@ -1,0 +1,148 @@
+//! Which functions copy or fill memory, and which of their arguments say what.
+
+use crate::function::{Place, is_same};
+
+/// Where a copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Host to device.
+    HostToDevice,
+    /// Device to host.
+    DeviceToHost,
+    /// Device to device.
+    DeviceToDevice,
+    /// As this argument, a `hipMemcpyKind`, says.
+    Kind(Place),
+    /// A fill.
+    Fill,
+}
+
+/// What a function copies or fills, by the places of its arguments. The bytes are `width * height * depth * element`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moves {
+    /// Destination address; [`Place::None`] for a symbol.
+    pub dst: Place,
+    /// Source address; [`Place::None`] for a fill or a symbol.
+    pub src: Place,
+    /// Elements of a line.
+    pub width: Place,
+    /// Lines; [`Place::None`] for one.
+    pub height: Place,
+    /// Planes; [`Place::None`] for one.
+    pub depth: Place,
+    /// Bytes of an element.
+    pub element: u8,
+    /// Where it goes.
+    pub way: Way,
+}
+
+const fn linear(dst: Place, src: Place, width: Place, way: Way) -> Moves {
+    Moves {
+        dst,
+        src,
+        width,
+        height: Place::None,
+        depth: Place::None,
+        element: 1,
+        way,
+    }
+}
+
+const fn fill(width: Place, element: u8) -> Moves {
+    Moves {
+        element,
+        ..linear(Place::Register(0), Place::None, width, Way::Fill)
+    }
+}
+
+const fn lines(height: Place, one: Moves) -> Moves {
+    Moves { height, ..one }
+}
+
+const R0: Place = Place::Register(0);
+const R1: Place = Place::Register(1);
+const R2: Place = Place::Register(2);
+const R3: Place = Place::Register(3);
+const R4: Place = Place::Register(4);
+const R5: Place = Place::Register(5);
+const S0: Place = Place::Stack(0);
+
+const BOX: Moves = Moves {
+    dst: S0,
+    height: Place::Stack(5),
+    depth: Place::Stack(6),
+    ..fill(Place::Stack(4), 1)
+};
+
+/// Functions without their endings `Async` and `_spt`. Absent: those whose arguments are structures behind a pointer, or arrays.
+const TABLE: [(&str, Moves); 18] = [
+    ("hipMemcpy", linear(R0, R1, R2, Way::Kind(R3))),
+    ("hipMemcpyWithStream", linear(R0, R1, R2, Way::Kind(R3))),
+    ("hipMemcpyHtoD", linear(R0, R1, R2, Way::HostToDevice)),
+    ("hipMemcpyDtoH", linear(R0, R1, R2, Way::DeviceToHost)),
+    ("hipMemcpyDtoD", linear(R0, R1, R2, Way::DeviceToDevice)),
+    ("hipMemcpyPeer", linear(R0, R2, R4, Way::DeviceToDevice)),
+    ("hipMemcpy2D", lines(R5, linear(R0, R2, R4, Way::Kind(S0)))),
+    ("hipMemcpyToSymbol", linear(Place::None, R1, R2, Way::Kind(R4))),
+    ("hipMemcpyFromSymbol", linear(R0, Place::None, R2, Way::Kind(R4))),
+    ("hipMemset", fill(R2, 1)),
+    ("hipMemsetD8", fill(R2, 1)),
+    ("hipMemsetD16", fill(R2, 2)),
+    ("hipMemsetD32", fill(R2, 4)),
+    ("hipMemset2D", lines(R4, fill(R3, 1))),
+    ("hipMemsetD2D8", lines(R4, fill(R3, 1))),
+    ("hipMemsetD2D16", lines(R4, fill(R3, 2))),
+    ("hipMemsetD2D32", lines(R4, fill(R3, 4))),
+    ("hipMemset3D", BOX),
+];
+
+/// What the function of this name copies or fills; none when its arguments do not say.
+pub const fn moves(name: &str) -> Option<Moves> {
+    let mut at = 0;
+    while at < TABLE.len() {
+        if is_variant(name.as_bytes(), TABLE[at].0.as_bytes()) {
+            return Some(TABLE[at].1);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Is `name` this function, or its variant `Async`, `_spt` or `Async_spt`?
+const fn is_variant(name: &[u8], function: &[u8]) -> bool {
+    let Some((begin, end)) = name.split_at_checked(function.len()) else {
+        return false;
+    };
+    is_same(begin, function)
+        && (end.is_empty() || is_same(end, b"Async") || is_same(end, b"_spt") || is_same(end, b"Async_spt"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::function::FUNCTIONS;
+
+    #[test]
+    fn bytes_are_where_the_table_of_functions_says() {
+        for function in &FUNCTIONS {
+            if let Some(moves) = function.moves
+                && moves.height == Place::None
+            {
+                assert_eq!(moves.width, function.argument, "{}", function.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_function_of_the_table_exists() {
+        for (name, moves) in TABLE {
+            let is_it = |function: &&crate::function::Function| function.name == name;
+            assert_eq!(
+                FUNCTIONS.iter().find(is_it).and_then(|found| found.moves),
+                Some(moves),
+                "{name}"
+            );
+        }
+        assert_eq!(moves("hipMemcpyAtoH"), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! What a call asks to be copied or filled, for work that does not say so itself: kernels of the run-time have no bytes.
+//!
+//! The record is written before the call begins, so that it precedes the records of the work.
+
+use crate::backend::hsa;
+use crate::collector::{self, Call};
+use hip_sys::function::Place;
+use hip_sys::moves::{Moves, Way};
+use roctop_ring::record::{Transfer, direction};
+
+/// Records what a call moves; `fetch` gives the word of an argument.
+pub(super) fn record(moves: &Moves, call: &Call, fetch: impl Fn(Place) -> u64) {
+    let times = |place: Place| if place == Place::None { 1 } else { fetch(place) };
+    let bytes = fetch(moves.width)
+        .saturating_mul(times(moves.height))
+        .saturating_mul(times(moves.depth))
+        .saturating_mul(u64::from(moves.element));
+    // Nothing is launched for nothing.
+    if bytes == 0 {
+        return;
+    }
+    let (dst, src) = (fetch(moves.dst), fetch(moves.src));
+    let asked = match moves.way {
+        Way::HostToDevice => direction::H2D,
+        Way::DeviceToHost => direction::D2H,
+        Way::DeviceToDevice => direction::D2D,
+        Way::Fill => direction::FILL,
+        Way::Kind(place) => of_kind(fetch(place)),
+    };
+    let [dst_agent, src_agent] = hsa::memory::owners([dst, src]);
+    let known = match asked {
+        direction::FILL => direction::FILL,
+        _ => hsa::copy::between(dst_agent, src_agent),
+    };
+    collector::transfer(&Transfer {
+        correlation: call.correlation,
+        bytes,
+        dst,
+        src,
+        src_agent,
+        dst_agent,
+        direction: if known == direction::UNKNOWN { asked } else { known },
+        ..Transfer::default()
+    });
+}
+
+/// The direction by a `hipMemcpyKind` (HIP 5.2 to 7.2).
+fn of_kind(kind: u64) -> u16 {
+    match kind as u32 {
+        0 => direction::H2H,
+        1 => direction::H2D,
+        2 => direction::D2H,
+        // Without the GPU's own kernels: 1024.
+        3 | 1024 => direction::D2D,
+        _ => direction::UNKNOWN,
+    }
+}
