@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "drop_in/habits.rs"]
+mod habits;
 #[path = "drop_in/order.rs"]
 mod order;
 #[path = "rig/rig.rs"]

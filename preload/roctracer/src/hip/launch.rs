@@ -15,9 +15,11 @@ type ByHandle = unsafe extern "C" fn(function: *mut c_void) -> *const c_char;
 
 /// Where a call's arguments begin in `hip_api_data_t`.
 const ARGUMENTS: usize = 16;
-/// Offset of the stream behind a host function, grid, block, arguments and shared memory.
-const STREAM: usize = 48;
-/// `hipLaunchParams`: the same six, and the offset of how many there are behind the list's address and its first one.
+/// Offset of a launch's stream, behind host function, grid, block, arguments, the first argument and shared memory.
+const STREAM: usize = 56;
+/// The same in `hipLaunchParams`, which has no first argument.
+const STREAM_OF_LIST: usize = 48;
+/// Bytes of `hipLaunchParams`; how many there are follows the list's address and its first one.
 const PARAMETERS: usize = 56;
 const COUNT: usize = 8 + PARAMETERS;
 /// More devices than a machine has.
@@ -128,14 +130,14 @@ pub(super) unsafe fn kernels(op: u32, data: *const c_void) -> Names {
     unsafe {
         let address = arguments.cast::<*mut c_void>().read();
         match first(op) {
-            Some(First::Address) => Names::one(of_launch(arguments)),
+            Some(First::Address) => Names::one(of_launch(arguments, STREAM)),
             Some(First::AddressAlone) => Names::one(of_address(address, std::ptr::null_mut())),
             Some(First::Handle) => Names::one(of_handle(address)),
             Some(First::List) if !address.is_null() => {
                 let count = arguments.wrapping_byte_add(COUNT).cast::<i32>().read();
                 let count = usize::try_from(count).unwrap_or(0).min(MOST);
                 let mut others: Vec<_> = (0..count)
-                    .filter_map(|number| of_launch(address.wrapping_byte_add(number * PARAMETERS)))
+                    .filter_map(|number| of_launch(address.wrapping_byte_add(number * PARAMETERS), STREAM_OF_LIST))
                     .collect();
                 others.reverse();
                 let next = others.pop();
@@ -150,10 +152,10 @@ pub(super) unsafe fn kernels(op: u32, data: *const c_void) -> Names {
 ///
 /// # Safety
 /// `launch` points to them.
-unsafe fn of_launch(launch: *const c_void) -> Option<*const c_char> {
+unsafe fn of_launch(launch: *const c_void, stream: usize) -> Option<*const c_char> {
     // SAFETY: by the contract.
     unsafe {
-        let stream = launch.wrapping_byte_add(STREAM).cast::<*mut c_void>().read();
+        let stream = launch.wrapping_byte_add(stream).cast::<*mut c_void>().read();
         of_address(launch.cast::<*const c_void>().read(), stream)
     }
 }
