@@ -5,6 +5,7 @@
 //! [`stall`] keeps its streams going.
 //! [`name`] asks the run-time for names.
 
+mod graph;
 mod launch;
 mod legacy;
 pub(crate) mod name;

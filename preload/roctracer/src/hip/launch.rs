@@ -2,7 +2,7 @@
 //!
 //! The run-time names a kernel by the address of its host function or by its function handle, as it does for tools.
 
-use super::{function, name};
+use super::{function, graph, name};
 use crate::loader;
 use crate::text;
 use std::ffi::{CStr, c_char, c_void};
@@ -22,6 +22,8 @@ const STREAM_OF_LIST: usize = 48;
 /// Bytes of `hipLaunchParams`; how many there are follows the list's address and its first one.
 const PARAMETERS: usize = 56;
 const COUNT: usize = 8 + PARAMETERS;
+/// Offset of the graph behind the address of an instance and the instance.
+const GRAPH: usize = 16;
 /// More devices than a machine has.
 const MOST: usize = 64;
 
@@ -35,10 +37,14 @@ enum First {
     Handle,
     /// A list of launches, one a device.
     List,
+    /// An instance of a graph.
+    Graph,
+    /// Where the instance's address goes. Nothing is launched.
+    Instance,
 }
 
-/// The calls that launch kernels in the releases before 5.3.1.
-const LAUNCHES: [(&CStr, First); 9] = [
+/// The calls that launch kernels in the releases before 5.3.1, and those that say what a graph launches.
+const LAUNCHES: [(&CStr, First); 12] = [
     (c"hipLaunchKernel", First::Address),
     (c"hipExtLaunchKernel", First::Address),
     (c"hipLaunchCooperativeKernel", First::Address),
@@ -48,6 +54,9 @@ const LAUNCHES: [(&CStr, First); 9] = [
     (c"hipExtModuleLaunchKernel", First::Handle),
     (c"hipLaunchCooperativeKernelMultiDevice", First::List),
     (c"hipExtLaunchMultiKernelMultiDevice", First::List),
+    (c"hipGraphLaunch", First::Graph),
+    (c"hipGraphInstantiate", First::Instance),
+    (c"hipGraphInstantiateWithFlags", First::Instance),
 ];
 
 /// The loaded release's numbers of them.
@@ -66,12 +75,12 @@ fn first(op: u32) -> Option<First> {
         .map(|(_, first)| *first)
 }
 
-/// The numbers of the calls that launch kernels.
+/// The numbers of these calls.
 pub(super) fn operations() -> impl Iterator<Item = u32> {
     launches().iter().map(|(op, _)| *op)
 }
 
-/// Does the call launch kernels?
+/// Is the call one of these?
 pub(super) fn is_launch(op: u32) -> bool {
     first(op).is_some()
 }
@@ -133,6 +142,7 @@ pub(super) unsafe fn kernels(op: u32, data: *const c_void) -> Names {
             Some(First::Address) => Names::one(of_launch(arguments, STREAM)),
             Some(First::AddressAlone) => Names::one(of_address(address, std::ptr::null_mut())),
             Some(First::Handle) => Names::one(of_handle(address)),
+            Some(First::Graph) => Names::one(graph::name(address)),
             Some(First::List) if !address.is_null() => {
                 let count = arguments.wrapping_byte_add(COUNT).cast::<i32>().read();
                 let count = usize::try_from(count).unwrap_or(0).min(MOST);
@@ -146,6 +156,30 @@ pub(super) unsafe fn kernels(op: u32, data: *const c_void) -> Names {
             _ => Names::default(),
         }
     }
+}
+
+/// The call returns: a graph may have an instance now.
+///
+/// # Safety
+/// As [`kernels`].
+pub(super) unsafe fn returned(op: u32, data: *const c_void) {
+    let arguments = data.wrapping_byte_add(ARGUMENTS);
+    if first(op) == Some(First::Instance) {
+        // SAFETY: by the contract; the call has been given room for the instance's address.
+        unsafe {
+            let instance = arguments.cast::<*const *mut c_void>().read();
+            let graph = arguments.wrapping_byte_add(GRAPH).cast::<*mut c_void>().read();
+            if let Some(instance) = instance.as_ref() {
+                graph::instantiated(*instance, graph);
+            }
+        }
+    }
+}
+
+/// The name of a host function's kernel.
+pub(super) fn of_function(address: *const c_void) -> Option<*const c_char> {
+    // SAFETY: the run-time looks the address up.
+    unsafe { of_address(address, std::ptr::null_mut()) }
 }
 
 /// The name by a host function's address and the stream behind it.

@@ -8,21 +8,22 @@
 //! The run-time waits for calls that are under way when a callback is taken back, so nothing is taken back from inside
 //! one.
 
-use super::function;
 use super::launch::{self, Names};
 use super::stall;
 use super::tracer::{EXIT, PHASE, call};
+use super::{function, graph};
 use crate::domain::{Domain, HIP_OPS};
 use crate::loader::Library;
 use crate::pool::Opened;
 use crate::record::Record;
 use crate::registration::{self, HIP_CALLS, REGISTERED};
 use crate::wall::wall;
-use crate::{clock, control, correlation};
+use crate::{clock, control, correlation, thread};
 use hip_sys::tracer::OP_DISPATCH;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,10 +67,23 @@ struct Slot {
 }
 
 thread_local! {
-    /// The calls that are under way, and slots of those that were.
+    /// The calls that are under way, and slots of those that were. Not dropped with the thread: the main thread's exit
+    /// handlers call HIP, too, and its other locals are gone by then.
     #[expect(clippy::vec_box, reason = "the run-time keeps a slot's address while others are added")]
-    static SLOTS: RefCell<Vec<Box<Slot>>> = const { RefCell::new(Vec::new()) };
+    static SLOTS: ManuallyDrop<RefCell<Vec<Box<Slot>>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
     static DEPTH: Cell<usize> = const { Cell::new(0) };
+    static RELEASE: Release = const { Release };
+}
+
+/// Frees the slots of a thread that ends. A process that ends needs no memory back.
+struct Release;
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        if DEPTH.get() == 0 && thread::id() != thread::process() {
+            SLOTS.with(|slots| slots.take());
+        }
+    }
 }
 
 /// What is known of work when it starts.
@@ -183,7 +197,7 @@ unsafe extern "C" fn activity(
 /// Memory for a call's arguments; none when the call is not wanted.
 fn begin(op: u32) -> Option<*mut c_void> {
     let has_records = REGISTERED.hip_records.get(op).is_some();
-    if control::is_stopped() || !is_wanted(op) {
+    if control::is_stopped() || !is_wanted(op) || graph::is_asking() {
         return None;
     }
     let depth = DEPTH.get();
@@ -191,6 +205,7 @@ fn begin(op: u32) -> Option<*mut c_void> {
         .try_with(|slots| {
             let mut slots = slots.borrow_mut();
             if slots.len() == depth {
+                let _ = RELEASE.try_with(|_| ());
                 slots.push(Box::new(Slot {
                     data: [0; DATA_WORDS],
                     op: 0,
@@ -231,6 +246,10 @@ unsafe extern "C" fn api(_domain: u32, op: u32, data: *mut c_void, _argument: *m
         // SAFETY: the run-time's structure, which is a slot's.
         let is_exit = unsafe { data.byte_add(PHASE).cast::<u32>().read() } == EXIT;
         let is_told = with_slot(op, |slot| slot.is_told).unwrap_or(false);
+        if is_exit && is_named(op) {
+            // SAFETY: the call has returned.
+            unsafe { launch::returned(op, data) };
+        }
         if !is_exit && is_named(op) {
             // SAFETY: the run-time has filled in the arguments.
             let kernels = unsafe { launch::kernels(op, data) };
