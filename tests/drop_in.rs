@@ -5,6 +5,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "drop_in/habits.rs"]
+mod habits;
+#[path = "drop_in/order.rs"]
+mod order;
 #[path = "rig/rig.rs"]
 #[expect(dead_code, reason = "what else is recorded is tested elsewhere")]
 mod rig;
@@ -133,12 +137,7 @@ fn check(told: &BTreeMap<String, Vec<Vec<String>>>, truth: &[Truth]) {
         &spans(kernels, 1),
         &logged(&|row| row.kind == "dispatch" && !row.name.is_empty()),
     );
-    // Releases before 5.3.1 tell no names.
-    assert!(
-        kernels
-            .iter()
-            .all(|kernel| kernel[0] == "-" || kernel[0] == "_Z9transposePfPKfi")
-    );
+    assert!(kernels.iter().all(|kernel| kernel[0] == "_Z9transposePfPKfi"));
     assert!(
         kernels.iter().all(|kernel| kernel[3] != "0"),
         "every kernel has its launch"

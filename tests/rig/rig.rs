@@ -140,6 +140,14 @@ impl Rig {
         }
     }
 
+    /// The same rig behind this library.
+    pub(crate) fn behind(&self, library: &Path) -> Self {
+        Self {
+            front: Some(library.to_owned()),
+            ..self.clone()
+        }
+    }
+
     /// The same rig on another machine, by variables of the emulated GPU.
     pub(crate) fn on(&self, machine: &[(&'static str, &'static str)]) -> Self {
         Self {

@@ -1,10 +1,15 @@
 //! HIP: calls and GPU work, from the run-time's own callbacks.
 //!
 //! [`tracer`] is the one callback of 5.3.1 and later, [`legacy`] the callbacks by operation before it. Which of them the
-//! loaded run-time has is looked at, never its version number. [`name`] asks the run-time for names.
+//! loaded run-time has is looked at, never its version number. [`launch`] names the kernels where the run-time does not,
+//! [`stall`] keeps its streams going.
+//! [`name`] asks the run-time for names.
 
+mod graph;
+mod launch;
 mod legacy;
 pub(crate) mod name;
+mod stall;
 mod tracer;
 
 use crate::loader::{self, Library};

@@ -6,7 +6,7 @@
 //! numbers and names, `argument` the layout of their arguments.
 //!
 //! Not seen: `hsa_init`, in which the tables come here; and everything, when HSA was started before this library was
-//! loaded.
+//! loaded, from 5.3 on (before, [`running`] finds the tables).
 
 pub(crate) mod api;
 mod argument;
@@ -14,6 +14,7 @@ mod copy;
 mod event;
 #[cfg(target_arch = "x86_64")]
 mod gate;
+mod running;
 mod settle;
 mod tools;
 
@@ -25,8 +26,9 @@ use hsa_sys::abi::Status;
 use hsa_sys::table::{AmdLayout, Root, Table};
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-pub(crate) use settle::settle;
+pub(crate) use settle::{AsyncHandler, Handler, LESS, settle};
 pub(crate) use tools::ask;
 
 /// Tools load in this order; that of the shipped library.
@@ -94,6 +96,14 @@ pub unsafe extern "C" fn OnLoad(root: *mut Root, _version: u64, _failed: u64, _n
     true
 }
 
+/// HSA may have started without this library, which then takes the tables by itself.
+fn install_late() {
+    if let Some(root) = running::tables() {
+        // SAFETY: the run-time's, found in its memory.
+        install(unsafe { &*root });
+    }
+}
+
 /// The run-time's entry point at its end; it puts its own functions back by itself. It may be started again.
 #[unsafe(no_mangle)]
 pub extern "C" fn OnUnload() {
@@ -105,6 +115,13 @@ pub extern "C" fn OnUnload() {
 
 fn install(root: &Root) -> Option<()> {
     let (core, amd) = (Table::new(root.core)?, Table::new(root.amd)?);
+    // `HSA_TOOLS_LIB` may name this library twice. A second call would find the functions of the first one in the tables,
+    // and take them for the run-time's: they would call themselves.
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_loaded() {
+        return None;
+    }
     // SAFETY: the run-time's table.
     let size = unsafe { amd.size() };
     let layout = AmdLayout { size };

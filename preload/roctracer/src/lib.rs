@@ -26,6 +26,7 @@ mod loader;
 mod lock;
 pub mod pool;
 mod record;
+mod redirect;
 pub mod registration;
 mod roctx;
 mod status;

@@ -1,6 +1,7 @@
 //! Finding the run-times that the program has loaded. Nothing is loaded that the program did not load.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ops::Range;
 
 /// A loaded library, held by an extra reference that is never given back.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +57,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
     }
     // SAFETY: not null, and the loader's names are terminated.
     let path = unsafe { CStr::from_ptr(name) };
-    let file = path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    if file.starts_with(search.part) {
+    if file_name(path).starts_with(search.part) {
         search.found.push(path.to_owned());
     }
     0
@@ -82,4 +82,47 @@ pub(crate) fn pin(inside: *const c_void) {
         // SAFETY: terminated; NOLOAD only changes what is loaded already.
         unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_NODELETE | libc::RTLD_LAZY) };
     }
+}
+
+struct Segments<'a> {
+    part: &'a [u8],
+    found: Vec<Range<usize>>,
+}
+
+/// The writable memory of the loaded library whose file name begins with `part`.
+pub(crate) fn segments(part: &str) -> Vec<Range<usize>> {
+    let mut segments = Segments {
+        part: part.as_bytes(),
+        found: Vec::new(),
+    };
+    // SAFETY: as in `loaded`.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut segments).cast()) };
+    segments.found
+}
+
+unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
+    // SAFETY: the loader passes a valid structure, and `data` is the address that `segments` passed.
+    let (info, segments) = unsafe { (&*info, &mut *data.cast::<Segments<'_>>()) };
+    if info.dlpi_name.is_null() || info.dlpi_phdr.is_null() {
+        return 0;
+    }
+    // SAFETY: not null, and the loader's names are terminated.
+    let path = unsafe { CStr::from_ptr(info.dlpi_name) };
+    if file_name(path).starts_with(segments.part) {
+        // SAFETY: the loader says how many there are.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let writable = headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0);
+        segments.found.extend(writable.map(|header| {
+            let begin = (info.dlpi_addr + header.p_vaddr) as usize;
+            begin..begin + header.p_memsz as usize
+        }));
+    }
+    0
+}
+
+/// The last part of a path.
+pub(crate) fn file_name(path: &CStr) -> &[u8] {
+    path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }

@@ -148,8 +148,14 @@ pub(crate) fn locked(body: impl FnOnce()) {
 /// Lets the run-time know. Not under the lock: a run-time may be waiting for a call of ours to end.
 fn engage(domain: Domain, operations: Range<u32>) {
     match domain {
-        Domain::HipApi => hip::engage(operations),
-        Domain::HipOps => hip::engage_work(operations),
+        Domain::HipApi => {
+            hip::engage(operations);
+            hsa::ask();
+        }
+        Domain::HipOps => {
+            hip::engage_work(operations);
+            hsa::ask();
+        }
         Domain::HsaApi | Domain::HsaOps | Domain::HsaEvent => hsa::ask(),
         Domain::Roctx => roctx::engage(),
         Domain::Kfd | Domain::External => {}

@@ -8,18 +8,22 @@
 //! The run-time waits for calls that are under way when a callback is taken back, so nothing is taken back from inside
 //! one.
 
-use super::function;
+use super::launch::{self, Names};
+use super::stall;
 use super::tracer::{EXIT, PHASE, call};
+use super::{function, graph};
 use crate::domain::{Domain, HIP_OPS};
 use crate::loader::Library;
 use crate::pool::Opened;
 use crate::record::Record;
 use crate::registration::{self, HIP_CALLS, REGISTERED};
 use crate::wall::wall;
-use crate::{clock, control, correlation};
+use crate::{clock, control, correlation, thread};
+use hip_sys::tracer::OP_DISPATCH;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +49,9 @@ pub(super) struct Functions {
 static REGISTERED_HERE: [AtomicBool; HIP_CALLS] = [const { AtomicBool::new(false) }; HIP_CALLS];
 static IS_INITIALISED: AtomicBool = AtomicBool::new(false);
 
+/// The name of a kernel that no call of the program names: programs make strings of names without a look at them.
+const UNNAMED: &CStr = c"unknown kernel";
+
 /// More than the largest `hip_api_data_t` of these releases (832 bytes).
 const DATA_WORDS: usize = 128;
 
@@ -55,19 +62,43 @@ struct Slot {
     op: u32,
     begin: u64,
     is_told: bool,
+    /// The kernels that the call launches.
+    kernels: Names,
 }
 
 thread_local! {
-    /// The calls that are under way, and slots of those that were.
+    /// The calls that are under way, and slots of those that were. Not dropped with the thread: the main thread's exit
+    /// handlers call HIP, too, and its other locals are gone by then.
     #[expect(clippy::vec_box, reason = "the run-time keeps a slot's address while others are added")]
-    static SLOTS: RefCell<Vec<Box<Slot>>> = const { RefCell::new(Vec::new()) };
+    static SLOTS: ManuallyDrop<RefCell<Vec<Box<Slot>>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
     static DEPTH: Cell<usize> = const { Cell::new(0) };
+    static RELEASE: Release = const { Release };
 }
 
-/// Calls' ids by the run-time's number of their work.
-static WORK: LazyLock<Mutex<HashMap<u64, u64>>> = LazyLock::new(Mutex::default);
+/// Frees the slots of a thread that ends. A process that ends needs no memory back.
+struct Release;
 
-fn work() -> MutexGuard<'static, HashMap<u64, u64>> {
+impl Drop for Release {
+    fn drop(&mut self) {
+        if DEPTH.get() == 0 && thread::id() != thread::process() {
+            SLOTS.with(|slots| slots.take());
+        }
+    }
+}
+
+/// What is known of work when it starts.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    /// The call's id.
+    correlation: u64,
+    /// The address of the kernel's name, which stays; 0 when there is none.
+    name: usize,
+}
+
+/// Work under way by the run-time's number of it.
+static WORK: LazyLock<Mutex<HashMap<u64, Work>>> = LazyLock::new(Mutex::default);
+
+fn work() -> MutexGuard<'static, HashMap<u64, Work>> {
     WORK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -77,7 +108,12 @@ fn argument() -> *mut c_void {
 }
 
 fn is_wanted(op: u32) -> bool {
-    REGISTERED.hip_callbacks.get(op).is_some() || REGISTERED.hip_records.get(op).is_some()
+    REGISTERED.hip_callbacks.get(op).is_some() || REGISTERED.hip_records.get(op).is_some() || is_named(op)
+}
+
+/// Is the call looked at because records of dispatches have its kernels' names?
+fn is_named(op: u32) -> bool {
+    REGISTERED.hip_work.get(OP_DISPATCH).is_some() && launch::is_launch(op)
 }
 
 impl Functions {
@@ -108,6 +144,7 @@ impl Functions {
                 is_here.store(false, Ordering::Release);
             }
             if is_wanted(op) && !is_here.swap(true, Ordering::AcqRel) {
+                stall::prevent();
                 // SAFETY: both have the types that the run-time calls; this library stays loaded.
                 unsafe {
                     (self.set_activity)(op, activity as ActivityCallback as *mut c_void, argument());
@@ -136,6 +173,9 @@ impl Functions {
                 unsafe { (self.enable_work)(op, REGISTERED.hip_work.get(op).is_some()) };
             }
         }
+        for op in launch::operations() {
+            self.engage(op..op + 1);
+        }
     }
 }
 
@@ -157,7 +197,7 @@ unsafe extern "C" fn activity(
 /// Memory for a call's arguments; none when the call is not wanted.
 fn begin(op: u32) -> Option<*mut c_void> {
     let has_records = REGISTERED.hip_records.get(op).is_some();
-    if control::is_stopped() || !(has_records || REGISTERED.hip_callbacks.get(op).is_some()) {
+    if control::is_stopped() || !is_wanted(op) || graph::is_asking() {
         return None;
     }
     let depth = DEPTH.get();
@@ -165,16 +205,19 @@ fn begin(op: u32) -> Option<*mut c_void> {
         .try_with(|slots| {
             let mut slots = slots.borrow_mut();
             if slots.len() == depth {
+                let _ = RELEASE.try_with(|_| ());
                 slots.push(Box::new(Slot {
                     data: [0; DATA_WORDS],
                     op: 0,
                     begin: 0,
                     is_told: false,
+                    kernels: Names::default(),
                 }));
             }
             let slot = slots.get_mut(depth)?;
             slot.op = op;
             slot.is_told = false;
+            slot.kernels = Names::default();
             slot.data = [0; DATA_WORDS];
             slot.data[0] = correlation::enter();
             slot.begin = if has_records { clock::now() } else { 0 };
@@ -203,6 +246,15 @@ unsafe extern "C" fn api(_domain: u32, op: u32, data: *mut c_void, _argument: *m
         // SAFETY: the run-time's structure, which is a slot's.
         let is_exit = unsafe { data.byte_add(PHASE).cast::<u32>().read() } == EXIT;
         let is_told = with_slot(op, |slot| slot.is_told).unwrap_or(false);
+        if is_exit && is_named(op) {
+            // SAFETY: the call has returned.
+            unsafe { launch::returned(op, data) };
+        }
+        if !is_exit && is_named(op) {
+            // SAFETY: the run-time has filled in the arguments.
+            let kernels = unsafe { launch::kernels(op, data) };
+            with_slot(op, |slot| slot.kernels = kernels);
+        }
         let Some(words) = REGISTERED.hip_callbacks.get(op) else {
             return;
         };
@@ -242,14 +294,23 @@ fn end(op: u32) {
 /// On the thread that starts work: the run-time's number of it.
 unsafe extern "C" fn numbered(number: u64) {
     wall((), || {
-        let call = correlation::current();
-        if call != 0 {
-            work().insert(number, call);
+        let correlation = correlation::current();
+        if correlation != 0 {
+            let name = next_kernel().map_or(0, |name| name as usize);
+            work().insert(number, Work { correlation, name });
         }
     });
 }
 
-/// Work is done. The record has no kernel name in these releases.
+/// The name of the next kernel that the innermost call launches.
+fn next_kernel() -> Option<*const c_char> {
+    let depth = DEPTH.get().checked_sub(1)?;
+    SLOTS
+        .try_with(|slots| slots.borrow_mut().get_mut(depth)?.kernels.next())
+        .ok()?
+}
+
+/// Work is done. These releases give the record no kernel's name; a dispatch gets the one of its launch.
 unsafe extern "C" fn done(op: u32, record: *mut Record, _argument: *mut c_void) {
     wall((), || {
         if record.is_null() {
@@ -257,14 +318,24 @@ unsafe extern "C" fn done(op: u32, record: *mut Record, _argument: *mut c_void) 
         }
         // SAFETY: the run-time's record, valid during the call.
         let mut record = unsafe { *record };
-        record.correlation = work().remove(&record.correlation).unwrap_or(0);
+        let work = work().remove(&record.correlation).unwrap_or_default();
+        record.correlation = work.correlation;
         record.domain = Domain::HipOps as u32;
         record.op = op;
         record.detail = 0;
         if !control::is_stopped()
             && let Some(pool) = REGISTERED.hip_work.get(op).and_then(Opened::of_words)
         {
-            pool.write(&[record], None);
+            if op == OP_DISPATCH {
+                record.detail = (if work.name == 0 {
+                    UNNAMED.as_ptr()
+                } else {
+                    work.name as *const c_char
+                }) as u64;
+                pool.write_named(&record);
+            } else {
+                pool.write(&[record], None);
+            }
         }
     });
 }

@@ -1,7 +1,9 @@
-//! Names of HIP's calls and commands, as the loaded run-time has them: numbers differ between releases.
+//! Names of HIP's calls and commands, as the loaded run-time has them: numbers differ between releases. While no run-time
+//! is loaded, calls have the names of the list in hip-sys.
 
 use super::{hip, text};
 use crate::registration::HIP_CALLS;
+use hip_sys::api::NAMES;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
@@ -10,9 +12,15 @@ const UNKNOWN: &CStr = c"unknown";
 /// There are gaps in the numbers; this many in a row are the end.
 const GAP: u32 = 32;
 
-/// The call's name; none when the run-time has none or is not loaded.
+/// The call's name; none when there is none.
 pub(crate) fn of_call(operation: u32) -> Option<&'static CStr> {
-    let name = hip()?.api_name?;
+    let Some(hip) = hip() else {
+        return NAMES
+            .iter()
+            .find(|(number, _)| *number == operation)
+            .map(|(_, name)| *name);
+    };
+    let name = hip.api_name?;
     // SAFETY: the function takes any number and returns a static text or null.
     text(unsafe { name(operation) })
 }
@@ -26,6 +34,12 @@ pub(crate) fn of_command(kind: u32) -> Option<&'static CStr> {
 
 /// The call of this name.
 pub(crate) fn call(name: &CStr) -> Option<u32> {
+    if hip().is_none() {
+        return NAMES
+            .iter()
+            .find(|(_, known)| *known == name)
+            .map(|(number, _)| *number);
+    }
     (1..end()).find(|operation| of_call(*operation) == Some(name) && name != UNKNOWN)
 }
 

@@ -23,13 +23,13 @@ pub(super) const SIGNAL_STORE_SCRELEASE: usize = 42;
 /// Entry of the AMD table.
 pub(super) const ASYNC_HANDLER: usize = 7;
 /// `HSA_SIGNAL_CONDITION_LT`.
-pub(super) const LESS: u32 = 2;
+pub(crate) const LESS: u32 = 2;
 
 pub(super) type SignalCreate = unsafe extern "C" fn(i64, u32, *const Agent, *mut SignalHandle) -> Status;
 pub(super) type SignalDestroy = unsafe extern "C" fn(SignalHandle) -> Status;
 pub(super) type SignalSet = unsafe extern "C" fn(SignalHandle, i64);
-pub(super) type Handler = unsafe extern "C" fn(i64, *mut c_void) -> bool;
-pub(super) type AsyncHandler = unsafe extern "C" fn(SignalHandle, u32, i64, Handler, *mut c_void) -> Status;
+pub(crate) type Handler = unsafe extern "C" fn(i64, *mut c_void) -> bool;
+pub(crate) type AsyncHandler = unsafe extern "C" fn(SignalHandle, u32, i64, Handler, *mut c_void) -> Status;
 
 /// Longer than a thread waits for a core; a program that waits in the run-time's own thread waits so long once.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,7 +1,9 @@
 //! Before 5.3 a run-time loads only the tools that `HSA_TOOLS_LIB` names. There this library names itself when
-//! something of HSA's is registered before HSA starts, and takes its name back when HSA has.
+//! something of HSA's is registered before HSA starts, and takes its name back when HSA has. It does the same when a
+//! program registers something before it loads the run-times: the start of HSA is then the first sign of them.
 
-use super::is_loaded;
+use super::{install_late, is_loaded};
+use crate::hip;
 use crate::loader;
 use crate::registration::REGISTERED;
 use std::ffi::{CStr, CString, OsString, c_void};
@@ -23,10 +25,17 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Something of HSA's was registered or taken back.
+/// Something was registered or taken back.
 pub(crate) fn ask() {
-    if is_loaded() || !REGISTERED.has_hsa() || !needs_a_name() {
+    let is_wanted = REGISTERED.has_hsa() || (REGISTERED.has_hip() && hip::hip().is_none());
+    if is_loaded() || !is_wanted || !needs_a_name() {
         return;
+    }
+    if REGISTERED.has_hsa() {
+        install_late();
+        if is_loaded() {
+            return;
+        }
     }
     let mut state = state();
     let State::AsItWas = *state else { return };
@@ -63,9 +72,10 @@ fn set(value: Option<&CStr>) {
     };
 }
 
-/// Is the loaded run-time older than the search for tools among loaded libraries? The function came two releases later.
+/// Is the run-time older than the search for tools among loaded libraries, or not loaded yet, so that it may be? The
+/// function came two releases later. Newer releases load a tool once that they find in both ways.
 fn needs_a_name() -> bool {
     loader::loaded("libhsa-runtime64.so")
         .first()
-        .is_some_and(|(library, _)| library.symbol(c"hsa_amd_spm_acquire").is_none())
+        .is_none_or(|(library, _)| library.symbol(c"hsa_amd_spm_acquire").is_none())
 }

@@ -1,0 +1,213 @@
+//! The kernels that a call launches, by its arguments: releases before 5.3.1 put no name into a dispatch's record.
+//!
+//! The run-time names a kernel by the address of its host function or by its function handle, as it does for tools.
+
+use super::{function, graph, name};
+use crate::loader;
+use crate::text;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
+
+/// `hipKernelNameRefByPtr`.
+type ByAddress = unsafe extern "C" fn(function: *const c_void, stream: *mut c_void) -> *const c_char;
+/// `hipKernelNameRef`.
+type ByHandle = unsafe extern "C" fn(function: *mut c_void) -> *const c_char;
+
+/// Where a call's arguments begin in `hip_api_data_t`.
+const ARGUMENTS: usize = 16;
+/// Offset of a launch's stream, behind host function, grid, block, arguments, the first argument and shared memory.
+const STREAM: usize = 56;
+/// The same in `hipLaunchParams`, which has no first argument.
+const STREAM_OF_LIST: usize = 48;
+/// Bytes of `hipLaunchParams`; how many there are follows the list's address and its first one.
+const PARAMETERS: usize = 56;
+const COUNT: usize = 8 + PARAMETERS;
+/// Offset of the graph behind the address of an instance and the instance.
+const GRAPH: usize = 16;
+/// More devices than a machine has.
+const MOST: usize = 64;
+
+/// What the first argument of a launch is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// A host function's address, with the stream behind it.
+    Address,
+    /// A host function's address alone.
+    AddressAlone,
+    Handle,
+    /// A list of launches, one a device.
+    List,
+    /// An instance of a graph.
+    Graph,
+    /// Where the instance's address goes. Nothing is launched.
+    Instance,
+}
+
+/// The calls that launch kernels in the releases before 5.3.1, and those that say what a graph launches.
+const LAUNCHES: [(&CStr, First); 12] = [
+    (c"hipLaunchKernel", First::Address),
+    (c"hipExtLaunchKernel", First::Address),
+    (c"hipLaunchCooperativeKernel", First::Address),
+    (c"hipLaunchByPtr", First::AddressAlone),
+    (c"hipModuleLaunchKernel", First::Handle),
+    (c"hipHccModuleLaunchKernel", First::Handle),
+    (c"hipExtModuleLaunchKernel", First::Handle),
+    (c"hipLaunchCooperativeKernelMultiDevice", First::List),
+    (c"hipExtLaunchMultiKernelMultiDevice", First::List),
+    (c"hipGraphLaunch", First::Graph),
+    (c"hipGraphInstantiate", First::Instance),
+    (c"hipGraphInstantiateWithFlags", First::Instance),
+];
+
+/// The loaded release's numbers of them.
+fn launches() -> &'static [(u32, First)] {
+    static KNOWN: OnceLock<Vec<(u32, First)>> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let number = |(name, first): &(&CStr, First)| Some((name::call(name)?, *first));
+        LAUNCHES.iter().filter_map(number).collect()
+    })
+}
+
+fn first(op: u32) -> Option<First> {
+    launches()
+        .iter()
+        .find(|(known, _)| *known == op)
+        .map(|(_, first)| *first)
+}
+
+/// The numbers of these calls.
+pub(super) fn operations() -> impl Iterator<Item = u32> {
+    launches().iter().map(|(op, _)| *op)
+}
+
+/// Is the call one of these?
+pub(super) fn is_launch(op: u32) -> bool {
+    first(op).is_some()
+}
+
+/// The names of a call's kernels, in the order in which it starts them.
+#[derive(Default)]
+pub(super) struct Names {
+    /// The only one, or the next of several.
+    next: Option<*const c_char>,
+    /// The others, the last one first.
+    others: Vec<*const c_char>,
+}
+
+impl Names {
+    fn one(name: Option<*const c_char>) -> Self {
+        Self {
+            next: name,
+            others: Vec::new(),
+        }
+    }
+
+    /// The next kernel's.
+    pub(super) fn next(&mut self) -> Option<*const c_char> {
+        let name = self.next;
+        if let Some(other) = self.others.pop() {
+            self.next = Some(other);
+        }
+        name
+    }
+}
+
+struct Functions {
+    by_address: Option<ByAddress>,
+    by_handle: Option<ByHandle>,
+}
+
+fn functions() -> Option<&'static Functions> {
+    static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
+    let load = || {
+        let (library, _) = loader::loaded("libamdhip64.so").into_iter().next()?;
+        Some(Functions {
+            by_address: function!(library, c"hipKernelNameRefByPtr"),
+            by_handle: function!(library, c"hipKernelNameRef"),
+        })
+    };
+    FUNCTIONS.get_or_init(load).as_ref()
+}
+
+/// The kernels that a call is about to launch.
+///
+/// # Safety
+/// `data` is the run-time's structure of a call of `op` with its arguments.
+pub(super) unsafe fn kernels(op: u32, data: *const c_void) -> Names {
+    let arguments = data.wrapping_byte_add(ARGUMENTS);
+    // SAFETY: the arguments have the layout that the call's row says.
+    unsafe {
+        let address = arguments.cast::<*mut c_void>().read();
+        match first(op) {
+            Some(First::Address) => Names::one(of_launch(arguments, STREAM)),
+            Some(First::AddressAlone) => Names::one(of_address(address, std::ptr::null_mut())),
+            Some(First::Handle) => Names::one(of_handle(address)),
+            Some(First::Graph) => Names::one(graph::name(address)),
+            Some(First::List) if !address.is_null() => {
+                let count = arguments.wrapping_byte_add(COUNT).cast::<i32>().read();
+                let count = usize::try_from(count).unwrap_or(0).min(MOST);
+                let mut others: Vec<_> = (0..count)
+                    .filter_map(|number| of_launch(address.wrapping_byte_add(number * PARAMETERS), STREAM_OF_LIST))
+                    .collect();
+                others.reverse();
+                let next = others.pop();
+                Names { next, others }
+            }
+            _ => Names::default(),
+        }
+    }
+}
+
+/// The call returns: a graph may have an instance now.
+///
+/// # Safety
+/// As [`kernels`].
+pub(super) unsafe fn returned(op: u32, data: *const c_void) {
+    let arguments = data.wrapping_byte_add(ARGUMENTS);
+    if first(op) == Some(First::Instance) {
+        // SAFETY: by the contract; the call has been given room for the instance's address.
+        unsafe {
+            let instance = arguments.cast::<*const *mut c_void>().read();
+            let graph = arguments.wrapping_byte_add(GRAPH).cast::<*mut c_void>().read();
+            if let Some(instance) = instance.as_ref() {
+                graph::instantiated(*instance, graph);
+            }
+        }
+    }
+}
+
+/// The name of a host function's kernel.
+pub(super) fn of_function(address: *const c_void) -> Option<*const c_char> {
+    // SAFETY: the run-time looks the address up.
+    unsafe { of_address(address, std::ptr::null_mut()) }
+}
+
+/// The name by a host function's address and the stream behind it.
+///
+/// # Safety
+/// `launch` points to them.
+unsafe fn of_launch(launch: *const c_void, stream: usize) -> Option<*const c_char> {
+    // SAFETY: by the contract.
+    unsafe {
+        let stream = launch.wrapping_byte_add(stream).cast::<*mut c_void>().read();
+        of_address(launch.cast::<*const c_void>().read(), stream)
+    }
+}
+
+unsafe fn of_address(address: *const c_void, stream: *mut c_void) -> Option<*const c_char> {
+    let by_address = functions()?.by_address?;
+    // SAFETY: the program's own arguments of a launch; the run-time knows an address that is none of its functions.
+    kept(unsafe { by_address(address, stream) })
+}
+
+unsafe fn of_handle(handle: *mut c_void) -> Option<*const c_char> {
+    let by_handle = functions()?.by_handle.filter(|_| !handle.is_null())?;
+    // SAFETY: the program's own argument of a launch.
+    kept(unsafe { by_handle(handle) })
+}
+
+/// A name at an address that stays: the program may unload the module before the kernel's record is written.
+fn kept(name: *const c_char) -> Option<*const c_char> {
+    // SAFETY: null (tested) or the run-time's terminated text.
+    (!name.is_null()).then(|| text::keep(unsafe { CStr::from_ptr(name) }).cast())
+}

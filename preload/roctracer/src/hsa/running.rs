@@ -1,0 +1,78 @@
+//! The function tables of a run-time that has started without this library.
+//!
+//! Before 5.3 a tool that `HSA_TOOLS_LIB` does not name gets no tables, and another tool's `OnLoad` is too late to name it.
+//! The run-time's tables lie in its own data: a root table, which one pointer of the run-time's leads to, with the core and
+//! the AMD table beside it. Each begins with its version and its size. When exactly one place looks like this, it is
+//! taken; nothing is done otherwise.
+
+use crate::loader::{self, segments};
+use hsa_sys::abi::{SUCCESS, Status};
+use hsa_sys::table::Root;
+use std::ffi::c_void;
+use std::ops::Range;
+
+const LIBRARY: &str = "libhsa-runtime64.so";
+const WORD: usize = size_of::<u64>();
+/// Bytes of a version, and of the smallest and the largest table that a release may have.
+const VERSION: usize = 16;
+const SIZES: Range<usize> = 256..8192;
+
+/// Has HSA started, and not ended?
+fn is_running() -> bool {
+    let Some((library, _)) = loader::loaded(LIBRARY).into_iter().next() else {
+        return false;
+    };
+    let Some(get_info) = library.symbol(c"hsa_system_get_info") else {
+        return false;
+    };
+    // SAFETY: the symbol of this name has this type.
+    let get_info =
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(i32, *mut c_void) -> Status>(get_info) };
+    let mut version = 0u64;
+    // SAFETY: attribute 0, the major version, is smaller than the room. It fails while HSA is not running.
+    unsafe { get_info(0, (&raw mut version).cast()) == SUCCESS }
+}
+
+/// The running run-time's tables.
+pub(super) fn tables() -> Option<*mut Root> {
+    if !is_running() {
+        return None;
+    }
+    let mut found = None;
+    for data in segments(LIBRARY) {
+        for at in (data.start.next_multiple_of(WORD)..data.end.saturating_sub(WORD)).step_by(WORD) {
+            let pointer = word(at);
+            if is_root(pointer, &data) {
+                if found.is_some_and(|found| found != pointer) {
+                    return None;
+                }
+                found = Some(pointer);
+            }
+        }
+    }
+    found.map(|root| root as *mut Root)
+}
+
+/// A word of the run-time's data.
+fn word(at: usize) -> usize {
+    // SAFETY: the callers stay inside the segment, which stays mapped: the library is held open.
+    unsafe { std::ptr::read_volatile(at as *const usize) }
+}
+
+/// Is the address that of a table in the segment, of one of these sizes?
+fn is_table(at: usize, data: &Range<usize>, sizes: &Range<usize>) -> bool {
+    let has_room =
+        at.is_multiple_of(WORD) && at >= data.start && at.checked_add(VERSION).is_some_and(|end| end <= data.end);
+    if !has_room {
+        return false;
+    }
+    let (major, size) = (word(at) as u32, word(at) >> 32);
+    major != 0 && word(at + WORD) == 0 && sizes.contains(&size) && at + size <= data.end
+}
+
+fn is_root(at: usize, data: &Range<usize>) -> bool {
+    let own = size_of::<Root>();
+    is_table(at, data, &(own..own + 1))
+        && is_table(word(at + std::mem::offset_of!(Root, core)), data, &SIZES)
+        && is_table(word(at + std::mem::offset_of!(Root, amd)), data, &SIZES)
+}

@@ -1,0 +1,134 @@
+//! Clients that use the interface as rocmProfileData, Kineto and TAU do, in programs that know nothing of them.
+
+use super::{Rig, number, program, rig, text};
+use rig::{Truth, read_truth};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Counts by kind and name.
+type Counts = BTreeMap<(String, String), u64>;
+
+/// The kernels of features.hip that a graph launches. TAU does not learn their names: no launch call has them.
+const IN_GRAPHS: u64 = 5;
+
+/// Calls that every client counts and every release reports.
+const CALLS: [&str; 9] = [
+    "hipMalloc",
+    "hipFree",
+    "hipMemcpy",
+    "hipMemcpyAsync",
+    "hipLaunchKernel",
+    "hipStreamAddCallback",
+    "hipStreamSynchronize",
+    "hipDeviceSynchronize",
+    "hipGraphLaunch",
+];
+
+fn read(place: &Path, name: &str, count_first: bool) -> Counts {
+    let text = std::fs::read_to_string(place.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let row = |line: &str| {
+        let (first, rest) = line.split_once(' ').unwrap();
+        if !count_first {
+            return (("api".to_owned(), first.to_owned()), number(rest));
+        }
+        let (count, name) = rest.split_once(' ').unwrap();
+        ((first.to_owned(), name.to_owned()), number(count))
+    };
+    text.lines().map(row).collect()
+}
+
+fn check(client: &str, app: &str, own: &Counts, app_counts: &Counts, truth: &[Truth]) {
+    let what = format!("{client} in {app}");
+    let get = |kind: &str, name: &str| own.get(&(kind.to_owned(), name.to_owned())).copied().unwrap_or(0);
+    let all = |kind: &str| {
+        own.iter()
+            .filter(|((of, _), _)| of == kind)
+            .map(|(_, count)| count)
+            .sum::<u64>()
+    };
+    assert_eq!(get("done", "-"), 1, "{what}");
+    assert_eq!(
+        (all("failed"), all("backwards"), get("strangers", "-")),
+        (0, 0, 0),
+        "{what}: {own:?}"
+    );
+
+    let kernels = || {
+        truth
+            .iter()
+            .filter(|row| row.kind == "dispatch" && !row.name.is_empty() && !row.name.starts_with("__amd_rocclr_"))
+    };
+    let mut logged: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in kernels() {
+        *logged.entry(&row.name).or_default() += 1;
+    }
+    assert_eq!(all("kernel"), logged.values().sum::<u64>(), "{what}: {own:?}");
+    let unnamed = get("kernel", "-");
+    let is_unnamed = app == "features" && client == "tau";
+    assert_eq!(unnamed, if is_unnamed { IN_GRAPHS } else { 0 }, "{what}: {own:?}");
+    let named: u64 = logged.iter().map(|(name, _)| get("kernel", name)).sum();
+    assert_eq!(named + unnamed, all("kernel"), "{what}: {own:?}\n{logged:?}");
+    if !is_unnamed {
+        for (name, count) in &logged {
+            assert_eq!(get("kernel", name), *count, "{what}: {name}");
+        }
+    }
+    let time: u64 = kernels().map(|row| row.end - row.begin).sum();
+    // HIP's record of a cooperative launch begins with a kernel of HIP's own.
+    let before = truth.iter().filter(|row| row.name.starts_with("__amd_rocclr_gwsInit"));
+    let before: u64 = before.map(|row| row.end - row.begin).sum();
+    let slack = 2 * all("kernel");
+    let told = get("time", "kernels");
+    assert!(
+        (time - slack..=time + before + slack).contains(&told),
+        "{what}: {told}, logged {time} and {before} before"
+    );
+
+    for name in CALLS {
+        let expected = app_counts
+            .get(&("api".to_owned(), name.to_owned()))
+            .copied()
+            .unwrap_or(0);
+        // Kineto waits for the GPU once more at the end.
+        let waits = u64::from(client == "kineto" && name == "hipDeviceSynchronize");
+        assert_eq!(get("api", name), expected + waits, "{what}: {name}");
+        if client == "tau" {
+            assert_eq!(get("entered", name), expected, "{what}: {name}");
+        }
+    }
+}
+
+fn run(client: &str) {
+    let Some((rig, library)) = program(&format!("lib{client}_habit.so")) else {
+        return;
+    };
+    let rig = rig.behind(&library);
+    for words in [&["matrix_transpose", "3"][..], &["many_streams"], &["features"]] {
+        let place = Rig::place(&format!("drop-in-{client}-{}", words[0]));
+        let mut command = rig.command(&place, &[], words);
+        let output = Rig::ended(command.env("CLIENT_COUNTS", place.join("client")));
+        assert!(
+            output.status.success(),
+            "{}{}",
+            text(&output.stdout),
+            text(&output.stderr)
+        );
+        let (own, app_counts) = (read(&place, "client", true), read(&place, "counts", false));
+        check(client, words[0], &own, &app_counts, &read_truth(&place));
+    }
+}
+
+#[test]
+fn a_client_like_rpd_tracer_sees_everything() {
+    run("rpd");
+}
+
+#[test]
+fn a_client_like_kineto_sees_everything() {
+    run("kineto");
+}
+
+#[test]
+fn a_client_like_tau_sees_everything() {
+    run("tau");
+}
