@@ -6,7 +6,7 @@
 //! numbers and names, `argument` the layout of their arguments.
 //!
 //! Not seen: `hsa_init`, in which the tables come here; and everything, when HSA was started before this library was
-//! loaded, from 5.3 on (before, [`running`] finds the tables).
+//! loaded, from 6.1 on (before, [`running`] finds the tables).
 
 pub(crate) mod api;
 mod argument;
