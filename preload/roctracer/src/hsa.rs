@@ -113,11 +113,12 @@ pub extern "C" fn OnUnload() {
     });
 }
 
+static INSTALLING: Mutex<()> = Mutex::new(());
+
 fn install(root: &Root) -> Option<()> {
     let (core, amd) = (Table::new(root.core)?, Table::new(root.amd)?);
     // `HSA_TOOLS_LIB` may name this library twice. A second call would find the functions of the first one in the tables,
     // and take them for the run-time's: they would call themselves.
-    static INSTALLING: Mutex<()> = Mutex::new(());
     let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     if is_loaded() {
         return None;
