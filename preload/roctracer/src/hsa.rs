@@ -6,7 +6,7 @@
 //! numbers and names, `argument` the layout of their arguments.
 //!
 //! Not seen: `hsa_init`, in which the tables come here; and everything, when HSA was started before this library was
-//! loaded, from 5.3 on (before, [`running`] finds the tables).
+//! loaded, from 6.1 on (before, [`running`] finds the tables).
 
 pub(crate) mod api;
 mod argument;
@@ -113,11 +113,12 @@ pub extern "C" fn OnUnload() {
     });
 }
 
+static INSTALLING: Mutex<()> = Mutex::new(());
+
 fn install(root: &Root) -> Option<()> {
     let (core, amd) = (Table::new(root.core)?, Table::new(root.amd)?);
     // `HSA_TOOLS_LIB` may name this library twice. A second call would find the functions of the first one in the tables,
     // and take them for the run-time's: they would call themselves.
-    static INSTALLING: Mutex<()> = Mutex::new(());
     let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     if is_loaded() {
         return None;

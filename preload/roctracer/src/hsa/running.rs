@@ -1,6 +1,7 @@
 //! The function tables of a run-time that has started without this library.
 //!
-//! Before 5.3 a tool that `HSA_TOOLS_LIB` does not name gets no tables, and another tool's `OnLoad` is too late to name it.
+//! A tool that the run-time does not find when it starts gets no tables: one that comes with another tool, for example, in
+//! whose `OnLoad` it is too late to be named. From 6.1 on nothing is searched: there the tables may belong to another tool.
 //! The run-time's tables lie in its own data: a root table, which one pointer of the run-time's leads to, with the core and
 //! the AMD table beside it. Each begins with its version and its size. When exactly one place looks like this, it is
 //! taken; nothing is done otherwise.
@@ -16,6 +17,8 @@ const WORD: usize = size_of::<u64>();
 /// Bytes of a version, and of the smallest and the largest table that a release may have.
 const VERSION: usize = 16;
 const SIZES: Range<usize> = 256..8192;
+/// More than a release's major version or step, behind which a version has a word of 0.
+const STEPS: u32 = 256;
 
 /// Has HSA started, and not ended?
 fn is_running() -> bool {
@@ -67,12 +70,13 @@ fn is_table(at: usize, data: &Range<usize>, sizes: &Range<usize>) -> bool {
         return false;
     }
     let (major, size) = (word(at) as u32, word(at) >> 32);
-    major != 0 && word(at + WORD) == 0 && sizes.contains(&size) && at + size <= data.end
+    (1..STEPS).contains(&major) && word(at + WORD) < STEPS as usize && sizes.contains(&size) && at + size <= data.end
 }
 
 fn is_root(at: usize, data: &Range<usize>) -> bool {
     let own = size_of::<Root>();
-    is_table(at, data, &(own..own + 1))
+    // 5.7 has one table more. Later releases have still more; another tool may have their tables.
+    is_table(at, data, &(own..own + WORD + 1))
         && is_table(word(at + std::mem::offset_of!(Root, core)), data, &SIZES)
         && is_table(word(at + std::mem::offset_of!(Root, amd)), data, &SIZES)
 }

@@ -28,14 +28,14 @@ fn state() -> MutexGuard<'static, State> {
 /// Something was registered or taken back.
 pub(crate) fn ask() {
     let is_wanted = REGISTERED.has_hsa() || (REGISTERED.has_hip() && hip::hip().is_none());
-    if is_loaded() || !is_wanted || !needs_a_name() {
+    if is_loaded() || !is_wanted {
         return;
     }
     if REGISTERED.has_hsa() {
         install_late();
-        if is_loaded() {
-            return;
-        }
+    }
+    if is_loaded() || !needs_a_name() {
+        return;
     }
     let mut state = state();
     let State::AsItWas = *state else { return };
