@@ -281,4 +281,59 @@ mod tests {
             assert!(told.contains(word), "{text}: {told}");
         }
     }
+
+    fn reason(text: &str, stat: &Stat) -> String {
+        let threshold = Threshold::parse(text).unwrap();
+        threshold.value("gemm", stat).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reasons_for_no_value_are_true() {
+        let filled = |full: bool, count: u64| {
+            let mut stat = Stat::new(full);
+            (0..count).for_each(|i| stat.add(1000 + i));
+            stat.refresh();
+            stat
+        };
+        let mut untimed = Stat::new(true);
+        (0..3).for_each(|_| untimed.add_untimed());
+        for measure in ["p50", "p95", "p99", "min", "max", "avg"] {
+            let told = reason(&format!("{measure}(gemm) > 1us"), &untimed);
+            assert!(told.contains("3 times, but never with a time"), "{told}");
+        }
+        let told = reason("p50(gemm) > 1us", &filled(true, 19));
+        assert!(
+            told.contains("p50 needs 20 times, and gemm was recorded with 19"),
+            "{told}"
+        );
+        for measure in ["p50", "p95", "p99"] {
+            let told = reason(&format!("{measure}(gemm) > 1us"), &filled(false, 234));
+            assert!(
+                told.contains("the first 1024 kernels that run; gemm came later"),
+                "{told}"
+            );
+            let told = reason(&format!("{measure}(gemm) > 1us"), &Stat::from(filled(true, 234).sum()));
+            assert!(told.contains("filter by place"), "{told}");
+            let value = Threshold::parse(&format!("{measure}(gemm) > 1us")).unwrap();
+            assert!(value.value("gemm", &filled(true, 234)).is_ok());
+        }
+    }
+
+    #[test]
+    fn kernels_that_never_ran_are_told_from_others() {
+        use crate::item::{Item, Kernel};
+        use crate::model::{Fresh, Options, Store};
+        let mut store = Store::new(Options::default());
+        store.apply(&Item::Kernel(Kernel {
+            name: "gemm(float*)".into(),
+            ..Kernel::default()
+        }));
+        let snapshot = store.snapshot(Fresh::All);
+        let told = |text: &str| {
+            let threshold = Threshold::parse(text).unwrap();
+            threshold.exceeded(&snapshot).unwrap_err().to_string()
+        };
+        assert!(told("p50(gemm) > 1us").contains("'gemm(float*)' never ran"));
+        assert!(told("p50(other) > 1us").contains("no kernel and no API function"));
+    }
 }

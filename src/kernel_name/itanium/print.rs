@@ -116,8 +116,7 @@ impl Printer<'_, '_> {
     fn node_here(&mut self, id: Id) -> Option<()> {
         let Node { kind, left, right } = *self.tree.node(id);
         match kind {
-            Kind::Name(name) => self.text(name),
-            Kind::Standard(name) => self.text(name),
+            Kind::Name(name) | Kind::Standard(name) => self.text(name),
             Kind::Builtin(known) => self.text(known.name),
             Kind::Number(number) => self.number(number),
             Kind::Vendor | Kind::Constructor | Kind::DefaultArgument(_) => self.node(left),
@@ -134,7 +133,7 @@ impl Printer<'_, '_> {
             Kind::List | Kind::TemplateList => self.list(id),
             Kind::Lambda(number) => self.lambda(left, number),
             _ if kind.is_of_function() => self.modified(id, left),
-            _ => match self.affixes(kind) {
+            _ => match affixes(kind) {
                 Some((before, between, after)) => {
                     self.text(before)?;
                     self.node(left)?;
@@ -147,26 +146,6 @@ impl Printer<'_, '_> {
                 None => self.rare(kind, left, right),
             },
         }
-    }
-
-    /// What is written before the left child, between the children if both are written, and after them.
-    #[expect(clippy::unused_self, reason = "it is part of writing a node")]
-    fn affixes<'k>(&self, kind: Kind<'k>) -> Option<(&'k str, &'static str, &'static str)> {
-        Some(match kind {
-            Kind::Special(what) => (what, "", ""),
-            Kind::Tagged => ("", "[abi:", "]"),
-            Kind::Friend => ("", "", "[friend]"),
-            Kind::Destructor => ("~", "", ""),
-            Kind::ConstructionVtable => ("construction vtable for ", "-in-", ""),
-            Kind::VendorOperator(_) => ("operator ", "", ""),
-            Kind::VendorExpression => ("", "(", ")"),
-            Kind::Decltype => ("decltype (", "", ")"),
-            Kind::Clone => ("", " [clone ", "]"),
-            Kind::ValueParameter => ("", "", ""),
-            Kind::TemplateParameter => ("template", "", " class"),
-            Kind::PackParameter => ("", "", "..."),
-            _ => return None,
-        })
     }
 
     fn rare(&mut self, kind: Kind<'_>, left: Option<Id>, right: Option<Id>) -> Option<()> {
@@ -399,4 +378,23 @@ impl Printer<'_, '_> {
         self.scope = scope;
         Some(())
     }
+}
+
+/// What is written before the left child, between the children if both are written, and after them.
+const fn affixes(kind: Kind<'_>) -> Option<(&str, &'static str, &'static str)> {
+    Some(match kind {
+        Kind::Special(what) => (what, "", ""),
+        Kind::Tagged => ("", "[abi:", "]"),
+        Kind::Friend => ("", "", "[friend]"),
+        Kind::Destructor => ("~", "", ""),
+        Kind::ConstructionVtable => ("construction vtable for ", "-in-", ""),
+        Kind::VendorOperator(_) => ("operator ", "", ""),
+        Kind::VendorExpression => ("", "(", ")"),
+        Kind::Decltype => ("decltype (", "", ")"),
+        Kind::Clone => ("", " [clone ", "]"),
+        Kind::ValueParameter => ("", "", ""),
+        Kind::TemplateParameter => ("template", "", " class"),
+        Kind::PackParameter => ("", "", "..."),
+        _ => return None,
+    })
 }
