@@ -345,7 +345,7 @@ impl Emptying {
                     Message::Started(pid) => self.live.started(pid),
                     Message::Exited(pid, exit) => self.live.exited(pid, exit, now, into)?,
                     Message::Output(bytes) => into.take(ProcessId(0), &Raw::Output(&bytes)),
-                    Message::Missed(report) => into.batch.missed = Some(report),
+                    Message::Missed(report) => into.batch.missed = Some(report.unwrap_or_default()),
                     Message::Stop => stop = true,
                 }
                 next = messages.try_recv().ok().filter(|_| !stop);
@@ -475,7 +475,7 @@ impl Digesting {
                     store.health(&batch.health);
                 }
                 if let Some(report) = batch.missed.take() {
-                    store.missed(report);
+                    store.missed(Some(report).filter(|report| !report.is_empty()));
                 }
                 if store.is_new() {
                     wake::wake();

@@ -83,8 +83,8 @@ pub struct Batch {
     used: usize,
     /// How processes do: for the screen alone, and no record.
     pub health: Vec<Health>,
-    /// What is new about programs without a collector: for the screen and the summary.
-    pub missed: Option<Option<String>>,
+    /// The report on programs without a collector, when it is new; empty when it is withdrawn.
+    pub missed: Option<String>,
 }
 
 enum Part {

@@ -75,8 +75,9 @@ impl Missed {
     fn look(&mut self) {
         let now = Instant::now();
         self.known.retain(|pid, start| start_of(*pid) == Some(*start));
-        let orphans: Vec<u32> = self.known.keys().copied().collect();
         let mut all = descendants(self.root);
+        let mut orphans: Vec<u32> = self.known.keys().copied().collect();
+        orphans.retain(|pid| !all.contains(pid));
         all.extend(orphans.iter().flat_map(|pid| descendants(*pid)));
         all.extend(orphans);
         let recorded = self.recorded();
