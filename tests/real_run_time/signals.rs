@@ -31,8 +31,11 @@ fn rows(files: &Path, ending: &str) -> Vec<Line> {
 
 fn logged(place: &Path) -> Vec<Truth> {
     let all = read_truth(place).into_iter();
-    all.filter(|row| row.kind == "dispatch" && !row.name.is_empty())
-        .collect()
+    let mut kernels: Vec<Truth> = all
+        .filter(|row| row.kind == "dispatch" && !row.name.is_empty())
+        .collect();
+    kernels.sort_by_key(|row| row.index);
+    kernels
 }
 
 /// Every launch is in the kernels or in flight, once; every kernel is in the log with its times; what the log has beyond is
@@ -63,9 +66,9 @@ fn check_files(place: &Path, files: &Path, tolerance: u64) -> (usize, usize) {
     );
     for kernel in &kernels {
         let number = |name: &str| kernel[name].parse::<u64>().unwrap();
-        let is_logged = log.iter().any(|row| {
-            row.index + 1 == number("Dispatch_Id")
-                && row.begin.abs_diff(number("Start_Timestamp")) <= tolerance
+        // All are of one queue: the n-th dispatch is the n-th kernel of the log.
+        let is_logged = log.get(number("Dispatch_Id") as usize - 1).is_some_and(|row| {
+            row.begin.abs_diff(number("Start_Timestamp")) <= tolerance
                 && row.end.abs_diff(number("End_Timestamp")) <= tolerance
         });
         assert!(is_logged, "{kernel:?}");
