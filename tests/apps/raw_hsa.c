@@ -387,6 +387,26 @@ static void whole_ring(void) {
   OK(hsa_queue_destroy, queue);
 }
 
+// One reservation of more packets than the queue holds. Each is written when there is room for it, and the doorbell rings
+// for every eighth.
+static void oversized(void) {
+  enum { SIZE = 64, MANY = 1000 };
+  for (int round = 0; round < 3; round++) {
+    hsa_queue_t *queue = queue_of(SIZE, HSA_QUEUE_TYPE_MULTI);
+    hsa_signal_t done = signal_of(1);
+    uint64_t first = VALUE(hsa_queue_add_write_index_scacq_screl, queue, MANY);
+    for (int k = 0; k < MANY; k++) {
+      while (first + k >= VALUE(hsa_queue_load_read_index_scacquire, queue) + SIZE) usleep(10);
+      put_kernel(queue, first + k, k == MANY - 1 ? done : none, k % 5 + 1, 1);
+      if (k % 8 == 7) ring(queue, first + k);
+    }
+    wait_for(done);
+    judge(done);
+    OK(hsa_signal_destroy, done);
+    OK(hsa_queue_destroy, queue);
+  }
+}
+
 // A queue that is held back by a kernel of another one, and full: its last portion goes past its end. The other queue's
 // doorbell rings when this one's has been rung and nothing moves any more.
 struct gate {
@@ -695,6 +715,7 @@ static void run(const char *program, const char *mode, long microseconds) {
     else if (!strcmp(mode, "cost")) cost();
     else if (!strcmp(mode, "copies")) alone();
     else if (!strcmp(mode, "leave")) leave(microseconds);
+    else if (!strcmp(mode, "oversized")) oversized();
     else blocking();
     OK(hsa_shut_down);
     return;
@@ -704,6 +725,7 @@ static void run(const char *program, const char *mode, long microseconds) {
   large_portions();
   reserved_first();
   whole_ring();
+  oversized();
   held_back();
   late_doorbell();
   counting_and_none();

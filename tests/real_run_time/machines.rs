@@ -162,3 +162,24 @@ fn a_library_in_front_that_shadows_the_same_functions_changes_nothing() {
         check_processes(&machine, &format!("{name}-processes"));
     }
 }
+
+/// Every completion signal is in memory that the GPU does not cache: a GPU that never writes cached signals back changes
+/// nothing.
+#[test]
+fn signals_are_in_uncached_memory() {
+    let Some(rig) = rig() else { return };
+    let machine = rig.on(&[("EMULATED_GPU_CACHEABLE", "never")]);
+    for (name, words) in [
+        ("cache-streams", &["many_streams", "2", "4", "2000"] as &[_]),
+        ("cache-copies", &["memcpy_storm", "1", "1"]),
+        ("cache-graphs", &["graphs"]),
+    ] {
+        let recorded = machine.record(name, words);
+        let cacheable = recorded.truth.iter().filter(|row| row.kind == "cacheable").count();
+        assert_eq!(cacheable, 0, "{name}: signals in cacheable memory");
+        assert!(recorded.output.status.success(), "{:?}", recorded.output);
+        recorded.check_lost();
+        assert!(recorded.check_dispatches() > 0);
+        assert!(recorded.run.dispatches.iter().all(|d| d.flags & flag::UNTIMED == 0));
+    }
+}

@@ -252,6 +252,8 @@ pub mod info {
     pub const POOL_FLAGS: i32 = 1;
     /// Pool: bytes.
     pub const POOL_SIZE: i32 = 2;
+    /// Pool flag: for kernel arguments. The run-time maps such a pool uncached.
+    pub const POOL_KERNARG: u32 = 1;
     /// Pool flag: fine-grained.
     pub const POOL_FINE: u32 = 2;
     /// Symbol: type, 1 kernel.

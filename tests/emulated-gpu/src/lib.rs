@@ -39,6 +39,7 @@
 //! | `EMULATED_GPU_SENSORS` | 1 | 0: the driver has no files about load, clocks, power and temperatures |
 //! | `EMULATED_GPU_EVENTS` | 4095 | events that a process may have; the run-times poll signals without one |
 //! | `EMULATED_GPU_TIMES_LATE_NS` | 0 | so long after a signal's value its times are written |
+//! | `EMULATED_GPU_CACHEABLE` | none | `late`: the host sees completion signals in host memory without the driver's UNCACHED flag 5 ms later; `never`: it never sees them |
 //! | `EMULATED_GPU_HABITS` | none | how packet processors of other makes work, a list: `headers` stay in taken packets, the read index moves `late` (at the completion), the `doorbell` says how far packets are taken, kernels of a queue are `serial`, processors are `eager` (never nap) or `slow` (nap 5 ms), and `_exit` is an `exit` for everybody who shadows it |
 //! | `EMULATED_GPU_WRONG_TIMES` | none | `what=n,…`: the times that each n-th packet's kernel leaves in its signal: swapped, endless (end all ones), ahead (end in ten years), first (begin at tick 1), unwritten (no begin), later and sooner (both by 20 ms) |
 //! | `EMULATED_GPU_TRACE` | none | path where each driver call is noted, to debug the emulation itself |
@@ -54,6 +55,9 @@
 //! `end_ns` (`CLOCK_BOOTTIME`), `begin_ticks` and `end_ticks` (GPU counter, by `CLOCK_MONOTONIC_RAW`), `bytes`,
 //! `src`, `dst` (also of copy and fill kernels), `name` (mangled; empty for ROCr's own), `gpu`, `group_bytes`,
 //! `private_bytes` (as in the packet), `ring` (address of the queue's ring: what `hsa_queue_t.base_address` holds).
+//!
+//! A row of kind `cacheable` names a completion `signal` of a compute queue in host memory without the UNCACHED flag: its
+//! allocation begins at `src`, has `bytes`, and the driver's flags in `name`.
 
 mod aql;
 mod blit;

@@ -29,6 +29,8 @@ pub(crate) mod flag {
     pub(crate) const USERPTR: u32 = 4;
     /// The page of doorbells.
     pub(crate) const DOORBELL: u32 = 8;
+    /// Memory that the GPU does not cache.
+    pub(crate) const UNCACHED: u32 = 1 << 25;
 }
 
 /// One allocation.
@@ -227,6 +229,12 @@ impl Memory {
         let (_, handle) = table.by_address.range(..=address).next_back()?;
         let buffer = *table.buffers.get(handle)?;
         (address - buffer.address < buffer.size).then_some(buffer)
+    }
+
+    /// The allocation around an address in host memory that the GPU may cache: one that was made without UNCACHED.
+    pub(crate) fn cacheable(&self, address: u64) -> Option<Buffer> {
+        self.around(address)
+            .filter(|buffer| buffer.flags & (flag::VRAM | flag::DOORBELL | flag::UNCACHED) == 0)
     }
 
     /// The host address of a GPU address.

@@ -33,6 +33,8 @@ pub(crate) struct Model {
     pub(crate) events: u32,
     /// So long after a signal's value its times are written, ns.
     pub(crate) times_late_ns: u64,
+    /// When the host sees a completion signal in host memory that the GPU may cache.
+    pub(crate) cacheable: Cacheable,
     /// How the packet processors go about their work.
     pub(crate) habits: Habits,
     /// Which kernels' signals get times that are none, see [`Wrong`].
@@ -122,6 +124,27 @@ impl Wrong {
     }
 }
 
+/// When the host sees a completion signal in host memory that the GPU may cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cacheable {
+    /// At once.
+    Seen,
+    /// 5 ms after the completion.
+    Late,
+    /// Never.
+    Never,
+}
+
+impl Cacheable {
+    fn named(name: &str) -> Self {
+        match name {
+            "late" => Self::Late,
+            "never" => Self::Never,
+            _ => Self::Seen,
+        }
+    }
+}
+
 /// How packet processors of other makes go about their work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Habit {
@@ -189,6 +212,7 @@ impl Model {
             sensors: number("SENSORS", 1) != 0,
             events: number("EVENTS", 4095).clamp(1, 4095),
             times_late_ns: number("TIMES_LATE_NS", 0),
+            cacheable: Cacheable::named(&text("CACHEABLE").unwrap_or_default()),
             habits: Habits::named(&text("HABITS").unwrap_or_default()),
             wrong: text("WRONG_TIMES").map(|list| parse_names(&list)).unwrap_or_default(),
             vram: number("VRAM_MIB", 16 * 1024_u64).max(64) << 20,

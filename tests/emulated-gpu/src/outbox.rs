@@ -3,15 +3,19 @@
 //! Lines are written before the signals are touched, so the log holds every piece of work whose completion the host can
 //! have seen. Telling in batches costs one `write` for many completions.
 
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-use crate::model::model;
+use crate::memory::Buffer;
+use crate::model::{Cacheable, model};
 use crate::process::Process;
 use crate::truth_log::Line;
 use crate::{clock, guest};
 
 /// Completions that may wait together.
 const BATCH: usize = 64;
+/// How long the GPU keeps a signal in its cache, where it is written back at all, ns.
+const WRITE_BACK_NS: u64 = 5_000_000;
 
 /// Offsets in a signal, whose handle is its address.
 pub(crate) mod signal {
@@ -38,6 +42,8 @@ pub(crate) struct Outbox {
     process: &'static Process,
     lines: Vec<u8>,
     completions: Vec<Completion>,
+    /// Completions that are still in the GPU's cache, and when they are written back.
+    cached: VecDeque<(u64, Completion)>,
 }
 
 impl Outbox {
@@ -46,6 +52,7 @@ impl Outbox {
             process,
             lines: Vec::with_capacity(1 << 16),
             completions: Vec::with_capacity(BATCH),
+            cached: VecDeque::new(),
         }
     }
 
@@ -74,10 +81,35 @@ impl Outbox {
 
     fn push(&mut self, signal: u64, times: Option<(u64, u64)>) {
         if signal != 0 {
-            self.completions.push(Completion { signal, times });
+            let completion = Completion { signal, times };
+            if let Some(buffer) = self.process.memory.cacheable(signal) {
+                self.complete_in_cache(completion, buffer);
+                return;
+            }
+            self.completions.push(completion);
             if self.completions.len() == BATCH {
                 self.flush();
             }
+        }
+    }
+
+    /// A completion that the GPU may keep in its cache.
+    fn complete_in_cache(&mut self, completion: Completion, buffer: Buffer) {
+        let now = clock::now();
+        self.log(&Line {
+            kind: "cacheable",
+            signal: completion.signal,
+            begin: now,
+            end: now,
+            bytes: buffer.size,
+            source: buffer.address,
+            name: &format!("{:#x}", buffer.flags),
+            ..Line::default()
+        });
+        match model().cacheable {
+            Cacheable::Seen => self.completions.push(completion),
+            Cacheable::Late => self.cached.push_back((now + WRITE_BACK_NS, completion)),
+            Cacheable::Never => {}
         }
     }
 
@@ -90,6 +122,9 @@ impl Outbox {
             self.lines.clear();
         }
         for completion in self.completions.drain(..) {
+            completion.publish(self.process);
+        }
+        while let Some((_, completion)) = self.cached.pop_front_if(|(due, _)| *due <= clock::now()) {
             completion.publish(self.process);
         }
     }

@@ -236,7 +236,7 @@ fn new(hsa: &'static Hsa, process: &'static Process, agent: Agent, handle: *mut 
         process.say(
             status::UNAVAILABLE,
             u64::from(id),
-            "a queue is not timed: no memory for its signals",
+            "a queue is not timed: HSA has no uncached memory for its signals",
         );
         return None;
     };

@@ -43,7 +43,7 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
     let mut taken = read();
     let mut since = Instant::now();
     loop {
-        let end = taken - taken % size + size;
+        let end = end_of_lap(taken, size);
         if last <= end {
             return end;
         }
@@ -52,7 +52,7 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
         }
         if taken >= first {
             // All that is left is this thread's own.
-            split(queue, handle, doorbell, end);
+            split(queue, handle, doorbell, end, last);
             return last;
         }
         if since.elapsed() > PATIENCE {
@@ -62,7 +62,7 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
             && (is_split(handle, end) || since.elapsed() > UNWRITTEN)
         {
             // It may be for this thread to write. Whoever rings hands over what lies before the end first.
-            split(queue, handle, doorbell, end);
+            split(queue, handle, doorbell, end, last);
             return end + size;
         }
         // Whoever wrote those packets may ring late, or wait here.
@@ -84,6 +84,8 @@ struct Split {
     doorbell: SignalHandle,
     /// Index of the first packet behind the end.
     end: u64,
+    /// Index behind the last packet. A portion that is larger than the queue goes past several ends.
+    last: u64,
     /// That packet's header, while the packet is hidden.
     hidden: Option<u16>,
     /// A thread hands over what lies before the end.
@@ -100,9 +102,11 @@ fn is_split(handle: *const HsaQueue, end: u64) -> bool {
 /// Their number: most programs have none.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-fn split(queue: &'static Queue, handle: *const HsaQueue, doorbell: SignalHandle, end: u64) {
+fn split(queue: &'static Queue, handle: *const HsaQueue, doorbell: SignalHandle, end: u64, last: u64) {
     let mut all = splits();
-    if all.iter().any(|one| one.handle == handle as u64 && one.end == end) {
+    let known = all.iter_mut().find(|one| one.handle == handle as u64 && one.end == end);
+    if let Some(one) = known {
+        one.last = one.last.max(last);
         return;
     }
     all.retain(|one| one.handle != handle as u64);
@@ -111,6 +115,7 @@ fn split(queue: &'static Queue, handle: *const HsaQueue, doorbell: SignalHandle,
         handle: handle as u64,
         doorbell,
         end,
+        last,
         hidden: None,
         is_busy: false,
     });
@@ -148,6 +153,9 @@ fn ring_first(hsa: &Hsa, doorbell: SignalHandle) {
             split.show();
             return;
         };
+        if let Some(one) = all.get(at) {
+            split.last = split.last.max(one.last);
+        }
         let is_done = split.read(hsa) >= split.end;
         if !is_done && !is_stuck && split.is_written(split.read(hsa)) {
             // Written meanwhile, by a thread that saw this one at it.
@@ -157,7 +165,12 @@ fn ring_first(hsa: &Hsa, doorbell: SignalHandle) {
             split.show();
         }
         split.is_busy = false;
-        if is_done {
+        if is_done && split.next_end(split.read(hsa)) {
+            // The rest of the portion goes past another end.
+            if let Some(one) = all.get_mut(at) {
+                *one = split;
+            }
+        } else if is_done {
             all.swap_remove(at);
         } else if let Some(one) = all.get_mut(at) {
             // What is missing will be rung for, and goes first again.
@@ -177,13 +190,16 @@ fn begin(hsa: &Hsa, doorbell: SignalHandle) -> Option<Split> {
     if split.is_busy {
         return None;
     }
-    if split.hidden.is_none() && split.read(hsa) >= split.end {
-        all.swap_remove(at);
-        COUNT.store(all.len() as u64, Ordering::Release);
-        return None;
-    }
-    if split.hidden.is_none() && !split.hide() {
-        return None;
+    if split.hidden.is_none() {
+        let read = split.read(hsa);
+        if read >= split.end && !split.next_end(read) {
+            all.swap_remove(at);
+            COUNT.store(all.len() as u64, Ordering::Release);
+            return None;
+        }
+        if !split.can_hide(read) || !split.hide() {
+            return None;
+        }
     }
     split.is_busy = true;
     Some(*split)
@@ -199,6 +215,16 @@ fn header(queue: &Queue, index: u64) -> &AtomicU16 {
     // SAFETY: a queue has a power of two of packets, and exists while packets of it are reserved or its doorbell is rung;
     // headers are written and read whole, by the program, the run-time and this alone.
     unsafe { AtomicU16::from_ptr(place.cast_mut().cast()) }
+}
+
+/// Index behind the last packet of the lap in which the next packet to take is.
+fn end_of_lap(read: u64, size: u64) -> u64 {
+    read - read % size + size
+}
+
+/// Was the packet of the lap before at the place of `index` taken?
+fn is_place_free(read: u64, index: u64, size: u64) -> bool {
+    read + size > index
 }
 
 fn is_invalid(header: u16) -> bool {
@@ -222,6 +248,21 @@ impl Split {
     fn read(&self, hsa: &Hsa) -> u64 {
         // SAFETY: the program rings its doorbell, so the queue exists.
         unsafe { (hsa.core.load_read_index)(self.handle as usize as *const HsaQueue) }
+    }
+
+    /// Moves on to the next end that the portion goes past. False when there is none.
+    fn next_end(&mut self, read: u64) -> bool {
+        let end = end_of_lap(read, self.queue.size());
+        let has_next = end < self.last;
+        if has_next {
+            self.end = end;
+        }
+        has_next
+    }
+
+    /// Is the place behind the end free of the packet of the lap before? The proxy would wait for that one for ever.
+    fn can_hide(&self, read: u64) -> bool {
+        is_place_free(read, self.end, self.queue.size())
     }
 
     /// Hides the first packet behind the end. False when it is not written: the proxy does not get past it.
@@ -263,4 +304,24 @@ pub(super) fn past_end(queue: &Queue, packets: *const Packet, count: u64, index:
     let at = index & (queue.size() - 1);
     let before = queue.size() - at;
     (count > before && packets == base.wrapping_add(at as usize)).then_some((before, base))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_of_the_lap_before_is_not_hidden() {
+        assert!(!is_place_free(0, 64, 64));
+        assert!(is_place_free(1, 64, 64));
+        assert!(!is_place_free(64, 128, 64));
+        assert!(is_place_free(65, 128, 64));
+    }
+
+    #[test]
+    fn a_lap_that_is_taken_ends_one_size_later() {
+        assert_eq!(end_of_lap(0, 64), 64);
+        assert_eq!(end_of_lap(63, 64), 64);
+        assert_eq!(end_of_lap(64, 64), 128);
+    }
 }

@@ -199,11 +199,15 @@ pub(crate) fn prefetch<T>(address: *const T) {
 }
 
 /// Memory that the host and all GPUs see at once, with room for `count` signals.
+///
+/// It comes from the pool of the run-time's own signals: fine-grained, for kernel arguments, uncached (`system_allocator_`,
+/// runtime.cpp of ROCr 5.2 to 7.2). The GPU may cache memory of the plain fine-grained pool from gfx942 on, so the host could
+/// see completions there late or never. A run-time without the former has no pool for our signals.
 fn allocate(hsa: &Hsa, count: usize) -> Option<*mut Signal> {
     let host = hsa.agents.all().iter().find(|agent| agent.kind == agent::CPU)?;
-    let pool = agent::pools(hsa, host.handle)
-        .into_iter()
-        .find(|pool| pool.flags & info::POOL_FINE != 0)?;
+    let wanted = info::POOL_FINE | info::POOL_KERNARG;
+    let pools = agent::pools(hsa, host.handle);
+    let pool = pools.into_iter().find(|pool| pool.flags & wanted == wanted)?;
     let mut address = std::ptr::null_mut();
     // SAFETY: the pool is the run-time's; `address` has room for the answer.
     if unsafe { (hsa.amd.pool_allocate)(pool.handle, count * size_of::<Signal>(), 0, &raw mut address) } != SUCCESS {
