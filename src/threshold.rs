@@ -3,6 +3,7 @@
 use crate::format;
 use crate::model::Snapshot;
 use crate::model::stat::Stat;
+use crate::summary::copy_name;
 use anyhow::{Result, bail};
 
 /// What is measured.
@@ -16,12 +17,19 @@ enum Measure {
     Average,
     Total,
     Calls,
+    Bytes,
     Errors,
     Lost,
 }
 
+impl Measure {
+    fn is_time(self) -> bool {
+        !matches!(self, Self::Calls | Self::Bytes | Self::Errors | Self::Lost)
+    }
+}
+
 /// Words of the measures.
-const MEASURES: [(&str, Measure); 11] = [
+const MEASURES: [(&str, Measure); 12] = [
     ("p50", Measure::P50),
     ("p95", Measure::P95),
     ("p99", Measure::P99),
@@ -31,6 +39,7 @@ const MEASURES: [(&str, Measure); 11] = [
     ("mean", Measure::Average),
     ("total", Measure::Total),
     ("calls", Measure::Calls),
+    ("bytes", Measure::Bytes),
     ("errors", Measure::Errors),
     ("lost", Measure::Lost),
 ];
@@ -56,7 +65,7 @@ const ORDERS: [(&str, Order); 4] = [
 pub struct Threshold {
     text: String,
     measure: Measure,
-    /// Part of the names of kernels or API functions, in any case; none for `lost`.
+    /// Part of the names of kernels, copies or API functions, in any case; none for `lost`.
     name: String,
     order: Order,
     /// ns, or a plain number.
@@ -94,7 +103,7 @@ impl Threshold {
         if (*measure == Measure::Lost) != name.is_empty() {
             bail!("--fail-if '{text}': {shape}");
         }
-        let is_time = !matches!(measure, Measure::Calls | Measure::Errors | Measure::Lost);
+        let is_time = measure.is_time();
         let Some(limit) = limit(right, is_time) else {
             let unit = if is_time {
                 "a time with its unit, as 2ms"
@@ -112,7 +121,7 @@ impl Threshold {
         })
     }
 
-    /// A line for each kernel or function for which it holds.
+    /// A line for each kernel, route of copies or function for which it holds.
     ///
     /// Errors: nothing has such a name, or too few of it were recorded to say.
     pub fn exceeded(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
@@ -125,12 +134,24 @@ impl Threshold {
         let mut any = false;
         for row in &*snapshot.values.kernels {
             let name = snapshot.names.kernel(row.id).map_or("", |known| &known.kernel.name);
-            if self.measure != Measure::Errors && row.numbers.stat.calls > 0 && name.to_lowercase().contains(&lower) {
+            let has_it = !matches!(self.measure, Measure::Errors | Measure::Bytes);
+            if has_it && row.numbers.stat.calls > 0 && name.to_lowercase().contains(&lower) {
                 any = true;
                 found.extend(self.told(name, self.value(&row.numbers.stat))?);
             }
         }
-        for row in &*snapshot.values.api {
+        for row in snapshot.values.copies.iter().filter(|row| row.stat.calls > 0) {
+            let name = copy_name(snapshot, row);
+            if self.measure != Measure::Errors && name.to_lowercase().contains(&lower) {
+                any = true;
+                found.extend(match self.measure {
+                    Measure::Bytes if !row.has_bytes => None,
+                    Measure::Bytes => self.told(&name, Some(row.sizes.total as f64))?,
+                    _ => self.told(&name, self.value(&row.stat))?,
+                });
+            }
+        }
+        for row in snapshot.values.api.iter().filter(|_| self.measure != Measure::Bytes) {
             let name = snapshot
                 .names
                 .operation(row.id)
@@ -146,8 +167,13 @@ impl Threshold {
         }
         if !any {
             bail!(
-                "--fail-if '{}': no kernel and no API function that was recorded has '{}' in its name",
+                "--fail-if '{}': no {} that was recorded has '{}' in its name",
                 self.text,
+                if self.measure == Measure::Bytes {
+                    "copy"
+                } else {
+                    "kernel, copy or API function"
+                },
                 self.name
             );
         }
@@ -165,7 +191,7 @@ impl Threshold {
             Measure::Average => stat.average(),
             Measure::Total => Some(stat.total),
             Measure::Calls => Some(stat.calls),
-            Measure::Errors | Measure::Lost => None,
+            Measure::Bytes | Measure::Errors | Measure::Lost => None,
         };
         nanos.map(|nanos| nanos as f64)
     }
@@ -183,8 +209,7 @@ impl Threshold {
             Order::Below => value < self.limit,
             Order::AtMost => value <= self.limit,
         };
-        let is_time = !matches!(self.measure, Measure::Calls | Measure::Errors | Measure::Lost);
-        let unit = if is_time { " ns" } else { "" };
+        let unit = if self.measure.is_time() { " ns" } else { "" };
         Ok(holds.then(|| format!("failed: {}: {name}: {value}{unit}", self.text)))
     }
 }
