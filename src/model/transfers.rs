@@ -101,12 +101,13 @@ impl Store {
     pub(super) fn settle_transfers(&mut self) -> bool {
         let is_last = self.options.mode == Mode::Replay || self.ended().is_some();
         self.transfers.round += 1;
-        let old = self.transfers.round.saturating_sub(ROUNDS);
+        let now = self.transfers.round;
+        let is_over = |round: u64| is_last || now.saturating_sub(round) >= ROUNDS;
         let mut is_changed = false;
         for (round, dispatch, is_fill) in std::mem::take(&mut self.transfers.waiting) {
             if self.moved_for_call(&dispatch, is_fill) {
                 is_changed = true;
-            } else if is_last || round <= old {
+            } else if is_over(round) {
                 self.moved_for_nobody(&dispatch, is_fill);
                 is_changed = true;
             } else {
@@ -115,7 +116,7 @@ impl Store {
         }
         for key in std::mem::take(&mut self.transfers.unsettled) {
             let call = self.transfers.calls.get(&key);
-            if call.is_some_and(|call| !is_last && call.round > old) {
+            if call.is_some_and(|call| !is_over(call.round)) {
                 self.transfers.unsettled.push(key);
             } else {
                 self.settle_call(key);
