@@ -131,12 +131,18 @@ fn kernels(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What a row of copies has behind its route: those that calls made themselves have the calls' times.
-fn by_call(row: &CopyStat) -> &'static str {
-    if row.route.engine == engine::CALL {
-        ", by the call"
-    } else {
-        ""
+fn maker(row: &CopyStat) -> &'static str {
+    match row.route.engine {
+        engine::CALL => ", by the call",
+        engine::BLIT => ", by kernels",
+        _ => "",
     }
+}
+
+/// `H2D host→GPU0, by kernels`.
+pub(crate) fn copy_name(snapshot: &Snapshot, row: &CopyStat) -> String {
+    let route = snapshot.names.route_label(row.route.source, row.route.destination);
+    format!("{} {route}{}", direction::name(row.route.direction), maker(row))
 }
 
 fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
@@ -156,17 +162,15 @@ fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         } else {
             0.0
         };
-        let route = snapshot.names.route_label(row.route.source, row.route.destination);
         writeln!(
             out,
-            "{:>9} {:>12.3} {:>14} {:>11} {:>9.2}  {} {route}{}",
+            "{:>9} {:>12.3} {:>14} {:>11} {:>9.2}  {}",
             row.stat.calls,
             row.stat.total as f64 / 1e6,
             if row.has_bytes { bytes.to_string() } else { "-".into() },
             micros(row.stat.average()),
             rate,
-            direction::name(row.route.direction),
-            by_call(row),
+            copy_name(snapshot, row),
         )?;
     }
     Ok(())
@@ -270,8 +274,7 @@ fn flat(snapshot: &Snapshot) -> Vec<Flat> {
         rows.push(("kernel", name.to_owned(), numbers(&row.numbers.stat, None, None)));
     }
     for row in values.copies.iter().filter(|row| row.stat.calls > 0) {
-        let route = snapshot.names.route_label(row.route.source, row.route.destination);
-        let name = format!("{} {route}{}", direction::name(row.route.direction), by_call(row));
+        let name = copy_name(snapshot, row);
         let bytes = row.has_bytes.then_some(row.sizes.total);
         rows.push(("copy", name, numbers(&row.stat, bytes, None)));
     }
@@ -331,7 +334,7 @@ pub fn write_markdown(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()
 pub fn json(snapshot: &Snapshot) -> Value {
     let (values, totals) = (&snapshot.values, snapshot.values.totals);
     let kernels: Vec<Value> = values.kernels.iter().map(|row| kernel(snapshot, row)).collect();
-    let copies: Vec<Value> = values.copies.iter().map(copy).collect();
+    let copies: Vec<Value> = values.copies.iter().map(|row| copy(snapshot, row)).collect();
     let api: Vec<Value> = values.api.iter().map(|row| operation(snapshot, row)).collect();
     let processes: Vec<Value> = values.processes.iter().map(process).collect();
     json!({
@@ -355,8 +358,9 @@ fn kernel(snapshot: &Snapshot, row: &KernelRow) -> Value {
     })
 }
 
-fn copy(row: &CopyStat) -> Value {
+fn copy(snapshot: &Snapshot, row: &CopyStat) -> Value {
     json!({
+        "route": snapshot.names.route_label(row.route.source, row.route.destination),
         "direction": direction::name(row.route.direction), "engine": engine::name(row.route.engine),
         "count": row.stat.calls,
         "total_ns": row.stat.total, "bytes": row.has_bytes.then_some(row.sizes.total),

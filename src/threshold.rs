@@ -3,6 +3,7 @@
 use crate::format;
 use crate::model::Snapshot;
 use crate::model::stat::{HISTOGRAMS, Stat};
+use crate::summary::copy_name;
 use anyhow::{Result, bail};
 
 /// A median needs so many values.
@@ -19,12 +20,19 @@ enum Measure {
     Average,
     Total,
     Calls,
+    Bytes,
     Errors,
     Lost,
 }
 
+impl Measure {
+    fn is_time(self) -> bool {
+        !matches!(self, Self::Calls | Self::Bytes | Self::Errors | Self::Lost)
+    }
+}
+
 /// Words of the measures.
-const MEASURES: [(&str, Measure); 11] = [
+const MEASURES: [(&str, Measure); 12] = [
     ("p50", Measure::P50),
     ("p95", Measure::P95),
     ("p99", Measure::P99),
@@ -34,6 +42,7 @@ const MEASURES: [(&str, Measure); 11] = [
     ("mean", Measure::Average),
     ("total", Measure::Total),
     ("calls", Measure::Calls),
+    ("bytes", Measure::Bytes),
     ("errors", Measure::Errors),
     ("lost", Measure::Lost),
 ];
@@ -59,7 +68,7 @@ const ORDERS: [(&str, Order); 4] = [
 pub struct Threshold {
     text: String,
     measure: Measure,
-    /// Part of the names of kernels or API functions, in any case; none for `lost`.
+    /// Part of the names of kernels, copies or API functions, in any case; none for `lost`.
     name: String,
     order: Order,
     /// ns, or a plain number.
@@ -97,7 +106,7 @@ impl Threshold {
         if (*measure == Measure::Lost) != name.is_empty() {
             bail!("--fail-if '{text}': {shape}");
         }
-        let is_time = !matches!(measure, Measure::Calls | Measure::Errors | Measure::Lost);
+        let is_time = measure.is_time();
         let Some(limit) = limit(right, is_time) else {
             let unit = if is_time {
                 "a time with its unit, as 2ms"
@@ -115,7 +124,7 @@ impl Threshold {
         })
     }
 
-    /// A line for each kernel or function for which it holds.
+    /// A line for each kernel, route of copies or function for which it holds.
     ///
     /// Errors: nothing that ran has such a name, or the value is not known; the reason is in the error.
     pub fn exceeded(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
@@ -128,12 +137,24 @@ impl Threshold {
         let mut any = false;
         for row in &*snapshot.values.kernels {
             let name = snapshot.names.kernel(row.id).map_or("", |known| &known.kernel.name);
-            if self.measure != Measure::Errors && row.numbers.stat.calls > 0 && name.to_lowercase().contains(&lower) {
+            let has_it = !matches!(self.measure, Measure::Errors | Measure::Bytes);
+            if has_it && row.numbers.stat.calls > 0 && name.to_lowercase().contains(&lower) {
                 any = true;
                 found.extend(self.told(name, self.value(name, &row.numbers.stat)?));
             }
         }
-        for row in &*snapshot.values.api {
+        for row in snapshot.values.copies.iter().filter(|row| row.stat.calls > 0) {
+            let name = copy_name(snapshot, row);
+            if self.measure != Measure::Errors && name.to_lowercase().contains(&lower) {
+                any = true;
+                found.extend(match self.measure {
+                    Measure::Bytes if !row.has_bytes => None,
+                    Measure::Bytes => self.told(&name, row.sizes.total as f64),
+                    _ => self.told(&name, self.value(&name, &row.stat)?),
+                });
+            }
+        }
+        for row in snapshot.values.api.iter().filter(|_| self.measure != Measure::Bytes) {
             let name = snapshot
                 .names
                 .operation(row.id)
@@ -156,6 +177,9 @@ impl Threshold {
     /// Why nothing is compared.
     fn absence(&self, snapshot: &Snapshot, lower: &str) -> String {
         let name = &self.name;
+        if self.measure == Measure::Bytes {
+            return format!("no copy that was recorded has '{name}' in its name");
+        }
         let fits = |known: &str| known.to_lowercase().contains(lower);
         let mut kernels = snapshot
             .values
@@ -172,7 +196,7 @@ impl Threshold {
                 known.kernel.name
             );
         }
-        format!("no kernel and no API function that was recorded has '{name}' in its name")
+        format!("no kernel, copy or API function that was recorded has '{name}' in its name")
     }
 
     /// What is measured.
@@ -192,7 +216,7 @@ impl Threshold {
             Measure::Average => stat.average(),
             Measure::Total => Some(stat.total),
             Measure::Calls => Some(stat.calls),
-            Measure::Errors | Measure::Lost => None,
+            Measure::Bytes | Measure::Errors | Measure::Lost => None,
         };
         if let Some(nanos) = nanos {
             return Ok(nanos as f64);
@@ -219,8 +243,7 @@ impl Threshold {
             Order::Below => value < self.limit,
             Order::AtMost => value <= self.limit,
         };
-        let is_time = !matches!(self.measure, Measure::Calls | Measure::Errors | Measure::Lost);
-        let unit = if is_time { " ns" } else { "" };
+        let unit = if self.measure.is_time() { " ns" } else { "" };
         holds.then(|| format!("failed: {}: {name}: {value}{unit}", self.text))
     }
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "real_run_time/copies.rs"]
+mod copies;
 #[path = "real_run_time/counters.rs"]
 mod counters;
 #[path = "real_run_time/dispatch.rs"]

@@ -330,8 +330,17 @@ impl Names {
         name.map_or_else(|| format!("error {code}"), Into::into)
     }
 
-    /// `host→GPU0`.
+    /// `host→GPU0`; `host→GPU0 r3` where several processes have one of its number.
     pub fn route_label(&self, source: Option<AgentId>, destination: Option<AgentId>) -> String {
+        let route = self.plain_route_label(source, destination);
+        let user = [destination, source].into_iter().flatten();
+        match user.filter_map(|agent| self.agent_user(agent)).next() {
+            Some(user) => format!("{route} {user}"),
+            None => route,
+        }
+    }
+
+    fn plain_route_label(&self, source: Option<AgentId>, destination: Option<AgentId>) -> String {
         match (source, destination) {
             (Some(s), Some(d)) if s == d => self.agent_label(s),
             (Some(s), Some(d)) => format!("{}→{}", self.agent_label(s), self.agent_label(d)),

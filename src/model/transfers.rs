@@ -101,12 +101,13 @@ impl Store {
     pub(super) fn settle_transfers(&mut self) -> bool {
         let is_last = self.options.mode == Mode::Replay || self.ended().is_some();
         self.transfers.round += 1;
-        let old = self.transfers.round.saturating_sub(ROUNDS);
+        let now = self.transfers.round;
+        let is_over = |round: u64| is_last || now.saturating_sub(round) >= ROUNDS;
         let mut is_changed = false;
         for (round, dispatch, is_fill) in std::mem::take(&mut self.transfers.waiting) {
             if self.moved_for_call(&dispatch, is_fill) {
                 is_changed = true;
-            } else if is_last || round <= old {
+            } else if is_over(round) {
                 self.moved_for_nobody(&dispatch, is_fill);
                 is_changed = true;
             } else {
@@ -115,7 +116,7 @@ impl Store {
         }
         for key in std::mem::take(&mut self.transfers.unsettled) {
             let call = self.transfers.calls.get(&key);
-            if call.is_some_and(|call| !is_last && call.round > old) {
+            if call.is_some_and(|call| !is_over(call.round)) {
                 self.transfers.unsettled.push(key);
             } else {
                 self.settle_call(key);
@@ -209,5 +210,128 @@ impl Store {
         // Of several kernels nobody knows which moved how much.
         let took = if call.kernels == 1 { call.took } else { 0 };
         self.tables.blit_bytes(call.row, bytes, took, call.end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Fresh, Options};
+    use super::*;
+    use crate::item::{Agent, AgentId, Copy, Item, Kernel, KernelId, Span};
+    use std::sync::Arc;
+
+    const HOST: AgentId = AgentId(0);
+    const GPU: AgentId = AgentId(1);
+
+    fn store(mode: Mode) -> Store {
+        let mut store = Store::new(Options {
+            mode,
+            ..Options::default()
+        });
+        for (id, kind) in [(HOST, AgentKind::Cpu), (GPU, AgentKind::Gpu)] {
+            store.apply(&Item::Agent(Agent {
+                id,
+                kind,
+                ..Agent::default()
+            }));
+        }
+        for (id, mangled) in [(0, "__amd_rocclr_copyBuffer"), (1, "__amd_rocclr_fillBufferAligned")] {
+            store.apply(&Item::Kernel(Kernel {
+                id: KernelId(id),
+                mangled: mangled.into(),
+                name: mangled.into(),
+                internal: true,
+                ..Kernel::default()
+            }));
+        }
+        store
+    }
+
+    fn kernel(correlation: u64, begin: u64) -> Item {
+        Item::Dispatch(Dispatch {
+            agent: GPU,
+            correlation,
+            span: Span { begin, end: begin + 10 },
+            ..Dispatch::default()
+        })
+    }
+
+    fn call(correlation: u64, bytes: u64, direction: u16) -> Item {
+        Item::Transfer(Transfer {
+            correlation,
+            bytes,
+            direction,
+            host: Some(HOST),
+            ..Transfer::default()
+        })
+    }
+
+    /// Direction, source, destination, kernels, bytes.
+    type Row = (u16, Option<AgentId>, Option<AgentId>, u64, Option<u64>);
+
+    fn rows(store: &mut Store) -> Vec<Row> {
+        let copies = Arc::clone(&store.snapshot(Fresh::All).values.copies);
+        let by_kernels = copies.iter().filter(|row| row.route.engine == engine::BLIT);
+        by_kernels
+            .map(|row| {
+                let bytes = row.has_bytes.then_some(row.sizes.total);
+                let Route {
+                    direction,
+                    source,
+                    destination,
+                    ..
+                } = row.route;
+                (direction, source, destination, row.stat.calls, bytes)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn bytes_of_a_call_count_once() {
+        let mut store = store(Mode::Replay);
+        store.apply_all(&[call(1, 100, direction::D2H), kernel(1, 1000), kernel(1, 2000)]);
+        let expected = (direction::D2H, Some(GPU), Some(HOST), 2, Some(100));
+        assert_eq!(rows(&mut store), [expected]);
+        assert_eq!(rows(&mut store), [expected], "a second look adds nothing");
+    }
+
+    #[test]
+    fn bytes_of_engines_are_not_those_of_kernels() {
+        let mut store = store(Mode::Replay);
+        let by_engine = Item::Copy(Copy {
+            correlation: 1,
+            bytes: 60,
+            engine: engine::SDMA,
+            direction: direction::H2D,
+            span: Span { begin: 1, end: 2 },
+            ..Copy::default()
+        });
+        store.apply_all(&[kernel(1, 1000), call(1, 100, direction::H2D), by_engine]);
+        assert_eq!(rows(&mut store), [(direction::H2D, Some(HOST), Some(GPU), 1, Some(40))]);
+    }
+
+    #[test]
+    fn a_kernel_waits_for_its_call() {
+        let mut store = store(Mode::Live);
+        store.apply(&kernel(1, 1000));
+        assert_eq!(rows(&mut store), []);
+        store.apply(&call(1, 100, direction::H2D));
+        for _ in 0..=ROUNDS {
+            rows(&mut store);
+        }
+        assert_eq!(
+            rows(&mut store),
+            [(direction::H2D, Some(HOST), Some(GPU), 1, Some(100))]
+        );
+    }
+
+    #[test]
+    fn a_kernel_without_a_call_has_no_bytes() {
+        let mut store = store(Mode::Live);
+        store.apply(&kernel(7, 1000));
+        for _ in 0..=ROUNDS {
+            rows(&mut store);
+        }
+        assert_eq!(rows(&mut store), [(direction::UNKNOWN, None, Some(GPU), 1, None)]);
     }
 }

@@ -168,7 +168,9 @@ impl Subject for CopySubject<'_> {
             Field::Engine => Value::Text(engine_name(route.engine)),
             Field::Dev => copy_device(self.0, route.source, route.destination),
             Field::Bytes if sizes.timed > 0 => Value::Between(sizes.min as f64, sizes.max as f64),
-            Field::Bw if self.1.union.total > 0 => Value::Number(sizes.total as f64 * 1e9 / self.1.union.total as f64),
+            Field::Bw if self.1.has_bytes && self.1.union.total > 0 => {
+                Value::Number(sizes.total as f64 * 1e9 / self.1.union.total as f64)
+            }
             _ => stat(&self.1.stat, field, 0),
         }
     }

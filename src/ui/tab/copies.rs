@@ -333,7 +333,7 @@ const CLASS_NAMES: [&str; CLASSES.len()] = ["≤ 4 KiB", "≤ 64 KiB", "≤ 1 Mi
 fn sizes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopyStat) {
     let inner = canvas.frame(area, &format!("Sizes of {}", title(scene, copies)), "");
     if !copies.has_bytes {
-        canvas.empty(inner, &["a blit kernel does not say how many bytes it moves".into()]);
+        canvas.empty(inner, &["no call says how many bytes these kernels moved".into()]);
         return;
     }
     for (i, name) in CLASS_NAMES.iter().enumerate() {
