@@ -357,6 +357,6 @@ mod tests {
             threshold.exceeded(&snapshot).unwrap_err().to_string()
         };
         assert!(told("p50(gemm) > 1us").contains("'gemm(float*)' never ran"));
-        assert!(told("p50(other) > 1us").contains("no kernel and no API function"));
+        assert!(told("p50(other) > 1us").contains("no kernel, copy or API function"));
     }
 }

@@ -333,8 +333,8 @@ impl Names {
     /// `host→GPU0`; `host→GPU0 r3` where several processes have one of its number.
     pub fn route_label(&self, source: Option<AgentId>, destination: Option<AgentId>) -> String {
         let route = self.plain_route_label(source, destination);
-        let user = [destination, source].into_iter().flatten();
-        match user.filter_map(|agent| self.agent_user(agent)).next() {
+        let mut agents = [destination, source].into_iter().flatten();
+        match agents.find_map(|agent| self.agent_user(agent)) {
             Some(user) => format!("{route} {user}"),
             None => route,
         }

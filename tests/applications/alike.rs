@@ -28,7 +28,9 @@ fn shapes(output: &[u8]) -> Shapes {
         lines.push(line.trim_end().to_owned());
     }
     shapes.remove("");
-    shapes.values_mut().for_each(|lines| lines.sort());
+    for lines in shapes.values_mut() {
+        lines.sort();
+    }
     shapes
 }
 

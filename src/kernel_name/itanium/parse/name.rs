@@ -6,7 +6,7 @@ use super::Parser;
 
 const ANONYMOUS: &str = "(anonymous namespace)";
 
-impl<'a> Parser<'a> {
+impl Parser<'_> {
     /// Any name; as a type it can be substituted.
     pub(super) fn name(&mut self, is_type: bool) -> Option<Id> {
         let mut is_substitution = false;
