@@ -83,3 +83,32 @@ fn tests_of_rocrand_are_recorded_as_they_happened() {
     }
     assert!(dispatches > 100, "{dispatches}");
 }
+
+#[test]
+fn opencl_threads_are_recorded_as_they_happened() {
+    const PACKAGE: &str = "rocm-opencl-icd";
+    let Some(rig) = rig() else { return };
+    let release = release().unwrap_or_else(|| "5.2.3".to_owned());
+    if release != "6.4.3" {
+        println!("n/a: ROCm's OpenCL is taken from 6.4.3's suite (sid)");
+        return;
+    }
+    if fetched("fetch", &["--and", PACKAGE, &release]).is_none() {
+        return;
+    }
+    let rig = rig.with_prefix(&format!("{release}+{PACKAGE}"));
+    for what in ["w", "k", "wk"] {
+        let name = format!("opencl-{what}");
+        // Three threads of 200 rounds each: their copies and kernels overlap.
+        let words = ["opencl_threads", "3", "200", what];
+        let plain = rig.plain(&name, &words);
+        let recorded = rig.record(&name, &words);
+        assert_eq!(plain.status.code(), Some(0), "{plain:?}");
+        check_output(&recorded, &plain);
+        recorded.check_lost();
+        let (dispatches, copies) = (recorded.check_dispatches(), recorded.check_copies());
+        println!("{name}: {dispatches} dispatches, {copies} copies, all as logged");
+        assert!(!what.contains('k') || dispatches >= 600, "{dispatches}");
+        assert!(!what.contains('w') || copies >= 603, "{copies}");
+    }
+}

@@ -11,7 +11,7 @@
 //! has come since.
 
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,8 @@ struct Event {
     auto_reset: bool,
     pending: bool,
     age: u64,
-    waiters: u32,
+    /// Who waits. Each waiter sleeps apart: a set wakes no other event's, as in the driver.
+    waiters: Vec<Arc<Condvar>>,
     /// By thread, the age when it last came back from a wait.
     seen: HashMap<ThreadId, u64>,
 }
@@ -87,7 +88,6 @@ pub(crate) enum Need {
 #[derive(Default)]
 pub(crate) struct Events {
     table: Mutex<Table>,
-    changed: Condvar,
 }
 
 impl Events {
@@ -111,7 +111,7 @@ impl Events {
             auto_reset,
             pending: false,
             age: FIRST_AGE,
-            waiters: 0,
+            waiters: Vec::new(),
             seen: HashMap::new(),
         };
         table.events.insert(id, event);
@@ -120,9 +120,11 @@ impl Events {
 
     /// Ends an event; whoever waits for it comes back.
     pub(crate) fn destroy(&self, id: u32) -> bool {
-        let found = self.table().events.remove(&id).is_some();
-        self.changed.notify_all();
-        found
+        let Some(event) = self.table().events.remove(&id) else {
+            return false;
+        };
+        event.wake();
+        true
     }
 
     /// Sets an event.
@@ -132,12 +134,8 @@ impl Events {
             return false;
         };
         event.age += 1;
-        event.pending = !event.auto_reset || event.waiters == 0;
-        let wake = event.waiters > 0;
-        drop(table);
-        if wake {
-            self.changed.notify_all();
-        }
+        event.pending = !event.auto_reset || event.waiters.is_empty();
+        event.wake();
         true
     }
 
@@ -157,7 +155,8 @@ impl Events {
         if awaited.iter().any(|one| !table.events.contains_key(&one.id)) {
             return Outcome::Unknown;
         }
-        table.enter(awaited);
+        let woken = Arc::new(Condvar::new());
+        table.enter(awaited, &woken);
         let outcome = loop {
             if satisfied(awaited, need) {
                 break Outcome::Complete;
@@ -167,14 +166,13 @@ impl Events {
                 break Outcome::Timeout;
             }
             let left = left.unwrap_or(A_WHILE);
-            table = self
-                .changed
+            table = woken
                 .wait_timeout(table, left)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
             table.look(awaited);
         };
-        table.leave(awaited);
+        table.leave(awaited, &woken);
         outcome
     }
 }
@@ -186,8 +184,14 @@ fn satisfied(awaited: &[Awaited], need: Need) -> bool {
     }
 }
 
+impl Event {
+    fn wake(&self) {
+        self.waiters.iter().for_each(|waiter| waiter.notify_one());
+    }
+}
+
 impl Table {
-    fn enter(&mut self, awaited: &mut [Awaited]) {
+    fn enter(&mut self, awaited: &mut [Awaited], woken: &Arc<Condvar>) {
         for one in awaited {
             let Some(event) = self.events.get_mut(&one.id) else {
                 continue;
@@ -205,7 +209,7 @@ impl Table {
             if event.auto_reset {
                 event.pending = false;
             }
-            event.waiters += 1;
+            event.waiters.push(Arc::clone(woken));
         }
     }
 
@@ -215,12 +219,12 @@ impl Table {
         }
     }
 
-    fn leave(&mut self, awaited: &mut [Awaited]) {
+    fn leave(&mut self, awaited: &mut [Awaited], woken: &Arc<Condvar>) {
         for one in awaited {
             let Some(event) = self.events.get_mut(&one.id) else {
                 continue;
             };
-            event.waiters = event.waiters.saturating_sub(1);
+            event.waiters.retain(|waiter| !Arc::ptr_eq(waiter, woken));
             event.seen.insert(std::thread::current().id(), event.age);
             if one.seen_age != 0 {
                 one.seen_age = event.age;
@@ -232,6 +236,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     const SOON: Option<Duration> = Some(Duration::from_millis(1));
 
@@ -258,7 +263,7 @@ mod tests {
             let waiters: Vec<_> = (0..4)
                 .map(|_| scope.spawn(|| events.wait(&mut [Awaited::new(id, 0)], Need::Any, None)))
                 .collect();
-            while events.table().events[&id].waiters < 4 {
+            while events.table().events[&id].waiters.len() < 4 {
                 std::thread::yield_now();
             }
             events.set(id);
@@ -267,6 +272,52 @@ mod tests {
             }
         });
         assert!(!events.table().events[&id].pending);
+    }
+
+    /// How often the calling thread has slept.
+    #[expect(unsafe_code, reason = "the system's count is a foreign function's")]
+    fn sleeps() -> i64 {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the structure has room for the answer; zeroed memory is a valid one.
+        unsafe {
+            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+            usage.assume_init().ru_nvcsw
+        }
+    }
+
+    #[test]
+    fn a_set_wakes_no_waiter_of_another_event() {
+        const SETS: u32 = 2000;
+        let events = Events::default();
+        let (busy, quiet) = (events.create(true).unwrap(), events.create(true).unwrap());
+        let has_waiter = |id| !events.table().events[&id].waiters.is_empty();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| {
+                let before = sleeps();
+                events.wait(&mut [Awaited::new(quiet, 0)], Need::Any, None);
+                sleeps() - before
+            });
+            scope.spawn(|| {
+                let mut awaited = [Awaited::new(busy, FIRST_AGE)];
+                while !is_over.load(Ordering::Relaxed) {
+                    events.wait(&mut awaited, Need::Any, SOON);
+                }
+            });
+            while !has_waiter(quiet) {
+                std::thread::yield_now();
+            }
+            for _ in 0..SETS {
+                while !has_waiter(busy) {
+                    std::thread::yield_now();
+                }
+                events.set(busy);
+            }
+            is_over.store(true, Ordering::Relaxed);
+            events.set(quiet);
+            let slept = sleeper.join().unwrap();
+            assert!(slept < 100, "slept {slept} times through {SETS} sets of another event");
+        });
     }
 
     #[test]
