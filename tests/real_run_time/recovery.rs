@@ -87,10 +87,8 @@ impl Killed {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut session = None;
         wait_until("a session that is recorded", || {
-            let all = session::sessions().into_iter().map(|found| found.path);
-            session = all
-                .filter(|path| session::recording_of(path).is_some_and(|noted| noted == recording))
-                .last();
+            let mut all = session::sessions().into_iter().map(|found| found.path);
+            session = all.rfind(|path| session::recording_of(path).is_some_and(|noted| noted == recording));
             session.is_some()
         });
         let session = session.unwrap();
@@ -176,7 +174,7 @@ fn check_equal(place: &Path) {
 /// A file's content without the numbers that go by when a reader came to the processes of a run: those of kernels. Tables
 /// are sorted by what is in them.
 fn unnumbered(name: &str, bytes: &[u8]) -> Vec<String> {
-    if name.ends_with(".db") {
+    if Path::new(name).extension().is_some_and(|ending| ending == "db") {
         return kernels_of(bytes);
     }
     let Ok(mut whole) = serde_json::from_slice::<Value>(bytes) else {

@@ -192,7 +192,9 @@ fn gpu_work_without_hip_points_to_hsa_trace() {
             pid: 10,
             ..Process::default()
         }));
-        items.iter().for_each(|item| store.apply(item));
+        for item in items {
+            store.apply(item);
+        }
         let mut driven = Driven::new(store.snapshot(Fresh::All), (200, 50));
         driven.typed("5");
         driven.text()

@@ -11,7 +11,10 @@ use super::tree::{Id, Kind, Node, Tree};
 const DEEPEST: u32 = 256;
 
 /// Where the parser is.
-#[expect(clippy::struct_excessive_bools, reason = "each is a state of the grammar that rules set and restore")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a state of the grammar that rules set and restore"
+)]
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -92,7 +95,10 @@ impl<'a> Parser<'a> {
         byte
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "rules of the grammar end with it and return an option")]
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "rules of the grammar end with it and return an option"
+    )]
     fn add(&mut self, kind: Kind<'a>, left: Option<Id>, right: Option<Id>) -> Option<Id> {
         Some(self.tree.add(kind, left, right))
     }
