@@ -1,7 +1,7 @@
-//! What a record costs beside the floor, in the same run: `cargo bench -p roctop-ring`.
+//! Cost of a record beside its floor in the same run: `cargo bench -p roctop-ring`.
 //!
-//! Rounds of all cases are interleaved and the least and the median round are printed: on a shared machine the ratios
-//! count, not the nanoseconds. Nothing is asserted.
+//! The rounds of all cases are interleaved, and the minimum and median round are printed: on a shared machine compare
+//! ratios, not nanoseconds. Nothing is asserted.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 use roctop_ring::layout::{Header, MAJOR, Region, Spec, clock, entry};
@@ -56,7 +56,7 @@ impl Ring {
     }
 }
 
-/// The shape of a traced call: time, open, (the call), time, record, close.
+/// The steps of a traced call: time, open, (the call), time, record, close.
 #[inline(never)]
 fn traced(ring: &RingWriter<'_>, entry: &EntryWriter<'_>, op: u16, correlation: u64) {
     let start = ticks();
@@ -178,7 +178,7 @@ fn read<S: Sink>(file: &std::fs::File, mut sink: S) -> u64 {
     reader.poll(Ended::Yes, &mut sink).unwrap().records
 }
 
-/// The reader's floor: the same bytes copied, not looked at.
+/// The reader's floor: copies the same bytes without parsing them.
 fn copy(file: &std::fs::File) -> u64 {
     let mut buffer = vec![0; 64 * 1024];
     let (mut at, mut slots) = (0, 0);
@@ -192,7 +192,7 @@ fn copy(file: &std::fs::File) -> u64 {
 
 type Case<'c> = (&'c str, Box<dyn Fn() -> f64 + 'c>);
 
-/// Least and median of the rounds of each case, interleaved.
+/// Minimum and median round of each case, interleaved.
 fn measure(cases: &[Case<'_>]) -> Vec<(f64, f64)> {
     let mut times = vec![Vec::with_capacity(ROUNDS); cases.len()];
     for _ in 0..ROUNDS {
@@ -209,7 +209,7 @@ fn measure(cases: &[Case<'_>]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// A file of one full ring, without a name.
+/// An unnamed file with one full ring.
 fn full_file() -> std::fs::File {
     let full = Ring::new(1 << 16);
     let (writer, _) = full.writers();

@@ -1,6 +1,6 @@
-//! Prints what a ring file holds, a line a record: `dump FILE.ring…`.
+//! Prints the content of ring files, one line per record: `dump FILE.ring…`.
 //!
-//! Facts first, then records by thread, then what was open, the counters, and the accounts.
+//! Facts first, then records by thread, then open work, counters, and accounts.
 
 use roctop_ring::reader::{Ended, Reader, Sink, Thread};
 use roctop_ring::record::{Head, Slot, decode, kind_name};

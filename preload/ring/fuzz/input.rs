@@ -1,7 +1,8 @@
-//! What an input of the fuzzer means: an honest file, and what is done to it. The replay of the kept inputs uses it too.
+//! Inputs of the fuzzer: an intact file and changes to it. The replay of the kept inputs uses this too.
 //!
-//! Bytes that begin with 0 are a file as they are. Else each eight of them change the honest file: three bytes say which word,
-//! one what is done to it, four give the value. The header's checksum is made right afterwards, or nothing would be reached.
+//! An input that begins with 0 is a file as is. Otherwise each group of eight bytes changes the intact file: three
+//! bytes select the word, one the operation, four give the value. The header's checksum is corrected afterwards;
+//! otherwise no input would get past it.
 
 use roctop_ring::directory;
 use roctop_ring::flight;
@@ -33,8 +34,8 @@ fn fresh(count: u64) -> Vec<AtomicU64> {
     (0..count).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// An honest file, made by the real writers.
-pub(crate) fn honest() -> Vec<u8> {
+/// An intact file, made by the real writers.
+pub(crate) fn intact() -> Vec<u8> {
     let (regions, size) = spec().regions();
     let header = Header {
         major: MAJOR,
@@ -112,28 +113,28 @@ pub(crate) fn honest() -> Vec<u8> {
     file
 }
 
-/// A ring file out of an input.
+/// A ring file from an input.
 pub(crate) fn ring(input: &[u8]) -> Vec<u8> {
     match input {
         [0, rest @ ..] => rest.to_vec(),
         changes => {
-            let mut file = changed(honest(), changes);
+            let mut file = changed(intact(), changes);
             seal(&mut file);
             file
         }
     }
 }
 
-/// A flight file out of an input.
+/// A flight file from an input.
 pub(crate) fn flying(input: &[u8]) -> Vec<u8> {
     match input {
         [0, rest @ ..] => rest.to_vec(),
-        changes => changed(honest_flight(), changes),
+        changes => changed(intact_flight(), changes),
     }
 }
 
 /// A flight file with dispatches in every state.
-fn honest_flight() -> Vec<u8> {
+fn intact_flight() -> Vec<u8> {
     const SLOTS: usize = 8;
     let head = fresh(PAGE as u64 / 8);
     head[flight::header::MAGIC].store(flight::MAGIC, Ordering::Relaxed);

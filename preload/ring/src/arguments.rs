@@ -1,32 +1,32 @@
 //! The arguments of an API call: continuation slots behind an [`ApiCall`](crate::record::ApiCall).
 //!
-//! They travel as words of the calling convention (System V, x86-64): the six integer registers, then what the call gave,
-//! then words of the stack. Which argument a word is, the reader knows by the operation's name.
+//! They travel as words of the calling convention (System V, x86-64): the six integer registers, the returned word,
+//! then stack words. The reader maps words to arguments by the operation's name.
 
 use crate::record::{PAYLOAD_WORDS, Slot};
 
 /// The words of a call's arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
-    /// The integer registers, in the order of arguments.
+    /// The integer registers, in argument order.
     pub registers: [u64; 6],
-    /// What the call wrote to where its first argument points, 0 when it gives nothing or failed.
+    /// The word that the call wrote through its first argument; 0 if none or if the call failed.
     pub given: u64,
-    /// Words of the stack, in the order of arguments.
+    /// Stack words, in argument order.
     pub stack: [u64; Self::STACK],
-    /// How many of these count.
+    /// Valid words in `stack`.
     pub stack_words: u8,
 }
 
 impl Arguments {
-    /// Kind number of a call with arguments; its first slot is that of an `ApiCall`.
+    /// Kind number of a call with arguments; its first slot is an `ApiCall`'s.
     pub const KIND: u8 = 40;
-    /// The most words of the stack that are kept.
+    /// Maximum number of stack words.
     pub const STACK: usize = 16;
-    /// The most slots that such a record takes.
+    /// Maximum number of slots of such a record.
     pub const MAX_SLOTS: usize = 5;
 
-    /// Slots that the record takes, the call's own included.
+    /// Slots of the record, including the call's own.
     pub const fn slots(&self) -> usize {
         match self.stack_words {
             0 if self.given == 0 => 2,
@@ -36,7 +36,7 @@ impl Arguments {
         }
     }
 
-    /// The payload of all slots; `call` is that of the `ApiCall`.
+    /// The payload of all slots; `call` is the `ApiCall`'s.
     pub fn payload(&self, call: [u64; PAYLOAD_WORDS]) -> [[u64; PAYLOAD_WORDS]; Self::MAX_SLOTS] {
         let mut slots = [[0; PAYLOAD_WORDS]; Self::MAX_SLOTS];
         let words = call
@@ -50,7 +50,7 @@ impl Arguments {
         slots
     }
 
-    /// Decodes the slots of a record, the call's own first. Total.
+    /// Decodes the slots of a record, the call's own first. Total: missing slots read as zero.
     pub fn decode(slots: &[Slot]) -> Self {
         let mut words = [0u64; PAYLOAD_WORDS * (Self::MAX_SLOTS - 1)];
         let found = slots.iter().skip(1).flat_map(|slot| &slot[1..7]);

@@ -1,14 +1,14 @@
-//! What files of the collector's are read through: bytes by position.
+//! Positioned reads of the collector's files.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Bytes that can be read by position: a file, or a buffer in tests.
+/// A file, or a buffer in tests.
 pub trait Bytes {
-    /// Reads at `offset`; short at the end.
+    /// Reads at byte `offset`; a short count at the end.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
-    /// Bytes there are now.
+    /// Current size in bytes.
     fn size(&self) -> io::Result<u64>;
 }
 

@@ -1,15 +1,15 @@
-//! Who owns a directory entry, and the calibration samples: protocols on words alone, so that loom can prove them.
+//! Ownership of directory entries, and calibration samples: protocols on words alone, so that loom can prove them.
 //!
-//! An entry's state word is the sequence of a seqlock over the entry's identity (thread, name, where its life began in
-//! the ring): claimed while the identity is written, then live, then done, then claimed by the next life.
+//! An entry's state word is the sequence of a seqlock over the entry's identity (thread, name, start of its life in the
+//! ring): claimed while the identity is written, then live, then done, then claimed by the next life.
 //!
-//! Absent on purpose: the mapping, policy (which entry, when a done one may be taken again).
+//! Excluded on purpose: the mapping, and policy (which entry to claim, when to reuse a done entry).
 
 use crate::layout::{clock, entry};
 use crate::sync::{Ordering, fence};
 use crate::writer::Words;
 
-/// Takes a free or done entry by one compare-exchange. Returns the generation of this life, from 1; none when another
+/// Claims a free or done entry with one compare-exchange. Returns this life's generation, from 1, or `None` if another
 /// thread has the entry.
 pub fn claim(words: Words<'_>, tid: u32, since: u64, name: [u64; 2]) -> Option<u32> {
     if words.len() != entry::WORDS {
@@ -20,7 +20,7 @@ pub fn claim(words: Words<'_>, tid: u32, since: u64, name: [u64; 2]) -> Option<u
         return None;
     }
     let generation = (state >> 32).wrapping_add(1) & 0xffff_ffff;
-    // Acquire: pairs with the release store in `release`; the previous owner's stores are seen.
+    // Acquire: pairs with the release store in `release`; makes the previous owner's stores visible.
     words[entry::STATE]
         .compare_exchange(
             state,
@@ -29,7 +29,7 @@ pub fn claim(words: Words<'_>, tid: u32, since: u64, name: [u64; 2]) -> Option<u
             Ordering::Relaxed,
         )
         .ok()?;
-    // Release fence: a reader that sees one of the stores below also sees that the entry was claimed.
+    // Release fence: a reader that sees one of the stores below also sees the claim.
     fence(Ordering::Release);
     for (at, value) in [
         (entry::TID, u64::from(tid)),
@@ -42,12 +42,12 @@ pub fn claim(words: Words<'_>, tid: u32, since: u64, name: [u64; 2]) -> Option<u
     ] {
         words[at].store(value, Ordering::Relaxed);
     }
-    // Release: who sees the entry live sees whose it is.
+    // Release: a reader that sees the live state also sees the identity.
     words[entry::STATE].store(generation << 32 | entry::LIVE, Ordering::Release);
     Some(generation as u32)
 }
 
-/// Marks an entry as done. Only its owner may.
+/// Marks an entry as done. Only its owner may call this.
 pub fn release(words: Words<'_>) {
     if let Some(word) = words.get(entry::STATE) {
         let state = word.load(Ordering::Relaxed);
@@ -56,7 +56,7 @@ pub fn release(words: Words<'_>) {
     }
 }
 
-/// The place of calibration sample `number`: the first one is kept, the others rotate.
+/// Index of calibration sample `number` in the table: the first sample stays, the others rotate.
 pub const fn sample_place(number: u64) -> usize {
     if number == 0 {
         0
@@ -65,7 +65,7 @@ pub const fn sample_place(number: u64) -> usize {
     }
 }
 
-/// Writes calibration sample `number` into its place, under the place's sequence. One writer at a time.
+/// Writes calibration sample `number` to its index, under its sequence word. One writer at a time.
 pub fn write_sample(words: Words<'_>, number: u64, sample: &[u64; clock::WORDS]) {
     if words.len() != clock::WORDS {
         return;

@@ -1,11 +1,11 @@
-//! Dispatches in flight, kept where they outlive the process: what the GPU completed just before a kill is found there.
+//! Flight files: dispatches in flight, stored outside the process, so that work completed just before a kill is found.
 //!
-//! One file for the slots of one queue, `<pid>-<start ticks>.<number>.flight` beside the ring files: a header page, a record
-//! of [`SLOT_WORDS`] words a slot, then the 64-byte completion signals themselves, which the packet processor writes begin
-//! and end into. Nobody reads the file while its process lives. Afterwards [`read`] gives what was submitted and never
-//! recorded.
+//! One file for the slots of one queue, `<pid>-<start ticks>.<number>.flight` beside the ring files: a header page, a
+//! record of [`SLOT_WORDS`] words per slot, then the 64-byte completion signals, into which the packet processor writes
+//! begin and end. Nobody reads the file while its process is alive. Afterwards [`read`] returns submitted dispatches
+//! that were never recorded.
 //!
-//! Absent on purpose: where the memory lies in the process (that is the collector's affair), any trust in the file.
+//! Excluded on purpose: the address of the memory in the process (the collector's business), any trust in the file.
 
 #[cfg(not(loom))]
 mod file;
@@ -20,7 +20,7 @@ use std::io;
 
 /// First bytes of a flight file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ROCTOPF1");
-/// Ending of flight files.
+/// File name extension of flight files.
 pub const FLIGHT: &str = "flight";
 /// Words of a slot: its [`State`], three reserved, the payload of its [`Dispatch`].
 pub const SLOT_WORDS: usize = 16;
@@ -28,7 +28,7 @@ pub const SLOT_WORDS: usize = 16;
 pub const SIGNAL_WORDS: usize = 8;
 /// Bytes of the header page.
 pub const PAGE: usize = 4096;
-/// The most slots that a reader accepts.
+/// Maximum number of slots that a reader accepts.
 pub const MAX_SLOTS: u64 = 1 << 20;
 const PAYLOAD: usize = SLOT_WORDS - 2 * PAYLOAD_WORDS;
 
@@ -42,13 +42,13 @@ pub mod header {
     pub const PID: usize = 2;
     /// Start time of the process, clock ticks since boot.
     pub const START: usize = 3;
-    /// Which of the two points is the newest, plus one; 0: none yet; [`super::RECKONED`]: reckoned ones.
+    /// Index of the newest point plus one; 0: no point yet; [`super::ESTIMATED`]: estimated points.
     pub const NEWEST: usize = 8;
     /// The first point of the agent's clock: ticks, HSA ns.
     pub const FIRST: usize = 10;
-    /// Two more points, written in turn.
+    /// Two more points, written alternately.
     pub const POINTS: usize = 12;
-    /// Words in use.
+    /// Number of words in use.
     pub const WORDS: usize = 16;
 }
 
@@ -59,7 +59,7 @@ mod signal {
     pub(super) const END: usize = 5;
 }
 
-/// What a slot holds.
+/// Content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum State {
@@ -82,7 +82,7 @@ impl State {
     }
 }
 
-/// A slot's words, as its writer sees them.
+/// The writer's view of a slot's words.
 #[derive(Clone, Copy)]
 pub struct SlotWriter<'m>(&'m [AtomicU64; SLOT_WORDS]);
 
@@ -93,7 +93,7 @@ impl<'m> SlotWriter<'m> {
         words.get(index * SLOT_WORDS..)?.first_chunk().map(Self)
     }
 
-    /// Keeps what is known of a dispatch; it counts from [`publish`](Self::publish) on.
+    /// Stores a dispatch; readers ignore it until [`publish`](Self::publish).
     #[inline]
     pub fn keep(&self, record: &Dispatch) {
         for (to, word) in self.0[PAYLOAD..].iter().zip(record.payload().as_flattened()) {
@@ -101,14 +101,14 @@ impl<'m> SlotWriter<'m> {
         }
     }
 
-    /// The dispatch is about to be seen by the packet processor.
+    /// Publishes the dispatch, before the packet processor sees it.
     #[inline]
     pub fn publish(&self, sequence: u64, state: State) {
-        // Release: who sees the state sees the record.
+        // Release: a reader that sees the state sees the record.
         self.0[0].store((sequence + 1) << 2 | state as u64, Ordering::Release);
     }
 
-    /// What was kept.
+    /// The stored dispatch.
     #[inline]
     pub fn kept(&self) -> Dispatch {
         let mut slots = [[0u64; 8]; 2];
@@ -120,26 +120,26 @@ impl<'m> SlotWriter<'m> {
         Dispatch::decode(&slots)
     }
 
-    /// The dispatch is about to be recorded in a ring; a reader looks there first.
+    /// Marks the dispatch as being recorded; a reader searches the ring first.
     #[inline]
     pub fn take(&self) {
         let word = self.0[0].load(Ordering::Relaxed);
         self.0[0].store(word | State::Taking as u64, Ordering::Release);
     }
 
-    /// It is recorded: the slot is free.
+    /// Frees the slot after the record is written.
     #[inline]
     pub fn free(&self) {
-        // Release: the record's head is stored before.
+        // Release: orders the record's head before this store.
         self.0[0].store(0, Ordering::Release);
     }
 }
 
-/// The points were reckoned before any work had times: there are the first and, of the two in turn, the first one.
-const RECKONED: u64 = 3;
+/// The points are estimates made before any work had times: the first point, and the first of the alternating two.
+const ESTIMATED: u64 = 3;
 
-/// Keeps two points of the agent's clock that were reckoned, the earlier one first, for work that nobody gets to see
-/// complete. Later ones take their place, and the first point of [`keep_point`] does for good.
+/// Stores two estimated points of the agent's clock, the earlier one first, for work that is never seen complete. Later
+/// estimates replace them; the first [`keep_point`] replaces them for good.
 pub fn keep_reckoned(words: Words<'_>, points: [[u64; 2]; 2]) {
     let Some(words) = words.first_chunk::<{ header::WORDS }>() else {
         return;
@@ -148,32 +148,32 @@ pub fn keep_reckoned(words: Words<'_>, points: [[u64; 2]; 2]) {
         return;
     }
     words[header::NEWEST].store(0, Ordering::Relaxed);
-    // Release: who finds half of a point below finds that there is none.
+    // Release: a reader that finds half of a point below also finds that there is none.
     fence(Ordering::Release);
     for (at, [ticks, nanoseconds]) in [header::FIRST, header::POINTS].into_iter().zip(points) {
         words[at].store(ticks, Ordering::Relaxed);
         words[at + 1].store(nanoseconds, Ordering::Relaxed);
     }
-    // Release: a reader that finds them named finds them whole.
-    words[header::NEWEST].store(RECKONED, Ordering::Release);
+    // Release: a reader that finds the points announced finds them whole.
+    words[header::NEWEST].store(ESTIMATED, Ordering::Release);
 }
 
-/// Does nothing but reckoned points, if any, tell of the agent's clock?
+/// Whether the agent's clock has no points other than estimates.
 pub fn is_reckoned(words: Words<'_>) -> bool {
     let newest = words.get(header::NEWEST).map(|word| word.load(Ordering::Relaxed));
-    matches!(newest, Some(0 | RECKONED))
+    matches!(newest, Some(0 | ESTIMATED))
 }
 
-/// Keeps points of the agent's clock in the header's words: agent ticks and HSA ns. One writer at a time.
+/// Stores a point of the agent's clock: agent ticks and HSA ns. One writer at a time.
 pub fn keep_point(words: Words<'_>, ticks: u64, nanoseconds: u64) {
     let Some(words) = words.first_chunk::<{ header::WORDS }>() else {
         return;
     };
     let mut newest = words[header::NEWEST].load(Ordering::Relaxed);
-    if newest == RECKONED {
+    if newest == ESTIMATED {
         newest = 0;
         words[header::NEWEST].store(newest, Ordering::Relaxed);
-        // Release: who finds half of a point below finds that there is none.
+        // Release: a reader that finds half of a point below also finds that there is none.
         fence(Ordering::Release);
     }
     if newest == 0 {
@@ -184,28 +184,31 @@ pub fn keep_point(words: Words<'_>, ticks: u64, nanoseconds: u64) {
     let at = header::POINTS + 2 * place;
     words[at].store(ticks, Ordering::Relaxed);
     words[at + 1].store(nanoseconds, Ordering::Relaxed);
-    // Release: a reader that finds this point named finds it whole.
+    // Release: a reader that finds this point announced finds it whole.
     words[header::NEWEST].store(place as u64 + 1, Ordering::Release);
 }
 
-/// The agent's clock by two points.
+/// The agent's clock as a line through two points.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     first: [u64; 2],
     last: [u64; 2],
 }
 
-/// Work of before the first point or behind the last one began or ended within this of them, ns: ten days.
-const NEAR: u64 = 10 * 86_400 * 1_000_000_000;
+/// Times further than this from the points are invalid, ns: ten days.
+const MAX_TIME_DISTANCE: u64 = 10 * 86_400 * 1_000_000_000;
 
 impl Line {
-    /// Whether HSA ns can be the time of work that was left.
-    fn is_near(self, time: u64) -> bool {
-        let (from, to) = (self.first[1].saturating_sub(NEAR), self.last[1].saturating_add(NEAR));
+    /// Whether an HSA time is plausible for work left in flight.
+    fn is_plausible(self, time: u64) -> bool {
+        let (from, to) = (
+            self.first[1].saturating_sub(MAX_TIME_DISTANCE),
+            self.last[1].saturating_add(MAX_TIME_DISTANCE),
+        );
         (from..=to).contains(&time)
     }
 
-    /// HSA ns of an agent tick; 0 when the points are too near to say, or what they say is no time.
+    /// HSA ns of an agent tick; 0 if the points are too close together or the result is no valid time.
     fn at(self, tick: u64) -> u64 {
         let run = i128::from(self.last[0]) - i128::from(self.first[0]);
         let rise = i128::from(self.last[1]) - i128::from(self.first[1]);
@@ -222,20 +225,20 @@ impl Line {
 /// A dispatch that was submitted and perhaps never recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Its number among the queue's dispatches, from 0.
+    /// Ordinal in its queue, from 0.
     pub sequence: u64,
-    /// What its slot held.
+    /// State of its slot.
     pub state: State,
     /// The GPU completed it.
     pub is_complete: bool,
-    /// Its times are far from all that is known of the agent's clock: they are none.
+    /// Its times are implausible for the agent's clock, and therefore invalid.
     pub is_doubtful: bool,
-    /// What is known of it; begin and end in HSA ns, zeros when they are not known.
+    /// Its record; begin and end in HSA ns, 0 if unknown.
     pub record: Dispatch,
 }
 
 impl Left {
-    /// The record as it would have stood in a ring.
+    /// The record's slots, as in a ring.
     pub fn slots(&self) -> [Slot; 2] {
         let flags = match self.record {
             Dispatch { end: 0, .. } => flag::UNTIMED,
@@ -255,9 +258,9 @@ impl Left {
     }
 }
 
-/// What a process that has ended left in flight, oldest first.
+/// Dispatches that an ended process left in flight, oldest first.
 ///
-/// Errors: the file cannot be read, or is none of ours.
+/// Errors: the file cannot be read, or is no flight file.
 pub fn read(bytes: &impl Bytes) -> io::Result<Vec<Left>> {
     let head = words(bytes, 0, header::WORDS)?;
     let slots = head.get(header::SLOTS).copied().unwrap_or(0);
@@ -271,7 +274,7 @@ pub fn read(bytes: &impl Bytes) -> io::Result<Vec<Left>> {
     let point = |at: usize| [head[at], head[at + 1]];
     let line = Line {
         first: point(header::FIRST),
-        // Two points that are one say nothing.
+        // Two equal points define no line.
         last: point(if head[header::NEWEST] == 0 {
             header::FIRST
         } else {
@@ -302,7 +305,7 @@ fn one(slot: &[u64], signal: &[u64], line: Line) -> Option<Left> {
     }
     let is_doubtful = [record.begin, record.end]
         .iter()
-        .any(|time| *time != 0 && !line.is_near(*time));
+        .any(|time| *time != 0 && !line.is_plausible(*time));
     Some(Left {
         sequence,
         state,

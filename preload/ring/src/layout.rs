@@ -1,8 +1,8 @@
-//! Where things lie in a ring file: header, regions, and the word offsets inside each region.
+//! Layout of a ring file: header, regions, and the word offsets inside each region.
 //!
-//! A file begins with a header page that never changes after the file got its name. Regions follow, each a run of
-//! 64-bit words at a page boundary. The first file of a process has all regions; files chained behind it when its rings
-//! are all taken have a directory, totals, rings and milestones only. All numbers are little endian.
+//! A file begins with a header page that never changes after the file is named. Regions follow, each a run of 64-bit
+//! words at a page boundary. The first file of a process has all regions. Files chained to it when all its rings are
+//! taken have only directory, totals, rings and milestones. All numbers are little endian.
 
 mod header;
 
@@ -12,17 +12,17 @@ use crate::record::{SLOT_BYTES, TOTALS};
 
 /// First bytes of a ring file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ROCTOPR1");
-/// Raised when an old reader cannot read new files.
+/// Incremented when old readers cannot read new files.
 pub const MAJOR: u16 = 1;
-/// Raised when something was added that old readers may pass over.
+/// Incremented for additions that old readers may ignore.
 pub const MINOR: u16 = 1;
 /// Bytes of the header page.
 pub const PAGE: usize = 4096;
 /// Reads as this number only on a machine of the same byte order.
 pub const ENDIAN_MARK: u64 = 0x0102_0304_0506_0708;
-/// The largest file a reader accepts, bytes.
+/// Maximum file size that a reader accepts, bytes.
 pub const MAX_FILE: u64 = 16 << 30;
-/// The most threads that one file's directory may hold.
+/// Maximum number of threads in one file's directory.
 pub const MAX_ENTRIES: usize = 4096;
 
 /// Kinds of regions in the header's table.
@@ -35,7 +35,7 @@ pub enum Region {
     Counters = 2,
     /// Thread directory, see [`entry`].
     Directory = 3,
-    /// Exact totals by operation, [`TOTALS`] pairs of words (calls, ticks) a thread.
+    /// Exact totals by operation, [`TOTALS`] pairs of words (calls, ticks) per thread.
     Totals = 4,
     /// Work in flight by queue, see [`queue`].
     Queues = 5,
@@ -43,33 +43,33 @@ pub enum Region {
     OpenRanges = 6,
     /// Fact slots.
     Facts = 7,
-    /// One word a string: offset in words << 20 | length | 1 << 63.
+    /// One word per string: offset in words << 20 | length | 1 << 63.
     StringIndex = 8,
     /// Texts, each at a word boundary.
     StringBytes = 9,
-    /// Rings, where the directory says.
+    /// Rings, at the offsets in the directory.
     Rings = 10,
-    /// How far each ring has come, one word a ring, see [`milestone_every`]. Since minor version 1.
+    /// Head of each ring at its last milestone, one word per ring, see [`milestone_every`]. Since minor version 1.
     Milestones = 11,
 }
 
 /// Number of region kinds plus one.
 pub const REGIONS: usize = 12;
 
-/// A ring of so many slots (a power of two) passes a milestone each time its head crosses a multiple of this number, and its
-/// word among the milestones says then where the head is. Heads lie a page apart; these words lie close, so that whoever only
-/// wants to know which ring is filling looks at one place.
+/// Distance of two milestones in a ring of `slots` slots (a power of two). The writer copies its head to its milestone
+/// word each time it crosses a multiple of this number. Heads are a page apart, milestones adjacent: a check of all
+/// fill levels reads few cache lines.
 pub const fn milestone_every(slots: u64) -> u64 {
     if slots < 64 { 1 } else { slots / 64 }
 }
 
-/// Words of one calibration sample and their meaning. Sample 0 is the first one, the others rotate.
+/// Words of one calibration sample. Sample 0 is the first one, the others rotate.
 pub mod clock {
     /// Words of a sample.
     pub const WORDS: usize = 8;
-    /// Samples kept.
+    /// Number of samples.
     pub const SAMPLES: usize = 64;
-    /// Sequence: odd while it is written, 0 never written.
+    /// Sequence: odd while the sample is written, 0 if never written.
     pub const SEQUENCE: usize = 0;
     /// Raw ticks.
     pub const TICKS: usize = 1;
@@ -81,12 +81,12 @@ pub mod clock {
     pub const MONOTONIC_RAW: usize = 4;
     /// CLOCK_REALTIME, ns.
     pub const REALTIME: usize = 5;
-    /// HSA system time, ns; 0 when HSA was not up.
+    /// HSA system time, ns; 0 if HSA had not started.
     pub const HSA: usize = 6;
-    /// Width of the bracket around BOOTTIME, ticks: the sample's error.
+    /// Width of the interval around BOOTTIME, ticks: the sample's error.
     pub const WIDTH: usize = 7;
 
-    /// Clock kinds in the header.
+    /// Kind of clock in the header: raw time stamp counter.
     pub const KIND_TSC: u32 = 1;
     /// `clock_gettime(CLOCK_BOOTTIME)` in ns.
     pub const KIND_VDSO: u32 = 2;
@@ -98,23 +98,23 @@ pub mod counter {
     pub const WORDS: usize = 128;
     /// State of the collector: 1 recording, 2 off for good, 3 closed at exit.
     pub const STATE: usize = 0;
-    /// String id of the reason for being off.
+    /// String id of the reason for switching off.
     pub const OFF_REASON: usize = 1;
-    /// Fact slots given out.
+    /// Reserved fact slots.
     pub const FACTS_USED: usize = 2;
-    /// Facts that found no room.
+    /// Facts without space.
     pub const FACTS_FULL: usize = 3;
-    /// Strings given out.
+    /// Reserved strings.
     pub const STRINGS: usize = 4;
-    /// Words of text given out.
+    /// Reserved words of text.
     pub const STRING_WORDS: usize = 5;
-    /// Texts that found no room.
+    /// Texts without space.
     pub const STRINGS_FULL: usize = 6;
-    /// Threads that asked for a ring.
+    /// Threads that requested a ring.
     pub const THREADS: usize = 7;
-    /// Records dropped because no ring was to be had.
+    /// Records dropped because no ring was available.
     pub const NO_RING: usize = 8;
-    /// Records dropped because a signal handler interrupted a record being written.
+    /// Records dropped because a signal handler interrupted a record in progress.
     pub const REENTRANT: usize = 9;
     /// Dispatches submitted.
     pub const SUBMITTED: usize = 10;
@@ -128,16 +128,16 @@ pub mod counter {
     pub const CALIBRATIONS: usize = 14;
     /// Texts that were cut.
     pub const TEXT_CUT: usize = 15;
-    /// Ranges nested deeper than the stack keeps, or start/stop ranges beyond the table.
+    /// Ranges nested deeper than the stack, or start/stop ranges beyond the table.
     pub const RANGES_LOST: usize = 16;
-    /// Files chained behind this one.
+    /// Files chained to this one.
     pub const CHAINED: usize = 17;
     /// Queues beyond the in-flight table.
     pub const QUEUES_FULL: usize = 18;
     /// Dispatches harvested (timed).
     pub const TIMED: usize = 19;
-    // 20 was never written; numbers are not used again.
-    /// Copies recorded, timed or not; the rest of [`COPIES`] was under way.
+    // 20 was never written; numbers are not reused.
+    /// Copies recorded, timed or not; the rest of [`COPIES`] is in flight.
     pub const COPIES_RECORDED: usize = 21;
 }
 
@@ -145,11 +145,11 @@ pub mod counter {
 pub mod entry {
     /// Words of an entry (4 KiB).
     pub const WORDS: usize = 512;
-    /// State in the low half: 0 free, 1 live, 2 done, 3 claimed; generation (lives of the entry) in the high half.
+    /// State in the low half: 0 free, 1 live, 2 done, 3 claimed; generation (number of lives) in the high half.
     pub const STATE: usize = 0;
     /// Kernel thread id.
     pub const TID: usize = 1;
-    /// When the thread took the entry, ticks.
+    /// When the thread claimed the entry, ticks.
     pub const SINCE: usize = 2;
     /// Name, first eight bytes; the next word has the rest.
     pub const NAME: usize = 3;
@@ -159,25 +159,25 @@ pub mod entry {
     pub const RING_SLOTS: usize = 6;
     /// Slot index at which this life began.
     pub const GENERATION_START: usize = 7;
-    /// Slots ever written to the ring. Alone on its line.
+    /// Slots ever written to the ring. On its own cache line.
     pub const HEAD: usize = 16;
     /// Records ever written to the ring.
     pub const RECORDS: usize = 17;
-    /// Records dropped because a signal handler came in between.
+    /// Records dropped because a signal handler interrupted.
     pub const REENTRANT: usize = 32;
-    /// Calls nested deeper than the stack keeps.
+    /// Calls nested deeper than the stack.
     pub const DEEP: usize = 33;
-    /// Open calls.
+    /// Number of open calls.
     pub const CALL_DEPTH: usize = 48;
-    /// Open calls: start ticks, domain << 16 | op, correlation.
+    /// Stack of open calls: start ticks, domain << 16 | op, correlation.
     pub const CALL_STACK: usize = 49;
-    /// Calls that the stack keeps.
+    /// Capacity of the call stack.
     pub const CALLS: usize = 8;
-    /// Open push/pop ranges.
+    /// Number of open push/pop ranges.
     pub const RANGE_DEPTH: usize = 80;
-    /// Open ranges: start ticks, correlation, text id | length << 32, text.
+    /// Stack of open ranges: start ticks, correlation, text id | length << 32, text.
     pub const RANGE_STACK: usize = 96;
-    /// Ranges that the stack keeps.
+    /// Capacity of the range stack.
     pub const RANGES: usize = 24;
     /// Words of an open range.
     pub const RANGE_WORDS: usize = 16;
@@ -190,7 +190,7 @@ pub mod entry {
     pub const LIVE: u64 = 1;
     /// State: its thread has ended.
     pub const DONE: u64 = 2;
-    /// State: a thread is about to own it; who that is, is being written.
+    /// State: claimed; the new owner's identity is being written.
     pub const CLAIMED: u64 = 3;
 
     const _: () = assert!(RANGE_STACK + RANGES * RANGE_WORDS <= WORDS);
@@ -200,9 +200,9 @@ pub mod entry {
 
 /// Work in flight on one queue, word offsets.
 pub mod queue {
-    /// Queues that the region holds.
+    /// Capacity of the region in queues.
     pub const QUEUES: usize = 64;
-    /// Dispatches in flight that are kept by queue.
+    /// Maximum number of dispatches in flight per queue.
     pub const SLOTS: usize = 512;
     /// Words before the slots.
     pub const HEADER: usize = 16;
@@ -210,7 +210,7 @@ pub mod queue {
     pub const SLOT_WORDS: usize = 4;
     /// Words of a queue.
     pub const WORDS: usize = HEADER + SLOTS * SLOT_WORDS;
-    /// Dense queue id, 0 when the place is free.
+    /// Dense queue id; 0 if the entry is free.
     pub const ID: usize = 0;
     /// Dispatches submitted.
     pub const SUBMITTED: usize = 1;
@@ -222,15 +222,15 @@ pub mod queue {
 
 /// Open ROC-TX start/stop ranges of the process, word offsets.
 pub mod open_range {
-    /// Ranges that the region holds.
+    /// Capacity of the region in ranges.
     pub const RANGES: usize = 256;
     /// Words of a range.
     pub const WORDS: usize = 32;
-    /// Range id; 0 when the place is free.
+    /// Range id; 0 if the entry is free.
     pub const ID: usize = 0;
     /// Start ticks.
     pub const START: usize = 1;
-    /// Kernel thread id that started it.
+    /// Kernel thread id of the thread that started it.
     pub const TID: usize = 2;
     /// Correlation id of the start.
     pub const CORRELATION: usize = 3;
@@ -243,20 +243,20 @@ pub mod open_range {
 /// Sizes that the writer chooses for one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// 0 for the first file of a process, then counting.
+    /// 0 for the first file of a process, then ascending.
     pub ordinal: u32,
-    /// Slots of each ring, powers of two; the directory has as many entries.
+    /// Slots of each ring, powers of two; one directory entry per ring.
     pub rings: Vec<u64>,
-    /// Fact slots; 0 in a chained file.
+    /// Number of fact slots; 0 in a chained file.
     pub facts: u64,
-    /// Strings; 0 in a chained file.
+    /// Number of strings; 0 in a chained file.
     pub strings: u64,
     /// Bytes of text; 0 in a chained file.
     pub string_bytes: u64,
 }
 
 impl Spec {
-    /// The regions of such a file and its size in bytes.
+    /// The regions of such a file, and its size in bytes.
     pub fn regions(&self) -> ([Extent; REGIONS], u64) {
         let first = self.ordinal == 0;
         let entries = self.rings.len() as u64;
@@ -289,11 +289,11 @@ impl Spec {
     }
 }
 
-/// A run of bytes in the file.
+/// A range of bytes in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// Bytes from the beginning of the file.
+    /// Start, in bytes from the beginning of the file.
     pub offset: u64,
-    /// Bytes; 0 when the region is absent.
+    /// Length in bytes; 0 if the region is absent.
     pub length: u64,
 }

@@ -1,12 +1,13 @@
 //! Records and the ring: the contract between the collector (writer) and the viewer (reader).
 //!
-//! A traced process owns one or more *ring files* on tmpfs. Each file holds facts (strings, agents, kernel symbols),
-//! a directory of threads, one overwrite-oldest ring of 64-byte slots per thread, what is in flight, and counters of
-//! what was lost. The writer never looks at a reader; a reader only ever uses `pread` on private copies.
+//! A traced process owns one or more *ring files* on tmpfs. Each file holds facts (strings, agents, kernel symbols), a
+//! directory of threads, one overwrite-oldest ring of 64-byte slots per thread, work in flight, and loss counters. The
+//! writer never looks at a reader; a reader only uses `pread` into private copies.
 //!
-//! Reading order: [`record`] and [`arguments`] (what travels), [`layout`] (where it lies), [`writer`], [`directory`], [`reader`], [`map`], [`session`].
+//! Reading order: [`record`] and [`arguments`] (content), [`layout`] (positions), [`writer`], [`directory`],
+//! [`reader`], [`map`], [`session`].
 //!
-//! Absent on purpose: any knowledge of ROCm, logging, threads, allocation on the write path.
+//! Excluded on purpose: knowledge of ROCm, logging, threads, allocation on the write path.
 
 pub mod arguments;
 pub mod bytes;

@@ -1,8 +1,8 @@
-//! The mapping: makes a ring file on tmpfs, allocates all of it, and hands out its words to the writers.
+//! The mapping: creates a ring file on tmpfs, allocates all of it, and hands its words to the writers.
 //!
 //! The file is allocated before it is mapped, so that a full tmpfs is an error here and never a SIGBUS in the traced
-//! program. It gets its name when its header is complete. The mapping is kept out of forked children. A lock taken on
-//! the file lives as long as the mapping: that is how a reader knows whether the writer is alive.
+//! program. It gets its name after its header is complete. Forked children do not inherit the mapping. The file is
+//! locked as long as it is mapped; by this lock a reader knows that the writer is alive.
 
 use crate::layout::{Extent, Header, MAJOR, MINOR, Region, Spec, clock, counter, entry, open_range, queue};
 use crate::record::{SLOT_WORDS, TOTALS};
@@ -25,9 +25,9 @@ pub struct RingFile {
 }
 
 impl RingFile {
-    /// Makes `dir/name` with the sizes of `spec`; `header` gives the identity (its regions and size are filled in).
+    /// Creates `dir/name` with the sizes of `spec`; `header` gives the identity, this function its regions and size.
     ///
-    /// Errors: the directory is missing or not on tmpfs, the name is taken, no room.
+    /// Errors: the directory is missing or not on tmpfs, the name exists, or there is no space.
     pub fn create(dir: &Path, name: &str, spec: &Spec, mut header: Header) -> io::Result<Self> {
         let (regions, size) = spec.regions();
         header.major = MAJOR;
@@ -37,7 +37,7 @@ impl RingFile {
         header.size = size;
         let temporary = dir.join(format!(".{name}.tmp"));
         let file = open_new(&temporary)?;
-        // Locked and mapped before it has its name: whoever finds it by name finds it alive.
+        // Locked and mapped before it is named, so that a reader never finds it unlocked.
         let made = fill(&file, &header, spec).and_then(|()| {
             lock(&file);
             let map = MmapOptions::new().len(size as usize).map_raw(&file)?;
@@ -60,7 +60,7 @@ impl RingFile {
         })
     }
 
-    /// Where the file is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -70,7 +70,7 @@ impl RingFile {
         &self.header
     }
 
-    /// The words of a region; empty when the file has no such region.
+    /// The words of a region; empty if the file does not have it.
     pub fn words(&self, kind: Region) -> Words<'_> {
         self.extent(self.header.region(kind))
     }
@@ -93,7 +93,7 @@ impl RingFile {
         unsafe { std::slice::from_raw_parts(words, length / 8) }
     }
 
-    /// Entries of the directory.
+    /// Number of directory entries.
     pub fn entries(&self) -> usize {
         self.words(Region::Directory).len() / entry::WORDS
     }
@@ -104,9 +104,9 @@ impl RingFile {
             .get(index * entry::WORDS..(index + 1) * entry::WORDS)
     }
 
-    /// Takes entry `index` for the calling thread when it is free or done; one compare-exchange, no lock.
+    /// Claims entry `index` for the calling thread if it is free or done, with one compare-exchange and no lock.
     ///
-    /// `since` is in ticks. None when another thread has it.
+    /// `since` is in ticks. `None` if another thread has the entry.
     pub fn claim(&self, index: usize, tid: u32, since: u64, name: [u64; 2]) -> Option<Claim<'_>> {
         let words = self.entry(index)?;
         let totals = self
@@ -127,8 +127,9 @@ impl RingFile {
         })
     }
 
-    /// Fills in the page tables for `length` bytes of entry `index`'s ring from byte `from` on, which its thread would do page
-    /// by page. False when the ring ends there, or nobody has ever had it. Linux before 5.14 cannot, and nothing happens.
+    /// Populates the page tables for `length` bytes of entry `index`'s ring from byte `from` on, so that its thread
+    /// does not fault on them. False at the end of the ring, or if no thread ever claimed it. Before Linux 5.14 this
+    /// does nothing.
     pub fn populate(&self, index: usize, from: u64, length: u64) -> bool {
         let Some(words) = self
             .entry(index)
@@ -160,7 +161,7 @@ impl RingFile {
         self.words(Region::Counters).get(at)
     }
 
-    /// The writer for facts; none in a chained file.
+    /// The writer for facts; `None` in a chained file.
     pub fn facts(&self) -> Option<FactWriter<'_>> {
         let counters = self.words(Region::Counters);
         let slots = self.words(Region::Facts);
@@ -168,7 +169,7 @@ impl RingFile {
             .then(|| FactWriter::new(slots, &counters[counter::FACTS_USED], &counters[counter::FACTS_FULL]))
     }
 
-    /// The writer for strings; none in a chained file.
+    /// The writer for strings; `None` in a chained file.
     pub fn strings(&self) -> Option<StringWriter<'_>> {
         let counters = self.words(Region::Counters);
         let index = self.words(Region::StringIndex);
@@ -183,7 +184,7 @@ impl RingFile {
         })
     }
 
-    /// The words of queue place `index`, see [`queue`].
+    /// The words of queue `index` in the table, see [`queue`].
     pub fn queue(&self, index: usize) -> Option<Words<'_>> {
         self.words(Region::Queues)
             .get(index * queue::WORDS..(index + 1) * queue::WORDS)
@@ -195,7 +196,7 @@ impl RingFile {
             .get(index * open_range::WORDS..(index + 1) * open_range::WORDS)
     }
 
-    /// Keeps a calibration sample; words as in [`clock`], `sample[0]` is ignored. One writer at a time.
+    /// Stores a calibration sample; words as in [`clock`], `sample[0]` is ignored. One writer at a time.
     pub fn calibrate(&self, sample: [u64; clock::WORDS]) {
         let Some(count) = self.counter(counter::CALIBRATIONS) else {
             return;
@@ -211,7 +212,7 @@ impl RingFile {
     }
 }
 
-/// What a thread got by [`RingFile::claim`].
+/// Result of [`RingFile::claim`].
 pub struct Claim<'m> {
     /// Its ring.
     pub ring: RingWriter<'m>,
@@ -235,9 +236,9 @@ pub(crate) fn open_new(path: &Path) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
-/// Gives all of a new file's bytes a place, so that none of them can fail to be there later.
+/// Allocates all bytes of a new file, so that no later access can fail.
 ///
-/// Errors: the file is not on tmpfs, no room, larger than the program may make files (`EFBIG`).
+/// Errors: the file is not on tmpfs, there is no space, or the size exceeds RLIMIT_FSIZE (`EFBIG`).
 #[expect(unsafe_code, reason = "fallocate, fstatfs and getrlimit have no safe form in std")]
 pub(crate) fn allocate(file: &File, size: u64) -> io::Result<()> {
     const TMPFS: i64 = 0x0102_1994;
@@ -260,7 +261,7 @@ pub(crate) fn allocate(file: &File, size: u64) -> io::Result<()> {
     // SAFETY: `limit` has room for the answer.
     let is_limited = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0 && size > limit.rlim_cur;
     if is_limited {
-        // Asked for all the same, it would be a SIGXFSZ that ends the program.
+        // Without this check, fallocate would raise SIGXFSZ and end the program.
         return Err(io::Error::from_raw_os_error(libc::EFBIG));
     }
     // SAFETY: the descriptor is open; the call touches no memory of ours.
@@ -308,6 +309,6 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 #[expect(unsafe_code, reason = "flock has no safe form in std for a mapping's lock")]
 fn lock(file: &File) {
     // The lock belongs to the open file description, which the mapping keeps after the descriptor is closed.
-    // SAFETY: the descriptor is open; a failure only costs the early notice of death.
+    // SAFETY: the descriptor is open; a failure only delays the detection of the writer's death.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
 }

@@ -1,6 +1,6 @@
-//! Fetching what lies far from the processor before it is looked at: here, because the viewer has no `unsafe`.
+//! Prefetching for the viewer, which has no `unsafe`.
 
-/// Asks the processor for the line in which this begins, and does not wait for it. No more than a hint: nothing is read.
+/// Prefetches the cache line in which `what` begins, without waiting. A hint only: nothing is read.
 #[cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "std has no stable form of this hint")

@@ -1,17 +1,17 @@
-//! The reader's side: `pread` into private copies, so that nothing a writer does can be more than a wrong number.
+//! The reader's side: `pread` into private copies, so that a faulty writer causes wrong numbers at worst.
 //!
-//! One [`Reader`] a file. [`Reader::poll`] hands everything new to a [`Sink`]: strings and facts before the records that
-//! name them. A record is accepted only when the head read *after* the data says that its slots cannot have been
-//! overwritten meanwhile. What was skipped is counted to the record by the ordinals in the headers: seen + lost =
-//! written, by ring, always.
+//! One [`Reader`] per file. [`Reader::poll`] hands everything new to a [`Sink`]: strings and facts before the records
+//! that refer to them. A record is accepted only if the head read *after* the data proves that its slots were not
+//! overwritten in between. Skipped records are counted exactly, by the ordinals in the headers: seen + lost = written,
+//! by ring, always.
 //!
-//! What one poll reads is bounded whatever the file says ([`POLL_SLOTS`], [`POLL_STRINGS`]); a poll that stopped at the
-//! bound says so in [`Progress::more`].
+//! One poll reads a bounded amount, whatever the file contains ([`POLL_SLOTS`], [`POLL_STRINGS`]); [`Progress::more`]
+//! is set if it stopped at the bound.
 //!
-//! The words of one `pread` come in no order. Whatever must be read after something else is read by another `pread`,
-//! with an acquire fence between.
+//! The words of one `pread` are read in no defined order. A word that must be read after another needs a second
+//! `pread`, with an acquire fence between.
 //!
-//! Absent on purpose: mapping, `unsafe`, trust.
+//! Excluded on purpose: mapping, `unsafe`, trust.
 
 mod facts;
 mod open;
@@ -30,19 +30,19 @@ use crate::record::{self, Body, Dispatch, Domain, Head, MAX_SLOTS, SLOT_BYTES, S
 use crate::sync::{Ordering, fence};
 use std::io;
 
-/// Which thread wrote a record.
+/// The thread that wrote a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Thread {
-    /// Entry of the directory.
+    /// Index of its directory entry.
     pub index: u32,
-    /// Kernel thread id; 0 when its start was lost and the entry has another owner by now. Losses in which the entry
-    /// went from one thread to the next have 0 too.
+    /// Kernel thread id; 0 if its start was lost and the entry has another owner now, or for losses that span two
+    /// owners.
     pub tid: u32,
 }
 
-/// Receives what a poll found, in an order in which every id is known before it is used.
+/// Receives the result of a poll, in an order in which every id is known before it is used.
 pub trait Sink {
-    /// A text got an id. Mostly in order of the ids; one that was being written comes in a later poll.
+    /// A new string id. Mostly in ascending order; an id that was being written arrives in a later poll.
     fn string(&mut self, id: u32, text: &[u8]);
     /// A fact.
     fn fact(&mut self, slots: &[Slot]);
@@ -50,25 +50,25 @@ pub trait Sink {
     fn calibration(&mut self, sample: &[u64; clock::WORDS]);
     /// A record of a thread.
     fn record(&mut self, thread: Thread, slots: &[Slot]);
-    /// Records of a thread that lie one after the other, each of them whole.
+    /// Consecutive whole records of a thread.
     fn records(&mut self, thread: Thread, slots: &[Slot]) {
         for slots in each(slots) {
             self.record(thread, slots);
         }
     }
-    /// Records of a thread that were overwritten before they could be read.
+    /// Number of a thread's records that were overwritten before they were read.
     fn lost(&mut self, thread: Thread, records: u64);
-    /// Room of the sink's own for at least so many slots, so that records need not be copied twice; none when it has none.
-    /// The same until some of it is kept.
+    /// The sink's own buffer for at least `_slots` slots, which saves a copy; `None` if it has none. The same buffer
+    /// until some of it is kept.
     fn room(&mut self, _slots: usize) -> Option<&mut [Slot]> {
         None
     }
-    /// The first so many slots of the room are records of a thread that lie one after the other, each of them whole: what
-    /// [`Sink::records`] says where there is no room.
+    /// The first `_slots` slots of the buffer are consecutive whole records of a thread: [`Sink::records`] for a sink
+    /// with a buffer.
     fn keep(&mut self, _thread: Thread, _slots: usize) {}
 }
 
-/// Cuts a run of slots into its records, as their heads say. A last record that is not whole is left out.
+/// Splits a run of slots into its records by their heads, without a last record that is incomplete.
 pub fn each(slots: &[Slot]) -> impl Iterator<Item = &[Slot]> {
     let mut rest = slots;
     std::iter::from_fn(move || {
@@ -86,30 +86,30 @@ pub struct Account {
     pub seen: u64,
     /// Records that were overwritten before they were read.
     pub lost: u64,
-    /// Records that were written. Above `seen + lost` by what was not looked at yet; equal when the writer has ended
-    /// and was polled to the end.
+    /// Records written. Exceeds `seen + lost` by those not yet read; equal after a full poll of a writer that has
+    /// ended.
     pub written: u64,
 }
 
-/// What one poll did.
+/// Result of one poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Records handed over.
+    /// Records delivered.
     pub records: u64,
     /// Records found lost.
     pub lost: u64,
-    /// The fullest ring, in 1/1000 of its size, at the time of the poll.
+    /// Fill level of the fullest ring at the time of the poll, in 1/1000 of its size.
     pub fill: u32,
-    /// The poll stopped at its bound: poll again for the rest.
+    /// The poll stopped at its bound: call again for the rest.
     pub more: bool,
 }
 
-/// Is the writer still there?
+/// Whether the writer has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The writer may still be writing.
     No,
-    /// The writer is gone: what is not committed never will be.
+    /// The writer has ended: uncommitted slots stay uncommitted.
     Yes,
 }
 
@@ -120,9 +120,9 @@ pub struct OperationTotal {
     pub domain: Domain,
     /// Operation.
     pub op: u16,
-    /// Calls that returned.
+    /// Completed calls.
     pub calls: u64,
-    /// Time in them, ticks.
+    /// Their total time, ticks.
     pub ticks: u64,
 }
 
@@ -131,28 +131,28 @@ pub struct Reader<B> {
     bytes: B,
     header: Header,
     threads: Vec<Cursor>,
-    /// Slots that the rings of `threads` take together; more than the region has is a lie.
+    /// Total slots of the rings in `threads`; a file that claims more than its region holds is corrupt.
     ring_slots: u64,
-    /// Thread to begin the next poll with.
+    /// First thread of the next poll.
     turn: usize,
     facts: u64,
-    /// Fact slots before `facts` that were not committed when they were passed.
+    /// Fact slots below `facts` that were uncommitted when the reader passed them.
     fact_holes: Vec<u64>,
     strings: u64,
-    /// Strings before `strings` that were not committed when they were passed.
+    /// Strings below `strings` that were uncommitted when the reader passed them.
     string_holes: Vec<u64>,
-    /// Bytes of text that the region can still hold: texts do not overlap.
+    /// Bytes of text that the region can still hold, because texts do not overlap.
     text_left: u64,
     calibrations: [u64; clock::SAMPLES],
-    /// Room for what is copied from a ring.
+    /// Buffer for slots copied from a ring.
     buffer: Vec<Slot>,
 }
 
-/// The most slots (of rings, or of facts) that one poll reads: 32 MiB, so that who keeps them can say when it is enough.
+/// Maximum number of slots (of rings or facts) per poll: 32 MiB, so that a consumer can limit what it keeps.
 pub const POLL_SLOTS: u64 = 1 << 19;
 
 impl<B: Bytes> Reader<B> {
-    /// Checks the header and the directory of a ring file.
+    /// Checks header and directory of a ring file.
     pub fn open(bytes: B) -> Result<Self, OpenError> {
         let size = bytes.size().map_err(OpenError::Io)?;
         let mut page = vec![0u8; PAGE];
@@ -177,25 +177,25 @@ impl<B: Bytes> Reader<B> {
         })
     }
 
-    /// Who wrote the file.
+    /// The file's header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Where the bytes come from.
+    /// The file's bytes.
     pub fn bytes(&self) -> &B {
         &self.bytes
     }
 
-    /// Hands everything new to `sink`. When [`Progress::more`] is set it stopped at its bound and wants another call.
+    /// Hands everything new to `sink`. If [`Progress::more`] is set, it stopped at its bound and must be called again.
     pub fn poll(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<Progress> {
         let mut progress = Progress::default();
-        // Heads first: what they announce was named by strings and facts before.
+        // Heads first: the strings and facts of every announced record were written before its head.
         let heads = self.heads()?;
-        // Acquire: pairs with the release store of head; what was stored before it is seen from here on.
+        // Acquire: pairs with the release store of head; earlier stores are visible from here on.
         fence(Ordering::Acquire);
-        // How many facts there are before the strings: a fact is reserved after its texts were stored, so none that is
-        // handed out here has a text that this poll did not see.
+        // The number of facts is read before the strings: a fact is reserved after its texts are stored, so this poll
+        // sees the texts of all facts that it delivers.
         let facts = self.region_words(Region::Counters, counter::FACTS_USED, 1)?;
         let facts = facts.first().copied().unwrap_or(0);
         // Acquire: pairs with the release of the reservation.
@@ -219,8 +219,8 @@ impl<B: Bytes> Reader<B> {
         Ok(progress)
     }
 
-    /// How full the fullest ring may be, in 1/1000 of its size: at most a milestone more than it is, since that is what is
-    /// looked at; files without milestones are looked at ring by ring. Nothing is read from the rings.
+    /// Upper bound of the fullest ring's fill level, in 1/1000 of its size: exact to one milestone. A file without
+    /// milestones is checked ring by ring. Reads no ring.
     pub fn fill(&mut self) -> io::Result<u32> {
         if self.header.region(Region::Milestones).length == 0 {
             return self.exact_fill();
@@ -229,7 +229,7 @@ impl<B: Bytes> Reader<B> {
         let mut fullest = 0;
         for (cursor, passed) in self.threads.iter().zip(milestones) {
             if cursor.ring_slots == 0 && passed != 0 && !cursor.damaged {
-                // Somebody came and is well on the way.
+                // A new thread has already passed several milestones.
                 return self.exact_fill();
             }
             let next = milestone_every(cursor.ring_slots);
@@ -260,7 +260,7 @@ impl<B: Bytes> Reader<B> {
                 index: index as u32,
                 tid: c.tid,
             };
-            // What was announced by head counts as written, even when the writer died before it counted it.
+            // Announced records count as written, even if the writer died before it counted them.
             (
                 thread,
                 Account {
@@ -285,7 +285,7 @@ impl<B: Bytes> Reader<B> {
         Ok(words)
     }
 
-    /// Sum over all threads of a word of their directory entries, such as [`entry::REENTRANT`].
+    /// Sum of one word of the directory entries over all threads, such as [`entry::REENTRANT`].
     pub fn entry_sum(&self, at: usize) -> io::Result<u64> {
         let mut sum = 0u64;
         for index in 0..self.threads.len() {
@@ -295,7 +295,7 @@ impl<B: Bytes> Reader<B> {
         Ok(sum)
     }
 
-    /// Numbers of the dispatches whose records are the newest of their rings: what a writer that was killed wrote last.
+    /// Dispatch numbers of the newest record of each ring: the last writes of a killed writer.
     pub fn newest_dispatches(&self) -> io::Result<Vec<u64>> {
         let mut found = Vec::new();
         let mut buffer = Vec::new();
@@ -315,7 +315,7 @@ impl<B: Bytes> Reader<B> {
         Ok(found)
     }
 
-    /// Exact totals of all operations over all threads, kept by the writer: right even when records were lost.
+    /// The writer's own totals by operation, over all threads: exact even if records were lost.
     pub fn totals(&self) -> io::Result<Vec<OperationTotal>> {
         let mut sums = vec![(0u64, 0u64); TOTALS];
         for index in 0..self.threads.len() {

@@ -1,11 +1,12 @@
-//! What travels in the ring: one table of records, from which encoder, decoder, names and size checks come.
+//! Records of the ring: one table, from which encoder, decoder, names and size checks are generated.
 //!
 //! A record is one head slot and up to [`MAX_SLOTS`] - 1 continuation slots of 64 bytes. Word 0 of a slot is its
-//! header, word 7 its sequence (slot index + 1), words 1 to 6 carry payload: 48 bytes a slot, little endian, fields in
-//! the order of the table without padding. Numbers are never reused; a changed row is a new row.
+//! header, word 7 its sequence (slot index + 1), words 1 to 6 carry payload: 48 bytes per slot, little endian, fields
+//! in table order without padding. Numbers are never reused; a changed row is a new row.
 //!
 //! Times: *ticks* are raw host counter values (see [`crate::layout::clock`]), *HSA ns* are nanoseconds of the HSA
-//! system domain (`hsa_amd_profiling_convert_tick_to_system_domain`, HSA 5.2 to 7.2: the driver's CLOCK_BOOTTIME counter).
+//! system domain (`hsa_amd_profiling_convert_tick_to_system_domain`, HSA 5.2 to 7.2: the driver's CLOCK_BOOTTIME
+//! counter).
 
 mod head;
 mod marker;
@@ -30,10 +31,10 @@ pub const SLOT_BYTES: usize = 64;
 pub const PAYLOAD_WORDS: usize = 6;
 /// Payload bytes in a slot.
 pub const PAYLOAD_BYTES: usize = PAYLOAD_WORDS * 8;
-/// The most slots that one record may take.
+/// Maximum number of slots per record.
 #[cfg(not(loom))]
 pub const MAX_SLOTS: usize = 8;
-/// The most slots that one record may take; small, so that the rings of the proofs are small.
+/// Maximum number of slots per record; small, because the rings of the proofs are small.
 #[cfg(loom)]
 pub const MAX_SLOTS: usize = 2;
 
@@ -95,7 +96,7 @@ macro_rules! records {
                     Self::of(&whole)
                 }
 
-                // Of known length, so that the bytes below are nowhere but in registers.
+                // Fixed-size arrays, so that the compiler keeps the bytes in registers.
                 #[inline]
                 fn of(slots: &[Slot; $slots]) -> Self {
                     let mut bytes = [0u8; $slots * PAYLOAD_BYTES];
@@ -121,7 +122,7 @@ macro_rules! records {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Body {
             $($(#[$doc])* $Name($Name),)*
-            /// A ROC-TX mark: a range of no length.
+            /// A ROC-TX mark: a range of zero length.
             Mark(Marker),
             /// A closed ROC-TX range.
             Range(Marker),
@@ -264,11 +265,11 @@ records! {
         /// 1 created or first seen, 2 destroyed, 3 named.
         state: u32,
     }
-    /// A fact: what the collector decided, and why.
+    /// A fact: a decision of the collector and its reason.
     7 Status ("status", 1) {
         /// When, ticks.
         time: u64,
-        /// A number that belongs to it.
+        /// A number; its meaning depends on `code`.
         value: u64,
         /// One of [`status`].
         code: u32,
@@ -286,13 +287,14 @@ records! {
         /// Reserved.
         reserved: u32,
     }
-    /// A fact: a hardware counter that is collected or can be. Source: `rocprofiler_query_counter_info` (SDK 0.4 to 1.x).
+    /// A fact: a hardware counter that is available or collected. Source: `rocprofiler_query_counter_info` (SDK 0.4 to
+    /// 1.x).
     14 Counter ("counter", 1) {
         /// The library's own id.
         handle: u64,
         /// Instances over all dimensions; 0 unknown.
         instances: u64,
-        /// Number in this process, from 0: what values name.
+        /// Number in this process, from 0; values refer to it.
         id: u32,
         /// Dense agent index.
         agent: u32,
@@ -308,16 +310,16 @@ records! {
         dimensions: u32,
         /// Bits of [`counter_flag`].
         flags: u16,
-        /// The pass in which it is collected, from 1; 0 when it is only listed.
+        /// Pass that collects it, from 1; 0 if it is only listed.
         pass: u16,
     }
-    /// A way of sampling program counters that an agent offers.
+    /// A method of sampling program counters that an agent offers.
     15 SamplingConfiguration ("sampling_configuration", 1) {
-        /// The shortest interval.
+        /// Minimum interval, in `unit`.
         minimum: u64,
-        /// The longest interval.
+        /// Maximum interval, in `unit`.
         maximum: u64,
-        /// 1: the interval is a power of two.
+        /// Bit 0: the interval must be a power of two.
         flags: u64,
         /// Dense agent index.
         agent: u32,
@@ -326,7 +328,7 @@ records! {
         /// 1 instructions, 2 cycles, 3 time.
         unit: u16,
     }
-    /// A thread began to use a ring; the first record of each of its lives.
+    /// A thread starts to use a ring: the first record of each of its lives.
     9 ThreadStart ("thread_start", 1) {
         /// When, ticks.
         time: u64,
@@ -345,7 +347,7 @@ records! {
         start: u64,
         /// Exit, ticks.
         end: u64,
-        /// Joins the call and the work that it caused; 0 unknown.
+        /// Correlation id that joins the call with the work it caused; 0 unknown.
         correlation: u64,
         /// Correlation id of the enclosing call, 0 for none.
         parent: u64,
@@ -355,7 +357,7 @@ records! {
         has_status: u16,
         /// Return code.
         status: i32,
-        /// The argument people ask for: bytes, pointer or stream, by operation.
+        /// The most relevant argument, by operation: bytes, pointer or stream.
         arg: u64,
     }
     /// A kernel that ran on a queue.
@@ -370,7 +372,7 @@ records! {
         correlation: u64,
         /// Address of the kernel descriptor; 0 when only a name is known.
         kernel_object: u64,
-        /// Number of the dispatch in its process, from 1, in order of submission.
+        /// Ordinal of the dispatch in its process, from 1, in submission order.
         dispatch_id: u64,
         /// Grid in work-items.
         grid_x: u32,
@@ -398,7 +400,7 @@ records! {
         stream: u32,
         /// Thread that launched it, 0 unknown.
         tid: u32,
-        /// String id of the name when there is no kernel object.
+        /// String id of the name if there is no kernel object.
         name: u32,
     }
     /// A copy or fill made by the GPU.
@@ -423,7 +425,7 @@ records! {
         dst_agent: u32,
         /// Dense stream id plus one, 0 unknown.
         stream: u32,
-        /// Thread that asked for it, 0 unknown.
+        /// Thread that requested it, 0 unknown.
         tid: u32,
         /// One of [`direction`].
         direction: u16,
@@ -440,7 +442,7 @@ records! {
         dispatch_id: u64,
         /// The value: the bits of an IEEE double.
         value: u64,
-        /// When a whole agent was read, ticks; 0 for a dispatch.
+        /// Time of reading a whole agent, ticks; 0 for a dispatch.
         time: u64,
         /// Number of the counter in this process.
         counter: u32,
@@ -455,27 +457,27 @@ records! {
         /// The call that launched the dispatch; 0 unknown.
         correlation: u64,
     }
-    /// Values of a counter's instances over one dispatch: up to four that follow each other. Instances are numbered through
-    /// all dimensions of the counter, the first dimension fastest.
+    /// Values of up to four consecutive instances of a counter for one dispatch. Instances are numbered through all
+    /// dimensions of the counter, the first dimension fastest.
     33 CounterInstances ("counter_instances", 1) {
         /// The dispatch, as its record numbers it.
         dispatch_id: u64,
         /// Number of the counter in this process.
         counter: u32,
-        /// The first of these instances, from 0.
+        /// Index of the first instance here, from 0.
         first: u16,
-        /// How many there are here.
+        /// Number of instances here.
         count: u16,
-        /// The value of the first: the bits of an IEEE double.
+        /// Value of the first instance: the bits of an IEEE double.
         value: u64,
-        /// That of the next.
+        /// Value of the second.
         second: u64,
-        /// That of the one behind it.
+        /// Value of the third.
         third: u64,
-        /// That of the last.
+        /// Value of the fourth.
         fourth: u64,
     }
-    /// Where a wave was when its program counter was sampled.
+    /// Position of a wave when its program counter was sampled.
     32 PcSample ("pc_sample", 2) {
         /// When, HSA ns.
         time: u64,
@@ -485,7 +487,7 @@ records! {
         dispatch_id: u64,
         /// rocprofiler-sdk's id of the code object; 0 none.
         code_object: u64,
-        /// Offset of the instruction in its code object; its address where there is none.
+        /// Offset of the instruction in its code object; its address if there is no code object.
         offset: u64,
         /// rocprofiler-sdk's id of the launching call.
         correlation: u64,
@@ -497,7 +499,8 @@ records! {
         workgroup_z: u32,
         /// Waves on the compute unit; 0 for a host trap.
         wave_count: u32,
-        /// What the arbiter did, as `rocprofiler_pc_sampling_snapshot_v0_t`: bits 0 to 3 are why nothing was issued.
+        /// State of the arbiter, as `rocprofiler_pc_sampling_snapshot_v0_t`: bits 0 to 3 are the reason why nothing was
+        /// issued.
         snapshot: u32,
         /// Wave in its work-group.
         wave: u16,
@@ -507,10 +510,10 @@ records! {
         instruction: u16,
         /// One of [`sampling`].
         method: u16,
-        /// Where the wave ran, as the bits of `rocprofiler_pc_sampling_hw_id_v0_t`: two words, since fields follow each
-        /// other without padding; 0 in older recordings.
+        /// Where the wave ran: the bits of `rocprofiler_pc_sampling_hw_id_v0_t`. Two words, because its fields have no
+        /// padding; 0 in older recordings.
         hardware_low: u32,
-        /// The upper bits.
+        /// The upper word.
         hardware_high: u32,
     }
     /// Recording was switched on or off.
@@ -519,10 +522,10 @@ records! {
         time: u64,
         /// 1 on, 0 off.
         on: u32,
-        /// Who: 1 viewer, 2 roctx or HIP profiler call.
+        /// Cause: 1 viewer, 2 ROC-TX or HIP profiler call.
         by: u32,
     }
-    /// Memory of an agent was allocated, mapped or freed through HSA, written when the call returned.
+    /// Memory of an agent was allocated, mapped or freed through HSA; written at the call's return.
     22 Allocation ("allocation", 2) {
         /// Enter, ticks.
         start: u64,
@@ -530,11 +533,11 @@ records! {
         end: u64,
         /// The API call that it is part of; 0 unknown.
         correlation: u64,
-        /// Where; the handle for memory without an address (operations of virtual memory).
+        /// Address; the handle for memory without an address (virtual memory operations).
         address: u64,
-        /// Bytes, also of what is freed; 0 unknown.
+        /// Bytes, also for a free; 0 unknown.
         bytes: u64,
-        /// Bytes of the agent that the process holds after it.
+        /// Bytes of the agent that the process holds after the call.
         total: u64,
         /// Dense agent index.
         agent: u32,
@@ -545,15 +548,15 @@ records! {
     }
     /// The run-time gave scratch memory to a queue or took it back. Source: the tools table of HSA 6.1 and later.
     23 Scratch ("scratch", 2) {
-        /// When it began, ticks.
+        /// Begin, ticks.
         start: u64,
-        /// When it ended, ticks.
+        /// End, ticks.
         end: u64,
         /// The API call in which it happened; 0 unknown.
         correlation: u64,
-        /// Bytes; 0 where the run-time does not say.
+        /// Bytes; 0 if the run-time does not report them.
         bytes: u64,
-        /// Index of the packet that asked for it.
+        /// Index of the packet that needed it.
         packet: u64,
         /// Dense agent index.
         agent: u32,
@@ -563,11 +566,11 @@ records! {
         operation: u16,
         /// The run-time's flags: 1 for one use, 2 from the alternative pool.
         flags: u16,
-        /// Places for waves in it.
+        /// Number of wave slots in it.
         slots: u32,
     }
-    /// Memory that a call copied or filled before it returned. By whom, and when within the call, nobody tells: by the
-    /// processor, or by an engine that the run-time waited for. Source: `hsa_memory_copy`, `hsa_amd_memory_fill`.
+    /// Memory that a call copied or filled before it returned. HSA does not report by whom or when: the CPU did it, or
+    /// an engine that the call waited for. Source: `hsa_memory_copy`, `hsa_amd_memory_fill`.
     24 CallCopy ("call_copy", 2) {
         /// Enter, ticks.
         start: u64,
@@ -579,7 +582,7 @@ records! {
         bytes: u64,
         /// Destination address.
         dst: u64,
-        /// Source address; what is filled in for a fill, 32 bits.
+        /// Source address; for a fill, its 32-bit value.
         src: u64,
         /// Dense agent index of the source.
         src_agent: u32,
@@ -590,22 +593,22 @@ records! {
         /// Reserved.
         reserved: u16,
     }
-    /// What a call asks to be copied or filled, written before the call begins. It has no time and no engine: the kernels or
-    /// engines that do the work have their own records with the same correlation id. Source: the arguments of HIP's functions.
+    /// A requested copy or fill, written before the call begins. It has no time and no engine: the kernels or engines
+    /// that do the work have their own records with the same correlation id. Source: the arguments of HIP functions.
     25 Transfer ("transfer", 1) {
-        /// The call.
+        /// Correlation id of the call.
         correlation: u64,
         /// Bytes of the whole call.
         bytes: u64,
-        /// Destination address; 0 when the call names a symbol.
+        /// Destination address; 0 if the call names a symbol.
         dst: u64,
-        /// Source address; 0 for a fill, or when the call names a symbol.
+        /// Source address; 0 for a fill, or if the call names a symbol.
         src: u64,
-        /// Dense index of the agent that owns the source; all ones when unknown.
+        /// Dense index of the agent that owns the source; all ones if unknown.
         src_agent: u32,
-        /// Dense index of the agent that owns the destination; all ones when unknown.
+        /// Dense index of the agent that owns the destination; all ones if unknown.
         dst_agent: u32,
-        /// One of [`direction`], by the owners of both ends, else by the call's name or kind.
+        /// One of [`direction`], from the owners of both ends, else from the call's name or kind.
         direction: u16,
         /// Reserved.
         reserved: u16,
@@ -615,7 +618,7 @@ records! {
 }
 
 impl Dispatch {
-    /// Word of the first slot that has `kernel_object`.
+    /// Word of the first slot that holds `kernel_object`.
     pub const KERNEL_OBJECT: usize = 5;
 }
 
@@ -641,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dispatch_survives_encoding() {
+    fn dispatch_survives_encoding() {
         let dispatch = Dispatch {
             begin: 1,
             end: 2,
@@ -657,7 +660,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_told_by_the_first_slot_alone() {
+    fn first_slot_names_the_kernel() {
         let dispatch = Dispatch {
             kernel_object: 77,
             ..Dispatch::default()
@@ -667,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_carries_its_text_over_continuation_slots() {
+    fn marker_text_continues_over_slots() {
         let text: Vec<u8> = (0..100u8).collect();
         let payload = Marker::payload([7, 9], 3, 4, 0, 2, &text);
         let used = Marker::slots(100);

@@ -1,36 +1,36 @@
-//! The session: a directory on tmpfs that viewer and collectors share, and its control file.
+//! The session: a tmpfs directory that viewer and collectors share, and its control file.
 //!
-//! `<base>/<session>/` holds one ring file per traced process and a `control` file of words that viewers write and
-//! collectors map read-only. Last writer wins.
+//! `<base>/<session>/` holds the ring files of each traced process and a `control` file of words that viewers write and
+//! collectors map read-only. The last writer wins.
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Environment: the session directory, handed to the traced process.
+/// Environment variable: the session directory of a traced process.
 pub const ENV_SESSION: &str = "ROCTOP_SESSION";
-/// Environment: slots of an application thread's ring.
+/// Environment variable: slots of an application thread's ring.
 pub const ENV_RING: &str = "ROCTOP_RING_SLOTS";
-/// Environment: private, starts the demo back-end.
+/// Environment variable: private, starts the demo back-end.
 pub const ENV_DEMO: &str = "ROCTOP_DEMO_WORKER";
-/// Environment: not empty, the program begins paused, as if it had called `roctxProfilerPause` first.
+/// Environment variable: if not empty, the program begins paused, as after `roctxProfilerPause`.
 pub const ENV_PAUSED: &str = "ROCTOP_PAUSED";
-/// Environment: not empty, pauses are counted: recording goes on while there were more calls of `roctxProfilerResume` than
-/// of `roctxProfilerPause`.
+/// Environment variable: if not empty, pauses are counted. Recording is on while `roctxProfilerResume` calls outnumber
+/// `roctxProfilerPause` calls.
 pub const ENV_COUNT_PAUSES: &str = "ROCTOP_COUNT_PAUSES";
-/// Environment: not empty, what queues have in flight stays in plain memory instead of a file beside the ring.
+/// Environment variable: if not empty, work in flight stays in plain memory instead of a file beside the ring.
 pub const ENV_NO_FLIGHT: &str = "ROCTOP_NO_FLIGHT_FILES";
-/// Environment: what hardware counters are asked for, pairs of `key=value` separated by `;`.
+/// Environment variable: requested hardware counters, pairs of `key=value` separated by `;`.
 pub const ENV_COUNTERS: &str = "ROCTOP_COUNTERS";
-/// Environment: more definitions of counters for rocprofiler-sdk, a YAML text.
+/// Environment variable: additional counter definitions for rocprofiler-sdk, as YAML text.
 pub const ENV_DEFINITIONS: &str = "ROCTOP_COUNTER_DEFINITIONS";
-/// Environment: the path of the rocprofiler-sdk library, when it is not to be looked for.
+/// Environment variable: the path of the rocprofiler-sdk library; without it the collector searches.
 pub const ENV_SDK: &str = "ROCTOP_SDK";
 /// Name of the control file.
 pub const CONTROL: &str = "control";
-/// Ending of ring files.
+/// File name extension of ring files.
 pub const RING: &str = "ring";
-/// Bytes of the control file.
+/// Size of the control file.
 pub const CONTROL_BYTES: usize = 4096;
 
 /// Words of the control file.
@@ -41,27 +41,27 @@ pub mod control {
     pub const WANTED: usize = 1;
     /// One of [`super::source`]; read when a back-end starts.
     pub const DISPATCH_SOURCE: usize = 2;
-    /// 1: hardware counters rest.
+    /// 1: hardware counters are paused.
     pub const COUNTERS_REST: usize = 3;
-    /// Process id of the program that was started, once it has ended; for viewers alone.
+    /// Process id of the launched program, once it has ended; only viewers use it.
     pub const ENDED: usize = 4;
-    /// How it ended: its exit code, or [`SIGNALED`] and the signal.
+    /// How it ended: its exit code, or [`SIGNALED`] and the signal number.
     pub const EXIT: usize = 5;
-    /// Set in [`EXIT`] for a program that a signal ended.
+    /// Set in [`EXIT`] if a signal ended the program.
     pub const SIGNALED: u64 = 1 << 32;
 }
 
-/// Where dispatches come from.
+/// Source of dispatch records.
 pub mod source {
-    /// Interception of HSA's queues; HIP's records when HSA's tables do not come.
+    /// Interception of HSA's queues; HIP's records if HSA's tables are not available.
     pub const AUTO: u64 = 0;
     /// HIP's own records.
     pub const HIP: u64 = 1;
-    /// Interception of HSA's queues alone.
+    /// Only interception of HSA's queues.
     pub const HSA: u64 = 2;
 }
 
-/// What is wanted of the collectors, bits of a control word.
+/// Requested kinds of records, as bits of a control word.
 pub mod wanted {
     /// HIP API calls.
     pub const HIP_API: u64 = 1;
@@ -77,15 +77,15 @@ pub mod wanted {
     pub const MEMORY: u64 = 32;
     /// Scratch memory of queues.
     pub const SCRATCH: u64 = 64;
-    /// Calls of libraries above HIP: RCCL, the decoders.
+    /// Calls of libraries above HIP: RCCL, rocDecode, rocJPEG.
     pub const LIBRARY_API: u64 = 1 << 16;
-    /// The arguments of HIP's calls; those of RCCL's are always recorded.
+    /// Arguments of HIP calls; RCCL's are always recorded.
     pub const ARGUMENTS: u64 = 1 << 17;
-    /// What is recorded when nothing else is asked: HSA calls are many, cheap and of interest to few; arguments cost.
+    /// The default: without HSA calls, which are many, cheap and rarely needed, and without arguments, which cost time.
     pub const USUAL: u64 = !(HSA_API | ARGUMENTS);
 }
 
-/// Variables by which launchers tell a process its rank, and the number of ranks. The first that is set counts.
+/// Variables in which launchers pass a process its rank and the number of ranks. The first that is set counts.
 pub const RANKS: [(&str, &str); 12] = [
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMIX_RANK", "PMIX_SIZE"),
@@ -101,14 +101,15 @@ pub const RANKS: [(&str, &str); 12] = [
     ("RANK", "WORLD_SIZE"),
 ];
 
-/// The directory under which this user's sessions lie: `/dev/shm/roctop-<uid>`, else under `XDG_RUNTIME_DIR`.
+/// Candidate parents of this user's sessions, in order: `/dev/shm/roctop-<uid>`, then `roctop` below `XDG_RUNTIME_DIR`.
 pub fn base(uid: u32, runtime_dir: Option<&Path>) -> Vec<PathBuf> {
     let mut bases = vec![PathBuf::from(format!("/dev/shm/roctop-{uid}"))];
     bases.extend(runtime_dir.map(|dir| dir.join("roctop")));
     bases
 }
 
-/// Makes `dir` for this user alone, or checks that it is so.
+/// Creates `dir` with mode 0700, or checks that it is a directory of that mode that belongs to `uid`. Otherwise an
+/// error of kind `PermissionDenied`, or that of the system call.
 pub fn private_dir(dir: &Path, uid: u32) -> io::Result<()> {
     match std::fs::DirBuilder::new().mode(0o700).create(dir) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -125,11 +126,11 @@ pub fn private_dir(dir: &Path, uid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Ending of the empty files that processes leave which could make no ring.
+/// Extension of the empty files left by processes that could not create a ring.
 pub const REFUSED: &str = "refused";
 
-/// The name of what a process leaves that could make no ring, for want of room above all; `errno` says why. Everything is
-/// in the name, because an empty file can be made on a tmpfs that is full.
+/// Name of the file left by a process that could not create a ring, usually for lack of space; `errno` is the reason.
+/// The name holds everything, because a full tmpfs still accepts empty files.
 pub fn refused_name(pid: u32, start_ticks: u64, errno: i32) -> String {
     format!("{pid}-{start_ticks}.{errno}.{REFUSED}")
 }
@@ -141,7 +142,7 @@ pub fn refused(name: &str) -> Option<(u32, i32)> {
     Some((pid.parse().ok()?, errno.parse().ok()?))
 }
 
-/// The name of a process's ring file.
+/// File name of a process's ring file; `ordinal` counts its chained files from 0.
 pub fn ring_name(pid: u32, start_ticks: u64, ordinal: u32) -> String {
     if ordinal == 0 {
         format!("{pid}-{start_ticks}.{RING}")

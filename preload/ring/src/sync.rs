@@ -1,4 +1,4 @@
-//! The only door to atomics, so that loom can stand in for them in the protocol proofs.
+//! The only path to atomics, so that loom can replace them in the protocol proofs.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::Ordering;
@@ -7,38 +7,38 @@ pub use mutant::{AtomicU64, fence};
 #[cfg(not(loom))]
 pub use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Under loom every atomic goes through here, so that a proof can show that it fails when the code is weakened: the
-/// same writer and the same reader run, with one ordering or fence taken away.
+/// Under loom every atomic goes through this module. It weakens one ordering or fence, so that a test can show that the
+/// proof of the unchanged writer and reader then fails.
 #[cfg(loom)]
 pub mod mutant {
     use loom::sync::atomic::Ordering;
     use std::cell::Cell;
 
-    /// What is taken away.
+    /// The weakened primitive.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Mutant {
-        /// Nothing: the code as it ships.
+        /// None: the code as shipped.
         None,
-        /// Release fences.
+        /// Omits release fences.
         ReleaseFence,
-        /// Acquire fences.
+        /// Omits acquire fences.
         AcquireFence,
-        /// Release in stores.
+        /// Makes stores relaxed.
         ReleaseStore,
-        /// Compare-exchange becomes a load and a store.
+        /// Splits a compare-exchange into a load and a store.
         CompareExchange,
-        /// A `fetch_add` becomes a load and a store.
+        /// Splits a `fetch_add` into a load and a store.
         FetchAdd,
-        /// Acquire and release in compare-exchange.
+        /// Makes a compare-exchange relaxed.
         ClaimOrder,
     }
 
     thread_local! {
-        /// loom runs its threads on the thread that called it, so this is one value for each test.
+        /// loom runs its threads on the calling thread, so each test has one value.
         static CURRENT: Cell<Mutant> = const { Cell::new(Mutant::None) };
     }
 
-    /// Chooses what is taken away in this test.
+    /// Selects the mutant of this test.
     pub fn set(mutant: Mutant) {
         CURRENT.set(mutant);
     }
@@ -47,7 +47,7 @@ pub mod mutant {
         CURRENT.get() == mutant
     }
 
-    /// A fence, unless it is taken away.
+    /// A fence, unless the mutant omits it.
     pub fn fence(order: Ordering) {
         let gone = match order {
             Ordering::Release => is(Mutant::ReleaseFence),
@@ -59,7 +59,7 @@ pub mod mutant {
         }
     }
 
-    /// loom's atomic, weakened as chosen.
+    /// loom's atomic, weakened by the mutant.
     #[derive(Debug)]
     pub struct AtomicU64(loom::sync::atomic::AtomicU64);
 

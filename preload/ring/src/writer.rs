@@ -1,10 +1,10 @@
-//! The writer's side: one [`RingWriter`] per thread, facts and strings appended by anyone.
+//! The writer's side: one [`RingWriter`] per thread; any thread appends facts and strings.
 //!
-//! Commit protocol (`ring` proofs in tests/loom.rs): release fence, eight relaxed word stores a slot, then one release
-//! store of `head`. The fence keeps the stores of the next record behind the head that announced the previous one, so
-//! a reader that sees a torn slot also sees a head that makes it refuse that slot.
+//! Commit protocol (proofs in tests/loom.rs): release fence, eight relaxed word stores per slot, then one release store
+//! of `head`. The fence orders the stores of a record after the head that announced the previous record. A reader that
+//! sees a torn slot therefore also sees a head that makes it reject that slot.
 //!
-//! Absent on purpose: locks, allocation, system calls, any look at a reader.
+//! Excluded on purpose: locks, allocation, system calls, any look at a reader.
 
 use crate::layout::{entry, milestone_every};
 use crate::record::{CONTINUATION, Domain, Head, MAX_SLOTS, PAYLOAD_WORDS, SLOT_WORDS, TOTALS, totals_index};
@@ -14,7 +14,7 @@ use core::cell::Cell;
 /// Words of the mapping, or of the heap in tests.
 pub type Words<'m> = &'m [AtomicU64];
 
-/// The one writer of one ring. Not `Sync`: a ring belongs to one thread.
+/// The only writer of one ring. Not `Sync`: a ring belongs to one thread.
 pub struct RingWriter<'m> {
     slots: &'m [[AtomicU64; SLOT_WORDS]],
     head: &'m AtomicU64,
@@ -24,19 +24,19 @@ pub struct RingWriter<'m> {
     ordinal: Cell<u64>,
     milestone: Option<&'m AtomicU64>,
     /// The bits of an index above those that change between two milestones.
-    stretch: u64,
+    milestone_mask: u64,
 }
 
 impl<'m> RingWriter<'m> {
-    /// A writer for the ring `slots` (a power of two of slots, at least twice [`MAX_SLOTS`]), going on where `head` and
-    /// `records` stand. None when the size is wrong.
+    /// A writer for the ring `slots` (a power of two of slots, at least twice [`MAX_SLOTS`]) that continues at `head`
+    /// and `records`. `None` if the size is wrong.
     pub fn new(slots: Words<'m>, head: &'m AtomicU64, records: &'m AtomicU64) -> Option<Self> {
         let (slots, rest) = slots.as_chunks();
         let count = slots.len();
         if !count.is_power_of_two() || count < 2 * MAX_SLOTS || !rest.is_empty() {
             return None;
         }
-        // Relaxed: the entry was claimed by an acquire compare-exchange, so the previous owner's stores are seen.
+        // Relaxed: an acquire compare-exchange claimed the entry, so the previous owner's stores are visible.
         let next = Cell::new(head.load(Ordering::Relaxed));
         let ordinal = Cell::new(records.load(Ordering::Relaxed));
         Some(Self {
@@ -47,28 +47,28 @@ impl<'m> RingWriter<'m> {
             next,
             ordinal,
             milestone: None,
-            stretch: 0,
+            milestone_mask: 0,
         })
     }
 
-    /// Tells `milestone` how far the ring has come, see [`milestone_every`].
+    /// Publishes the head in `milestone` from now on, see [`milestone_every`].
     #[must_use]
     pub fn with_milestone(self, milestone: &'m AtomicU64) -> Self {
-        // Told now: the first milestone shall find the page there.
+        // Stored once now, so that the first milestone causes no page fault.
         store(milestone, self.next.get());
         Self {
             milestone: Some(milestone),
-            stretch: !(milestone_every(self.mask + 1) - 1),
+            milestone_mask: !(milestone_every(self.mask + 1) - 1),
             ..self
         }
     }
 
-    /// Index that the next slot will have.
+    /// Index of the next slot.
     pub fn position(&self) -> u64 {
         self.next.get()
     }
 
-    /// Writes one record: its head slot and the continuation slots, accepted together by a reader.
+    /// Writes one record: its head slot and its continuation slots, which a reader accepts together.
     #[inline]
     pub fn push(&self, head: Head, payload: &[[u64; PAYLOAD_WORDS]]) {
         if payload.is_empty() {
@@ -76,7 +76,7 @@ impl<'m> RingWriter<'m> {
         }
         let first = self.next.get();
         let ordinal = self.ordinal.get();
-        // Release fence: pairs with the acquire fence in `reader`; the previous head store is seen before these stores.
+        // Release fence: pairs with the acquire fence in `reader`; orders the previous head store before these stores.
         fence(Ordering::Release);
         let mut index = first;
         for words in payload.iter().take(MAX_SLOTS) {
@@ -99,12 +99,12 @@ impl<'m> RingWriter<'m> {
         self.records.store(ordinal + 1, Ordering::Relaxed);
         self.next.set(index);
         self.ordinal.set(ordinal + 1);
-        if (first ^ index) & self.stretch != 0 {
+        if (first ^ index) & self.milestone_mask != 0 {
             self.pass(index);
         }
     }
 
-    /// Relaxed: it says nothing of the slots, whoever wants these looks at the head.
+    /// Relaxed: a milestone publishes no slots; a reader that wants them reads the head.
     #[cold]
     fn pass(&self, index: u64) {
         if let Some(milestone) = self.milestone {
@@ -118,7 +118,7 @@ fn store(word: &AtomicU64, value: u64) {
     word.store(value, Ordering::Relaxed);
 }
 
-/// A thread's entry in the directory: its open calls, open ranges, losses and totals. Written by its owner alone.
+/// A thread's directory entry: its open calls, open ranges, losses and totals. Only its owner writes it.
 #[derive(Clone, Copy)]
 pub struct EntryWriter<'m> {
     words: &'m [AtomicU64; entry::WORDS],
@@ -126,39 +126,39 @@ pub struct EntryWriter<'m> {
 }
 
 impl<'m> EntryWriter<'m> {
-    /// An entry of [`entry::WORDS`] words and its totals of 2 x [`TOTALS`] words; none when the lengths differ.
+    /// An entry of [`entry::WORDS`] words with its totals of 2 x [`TOTALS`] words; `None` if the lengths differ.
     pub fn new(words: Words<'m>, totals: Words<'m>) -> Option<Self> {
         let (totals, rest) = totals.as_chunks();
         let (words, totals) = (words.try_into().ok()?, totals.try_into().ok()?);
         rest.is_empty().then_some(Self { words, totals })
     }
 
-    /// A word of the entry by its offset in [`entry`].
+    /// The word at an offset of [`entry`].
     #[inline]
     pub fn word(&self, at: usize) -> &'m AtomicU64 {
         &self.words[at % entry::WORDS]
     }
 
-    /// Adds one to a word that only this thread writes.
+    /// Increments a word that only this thread writes.
     #[inline]
     pub fn bump(&self, at: usize) {
         let word = self.word(at);
         store(word, word.load(Ordering::Relaxed).wrapping_add(1));
     }
 
-    /// Notes that a call was entered. Returns the correlation id of the call around it, 0 for none.
+    /// Pushes an open call. Returns the correlation id of the enclosing call, 0 for none.
     #[inline]
     pub fn open_call(&self, start: u64, domain: Domain, op: u16, correlation: u64) -> u64 {
         let depth = self.word(entry::CALL_DEPTH).load(Ordering::Relaxed);
         let call = [start, u64::from(domain.0) << 16 | u64::from(op), correlation];
-        // Most calls are in no other.
+        // Most calls have no enclosing call.
         let parent = if depth == 0 {
             self.put_call(0, call);
             0
         } else {
             self.nest_call(depth, call)
         };
-        // Release: a reader that sees the depth sees the call under it.
+        // Release: a reader that sees the depth sees the call below it.
         self.word(entry::CALL_DEPTH)
             .store(depth.wrapping_add(1), Ordering::Release);
         parent
@@ -171,7 +171,7 @@ impl<'m> EntryWriter<'m> {
         }
     }
 
-    /// The correlation id of the call around; no more than [`entry::CALLS`] are kept.
+    /// Correlation id of the enclosing call; 0 beyond [`entry::CALLS`] levels.
     #[inline(never)]
     fn nest_call(&self, depth: u64, call: [u64; 3]) -> u64 {
         let level = depth as usize;
@@ -185,7 +185,7 @@ impl<'m> EntryWriter<'m> {
         }
     }
 
-    /// Domain and operation of the innermost open call; none when none is open, or when it is deeper than [`entry::CALLS`].
+    /// Domain and operation of the innermost open call; `None` if none is open or it is deeper than [`entry::CALLS`].
     pub fn innermost_call(&self) -> Option<(Domain, u16)> {
         let depth = self.word(entry::CALL_DEPTH).load(Ordering::Relaxed) as usize;
         let level = depth.checked_sub(1).filter(|level| *level < entry::CALLS)?;
@@ -193,7 +193,7 @@ impl<'m> EntryWriter<'m> {
         Some((Domain((what >> 16) as u8), what as u16))
     }
 
-    /// Notes that the innermost call returned; adds it to the exact totals of its operation.
+    /// Pops the innermost call and adds it to the exact totals of its operation.
     #[inline]
     pub fn close_call(&self, domain: Domain, op: u16, ticks: u64) {
         let depth = self.word(entry::CALL_DEPTH);
@@ -206,7 +206,7 @@ impl<'m> EntryWriter<'m> {
         }
     }
 
-    /// Notes an open ROC-TX range. False when the stack is full: the range is counted as lost by the caller.
+    /// Pushes an open ROC-TX range. False if the stack is full; the caller then counts the range as lost.
     pub fn open_range(&self, start: u64, correlation: u64, text_id: u32, text: &[u8]) -> bool {
         let depth = self.word(entry::RANGE_DEPTH).load(Ordering::Relaxed) as usize;
         let fits = depth < entry::RANGES;
@@ -226,7 +226,7 @@ impl<'m> EntryWriter<'m> {
         fits
     }
 
-    /// Takes the innermost open range off the stack.
+    /// Pops the innermost open range.
     pub fn close_range(&self) -> ClosedRange {
         let depth = self.word(entry::RANGE_DEPTH).load(Ordering::Relaxed) as usize;
         if depth == 0 {
@@ -255,18 +255,18 @@ impl<'m> EntryWriter<'m> {
     }
 }
 
-/// What [`EntryWriter::close_range`] found.
+/// Result of [`EntryWriter::close_range`].
 pub enum ClosedRange {
     /// No range was open.
     Empty,
-    /// The range lay deeper than the stack keeps.
+    /// The range is deeper than the stack.
     TooDeep {
         /// Its level, from 0.
         level: usize,
     },
     /// The innermost open range.
     Range {
-        /// When it was pushed, ticks.
+        /// Time of the push, ticks.
         start: u64,
         /// Correlation id of the push.
         correlation: u64,
@@ -281,8 +281,8 @@ pub enum ClosedRange {
     },
 }
 
-/// Appends to a region that only grows and is never overwritten: facts. Any thread; a slot is reserved by `fetch_add`
-/// and committed by its sequence word.
+/// Appends facts to their region, which only grows and is never overwritten. Any thread may append: a slot is reserved
+/// by `fetch_add` and committed by its sequence word.
 #[derive(Clone, Copy)]
 pub struct FactWriter<'m> {
     slots: Words<'m>,
@@ -291,14 +291,14 @@ pub struct FactWriter<'m> {
 }
 
 impl<'m> FactWriter<'m> {
-    /// A writer for the fact slots; `reserved` counts slots given out, `full` facts that found no room.
+    /// A writer for the fact slots; `reserved` counts reserved slots, `full` counts facts without space.
     pub const fn new(slots: Words<'m>, reserved: &'m AtomicU64, full: &'m AtomicU64) -> Self {
         Self { slots, reserved, full }
     }
 
-    /// Appends one fact without which the others are still understood, such as the end of a stream: these take at most half
-    /// of the region, so that a program that makes streams without end loses no names of kernels. False when there is no
-    /// room for it (counted).
+    /// Appends a fact that readers can do without, such as the end of a stream. These facts take at most half of the
+    /// region, so that a program that creates streams for ever loses no kernel names. False if there is no space
+    /// (counted).
     pub fn append_minor(&self, head: Head, payload: &[[u64; PAYLOAD_WORDS]]) -> bool {
         let room = (self.slots.len() / SLOT_WORDS) as u64;
         if self.reserved.load(Ordering::Relaxed) >= room / 2 {
@@ -308,7 +308,7 @@ impl<'m> FactWriter<'m> {
         self.append(head, payload)
     }
 
-    /// Appends one fact. False when the region is full (counted).
+    /// Appends one fact. False if the region is full (counted).
     pub fn append(&self, head: Head, payload: &[[u64; PAYLOAD_WORDS]]) -> bool {
         let room = (self.slots.len() / SLOT_WORDS) as u64;
         let count = payload.len() as u64;
@@ -340,7 +340,7 @@ impl<'m> FactWriter<'m> {
     }
 }
 
-/// Appends texts: any thread, reserved by `fetch_add`, committed by the index word.
+/// Appends texts. Any thread may append: an id is reserved by `fetch_add` and committed by the index word.
 #[derive(Clone, Copy)]
 pub struct StringWriter<'m> {
     index: Words<'m>,
@@ -350,11 +350,11 @@ pub struct StringWriter<'m> {
     full: &'m AtomicU64,
 }
 
-/// The longest text kept, bytes; a longer one is cut.
+/// Maximum length of a text in bytes; longer texts are cut.
 pub const MAX_TEXT: usize = 16 * 1024;
 
 impl<'m> StringWriter<'m> {
-    /// A writer for the string region; `next_id` and `used` (words) start at 0, `full` counts texts without room.
+    /// A writer for the string region; `next_id` and `used` (words) start at 0, `full` counts texts without space.
     pub const fn new(
         index: Words<'m>,
         bytes: Words<'m>,
@@ -371,11 +371,11 @@ impl<'m> StringWriter<'m> {
         }
     }
 
-    /// Keeps a text and returns its id, from 1; 0 when there is no room (counted).
+    /// Stores a text and returns its id, from 1; 0 if there is no space (counted).
     pub fn add(&self, text: &[u8]) -> u32 {
         let text = &text[..text.len().min(MAX_TEXT)];
         let words = text.len().div_ceil(8).max(1);
-        // Relaxed: numbers are only handed out; the index word commits.
+        // Relaxed: these only reserve; the index word commits.
         let at = self.used.fetch_add(words as u64, Ordering::Relaxed);
         let Some(room) = usize::try_from(at)
             .ok()
@@ -394,7 +394,7 @@ impl<'m> StringWriter<'m> {
             self.full.fetch_add(1, Ordering::Relaxed);
             return 0;
         };
-        // Release: pairs with the reader's acquire fence; the bytes are seen by whoever sees the entry.
+        // Release: pairs with the reader's acquire fence; a reader that sees the entry sees the bytes.
         entry.store(at << 20 | (text.len() as u64) | 1 << 63, Ordering::Release);
         id as u32
     }

@@ -1,4 +1,4 @@
-//! What a process leaves in flight is found afterwards, with its times; files from elsewhere give wrong numbers at worst.
+//! Work in flight of an ended process is found with its times; foreign files give wrong numbers at worst.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,7 +10,7 @@ use roctop_ring::record::{Dispatch, Head, flag};
 use roctop_ring::sync::{AtomicU64, Ordering};
 
 const SLOTS: usize = 64;
-/// Agent ticks of 10 ns, from an origin of their own.
+/// Agent ticks of 10 ns, with a separate origin.
 const ORIGIN: u64 = 5_000_000;
 
 /// A flight file in memory.
@@ -48,7 +48,7 @@ impl Kept {
         slot
     }
 
-    /// As the packet processor does.
+    /// Completes a dispatch as the packet processor does.
     fn complete(&mut self, sequence: u64, begin: u64, end: u64) {
         let signal = &mut self.signals[sequence as usize % SLOTS];
         (signal[1], signal[4], signal[5]) = (0, begin, end);
@@ -69,7 +69,7 @@ impl Kept {
 }
 
 #[test]
-fn a_completed_dispatch_is_found_with_its_times_and_a_running_one_is_known_as_such() {
+fn completed_dispatch_has_times_and_running_is_in_flight() {
     let mut kept = Kept::new();
     keep_point(&kept.header, ORIGIN, 1_000_000);
     keep_point(&kept.header, ORIGIN + 100_000, 2_000_000);
@@ -87,7 +87,7 @@ fn a_completed_dispatch_is_found_with_its_times_and_a_running_one_is_known_as_su
 }
 
 #[test]
-fn without_a_clock_a_completed_dispatch_is_found_untimed() {
+fn completed_dispatch_without_clock_is_untimed() {
     let mut kept = Kept::new();
     kept.submit(0, State::Own);
     kept.complete(0, ORIGIN, ORIGIN + 1);
@@ -97,7 +97,7 @@ fn without_a_clock_a_completed_dispatch_is_found_untimed() {
 }
 
 #[test]
-fn reckoned_points_serve_until_the_first_real_one_and_not_while_it_is_written() {
+fn estimated_points_serve_until_the_first_real_point() {
     let mut kept = Kept::new();
     kept.submit(0, State::Own);
     kept.complete(0, ORIGIN + 10, ORIGIN + 20);
@@ -118,7 +118,7 @@ fn reckoned_points_serve_until_the_first_real_one_and_not_while_it_is_written() 
 }
 
 #[test]
-fn times_that_are_none_or_exchanged_are_found_and_flagged() {
+fn invalid_and_reversed_times_are_flagged() {
     let mut kept = Kept::new();
     keep_point(&kept.header, ORIGIN, 1_000_000);
     keep_point(&kept.header, ORIGIN + 100_000, 2_000_000);
@@ -137,7 +137,7 @@ fn times_that_are_none_or_exchanged_are_found_and_flagged() {
 }
 
 #[test]
-fn a_dispatch_that_is_recorded_is_left_no_more_and_one_being_recorded_still_is() {
+fn recorded_dispatch_is_skipped_unless_half_recorded() {
     let mut kept = Kept::new();
     keep_point(&kept.header, ORIGIN, 1_000_000);
     keep_point(&kept.header, ORIGIN + 100_000, 2_000_000);
@@ -151,20 +151,20 @@ fn a_dispatch_that_is_recorded_is_left_no_more_and_one_being_recorded_still_is()
 }
 
 #[test]
-fn a_point_of_the_clock_that_was_being_written_is_not_used() {
+fn half_written_clock_point_is_ignored() {
     let mut kept = Kept::new();
     keep_point(&kept.header, ORIGIN, 1_000_000);
     keep_point(&kept.header, ORIGIN + 100_000, 2_000_000);
     kept.submit(0, State::Own);
     kept.complete(0, ORIGIN + 100_000, ORIGIN + 100_100);
-    // The third point goes where the first of the two was; killed before it is named.
+    // The third point replaces the first of the two; the writer was killed before it announced it.
     kept.header[header::POINTS].store(u64::MAX, Ordering::Relaxed);
     assert_eq!(kept.read()[0].record.end, 2_001_000);
 }
 
 proptest! {
     #[test]
-    fn no_file_from_elsewhere_does_harm(mut bytes in proptest::collection::vec(any::<u8>(), 0..20_000), slots in any::<u64>()) {
+    fn foreign_files_are_survived(mut bytes in proptest::collection::vec(any::<u8>(), 0..20_000), slots in any::<u64>()) {
         for (at, word) in [(header::MAGIC, MAGIC), (header::SLOTS, slots)] {
             if let Some(place) = bytes.get_mut(at * 8..at * 8 + 8) {
                 place.copy_from_slice(&word.to_le_bytes());

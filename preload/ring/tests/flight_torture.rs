@@ -1,7 +1,7 @@
-//! kill -9 while dispatches are submitted, completed and recorded: each one that the GPU had completed is found exactly
-//! once, in the ring or in the flight file, with what is known of it.
+//! kill -9 while dispatches are submitted, completed and recorded: each dispatch that the GPU completed is found
+//! exactly once, in the ring or in the flight file, with its record.
 //!
-//! The child is this very test, run again with an environment variable; one of its threads stands for the packet processor.
+//! The child is this test again, with an environment variable; one of its threads plays the packet processor.
 //! `ROCTOP_KILLS=20000 cargo test -p roctop-ring --release --test flight_torture` is the long version.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 const CHILD: &str = "ROCTOP_FLIGHT_TORTURE_CHILD";
 const SLOTS: usize = 64;
-const PATIENCE: Duration = Duration::from_millis(20);
+const MAX_WRITER_DELAY: Duration = Duration::from_millis(20);
 const RING_SLOTS: u64 = 1 << 12;
 /// Agent ticks of 10 ns.
 const ORIGIN: u64 = 5_000_000;
@@ -31,7 +31,7 @@ const VALUE: usize = 1;
 const START: usize = 4;
 const END: usize = 5;
 
-/// What is known of dispatch `sequence` when it is submitted.
+/// The record of dispatch `sequence` at its submission.
 fn known(sequence: u64) -> Dispatch {
     let mixed = sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Dispatch {
@@ -57,9 +57,9 @@ fn timed(sequence: u64) -> Dispatch {
     }
 }
 
-/// Words of memory that a mapping of this process begins with.
+/// Words of memory at the start of a mapping of this process.
 fn words<'m>(address: *mut u8, count: usize) -> &'m [AtomicU64] {
-    // SAFETY: the callers pass a page-aligned mapping of at least so many words that lives as long as the process; all
+    // SAFETY: the callers pass a page-aligned mapping of at least `count` words that lives as long as the process; all
     // access is atomic.
     unsafe { std::slice::from_raw_parts(address.cast_const().cast(), count) }
 }
@@ -76,7 +76,7 @@ fn pause(is_wanted: bool) {
     }
 }
 
-/// Submits, completes and records until it is killed.
+/// Submits, completes and records until killed.
 fn child(dir: &Path) {
     let spec = Spec {
         ordinal: 0,
@@ -141,7 +141,7 @@ fn child(dir: &Path) {
                 end: times.end,
                 ..known
             };
-            // Another thread may run between any two of these steps, so that a kill finds it there.
+            // Another thread may run between any two of these steps, so a kill can land there.
             pause(sequence % 4 == 3);
             kept.take();
             pause(sequence % 4 == 1);
@@ -160,7 +160,7 @@ fn child_of_the_torture() {
     }
 }
 
-/// Expects dispatches in the order of their submission, each once.
+/// Expects each dispatch once, in submission order.
 #[derive(Default)]
 struct Found {
     next: u64,
@@ -223,7 +223,7 @@ impl Drop for Writer {
 }
 
 #[test]
-fn what_the_gpu_completed_before_a_kill_is_found_exactly_once() {
+fn kill_leaves_completed_dispatches_exactly_once() {
     let kills: u64 = std::env::var("ROCTOP_KILLS")
         .ok()
         .and_then(|text| text.parse().ok())
@@ -232,7 +232,7 @@ fn what_the_gpu_completed_before_a_kill_is_found_exactly_once() {
     let (mut in_rings, mut in_files, mut twice, mut running, mut lost) = (0, 0, 0, 0, 0);
     let mut random = std::process::id() | 1;
     let mut killed = 0;
-    // Which thread has a processor at the kill is the system's choice: it goes on until kills found work in both places.
+    // The system chooses which thread runs at the kill, so the test continues until kills found work in both places.
     while killed < kills || (in_files == 0 || in_rings == 0) && killed < 50 * kills {
         killed += 1;
         std::fs::create_dir(&dir.0).unwrap();
@@ -243,10 +243,10 @@ fn what_the_gpu_completed_before_a_kill_is_found_exactly_once() {
         random ^= random << 13;
         random ^= random >> 17;
         random ^= random << 5;
-        // On a busy machine the writer has done nothing by then, so it may take its time for some records.
+        // On a busy machine the writer may not have started yet: wait for some records.
         let (began, enough) = (Instant::now(), u64::from(random >> 16) % 64);
         let until = Duration::from_micros(u64::from(random % 2000));
-        while began.elapsed() < until || found.next < enough && began.elapsed() < PATIENCE {
+        while began.elapsed() < until || found.next < enough && began.elapsed() < MAX_WRITER_DELAY {
             reader.poll(Ended::No, &mut found).unwrap();
         }
         drop(writer);
@@ -257,7 +257,7 @@ fn what_the_gpu_completed_before_a_kill_is_found_exactly_once() {
             if !left.is_complete {
                 running += 1;
             } else if newest.contains(&left.record.dispatch_id) {
-                // Recorded, and killed before its slot was freed.
+                // Recorded, but killed before its slot was freed.
                 twice += 1;
             } else {
                 found.take(&left.record);
@@ -265,7 +265,7 @@ fn what_the_gpu_completed_before_a_kill_is_found_exactly_once() {
         }
         let truth = std::fs::read(dir.0.join("truth")).unwrap();
         let truth = u64::from_le_bytes(*truth.first_chunk().unwrap());
-        // The kill may come between a completion and the note of it.
+        // The kill may hit between a completion and its note.
         assert!(
             (truth..=truth + 1).contains(&found.next),
             "{} found, {truth} completed",

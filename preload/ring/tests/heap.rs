@@ -1,7 +1,7 @@
-//! Writers and a reader as threads of one process, on words of the heap: what a checker of memory accesses can run.
+//! Writers and a reader as threads of one process, on heap words: a test that Miri can run.
 //!
-//! `cargo +nightly miri test -p roctop-ring --test heap` where Miri is there: it has weak memory, so an order that x86-64
-//! gives for nothing has to be asked for.
+//! `cargo +nightly miri test -p roctop-ring --test heap`. Miri simulates weak memory, so it also finds missing
+//! orderings that x86-64 provides for free.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ const SLOTS: u64 = 16;
 const KIND: u8 = 200;
 const RECORDS: u64 = if cfg!(miri) { 60 } else { 300_000 };
 
-/// A file's words, read as `pread` reads them: in no order.
+/// A file's words, read as by `pread`: in no defined order.
 struct Heap(Vec<AtomicU64>);
 
 impl Heap {
@@ -54,7 +54,7 @@ impl Heap {
         self.at(offset, entry::WORDS)
     }
 
-    /// A thread's life: its start and so many records.
+    /// One life of a thread: its start and `RECORDS` records.
     fn write(&self, header: &Header, index: usize) {
         let words = self.entry(header, index);
         let generation = directory::claim(words, 100 + index as u32, 1, [0; 2]).unwrap();
@@ -167,7 +167,7 @@ impl Sink for Check {
 }
 
 #[test]
-fn threads_of_one_process_write_and_read_without_a_torn_record() {
+fn threads_read_no_torn_record() {
     let (heap, header) = Heap::new();
     for index in 0..WRITERS {
         let words = heap.entry(&header, index);

@@ -1,7 +1,7 @@
-//! Files made by a liar: the reader may say anything about them, but it must not panic, must not take memory by their
-//! word and must not read without end.
+//! Corrupt and hostile files: the reader may report anything, but it must not panic, allocate by their sizes, or read
+//! without end.
 //!
-//! Every bound is counted, not timed: bytes read, calls of the sink, the largest allocation.
+//! Bounds are counted, not timed: bytes read, calls of the sink, the largest allocation.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ mod in_place;
 mod input;
 
 use in_place::InPlace;
-use input::honest;
+use input::intact;
 use proptest::prelude::*;
 use roctop_ring::layout::{Extent, Header, MAJOR, PAGE, REGIONS, Region, clock, entry};
 use roctop_ring::reader::{Bytes, Ended, POLL_SLOTS, Reader, Sink, Thread};
@@ -19,7 +19,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The largest allocation that was asked for.
+/// Size of the largest allocation so far.
 struct Watch;
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
@@ -27,20 +27,20 @@ static LARGEST: AtomicUsize = AtomicUsize::new(0);
 static WATCH: Watch = Watch;
 
 #[expect(unsafe_code, reason = "an allocator that looks at sizes")]
-// SAFETY: every call is handed on to the system's allocator unchanged.
+// SAFETY: every call is forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Watch {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
-        // SAFETY: as required of our caller.
+        // SAFETY: the caller guarantees the same.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as required of our caller.
+        // SAFETY: the caller guarantees the same.
         unsafe { System.dealloc(at, layout) }
     }
 }
 
-const MOST_MEMORY: usize = 64 << 20;
+const MAX_ALLOCATION: usize = 64 << 20;
 
 #[derive(Default)]
 struct Count {
@@ -66,7 +66,7 @@ impl Sink for Count {
     }
 }
 
-/// Bytes that count what is read of them.
+/// Bytes that count what is read.
 struct Counted<B> {
     bytes: B,
     read: Cell<u64>,
@@ -92,7 +92,7 @@ impl<B: Bytes> Bytes for Counted<B> {
     }
 }
 
-/// Does all that a viewer does with a file. The small files of these tests are read a few times over at most.
+/// Does everything that a viewer does with a file.
 fn look(bytes: impl Bytes, most: u64) -> u64 {
     let Ok(mut reader) = Reader::open(Counted::new(bytes)) else {
         return 0;
@@ -113,21 +113,21 @@ fn look(bytes: impl Bytes, most: u64) -> u64 {
         reader.bytes().read.get()
     );
     assert!(
-        LARGEST.load(Ordering::Relaxed) <= MOST_MEMORY,
+        LARGEST.load(Ordering::Relaxed) <= MAX_ALLOCATION,
         "{} bytes at once",
         LARGEST.load(Ordering::Relaxed)
     );
     count.calls
 }
 
-/// What may be read of a file of that size: all of it a few times, and the looks at heads and owners.
+/// Maximum bytes to read from a file of that size: all of it a few times, plus heads and owners.
 fn bound(size: usize) -> u64 {
     16 * size as u64 + (4 << 20)
 }
 
 #[test]
-fn the_honest_file_is_read_whole() {
-    let file = honest();
+fn intact_file_is_read_completely() {
+    let file = intact();
     let mut reader = Reader::open(file).unwrap();
     let mut count = Count::default();
     let mut in_place = InPlace::new(&mut count);
@@ -144,14 +144,14 @@ fn the_honest_file_is_read_whole() {
 
 #[test]
 fn any_flipped_byte_is_survived() {
-    let honest = honest();
-    let header = Header::decode(&honest, honest.len() as u64).unwrap();
+    let intact = intact();
+    let header = Header::decode(&intact, intact.len() as u64).unwrap();
     let mut places: Vec<usize> = (0..PAGE).collect();
-    // Every byte that the honest file sets, in every region, and the words of the directory.
-    places.extend((PAGE..honest.len()).filter(|at| honest[*at] != 0));
+    // Every non-zero byte of the intact file, in every region, and the words of the directory.
+    places.extend((PAGE..intact.len()).filter(|at| intact[*at] != 0));
     let directory = header.region(Region::Directory).offset as usize;
     places.extend(directory..directory + 36 * 8);
-    let mut file = honest;
+    let mut file = intact;
     for at in places {
         for flip in [0x01, 0x80, 0xff] {
             file[at] ^= flip;
@@ -161,7 +161,7 @@ fn any_flipped_byte_is_survived() {
     }
 }
 
-/// A file that is not copied for each look.
+/// A file that is read without copying it.
 struct Borrowed<'f>(&'f [u8]);
 impl Bytes for Borrowed<'_> {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
@@ -175,7 +175,7 @@ impl Bytes for Borrowed<'_> {
     }
 }
 
-/// A file that was cut after its size was looked at.
+/// A file that is truncated after its size was read.
 struct Cut<'f>(&'f [u8], u64);
 impl Bytes for Cut<'_> {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
@@ -187,8 +187,8 @@ impl Bytes for Cut<'_> {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_survived() {
-    let file = honest();
+fn truncated_file_is_survived() {
+    let file = intact();
     let lengths = (0..file.len())
         .step_by(61)
         .chain((0..=file.len()).rev().step_by(PAGE))
@@ -199,7 +199,7 @@ fn a_file_cut_anywhere_is_survived() {
     }
 }
 
-/// Sixteen GiB of anything, by a rule and without memory.
+/// Sixteen GiB computed by a rule, without memory.
 struct Rule<F>(Vec<u8>, F);
 impl<F: Fn(u64) -> u64> Bytes for Rule<F> {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
@@ -229,7 +229,7 @@ fn page(regions: [Extent; REGIONS], size: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_huge_file_whose_heads_run_away_is_read_in_bounded_polls() {
+fn runaway_heads_are_read_in_bounded_polls() {
     const ENTRIES: u64 = 4096;
     let size = roctop_ring::layout::MAX_FILE;
     let mut regions = [Extent::default(); REGIONS];
@@ -244,7 +244,7 @@ fn a_huge_file_whose_heads_run_away_is_read_in_bounded_polls() {
         length: size - rings,
     };
     let poll = Cell::new(0u64);
-    // All entries say that they have the whole region; heads run by 2^40 slots each time that they are looked at.
+    // All entries claim the whole region; each read advances the heads by 2^40 slots.
     let bytes = Rule(page(regions, size), |at| {
         if !(directory.offset..rings).contains(&at) {
             return 0;
@@ -268,10 +268,10 @@ fn a_huge_file_whose_heads_run_away_is_read_in_bounded_polls() {
         assert!(read < (POLL_SLOTS + 8192) * 64 + (32 << 20), "{read} bytes in one poll");
         assert!(progress.more);
     }
-    assert!(LARGEST.load(Ordering::Relaxed) <= MOST_MEMORY);
+    assert!(LARGEST.load(Ordering::Relaxed) <= MAX_ALLOCATION);
 }
 
-/// A file whose word at a place goes back and forth.
+/// A file in which one word alternates.
 struct Moving<'f>(&'f [u8], u64, &'f Cell<u64>);
 impl Bytes for Moving<'_> {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
@@ -291,8 +291,8 @@ impl Bytes for Moving<'_> {
 
 #[test]
 fn absurd_and_backward_heads_are_survived() {
-    let honest = honest();
-    let header = Header::decode(&honest, honest.len() as u64).unwrap();
+    let intact = intact();
+    let header = Header::decode(&intact, intact.len() as u64).unwrap();
     let directory = header.region(Region::Directory).offset as usize;
     for ring in 0..2 {
         for head in [
@@ -308,7 +308,7 @@ fn absurd_and_backward_heads_are_survived() {
             u64::MAX,
         ] {
             for records in [0, 5, 1 << 31, u64::MAX] {
-                let mut file = honest.clone();
+                let mut file = intact.clone();
                 let mut set = |word: usize, value: u64| {
                     let at = directory + (ring * entry::WORDS + word) * 8;
                     file[at..at + 8].copy_from_slice(&value.to_le_bytes());
@@ -319,17 +319,17 @@ fn absurd_and_backward_heads_are_survived() {
             }
         }
     }
-    // A head that goes back and forth under one reader.
+    // A head that alternates under one reader.
     let back = Cell::new(0u64);
     let at = directory as u64 + entry::HEAD as u64 * 8;
-    let mut reader = Reader::open(Moving(&honest, at, &back)).unwrap();
+    let mut reader = Reader::open(Moving(&intact, at, &back)).unwrap();
     for _ in 0..50 {
         reader.poll(Ended::No, &mut Count::default()).unwrap();
     }
 }
 
 #[test]
-fn texts_and_facts_without_end_are_read_in_bounded_polls() {
+fn endless_texts_and_facts_are_read_in_bounded_polls() {
     let size = roctop_ring::layout::MAX_FILE;
     let gib = 1u64 << 30;
     let mut regions = [Extent::default(); REGIONS];
@@ -349,7 +349,7 @@ fn texts_and_facts_without_end_are_read_in_bounded_polls() {
         if (counters.offset..counters.offset + counters.length).contains(&at) {
             u64::MAX
         } else if (index.offset..index.offset + index.length).contains(&at) {
-            // Every text is the same 16 KiB.
+            // All texts are the same 16 KiB.
             (1 << 63) | (16 * 1024)
         } else {
             0
@@ -361,11 +361,11 @@ fn texts_and_facts_without_end_are_read_in_bounded_polls() {
         assert!(reader.poll(Ended::No, &mut Count::default()).unwrap().more);
         assert!(reader.bytes().read.get() - before < 128 << 20);
     }
-    assert!(LARGEST.load(Ordering::Relaxed) <= MOST_MEMORY);
+    assert!(LARGEST.load(Ordering::Relaxed) <= MAX_ALLOCATION);
 }
 
 #[test]
-fn texts_that_share_their_bytes_are_not_given_without_end() {
+fn overlapping_texts_are_bounded() {
     struct Texts(u64);
     impl Sink for Texts {
         fn string(&mut self, _: u32, text: &[u8]) {
@@ -401,8 +401,8 @@ fn texts_that_share_their_bytes_are_not_given_without_end() {
 }
 
 #[test]
-fn liars_who_make_every_record_a_new_loss_are_bounded() {
-    // Every slot of a large ring is a record whose ordinal leaves one out.
+fn losses_at_every_record_are_bounded() {
+    // Every slot of a large ring is a record that skips one ordinal.
     let (slots, mut regions) = (1u64 << 22, [Extent::default(); REGIONS]);
     let rings = 2 * PAGE as u64;
     regions[Region::Directory as usize] = Extent {
@@ -472,7 +472,7 @@ proptest! {
 
     #[test]
     fn random_words_are_survived(seed: u64, small: bool, keep: bool) {
-        let mut file = honest();
+        let mut file = intact();
         let header = Header::decode(&file, file.len() as u64).unwrap();
         let directory = header.region(Region::Directory).offset;
         let mut random = seed | 1;
@@ -480,7 +480,7 @@ proptest! {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            // The words that say where the rings are may stay, so that the rings are looked at.
+            // The words with the ring offsets may stay, so that the rings are read.
             let word = (at as u64).wrapping_sub(directory) / 8 % entry::WORDS as u64;
             if keep && [entry::RING_OFFSET, entry::RING_SLOTS, entry::STATE, entry::HEAD].contains(&(word as usize)) {
                 continue;
@@ -492,9 +492,9 @@ proptest! {
     }
 }
 
-/// What the fuzzer found worth keeping; `fuzz/` says how to look for more.
+/// Inputs that the fuzzer found worth keeping; see `fuzz/`.
 #[test]
-fn the_kept_inputs_of_the_fuzzer_are_survived() {
+fn fuzzer_corpus_is_survived() {
     for kind in ["ring", "flight"] {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("fuzz/corpus")

@@ -3,9 +3,9 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p roctop-ring --test loom --release`
 //!
-//! Each model runs first as shipped and must hold; then with one ordering, fence or rule taken away, and must fail:
-//! a model that cannot fail proves nothing. Two kinds of mutants: [`Mutant`] weakens the atomics under both sides, and
-//! [`Lie`] changes what the reader's `pread` gives, which is the same as another rule in the reader.
+//! Each model must hold as shipped, and must fail with one ordering, fence or rule removed: a model that cannot fail
+//! proves nothing. There are two kinds of mutants: [`Mutant`] weakens the atomics under both sides, and [`Fault`]
+//! changes the result of the reader's `pread`, which equals another rule in the reader.
 #![cfg(loom)]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,19 +28,19 @@ use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 const SLOTS: usize = 2 * MAX_SLOTS;
 const FACTS: usize = 3;
 
-/// What the reader is told instead of the truth.
+/// Changes the words that the reader sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lie {
+enum Fault {
     None,
-    /// The head after the data reads as the head before it: no second look.
-    FirstHeadAgain,
-    /// The head after the data reads so much older: a rule that accepts so many slots too many.
+    /// The head read after the data is the one read before it: no second read.
+    StaleHead,
+    /// The head read after the data is older by this much: a rule that accepts this many slots too many.
     OlderHead(u64),
-    /// Any word read twice in a poll reads as the first time: facts, samples and owners are looked at once.
-    FirstLookAgain,
+    /// A word read twice in a poll keeps its first value: facts, samples and owners are read once.
+    StaleWord,
 }
 
-/// The words of a ring file that matter to a model; every other word reads as zero, and costs loom nothing.
+/// The words of a ring file that matter to a model. Every other word reads as zero and costs loom nothing.
 struct Words {
     page: Vec<u8>,
     directory: u64,
@@ -119,7 +119,7 @@ impl Words {
     }
 }
 
-/// Which regions a model's reader looks at; the others read as zero.
+/// The regions that a model's reader reads; the others read as zero.
 #[derive(Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each region")]
 struct Look {
@@ -133,7 +133,7 @@ struct Look {
 struct Memory {
     words: Arc<Words>,
     look: Look,
-    lie: Lie,
+    fault: Fault,
     heads: Cell<(u64, u64)>,
     first: RefCell<HashMap<u64, u64>>,
 }
@@ -146,7 +146,7 @@ impl Memory {
             (at < words.len()).then_some(at)
         };
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        // Of six payload words the first and the last stand for all; in facts the first.
+        // The first and the last of six payload words represent all; in facts the first.
         let plain = |at: usize| match at % SLOT_WORDS {
             2 => !self.look.owner,
             3..PAYLOAD_WORDS => true,
@@ -182,7 +182,7 @@ impl Memory {
             (w.clock, &w.samples, self.look.clock),
         ] {
             if let Some(at) = within(base, words) {
-                // Of a sample's words the first and the last stand for all.
+                // The first and the last word of a sample represent all.
                 let stands = base != w.clock || matches!(at, 0 | 1 | 7);
                 return if on && stands { load(&words[at]) } else { 0 };
             }
@@ -190,16 +190,16 @@ impl Memory {
         0
     }
 
-    /// Counts the looks at head: odd ones are before the data, even ones after it.
+    /// Counts the reads of head: odd ones are before the data, even ones after it.
     fn head(&self, truth: u64) -> u64 {
         let (looks, before) = self.heads.get();
-        let told = match self.lie {
-            Lie::FirstHeadAgain if looks % 2 == 1 => before,
-            Lie::OlderHead(by) if looks % 2 == 1 => truth.saturating_sub(by),
+        let seen = match self.fault {
+            Fault::StaleHead if looks % 2 == 1 => before,
+            Fault::OlderHead(by) if looks % 2 == 1 => truth.saturating_sub(by),
             _ => truth,
         };
-        self.heads.set((looks + 1, told));
-        told
+        self.heads.set((looks + 1, seen));
+        seen
     }
 }
 
@@ -209,7 +209,7 @@ impl Bytes for Memory {
             let at = offset + i as u64 * 8;
             let word = match self.words.page.get(at as usize..at as usize + 8) {
                 Some(page) => page.try_into().unwrap(),
-                None if self.lie == Lie::FirstLookAgain => {
+                None if self.fault == Fault::StaleWord => {
                     let mut first = self.first.borrow_mut();
                     first.entry(at).or_insert_with(|| self.load(at)).to_le_bytes()
                 }
@@ -224,12 +224,12 @@ impl Bytes for Memory {
     }
 }
 
-fn reader(words: &Arc<Words>, look: Look, lie: Lie) -> Reader<Memory> {
+fn reader(words: &Arc<Words>, look: Look, fault: Fault) -> Reader<Memory> {
     let first = RefCell::default();
     Reader::open(Memory {
         words: words.clone(),
         look,
-        lie,
+        fault,
         heads: Cell::default(),
         first,
     })
@@ -253,18 +253,18 @@ struct Seen {
     lost: u64,
 }
 
-/// Is the last payload word looked at?
+/// Whether the last payload word is checked.
 #[derive(Clone, Copy, PartialEq)]
 enum Last {
-    Looked,
-    NotLooked,
+    Checked,
+    Unchecked,
 }
 
-/// The words that a model looks at are one record's, all of them.
+/// Checks that all words come from one record.
 fn whole(slots: &[Slot], n: u64, last: Last) {
     for slot in slots {
         assert_eq!(slot[1], mark(n), "torn");
-        assert!(last == Last::NotLooked || slot[PAYLOAD_WORDS] == mark(n), "torn");
+        assert!(last == Last::Unchecked || slot[PAYLOAD_WORDS] == mark(n), "torn");
     }
 }
 
@@ -277,7 +277,7 @@ impl Sink for Seen {
         assert_eq!(head.kind(), KIND, "a fact with another head");
         assert_eq!(slots.len(), usize::from(head.slots()));
         let n = u64::from(head.domain().0);
-        whole(slots, n, Last::NotLooked);
+        whole(slots, n, Last::Unchecked);
         self.facts.push(n);
     }
     fn calibration(&mut self, sample: &[u64; clock::WORDS]) {
@@ -289,7 +289,7 @@ impl Sink for Seen {
         let head = Head(slots[0][0]);
         assert_eq!(slots.len(), usize::from(head.slots()));
         if head.kind() == KIND {
-            whole(slots, u64::from(head.ordinal()), Last::Looked);
+            whole(slots, u64::from(head.ordinal()), Last::Checked);
         }
         self.records.push((owner.tid, u64::from(head.ordinal())));
     }
@@ -298,10 +298,10 @@ impl Sink for Seen {
     }
 }
 
-/// Runs a model in all orders; returns how many there were.
+/// Runs a model in all orders; returns their number.
 ///
-/// In every model the writer works on loom's first thread and the reader is spawned. The other way round loom 0.7 finds
-/// no order in which the reader sees the last store of the writer's record, and mutants live.
+/// In every model the writer runs on loom's first thread and the reader is spawned. In the reverse arrangement, loom
+/// 0.7 finds no order in which the reader sees the last store of the writer's record, and mutants survive.
 fn orders(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) -> usize {
     let count = std::sync::Arc::new(AtomicUsize::new(0));
     let mut builder = loom::model::Builder::new();
@@ -346,9 +346,9 @@ fn push(words: &Words, from: u64, sizes: &[usize]) {
     }
 }
 
-/// A reader that polls once, on a thread of its own.
-fn polling(words: &Arc<Words>, look: Look, lie: Lie) -> thread::JoinHandle<(Reader<Memory>, Seen)> {
-    let mut reader = reader(words, look, lie);
+/// A reader that polls once, on a separate thread.
+fn polling(words: &Arc<Words>, look: Look, fault: Fault) -> thread::JoinHandle<(Reader<Memory>, Seen)> {
+    let mut reader = reader(words, look, fault);
     thread::spawn(move || {
         let mut seen = Seen::default();
         reader.poll(Ended::No, &mut seen).unwrap();
@@ -356,7 +356,7 @@ fn polling(words: &Arc<Words>, look: Look, lie: Lie) -> thread::JoinHandle<(Read
     })
 }
 
-/// What the reader has when the writers are done and it polled to the end.
+/// State of the reader after the writers have finished and it polled to the end.
 fn at_the_end(polling: thread::JoinHandle<(Reader<Memory>, Seen)>) -> (Reader<Memory>, Seen) {
     let (mut reader, mut seen) = polling.join().unwrap();
     reader.bytes().first.borrow_mut().clear();
@@ -365,7 +365,7 @@ fn at_the_end(polling: thread::JoinHandle<(Reader<Memory>, Seen)>) -> (Reader<Me
 }
 
 /// Writes records of `before` slots, then those of `during` beside a reader that polls once; then it polls to the end.
-fn lap(before: &'static [usize], during: &'static [usize], lie: Lie) -> impl Fn() + Send + Sync + 'static {
+fn lap(before: &'static [usize], during: &'static [usize], fault: Fault) -> impl Fn() + Send + Sync + 'static {
     move || {
         let words = Arc::new(Words::new());
         push(&words, 0, before);
@@ -375,7 +375,7 @@ fn lap(before: &'static [usize], during: &'static [usize], lie: Lie) -> impl Fn(
                 ring: true,
                 ..Look::default()
             },
-            lie,
+            fault,
         );
         push(&words, before.len() as u64, during);
         let (reader, seen) = at_the_end(polling);
@@ -393,68 +393,68 @@ fn lap(before: &'static [usize], during: &'static [usize], lie: Lie) -> impl Fn(
 
 #[test]
 fn ring_of_one_slot_records() {
-    let model = |lie| lap(&[1, 1, 1], &[1, 1, 1], lie);
-    holds("one slot", Some(3), model(Lie::None));
-    breaks("one slot", Mutant::ReleaseFence, Some(3), model(Lie::None));
-    breaks("one slot", Mutant::AcquireFence, Some(3), model(Lie::None));
-    breaks("one slot", Mutant::ReleaseStore, Some(3), model(Lie::None));
+    let model = |fault| lap(&[1, 1, 1], &[1, 1, 1], fault);
+    holds("one slot", Some(3), model(Fault::None));
+    breaks("one slot", Mutant::ReleaseFence, Some(3), model(Fault::None));
+    breaks("one slot", Mutant::AcquireFence, Some(3), model(Fault::None));
+    breaks("one slot", Mutant::ReleaseStore, Some(3), model(Fault::None));
     breaks(
         "one slot, no second head,",
         Mutant::None,
         Some(3),
-        model(Lie::FirstHeadAgain),
+        model(Fault::StaleHead),
     );
-    // A record of one slot may have MAX_SLOTS - 1 slots more than the rule gives; not one above that.
+    // For one-slot records the rule may accept MAX_SLOTS - 1 slots more, but not one above that.
     breaks(
         "one slot, rule 2 too wide,",
         Mutant::None,
         Some(3),
-        model(Lie::OlderHead(2)),
+        model(Fault::OlderHead(2)),
     );
 }
 
 #[test]
 fn ring_of_two_slot_records() {
-    let model = |lie| lap(&[2, 2], &[2, 2], lie);
-    holds("two slots", Some(2), model(Lie::None));
-    breaks("two slots", Mutant::ReleaseFence, Some(2), model(Lie::None));
-    breaks("two slots", Mutant::AcquireFence, Some(2), model(Lie::None));
-    breaks("two slots", Mutant::ReleaseStore, Some(2), model(Lie::None));
+    let model = |fault| lap(&[2, 2], &[2, 2], fault);
+    holds("two slots", Some(2), model(Fault::None));
+    breaks("two slots", Mutant::ReleaseFence, Some(2), model(Fault::None));
+    breaks("two slots", Mutant::AcquireFence, Some(2), model(Fault::None));
+    breaks("two slots", Mutant::ReleaseStore, Some(2), model(Fault::None));
     breaks(
         "two slots, no second head,",
         Mutant::None,
         Some(2),
-        model(Lie::FirstHeadAgain),
+        model(Fault::StaleHead),
     );
     breaks(
         "two slots, rule 2 too wide,",
         Mutant::None,
         Some(2),
-        model(Lie::OlderHead(2)),
+        model(Fault::OlderHead(2)),
     );
 }
 
 #[test]
 fn ring_of_mixed_records() {
     // The reader copies slots 1 and 2 of four while the head is 3; the record at 4 overwrites slots 0 and 1.
-    let model = |lie| lap(&[1, 1, 1], &[1, 2], lie);
-    holds("mixed", Some(3), model(Lie::None));
-    breaks("mixed", Mutant::ReleaseFence, Some(3), model(Lie::None));
-    breaks("mixed", Mutant::AcquireFence, Some(3), model(Lie::None));
+    let model = |fault| lap(&[1, 1, 1], &[1, 2], fault);
+    holds("mixed", Some(3), model(Fault::None));
+    breaks("mixed", Mutant::ReleaseFence, Some(3), model(Fault::None));
+    breaks("mixed", Mutant::AcquireFence, Some(3), model(Fault::None));
     breaks(
         "mixed, rule 1 too wide,",
         Mutant::None,
         Some(3),
-        model(Lie::OlderHead(1)),
+        model(Fault::OlderHead(1)),
     );
 }
 
-/// The same for a reader that knows the thread already and has records copied into room of its sink's.
+/// The same for a reader that already knows the thread and copies records into its sink's buffer.
 fn lap_in_place(
     known: &'static [usize],
     before: &'static [usize],
     during: &'static [usize],
-    lie: Lie,
+    fault: Fault,
 ) -> impl Fn() + Send + Sync + 'static {
     move || {
         let words = Arc::new(Words::new());
@@ -462,7 +462,7 @@ fn lap_in_place(
             ring: true,
             ..Look::default()
         };
-        let mut reader = reader(&words, look, lie);
+        let mut reader = reader(&words, look, fault);
         push(&words, 0, known);
         let mut seen = Seen::default();
         reader.poll(Ended::No, &mut seen).unwrap();
@@ -481,22 +481,22 @@ fn lap_in_place(
     }
 }
 
-/// Slots that stayed where they were copied to, in all models.
+/// Slots that stayed where they were copied, over all models.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
-fn a_ring_read_into_the_sinks_own_room() {
-    let ones = |lie| lap_in_place(&[1], &[1, 1], &[1, 1, 1], lie);
-    let twos = |lie| lap_in_place(&[1], &[2], &[1, 2], lie);
-    holds("in place", Some(3), ones(Lie::None));
+fn ring_read_into_the_sinks_buffer() {
+    let ones = |fault| lap_in_place(&[1], &[1, 1], &[1, 1, 1], fault);
+    let twos = |fault| lap_in_place(&[1], &[2], &[1, 2], fault);
+    holds("in place", Some(3), ones(Fault::None));
     assert!(KEPT.load(Plain::Relaxed) > 0, "that was looked at");
-    holds("in place, two slots", Some(2), twos(Lie::None));
-    breaks("in place", Mutant::ReleaseFence, Some(3), ones(Lie::None));
-    breaks("in place", Mutant::AcquireFence, Some(3), ones(Lie::None));
-    breaks("in place", Mutant::ReleaseStore, Some(3), ones(Lie::None));
+    holds("in place, two slots", Some(2), twos(Fault::None));
+    breaks("in place", Mutant::ReleaseFence, Some(3), ones(Fault::None));
+    breaks("in place", Mutant::AcquireFence, Some(3), ones(Fault::None));
+    breaks("in place", Mutant::ReleaseStore, Some(3), ones(Fault::None));
     for (name, model) in [
-        ("in place, no second head,", ones(Lie::FirstHeadAgain)),
-        ("in place, rule 2 too wide,", ones(Lie::OlderHead(2))),
+        ("in place, no second head,", ones(Fault::StaleHead)),
+        ("in place, rule 2 too wide,", ones(Fault::OlderHead(2))),
     ] {
         breaks(name, Mutant::None, Some(3), model);
     }
@@ -504,12 +504,12 @@ fn a_ring_read_into_the_sinks_own_room() {
         "in place, two slots, no second head,",
         Mutant::None,
         Some(2),
-        twos(Lie::FirstHeadAgain),
+        twos(Fault::StaleHead),
     );
 }
 
 #[test]
-fn an_entry_has_one_owner() {
+fn entry_has_one_owner() {
     let model = || {
         let words = Arc::new(Words::new());
         let shared = words.clone();
@@ -528,7 +528,7 @@ fn an_entry_has_one_owner() {
 }
 
 #[test]
-fn an_entry_goes_on_where_its_last_owner_stood() {
+fn entry_continues_at_the_last_owners_head() {
     let model = || {
         let words = Arc::new(Words::new());
         assert_eq!(directory::claim(&words.entry, 101, 1, [0; 2]), Some(1));
@@ -548,8 +548,8 @@ fn an_entry_goes_on_where_its_last_owner_stood() {
     breaks("release", Mutant::ClaimOrder, None, model);
 }
 
-/// An entry goes from thread 101 to thread 102 under a reader that missed the first start.
-fn reuse(lie: Lie) -> impl Fn() + Send + Sync + 'static {
+/// An entry passes from thread 101 to thread 102 under a reader that missed the first start.
+fn reuse(fault: Fault) -> impl Fn() + Send + Sync + 'static {
     move || {
         let start = |words: &Words, tid: u32, generation: u32| {
             let start = ThreadStart {
@@ -568,7 +568,7 @@ fn reuse(lie: Lie) -> impl Fn() + Send + Sync + 'static {
             owner: true,
             ..Look::default()
         };
-        let polling = polling(&words, look, lie);
+        let polling = polling(&words, look, fault);
         directory::release(&words.entry);
         directory::claim(&words.entry, 102, 0, [0; 2]);
         start(&words, 102, 2);
@@ -585,10 +585,10 @@ fn reuse(lie: Lie) -> impl Fn() + Send + Sync + 'static {
 
 #[test]
 fn records_belong_to_the_thread_that_wrote_them() {
-    holds("reuse", Some(2), reuse(Lie::None));
-    breaks("reuse", Mutant::ReleaseFence, Some(2), reuse(Lie::None));
-    breaks("reuse", Mutant::AcquireFence, Some(2), reuse(Lie::None));
-    breaks("reuse, one look,", Mutant::None, Some(2), reuse(Lie::FirstLookAgain));
+    holds("reuse", Some(2), reuse(Fault::None));
+    breaks("reuse", Mutant::ReleaseFence, Some(2), reuse(Fault::None));
+    breaks("reuse", Mutant::AcquireFence, Some(2), reuse(Fault::None));
+    breaks("reuse, one look,", Mutant::None, Some(2), reuse(Fault::StaleWord));
 }
 
 fn append(words: &Words, n: u64, slots: usize) {
@@ -600,7 +600,7 @@ fn append(words: &Words, n: u64, slots: usize) {
 }
 
 /// A fact of two slots beside a reader.
-fn fact(lie: Lie) -> impl Fn() + Send + Sync + 'static {
+fn fact(fault: Fault) -> impl Fn() + Send + Sync + 'static {
     move || {
         let words = Arc::new(Words::new());
         let polling = polling(
@@ -609,7 +609,7 @@ fn fact(lie: Lie) -> impl Fn() + Send + Sync + 'static {
                 facts: true,
                 ..Look::default()
             },
-            lie,
+            fault,
         );
         append(&words, 1, 2);
         let (_, seen) = at_the_end(polling);
@@ -617,7 +617,7 @@ fn fact(lie: Lie) -> impl Fn() + Send + Sync + 'static {
     }
 }
 
-/// Two writers of facts; the reader comes after them.
+/// Two writers of facts, then a reader.
 fn two_facts() {
     let words = Arc::new(Words::new());
     let shared = words.clone();
@@ -631,7 +631,7 @@ fn two_facts() {
             facts: true,
             ..Look::default()
         },
-        Lie::None,
+        Fault::None,
     )
     .poll(Ended::Yes, &mut seen)
     .unwrap();
@@ -640,11 +640,11 @@ fn two_facts() {
 }
 
 #[test]
-fn facts_are_whole_and_come_once() {
-    holds("fact", Some(2), fact(Lie::None));
-    breaks("fact", Mutant::ReleaseStore, Some(2), fact(Lie::None));
-    breaks("fact", Mutant::AcquireFence, Some(2), fact(Lie::None));
-    breaks("fact, one look,", Mutant::None, Some(2), fact(Lie::FirstLookAgain));
+fn facts_are_whole_and_delivered_once() {
+    holds("fact", Some(2), fact(Fault::None));
+    breaks("fact", Mutant::ReleaseStore, Some(2), fact(Fault::None));
+    breaks("fact", Mutant::AcquireFence, Some(2), fact(Fault::None));
+    breaks("fact, one look,", Mutant::None, Some(2), fact(Fault::StaleWord));
     holds("two facts", None, two_facts);
     breaks("two facts", Mutant::FetchAdd, None, two_facts);
 }
@@ -660,7 +660,7 @@ fn two_strings() -> impl Fn() + Send + Sync + 'static {
                 strings: true,
                 ..Look::default()
             },
-            Lie::None,
+            Fault::None,
         );
         let mine = words.strings().add(b"word");
         let other = other.join().unwrap();
@@ -673,14 +673,14 @@ fn two_strings() -> impl Fn() + Send + Sync + 'static {
 }
 
 #[test]
-fn strings_are_whole_and_come_once() {
+fn strings_are_whole_and_delivered_once() {
     holds("strings", Some(2), two_strings());
     breaks("strings", Mutant::ReleaseStore, Some(2), two_strings());
     breaks("strings", Mutant::AcquireFence, Some(2), two_strings());
     breaks("strings", Mutant::FetchAdd, Some(2), two_strings());
 }
 
-fn samples(lie: Lie) -> impl Fn() + Send + Sync + 'static {
+fn samples(fault: Fault) -> impl Fn() + Send + Sync + 'static {
     move || {
         let words = Arc::new(Words::new());
         let write = |number: u64| directory::write_sample(&words.samples, number, &[mark(number); clock::WORDS]);
@@ -691,7 +691,7 @@ fn samples(lie: Lie) -> impl Fn() + Send + Sync + 'static {
                 clock: true,
                 ..Look::default()
             },
-            lie,
+            fault,
         );
         write(1);
         let (_, seen) = at_the_end(polling);
@@ -701,14 +701,9 @@ fn samples(lie: Lie) -> impl Fn() + Send + Sync + 'static {
 
 #[test]
 fn calibration_samples_are_whole() {
-    holds("samples", Some(2), samples(Lie::None));
-    breaks("samples", Mutant::ReleaseFence, Some(2), samples(Lie::None));
-    breaks("samples", Mutant::AcquireFence, Some(2), samples(Lie::None));
-    breaks("samples", Mutant::ReleaseStore, Some(2), samples(Lie::None));
-    breaks(
-        "samples, one look,",
-        Mutant::None,
-        Some(2),
-        samples(Lie::FirstLookAgain),
-    );
+    holds("samples", Some(2), samples(Fault::None));
+    breaks("samples", Mutant::ReleaseFence, Some(2), samples(Fault::None));
+    breaks("samples", Mutant::AcquireFence, Some(2), samples(Fault::None));
+    breaks("samples", Mutant::ReleaseStore, Some(2), samples(Fault::None));
+    breaks("samples, one look,", Mutant::None, Some(2), samples(Fault::StaleWord));
 }

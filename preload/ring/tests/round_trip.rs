@@ -1,4 +1,4 @@
-//! A ring file written and read by the real parts, on the machine's tmpfs.
+//! A ring file written and read by the real code, on the machine's tmpfs.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -84,7 +84,7 @@ fn call(n: u64) -> ApiCall {
 }
 
 #[test]
-fn what_is_written_is_read_once_and_in_order() {
+fn records_are_read_once_and_in_order() {
     let dir = Directory::new("order");
     let ring = file(&dir, 1024);
     let claim = ring.claim(0, 42, 1, [0; 2]).unwrap();
@@ -134,7 +134,7 @@ fn what_is_written_is_read_once_and_in_order() {
 }
 
 #[test]
-fn a_lapped_reader_counts_exactly_what_it_missed() {
+fn lapped_reader_counts_exact_losses() {
     let dir = Directory::new("lapped");
     let ring = file(&dir, 64);
     let claim = ring.claim(0, 42, 1, [0; 2]).unwrap();
@@ -161,7 +161,7 @@ fn a_lapped_reader_counts_exactly_what_it_missed() {
 }
 
 #[test]
-fn records_across_the_ends_of_what_is_copied_at_once_are_whole() {
+fn records_across_copy_batches_are_whole() {
     let dir = Directory::new("ends");
     let ring = file(&dir, 1 << 14);
     let claim = ring.claim(0, 42, 1, [0; 2]).unwrap();
@@ -179,7 +179,7 @@ fn records_across_the_ends_of_what_is_copied_at_once_are_whole() {
         readers[0].poll(Ended::No, plain).unwrap();
         let mut in_place = InPlace::new(in_place);
         readers[1].poll(Ended::No, &mut in_place).unwrap();
-        // Nothing is known of the thread at first.
+        // The reader does not know the thread at first.
         assert!(burst == 1 || in_place.kept >= burst);
         for (reader, seen) in readers.iter().zip(&seen) {
             assert_eq!((seen.records.len() as u64, seen.lost), (written, 0));
@@ -190,7 +190,7 @@ fn records_across_the_ends_of_what_is_copied_at_once_are_whole() {
 }
 
 #[test]
-fn open_calls_and_ranges_are_seen_from_outside() {
+fn open_calls_and_ranges_are_visible() {
     let dir = Directory::new("open");
     let ring = file(&dir, 64);
     let claim = ring.claim(1, 43, 1, [0; 2]).unwrap();
@@ -213,7 +213,7 @@ fn open_calls_and_ranges_are_seen_from_outside() {
 }
 
 #[test]
-fn calls_deeper_than_are_kept_disturb_none_of_those_around_them() {
+fn calls_beyond_the_stack_disturb_no_others() {
     let dir = Directory::new("deep");
     let ring = file(&dir, 64);
     let claim = ring.claim(1, 43, 1, [0; 2]).unwrap();
@@ -241,12 +241,12 @@ fn calls_deeper_than_are_kept_disturb_none_of_those_around_them() {
 }
 
 #[test]
-fn what_is_committed_late_comes_late_and_holds_nothing_up() {
+fn late_commit_arrives_late_and_blocks_nothing() {
     let dir = Directory::new("late");
     let ring = file(&dir, 64);
     let mut reader = Reader::open(std::fs::File::open(ring.path()).unwrap()).unwrap();
     let mut seen = Seen::default();
-    // Two other threads have taken a number each and stand still before they commit.
+    // Two other threads have each reserved a number and stop before they commit.
     let (strings, facts) = (
         ring.counter(counter::STRINGS).unwrap(),
         ring.counter(counter::FACTS_USED).unwrap(),
@@ -285,7 +285,7 @@ fn what_is_committed_late_comes_late_and_holds_nothing_up() {
 }
 
 #[test]
-fn streams_without_end_leave_half_of_the_facts_to_kernels() {
+fn endless_streams_leave_half_of_the_facts_to_kernels() {
     let directory = Directory::new("minor");
     let ring = file(&directory, 64);
     let facts = ring.facts().unwrap();
@@ -300,7 +300,7 @@ fn streams_without_end_leave_half_of_the_facts_to_kernels() {
 }
 
 #[test]
-fn the_fullest_ring_is_found_wherever_rings_lie_and_whoever_comes() {
+fn fill_finds_the_fullest_ring() {
     const SLOTS: u64 = 1024;
     let every = milestone_every(SLOTS);
     let dir = Directory::new("fill");
@@ -322,13 +322,13 @@ fn the_fullest_ring_is_found_wherever_rings_lie_and_whoever_comes() {
             .collect();
         for (turn, claim) in claims.iter().enumerate() {
             let there = every * (turn as u64 % 9 + 1) + turn as u64 % every;
-            // The first look sees who came, the later ones look at milestones alone.
+            // The first read finds the threads, later ones read only milestones.
             (0..there).for_each(|_| claim.ring.push(ApiCall::head(0, Domain::HIP), &call(1).payload()));
-            let (told, exact) = (u64::from(reader.fill().unwrap()), there * 1000 / SLOTS);
+            let (seen, exact) = (u64::from(reader.fill().unwrap()), there * 1000 / SLOTS);
             let most = exact + every * 1000 / SLOTS + 1;
             assert!(
-                (exact..=most).contains(&told),
-                "ring {} of {used:?}: {told}, {exact}",
+                (exact..=most).contains(&seen),
+                "ring {} of {used:?}: {seen}, {exact}",
                 used[turn]
             );
             reader.poll(Ended::No, &mut Seen::default()).unwrap();
@@ -339,7 +339,7 @@ fn the_fullest_ring_is_found_wherever_rings_lie_and_whoever_comes() {
 }
 
 #[test]
-fn a_file_without_milestones_is_looked_at_ring_by_ring() {
+fn file_without_milestones_is_checked_by_ring() {
     let dir = Directory::new("older");
     let spec = Spec {
         ordinal: 0,

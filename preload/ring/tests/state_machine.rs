@@ -1,7 +1,7 @@
-//! Any order of what threads and readers do, against a model that remembers everything.
+//! Random sequences of operations of threads and readers, against a model that remembers everything.
 //!
-//! Two readers go over one file: one polls when the operations say so, the other comes late. Both must account for
-//! every record of every ring, in order, word for word, and give each to the thread that wrote it.
+//! Two readers read one file: one polls when the operations say so, the other comes late. Both must account for every
+//! record of every ring, in order, word for word, and attribute each to the thread that wrote it.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,7 +24,7 @@ const TEXT_WORDS: usize = 64;
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// So many records of random kinds by the thread at a place of the directory.
+    /// `count` records of random kinds by the thread at a directory index.
     Write {
         at: usize,
         count: usize,
@@ -80,7 +80,7 @@ fn random(state: &mut u64) -> u64 {
     mixed ^ mixed >> 27
 }
 
-/// A record as it must come out: thread, kind, payload.
+/// An expected record: thread, kind, payload.
 #[derive(Clone, Debug, PartialEq)]
 struct Written {
     tid: u32,
@@ -99,13 +99,13 @@ struct Model {
     totals: BTreeMap<u16, (u64, u64)>,
 }
 
-/// What a reader was given, checked against the model at the end.
+/// What a reader received, checked against the model at the end.
 #[derive(Default)]
 struct Seen {
-    /// Ordinal and thread of each record, by ring, with what it held.
+    /// Ordinal, thread and content of each record, by ring.
     rings: [Vec<(u64, Written)>; RINGS.len()],
     next: [u64; RINGS.len()],
-    /// Threads to which losses were given: tid, first ordinal, how many.
+    /// Losses by thread: tid, first ordinal, count.
     losses: [Vec<(u32, u64, u64)>; RINGS.len()],
     facts: Vec<Written>,
     strings: BTreeMap<u32, Vec<u8>>,
@@ -183,7 +183,7 @@ fn record(seed: &mut u64) -> (Head, Vec<[u64; PAYLOAD_WORDS]>) {
             let payload = Marker::payload([word, random(seed)], 1, 2, 3, 4, &text);
             (Head::new(Marker::RANGE, flags, used as u8, 7), payload[..used].to_vec())
         }
-        // A kind of the future, of any size.
+        // An unknown future kind, of any size.
         _ => {
             let used = 1 + random(seed) % 8;
             let payload = (0..used).map(|_| std::array::from_fn(|_| random(seed))).collect();
@@ -260,7 +260,7 @@ impl Machine<'_> {
                 let (head, payload) = record(&mut seed);
                 let fits = self.model.facts_used + payload.len() <= FACTS;
                 assert_eq!(self.ring.facts().unwrap().append(head, &payload), fits);
-                // A fact without room uses up its numbers too.
+                // A fact without space uses up its numbers too.
                 self.model.facts_used += payload.len();
                 if fits {
                     self.model.facts.push(Written {
@@ -298,7 +298,7 @@ fn check(model: &Model, reader: &Reader<File>, seen: &Seen, late: bool) {
         for (ordinal, got) in &seen.rings[at] {
             let right = &all[*ordinal as usize];
             assert_eq!((got.head, &got.payload), (right.head, &right.payload));
-            // Unknown is allowed where a reader missed two changes of owner, a wrong thread never.
+            // A reader that missed two changes of owner may report an unknown thread, but never a wrong one.
             let unknown = got.tid == 0 && seen.losses[at].iter().any(|loss| loss.1 <= *ordinal);
             assert!(
                 got.tid == right.tid || unknown,
@@ -332,7 +332,7 @@ fn check(model: &Model, reader: &Reader<File>, seen: &Seen, late: bool) {
             .enumerate()
             .map(|(n, text)| (n + 1, text)))
     );
-    // The first sample is kept for ever; of the others the newest ones.
+    // The first sample is kept for ever, and the newest of the others.
     assert_eq!(seen.samples.is_empty(), model.samples == 0);
     assert!(model.samples == 0 || seen.samples.contains(&0) && seen.samples.contains(&(model.samples - 1)));
     let totals: BTreeMap<u16, (u64, u64)> = reader
@@ -380,7 +380,7 @@ fn run(ops: &[Op]) {
                 reader.poll(Ended::No, &mut seen)
             };
             assert!(!progress.unwrap().more);
-            // With the writers at rest a poll leaves nothing behind.
+            // A poll leaves nothing behind when the writers are idle.
             for (at, all) in machine.model.rings.iter().enumerate() {
                 assert_eq!(seen.next[at], all.len() as u64);
             }

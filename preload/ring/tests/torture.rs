@@ -1,9 +1,9 @@
-//! kill -9 at any instant, and a reader that is lapped without end: nothing torn is ever accepted, and what was seen
-//! plus what was lost is what was written.
+//! kill -9 at any instant, and a reader that is constantly lapped: no torn record is ever accepted, and seen + lost =
+//! written.
 //!
-//! The child is this very test, run again with an environment variable. `ROCTOP_KILLS=20000 cargo test -p roctop-ring
-//! --release --test torture` is the long version; `ROCTOP_LAP_RECORDS=1000000000` lengthens the run with a lapping reader
-//! until so many records were written.
+//! The child is this test again, with an environment variable. `ROCTOP_KILLS=20000 cargo test -p roctop-ring --release
+//! --test torture` is the long version; `ROCTOP_LAP_RECORDS=1000000000` extends the lapping test to that number of
+//! written records.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,7 +24,7 @@ const CHILD: &str = "ROCTOP_TORTURE_CHILD";
 const KIND: u8 = 200;
 const THREADS: usize = 2;
 
-/// Every payload word of a record follows from its ring, its ordinal and its place.
+/// Every payload word of a record follows from its ring, ordinal and index.
 fn word(ring: u64, ordinal: u64, place: u64) -> u64 {
     (ring << 56 ^ ordinal << 8 ^ place)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -44,7 +44,7 @@ fn tid(ring: u64) -> u32 {
     1000 + ring as u32
 }
 
-/// Writes until it is killed.
+/// Writes until killed.
 fn child(dir: &Path, slots: u64) {
     let spec = Spec {
         ordinal: 0,
@@ -95,7 +95,7 @@ fn child(dir: &Path, slots: u64) {
     });
 }
 
-/// Checks every word that it is given.
+/// Checks every word it receives.
 #[derive(Default)]
 struct Check {
     next: [u64; THREADS],
@@ -115,7 +115,7 @@ impl Sink for Check {
     }
     fn fact(&mut self, slots: &[Slot]) {
         let ring = u64::from(Head(slots[0][0]).flags());
-        // The ordinal of the fact is found by its first word.
+        // The first word of the fact gives its ordinal.
         let ordinal = (0..200u64)
             .map(|n| n * 1024 + ring)
             .find(|n| word(ring, *n, 0) == slots[0][1])
@@ -250,7 +250,7 @@ fn a_kill_at_any_instant_tears_nothing() {
             .iter()
             .map(|(_, account)| account.written.saturating_sub(1))
             .sum();
-        // A call is counted after its record: at most one a thread is missing.
+        // A call is counted after its record: at most one per thread is missing.
         assert!(
             calls <= records && records <= calls + THREADS as u64,
             "{calls} calls, {records} records"
@@ -272,12 +272,12 @@ fn signal(writer: &Writer, name: &str) {
 }
 
 #[test]
-fn a_writer_that_is_stopped_in_the_middle_of_a_record_goes_on() {
+fn stopped_writer_continues_inside_a_record() {
     let stops = number("ROCTOP_STOPS", 25);
     let dir = Directory::new("stop");
     let mut writer = Writer::start(&dir.0, 64);
     let open = || Reader::open(File::open(dir.0.join("1-1.ring")).unwrap()).unwrap();
-    // One reader looks while the writer stands still, one while it runs, one only at the end.
+    // One reader polls while the writer is stopped, one while it runs, one only at the end.
     let mut readers = [open(), open(), open()];
     let mut checks: [Check; 3] = std::array::from_fn(|_| Check::default());
     for _ in 0..stops {
@@ -302,7 +302,7 @@ fn a_writer_that_is_stopped_in_the_middle_of_a_record_goes_on() {
 }
 
 #[test]
-fn a_lapping_reader_accepts_only_whole_records() {
+fn lapping_reader_accepts_only_whole_records() {
     let records = number("ROCTOP_LAP_RECORDS", 0);
     let (mut accepted, mut lost) = (0, 0);
     for slots in [16, 64, 1024, 65536] {
@@ -312,7 +312,7 @@ fn a_lapping_reader_accepts_only_whole_records() {
         let (mut check, mut kept) = (Check::default(), 0);
         let until = Instant::now() + Duration::from_millis(666);
         while Instant::now() < until || check.seen + check.lost < records.div_ceil(4) {
-            // Both ways of copying.
+            // With both ways of copying.
             reader.poll(Ended::No, &mut check).unwrap();
             let mut in_place = InPlace::new(&mut check);
             reader.poll(Ended::No, &mut in_place).unwrap();

@@ -1,6 +1,6 @@
-//! A flight file made by a liar: `cargo +nightly fuzz run flight` in `preload/ring`.
+//! Hostile flight files: `cargo +nightly fuzz run flight` in `preload/ring`.
 #![no_main]
-#![expect(clippy::unwrap_used, reason = "the honest file is made by the real writers")]
+#![expect(clippy::unwrap_used, reason = "the intact file is made by the real writers")]
 
 #[expect(dead_code, reason = "each target uses its own part")]
 #[path = "../input.rs"]

@@ -1,6 +1,6 @@
-//! A ring file made by a liar, read as a viewer reads it: `cargo +nightly fuzz run ring` in `preload/ring`.
+//! Hostile ring files, read as the viewer reads them: `cargo +nightly fuzz run ring` in `preload/ring`.
 #![no_main]
-#![expect(clippy::unwrap_used, reason = "the honest file is made by the real writers")]
+#![expect(clippy::unwrap_used, reason = "the intact file is made by the real writers")]
 
 #[expect(dead_code, reason = "each target uses its own part")]
 #[path = "../input.rs"]

@@ -1,4 +1,4 @@
-//! Makes a flight file on tmpfs and maps it: header and records where the system likes, the signals where they are wanted.
+//! Creates a flight file on tmpfs and maps it: header and records anywhere, the signals at a given address.
 
 #![expect(
     unsafe_code,
@@ -19,20 +19,20 @@ use std::path::Path;
 /// A mapped flight file, for writing.
 pub struct FlightFile {
     map: MmapRaw,
-    /// Until the signals have their place: a descriptor that stays would be in the program's way.
+    /// Open until the signals are mapped: a permanent descriptor could disturb the program.
     file: Option<File>,
     slots: usize,
 }
 
 impl FlightFile {
-    /// Makes `dir/name` with `slots` slots (a multiple of 64) for the process that `of` names.
+    /// Creates `dir/name` with `slots` slots (a multiple of 64) for the process that `of` names.
     ///
-    /// Errors: the directory is missing or not on tmpfs, the name is taken, no room.
+    /// Errors: the directory is missing or not on tmpfs, the name exists, or there is no space.
     pub fn create(dir: &Path, name: &str, of: &Header, slots: usize) -> io::Result<Self> {
         let temporary = dir.join(format!(".{name}.tmp"));
         let file = open_new(&temporary)?;
         let made = allocate(&file, Self::bytes(slots)).and_then(|()| {
-            // With its page tables, as the signals get theirs: launches must not pay for them.
+            // Populated, as the signals will be: launches must not take the page faults.
             let map = MmapOptions::new()
                 .len(PAGE + slots * SLOT_WORDS * 8)
                 .populate()
@@ -63,7 +63,7 @@ impl FlightFile {
         finished
     }
 
-    /// Bytes of a file of so many slots.
+    /// Bytes of a file with `slots` slots.
     pub const fn bytes(slots: usize) -> u64 {
         (PAGE + slots * (SLOT_WORDS + SIGNAL_WORDS) * 8) as u64
     }
@@ -73,7 +73,7 @@ impl FlightFile {
         self.words(0, PAGE / 8)
     }
 
-    /// The records' words.
+    /// Words of the records.
     pub fn records(&self) -> Words<'_> {
         self.words(PAGE, self.slots * SLOT_WORDS)
     }
@@ -87,13 +87,13 @@ impl FlightFile {
         }
     }
 
-    /// Puts the file's signals over the memory at `address`, whose contents are gone then; once. The file is closed.
+    /// Maps the file's signals over the memory at `address`, whose contents are lost, and closes the file. Works once.
     ///
-    /// Errors: the system refuses, or they have their place; the memory is as it was.
+    /// Errors: the system refuses, or the signals are already mapped; the memory is unchanged.
     ///
     /// # Safety
-    /// `address` is at a page boundary and begins as many bytes as the signals take, all of them memory that the caller owns
-    /// and nobody else reads or writes meanwhile.
+    /// `address` is page-aligned, and the caller owns as many bytes there as the signals take; nobody else reads or
+    /// writes them during the call.
     pub unsafe fn put_signals_at(&mut self, address: *mut u8) -> io::Result<()> {
         let file = self.file.take().ok_or(io::ErrorKind::AlreadyExists)?;
         let length = self.slots * SIGNAL_WORDS * 8;
@@ -116,8 +116,8 @@ impl FlightFile {
         if mapped == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // Memory of the driver is not for children, as it was before.
-        // SAFETY: the range was mapped by the line above.
+        // Children do not inherit memory of the driver, here as before.
+        // SAFETY: the line above mapped the range.
         unsafe { libc::madvise(mapped, length, libc::MADV_DONTFORK) };
         Ok(())
     }

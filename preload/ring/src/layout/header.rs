@@ -2,7 +2,7 @@
 
 use super::{ENDIAN_MARK, Extent, MAGIC, MAJOR, MAX_FILE, PAGE, REGIONS, Region};
 
-/// The constant part of a ring file: who wrote it, and where its regions are.
+/// The constant part of a ring file: its writer's identity and its regions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Layout version, major.
@@ -17,21 +17,21 @@ pub struct Header {
     pub ppid: u32,
     /// User id.
     pub uid: u32,
-    /// Position in the chain of the process's files.
+    /// Index in the chain of the process's files.
     pub ordinal: u32,
     /// Start time of the process, clock ticks since boot (`/proc/PID/stat` field 22).
     pub start_ticks: u64,
-    /// Inode of the pid name space.
+    /// Inode of the pid namespace.
     pub pid_namespace: u64,
     /// Boot id, first eight bytes.
     pub boot_id: u64,
     /// Rank under MPI or Slurm, -1 for none.
     pub rank: i32,
-    /// Ranks, -1 for none.
+    /// Number of ranks, -1 for none.
     pub ranks: i32,
     /// One of [`clock::KIND_TSC`](super::clock::KIND_TSC) and [`clock::KIND_VDSO`](super::clock::KIND_VDSO).
     pub clock_kind: u32,
-    /// When the file was made, CLOCK_REALTIME ns.
+    /// Creation time of the file, CLOCK_REALTIME ns.
     pub created: u64,
     /// Regions by kind.
     pub regions: [Extent; REGIONS],
@@ -39,24 +39,24 @@ pub struct Header {
     pub host: String,
     /// Name of the executable's file.
     pub exe: String,
-    /// Command line, arguments separated by zero bytes in the file and by spaces here.
+    /// Command line; arguments are separated by zero bytes in the file and by spaces here.
     pub command: String,
 }
 
-/// Why a file is not a ring that this build can read.
+/// Why this build cannot read a file as a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutError {
     /// Shorter than a header page.
     Short,
     /// Not a ring file.
     NotARing,
-    /// A layout of another major version.
+    /// Another major version of the layout.
     Version(u16),
     /// Written on a machine of another byte order.
     ByteOrder,
     /// The header's checksum is wrong.
     Checksum,
-    /// A region lies outside the file or over another one.
+    /// A region is outside the file or overlaps another one.
     Region(u32),
 }
 
@@ -119,7 +119,7 @@ impl Header {
         page
     }
 
-    /// Reads and checks a header page against the size of its file.
+    /// Decodes a header page and checks it against the size of its file.
     pub fn decode(page: &[u8], file_size: u64) -> Result<Self, LayoutError> {
         let page = page.get(..PAGE).ok_or(LayoutError::Short)?;
         let u64_at = |at: usize| {
@@ -188,7 +188,7 @@ impl Header {
         })
     }
 
-    /// A region's place in the file.
+    /// Extent of a region.
     pub fn region(&self, kind: Region) -> Extent {
         self.regions[kind as usize]
     }
@@ -198,7 +198,7 @@ fn cut(text: &str, room: usize) -> &[u8] {
     &text.as_bytes()[..text.len().min(room)]
 }
 
-/// Puts the checksum into a header page that was written by hand; shorter ones stay as they are.
+/// Stores the checksum in a hand-written header page; shorter pages stay unchanged.
 pub fn seal(page: &mut [u8]) {
     if let Some(page) = page.get_mut(..PAGE) {
         let sum = checksum(page);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_survives_encoding() {
+    fn header_survives_encoding() {
         let (regions, size) = spec().regions();
         let header = Header {
             major: MAJOR,
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flipped_bit_of_a_header_goes_unnoticed() {
+    fn flipped_header_bits_are_detected() {
         let (regions, size) = spec().regions();
         let page = Header {
             major: MAJOR,

@@ -1,4 +1,4 @@
-//! Strings and facts: what records name, read before them.
+//! Strings and facts, which are read before the records that refer to them.
 
 use super::words::read_full;
 use super::{Bytes, Ended, POLL_SLOTS, Reader, Sink};
@@ -8,30 +8,30 @@ use crate::sync::{Ordering, fence};
 use crate::writer::MAX_TEXT;
 use std::io;
 
-/// The most strings that one poll reads.
+/// Maximum number of strings per poll.
 pub const POLL_STRINGS: u64 = 1 << 17;
-/// Bytes of text after which a poll stops.
+/// A poll stops after this many bytes of text.
 const POLL_TEXT: u64 = 64 << 20;
-/// The most strings that a reader takes from one file.
+/// Maximum number of strings accepted from one file.
 pub const MAX_STRINGS: u64 = 1 << 22;
 const BATCH_FACTS: u64 = 1024;
-/// Uncommitted facts or strings that are remembered; an honest file has at most one a thread.
+/// Maximum number of uncommitted facts or strings to remember; an intact file has at most one per thread.
 const MAX_HOLES: usize = 1024;
 
-/// What stands at a fact slot.
+/// State of a fact slot.
 enum FactSlot {
-    /// Not committed.
+    /// Uncommitted.
     Open,
-    /// Not the beginning of a fact.
+    /// Inside a fact, not its head.
     Inside,
-    /// A whole fact of so many slots.
+    /// A complete fact of this many slots.
     Whole(usize),
-    /// A fact that goes on beyond the slots at hand.
+    /// A fact that continues beyond the copied slots.
     Cut,
 }
 
 impl<B: Bytes> Reader<B> {
-    /// False when there are more than one poll takes.
+    /// False if strings are left over for the next poll.
     pub(super) fn poll_strings(&mut self, ended: Ended, sink: &mut dyn Sink) -> io::Result<bool> {
         let room_before = self.text_left;
         let places = (self.header.region(Region::StringIndex).length / 8)
@@ -92,7 +92,7 @@ impl<B: Bytes> Reader<B> {
         Ok(())
     }
 
-    /// False when there are more than one poll takes.
+    /// False if facts are left over for the next poll.
     pub(super) fn poll_facts(&mut self, ended: Ended, given: u64, sink: &mut dyn Sink) -> io::Result<bool> {
         let room = self.header.region(Region::Facts).length / SLOT_BYTES as u64;
         for number in std::mem::take(&mut self.fact_holes) {
@@ -119,7 +119,7 @@ impl<B: Bytes> Reader<B> {
                         sink.fact(&slots[at..at + used]);
                         at += used;
                     }
-                    // The rest is in the next run.
+                    // The rest is in the next batch.
                     FactSlot::Cut if at > 0 && self.facts + (slots.len() as u64) < given => break,
                     FactSlot::Open if ended == Ended::No => {
                         if self.fact_holes.len() >= MAX_HOLES {
@@ -137,7 +137,7 @@ impl<B: Bytes> Reader<B> {
         Ok(stop == given)
     }
 
-    /// Fact slots twice: the first look says what is committed, the second one is the data.
+    /// Reads fact slots twice: the first copy shows which are committed, the second is the data.
     fn fact_slots(&self, from: u64, count: u64) -> io::Result<(Vec<u64>, Vec<Slot>)> {
         let (from, count) = (from as usize * SLOT_WORDS, count as usize * SLOT_WORDS);
         let looked = self.region_words(Region::Facts, from, count)?;

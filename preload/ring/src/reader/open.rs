@@ -1,4 +1,5 @@
-//! What runs now, or was running when the process ended: read from the directory and the queues, not from rings.
+//! Open calls, ranges and dispatches, now or at the end of the process. Read from the directory and the queues, not
+//! from rings.
 
 use super::{Bytes, Reader, Thread};
 use crate::layout::{Region, entry, open_range, queue};
@@ -27,7 +28,7 @@ pub struct OpenCall {
 pub struct OpenRange {
     /// Thread that opened it.
     pub thread: Thread,
-    /// When, ticks.
+    /// Begin, ticks.
     pub start: u64,
     /// Correlation id.
     pub correlation: u64,
@@ -37,11 +38,11 @@ pub struct OpenRange {
     pub text_id: u32,
     /// Nesting level, from 0.
     pub level: u16,
-    /// The text, when short.
+    /// The text, if it is inline.
     pub text: Vec<u8>,
 }
 
-/// A dispatch that was submitted and not seen complete.
+/// A dispatch that was submitted and not yet seen complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
     /// Submit, ticks.
@@ -50,11 +51,11 @@ pub struct InFlight {
     pub kernel_object: u64,
     /// Correlation id of the launch.
     pub correlation: u64,
-    /// Number of the dispatch in its process.
+    /// Ordinal of the dispatch in its process.
     pub dispatch_id: u64,
 }
 
-/// What a queue has to do.
+/// The work of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueWork {
     /// Dense queue id.
@@ -65,11 +66,11 @@ pub struct QueueWork {
     pub completed: u64,
     /// Dispatches that ran without a time.
     pub untimed: u64,
-    /// Those in flight that are kept, oldest first.
+    /// Recorded dispatches in flight, oldest first.
     pub in_flight: Vec<InFlight>,
 }
 
-/// What runs now, or was running when the process ended.
+/// Open work, now or at the end of the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenWork {
     /// Open API calls.
@@ -81,7 +82,7 @@ pub struct OpenWork {
 }
 
 impl<B: Bytes> Reader<B> {
-    /// What runs now.
+    /// Reads the open work.
     pub fn open_work(&self) -> io::Result<OpenWork> {
         let mut work = OpenWork::default();
         for index in 0..self.threads.len() {
@@ -113,7 +114,7 @@ impl<B: Bytes> Reader<B> {
         }
         for index in 0..queue::QUEUES {
             let at = index * queue::WORDS;
-            // Few are in use, and what one has in flight is much to read.
+            // Few entries are in use, and the dispatches in flight of one are large.
             let [id] = self.some_words(Region::Queues, at + queue::ID)?;
             if id == 0 {
                 continue;

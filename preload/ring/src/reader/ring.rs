@@ -1,4 +1,4 @@
-//! The ring of one thread: copied, then accepted as far as no writer can have been there meanwhile.
+//! The ring of one thread: copied, then accepted where the writer cannot have written in between.
 
 use super::words::read_full;
 use super::{Bytes, Progress, Reader, Sink, Thread};
@@ -8,24 +8,24 @@ use crate::sync::{Ordering, fence};
 use std::io;
 use std::ops::Range;
 
-/// What is copied at once: little enough to stay near the processor until it is handed over.
+/// Slots per copy; small enough to stay in cache until they are delivered.
 const BATCH_SLOTS: u64 = 1024;
-/// What finding the owner of a record takes, in slots.
+/// Cost of finding the owner of a record, in slots.
 const OWNER_COST: u64 = 256;
-/// No ring gets that far in a thousand years; keeps the arithmetic of indices away from its ends.
+/// No ring reaches this head in a thousand years; it keeps index arithmetic from overflowing.
 pub(super) const MAX_HEAD: u64 = 1 << 62;
 
-/// Where the reader stands in one ring.
+/// The reader's position in one ring.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cursor {
     pub(super) ring_offset: u64,
     pub(super) ring_slots: u64,
     pub(super) next: u64,
-    /// Ordinal that the next record will have when nothing is lost: records seen and lost so far.
+    /// Ordinal of the next record if nothing is lost: number of records seen and lost.
     pub(super) ordinal: u64,
-    /// Records that the writer says it wrote. After a kill one less than there are, at times: it is stored after head.
+    /// The writer's count of its records. After a kill it may be one too low: it is stored after the head.
     pub(super) records: u64,
-    /// Life of the entry whose records are being read, 0 unknown.
+    /// Life of the entry whose records are being read; 0 unknown.
     life: u32,
     pub(super) tid: u32,
     pub(super) seen: u64,
@@ -34,16 +34,17 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// How full its ring is when the head is there, in 1/1000.
+    /// Fill level of the ring at this head, in 1/1000.
     pub(super) fn fill(&self, head: u64) -> u32 {
         let behind = head.saturating_sub(self.next).min(self.ring_slots);
         (behind * 1000).checked_div(self.ring_slots).unwrap_or(0) as u32
     }
 
-    /// The whole records at the beginning of some slots that are just the next of the thread that is known, with nothing
-    /// lost before them and no other owner: how many slots, how many records. `at` is the first slot's index in the ring.
+    /// The whole records at the start of `slots` that directly continue the known thread, without a loss or another
+    /// owner: number of slots and of records. `at` is the ring index of the first slot.
     fn following(&self, slots: &[Slot], at: u64) -> (usize, u64) {
-        // Headers have 32 bits of the ordinal. They say all of it while the writer's count is nearer than half of that.
+        // Headers have 32 bits of the ordinal, which is unambiguous while the writer's count is within half of that
+        // range.
         if self.ordinal == 0 || self.records.abs_diff(self.ordinal) >= 1 << 30 {
             return (0, 0);
         }
@@ -51,7 +52,7 @@ impl Cursor {
         while let Some(slot) = slots.get(place) {
             let head = Head(slot[0]);
             let is_next = head.ordinal() == (self.ordinal + records) as u32 && head.kind() != ThreadStart::KIND;
-            // Calls are one slot each, and nearly all there is.
+            // Calls, the great majority, take one slot each.
             let is_whole = head.slots() == 1 && slot[SLOT_WORDS - 1] == at + place as u64 + 1;
             if is_next && is_whole && head.kind() != CONTINUATION && head.kind() != 0 {
                 place += 1;
@@ -70,18 +71,18 @@ impl Cursor {
 
 /// Slots copied from a ring.
 struct Run<'b> {
-    /// Index of the first that was copied.
+    /// Ring index of the first copied slot.
     copied: u64,
-    /// Index of the first one here: those before it stayed in the sink's room.
+    /// Ring index of the first slot here; earlier ones stayed in the sink's buffer.
     from: u64,
     slots: &'b [Slot],
-    /// From this index on no writer can have been at them.
+    /// First ring index that no writer can have overwritten.
     whole: u64,
-    /// They go up to the head.
+    /// The run ends at the head.
     last: bool,
 }
 
-/// Who owns an entry, and from which slot of its ring on.
+/// Owner of an entry, and the ring index at which its life began.
 struct Identity {
     life: u32,
     tid: u32,
@@ -111,7 +112,7 @@ impl<B: Bytes> Reader<B> {
         Ok(())
     }
 
-    /// Reads a ring up to `head`; false when the budget was used up before.
+    /// Reads a ring up to `head`; false if the budget ran out first.
     fn drain(
         &mut self,
         index: usize,
@@ -125,7 +126,7 @@ impl<B: Bytes> Reader<B> {
             if *budget == 0 {
                 return Ok(false);
             }
-            // The oldest that the writer cannot be at: it may be filling MAX_SLOTS slots from head on.
+            // The oldest slot that the writer cannot be writing: it may be filling MAX_SLOTS slots from head on.
             let oldest = (head + MAX_SLOTS as u64).saturating_sub(slots);
             let from = self.threads[index].next.max(oldest);
             let count = (head - from).min(BATCH_SLOTS).min(slots);
@@ -139,10 +140,10 @@ impl<B: Bytes> Reader<B> {
                 }
                 self.read_slots(index, from, &mut buffer[..wanted])?
             };
-            // Acquire: pairs with the writer's release fence before it overwrites. Whoever copied a word of the record
-            // being written sees a head that is not before that record.
+            // Acquire: pairs with the writer's release fence before it overwrites. A reader that copied a word of the
+            // record being written sees a head not before that record.
             fence(Ordering::Acquire);
-            // The head as it stands after the data was copied decides what of it is whole.
+            // The head after the copy decides which slots are whole.
             let after: [u64; 1] = self.some_words(Region::Directory, index * entry::WORDS + entry::HEAD)?;
             let after = after[0].max(head);
             let whole = after.saturating_add(MAX_SLOTS as u64).saturating_sub(slots);
@@ -158,7 +159,7 @@ impl<B: Bytes> Reader<B> {
             let cursor = &mut self.threads[index];
             cursor.next = done;
             if got < count as usize {
-                // The file was cut: what is missing stays missing.
+                // The file was truncated: the missing part stays missing.
                 cursor.damaged = true;
                 break;
             }
@@ -166,8 +167,8 @@ impl<B: Bytes> Reader<B> {
         Ok(true)
     }
 
-    /// Where slots were copied into the sink's own room: leaves those there that are just the next of the thread that is known,
-    /// and brings all others to the beginning of `rest`; how many were left there.
+    /// For slots copied into the sink's buffer: leaves those that directly continue the known thread, and moves all
+    /// others to the start of `rest`. Returns how many stayed.
     fn keep(
         &mut self,
         index: usize,
@@ -200,7 +201,7 @@ impl<B: Bytes> Reader<B> {
         kept
     }
 
-    /// Takes the whole records out of a copied run of slots; returns the index to go on from.
+    /// Delivers the whole records of a copied run; returns the index to continue from.
     fn accept(&mut self, index: usize, run: &Run<'_>, sink: &mut dyn Sink, budget: &mut u64) -> io::Result<u64> {
         let Run {
             copied,
@@ -211,7 +212,7 @@ impl<B: Bytes> Reader<B> {
         } = *run;
         let end = from + slots.len() as u64;
         let mut at = from.max(whole.min(end));
-        // Records that follow the one before without a gap wait, from this slot on, to be handed over together.
+        // Consecutive records wait, from this slot on, to be delivered together.
         let mut waiting = at;
         while at < end {
             let place = (at - from) as usize;
@@ -224,14 +225,14 @@ impl<B: Bytes> Reader<B> {
                 continue;
             }
             let Some(used) = record_at(slots, place, at) else {
-                // In the middle of a record whose head was overwritten, or of one that is not whole.
+                // Inside a record whose head was overwritten, or of one that is incomplete.
                 self.hand_over(index, &slots[(waiting - from) as usize..place], sink);
                 at += 1;
                 waiting = at;
                 continue;
             };
             let Some(record) = slots.get(place..place + used) else {
-                // The rest is in the next run; at the head itself the writer would lie, so pass over it.
+                // The rest is in the next run. At the head itself the record would be corrupt: skip it.
                 self.hand_over(index, &slots[(waiting - from) as usize..place], sink);
                 return Ok(if last || at == copied { end } else { at });
             };
@@ -245,7 +246,7 @@ impl<B: Bytes> Reader<B> {
         Ok(end)
     }
 
-    /// Hands over records that were counted.
+    /// Delivers counted records.
     fn hand_over(&self, index: usize, slots: &[Slot], sink: &mut dyn Sink) {
         if !slots.is_empty() {
             let thread = Thread {
@@ -266,7 +267,7 @@ impl<B: Bytes> Reader<B> {
     ) -> io::Result<()> {
         let head = Head(slots[0][0]);
         let cursor = &self.threads[index];
-        // The header has 32 bits of the ordinal; the count that was read with the head is near it and has all.
+        // The header has 32 bits of the ordinal; the count read with the head is close and has all bits.
         let off = head.ordinal().wrapping_sub(cursor.records as u32) as i32;
         let ordinal = cursor
             .records
@@ -306,18 +307,18 @@ impl<B: Bytes> Reader<B> {
         Ok(())
     }
 
-    /// The life and the thread that wrote the record at slot `at`, when records before it are missing; 0 for unknown.
+    /// Life and thread that wrote the record at slot `at` after a loss; 0 for unknown.
     fn owner(&self, index: usize, at: u64) -> io::Result<(u32, u32)> {
         let cursor = &self.threads[index];
         Ok(match self.identity(index)? {
             Some(now) if at >= now.start => (now.life, now.tid),
-            // Before the present life began: in the life that we knew, when that is the one just before.
+            // Before the current life: in the known life, if that is the previous one.
             Some(now) if cursor.life != 0 && now.life == cursor.life.wrapping_add(1) => (cursor.life, cursor.tid),
             _ => (0, 0),
         })
     }
 
-    /// Who owns an entry now; none when that changes all the time.
+    /// Current owner of an entry; `None` if it keeps changing.
     fn identity(&self, index: usize) -> io::Result<Option<Identity>> {
         let state = || -> io::Result<u64> {
             let words = self.region_words(Region::Directory, index * entry::WORDS + entry::STATE, 1)?;
@@ -327,7 +328,7 @@ impl<B: Bytes> Reader<B> {
             let before = state()?;
             let life = (before >> 32) as u32;
             if before & 0xffff_ffff == entry::CLAIMED {
-                // Nothing of this life is in the ring yet.
+                // This life has written nothing to the ring.
                 return Ok(Some(Identity {
                     life,
                     tid: 0,
@@ -339,7 +340,7 @@ impl<B: Bytes> Reader<B> {
             let words = self.region_words(Region::Directory, index * entry::WORDS, entry::GENERATION_START + 1)?;
             // Acquire: pairs with the release fence in `directory::claim`.
             fence(Ordering::Acquire);
-            // Done in between is the same life; only a claim changes the identity.
+            // A change to done is the same life; only a claim changes the identity.
             let after = state()?;
             if after >> 32 == before >> 32
                 && after & 0xffff_ffff != entry::CLAIMED
@@ -355,9 +356,9 @@ impl<B: Bytes> Reader<B> {
         Ok(None)
     }
 
-    /// Copies slots from this one on; how many were there.
+    /// Copies slots from index `from` on; returns how many there were.
     pub(super) fn read_slots(&self, index: usize, from: u64, into: &mut [Slot]) -> io::Result<usize> {
-        // Bytes of a file are words of ours.
+        // The file's bytes are used as native words.
         const { assert!(cfg!(target_endian = "little")) };
         let cursor = &self.threads[index];
         let start = from & (cursor.ring_slots - 1);
@@ -372,8 +373,8 @@ impl<B: Bytes> Reader<B> {
     }
 }
 
-/// Slots of the record whose head is at this place of a run; none when no whole record begins there, as far as the run
-/// goes. `at` is the place's index in the ring.
+/// Number of slots of the record whose head is at `place` of a run; `None` if no whole record starts there. `at` is the
+/// ring index of `place`.
 fn record_at(slots: &[Slot], place: usize, at: u64) -> Option<usize> {
     let first = &slots[place];
     let head = Head(first[0]);

@@ -1,11 +1,11 @@
-//! The words of a region.
+//! Reading the words of a region.
 
 use super::{Bytes, Reader};
 use crate::layout::Region;
 use crate::sync::{Ordering, fence};
 use std::io;
 
-/// Reads until the room is full or there are no more bytes; how many there were.
+/// Reads until the buffer is full or the bytes end; returns the number of bytes.
 pub(super) fn read_full(bytes: &impl Bytes, offset: u64, into: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < into.len() {
@@ -20,7 +20,7 @@ pub(super) fn read_full(bytes: &impl Bytes, offset: u64, into: &mut [u8]) -> io:
 }
 
 impl<B: Bytes> Reader<B> {
-    /// Words of a region that stood still while they were read; after a few tries as they are.
+    /// Words of a region that did not change while they were read; after a few tries as they are.
     pub(super) fn stable_words(&self, kind: Region, from: usize, count: usize) -> io::Result<Vec<u64>> {
         let mut words = self.region_words(kind, from, count)?;
         for _ in 0..4 {
@@ -34,7 +34,7 @@ impl<B: Bytes> Reader<B> {
         Ok(words)
     }
 
-    /// So many words of a region; 0 where it has none.
+    /// `N` words of a region; 0 beyond its end.
     pub(super) fn some_words<const N: usize>(&self, kind: Region, from: usize) -> io::Result<[u64; N]> {
         let extent = self.header.region(kind);
         let start = (from as u64).saturating_mul(8).min(extent.length);
@@ -48,7 +48,7 @@ impl<B: Bytes> Reader<B> {
         Ok(raw.map(u64::from_le_bytes))
     }
 
-    /// Words of a region; fewer than asked when the region or the file ends before.
+    /// Words of a region; fewer if the region or the file ends first.
     pub(super) fn region_words(&self, kind: Region, from: usize, count: usize) -> io::Result<Vec<u64>> {
         let extent = self.header.region(kind);
         let start = (from as u64).saturating_mul(8).min(extent.length);

@@ -1,4 +1,4 @@
-//! The first word of a slot: which record it begins, of which domain.
+//! The first word of a slot: kind, flags, size, domain and ordinal of its record.
 
 /// Header word of a slot: kind (8 bits), flags (8), slots of the record or index of the continuation (8), domain (8),
 /// ordinal of the record in its ring, modulo 2^32 (32).
@@ -39,18 +39,18 @@ impl Head {
 
 /// Flag bits of a record's header.
 pub mod flag {
-    /// The time span was found swapped, zero or backwards; kept as it was found.
+    /// The time span is zero or reversed; the values are unchanged.
     pub const SUSPECT_TIME: u8 = 1;
-    // 2 was never written; numbers are not used again.
+    // Bit 2 was never written; numbers are not reused.
     /// The work belongs to the run-time itself (blit kernels, code uploads).
     pub const INTERNAL: u8 = 4;
-    /// The span was still open when it was written.
+    /// The span had not ended when the record was written.
     pub const OPEN: u8 = 8;
-    /// No GPU time could be had for this work; `begin` and `end` are zero.
+    /// This work has no GPU time; `begin` and `end` are zero.
     pub const UNTIMED: u8 = 16;
 }
 
-/// Where a call or marker comes from. An open set: unknown numbers are shown as such.
+/// Origin of a call or marker. An open set: unknown numbers are shown as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Domain(pub u8);
 
@@ -59,7 +59,7 @@ impl Domain {
     pub const NONE: Self = Self(0);
     /// HIP run-time API.
     pub const HIP: Self = Self(1);
-    /// HIP compiler API (`__hipRegisterFatBinary` and its relatives).
+    /// HIP compiler API (`__hipRegisterFatBinary` and the like).
     pub const HIP_COMPILER: Self = Self(2);
     /// HSA core API.
     pub const HSA_CORE: Self = Self(3);
@@ -78,7 +78,7 @@ impl Domain {
     /// rocJPEG.
     pub const ROCJPEG: Self = Self(10);
 
-    /// The field's word for the domain, or none when the number is unknown.
+    /// Name of the domain, or `None` if the number is unknown.
     pub const fn name(self) -> Option<&'static str> {
         Some(match self.0 {
             1 => "hip",

@@ -1,4 +1,4 @@
-//! Marks and ranges, which carry their text over continuation slots.
+//! Marks and ranges, whose text continues over several slots.
 
 use super::{PAYLOAD_BYTES, PAYLOAD_WORDS, Slot};
 
@@ -6,9 +6,9 @@ use super::{PAYLOAD_BYTES, PAYLOAD_WORDS, Slot};
 /// continuation slot. A longer text is a string fact named by `text_id`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marker {
-    /// Push, start or mark, ticks.
+    /// Time of push, start or mark, ticks.
     pub start: u64,
-    /// Pop or stop, ticks; equal to `start` for a mark.
+    /// Time of pop or stop, ticks; equals `start` for a mark.
     pub end: u64,
     /// Correlation id of the call that opened it.
     pub correlation: u64,
@@ -18,7 +18,7 @@ pub struct Marker {
     pub text_id: u32,
     /// Nesting level of a push/pop range, from 0.
     pub level: u16,
-    /// The text, when short.
+    /// The text, if it is inline.
     pub text: Vec<u8>,
 }
 
@@ -27,12 +27,12 @@ impl Marker {
     pub const MARK: u8 = 19;
     /// Kind number of a range.
     pub const RANGE: u8 = 20;
-    /// The longest text that travels in the record itself, bytes.
+    /// Maximum bytes of inline text.
     pub const INLINE_TEXT: usize = 8 + 2 * PAYLOAD_BYTES;
-    /// The most slots that a marker takes.
+    /// Maximum number of slots of a marker.
     pub const MAX_SLOTS: usize = 3;
 
-    /// Slots that a marker with `text` bytes inline takes.
+    /// Slots of a marker with `text` bytes of inline text.
     pub const fn slots(text: usize) -> usize {
         if text <= 8 {
             1

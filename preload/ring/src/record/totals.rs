@@ -1,8 +1,8 @@
-//! The table in which each thread adds up its calls by operation.
+//! The per-thread table of call totals by operation.
 
 use super::Domain;
 
-/// Position of an operation in the per-thread table of totals, or none when the table has no room for it.
+/// Index of an operation in the per-thread table of totals, or `None` if the table has no entry for it.
 pub const fn totals_index(domain: Domain, op: u16) -> Option<usize> {
     let [base, room] = ROOMS[(domain.0 % 16) as usize];
     if domain.0 < 16 && op < room {
@@ -14,10 +14,10 @@ pub const fn totals_index(domain: Domain, op: u16) -> Option<usize> {
     }
 }
 
-/// First position and room of the operations of HIP that the first 512 positions do not hold (HIP 10 and later).
+/// First index and number of entries for HIP operations beyond the first 512 (HIP 10 and later).
 const HIP_REST: (u16, u16) = (672, 32);
 
-/// First position and room of each domain. A table, not a `match`: every traced call comes here.
+/// First index and number of entries of each domain. A table, not a `match`: every traced call reads it.
 const ROOMS: [[u16; 2]; 16] = {
     let mut rooms = [[0; 2]; 16];
     rooms[Domain::HIP.0 as usize] = [0, 512];
@@ -33,10 +33,10 @@ const ROOMS: [[u16; 2]; 16] = {
     rooms
 };
 
-/// Entries of the per-thread table of totals.
+/// Number of entries in the per-thread table.
 pub const TOTALS: usize = 1024;
 
-/// The domain and operation of a position in the table of totals.
+/// Domain and operation of an index in the table.
 pub const fn totals_operation(index: usize) -> Option<(Domain, u16)> {
     let (domain, base) = match index {
         0..512 => (Domain::HIP, 0),

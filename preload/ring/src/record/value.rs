@@ -1,4 +1,4 @@
-//! What numbers in records mean. Open sets: unknown numbers are shown as such.
+//! Values of record fields. Open sets: unknown numbers are shown as numbers.
 
 /// Operations of an [`Allocation`](super::Allocation): the first four as rocprofv3 numbers them.
 pub mod memory {
@@ -15,7 +15,7 @@ pub mod memory {
     /// `hsa_amd_vmem_unmap`.
     pub const VMEM_UNMAP: u16 = 6;
 
-    /// The field's word.
+    /// Name in rocprofv3's terms.
     pub const fn name(operation: u16) -> &'static str {
         match operation {
             ALLOCATE => "ALLOCATE",
@@ -32,21 +32,21 @@ pub mod memory {
 /// Calls of ROC-TX that are neither marks nor ranges: operations of an [`ApiCall`](super::ApiCall) of
 /// [`Domain::MARKER`](super::Domain::MARKER).
 pub mod marker_call {
-    /// Recording pauses.
+    /// Pauses recording.
     pub const PAUSE: u16 = 0;
-    /// Recording goes on.
+    /// Resumes recording.
     pub const RESUME: u16 = 1;
-    /// The calling thread's id is asked for.
+    /// Queries the calling thread's id.
     pub const THREAD_ID: u16 = 2;
-    /// A thread gets a name.
+    /// Names a thread.
     pub const NAME_THREAD: u16 = 3;
-    /// An agent of HSA gets one.
+    /// Names an HSA agent.
     pub const NAME_AGENT: u16 = 4;
-    /// A device of HIP gets one.
+    /// Names a HIP device.
     pub const NAME_DEVICE: u16 = 5;
-    /// A stream of HIP gets one.
+    /// Names a HIP stream.
     pub const NAME_STREAM: u16 = 6;
-    /// Those that give names, in ROC-TX's order.
+    /// The operations that give names, in ROC-TX's order.
     pub const NAMES: [u16; 4] = [NAME_THREAD, NAME_AGENT, NAME_DEVICE, NAME_STREAM];
 
     /// The function's name.
@@ -66,14 +66,14 @@ pub mod marker_call {
 
 /// Operations of a [`Scratch`](super::Scratch), as rocprofv3 numbers them.
 pub mod scratch {
-    /// Given to a queue.
+    /// Allocated for a queue.
     pub const ALLOC: u16 = 1;
-    /// Taken back.
+    /// Freed.
     pub const FREE: u16 = 2;
-    /// Taken back from a queue that did not need it.
+    /// Reclaimed from a queue that did not need it.
     pub const ASYNC_RECLAIM: u16 = 3;
 
-    /// The field's word.
+    /// Name in rocprofv3's terms.
     pub const fn name(operation: u16) -> &'static str {
         match operation {
             ALLOC => "ALLOC",
@@ -84,35 +84,35 @@ pub mod scratch {
     }
 }
 
-/// What a counter is.
+/// Properties of a counter.
 pub mod counter_flag {
-    /// Computed from others.
+    /// Computed from other counters.
     pub const DERIVED: u16 = 1;
     /// A property of the agent.
     pub const CONSTANT: u16 = 2;
-    /// Counted over a whole agent and time; else over each dispatch.
+    /// Counts a whole agent over time, not per dispatch.
     pub const DEVICE: u16 = 4;
 }
 
-/// How program counters are sampled.
+/// Methods of sampling program counters.
 pub mod sampling {
-    /// By the GPU's own hardware.
+    /// By the GPU's hardware.
     pub const STOCHASTIC: u16 = 1;
-    /// By a trap of the host's, in equal intervals.
+    /// By a host trap, at equal intervals.
     pub const HOST_TRAP: u16 = 2;
 }
 
-/// Where a counter's value comes from.
+/// Scope of a counter value.
 pub mod counter_source {
-    /// Of one dispatch, all instances added up.
+    /// One dispatch, summed over all instances.
     pub const DISPATCH: u16 = 1;
-    /// Of a whole agent since the counting began, all instances added up.
+    /// A whole agent since counting began, summed over all instances.
     pub const DEVICE: u16 = 2;
 }
 
 /// Directions of a copy.
 pub mod direction {
-    /// Not known.
+    /// Unknown.
     pub const UNKNOWN: u16 = 0;
     /// Host to host.
     pub const H2H: u16 = 1;
@@ -125,7 +125,7 @@ pub mod direction {
     /// A fill: no source.
     pub const FILL: u16 = 5;
 
-    /// Short name as on screen.
+    /// Short name, as shown on screen.
     pub const fn name(direction: u16) -> &'static str {
         match direction {
             H2H => "H2H",
@@ -138,18 +138,18 @@ pub mod direction {
     }
 }
 
-/// Engines that make a copy.
+/// Engines that execute a copy.
 pub mod engine {
-    /// Not known.
+    /// Unknown.
     pub const UNKNOWN: u16 = 0;
     /// A DMA engine.
     pub const SDMA: u16 = 1;
     /// A kernel of the run-time (`__amd_rocclr_*`).
     pub const BLIT: u16 = 2;
-    /// The call itself, which came back when it was done: the processor, or an engine that nobody tells of.
+    /// The call itself, before it returned: the CPU, or an engine that HSA does not report.
     pub const CALL: u16 = 3;
 
-    /// The word for it, as filters have it.
+    /// Name, as filters use it.
     pub const fn name(engine: u16) -> Option<&'static str> {
         Some(match engine {
             SDMA => "sdma",
@@ -168,16 +168,16 @@ pub mod status {
     pub const UNAVAILABLE: u32 = 2;
     /// The collector switched itself off for good; the text says why.
     pub const OFF: u32 = 3;
-    /// Something worth knowing.
+    /// Information for the user.
     pub const NOTE: u32 = 4;
-    /// The program named a thread; the value is its kernel thread id, the text the name.
+    /// The program named a thread: the value is its kernel thread id, the text the name.
     pub const THREAD_NAME: u32 = 5;
-    /// The program named an agent or a HIP device; the value is the agent's dense index, the text the name.
+    /// The program named an agent or a HIP device: the value is the agent's dense index, the text the name.
     pub const AGENT_NAME: u32 = 6;
-    /// Hardware counters count, and can be told to rest; the text says how they count.
+    /// Hardware counters are counting and can be paused; the text describes how they count.
     pub const COUNTING: u32 = 7;
-    /// Hardware counters rest until they are told to go on; the text says what that leaves as it is.
+    /// Hardware counters are paused; the text describes what the pause does not change.
     pub const RESTING: u32 = 8;
-    /// What a reading of the clock takes in this process; the value is ps.
+    /// Cost of a clock read in this process; the value is in ps.
     pub const CLOCK: u32 = 9;
 }

@@ -1,17 +1,17 @@
-//! A sink with room of its own, as the viewer's has.
+//! A sink with its own buffer, like the viewer's.
 
 use roctop_ring::layout::clock;
 use roctop_ring::reader::{Sink, Thread};
 use roctop_ring::record::{SLOT_WORDS, Slot};
 
-/// What lies in the room where nothing was copied to: no record.
-const NOTHING: Slot = [u64::MAX; SLOT_WORDS];
+/// Fills the buffer where nothing was copied: no valid record.
+const EMPTY_SLOT: Slot = [u64::MAX; SLOT_WORDS];
 
-/// Gives another sink what is kept in the room. What the reader leaves there without keeping it does not stay.
+/// Passes the kept part of the buffer to another sink. Slots that the reader leaves without keeping them are cleared.
 pub(crate) struct InPlace<'s, S> {
     sink: &'s mut S,
     room: Vec<Slot>,
-    /// Slots that were kept.
+    /// Number of slots kept.
     pub(crate) kept: u64,
 }
 
@@ -46,13 +46,13 @@ impl<S: Sink> Sink for InPlace<'_, S> {
     }
     fn room(&mut self, slots: usize) -> Option<&mut [Slot]> {
         if self.room.len() < slots {
-            self.room.resize(slots, NOTHING);
+            self.room.resize(slots, EMPTY_SLOT);
         }
         Some(&mut self.room[..slots])
     }
     fn keep(&mut self, thread: Thread, slots: usize) {
         self.kept += slots as u64;
         self.sink.records(thread, &self.room[..slots]);
-        self.room.fill(NOTHING);
+        self.room.fill(EMPTY_SLOT);
     }
 }
