@@ -1,9 +1,9 @@
-//! The way through a wrapped function, for all who put stubs in front of a run-time's functions.
+//! The path through a wrapped function, for all libraries that put stubs in front of a run-time's functions.
 //!
-//! A stub loads the number of its place and jumps to a gate: an ordinary frame with unwind tables, so that exceptions and
-//! back-traces pass. Six integer and four vector registers are kept, `al` too (it counts the vector registers of variadic
-//! calls); the stack arguments of a function that has any are copied for the real one. A call that is not recorded goes on
-//! by a jump, as if nobody had been there.
+//! A stub loads its index and jumps to a gate: an ordinary frame with unwind tables, so that exceptions and back-traces
+//! pass. The gate saves six integer and four vector registers, and `al`, which counts the vector registers of variadic
+//! calls. It copies stack arguments for the real function. A call that is not recorded continues with a jump and leaves
+//! no frame.
 //!
 //! x86-64, System V calling convention.
 
@@ -12,21 +12,21 @@
 /// Bytes of a stub of [`stubs!`].
 pub const STUB: usize = 16;
 
-/// What the assembly keeps of a call. The first field, named `passage`, of every gate's frame.
+/// The saved registers of a call. The first field, named `passage`, of every gate's frame.
 #[derive(Debug)]
 #[repr(C, align(16))]
 pub struct Passage {
     /// rdi, rsi, rdx, rcx, r8 and r9 as the caller set them.
     pub registers: [u64; 6],
-    /// The number that the stub loaded.
+    /// Index loaded by the stub.
     pub place: u64,
     rax: u64,
     vectors: [[u64; 2]; 4],
     /// The caller's arguments on the stack.
     pub stack: *const u64,
-    /// 0: on by a jump; else one more than the words of stack to copy.
+    /// 0: continue with a jump; else the number of stack words to copy, plus one.
     words: u64,
-    /// rax and rdx as the function left them.
+    /// rax and rdx at the function's return.
     result: [u64; 2],
 }
 
@@ -40,13 +40,13 @@ const _: () = {
 };
 
 impl Passage {
-    /// The function is called, and the gate's second hook after it. `words` of its arguments lie on the stack.
+    /// Makes the gate call the function, with a copy of `words` stack words, and then its exit hook.
     #[inline]
     pub fn come_back(&mut self, words: u64) {
         self.words = 1 + words.next_multiple_of(2);
     }
 
-    /// What the function returned.
+    /// The function's return value.
     #[inline]
     pub fn result(&self) -> u64 {
         let [result, _] = self.result;
@@ -54,11 +54,11 @@ impl Passage {
     }
 }
 
-/// Makes a gate: `gate!(fn name, Frame, enter, exit)`.
+/// Defines a gate: `gate!(fn name, Frame, enter, exit)`.
 ///
-/// `Frame` is `repr(C, align(16))` and begins with the field `passage: Passage`; the rest of it is the hooks' own and not
-/// initialised. `enter: extern "C" fn(&mut Frame) -> *const c_void` returns the real function's address.
-/// `exit: extern "C" fn(&mut Frame)` is called after it when `enter` asked for that by [`Passage::come_back`].
+/// `Frame` is `repr(C, align(16))` and begins with the field `passage: Passage`; its other fields belong to the hooks
+/// and are uninitialised. `enter: extern "C" fn(&mut Frame) -> *const c_void` returns the real function's address. The
+/// gate calls `exit: extern "C" fn(&mut Frame)` after the function if `enter` called [`Passage::come_back`].
 #[macro_export]
 macro_rules! gate {
     ($(#[$note:meta])* $visible:vis fn $name:ident, $frame:ty, $enter:path, $exit:path) => {
@@ -110,7 +110,8 @@ macro_rules! gate {
                 "dec r10",
                 "jnz 4f",
                 "call r11",
-                // The stack pointer is where it was: not taken from rbp, which every function stores and loads again.
+                // The stack pointer is unchanged here. It is not taken from rbp, which every function stores and
+                // reloads.
                 "3:",
                 "mov [rsp + 144], rax",
                 "mov [rsp + 152], rdx",
@@ -128,7 +129,7 @@ macro_rules! gate {
                 ".cfi_def_cfa rsp, 8",
                 "ret",
                 ".cfi_restore_state",
-                // The last word first; the first one lies behind the return address.
+                // From last to first word; the first one is behind the return address.
                 "4:",
                 "push qword ptr [rbp + 8 + 8 * r10]",
                 "dec r10",
@@ -150,8 +151,8 @@ macro_rules! gate {
     };
 }
 
-/// Makes `count` stubs, one a place, that lead to a gate: `stubs!(fn name, count, gate)`. The first begins at the next
-/// multiple of [`STUB`].
+/// Defines `count` stubs, one per index, that jump to a gate: `stubs!(fn name, count, gate)`. The first begins at the
+/// next multiple of [`STUB`].
 #[macro_export]
 macro_rules! stubs {
     (fn $name:ident, $count:expr, $gate:path) => {

@@ -1,12 +1,12 @@
 //! The numbers and names of HIP's calls in callbacks and records (`hip_api_id_t`).
 //!
-//! A loaded run-time has its own list (`hipApiName`), which is the right one: releases 5.2.3 to 6.4.3 give each call the
-//! same number, and 7.2 moved six. The list here is for programs that ask before they load HIP. It is the one of 7.2.4,
-//! with the calls of older releases that 7.2.4 no longer has.
+//! A loaded run-time has its own list (`hipApiName`), which is authoritative: releases 5.2.3 to 6.4.3 agree, and 7.2
+//! renumbered six calls. This list is for programs that ask before they load HIP. It is that of 7.2.4, with the calls
+//! of older releases that 7.2.4 no longer has.
 
 use std::ffi::CStr;
 
-/// Number and name, in the order of the numbers. Where a release renamed a call, the newer name comes first.
+/// Number and name, in numeric order. If a release renamed a call, the newer name comes first.
 pub static NAMES: &[(u32, &CStr)] = &[
     (1, c"__hipPopCallConfiguration"),
     (2, c"__hipPushCallConfiguration"),

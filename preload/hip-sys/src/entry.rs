@@ -1,15 +1,16 @@
 //! Names of the entries of the dispatch tables that libraries hand to rocprofiler-register (ROCm 6.2 to 10).
 //!
-//! A table begins with its size in bytes; behind it lies a pointer for each function, in an order that is only appended
-//! to. Source: `hip_api_trace.hpp`, `rccl/api_trace.h`, `rocdecode_api_trace.h`, `rocjpeg_api_trace.h` of these releases. The
-//! end of HIP's differs between branches: from [`HIP_STABLE`] on, [`hip`] names an entry only in a table of a known size.
+//! A table begins with its size in bytes, followed by one pointer per function; releases only append. Source:
+//! `hip_api_trace.hpp`, `rccl/api_trace.h`, `rocdecode_api_trace.h`, `rocjpeg_api_trace.h` of these releases. The end
+//! of HIP's table differs between branches: from [`HIP_STABLE`] on, [`hip`] names an entry only in a table of a known
+//! size.
 
-/// Entries of HIP's table that mean the same in every release.
+/// Entries of HIP's table with the same meaning in every release.
 pub const HIP_STABLE: usize = 502;
-/// Entries of the tables that are known to their ends: HIP 7.2.4, and HIP 10 as of July 2026 (step 30).
+/// Sizes of fully known tables in entries: HIP 7.2.4, and HIP 10 as of July 2026 (step 30).
 const HIP_KNOWN: [usize; 2] = [506, 541];
 
-/// The name of an entry of HIP's table of `bytes` bytes; `None` when no known release gives it one.
+/// The name of an entry of HIP's table of `bytes` bytes; `None` if no known release names it.
 pub fn hip(index: usize, bytes: usize) -> Option<&'static str> {
     let is_known = HIP_KNOWN.iter().any(|entries| bytes == 8 + 8 * entries);
     if index >= HIP_STABLE && !is_known {
@@ -264,7 +265,7 @@ mod tests {
             .copied()
             .filter(|name| !is_known(Domain::Hip, name))
             .collect();
-        // The first four are a tool's own; the last two no library of these releases exports.
+        // The first four are for tools only; no library of these releases exports the last two.
         let left_out = [
             "hipApiName",
             "hipKernelNameRef",

@@ -1,14 +1,14 @@
-//! The functions that libamdhip64 exports, of releases 5.2.3, 5.7.1, 6.4.3 and 7.2.4 and in the dispatch table of HIP 10
-//! (July 2026), and those of librccl in the dispatch tables of releases 6.2 to 7.2.
+//! The functions that libamdhip64 exports, of releases 5.2.3, 5.7.1, 6.4.3 and 7.2.4 and in the dispatch table of HIP
+//! 10 (July 2026), and those of librccl in the dispatch tables of releases 6.2 to 7.2.
 //!
-//! A row: index, operation number in its domain, domain, symbol, name as shown, what it returns, where the argument that
-//! people ask for is, where its stream is, what
-//! else it does, and how many words of arguments it has on the stack. Arguments are places of the System V calling
-//! convention: `r0` to `r5` the integer registers, `s0` and up the words on the stack; `null` and `thread` are the null
-//! stream and the per-thread stream of a function that names none. Operation numbers are never reused.
+//! A row: index, operation number in its domain, domain, symbol, displayed name, return type, position of its most
+//! relevant argument, position of its stream, side effect, and number of stack words of its arguments. Positions follow
+//! the System V calling convention: `r0` to `r5` are the integer registers, `s0` and up the words on the stack; `null`
+//! and `thread` are the null stream and the per-thread stream of a function that names none. Operation numbers are
+//! never reused.
 //!
-//! Left out on purpose: functions that a tool itself calls (`hipApiName`, `hipKernelNameRef`, callback registration) and
-//! hipRTC.
+//! Excluded on purpose: functions that a tool itself calls (`hipApiName`, `hipKernelNameRef`, callback registration)
+//! and hipRTC.
 
 /// Domain of a function, by its number in records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,23 +26,23 @@ pub enum Domain {
     Rocjpeg = 10,
 }
 
-/// What a function returns.
+/// Return type of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// A status code.
     Status,
-    /// Something else.
+    /// Another value, or none.
     Other,
 }
 
-/// Where an argument is.
+/// Position of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Nowhere.
     None,
     /// In an integer register.
     Register(u8),
-    /// On the stack, in words behind the return address.
+    /// On the stack, in words after the return address.
     Stack(u8),
     /// The null stream.
     Null,
@@ -50,24 +50,24 @@ pub enum Place {
     PerThread,
 }
 
-/// What a function does that the collector takes part in.
+/// Effects of a function that concern the collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.
     None,
-    /// The first argument points to a new stream.
+    /// Stores a new stream through the first argument.
     StreamCreate,
-    /// The first argument is a stream that is destroyed.
+    /// Destroys the stream in the first argument.
     StreamDestroy,
-    /// The program wants recording.
+    /// Starts recording on the program's request.
     Start,
-    /// The program wants no recording.
+    /// Stops recording on the program's request.
     Stop,
     /// Launches a cooperative kernel.
     Cooperative,
-    /// Returns when work of the GPU is done.
+    /// Returns after GPU work has completed.
     Wait,
-    /// The first argument names a function, the second points to where its address goes.
+    /// The first argument names a function; its address is stored through the second.
     Lookup,
 }
 
@@ -76,36 +76,36 @@ pub enum Effect {
 pub struct Function {
     /// Exported symbol, with the terminating zero.
     pub symbol: &'static str,
-    /// Name as shown.
+    /// Displayed name.
     pub name: &'static str,
     /// Operation number in its domain.
     pub op: u16,
     /// Domain.
     pub domain: Domain,
-    /// What it returns.
+    /// Return type.
     pub returns: Returns,
-    /// The argument that people ask for.
+    /// Its most relevant argument.
     pub argument: Place,
     /// Its stream.
     pub stream: Place,
-    /// To this function the null stream is the per-thread stream.
+    /// Its null stream is the per-thread stream.
     pub is_per_thread: bool,
-    /// What else it does.
+    /// Side effect.
     pub effect: Effect,
-    /// The first argument points to where a handle or address of its result goes.
+    /// It stores a resulting handle or address through its first argument.
     pub gives: bool,
-    /// Words of its arguments on the stack; no function has more than [`STACK_WORDS`].
+    /// Stack words of its arguments, at most [`STACK_WORDS`].
     pub stack_words: u8,
-    /// What it copies or fills, by its arguments.
+    /// The copy or fill that it requests.
     pub moves: Option<Moves>,
-    /// It has an effect, or moves something.
+    /// It has an effect, or copies or fills memory.
     pub is_special: bool,
 }
 
-/// The most words of arguments that a function has on the stack.
+/// Maximum number of stack words of a function's arguments.
 pub const STACK_WORDS: u8 = 16;
 
-/// Calls the macro `$do` with all rows.
+/// Passes all rows to the macro `$do`.
 #[macro_export]
 macro_rules! functions {
     ($do:ident) => {
@@ -760,10 +760,10 @@ macro_rules! place {
 
 macro_rules! table {
     ($($index:literal $op:literal $domain:ident $symbol:ident $name:literal $returns:ident $arg:ident $stream:ident $effect:ident $words:literal;)*) => {
-        /// Rows of the table.
+        /// Number of rows.
         pub const COUNT: usize = [$($index),*].len();
 
-        /// The table.
+        /// All rows, by index.
         pub static FUNCTIONS: [Function; COUNT] = [$(
             Function {
                 symbol: concat!(stringify!($symbol), "\0"),
@@ -787,7 +787,7 @@ macro_rules! table {
     };
 }
 
-/// Does this function write a handle or an address to where its first argument points?
+/// Whether this function stores a handle or an address through its first argument.
 const fn gives(name: &str) -> bool {
     const NAMES: [&str; 23] = [
         "hipMalloc",

@@ -1,8 +1,8 @@
-//! The HIP functions that the collector stands in front of, and the types of the tracing interfaces it uses.
+//! The HIP functions that the collector wraps, and the types of the tracing interfaces it uses.
 //!
-//! Nothing here is linked: the real functions are found in the loaded run-time. [`api`] numbers the calls as callbacks do,
-//! [`entry`] names the entries of dispatch tables, [`function`] is the table of exported functions of HIP 5.2 to 10, [`moves`]
-//! says which of them copy or fill memory, [`tracer`] is the callback interface of 5.3.1 and later.
+//! Nothing here is linked: the real functions are found in the loaded run-time. [`api`] numbers the calls as callbacks
+//! do, [`entry`] names the entries of dispatch tables, [`function`] is the table of exported functions of HIP 5.2 to
+//! 10, [`moves`] describes those that copy or fill memory, [`tracer`] is the callback interface of 5.3.1 and later.
 
 pub mod api;
 pub mod entry;

@@ -1,8 +1,8 @@
-//! Which functions copy or fill memory, and which of their arguments say what.
+//! Functions that copy or fill memory, and the meaning of their arguments.
 
 use crate::function::{Place, is_same};
 
-/// Where a copy goes.
+/// Direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Host to device.
@@ -11,20 +11,20 @@ pub enum Way {
     DeviceToHost,
     /// Device to device.
     DeviceToDevice,
-    /// As this argument, a `hipMemcpyKind`, says.
+    /// In this argument, a `hipMemcpyKind`.
     Kind(Place),
     /// A fill.
     Fill,
 }
 
-/// What a function copies or fills, by the places of its arguments. The bytes are `width * height * depth * element`.
+/// A function's copy or fill, as positions of its arguments. It moves `width * height * depth * element` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moves {
     /// Destination address; [`Place::None`] for a symbol.
     pub dst: Place,
     /// Source address; [`Place::None`] for a fill or a symbol.
     pub src: Place,
-    /// Elements of a line.
+    /// Elements per line.
     pub width: Place,
     /// Lines; [`Place::None`] for one.
     pub height: Place,
@@ -32,7 +32,7 @@ pub struct Moves {
     pub depth: Place,
     /// Bytes of an element.
     pub element: u8,
-    /// Where it goes.
+    /// Direction.
     pub way: Way,
 }
 
@@ -74,7 +74,8 @@ const BOX: Moves = Moves {
     ..fill(Place::Stack(4), 1)
 };
 
-/// Functions without their endings `Async` and `_spt`. Absent: those whose arguments are structures behind a pointer, or arrays.
+/// Functions without their suffixes `Async` and `_spt`. Absent: those whose arguments are structures behind a pointer,
+/// or arrays.
 const TABLE: [(&str, Moves); 18] = [
     ("hipMemcpy", linear(R0, R1, R2, Way::Kind(R3))),
     ("hipMemcpyWithStream", linear(R0, R1, R2, Way::Kind(R3))),
@@ -96,7 +97,7 @@ const TABLE: [(&str, Moves); 18] = [
     ("hipMemset3D", BOX),
 ];
 
-/// What the function of this name copies or fills; none when its arguments do not say.
+/// The copy or fill of the function of this name; `None` if its arguments do not describe it.
 pub const fn moves(name: &str) -> Option<Moves> {
     let mut at = 0;
     while at < TABLE.len() {
@@ -108,7 +109,7 @@ pub const fn moves(name: &str) -> Option<Moves> {
     None
 }
 
-/// Is `name` this function, or its variant `Async`, `_spt` or `Async_spt`?
+/// Whether `name` is this function or its variant `Async`, `_spt` or `Async_spt`.
 const fn is_variant(name: &[u8], function: &[u8]) -> bool {
     let Some((begin, end)) = name.split_at_checked(function.len()) else {
         return false;

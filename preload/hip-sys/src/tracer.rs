@@ -1,7 +1,7 @@
 //! `hipRegisterTracerCallback` (HIP 5.3.1 to 7.2): one callback for API calls and for activity.
 //!
 //! For an API call the run-time passes an uninitialised structure: the call's arguments (`hip_api_data_t`, whose size
-//! differs by release) and behind them four words that the callback fills in when it returns 0.
+//! differs by release), followed by four words that the callback fills in when it returns 0.
 
 use std::ffi::c_void;
 
@@ -10,7 +10,7 @@ pub const DOMAIN_OPS: u32 = 2;
 /// Domain of API calls.
 pub const DOMAIN_API: u32 = 3;
 
-/// `hipRegisterTracerCallback`'s argument. Returns 0 to have the call traced.
+/// `hipRegisterTracerCallback`'s argument. Returns 0 to trace the call.
 pub type Callback = unsafe extern "C" fn(domain: u32, op: u32, data: *mut c_void) -> i32;
 /// `hipRegisterTracerCallback`.
 pub type Register = unsafe extern "C" fn(callback: Option<Callback>);
@@ -22,7 +22,7 @@ pub type Phase = unsafe extern "C" fn(op: u32, data: *mut c_void);
 /// Byte offset of the correlation id.
 pub const CORRELATION: usize = 0;
 
-/// Byte offset of the four words, by the major version of the library; none when it is not known.
+/// Byte offset of the four words, by the major version of the library; `None` if unknown.
 pub const fn tail(major: u32) -> Option<usize> {
     match major {
         5 => Some(840),
@@ -39,9 +39,9 @@ pub struct Tail {
     pub enter_timestamp: u64,
     /// For the tool.
     pub phase_data: u64,
-    /// Called when the arguments are filled in.
+    /// Called after the arguments are filled in.
     pub phase_enter: Option<Phase>,
-    /// Called when the call returns.
+    /// Called at the call's return.
     pub phase_exit: Option<Phase>,
 }
 
@@ -54,7 +54,7 @@ pub const ACTIVITY_KERNEL: u32 = 0x11f0;
 /// Kind of the record of a kernel in a graph.
 pub const ACTIVITY_BATCH: u32 = 0x11f1;
 
-/// An activity record (`activity_record_t`), as a dispatch has it since 5.3.1.
+/// An activity record (`activity_record_t`) of a dispatch, since 5.3.1.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Activity {
@@ -78,12 +78,12 @@ pub struct Activity {
     pub reserved1: u32,
     /// Queue.
     pub queue: u64,
-    /// The kernel's name, valid during the call.
+    /// The kernel's name, valid during the callback.
     pub kernel_name: *const std::ffi::c_char,
 }
 
 const _: () = assert!(size_of::<Activity>() == 64 && std::mem::offset_of!(Activity, kernel_name) == 56);
 const _: () = assert!(std::mem::offset_of!(Activity, begin) == 24 && std::mem::offset_of!(Activity, device) == 40);
 
-/// Pointers below this are marks, not records (2026 releases).
+/// Smaller pointers are marks, not records (2026 releases).
 pub const SMALLEST_POINTER: usize = 4096;

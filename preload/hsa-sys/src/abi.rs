@@ -1,4 +1,4 @@
-//! Structures in memory and numbers of HSA (1.0 to 1.2, AMD extensions of ROCm 5.2 to 7.2).
+//! HSA structures in memory, and constants (1.0 to 1.2, AMD extensions of ROCm 5.2 to 7.2).
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -37,9 +37,9 @@ pub struct Packet {
     pub reserved0: u16,
     /// Grid in work-items.
     pub grid: [u32; 3],
-    /// Scratch bytes a work-item.
+    /// Scratch bytes per work-item.
     pub private_size: u32,
-    /// LDS bytes a work-group.
+    /// LDS bytes per work-group.
     pub group_size: u32,
     /// Address of the kernel descriptor.
     pub kernel_object: u64,
@@ -47,7 +47,7 @@ pub struct Packet {
     pub kernarg: u64,
     /// Reserved.
     pub reserved1: u64,
-    /// Completion signal, 0 for none. At the same place in all packet types but vendor ones.
+    /// Completion signal, 0 for none. At the same offset in all packet types except vendor ones.
     pub completion: SignalHandle,
 }
 
@@ -62,7 +62,7 @@ const _: () = {
 pub mod packet {
     /// Vendor specific.
     pub const VENDOR: u16 = 0;
-    /// Not filled in yet.
+    /// Not filled in.
     pub const INVALID: u16 = 1;
     /// Kernel dispatch.
     pub const DISPATCH: u16 = 2;
@@ -90,9 +90,9 @@ pub struct Signal {
     pub event: u32,
     /// Reserved.
     pub reserved0: u32,
-    /// When the last packet with this signal began, agent ticks.
+    /// Begin of the last packet with this signal, agent ticks.
     pub start: AtomicU64,
-    /// When it ended, agent ticks.
+    /// Its end, agent ticks.
     pub end: AtomicU64,
     /// Reserved.
     pub reserved1: [u64; 2],
@@ -104,13 +104,13 @@ const _: () = {
     assert!(offset_of!(Signal, start) == 32 && offset_of!(Signal, end) == 40);
 };
 
-/// Kind of a signal that has a value.
+/// Kind of a signal with a value.
 pub const SIGNAL_USER: i64 = 1;
 
-/// `HSA_AMD_SIGNAL_AMD_GPU_ONLY`: a signal without an event; nobody is woken by it.
+/// `HSA_AMD_SIGNAL_AMD_GPU_ONLY`: a signal without an event, which wakes no waiter.
 pub const SIGNAL_GPU_ONLY: u64 = 1;
 
-/// An event of scratch memory (`hsa_amd_event_scratch_alloc_end_t`; the others end earlier).
+/// An event of scratch memory (`hsa_amd_event_scratch_alloc_end_t`; the others are shorter).
 #[repr(C)]
 #[derive(Debug)]
 pub struct ScratchEvent {
@@ -124,11 +124,11 @@ pub struct ScratchEvent {
     pub flags: u32,
     /// Reserved.
     pub reserved1: u32,
-    /// Index of the packet that asks; in events of allocation alone.
+    /// Index of the packet that needs the memory; only in events of allocation.
     pub packet: u64,
-    /// Bytes; in the end of an allocation alone.
+    /// Bytes; only at the end of an allocation.
     pub size: u64,
-    /// Waves that have a place; as above.
+    /// Number of wave slots; only at the end of an allocation.
     pub slots: u64,
 }
 
@@ -176,7 +176,7 @@ pub struct Pitched {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Dim3 {
-    /// Bytes in copies.
+    /// Bytes, for copies.
     pub x: u32,
     /// Rows.
     pub y: u32,
@@ -194,7 +194,7 @@ pub struct Span {
     pub end: u64,
 }
 
-/// `hsa_amd_pointer_info_t` as its first version has it: later ones go on behind it, and it says its size.
+/// `hsa_amd_pointer_info_t`, first version. Later versions append fields; the structure contains its size.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PointerInfo {
@@ -202,15 +202,15 @@ pub struct PointerInfo {
     pub size: u32,
     /// One of [`mod@pointer`].
     pub kind: u32,
-    /// Where GPUs see the memory.
+    /// Address for GPUs.
     pub agent_base: u64,
-    /// Where the host sees it.
+    /// Address for the host.
     pub host_base: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: usize,
-    /// The program's own word.
+    /// The program's word.
     pub user: u64,
-    /// Whose it is.
+    /// Owning agent.
     pub owner: Agent,
 }
 
@@ -218,7 +218,7 @@ pub struct PointerInfo {
 pub mod pointer {
     /// Memory that HSA does not know.
     pub const UNKNOWN: u32 = 0;
-    /// Memory of the host that was registered.
+    /// Registered host memory.
     pub const LOCKED: u32 = 2;
 }
 

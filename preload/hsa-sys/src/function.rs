@@ -1,5 +1,5 @@
-//! The functions of the run-time's tables: names, what they return, and how many words of arguments they have on the
-//! stack. Those beyond the known ones, of releases to come, are not here.
+//! The functions of the run-time's tables: names, return types, and number of stack words of their arguments. Functions
+//! of later releases are missing.
 
 use crate::table::AmdLayout;
 
@@ -8,9 +8,9 @@ use crate::table::AmdLayout;
 pub struct Function {
     /// Its name.
     pub name: &'static str,
-    /// Does it return a status? Else a value or nothing.
+    /// Whether it returns a status; otherwise a value or nothing.
     pub has_status: bool,
-    /// Words of its arguments on the stack.
+    /// Number of stack words of its arguments.
     pub stack_words: u8,
 }
 
@@ -30,7 +30,7 @@ const fn other(name: &'static str, stack_words: u8) -> Function {
     }
 }
 
-/// The function in an entry of an AMD table of this layout; none when it is not known.
+/// The function of an entry of an AMD table of this layout; `None` if unknown.
 pub fn amd(layout: AmdLayout, entry: usize) -> Option<&'static Function> {
     if let Some(newer) = entry.checked_sub(AMD.len())
         && layout.unknown() >= AMD_NEWER.len()

@@ -1,8 +1,7 @@
-//! The run-time's function tables: which entry is which function, in which release.
+//! The run-time's function tables: the function of each entry, by release.
 //!
-//! Every table begins with its version; entry i lies 16 + 8i bytes behind its beginning. The core table never changed.
-//! The AMD table is *not* append-only: releases 5.5 and 5.6 put entries into its middle, so its layout follows from the
-//! size that it states.
+//! Every table begins with its version; entry i is at offset 16 + 8i. The core table never changed. The AMD table is
+//! *not* append-only: releases 5.5 and 5.6 inserted entries, so its layout follows from the size that it states.
 
 #![expect(unsafe_code, reason = "reads and writes the run-time's tables")]
 
@@ -27,7 +26,7 @@ pub struct Version {
     pub reserved: u32,
 }
 
-/// `HsaApiTable`, as far as all releases have it.
+/// `HsaApiTable`, the part that all releases have.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Root {
@@ -44,16 +43,16 @@ pub struct Root {
 }
 
 impl Root {
-    /// The table of tool events; none before 6.1.
+    /// The table of tool events; `None` before 6.1.
     ///
     /// # Safety
-    /// The root is the run-time's: as long as it states.
+    /// The root is the run-time's and has the size it states.
     pub unsafe fn tools(&self) -> Option<*mut c_void> {
         const END: u32 = size_of::<Root>() as u32 + 8;
         if self.version.size < END {
             return None;
         }
-        // SAFETY: the table goes on behind what all releases have, by its own word.
+        // SAFETY: the stated size extends beyond the common part.
         let place = unsafe { std::ptr::from_ref(self).add(1) }.cast::<*mut c_void>();
         // SAFETY: as above.
         Some(unsafe { place.read() })
@@ -65,7 +64,7 @@ pub type ToolEvent = unsafe extern "C" fn(*const ScratchEvent) -> Status;
 
 /// Entries of the table of tool events: begin and end of each, in the order of `roctop_ring::record::scratch`.
 pub mod tools_entry {
-    /// Scratch memory given, taken back, reclaimed: begin and end of each.
+    /// Number of entries: begin and end of allocation, free and reclaim of scratch memory.
     pub const COUNT: usize = 6;
 }
 
@@ -78,12 +77,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table at `base`; none when it is null.
+    /// The table at `base`; `None` if null.
     pub fn new(base: *mut c_void) -> Option<Self> {
         (!base.is_null()).then_some(Self { base })
     }
 
-    /// Bytes of the table as it states.
+    /// Size of the table in bytes, as it states.
     ///
     /// # Safety
     /// The table is the run-time's and in memory.
@@ -92,7 +91,7 @@ impl Table {
         unsafe { (*self.base.cast::<Version>()).size as usize }
     }
 
-    /// The address of an entry; none when the table is too short for it.
+    /// The address of an entry; `None` if the table is too short.
     ///
     /// # Safety
     /// The table is the run-time's and in memory.
@@ -106,7 +105,7 @@ impl Table {
         Some(unsafe { self.base.byte_add(offset) }.cast())
     }
 
-    /// The number of its entries.
+    /// Number of entries.
     ///
     /// # Safety
     /// The table is the run-time's and in memory.
@@ -115,7 +114,7 @@ impl Table {
         unsafe { self.size() }.saturating_sub(HEAD) / 8
     }
 
-    /// The function in an entry; none when it is null or the table is too short.
+    /// The function of an entry; `None` if it is null or the table is too short.
     ///
     /// # Safety
     /// The table is the run-time's and in memory.
@@ -127,7 +126,7 @@ impl Table {
         (!function.is_null()).then_some(function)
     }
 
-    /// The same as what it is: the field that is filled says the type, once.
+    /// The same, as function type `F`, which the receiving field states once.
     ///
     /// # Safety
     /// The table is the run-time's and in memory; `F` is the type of the function in this entry in every release.
@@ -139,14 +138,14 @@ impl Table {
         Some(unsafe { std::mem::transmute_copy(&function) })
     }
 
-    /// Puts another function into an entry.
+    /// Replaces the function of an entry.
     ///
     /// # Safety
     /// As above; `function` has the entry's type and is never unloaded.
     pub unsafe fn patch(self, index: usize, function: *mut c_void) {
         // SAFETY: by the contract.
         if let Some(place) = unsafe { self.entry(index) } {
-            // SAFETY: `entry` gave a valid place; an aligned pointer store is seen whole by callers.
+            // SAFETY: `entry` returned a valid address; callers see an aligned pointer store whole.
             unsafe { place.write_volatile(function) };
         }
     }
@@ -162,21 +161,21 @@ macro_rules! functions {
     };
 }
 
-/// Calls back with an agent.
+/// Receives an agent.
 pub type AgentCallback = unsafe extern "C" fn(Agent, *mut c_void) -> Status;
-/// Calls back with a memory pool.
+/// Receives a memory pool.
 pub type PoolCallback = unsafe extern "C" fn(Pool, *mut c_void) -> Status;
-/// Calls back with a symbol.
+/// Receives a symbol.
 pub type SymbolCallback = unsafe extern "C" fn(Executable, Agent, Symbol, *mut c_void) -> Status;
-/// Calls back with an error of a queue.
+/// Receives an error of a queue.
 pub type QueueCallback = Option<unsafe extern "C" fn(Status, *mut Queue, *mut c_void)>;
-/// Takes the packets that go on to the hardware.
+/// Takes the packets that go to the hardware.
 pub type Writer = unsafe extern "C" fn(*const Packet, u64);
-/// Gets the packets of an intercepted queue.
+/// Receives the packets of an intercepted queue.
 pub type Handler = unsafe extern "C" fn(*const Packet, u64, u64, *mut c_void, Writer);
 /// `hsa_amd_queue_intercept_register`.
 pub type InterceptRegister = unsafe extern "C" fn(*mut Queue, Handler, *mut c_void) -> Status;
-/// Attribute of something that has a handle.
+/// Queries an attribute of an object with a handle.
 pub type GetInfo = unsafe extern "C" fn(u64, i32, *mut c_void) -> Status;
 /// Creates a queue.
 pub type QueueCreate =
@@ -192,7 +191,7 @@ pub type AsyncCopy = unsafe extern "C" fn(
     *const SignalHandle,
     SignalHandle,
 ) -> Status;
-/// The same on a given engine.
+/// The same, on a given engine.
 pub type AsyncCopyOnEngine = unsafe extern "C" fn(
     *mut c_void,
     Agent,
@@ -224,9 +223,9 @@ pub type MemoryAllocate = unsafe extern "C" fn(Pool, usize, *mut *mut c_void) ->
 pub type MemoryFree = unsafe extern "C" fn(*mut c_void) -> Status;
 /// `hsa_memory_copy`.
 pub type MemoryCopy = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> Status;
-/// `hsa_amd_memory_fill`: so many words of 32 bits.
+/// `hsa_amd_memory_fill`: the last argument counts 32-bit words.
 pub type MemoryFill = unsafe extern "C" fn(*mut c_void, u32, usize) -> Status;
-/// `hsa_amd_pointer_info`; behind the structure what makes a list of agents, which may be null.
+/// `hsa_amd_pointer_info`; the arguments after the structure return a list of agents and may be null.
 pub type PointerInfoOf =
     unsafe extern "C" fn(*const c_void, *mut PointerInfo, *mut c_void, *mut u32, *mut *mut Agent) -> Status;
 /// `hsa_amd_memory_pool_allocate`.
@@ -319,7 +318,7 @@ pub mod core_entry {
 }
 
 impl Core {
-    /// The functions as they stand in the table; none when one is missing.
+    /// The functions in the table; `None` if one is missing.
     ///
     /// # Safety
     /// `table` is the run-time's core table.
@@ -382,7 +381,7 @@ functions! {
     }
 }
 
-/// Where the entries of an AMD table are.
+/// The layout of an AMD table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AmdLayout {
     /// Bytes of the table.
@@ -390,15 +389,15 @@ pub struct AmdLayout {
 }
 
 impl AmdLayout {
-    /// The first table that has copies on a given engine, in front of everything behind them.
+    /// The first table with copies on a given engine, inserted before all later entries.
     const WITH_ENGINES: usize = 456;
-    /// The first table after that of 6.1, whose cooperative queues are still ordinary (seen: 560 is, 592 is not).
+    /// The first table after that of 6.1, whose cooperative queues are still ordinary (observed: 560 is, 592 is not).
     const SHARED_COOPERATIVE: usize = 576;
 
-    /// The first table with three functions that stream performance monitors, also in its middle.
+    /// The first table with three functions that stream performance monitors, also inserted.
     const WITH_MONITORS: usize = 424;
 
-    /// An entry's number now, from its number in the tables of 5.6 and later.
+    /// This table's index of an entry, from its index since 5.6; `None` if the table does not have it.
     pub const fn entry(self, newest: usize) -> Option<usize> {
         match newest {
             _ if self.size >= Self::WITH_ENGINES => Some(newest),
@@ -411,17 +410,17 @@ impl AmdLayout {
         }
     }
 
-    /// How many functions the table has behind all that are known here: those of a release after 7.2.
+    /// Number of functions beyond the known ones: those of a release after 7.2.
     pub const fn unknown(self) -> usize {
         (self.size.saturating_sub(HEAD) / size_of::<usize>()).saturating_sub(AMD.len())
     }
 
-    /// From 6.0 on a proxy keeps whatever finds the hardware's queue full; before, one packet.
+    /// From 6.0 on a proxy keeps all packets that find the hardware's queue full; before, one packet.
     pub const fn keeps_overflow(self) -> bool {
         self.size >= HEAD + 8 * (amd_entry::VMEM_HANDLE_CREATE + 1)
     }
 
-    /// From here on an agent has one shared queue for cooperative launches, which a proxy would destroy.
+    /// From this size on an agent has one shared queue for cooperative launches, which a proxy would destroy.
     pub const fn shares_cooperative_queue(self) -> bool {
         self.size >= Self::SHARED_COOPERATIVE
     }
@@ -453,7 +452,7 @@ pub mod amd_entry {
     pub const INTERCEPT_REGISTER: usize = 38;
     /// `hsa_amd_memory_async_copy_rect`.
     pub const ASYNC_COPY_RECT: usize = 40;
-    /// `hsa_amd_vmem_handle_create`; with the following ones from 6.0 on.
+    /// `hsa_amd_vmem_handle_create`; this and the following from 6.0 on.
     pub const VMEM_HANDLE_CREATE: usize = 57;
     /// `hsa_amd_vmem_handle_release`.
     pub const VMEM_HANDLE_RELEASE: usize = 58;
@@ -466,7 +465,7 @@ pub mod amd_entry {
 }
 
 impl Amd {
-    /// The functions as they stand in the table; none when one is missing.
+    /// The functions in the table; `None` if one is missing.
     ///
     /// # Safety
     /// `table` is the run-time's AMD table.

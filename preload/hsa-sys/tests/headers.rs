@@ -1,5 +1,5 @@
-//! The functions and layouts known here against the headers of the releases that are on this machine: the installed one
-//! and those that `tests/runtimes/fetch` unpacked. Needs a C++ compiler; without headers or compiler it says so and passes.
+//! Compares the functions and layouts here with the headers of the releases on this machine: the installed one and
+//! those that `tests/runtimes/fetch` unpacked. Needs a C++ compiler; without headers or compiler it says so and passes.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
 
@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folders with the headers.
+/// Directories with headers.
 fn headers() -> Vec<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
@@ -29,7 +29,7 @@ fn headers() -> Vec<PathBuf> {
     found
 }
 
-/// What counts words of arguments on the stack, by the rules of the System V calling convention.
+/// Counts words of stack arguments by the rules of the System V calling convention.
 const COUNT: &str = r"
 template <class R, class... A> constexpr int words(R (*)(A...)) {
   int registers = 0, words = 0;
@@ -48,7 +48,7 @@ template <class R, class... A> constexpr bool has_float(R (*)(A...)) {
 }
 ";
 
-/// Assertions on one function in entry `entry` of a table, where the table has that.
+/// Assertions on the function in entry `entry` of a table, for tables that have this entry.
 fn assertion(text: &mut String, table: &str, entry: usize, function: &Function) {
     let (name, words) = (function.name, function.stack_words);
     let (status, end) = (function.has_status, 24 + 8 * entry);
@@ -62,7 +62,7 @@ fn assertion(text: &mut String, table: &str, entry: usize, function: &Function) 
     .unwrap();
 }
 
-/// The bytes of a table in these headers.
+/// Size of a table in bytes, in these headers.
 fn size(folder: &Path, table: &str) -> usize {
     let text = "#include <hsa/hsa.h>\n#include <hsa/hsa_api_trace.h>\n#include <cstdio>\n";
     let source = folder.join("size.cc");

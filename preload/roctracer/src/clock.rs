@@ -8,22 +8,22 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 type SystemGetInfo = unsafe extern "C" fn(i32, *mut c_void) -> Status;
 
-/// The run-time's `hsa_system_get_info`, before it gave us its tables.
+/// The run-time's exported `hsa_system_get_info`, used before its tables arrive.
 static EXPORTED: AtomicUsize = AtomicUsize::new(0);
-/// How often it was looked for in vain: looking is dear, so it is done at the first, second, fourth, … time.
+/// Failed look-ups of that function: each is expensive, so it is repeated only at the first, second, fourth, … request.
 static MISSES: AtomicU32 = AtomicU32::new(0);
-/// Ticks in a second; 0 not asked yet.
+/// Ticks per second; 0 until queried.
 static FREQUENCY: AtomicU64 = AtomicU64::new(0);
 
-/// What HSA's clock was found to be.
+/// Kind of HSA's clock.
 static KIND: AtomicU32 = AtomicU32::new(UNKNOWN);
 const UNKNOWN: u32 = 0;
 /// The kernel's boot clock, which is read without HSA: releases before 5.5 ask the driver for every time.
 const BOOT: u32 = 1;
-/// Another one.
+/// Another clock.
 const OTHER: u32 = 2;
 
-/// Now, ns. Before HSA starts it is the boot clock, which HSA's is taken from.
+/// Now, ns. Before HSA starts this is the boot clock, on which HSA's is based.
 #[inline]
 pub(crate) fn now() -> u64 {
     match KIND.load(Ordering::Relaxed) {
@@ -33,7 +33,7 @@ pub(crate) fn now() -> u64 {
     }
 }
 
-/// Reads HSA's clock between two readings of the boot clock: a time that lies between them every time is the same clock's.
+/// Reads HSA's clock between two readings of the boot clock: if it is in between every time, it is the same clock.
 #[cold]
 fn decide() -> u64 {
     let Some(get_info) = get_info() else { return boot() };
@@ -42,7 +42,7 @@ fn decide() -> u64 {
         let time = of_hsa(get_info)?;
         Some((before..=boot()).contains(&time))
     };
-    // HSA may be loaded and not started.
+    // HSA may be loaded but not started.
     let Some(first) = is_between() else { return boot() };
     let is_boot = first && (0..3).all(|_| is_between() == Some(true));
     KIND.store(if is_boot { BOOT } else { OTHER }, Ordering::Relaxed);
@@ -91,7 +91,7 @@ fn of_hsa(get_info: SystemGetInfo) -> Option<u64> {
     Some(nanoseconds(ticks, frequency))
 }
 
-/// Nanoseconds of ticks.
+/// Converts ticks to ns.
 pub(crate) fn nanoseconds(ticks: u64, frequency: u64) -> u64 {
     if frequency == 1_000_000_000 || frequency == 0 {
         ticks
@@ -100,14 +100,14 @@ pub(crate) fn nanoseconds(ticks: u64, frequency: u64) -> u64 {
     }
 }
 
-/// Nanoseconds of the run-time's ticks.
+/// Converts the run-time's ticks to ns.
 pub(crate) fn of_ticks(ticks: u64) -> u64 {
     nanoseconds(ticks, FREQUENCY.load(Ordering::Relaxed))
 }
 
 fn boot() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: there is room for the answer; the clock exists on every Linux that ROCm runs on.
+    // SAFETY: `time` is writable; the clock exists on every Linux that ROCm supports.
     unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -1,4 +1,4 @@
-//! Starting and stopping.
+//! Starting and stopping of tracing.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,29 +20,29 @@ pub struct Properties {
     pub at_stop: Option<Switched>,
 }
 
-/// Is tracing stopped? Marks come all the same.
+/// Whether tracing is stopped. Marks are reported regardless.
 #[inline]
 pub(crate) fn is_stopped() -> bool {
     IS_STOPPED.load(Ordering::Relaxed)
 }
 
-/// Whom to tell.
-pub(crate) fn tell(properties: &Properties) {
+/// Sets the functions to call on a start or stop.
+pub(crate) fn set_functions(properties: &Properties) {
     AT_START.store(properties.at_start.map_or(0, |f| f as usize), Ordering::Relaxed);
     AT_STOP.store(properties.at_stop.map_or(0, |f| f as usize), Ordering::Relaxed);
 }
 
-/// Stops or starts; whoever is to be told is, if that was a change.
+/// Stops or starts tracing; a change calls the program's function.
 pub(crate) fn switch(is_stopped: bool) {
     if IS_STOPPED.swap(is_stopped, Ordering::Relaxed) == is_stopped {
         return;
     }
-    let told = if is_stopped { &AT_STOP } else { &AT_START };
-    let told = told.load(Ordering::Relaxed) as *const c_void;
-    if !told.is_null() {
-        // SAFETY: `tell` stored a function of this type.
-        let told = unsafe { std::mem::transmute::<*const c_void, Switched>(told) };
+    let function = if is_stopped { &AT_STOP } else { &AT_START };
+    let function = function.load(Ordering::Relaxed) as *const c_void;
+    if !function.is_null() {
+        // SAFETY: `set_functions` stored a function of this type.
+        let function = unsafe { std::mem::transmute::<*const c_void, Switched>(function) };
         // SAFETY: the program's own function.
-        unsafe { told() };
+        unsafe { function() };
     }
 }

@@ -1,4 +1,4 @@
-//! Ids that join a call with its work, and the program's own ids; both are stacks of a thread.
+//! Correlation ids of calls and their work, and the program's external ids; both are per-thread stacks.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,20 +10,20 @@ thread_local! {
     static EXTERNAL: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A new id, that of the calls and the work that this thread starts until [`leave`].
+/// Pushes a new id, used for this thread's calls and work until [`leave`].
 pub(crate) fn enter() -> u64 {
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
-    // A thread that is ending has no stack any more; its calls still have ids.
+    // An ending thread has no stack any more; its calls still get ids.
     let _ = CALLS.try_with(|calls| calls.borrow_mut().push(id));
     id
 }
 
-/// The innermost call returns.
+/// Pops the innermost call.
 pub(crate) fn leave() {
     let _ = CALLS.try_with(|calls| calls.borrow_mut().pop());
 }
 
-/// The innermost call's id; 0 outside of calls.
+/// The innermost call's id; 0 outside calls.
 pub(crate) fn current() -> u64 {
     CALLS
         .try_with(|calls| calls.borrow().last().copied())
@@ -32,17 +32,17 @@ pub(crate) fn current() -> u64 {
         .unwrap_or(0)
 }
 
-/// The program's own id for what comes now.
+/// Pushes the program's external id.
 pub(crate) fn push_external(id: u64) {
     let _ = EXTERNAL.try_with(|ids| ids.borrow_mut().push(id));
 }
 
-/// The last one, taken back.
+/// Pops the last external id.
 pub(crate) fn pop_external() -> Option<u64> {
     EXTERNAL.try_with(|ids| ids.borrow_mut().pop()).ok().flatten()
 }
 
-/// The one that counts.
+/// The current external id.
 pub(crate) fn external() -> Option<u64> {
     EXTERNAL.try_with(|ids| ids.borrow().last().copied()).ok().flatten()
 }

@@ -1,4 +1,4 @@
-//! What can be traced, and which operations each domain has.
+//! Domains, and the operations of each.
 
 use crate::status::{INVALID_ARGUMENT, INVALID_DOMAIN, Result, fail};
 use crate::{hip, hsa};
@@ -18,7 +18,7 @@ pub(crate) enum Domain {
     HsaEvent = 7,
 }
 
-/// All of them, in the order of their numbers.
+/// All domains, in numeric order.
 pub(crate) const ALL: [Domain; 8] = [
     Domain::HsaApi,
     Domain::HsaOps,
@@ -33,21 +33,21 @@ pub(crate) const ALL: [Domain; 8] = [
 /// The manual's `HIP_API_ID_ANY`: all operations of HIP_API.
 const ANY: u32 = u32::MAX;
 
-/// `hip_op_id_t`, `hsa_op_id_t`, `hsa_evt_id_t`, `roctx_api_id_t`: how many there are.
+/// Number of operations: `hip_op_id_t`, `hsa_op_id_t`, `hsa_evt_id_t`, `roctx_api_id_t`.
 pub(crate) const HIP_OPS: usize = 3;
 pub(crate) const HSA_OPS: usize = 4;
 pub(crate) const HSA_EVENTS: usize = 6;
 pub(crate) const ROCTX: usize = 5;
 
 impl Domain {
-    /// The domain of this number.
+    /// The domain with this number.
     pub(crate) fn new(number: u32) -> Result<Self> {
         ALL.get(number as usize)
             .copied()
             .ok_or_else(|| fail(INVALID_DOMAIN, format_args!("{number} is not a domain")))
     }
 
-    /// Its operations. KFD's and the external ids' cannot be asked for one by one.
+    /// Its operations. Those of KFD and external ids cannot be requested individually.
     pub(crate) fn operations(self) -> Range<u32> {
         match self {
             Self::HsaApi => 0..hsa::api::count(),
@@ -60,11 +60,11 @@ impl Domain {
         }
     }
 
-    /// The operations that `op` means.
+    /// The operations that `op` denotes.
     pub(crate) fn asked(self, op: u32) -> Result<Range<u32>> {
         let all = self.operations();
         match (self, op) {
-            // It is a domain of the interface, and nothing is ever reported of it.
+            // A domain of the interface for which nothing is ever reported.
             (Self::Kfd, _) => Ok(0..0),
             (Self::HipApi, ANY) => Ok(all),
             _ if op < all.end => Ok(op..op + 1),

@@ -1,6 +1,6 @@
-//! The interface: C functions by the names of the shipped library.
+//! The interface: C functions under the names of the shipped library.
 //!
-//! What each returns on misuse is said in include/roctracer.h and tested by tests/c.
+//! include/roctracer.h documents the result of misuse of each, and tests/c tests it.
 
 #![expect(
     clippy::missing_safety_doc,

@@ -1,9 +1,8 @@
 //! HIP: calls and GPU work, from the run-time's own callbacks.
 //!
-//! [`tracer`] is the one callback of 5.3.1 and later, [`legacy`] the callbacks by operation before it. Which of them the
-//! loaded run-time has is looked at, never its version number. [`launch`] names the kernels where the run-time does not,
-//! [`stall`] keeps its streams going.
-//! [`name`] asks the run-time for names.
+//! [`tracer`] is the single callback of 5.3.1 and later, [`legacy`] the callbacks by operation before it. The library
+//! tests which of them the loaded run-time has, never its version number. [`launch`] names kernels where the run-time
+//! does not, [`stall`] prevents its streams from hanging. [`name`] asks the run-time for names.
 
 mod graph;
 mod launch;
@@ -31,18 +30,18 @@ pub(crate) struct Hip {
     way: Way,
 }
 
-/// How it tells of its calls.
+/// How the run-time reports its calls.
 enum Way {
-    /// One callback; the offset of its structure's tail, where that is known. Work can be told without it.
+    /// One callback; the offset of its structure's tail, if known. Work is reported without it too.
     Tracer(Register, Option<usize>),
     Legacy(legacy::Functions),
-    /// None that we know.
+    /// No known way.
     None,
 }
 
 static HIP: OnceLock<Hip> = OnceLock::new();
 
-/// A function of the run-time by its name.
+/// A function of the run-time, by name.
 macro_rules! function {
     ($library:expr, $name:literal) => {
         $library.symbol($name).map(|address| {
@@ -53,7 +52,7 @@ macro_rules! function {
 }
 use function;
 
-/// The run-time, once it is loaded.
+/// The run-time, once loaded.
 pub(crate) fn hip() -> Option<&'static Hip> {
     if let Some(hip) = HIP.get() {
         return Some(hip);
@@ -64,7 +63,7 @@ pub(crate) fn hip() -> Option<&'static Hip> {
 
 impl Hip {
     fn new(library: Library, path: &str) -> Self {
-        // A preloaded collector has a function of this name too: then it has the run-time's callback and serves both.
+        // A preloaded collector has a function of this name too: it then owns the run-time's callback and serves both.
         let name = c"hipRegisterTracerCallback";
         let register = library
             .symbol(name)
@@ -83,7 +82,7 @@ impl Hip {
     }
 }
 
-/// The number behind `.so.` in the library's file name, following links.
+/// The number after `.so.` in the library's file name, following links.
 fn major(path: &str) -> Option<u32> {
     let of = |name: &str| name.rsplit_once(".so.")?.1.split('.').next()?.parse().ok();
     of(path).or_else(|| of(std::fs::canonicalize(path).ok()?.to_str()?))
@@ -91,7 +90,7 @@ fn major(path: &str) -> Option<u32> {
 
 static IS_ENGAGED: AtomicBool = AtomicBool::new(false);
 
-/// Something was registered for these calls, or taken back.
+/// Registrations for these calls have changed.
 pub(crate) fn engage(operations: Range<u32>) {
     let Some(hip) = hip() else { return };
     match &hip.way {
@@ -101,7 +100,7 @@ pub(crate) fn engage(operations: Range<u32>) {
     }
 }
 
-/// Something was registered for this work, or taken back.
+/// Registrations for this work have changed.
 pub(crate) fn engage_work(operations: Range<u32>) {
     let Some(hip) = hip() else { return };
     match &hip.way {
@@ -111,8 +110,8 @@ pub(crate) fn engage_work(operations: Range<u32>) {
     }
 }
 
-/// Fails where the run-time has no way, or none that we know, to tell of its calls.
-pub(crate) fn can_tell_calls() -> Result<()> {
+/// Fails if the run-time has no known way to report its calls.
+pub(crate) fn can_report_calls() -> Result<()> {
     match hip().map(|hip| &hip.way) {
         Some(Way::None | Way::Tracer(_, None)) => Err(fail(
             NOT_IMPLEMENTED,
@@ -123,7 +122,7 @@ pub(crate) fn can_tell_calls() -> Result<()> {
 }
 
 fn engage_tracer(register: Register, tail: Option<usize>) {
-    // Looked at and told under one lock: the last one who changes something is the last one to tell.
+    // Read and applied under one lock: the last change is applied last.
     registration::locked(|| {
         let is_wanted = REGISTERED.has_hip();
         if IS_ENGAGED.swap(is_wanted, Ordering::AcqRel) != is_wanted {
@@ -132,7 +131,7 @@ fn engage_tracer(register: Register, tail: Option<usize>) {
     });
 }
 
-/// HIP may have been loaded after the registrations: called when HSA starts.
+/// Called when HSA starts: HIP may have been loaded after the registrations.
 pub(crate) fn engage_late() {
     if !IS_ENGAGED.load(Ordering::Acquire) && REGISTERED.has_hip() {
         engage(1..name::end());
@@ -140,7 +139,7 @@ pub(crate) fn engage_late() {
     }
 }
 
-/// The text of a static string of the run-time's; none for null.
+/// A static string of the run-time; `None` for null.
 fn text(name: *const c_char) -> Option<&'static CStr> {
     // SAFETY: not null, and a static terminated text.
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })

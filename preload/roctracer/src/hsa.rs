@@ -1,12 +1,12 @@
 //! HSA: calls, copies and events, from the run-time's function tables.
 //!
 //! The run-time hands its tables to `OnLoad`, because this library exports `HSA_AMD_TOOL_PRIORITY` (5.3 and later) or
-//! because `HSA_TOOLS_LIB` names it. `event` and `copy` put functions of their own into some entries; in front of
-//! every known entry goes a stub (`gate`) that calls what is registered for the operation. `api` has the operations'
-//! numbers and names, `argument` the layout of their arguments.
+//! because `HSA_TOOLS_LIB` names it. `event` and `copy` replace some entries; in front of every known entry goes a stub
+//! (`gate`) that calls the function registered for the operation. `api` has the operations' numbers and names,
+//! `argument` the layout of their arguments.
 //!
-//! Not seen: `hsa_init`, in which the tables come here; and everything, when HSA was started before this library was
-//! loaded, from 6.1 on (before, [`running`] finds the tables).
+//! Not seen: `hsa_init`, during which the tables arrive. Nothing is seen if HSA started before this library was loaded,
+//! from 6.1 on (before, [`running`] finds the tables).
 
 pub(crate) mod api;
 mod argument;
@@ -28,20 +28,20 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-pub(crate) use settle::{AsyncHandler, Handler, LESS, settle};
+pub(crate) use settle::{AsyncHandler, CONDITION_LT, Handler, settle};
 pub(crate) use tools::ask;
 
-/// Tools load in this order; that of the shipped library.
+/// Load order of tools; the shipped library's value.
 #[unsafe(no_mangle)]
 pub static HSA_AMD_TOOL_PRIORITY: u32 = 50;
 
-/// What was in the tables before us, by the entries of the newest numbering; 0 where the release has no such function.
+/// The original functions of the tables, by entry of the newest numbering; 0 if the release does not have it.
 static CORE: [AtomicUsize; 125] = [const { AtomicUsize::new(0) }; 125];
 static AMD: [AtomicUsize; 76] = [const { AtomicUsize::new(0) }; 76];
 /// Between `OnLoad` and `OnUnload`.
 static IS_LOADED: AtomicBool = AtomicBool::new(false);
 
-/// Was HSA started with us?
+/// Whether HSA started with this library.
 pub(crate) fn is_loaded() -> bool {
     IS_LOADED.load(Ordering::Acquire)
 }
@@ -71,7 +71,7 @@ unsafe fn function<F: Copy>(place: &AtomicUsize) -> Option<F> {
     (address != 0).then(|| unsafe { std::mem::transmute_copy(&address) })
 }
 
-/// `hsa_system_get_info` behind all hooks; none before HSA starts and after its end.
+/// `hsa_system_get_info` behind all hooks; `None` before HSA starts and after it ends.
 pub(crate) fn system_get_info() -> Option<unsafe extern "C" fn(i32, *mut c_void) -> Status> {
     // SAFETY: the entry's type.
     is_loaded().then(|| unsafe { core(2) })?
@@ -96,15 +96,15 @@ pub unsafe extern "C" fn OnLoad(root: *mut Root, _version: u64, _failed: u64, _n
     true
 }
 
-/// HSA may have started without this library, which then takes the tables by itself.
+/// Finds the tables if HSA started without this library.
 fn install_late() {
     if let Some(root) = running::tables() {
-        // SAFETY: the run-time's, found in its memory.
+        // SAFETY: the run-time's table, found in its memory.
         install(unsafe { &*root });
     }
 }
 
-/// The run-time's entry point at its end; it puts its own functions back by itself. It may be started again.
+/// The run-time's entry point at its end; it restores its functions itself. It may be started again.
 #[unsafe(no_mangle)]
 pub extern "C" fn OnUnload() {
     wall((), || {
@@ -117,7 +117,7 @@ static INSTALLING: Mutex<()> = Mutex::new(());
 
 fn install(root: &Root) -> Option<()> {
     let (core, amd) = (Table::new(root.core)?, Table::new(root.amd)?);
-    // `HSA_TOOLS_LIB` may name this library twice. A second call would find the functions of the first one in the tables,
+    // `HSA_TOOLS_LIB` may name this library twice. A second call would find the first call's functions in the tables
     // and take them for the run-time's: they would call themselves.
     let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     if is_loaded() {
@@ -140,13 +140,13 @@ fn install(root: &Root) -> Option<()> {
     clock::now();
     event::patch(core, amd, layout);
     copy::patch(amd, layout);
-    // Last: in front of the functions above.
+    // Last, in front of the functions above.
     #[cfg(target_arch = "x86_64")]
     gate::patch(root, layout);
     Some(())
 }
 
-/// Puts a function of ours into a table.
+/// Replaces a table's entry.
 fn hook(table: Table, entry: Option<usize>, function: *mut c_void) {
     let Some(entry) = entry else { return };
     // SAFETY: the run-time's table; callers pair each entry with a function of its type; this library stays loaded.

@@ -1,9 +1,9 @@
-//! Finding the run-times that the program has loaded. Nothing is loaded that the program did not load.
+//! Finds the run-times that the program has loaded; never loads a library.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ops::Range;
 
-/// A loaded library, held by an extra reference that is never given back.
+/// A loaded library, held by an extra reference that is never released.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Library {
     handle: *mut c_void,
@@ -12,13 +12,13 @@ pub(crate) struct Library {
 impl Library {
     /// The library's own definition of `name`.
     pub(crate) fn symbol(self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the handle is open for ever, `name` is terminated.
+        // SAFETY: the handle stays open for ever, `name` is terminated.
         let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
         (!address.is_null()).then_some(address)
     }
 }
 
-/// The program's own definition of `name`: that of the first library in its scope. A preloaded one, such as roctop's
+/// The program's definition of `name`: that of the first library in its scope. A preloaded one, such as roctop's
 /// collector, comes before the run-time.
 pub(crate) fn first(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: `name` is terminated.
@@ -63,7 +63,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
     0
 }
 
-/// The file that `inside` lies in.
+/// File of the library that contains `inside`.
 pub(crate) fn file_of(inside: *const c_void) -> Option<CString> {
     let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `facts` has room for the answer.
@@ -76,10 +76,10 @@ pub(crate) fn file_of(inside: *const c_void) -> Option<CString> {
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_owned())
 }
 
-/// Keeps the library that `inside` lies in loaded for ever.
+/// Keeps the library that contains `inside` loaded for ever.
 pub(crate) fn pin(inside: *const c_void) {
     if let Some(file) = file_of(inside) {
-        // SAFETY: terminated; NOLOAD only changes what is loaded already.
+        // SAFETY: terminated; NOLOAD only affects loaded libraries.
         unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_NODELETE | libc::RTLD_LAZY) };
     }
 }
@@ -89,7 +89,7 @@ struct Segments<'a> {
     found: Vec<Range<usize>>,
 }
 
-/// The writable memory of the loaded library whose file name begins with `part`.
+/// The writable segments of the loaded library whose file name begins with `part`.
 pub(crate) fn segments(part: &str) -> Vec<Range<usize>> {
     let mut segments = Segments {
         part: part.as_bytes(),
@@ -109,7 +109,7 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _size: usize, data: 
     // SAFETY: not null, and the loader's names are terminated.
     let path = unsafe { CStr::from_ptr(info.dlpi_name) };
     if file_name(path).starts_with(segments.part) {
-        // SAFETY: the loader says how many there are.
+        // SAFETY: the loader gives the number of headers.
         let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
         let writable = headers
             .iter()

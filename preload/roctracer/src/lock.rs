@@ -1,24 +1,24 @@
-//! Locks over futexes of our own: one that is taken before a fork and given back on both sides, where a standard mutex
-//! would stay locked in the child for ever; and nothing in them is hidden from a race checker.
+//! Locks over futexes, held across a fork and released on both sides, where a standard mutex would stay locked in the
+//! child for ever. A race checker can see through them.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const FREE: u32 = 0;
-const HELD: u32 = 1;
-const WAITED_FOR: u32 = 2;
+const UNLOCKED: u32 = 0;
+const LOCKED: u32 = 1;
+const CONTENDED: u32 = 2;
 
 /// The lock.
 pub(crate) struct Lock(AtomicU32);
 
 impl Lock {
     pub(crate) const fn new() -> Self {
-        Self(AtomicU32::new(FREE))
+        Self(AtomicU32::new(UNLOCKED))
     }
 
-    /// Held until the guard goes.
+    /// Locks until the guard is dropped.
     pub(crate) fn hold(&self) -> Held<'_> {
         self.take();
         Held(self)
@@ -27,17 +27,17 @@ impl Lock {
     pub(crate) fn take(&self) {
         let free = self
             .0
-            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+            .compare_exchange(UNLOCKED, LOCKED, Ordering::Acquire, Ordering::Relaxed);
         if free.is_ok() {
             return;
         }
-        while self.0.swap(WAITED_FOR, Ordering::Acquire) != FREE {
-            wait(&self.0, WAITED_FOR);
+        while self.0.swap(CONTENDED, Ordering::Acquire) != UNLOCKED {
+            wait(&self.0, CONTENDED);
         }
     }
 
     pub(crate) fn give(&self) {
-        if self.0.swap(FREE, Ordering::Release) == WAITED_FOR {
+        if self.0.swap(UNLOCKED, Ordering::Release) == CONTENDED {
             wake(&self.0, 1);
         }
     }
@@ -50,14 +50,14 @@ fn wait(word: &AtomicU32, value: u32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), how, value, null::<libc::timespec>()) };
 }
 
-/// Wakes so many sleepers.
+/// Wakes up to `count` sleepers.
 fn wake(word: &AtomicU32, count: i32) {
     let how = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: wakes sleepers on a word that is borrowed.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), how, count) };
 }
 
-/// The lock, held.
+/// A held lock.
 pub(crate) struct Held<'a>(&'a Lock);
 
 impl Drop for Held<'_> {
@@ -72,7 +72,7 @@ pub(crate) struct Guarded<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached with the lock held.
+// SAFETY: the value is accessed only with the lock held.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -83,14 +83,14 @@ impl<T> Guarded<T> {
         }
     }
 
-    /// The value, until the guard goes.
+    /// Locks the value until the guard is dropped.
     pub(crate) fn hold(&self) -> Guard<'_, T> {
         self.lock.take();
         Guard { guarded: self }
     }
 }
 
-/// A value whose lock is held.
+/// Access to a value with its lock held.
 pub(crate) struct Guard<'a, T> {
     guarded: &'a Guarded<T>,
 }
@@ -117,7 +117,7 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// Wakes those who wait for a guarded value to change.
+/// Wakes waiters for a change of a guarded value.
 pub(crate) struct Bell(AtomicU32);
 
 impl Bell {
@@ -125,15 +125,15 @@ impl Bell {
         Self(AtomicU32::new(0))
     }
 
-    /// The value has changed; to be called with its lock held.
+    /// Signals a change; the caller holds the value's lock.
     pub(crate) fn ring(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
         wake(&self.0, i32::MAX);
     }
 
-    /// Lets go of the lock until the bell rings; may return early.
+    /// Releases the lock until the bell rings; may return early.
     pub(crate) fn wait<T>(&self, guard: &mut Guard<'_, T>) {
-        // Read with the lock held: a ring after it changes the number.
+        // Read with the lock held: a later ring changes the number.
         let seen = self.0.load(Ordering::Relaxed);
         guard.guarded.lock.give();
         wait(&self.0, seen);

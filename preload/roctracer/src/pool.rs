@@ -1,12 +1,12 @@
-//! Pools: two buffers that records are written to in turn, and a thread that hands the full one to the program.
+//! Pools: two buffers that are filled alternately, and a thread that delivers the full one to the program.
 //!
-//! Records grow from a buffer's beginning, kernel names from its end; a name that has no room beside its record goes as
-//! it is, and the writer waits until the program has seen it. A writer that finds both buffers taken waits for the
-//! program: nothing is lost. Only the program's own callback cannot be waited for from inside itself: what it would
-//! write then is left out.
+//! Records grow from a buffer's start, kernel names from its end. A name without space beside its record is passed by
+//! address, and the writer waits until the program has seen it. A writer that finds both buffers in use waits for the
+//! program, so nothing is lost. The exception is the program's own callback, which cannot wait for itself: records that
+//! it would write are dropped.
 //!
-//! A pool's memory is the program's allocator's; the pool itself stays, closed, for the next one that is opened, so that
-//! a handle used too late is told from an open one.
+//! A pool's memory comes from the program's allocator. A closed pool stays and is reused by the next one opened, so
+//! that a stale handle can be told apart from an open one.
 
 mod properties;
 
@@ -26,24 +26,24 @@ use std::thread::JoinHandle;
 struct Producer {
     properties: Properties,
     memory: *mut c_char,
-    /// The buffer that is written to, 0 or 1.
+    /// The buffer being written, 0 or 1.
     buffer: usize,
-    /// Bytes of records in it, from its beginning.
+    /// Bytes of records in it, from its start.
     records: usize,
     /// Bytes of names in it, from its end.
     names: usize,
-    /// How many buffers have been given to the thread.
+    /// Number of buffers passed to the thread.
     given: u64,
     thread: Option<JoinHandle<()>>,
-    /// The number that the pool was opened under; 0 closed.
+    /// Number of this opening of the pool; 0 closed.
     opened: u64,
 }
 
-/// What the thread is to do.
+/// The thread's task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     None,
-    /// Hand over the bytes between these addresses.
+    /// Deliver the bytes between these addresses.
     Deliver(usize, usize),
     End,
 }
@@ -55,11 +55,11 @@ pub(crate) struct Pool {
     changed: Bell,
 }
 
-// SAFETY: the memory is used under the producer's lock, or by the thread that was given it; what is the program's is its
-// own care.
+// SAFETY: the memory is used under the producer's lock, or by the thread that received it; the program is responsible
+// for its own part.
 unsafe impl Send for Producer {}
 
-/// A pool as it was opened: one that has been closed since is told from it.
+/// One opening of a pool, distinct from later openings.
 #[derive(Clone, Copy)]
 pub(crate) struct Opened {
     pool: &'static Pool,
@@ -69,20 +69,20 @@ pub(crate) struct Opened {
 static OPENED: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    /// The pool whose callback this thread runs.
+    /// The pool whose callback this thread is running.
     static INSIDE: Cell<*const Pool> = const { Cell::new(null()) };
 }
 
 impl Opened {
-    /// For a registration's two words.
+    /// Encodes it as a registration's two words.
     pub(crate) fn words(self) -> [u64; 2] {
         [std::ptr::from_ref(self.pool) as u64, self.number]
     }
 
-    /// The reverse.
+    /// Decodes [`words`](Self::words).
     pub(crate) fn of_words([pool, number]: [u64; 2]) -> Option<Self> {
         let pool = pool as usize as *const Pool;
-        // SAFETY: `words` took it from a reference that lives for ever.
+        // SAFETY: `words` took the address from a reference that lives for ever.
         let pool = unsafe { pool.as_ref() }?;
         Some(Self { pool, number })
     }
@@ -91,17 +91,17 @@ impl Opened {
         self.pool
     }
 
-    /// Is this the thread that runs the pool's callback?
+    /// Whether this is the thread running the pool's callback.
     pub(crate) fn is_inside(self) -> bool {
         INSIDE.get() == std::ptr::from_ref(self.pool)
     }
 
-    /// For the program.
+    /// The program's handle.
     pub(crate) fn handle(self) -> *mut c_void {
         std::ptr::from_ref(self.pool).cast_mut().cast()
     }
 
-    /// Writes a record with the name that it points to, if it has one.
+    /// Writes a record, with its name if it has one.
     pub(crate) fn write_named(self, record: &Record) {
         let name = record.name();
         if name.is_null() {
@@ -112,7 +112,7 @@ impl Opened {
         self.write(&[*record], Some(name));
     }
 
-    /// Writes records one behind the other; the name is the first one's.
+    /// Writes consecutive records; the name belongs to the first.
     pub(crate) fn write(self, records: &[Record], name: Option<&[u8]>) {
         let name = name.unwrap_or_default();
         loop {
@@ -128,13 +128,13 @@ impl Opened {
                     producer.put(records, kept, is_kept || !self.is_inside());
                     drop(producer);
                     if !is_kept && !self.is_inside() {
-                        // The name is the run-time's: it has to be seen before this returns.
+                        // The name belongs to the run-time: the program must see it before this returns.
                         self.deliver_up_to(given);
                     }
                     return;
                 }
             }
-            // The other buffer is with the program. Its own callback cannot wait for itself.
+            // The program has the other buffer. Its own callback cannot wait for itself.
             if self.is_inside() {
                 return;
             }
@@ -142,7 +142,7 @@ impl Opened {
         }
     }
 
-    /// Returns when the program has seen what was in the buffer that was written to after so many were given.
+    /// Returns once the program has seen the buffer that was being written when `given` buffers had been passed on.
     fn deliver_up_to(self, given: u64) {
         loop {
             {
@@ -152,13 +152,13 @@ impl Opened {
                     break;
                 }
             }
-            // Nobody is kept from writing meanwhile: the program's callback may be one who writes.
+            // Writers can continue in the meantime; the program's callback may itself write.
             drop(self.pool.idle());
         }
         drop(self.pool.idle());
     }
 
-    /// How many buffers have been given.
+    /// Number of buffers passed on so far.
     fn given(self) -> Result<u64> {
         let producer = self.pool.producer.hold();
         if producer.opened == self.number {
@@ -168,7 +168,7 @@ impl Opened {
         }
     }
 
-    /// Hands over what there is and returns when the program has seen it.
+    /// Delivers all records and returns once the program has seen them.
     pub(crate) fn flush(self) -> Result<()> {
         if !self.is_inside() {
             self.deliver_up_to(self.given()?);
@@ -176,7 +176,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Hands over what there is, ends the thread, gives the memory back.
+    /// Delivers all records, ends the thread and frees the memory.
     pub(crate) fn close(self) -> Result<()> {
         if self.is_inside() {
             return Err(fail(
@@ -190,7 +190,7 @@ impl Opened {
             if producer.opened != self.number {
                 return Err(unknown());
             }
-            // A writer may have come in between.
+            // A writer may have written in between.
             if producer.records == 0 {
                 producer.opened = 0;
                 break (producer.thread.take(), producer.properties, producer.memory);
@@ -221,13 +221,13 @@ impl Producer {
         self.records + size_of_val(records) + self.names + name.len() <= self.properties.size()
     }
 
-    /// Puts records into the buffer, which has room for them. A name that is not kept there stays where it is, or is left
-    /// out.
+    /// Copies records into the buffer, which has space for them. A name that is not stored there is passed by address
+    /// or omitted.
     fn put(&mut self, records: &[Record], kept: &[u8], has_name: bool) {
         let size = self.properties.size();
         let base = self.memory.wrapping_add(self.buffer * size);
         let place = base.wrapping_add(self.records);
-        // SAFETY: there is room for all of them, and the lock is held.
+        // SAFETY: there is space for all of them, and the lock is held.
         unsafe { place.copy_from_nonoverlapping(records.as_ptr().cast(), size_of_val(records)) };
         self.records += size_of_val(records);
         let name = if kept.is_empty() {
@@ -235,7 +235,7 @@ impl Producer {
         } else {
             self.names += kept.len();
             let name = base.wrapping_add(size - self.names);
-            // SAFETY: there is room between the records and the names.
+            // SAFETY: there is space between the records and the names.
             unsafe { name.copy_from_nonoverlapping(kept.as_ptr().cast(), kept.len()) };
             name as u64
         };
@@ -247,18 +247,18 @@ impl Producer {
     }
 }
 
-/// What a call with a handle that is none gets.
+/// Status for an invalid handle.
 pub(crate) fn unknown() -> i32 {
     fail(INVALID_ARGUMENT, format_args!("not an open pool"))
 }
 
-/// Is the pool behind this handle open, and under which number?
+/// The current opening of the pool with this handle, if it is open.
 pub(crate) fn opened(pool: &'static Pool) -> Option<Opened> {
     let number = pool.producer.hold().opened;
     (number != 0).then_some(Opened { pool, number })
 }
 
-/// Opens a pool, a closed one of `pools` again if there is one.
+/// Opens a pool; reuses a closed one of `pools` if there is one.
 pub(crate) fn open(properties: &Properties, pools: &[&'static Pool]) -> Result<Opened> {
     if properties.callback.is_none() {
         return Err(fail(INVALID_ARGUMENT, format_args!("a pool needs a buffer callback")));
@@ -320,16 +320,16 @@ pub(crate) fn open(properties: &Properties, pools: &[&'static Pool]) -> Result<O
     }
 }
 
-/// Starts a pool's thread. No signal of the program's comes to it.
+/// Starts a pool's thread, with all signals blocked.
 fn start(pool: &'static Pool, properties: Properties) -> std::io::Result<JoinHandle<()>> {
-    /// Sent to a thread of ours; the addresses in it are the program's business.
+    /// Sends the properties to a thread of ours; the program is responsible for the addresses in them.
     struct Sent(Properties);
     // SAFETY: the program's callback is called on another thread, as the interface says.
     unsafe impl Send for Sent {}
     let sent = Sent(properties);
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: both have room; the first call fills `all`.
+    // SAFETY: both are writable; the first call fills `all`.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
@@ -347,7 +347,7 @@ fn start(pool: &'static Pool, properties: Properties) -> std::io::Result<JoinHan
 }
 
 impl Pool {
-    /// Waits until the thread has nothing to do.
+    /// Waits until the thread is idle.
     fn idle(&self) -> Guard<'_, Work> {
         let mut work = self.work.hold();
         while *work != Work::None {
@@ -356,7 +356,7 @@ impl Pool {
         work
     }
 
-    /// Gives the buffer to the thread and turns to the other one; false while that one is with the program.
+    /// Passes the buffer to the thread and switches to the other one; false while the program has that one.
     fn pass_on(&self, producer: &mut Producer) -> bool {
         let mut work = self.work.hold();
         if *work != Work::None {
@@ -372,7 +372,7 @@ impl Pool {
         true
     }
 
-    /// The thread.
+    /// The thread's main function.
     fn deliver(&self, properties: &Properties) {
         loop {
             let next = {
@@ -384,7 +384,8 @@ impl Pool {
             };
             let Work::Deliver(begin, end) = next else { return };
             if let Some(callback) = properties.callback {
-                // SAFETY: the program's callback; the records lie between the two and nobody else touches them.
+                // SAFETY: the program's callback; the records are between the two addresses, and nobody else accesses
+                // them.
                 unsafe {
                     callback(
                         begin as *const c_char,

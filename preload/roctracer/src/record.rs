@@ -1,4 +1,4 @@
-//! Records as programs get them (`activity_record_t`).
+//! Records of the interface (`activity_record_t`).
 
 use crate::domain::Domain;
 use crate::{correlation, thread};
@@ -44,7 +44,7 @@ impl Record {
         }
     }
 
-    /// The record that goes in front of a call's when the program gave this thread an id of its own.
+    /// The record before a call's, if the program has given this thread an external id.
     pub(crate) fn external(correlation: u64) -> Option<Self> {
         let id = correlation::external()?;
         Some(Self {
@@ -60,7 +60,7 @@ impl Record {
         })
     }
 
-    /// The kernel's name; null when there is none.
+    /// The kernel's name, or null.
     pub(crate) fn name(&self) -> *const c_char {
         self.detail as *const c_char
     }

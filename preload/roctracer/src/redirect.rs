@@ -1,7 +1,7 @@
-//! Sends one loaded library's calls of another library's functions to functions of ours.
+//! Redirects one loaded library's calls of another library's functions to functions of ours.
 //!
-//! The calls go through slots that the loader fills in by the library's relocations. A slot of a read-only page gets its
-//! protection back.
+//! The calls go through slots that the loader fills in by the library's relocations. The slot of a read-only page is
+//! protected again afterwards.
 
 use crate::loader::file_name;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -29,7 +29,7 @@ struct Request<'a> {
     functions: &'a [(&'a CStr, *const c_void)],
 }
 
-/// The calls that the library whose file name begins with `part` makes of these functions go to ours from now on.
+/// From now on, calls by the library whose file name begins with `part` to the given functions go to ours.
 ///
 /// # Safety
 /// Each function has the type of the one that it replaces, and this library stays loaded.
@@ -53,7 +53,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
     if !file_name(path).starts_with(request.part) {
         return 0;
     }
-    // SAFETY: the loader says how many there are.
+    // SAFETY: the loader gives the number of headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     let Some(dynamic) = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC) else {
         return 0;
@@ -63,7 +63,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
         let begin = info.dlpi_addr + header.p_vaddr;
         begin..begin + header.p_memsz
     });
-    // SAFETY: the section is mapped, and so is what it points to.
+    // SAFETY: the section and everything it points to are mapped.
     unsafe {
         let tables = Tables::new((info.dlpi_addr + dynamic.p_vaddr) as *const [u64; 2]);
         for (table, bytes) in [(tables.calls, tables.calls_size), (tables.others, tables.others_size)] {
@@ -79,7 +79,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
     0
 }
 
-/// Addresses and sizes that the dynamic section has. The loader has made the addresses absolute.
+/// Addresses and sizes from the dynamic section. The loader has made the addresses absolute.
 #[derive(Default)]
 struct Tables {
     strings: u64,
@@ -92,7 +92,7 @@ struct Tables {
 
 impl Tables {
     /// # Safety
-    /// `entry` is the first of a dynamic section's.
+    /// `entry` is the first entry of a dynamic section.
     unsafe fn new(mut entry: *const [u64; 2]) -> Self {
         let mut tables = Self::default();
         loop {
@@ -129,7 +129,7 @@ impl Tables {
         let name = unsafe { CStr::from_ptr((self.strings + u64::from(*symbol)) as *const c_char) };
         if let Some((_, function)) = functions.iter().find(|(wanted, _)| *wanted == name) {
             let slot = base + relocation.offset;
-            // SAFETY: the slot is the library's, and is meant for the address of this function.
+            // SAFETY: the slot is the library's and holds the address of this function.
             unsafe { store(slot as *mut usize, *function as usize, relro.contains(&slot)) };
         }
     }
@@ -143,7 +143,7 @@ const SYMBOL_SIZE: u64 = 24;
 unsafe fn store(slot: *mut usize, value: usize, is_read_only: bool) {
     const PAGE: usize = 4096;
     let page = (slot as usize & !(PAGE - 1)) as *mut c_void;
-    // SAFETY: the page is mapped. Other threads read the slot meanwhile, one whole word.
+    // SAFETY: the page is mapped. Other threads may read the slot during the store; it is one whole word.
     unsafe {
         if is_read_only && libc::mprotect(page, PAGE, libc::PROT_READ | libc::PROT_WRITE) != 0 {
             return;

@@ -1,6 +1,6 @@
-//! What the program registered: callbacks and pools by operation, and the pools themselves.
+//! The program's registrations: callbacks and pools by operation, and the pools themselves.
 //!
-//! Changes are made under one lock. Traced calls read the tables without it.
+//! Changes are made under one lock; traced calls read the tables without it.
 
 use crate::domain::{self, Domain};
 use crate::lock::Lock;
@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::Once;
 
-/// Operations of HIP's and HSA's calls that there is room for.
+/// Capacity of the tables for HIP and HSA calls.
 pub(crate) const HIP_CALLS: usize = 1024;
 pub(crate) const HSA_CALLS: usize = 512;
 
@@ -45,12 +45,12 @@ pub(crate) static REGISTERED: Registrations = Registrations {
 };
 
 impl Registrations {
-    /// Is anything of HIP's registered?
+    /// Whether any HIP operation is registered.
     pub(crate) fn has_hip(&self) -> bool {
         !(self.hip_callbacks.is_empty() && self.hip_records.is_empty() && self.hip_work.is_empty())
     }
 
-    /// Is anything of HSA's registered?
+    /// Whether any HSA operation is registered.
     pub(crate) fn has_hsa(&self) -> bool {
         !(self.hsa_callbacks.is_empty()
             && self.hsa_records.is_empty()
@@ -59,7 +59,7 @@ impl Registrations {
     }
 }
 
-/// The program's function as a registration has it.
+/// The program's function in a registration.
 #[inline]
 pub(crate) fn callback([function, argument]: [u64; 2]) -> (Callback, *mut c_void) {
     // SAFETY: a callback's registration was made by `set_callback` of a function of this type.
@@ -69,7 +69,7 @@ pub(crate) fn callback([function, argument]: [u64; 2]) -> (Callback, *mut c_void
 
 struct Pools {
     all: Vec<&'static Pool>,
-    /// Those of the process that this one was forked from: their threads are not here.
+    /// Pools of the parent process, whose threads do not exist here.
     abandoned: Vec<&'static Pool>,
     default: Option<Opened>,
 }
@@ -87,11 +87,11 @@ static POOLS: Guarded = Guarded(UnsafeCell::new(Pools {
 
 fn with_pools<R>(body: impl FnOnce(&mut Pools) -> R) -> R {
     let _held = LOCK.hold();
-    // SAFETY: the lock is held, and no body comes here again.
+    // SAFETY: the lock is held, and no body re-enters this function.
     body(unsafe { &mut *POOLS.0.get() })
 }
 
-/// Registers a callback, or takes it back (none), for operations of a domain.
+/// Registers a callback for operations of a domain, or removes it (`None`).
 pub(crate) fn set_callback(domain: Domain, operations: Range<u32>, function: Option<Callback>, argument: *mut c_void) {
     stay_loaded();
     let words = function.map_or([0; 2], |function| [function as usize as u64, argument as u64]);
@@ -111,7 +111,7 @@ pub(crate) fn set_callback(domain: Domain, operations: Range<u32>, function: Opt
     engage(domain, operations);
 }
 
-/// Registers a pool, or takes it back (none), for operations of a domain.
+/// Registers a pool for operations of a domain, or removes it (`None`).
 pub(crate) fn set_pool(domain: Domain, operations: Range<u32>, pool: Option<Opened>) {
     let is_work = match domain {
         Domain::HipOps => !REGISTERED.hip_work.is_empty(),
@@ -119,7 +119,7 @@ pub(crate) fn set_pool(domain: Domain, operations: Range<u32>, pool: Option<Open
         _ => false,
     };
     if pool.is_none() && is_work {
-        // What is done has its records.
+        // Records of completed work must be in the old pool first.
         hsa::settle();
     }
     let words = pool.map_or([0; 2], Opened::words);
@@ -145,7 +145,7 @@ pub(crate) fn locked(body: impl FnOnce()) {
     body();
 }
 
-/// Lets the run-time know. Not under the lock: a run-time may be waiting for a call of ours to end.
+/// Applies a change to the run-time. Not under the lock: a run-time may be waiting for a call of ours to end.
 fn engage(domain: Domain, operations: Range<u32>) {
     match domain {
         Domain::HipApi => {
@@ -162,7 +162,7 @@ fn engage(domain: Domain, operations: Range<u32>) {
     }
 }
 
-/// The pool behind the program's handle, or the default one for null.
+/// The pool of the program's handle, or the default one for null.
 pub(crate) fn pool(handle: *mut c_void) -> Result<Opened> {
     with_pools(|pools| {
         if handle.is_null() {
@@ -182,13 +182,13 @@ fn known(pools: &Pools, handle: *mut c_void) -> Option<Opened> {
     pool::opened(pool)
 }
 
-/// Hands over what the pool has, with the records of all work that is done.
+/// Delivers the pool's records, including those of all completed work.
 pub(crate) fn flush(opened: Opened) -> Result<()> {
     settle(opened);
     opened.flush()
 }
 
-/// Returns when records of work that is done are in the pool.
+/// Returns once the records of completed work are in the pool.
 fn settle(opened: Opened) {
     let ours = |words| words == opened.words();
     if !opened.is_inside() && (REGISTERED.hip_work.has(ours) || REGISTERED.hsa_work.has(ours)) {
@@ -196,9 +196,9 @@ fn settle(opened: Opened) {
     }
 }
 
-/// Opens a pool; the default one unless the program wants its handle.
+/// Opens a pool: the default one unless the program wants a handle.
 pub(crate) fn open(properties: &Properties, is_default: bool) -> Result<Opened> {
-    // The program's allocator is called in between, so the lock cannot be held over all of it.
+    // The lock cannot be held throughout, because the program's allocator is called.
     let defined = || {
         fail(
             DEFAULT_POOL_ALREADY_DEFINED,
@@ -231,7 +231,7 @@ pub(crate) fn open(properties: &Properties, is_default: bool) -> Result<Opened> 
     Ok(opened)
 }
 
-/// Closes a pool, the default one for null; success when there is none of that.
+/// Closes a pool, or the default one for null; success if there is no default.
 pub(crate) fn close(handle: *mut c_void) -> Result<()> {
     let opened = with_pools(|pools| match pools.default {
         None if handle.is_null() => Ok(None),
@@ -258,7 +258,7 @@ pub(crate) fn close(handle: *mut c_void) -> Result<()> {
     opened.close()
 }
 
-/// The default pool's handle, or null; `next` takes its place unless it is null.
+/// The default pool's handle, or null; `next` replaces it unless null.
 pub(crate) fn default_pool(next: *mut c_void) -> *mut c_void {
     with_pools(|pools| {
         let before = pools.default.map_or(null_mut(), Opened::handle);
@@ -274,10 +274,10 @@ pub(crate) fn default_pool(next: *mut c_void) -> *mut c_void {
     })
 }
 
-/// Fails where a domain's calls cannot be had from the loaded run-time.
+/// Fails if the loaded run-time cannot report a domain's calls.
 pub(crate) fn possible(domain: Domain) -> Result<()> {
     if domain == Domain::HipApi {
-        hip::can_tell_calls()
+        hip::can_report_calls()
     } else {
         Ok(())
     }
@@ -288,7 +288,7 @@ pub(crate) fn required(function: Option<Callback>) -> Result<Callback> {
     function.ok_or_else(|| fail(INVALID_ARGUMENT, format_args!("there is no callback")))
 }
 
-/// From the first registration on this library is in run-times' tables and threads are in it.
+/// Pins this library: from the first registration on, run-times' tables refer to it and threads run in it.
 pub(crate) fn stay_loaded() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -306,7 +306,7 @@ unsafe extern "C" fn after_fork() {
     LOCK.give();
 }
 
-/// The child has the callbacks and none of the pools.
+/// The child keeps the callbacks but no pool.
 unsafe extern "C" fn in_child() {
     // SAFETY: taken before the fork, so held by this thread.
     let pools = unsafe { &mut *POOLS.0.get() };

@@ -1,4 +1,4 @@
-//! Marks and ranges: one callback in libroctx64, passed on to the program's.
+//! Marks and ranges: one callback in libroctx64, forwarded to the program's.
 
 use crate::domain::Domain;
 use crate::loader;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 type Tracer = unsafe extern "C" fn(domain: u32, op: u32, data: *mut c_void) -> c_int;
 type Register = unsafe extern "C" fn(Option<Tracer>);
 
-/// `roctxRegisterTracerCallback`; 0 not found yet.
+/// Address of `roctxRegisterTracerCallback`; 0 until found.
 static REGISTER: AtomicUsize = AtomicUsize::new(0);
 
-/// Registers or takes back, by what is registered here. Nothing when no ROC-TX library is loaded (yet).
+/// Registers or removes the callback, by the current registrations. Does nothing while no ROC-TX library is loaded.
 pub(crate) fn engage() {
     let register = match REGISTER.load(Ordering::Relaxed) {
         0 => match find() {
@@ -28,7 +28,7 @@ pub(crate) fn engage() {
     // SAFETY: the address of the function of this name, which has this type.
     let register = unsafe { std::mem::transmute::<*const c_void, Register>(register as *const c_void) };
     registration::locked(|| {
-        let tracer = (!REGISTERED.roctx.is_empty()).then_some(told as Tracer);
+        let tracer = (!REGISTERED.roctx.is_empty()).then_some(marked as Tracer);
         // SAFETY: this library stays loaded once something is registered.
         unsafe { register(tracer) };
     });
@@ -44,7 +44,7 @@ fn find() -> Option<usize> {
     Some(loader::first(name).or_else(own)? as usize)
 }
 
-unsafe extern "C" fn told(_domain: u32, op: u32, data: *mut c_void) -> c_int {
+unsafe extern "C" fn marked(_domain: u32, op: u32, data: *mut c_void) -> c_int {
     wall(-1, || {
         let Some(words) = REGISTERED.roctx.get(op) else {
             return -1;

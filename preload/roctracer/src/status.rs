@@ -1,4 +1,4 @@
-//! What the functions return, and the text behind it.
+//! Return values of the functions, and their texts.
 
 use std::cell::RefCell;
 use std::ffi::c_char;
@@ -17,7 +17,7 @@ pub(crate) const MEMORY_ALLOCATION: Status = -6;
 pub(crate) const MISMATCHED_EXTERNAL_ID: Status = -7;
 pub(crate) const NOT_IMPLEMENTED: Status = -8;
 
-/// A function's result before it goes to C: the failures are noted by [`fail`].
+/// A function's internal result; failures are recorded by [`fail`].
 pub(crate) type Result<T> = std::result::Result<T, Status>;
 
 /// The status for C.
@@ -25,11 +25,11 @@ pub(crate) fn of(result: Result<()>) -> Status {
     result.err().unwrap_or(SUCCESS)
 }
 
-const ROOM: usize = 192;
+const TEXT_BYTES: usize = 192;
 
-/// A text without allocation, so that a failing allocation can be told too.
+/// A text without allocation, so that a failed allocation can be reported too.
 struct Text {
-    bytes: [u8; ROOM],
+    bytes: [u8; TEXT_BYTES],
     length: usize,
 }
 
@@ -37,7 +37,7 @@ impl Write for Text {
     fn write_str(&mut self, part: &str) -> std::fmt::Result {
         for byte in part.bytes() {
             // The last byte stays zero.
-            if self.length + 1 < ROOM
+            if self.length + 1 < TEXT_BYTES
                 && let Some(place) = self.bytes.get_mut(self.length)
             {
                 *place = byte;
@@ -49,25 +49,25 @@ impl Write for Text {
 }
 
 thread_local! {
-    static LAST: RefCell<Text> = const { RefCell::new(Text { bytes: [0; ROOM], length: 0 }) };
+    static LAST: RefCell<Text> = const { RefCell::new(Text { bytes: [0; TEXT_BYTES], length: 0 }) };
 }
 
-/// Notes what went wrong for this thread and gives the status back.
+/// Records this thread's failure and returns the status.
 #[cold]
 pub(crate) fn fail(status: Status, what: Arguments<'_>) -> Status {
     LAST.with_borrow_mut(|text| {
-        text.bytes = [0; ROOM];
+        text.bytes = [0; TEXT_BYTES];
         text.length = 0;
-        // Never fails: what does not fit is left out.
+        // Never fails: excess text is cut.
         let _ = text.write_fmt(what);
     });
     status
 }
 
-/// The last text of this thread, in memory of the C library's, which the caller frees; null when there is none left.
+/// This thread's last text, allocated by the C library and freed by the caller; null if memory is exhausted.
 pub(crate) fn last() -> *mut c_char {
     LAST.with_borrow(|text| {
-        // SAFETY: terminated by the zero behind its length.
+        // SAFETY: terminated by the zero after its length.
         unsafe { libc::strdup(text.bytes.as_ptr().cast()) }
     })
 }
@@ -83,7 +83,7 @@ mod tests {
         let text = last();
         // SAFETY: a terminated string of the C library's.
         let length = unsafe { CStr::from_ptr(text) }.to_bytes().len();
-        assert_eq!(length, ROOM - 1);
+        assert_eq!(length, TEXT_BYTES - 1);
         // SAFETY: from `strdup`.
         unsafe { libc::free(text.cast()) };
     }

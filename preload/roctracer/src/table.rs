@@ -1,11 +1,11 @@
 //! Registrations by operation: two words each, read by every traced call.
 //!
-//! A reader takes no lock: a place has a sequence number that is odd while it changes, and a reader that saw a change
+//! A reader takes no lock: an entry has a sequence number that is odd during a change, and a reader that saw a change
 //! reads again. Writers hold the registrations' lock.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// One operation's registration; nothing while the first word is 0.
+/// One operation's registration; empty while the first word is 0.
 struct Place {
     sequence: AtomicU32,
     words: [AtomicU64; 2],
@@ -30,7 +30,7 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// The operation's two words; none when nothing is registered or there is no such operation.
+    /// The operation's two words; `None` if it is not registered or does not exist.
     #[inline]
     pub(crate) fn get(&self, operation: u32) -> Option<[u64; 2]> {
         let place = self.places.get(operation as usize)?;
@@ -40,7 +40,7 @@ impl<const N: usize> Table<N> {
         place.read()
     }
 
-    /// Registers or, with 0 as the first word, takes back. Only with the registrations' lock held.
+    /// Registers, or removes with 0 as the first word. The caller holds the registrations' lock.
     pub(crate) fn set(&self, operation: u32, words: [u64; 2]) {
         let Some(place) = self.places.get(operation as usize) else {
             return;
@@ -60,17 +60,17 @@ impl<const N: usize> Table<N> {
         };
     }
 
-    /// Is nothing registered?
+    /// Whether nothing is registered.
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Has any operation words like these?
+    /// Whether any operation has matching words.
     pub(crate) fn has(&self, words: impl Fn([u64; 2]) -> bool) -> bool {
         (0..N as u32).any(|operation| self.get(operation).is_some_and(&words))
     }
 
-    /// The operations that have these words, taken back. Only with the registrations' lock held.
+    /// Removes matching registrations and returns their operations. The caller holds the registrations' lock.
     pub(crate) fn forget(&self, words: impl Fn([u64; 2]) -> bool) {
         for operation in 0..N as u32 {
             if self.get(operation).is_some_and(&words) {

@@ -1,5 +1,5 @@
-//! Texts that programs may keep: those of calls' arguments. The shipped library copies each and never frees it, and tools
-//! read them when the call is long over. Here each distinct one is kept once.
+//! Texts of call arguments that programs may keep. The shipped library copies each and never frees it, and tools read
+//! them long after the call. Here each distinct text is kept once.
 
 use crate::registration;
 use std::cell::UnsafeCell;
@@ -12,17 +12,17 @@ unsafe impl Sync for Texts {}
 
 static TEXTS: Texts = Texts(UnsafeCell::new(BTreeSet::new()));
 
-/// The same text at an address that stays.
+/// The same text at a permanent address.
 pub(crate) fn keep(text: &CStr) -> *const CStr {
     let mut kept = std::ptr::from_ref(text);
-    // That lock is the one that a fork leaves free.
+    // This lock survives a fork unlocked.
     registration::locked(|| {
         // SAFETY: the lock is held.
         let texts = unsafe { &mut *TEXTS.0.get() };
         if !texts.contains(text) {
             texts.insert(text.to_owned());
         }
-        // The text lies in memory of its own, which does not move with the set.
+        // The text is in a separate allocation, which does not move with the set.
         kept = texts.get(text).map_or(kept, |text| std::ptr::from_ref(text.as_c_str()));
     });
     kept
@@ -40,7 +40,7 @@ mod tests {
             all.push((number % 500, keep(&text)));
         }
         for (number, kept) in &all {
-            // SAFETY: kept for ever.
+            // SAFETY: permanent.
             assert_eq!(unsafe { &**kept }.to_str().unwrap(), format!("text {number}"));
             assert_eq!(
                 all.iter().filter(|(_, other)| std::ptr::addr_eq(*other, *kept)).count(),

@@ -1,4 +1,4 @@
-//! The calling thread's and this process's numbers.
+//! Ids of the calling thread and this process.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ thread_local! {
     static THREAD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The process's id, as records have it.
+/// The process id, for records.
 #[inline]
 pub(crate) fn process() -> u32 {
     match PROCESS.load(Ordering::Relaxed) {
@@ -22,7 +22,7 @@ pub(crate) fn process() -> u32 {
     }
 }
 
-/// The thread's id, the kernel's.
+/// The kernel's thread id.
 #[inline]
 pub(crate) fn id() -> u32 {
     match THREAD.get() {
@@ -36,7 +36,7 @@ pub(crate) fn id() -> u32 {
     }
 }
 
-/// In a forked child, in its only thread.
+/// Called in a forked child, in its only thread.
 pub(crate) fn forked() {
     PROCESS.store(0, Ordering::Relaxed);
     THREAD.set(0);

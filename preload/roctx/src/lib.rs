@@ -1,10 +1,10 @@
-//! ROC-TX for programs that link it: libroctx64.so.4, and under its own name librocprofiler-sdk-roctx.so.1.
+//! ROC-TX for programs that link it: libroctx64.so.4, and under another name librocprofiler-sdk-roctx.so.1.
 //!
-//! The library keeps levels and ids and tells one registered callback of every call; without one it does nothing.
-//! libroctracer64 registers itself here for its ROCTX domain. Under roctop the collector's functions of the same names
-//! come first, record, and call these.
+//! The library keeps levels and ids, and reports every call to one registered callback; without a callback it does
+//! nothing. libroctracer64 registers itself here for its ROCTX domain. Under roctop the collector's functions of the
+//! same names come first, record, and call these.
 //!
-//! Absent on purpose: any use of a GPU run-time, so that marks work before one starts and without one.
+//! Excluded on purpose: any use of a GPU run-time, so that marks work before one starts and without one.
 
 #![expect(unsafe_code, reason = "exported functions and a callback of C")]
 
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// The domain's number, the callback's first argument.
 const DOMAIN: u32 = 6;
 
-/// Operations, as the callback gets them.
+/// Operations, as passed to the callback.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 enum Operation {
@@ -27,7 +27,7 @@ enum Operation {
     Stop = 4,
 }
 
-/// `roctx_api_data_t`: what the callback gets of a call.
+/// `roctx_api_data_t`: the callback's view of a call.
 #[repr(C)]
 struct Data {
     message: *const c_char,
@@ -70,13 +70,13 @@ pub extern "C" fn roctx_version_minor() -> u32 {
     1
 }
 
-/// The callback that is told of every call from now on; null for none. The last one registered is the only one.
+/// Registers the callback for all further calls, in place of the previous one; null removes it.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRegisterTracerCallback(tracer: Option<Tracer>) {
     TRACER.store(tracer.map_or(0, |tracer| tracer as usize), Ordering::Relaxed);
 }
 
-/// A mark.
+/// Records a mark.
 ///
 /// # Safety
 /// `message` is null or a terminated string.
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
     tell(Operation::Mark, message, 0);
 }
 
-/// A range is pushed; returns its level, from 0.
+/// Pushes a range; returns its level, from 0.
 ///
 /// # Safety
 /// `message` is null or a terminated string.
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
     level
 }
 
-/// The innermost pushed range ends; returns the level after it, -1 when none was open.
+/// Pops the innermost range; returns the remaining level, or -1 if none was open.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRangePop() -> c_int {
     tell(Operation::Pop, null(), 0);
@@ -106,7 +106,7 @@ pub extern "C" fn roctxRangePop() -> c_int {
     level
 }
 
-/// A range begins that any thread may stop; returns its id, from 1.
+/// Starts a range that any thread may stop; returns its id, from 1.
 ///
 /// # Safety
 /// `message` is null or a terminated string.
@@ -117,58 +117,58 @@ pub unsafe extern "C" fn roctxRangeStartA(message: *const c_char) -> u64 {
     id
 }
 
-/// A started range stops.
+/// Stops a started range.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRangeStop(id: u64) {
     tell(Operation::Stop, null(), id);
 }
 
-/// Asks a watching profiler to pause; there is none in here. Returns 0.
+/// Would pause a profiler; here it only returns 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxProfilerPause(_thread: u64) -> c_int {
     0
 }
 
-/// Asks a watching profiler to go on. Returns 0.
+/// Would resume a profiler; here it only returns 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxProfilerResume(_thread: u64) -> c_int {
     0
 }
 
-/// Names the calling thread for a watching profiler. Returns 0.
+/// Names the calling thread for a profiler. Returns 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxNameOsThread(_name: *const c_char) -> c_int {
     0
 }
 
-/// Names an HSA agent for a watching profiler. Returns 0.
+/// Names an HSA agent for a profiler. Returns 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxNameHsaAgent(_name: *const c_char, _agent: *const c_void) -> c_int {
     0
 }
 
-/// Names a HIP device for a watching profiler. Returns 0.
+/// Names a HIP device for a profiler. Returns 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxNameHipDevice(_name: *const c_char, _device: c_int) -> c_int {
     0
 }
 
-/// Names a HIP stream for a watching profiler. Returns 0.
+/// Names a HIP stream for a profiler. Returns 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxNameHipStream(_name: *const c_char, _stream: *const c_void) -> c_int {
     0
 }
 
-/// The calling thread's id, the kernel's. Returns 0; -1 when there is no room for it.
+/// Stores the kernel's id of the calling thread. Returns 0, or -1 if `thread` is null.
 ///
 /// # Safety
-/// `thread` is null or points to room for a number.
+/// `thread` is null or points to a writable number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxGetThreadId(thread: *mut u64) -> c_int {
     if thread.is_null() {
         return -1;
     }
-    // SAFETY: not null, and the caller gives room for a number; gettid cannot fail.
+    // SAFETY: not null, and the caller provides the memory; gettid cannot fail.
     unsafe { *thread = libc::syscall(libc::SYS_gettid) as u64 };
     0
 }

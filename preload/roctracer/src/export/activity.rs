@@ -20,7 +20,7 @@ pub unsafe extern "C" fn roctracer_open_pool_expl(properties: *const Properties,
         let properties = unsafe { &*properties };
         status::of(registration::open(properties, pool.is_null()).map(|opened| {
             if !pool.is_null() {
-                // SAFETY: not null; the caller gives room for it.
+                // SAFETY: not null; the caller provides the memory.
                 unsafe { pool.write(opened.handle()) };
             }
         }))
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn roctracer_open_pool(properties: *const Properties) -> S
     unsafe { roctracer_open_pool_expl(properties, null_mut()) }
 }
 
-/// Closes a pool, the default one for null.
+/// Closes a pool, or the default one for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_close_pool_expl(pool: *mut c_void) -> Status {
     wall(status::ERROR, || status::of(registration::close(pool)))
@@ -46,7 +46,7 @@ pub extern "C" fn roctracer_close_pool() -> Status {
     roctracer_close_pool_expl(null_mut())
 }
 
-/// The default pool as it was; another one takes its place unless it is null.
+/// Returns the previous default pool; `pool` replaces it unless null.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_default_pool_expl(pool: *mut c_void) -> *mut c_void {
     wall(null_mut(), || registration::default_pool(pool))
@@ -58,26 +58,26 @@ pub extern "C" fn roctracer_default_pool() -> *mut c_void {
     roctracer_default_pool_expl(null_mut())
 }
 
-/// Hands over a pool's records, the default one's for null, and returns when the program has seen them.
+/// Delivers a pool's records, the default one's for null, and returns once the program has seen them.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_flush_activity_expl(pool: *mut c_void) -> Status {
     wall(status::ERROR, || {
         status::of(match registration::pool(pool) {
             Ok(pool) => registration::flush(pool),
-            // Nothing was written that could be handed over.
+            // There are no records to deliver.
             Err(DEFAULT_POOL_UNDEFINED) => Ok(()),
             Err(status) => Err(status),
         })
     })
 }
 
-/// Hands over the default pool's records.
+/// Delivers the default pool's records.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_flush_activity() -> Status {
     roctracer_flush_activity_expl(null_mut())
 }
 
-/// The record behind a record.
+/// The record after a record.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctracer_next_record(record: *const c_void, next: *mut *const c_void) -> Status {
     wall(status::ERROR, || {
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn roctracer_next_record(record: *const c_void, next: *mut
                 format_args!("there is no record, or no room for the next one's address"),
             );
         }
-        // SAFETY: not null; the caller gives room for it.
+        // SAFETY: not null; the caller provides the memory.
         unsafe { next.write(record.wrapping_byte_add(SIZE)) };
         status::SUCCESS
     })
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn roctracer_next_record(record: *const c_void, next: *mut
 
 fn enable(domain: Domain, pool: *mut c_void) -> Result<()> {
     let operations = domain.operations();
-    // A domain of which nothing is reported needs no pool.
+    // A domain without reports needs no pool.
     if operations.is_empty() {
         return Ok(());
     }
@@ -119,7 +119,7 @@ fn set_operation(domain: u32, op: u32, pool: Option<Opened>) -> Result<()> {
     Ok(())
 }
 
-/// Records of an operation, to a pool, the default one for null.
+/// Enables records of an operation, to a pool, or to the default one for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_enable_op_activity_expl(domain: u32, op: u32, pool: *mut c_void) -> Status {
     wall(status::ERROR, || {
@@ -128,13 +128,13 @@ pub extern "C" fn roctracer_enable_op_activity_expl(domain: u32, op: u32, pool: 
     })
 }
 
-/// Records of an operation, to the default pool.
+/// Enables records of an operation, to the default pool.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_enable_op_activity(domain: u32, op: u32) -> Status {
     roctracer_enable_op_activity_expl(domain, op, null_mut())
 }
 
-/// Records of all operations of a domain, to a pool, the default one for null.
+/// Enables records of all operations of a domain, to a pool, or to the default one for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_enable_domain_activity_expl(domain: u32, pool: *mut c_void) -> Status {
     wall(status::ERROR, || {
@@ -142,17 +142,17 @@ pub extern "C" fn roctracer_enable_domain_activity_expl(domain: u32, pool: *mut 
     })
 }
 
-/// Records of all operations of a domain, to the default pool.
+/// Enables records of all operations of a domain, to the default pool.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_enable_domain_activity(domain: u32) -> Status {
     roctracer_enable_domain_activity_expl(domain, null_mut())
 }
 
-/// Records of everything, to a pool, the default one for null.
+/// Enables all records, to a pool, or to the default one for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_enable_activity_expl(pool: *mut c_void) -> Status {
     wall(status::ERROR, || {
-        // What this run-time cannot tell is left out of everything.
+        // Domains that this run-time cannot report are skipped.
         let enabled = domain::ALL
             .into_iter()
             .try_for_each(|domain| match enable(domain, pool) {
@@ -163,25 +163,25 @@ pub extern "C" fn roctracer_enable_activity_expl(pool: *mut c_void) -> Status {
     })
 }
 
-/// Records of everything, to the default pool.
+/// Enables all records, to the default pool.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_enable_activity() -> Status {
     roctracer_enable_activity_expl(null_mut())
 }
 
-/// No records of an operation any more.
+/// Disables records of an operation.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_disable_op_activity(domain: u32, op: u32) -> Status {
     wall(status::ERROR, || status::of(set_operation(domain, op, None)))
 }
 
-/// No records of a domain any more.
+/// Disables records of a domain.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_disable_domain_activity(domain: u32) -> Status {
     wall(status::ERROR, || status::of(Domain::new(domain).map(disable)))
 }
 
-/// No records of anything any more.
+/// Disables all records.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_disable_activity() -> Status {
     wall(status::ERROR, || {

@@ -27,14 +27,14 @@ fn set_domain(domain: u32, function: Option<Callback>, argument: *mut c_void) ->
 }
 
 fn set_all(function: Option<Callback>, argument: *mut c_void) {
-    // What this run-time cannot tell is left out of everything.
+    // Domains that this run-time cannot report are skipped.
     let is_possible = |domain: &Domain| function.is_none() || possible(*domain).is_ok();
     for domain in domain::ALL.into_iter().filter(is_possible) {
         registration::set_callback(domain, domain.operations(), function, argument);
     }
 }
 
-/// A callback for an operation.
+/// Sets the callback of an operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctracer_enable_op_callback(
     domain: u32,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn roctracer_enable_op_callback(
     })
 }
 
-/// A callback for all operations of a domain.
+/// Sets the callback of all operations of a domain.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctracer_enable_domain_callback(
     domain: u32,
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn roctracer_enable_domain_callback(
     })
 }
 
-/// A callback for everything.
+/// Sets the callback of all operations.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctracer_enable_callback(function: Option<Callback>, argument: *mut c_void) -> Status {
     wall(status::ERROR, || {
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn roctracer_enable_callback(function: Option<Callback>, a
     })
 }
 
-/// No callback for an operation any more.
+/// Removes the callback of an operation.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_disable_op_callback(domain: u32, op: u32) -> Status {
     wall(status::ERROR, || {
@@ -81,13 +81,13 @@ pub extern "C" fn roctracer_disable_op_callback(domain: u32, op: u32) -> Status 
     })
 }
 
-/// No callback for any operation of a domain any more.
+/// Removes the callbacks of a domain.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_disable_domain_callback(domain: u32) -> Status {
     wall(status::ERROR, || status::of(set_domain(domain, None, null_mut())))
 }
 
-/// No callback for anything any more.
+/// Removes all callbacks.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_disable_callback() -> Status {
     wall(status::ERROR, || {

@@ -1,4 +1,4 @@
-//! Versions, errors, names, properties, time, ids, starting and stopping, and what is left of older interfaces.
+//! Versions, errors, names, properties, time, ids, start and stop, and remains of older interfaces.
 
 use crate::domain::Domain;
 use crate::status::{self, INVALID_ARGUMENT, INVALID_DOMAIN, MISMATCHED_EXTERNAL_ID, Result, SUCCESS, Status, fail};
@@ -19,13 +19,13 @@ pub extern "C" fn roctracer_version_minor() -> u32 {
     1
 }
 
-/// What this thread's last failing call said; the caller frees it.
+/// Text of this thread's last failed call; the caller frees it.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_error_string() -> *const c_char {
     status::last()
 }
 
-/// Name of an operation; null when there is none.
+/// Name of an operation; null if it does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_op_string(domain: u32, op: u32, kind: u32) -> *const c_char {
     wall(null(), || {
@@ -75,10 +75,10 @@ pub unsafe extern "C" fn roctracer_op_code(domain: u32, text: *const c_char, op:
             Ok(found)
         });
         status::of(found.map(|found| {
-            // SAFETY: not null (tested above); the caller gives room for it.
+            // SAFETY: not null (tested above); the caller provides the memory.
             unsafe { op.write(found) };
             if !kind.is_null() {
-                // SAFETY: not null; the caller gives room for it.
+                // SAFETY: not null; the caller provides the memory.
                 unsafe { kind.write(0) };
             }
         }))
@@ -115,7 +115,7 @@ fn code(domain: u32, text: *const c_char) -> Result<u32> {
     })
 }
 
-/// A domain's own properties.
+/// Sets properties of a domain.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctracer_set_properties(domain: u32, properties: *mut c_void) -> Status {
     wall(status::ERROR, || {
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn roctracer_set_properties(domain: u32, properties: *mut 
             }
             Domain::External => {
                 // SAFETY: not null; the caller's structure for this domain.
-                control::tell(unsafe { &*properties.cast::<control::Properties>() });
+                control::set_functions(unsafe { &*properties.cast::<control::Properties>() });
                 Ok(())
             }
             Domain::Roctx => Err(fail(INVALID_DOMAIN, format_args!("ROCTX has no properties"))),
@@ -134,32 +134,32 @@ pub unsafe extern "C" fn roctracer_set_properties(domain: u32, properties: *mut 
     })
 }
 
-/// Now, ns of the records' clock.
+/// Current time of the records' clock, ns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctracer_get_timestamp(time: *mut u64) -> Status {
     wall(status::ERROR, || {
         if time.is_null() {
             return fail(INVALID_ARGUMENT, format_args!("there is no room for the time"));
         }
-        // SAFETY: not null; the caller gives room for it.
+        // SAFETY: not null; the caller provides the memory.
         unsafe { time.write(clock::now()) };
         SUCCESS
     })
 }
 
-/// Tracing starts.
+/// Starts tracing.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_start() {
     wall((), || control::switch(false));
 }
 
-/// Tracing stops.
+/// Stops tracing.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_stop() {
     wall((), || control::switch(true));
 }
 
-/// An id of the program's own for this thread's calls.
+/// Pushes an external id for this thread's calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_activity_push_external_correlation_id(id: u64) -> Status {
     wall(status::ERROR, || {
@@ -168,13 +168,13 @@ pub extern "C" fn roctracer_activity_push_external_correlation_id(id: u64) -> St
     })
 }
 
-/// The last one, taken back.
+/// Pops the last external id.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctracer_activity_pop_external_correlation_id(last: *mut u64) -> Status {
     wall(status::ERROR, || {
         let id = correlation::pop_external();
         if !last.is_null() {
-            // SAFETY: not null; the caller gives room for it.
+            // SAFETY: not null; the caller provides the memory.
             unsafe { last.write(id.unwrap_or(0)) };
         }
         if id.is_none() {
@@ -187,20 +187,20 @@ pub unsafe extern "C" fn roctracer_activity_pop_external_correlation_id(last: *m
     })
 }
 
-/// Of an older interface: success, and nothing else.
+/// From an older interface: returns success and does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_load() -> c_int {
     1
 }
 
-/// Of an older interface: nothing.
+/// From an older interface: does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_unload() {}
 
-/// Of an older interface: nothing.
+/// From an older interface: does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_flush_buf() {}
 
-/// Of an older interface: nothing.
+/// From an older interface: does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_mark(_text: *const c_char) {}

@@ -1,7 +1,7 @@
-//! The kernels of graphs, in the releases before 5.3.1: the call that launches a graph does not say what is in it.
+//! Kernels of graphs, in the releases before 5.3.1: the call that launches a graph does not contain its kernels.
 //!
-//! When a graph is instantiated its nodes are asked for their kernels. The order in which the run-time starts them is not
-//! known, so a graph whose kernels have different names has none.
+//! When a graph is instantiated, its nodes are queried for their kernels. The run-time's start order is unknown, so a
+//! graph whose kernels have different names has no name.
 
 use super::{function, launch};
 use crate::loader;
@@ -18,7 +18,7 @@ type GetParameters = unsafe extern "C" fn(node: *mut c_void, parameters: *mut [u
 /// `hipGraphNodeTypeKernel` and `hipGraphNodeTypeGraph` of these releases; later ones number from 0.
 const KERNEL: u32 = 1;
 const GRAPH: u32 = 5;
-/// The word of `hipKernelNodeParams` that is the host function's address; 56 bytes in all.
+/// Word of `hipKernelNodeParams` that holds the host function's address; the structure has 56 bytes.
 const FUNCTION: usize = 3;
 
 struct Functions {
@@ -27,7 +27,7 @@ struct Functions {
     parameters: GetParameters,
 }
 
-/// The names of instantiated graphs' kernels, by the address of the instance; the names stay.
+/// Kernel names of instantiated graphs, by the address of the instance; names are permanent.
 static NAMES: LazyLock<Mutex<HashMap<usize, usize>>> = LazyLock::new(Mutex::default);
 
 fn names() -> MutexGuard<'static, HashMap<usize, usize>> {
@@ -38,7 +38,7 @@ thread_local! {
     static IS_ASKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does this thread call HIP for this library? Such calls are not the program's.
+/// Whether this thread is calling HIP for this library. Such calls are not the program's.
 pub(super) fn is_asking() -> bool {
     IS_ASKING.get()
 }
@@ -56,7 +56,7 @@ fn functions() -> Option<&'static Functions> {
     FUNCTIONS.get_or_init(load).as_ref()
 }
 
-/// A graph has been instantiated.
+/// A graph was instantiated.
 pub(super) fn instantiated(instance: *mut c_void, graph: *mut c_void) {
     IS_ASKING.set(true);
     let name = only_name(graph);
@@ -67,7 +67,7 @@ pub(super) fn instantiated(instance: *mut c_void, graph: *mut c_void) {
     };
 }
 
-/// The name of all kernels that the instance launches, if it is one.
+/// The name of all kernels of the instance, if they share one.
 pub(super) fn name(instance: *mut c_void) -> Option<*const c_char> {
     names().get(&(instance as usize)).map(|name| *name as *const c_char)
 }
@@ -75,25 +75,25 @@ pub(super) fn name(instance: *mut c_void) -> Option<*const c_char> {
 fn only_name(graph: *mut c_void) -> Option<*const c_char> {
     let functions = functions()?;
     let mut count = 0;
-    // SAFETY: the program's graph; there is room for the number.
+    // SAFETY: the program's graph; the number is writable.
     if graph.is_null() || unsafe { (functions.nodes)(graph, null_mut(), &raw mut count) } != 0 {
         return None;
     }
     let mut nodes = vec![null_mut(); count];
-    // SAFETY: there is room for so many.
+    // SAFETY: the array has that many elements.
     if unsafe { (functions.nodes)(graph, nodes.as_mut_ptr(), &raw mut count) } != 0 {
         return None;
     }
     let mut only = None;
     for node in nodes {
         let mut kind = u32::MAX;
-        // SAFETY: a node of the graph; there is room for its type.
+        // SAFETY: a node of the graph; the type is writable.
         if unsafe { (functions.kind)(node, &raw mut kind) } != 0 || kind == GRAPH {
             return None;
         }
         if kind == KERNEL {
             let mut parameters = [0; 8];
-            // SAFETY: a kernel's node; there is more room than the parameters take.
+            // SAFETY: a kernel node; the buffer is larger than the parameters.
             if unsafe { (functions.parameters)(node, &raw mut parameters) } != 0 {
                 return None;
             }

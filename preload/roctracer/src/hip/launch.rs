@@ -1,6 +1,6 @@
-//! The kernels that a call launches, by its arguments: releases before 5.3.1 put no name into a dispatch's record.
+//! Kernels that a call launches, by its arguments: releases before 5.3.1 put no name into a dispatch's record.
 //!
-//! The run-time names a kernel by the address of its host function or by its function handle, as it does for tools.
+//! The run-time maps the address of a host function or a function handle to a kernel name, as for any tool.
 
 use super::{function, graph, name};
 use crate::loader;
@@ -13,37 +13,37 @@ type ByAddress = unsafe extern "C" fn(function: *const c_void, stream: *mut c_vo
 /// `hipKernelNameRef`.
 type ByHandle = unsafe extern "C" fn(function: *mut c_void) -> *const c_char;
 
-/// Where a call's arguments begin in `hip_api_data_t`.
+/// Offset of a call's arguments in `hip_api_data_t`.
 const ARGUMENTS: usize = 16;
-/// Offset of a launch's stream, behind host function, grid, block, arguments, the first argument and shared memory.
+/// Offset of a launch's stream, after host function, grid, block, arguments, the first argument and shared memory.
 const STREAM: usize = 56;
 /// The same in `hipLaunchParams`, which has no first argument.
 const STREAM_OF_LIST: usize = 48;
-/// Bytes of `hipLaunchParams`; how many there are follows the list's address and its first one.
+/// Bytes of `hipLaunchParams`; the number of launches follows the list's address and its first element.
 const PARAMETERS: usize = 56;
 const COUNT: usize = 8 + PARAMETERS;
-/// Offset of the graph behind the address of an instance and the instance.
+/// Offset of the graph, after the address of an instance and the instance.
 const GRAPH: usize = 16;
-/// More devices than a machine has.
-const MOST: usize = 64;
+/// Maximum number of launches in a list, more than a machine has devices.
+const MAX_DEVICES: usize = 64;
 
-/// What the first argument of a launch is.
+/// Meaning of a launch's first argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum First {
-    /// A host function's address, with the stream behind it.
+    /// A host function's address, followed by the stream.
     Address,
-    /// A host function's address alone.
+    /// Only a host function's address.
     AddressAlone,
     Handle,
-    /// A list of launches, one a device.
+    /// A list of launches, one per device.
     List,
     /// An instance of a graph.
     Graph,
-    /// Where the instance's address goes. Nothing is launched.
+    /// Where the instance's address is stored; launches nothing.
     Instance,
 }
 
-/// The calls that launch kernels in the releases before 5.3.1, and those that say what a graph launches.
+/// Calls that launch kernels in the releases before 5.3.1, and calls that define what a graph launches.
 const LAUNCHES: [(&CStr, First); 12] = [
     (c"hipLaunchKernel", First::Address),
     (c"hipExtLaunchKernel", First::Address),
@@ -59,7 +59,7 @@ const LAUNCHES: [(&CStr, First); 12] = [
     (c"hipGraphInstantiateWithFlags", First::Instance),
 ];
 
-/// The loaded release's numbers of them.
+/// Their numbers in the loaded release.
 fn launches() -> &'static [(u32, First)] {
     static KNOWN: OnceLock<Vec<(u32, First)>> = OnceLock::new();
     KNOWN.get_or_init(|| {
@@ -80,17 +80,17 @@ pub(super) fn operations() -> impl Iterator<Item = u32> {
     launches().iter().map(|(op, _)| *op)
 }
 
-/// Is the call one of these?
+/// Whether the call is one of these.
 pub(super) fn is_launch(op: u32) -> bool {
     first(op).is_some()
 }
 
-/// The names of a call's kernels, in the order in which it starts them.
+/// Names of a call's kernels, in start order.
 #[derive(Default)]
 pub(super) struct Names {
-    /// The only one, or the next of several.
+    /// The only name, or the next of several.
     next: Option<*const c_char>,
-    /// The others, the last one first.
+    /// The other names, the last one first.
     others: Vec<*const c_char>,
 }
 
@@ -102,7 +102,7 @@ impl Names {
         }
     }
 
-    /// The next kernel's.
+    /// The next kernel's name.
     pub(super) fn next(&mut self) -> Option<*const c_char> {
         let name = self.next;
         if let Some(other) = self.others.pop() {
@@ -135,7 +135,7 @@ fn functions() -> Option<&'static Functions> {
 /// `data` is the run-time's structure of a call of `op` with its arguments.
 pub(super) unsafe fn kernels(op: u32, data: *const c_void) -> Names {
     let arguments = data.wrapping_byte_add(ARGUMENTS);
-    // SAFETY: the arguments have the layout that the call's row says.
+    // SAFETY: the arguments have the layout of the call's row.
     unsafe {
         let address = arguments.cast::<*mut c_void>().read();
         match first(op) {
@@ -145,7 +145,7 @@ pub(super) unsafe fn kernels(op: u32, data: *const c_void) -> Names {
             Some(First::Graph) => Names::one(graph::name(address)),
             Some(First::List) if !address.is_null() => {
                 let count = arguments.wrapping_byte_add(COUNT).cast::<i32>().read();
-                let count = usize::try_from(count).unwrap_or(0).min(MOST);
+                let count = usize::try_from(count).unwrap_or(0).min(MAX_DEVICES);
                 let mut others: Vec<_> = (0..count)
                     .filter_map(|number| of_launch(address.wrapping_byte_add(number * PARAMETERS), STREAM_OF_LIST))
                     .collect();
@@ -158,14 +158,14 @@ pub(super) unsafe fn kernels(op: u32, data: *const c_void) -> Names {
     }
 }
 
-/// The call returns: a graph may have an instance now.
+/// Called at the call's return: a graph may have an instance now.
 ///
 /// # Safety
 /// As [`kernels`].
 pub(super) unsafe fn returned(op: u32, data: *const c_void) {
     let arguments = data.wrapping_byte_add(ARGUMENTS);
     if first(op) == Some(First::Instance) {
-        // SAFETY: by the contract; the call has been given room for the instance's address.
+        // SAFETY: by the contract; the call has stored the instance's address.
         unsafe {
             let instance = arguments.cast::<*const *mut c_void>().read();
             let graph = arguments.wrapping_byte_add(GRAPH).cast::<*mut c_void>().read();
@@ -182,7 +182,7 @@ pub(super) fn of_function(address: *const c_void) -> Option<*const c_char> {
     unsafe { of_address(address, std::ptr::null_mut()) }
 }
 
-/// The name by a host function's address and the stream behind it.
+/// The name from a host function's address and its stream.
 ///
 /// # Safety
 /// `launch` points to them.
@@ -196,7 +196,7 @@ unsafe fn of_launch(launch: *const c_void, stream: usize) -> Option<*const c_cha
 
 unsafe fn of_address(address: *const c_void, stream: *mut c_void) -> Option<*const c_char> {
     let by_address = functions()?.by_address?;
-    // SAFETY: the program's own arguments of a launch; the run-time knows an address that is none of its functions.
+    // SAFETY: the program's own arguments of a launch; the run-time recognises an address that is no function.
     kept(unsafe { by_address(address, stream) })
 }
 
@@ -206,7 +206,7 @@ unsafe fn of_handle(handle: *mut c_void) -> Option<*const c_char> {
     kept(unsafe { by_handle(handle) })
 }
 
-/// A name at an address that stays: the program may unload the module before the kernel's record is written.
+/// The name at a permanent address: the program may unload the module before the kernel's record is written.
 fn kept(name: *const c_char) -> Option<*const c_char> {
     // SAFETY: null (tested) or the run-time's terminated text.
     (!name.is_null()).then(|| text::keep(unsafe { CStr::from_ptr(name) }).cast())

@@ -1,12 +1,12 @@
 //! The run-time's callbacks by operation, before 5.3.1.
 //!
-//! A call that has an activity callback asks it for memory for the arguments, calls the API callback with them, before
-//! and after, and calls the activity callback once more; the two calls of it differ in its argument, null before. An API
-//! callback alone does nothing, so both are registered for every operation that is wanted. GPU work carries a number of
-//! the run-time's own, told on the thread that starts it, which is translated into the call's id.
+//! For a call with an activity callback, the run-time asks that callback for memory for the arguments, calls the API
+//! callback with them before and after, and calls the activity callback again; its argument is null only the first
+//! time. An API callback alone has no effect, so both are registered for every requested operation. GPU work carries an
+//! internal number, which the run-time reports on the thread that starts the work and which is translated into the
+//! call's id.
 //!
-//! The run-time waits for calls that are under way when a callback is taken back, so nothing is taken back from inside
-//! one.
+//! Removing a callback waits for calls in progress, so no callback is removed from inside a call.
 
 use super::launch::{self, Names};
 use super::stall;
@@ -36,7 +36,7 @@ type EnableActivity = unsafe extern "C" fn(op: u32, is_wanted: bool) -> bool;
 type ActivityCallback = unsafe extern "C" fn(u32, *mut Record, *const c_void, *mut c_void) -> *mut c_void;
 type ApiCallback = unsafe extern "C" fn(u32, u32, *mut c_void, *mut c_void);
 
-/// What the run-time has for this.
+/// The run-time's functions for this.
 pub(super) struct Functions {
     set_api: SetCallback,
     remove_api: RemoveCallback,
@@ -49,33 +49,33 @@ pub(super) struct Functions {
 static REGISTERED_HERE: [AtomicBool; HIP_CALLS] = [const { AtomicBool::new(false) }; HIP_CALLS];
 static IS_INITIALISED: AtomicBool = AtomicBool::new(false);
 
-/// The name of a kernel that no call of the program names: programs make strings of names without a look at them.
+/// Name of a kernel that no call names; not null, because programs build strings from names unchecked.
 const UNNAMED: &CStr = c"unknown kernel";
 
-/// More than the largest `hip_api_data_t` of these releases (832 bytes).
+/// More words than the largest `hip_api_data_t` of these releases (832 bytes).
 const DATA_WORDS: usize = 128;
 
-/// One call under way.
+/// A call in progress.
 #[repr(C, align(16))]
 struct Slot {
     data: [u64; DATA_WORDS],
     op: u32,
     begin: u64,
-    is_told: bool,
+    is_notified: bool,
     /// The kernels that the call launches.
     kernels: Names,
 }
 
 thread_local! {
-    /// The calls that are under way, and slots of those that were. Not dropped with the thread: the main thread's exit
-    /// handlers call HIP, too, and its other locals are gone by then.
+    /// Slots of calls, in progress or free. Not dropped with the thread: the main thread's exit handlers also call HIP,
+    /// after its other locals are destroyed.
     #[expect(clippy::vec_box, reason = "the run-time keeps a slot's address while others are added")]
     static SLOTS: ManuallyDrop<RefCell<Vec<Box<Slot>>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     static RELEASE: Release = const { Release };
 }
 
-/// Frees the slots of a thread that ends. A process that ends needs no memory back.
+/// Frees the slots of an ending thread. An ending process needs no memory back.
 struct Release;
 
 impl Drop for Release {
@@ -86,23 +86,23 @@ impl Drop for Release {
     }
 }
 
-/// What is known of work when it starts.
+/// Data of work at its start.
 #[derive(Clone, Copy, Default)]
 struct Work {
     /// The call's id.
     correlation: u64,
-    /// The address of the kernel's name, which stays; 0 when there is none.
+    /// Address of the kernel's permanent name; 0 if there is none.
     name: usize,
 }
 
-/// Work under way by the run-time's number of it.
+/// Work in progress, by the run-time's number.
 static WORK: LazyLock<Mutex<HashMap<u64, Work>>> = LazyLock::new(Mutex::default);
 
 fn work() -> MutexGuard<'static, HashMap<u64, Work>> {
     WORK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An argument that is not null.
+/// A non-null argument.
 fn argument() -> *mut c_void {
     REGISTERED_HERE.as_ptr().cast_mut().cast()
 }
@@ -111,7 +111,7 @@ fn is_wanted(op: u32) -> bool {
     REGISTERED.hip_callbacks.get(op).is_some() || REGISTERED.hip_records.get(op).is_some() || is_named(op)
 }
 
-/// Is the call looked at because records of dispatches have its kernels' names?
+/// Whether the call is observed only for the kernel names of dispatch records.
 fn is_named(op: u32) -> bool {
     REGISTERED.hip_work.get(OP_DISPATCH).is_some() && launch::is_launch(op)
 }
@@ -128,7 +128,7 @@ impl Functions {
         })
     }
 
-    /// Registers what is wanted of these calls, and takes back what is not any more.
+    /// Registers requested calls and removes those no longer requested.
     pub(super) fn engage(&self, operations: Range<u32>) {
         for op in operations {
             let Some(is_here) = REGISTERED_HERE.get(op as usize) else {
@@ -140,7 +140,7 @@ impl Functions {
                     (self.remove_api)(op);
                     (self.remove_activity)(op);
                 }
-                // Another thread may have registered meanwhile, before the removal.
+                // Another thread may have registered before the removal.
                 is_here.store(false, Ordering::Release);
             }
             if is_wanted(op) && !is_here.swap(true, Ordering::AcqRel) {
@@ -194,7 +194,7 @@ unsafe extern "C" fn activity(
     })
 }
 
-/// Memory for a call's arguments; none when the call is not wanted.
+/// Memory for a call's arguments; `None` if the call is not requested.
 fn begin(op: u32) -> Option<*mut c_void> {
     let has_records = REGISTERED.hip_records.get(op).is_some();
     if control::is_stopped() || !is_wanted(op) || graph::is_asking() {
@@ -210,13 +210,13 @@ fn begin(op: u32) -> Option<*mut c_void> {
                     data: [0; DATA_WORDS],
                     op: 0,
                     begin: 0,
-                    is_told: false,
+                    is_notified: false,
                     kernels: Names::default(),
                 }));
             }
             let slot = slots.get_mut(depth)?;
             slot.op = op;
-            slot.is_told = false;
+            slot.is_notified = false;
             slot.kernels = Names::default();
             slot.data = [0; DATA_WORDS];
             slot.data[0] = correlation::enter();
@@ -227,7 +227,7 @@ fn begin(op: u32) -> Option<*mut c_void> {
         .ok()?
 }
 
-/// Something of the innermost call's slot.
+/// Accesses the innermost call's slot.
 fn with_slot<R>(op: u32, body: impl FnOnce(&mut Slot) -> R) -> Option<R> {
     let depth = DEPTH.get().checked_sub(1)?;
     SLOTS
@@ -245,7 +245,7 @@ unsafe extern "C" fn api(_domain: u32, op: u32, data: *mut c_void, _argument: *m
         }
         // SAFETY: the run-time's structure, which is a slot's.
         let is_exit = unsafe { data.byte_add(PHASE).cast::<u32>().read() } == EXIT;
-        let is_told = with_slot(op, |slot| slot.is_told).unwrap_or(false);
+        let is_notified = with_slot(op, |slot| slot.is_notified).unwrap_or(false);
         if is_exit && is_named(op) {
             // SAFETY: the call has returned.
             unsafe { launch::returned(op, data) };
@@ -258,8 +258,8 @@ unsafe extern "C" fn api(_domain: u32, op: u32, data: *mut c_void, _argument: *m
         let Some(words) = REGISTERED.hip_callbacks.get(op) else {
             return;
         };
-        // A callback that was registered during the call does not get its end.
-        if is_exit && !is_told {
+        // A callback registered during the call does not receive its end.
+        if is_exit && !is_notified {
             return;
         }
         let (function, argument) = registration::callback(words);
@@ -267,9 +267,9 @@ unsafe extern "C" fn api(_domain: u32, op: u32, data: *mut c_void, _argument: *m
         unsafe { function(Domain::HipApi as u32, op, data, argument) };
         if !is_exit {
             with_slot(op, |slot| {
-                slot.is_told = true;
+                slot.is_notified = true;
                 if slot.begin != 0 {
-                    // The program's own time is not the call's.
+                    // The program's callback does not count as part of the call.
                     slot.begin = clock::now();
                 }
             });
@@ -277,7 +277,7 @@ unsafe extern "C" fn api(_domain: u32, op: u32, data: *mut c_void, _argument: *m
     });
 }
 
-/// The call returns; its end is after the program's callback has seen it.
+/// Ends the call, after the program's callback has seen it.
 fn end(op: u32) {
     let Some((correlation, begin)) = with_slot(op, |slot| (slot.data[0], slot.begin)) else {
         return;
@@ -291,7 +291,7 @@ fn end(op: u32) {
     correlation::leave();
 }
 
-/// On the thread that starts work: the run-time's number of it.
+/// On the thread that starts work: the run-time's number.
 unsafe extern "C" fn numbered(number: u64) {
     wall((), || {
         let correlation = correlation::current();
@@ -310,7 +310,7 @@ fn next_kernel() -> Option<*const c_char> {
         .ok()?
 }
 
-/// Work is done. These releases give the record no kernel's name; a dispatch gets the one of its launch.
+/// Work is complete. These releases leave the kernel's name out of the record; a dispatch gets the one of its launch.
 unsafe extern "C" fn done(op: u32, record: *mut Record, _argument: *mut c_void) {
     wall((), || {
         if record.is_null() {

@@ -1,5 +1,5 @@
-//! Names of HIP's calls and commands, as the loaded run-time has them: numbers differ between releases. While no run-time
-//! is loaded, calls have the names of the list in hip-sys.
+//! Names of HIP's calls and commands, from the loaded run-time: numbers differ between releases. While no run-time is
+//! loaded, calls have the names of the list in hip-sys.
 
 use super::{hip, text};
 use crate::registration::HIP_CALLS;
@@ -7,12 +7,12 @@ use hip_sys::api::NAMES;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// What the run-time answers for a number that is none.
+/// The run-time's answer for an invalid number.
 const UNKNOWN: &CStr = c"unknown";
-/// There are gaps in the numbers; this many in a row are the end.
+/// The numbers have gaps; this many missing ones in a row are the end.
 const GAP: u32 = 32;
 
-/// The call's name; none when there is none.
+/// The call's name, or `None`.
 pub(crate) fn of_call(operation: u32) -> Option<&'static CStr> {
     let Some(hip) = hip() else {
         return NAMES
@@ -32,7 +32,7 @@ pub(crate) fn of_command(kind: u32) -> Option<&'static CStr> {
     text(unsafe { name(kind) })
 }
 
-/// The call of this name.
+/// The call with this name.
 pub(crate) fn call(name: &CStr) -> Option<u32> {
     if hip().is_none() {
         return NAMES
@@ -43,7 +43,7 @@ pub(crate) fn call(name: &CStr) -> Option<u32> {
     (1..end()).find(|operation| of_call(*operation) == Some(name) && name != UNKNOWN)
 }
 
-/// One more than the last call's number. As many as there is room for while no run-time is loaded to say so.
+/// The last call's number plus one. The table's capacity while no run-time is loaded.
 pub(crate) fn end() -> u32 {
     static END: OnceLock<u32> = OnceLock::new();
     if hip().is_none_or(|hip| hip.api_name.is_none()) {

@@ -1,12 +1,12 @@
-//! Keeps streams with a callback of the program's going in the releases before 5.3.1.
+//! Prevents a hang of streams with program callbacks in the releases before 5.3.1.
 //!
-//! A stream that is created while an activity callback is registered takes times of all its commands. When the program
-//! adds a callback to such a stream, the marker's signal starts at 2: the GPU takes it to 1, the run-time's handler calls
-//! the program and takes it to 0, and the stream waits for that. But for commands with times the handler first looks
-//! whether the signal is 0, and when it is not, it waits for it: it waits for itself. So it finds 0 here when the GPU is
-//! done. Streams without times do not look.
+//! A stream created while an activity callback is registered takes times of all its commands. When the program adds a
+//! callback to such a stream, the marker's signal starts at 2: the GPU decrements it to 1; the run-time's handler calls
+//! the program and decrements it to 0, for which the stream waits. For commands with times, however, the handler first
+//! waits until the signal is 0, and so waits for itself. Here it therefore reads 0 once the GPU is done. Streams
+//! without times do not read it.
 
-use crate::hsa::{AsyncHandler, Handler, LESS};
+use crate::hsa::{AsyncHandler, CONDITION_LT, Handler};
 use crate::loader;
 use crate::redirect::redirect;
 use hsa_sys::abi::{SUCCESS, SignalHandle, Status};
@@ -16,7 +16,7 @@ use std::sync::{Once, OnceLock};
 
 type Load = unsafe extern "C" fn(SignalHandle) -> i64;
 
-/// What the signal of a marker with a callback starts at, and what the GPU leaves.
+/// Initial signal value of a marker with a callback, and its value once the GPU is done.
 const WITH_CALLBACK: i64 = 2;
 const GPU_IS_DONE: i64 = 1;
 
@@ -24,7 +24,7 @@ const HIP: &str = "libamdhip64.so";
 const LOAD: &CStr = c"hsa_signal_load_relaxed";
 const ASYNC_HANDLER: &CStr = c"hsa_amd_signal_async_handler";
 
-/// HSA's own.
+/// HSA's functions.
 struct Functions {
     load: Load,
     handler: AsyncHandler,
@@ -33,7 +33,7 @@ struct Functions {
 static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
 
 thread_local! {
-    /// The signal whose handler this thread runs.
+    /// The signal whose handler this thread is running.
     static HANDLED: Cell<SignalHandle> = const { Cell::new(0) };
 }
 
@@ -44,7 +44,7 @@ struct Waiting {
     argument: *mut c_void,
 }
 
-/// Stands between this run-time and HSA.
+/// Interposes between this run-time and HSA.
 pub(super) fn prevent() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -55,7 +55,7 @@ pub(super) fn prevent() {
             (LOAD, load as Load as *const c_void),
             (ASYNC_HANDLER, async_handler as AsyncHandler as *const c_void),
         ];
-        // SAFETY: both have the types of those that they stand for; this library stays loaded once something is
+        // SAFETY: both have the types of the functions that they replace; this library stays loaded once something is
         // registered.
         unsafe { redirect(HIP, &functions) };
     });
@@ -95,7 +95,7 @@ unsafe extern "C" fn async_handler(
     let Some(Some(functions)) = FUNCTIONS.get() else {
         return 0x1000;
     };
-    if condition != LESS || value != WITH_CALLBACK {
+    if condition != CONDITION_LT || value != WITH_CALLBACK {
         // SAFETY: the run-time's own arguments.
         return unsafe { (functions.handler)(signal, condition, value, handler, argument) };
     }
@@ -115,7 +115,7 @@ unsafe extern "C" fn async_handler(
 
 /// On the run-time's thread.
 unsafe extern "C" fn handled(value: i64, data: *mut c_void) -> bool {
-    // SAFETY: the address that `async_handler` passed; it lives until the handler wants to be called no more.
+    // SAFETY: the address that `async_handler` passed; it lives until the handler declines further calls.
     let Waiting {
         signal,
         handler,

@@ -1,8 +1,8 @@
-//! The run-time's one callback (5.3.1 and later), for calls and for work.
+//! The run-time's single callback (5.3.1 and later), for calls and for work.
 //!
-//! A call's structure begins with the run-time's `hip_api_data_t`, which the program's callbacks get as it is; behind it
-//! are four words of ours. Its size differs by release, and the pointer to the program's own word, where the release
-//! has one, is the last thing in it.
+//! A call's structure begins with the run-time's `hip_api_data_t`, which the program's callbacks receive unchanged;
+//! four words of ours follow. Its size differs by release; in releases with a pointer to the program's own word, that
+//! pointer is its last field.
 
 use crate::domain::Domain;
 use crate::pool::Opened;
@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Offset of the phase.
 pub(super) const PHASE: usize = 8;
-/// The call returns.
+/// Phase value: the call returns.
 pub(super) const EXIT: u32 = 1;
 
-/// Offset of the structure's tail; 0 not known, then no call is wanted.
+/// Offset of the structure's tail; 0 if unknown, and then no call is requested.
 static TAIL: AtomicUsize = AtomicUsize::new(0);
 
-/// Registers the callback or takes it back.
+/// Registers or removes the callback.
 pub(super) fn set(register: Register, tail: Option<usize>, is_wanted: bool) {
     TAIL.store(tail.unwrap_or(0), Ordering::Release);
     // SAFETY: a store of a pointer inside the run-time; this library stays loaded once something is registered.
@@ -41,7 +41,7 @@ fn tail(data: *mut c_void) -> *mut Tail {
     data.wrapping_byte_add(TAIL.load(Ordering::Acquire)).cast()
 }
 
-/// Before a call. The run-time fills in the arguments only when there is somebody to be called with them.
+/// Before a call. The run-time fills in the arguments only if the callback wants them.
 #[inline]
 fn enter(op: u32, data: *mut c_void) -> i32 {
     let callback = REGISTERED.hip_callbacks.get(op);
@@ -65,8 +65,8 @@ fn enter(op: u32, data: *mut c_void) -> i32 {
     0
 }
 
-/// Calls the program's function, if there still is one.
-fn tell(op: u32, data: *mut c_void, phase: u32) {
+/// Calls the program's function, if it is still registered.
+fn call_back(op: u32, data: *mut c_void, phase: u32) {
     let Some(words) = REGISTERED.hip_callbacks.get(op) else {
         return;
     };
@@ -77,18 +77,18 @@ fn tell(op: u32, data: *mut c_void, phase: u32) {
     unsafe { function(Domain::HipApi as u32, op, data, argument) };
 }
 
-/// The arguments are there.
+/// The arguments are available.
 unsafe extern "C" fn entered(op: u32, data: *mut c_void) {
     wall((), || {
         let tail = tail(data);
         let word = tail.wrapping_byte_add(std::mem::offset_of!(Tail, phase_data));
         // SAFETY: the word in front of the tail is the release's pointer to the program's own word.
         unsafe { tail.cast::<*mut c_void>().sub(1).write(word.cast()) };
-        tell(op, data, 0);
+        call_back(op, data, 0);
         // SAFETY: `enter` of this very call wrote it.
         let words = unsafe { &mut *tail };
         if words.enter_timestamp != 0 {
-            // The program's own time is not the call's.
+            // The program's callback does not count as part of the call.
             words.enter_timestamp = clock::now();
         }
     });
@@ -103,12 +103,12 @@ unsafe extern "C" fn told_exit(op: u32, data: *mut c_void) {
 }
 
 /// The call returns.
-fn returned(op: u32, data: *mut c_void, is_told: bool) {
+fn returned(op: u32, data: *mut c_void, is_notified: bool) {
     // SAFETY: `enter` of this very call wrote it.
     let begin = unsafe { (*tail(data)).enter_timestamp };
     let end = if begin == 0 { 0 } else { clock::now() };
-    if is_told {
-        tell(op, data, EXIT);
+    if is_notified {
+        call_back(op, data, EXIT);
     }
     if begin != 0
         && let Some(pool) = REGISTERED.hip_records.get(op).and_then(Opened::of_words)
@@ -120,7 +120,7 @@ fn returned(op: u32, data: *mut c_void, is_told: bool) {
     correlation::leave();
 }
 
-/// Writes a call's record, with the program's own id in front if it has given one.
+/// Writes a call's record, preceded by the program's external id if it has set one.
 pub(super) fn call(pool: Opened, op: u32, correlation: u64, begin: u64, end: u64) {
     let record = Record::call(Domain::HipApi, op, correlation, begin, end);
     match Record::external(correlation) {
@@ -129,7 +129,7 @@ pub(super) fn call(pool: Opened, op: u32, correlation: u64, begin: u64, end: u64
     }
 }
 
-/// A question about an operation, or its record.
+/// A query about an operation, or its record.
 fn work(op: u32, data: *const Record) -> i32 {
     let Some(pool) = REGISTERED
         .hip_work
@@ -139,7 +139,7 @@ fn work(op: u32, data: *const Record) -> i32 {
     else {
         return -1;
     };
-    // Null asks whether the operation is wanted; other small values are marks of newer releases.
+    // Null queries whether the operation is requested; other small values are marks of newer releases.
     if data as usize >= SMALLEST_POINTER {
         // SAFETY: the run-time's record, valid during the call.
         let record = unsafe { &*data };

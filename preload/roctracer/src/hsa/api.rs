@@ -1,5 +1,5 @@
-//! Numbers and names of HSA's calls: as the headers of the loaded release number them, which is by its tables, core, AMD,
-//! image, one behind the other.
+//! Numbers and names of HSA's calls, as the headers of the loaded release number them: consecutively by its core, AMD
+//! and image tables.
 
 use crate::loader;
 use hsa_sys::function::{self, Function};
@@ -9,11 +9,11 @@ use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of the loaded release's AMD table; 0 not known yet.
+/// Size of the loaded release's AMD table in bytes; 0 until known.
 static AMD_SIZE: AtomicUsize = AtomicUsize::new(0);
 
-/// AMD entries by the function that a release was the first to export, newest first.
-const FIRSTS: [(&CStr, usize); 9] = [
+/// Number of AMD entries, by the function that a release was the first to export, newest first.
+const FIRST_EXPORTS: [(&CStr, usize); 9] = [
     (c"hsa_amd_ais_file_read", 76),
     (c"hsa_amd_portable_export_dmabuf_v2", 74),
     (c"hsa_amd_signal_wait_all", 72),
@@ -24,20 +24,20 @@ const FIRSTS: [(&CStr, usize); 9] = [
     (c"hsa_amd_portable_export_dmabuf", 55),
     (c"hsa_amd_spm_acquire", 51),
 ];
-const OLDEST: usize = 48;
-/// From this many AMD entries on there are 14 image functions, before 13.
+const MIN_AMD_ENTRIES: usize = 48;
+/// From this many AMD entries on there are 14 image functions instead of 13.
 const WITH_SAMPLER_V2: usize = 72;
 
 const fn size(entries: usize) -> usize {
     16 + 8 * entries
 }
 
-/// The layout is that of the tables that HSA gave us.
+/// Sets the layout to that of HSA's tables.
 pub(super) fn know(layout: AmdLayout) {
     AMD_SIZE.store(layout.size, Ordering::Release);
 }
 
-/// The loaded release's layout, the newest while none is loaded.
+/// The loaded release's layout, or the newest while none is loaded.
 pub(super) fn layout() -> AmdLayout {
     let known = AMD_SIZE.load(Ordering::Acquire);
     if known != 0 {
@@ -45,19 +45,19 @@ pub(super) fn layout() -> AmdLayout {
     }
     let Some((library, _)) = loader::loaded("libhsa-runtime64.so").into_iter().next() else {
         return AmdLayout {
-            size: size(FIRSTS[0].1),
+            size: size(FIRST_EXPORTS[0].1),
         };
     };
-    let entries = FIRSTS
+    let entries = FIRST_EXPORTS
         .iter()
         .find(|(name, _)| library.symbol(name).is_some())
-        .map_or(OLDEST, |(_, entries)| *entries);
+        .map_or(MIN_AMD_ENTRIES, |(_, entries)| *entries);
     let layout = AmdLayout { size: size(entries) };
     know(layout);
     layout
 }
 
-/// AMD entries that are known of a layout. A newer release's own are not.
+/// Number of known AMD entries of a layout, without those of newer releases.
 fn amd_entries(layout: AmdLayout) -> usize {
     (layout.size.saturating_sub(16) / 8).min(function::AMD.len())
 }
@@ -70,7 +70,7 @@ pub(super) fn first_image(layout: AmdLayout) -> usize {
     FIRST_AMD + amd_entries(layout)
 }
 
-/// One more than the last call's number, and the number behind it that the headers name DISPATCH.
+/// The last call's number plus one; the headers name the number after it DISPATCH.
 pub(crate) fn count() -> u32 {
     let layout = layout();
     let images = if amd_entries(layout) >= WITH_SAMPLER_V2 {
@@ -95,7 +95,7 @@ fn of(operation: u32) -> Option<&'static Function> {
     function::IMAGE.get(operation - first_image(layout))
 }
 
-/// The call's name; "unknown" for a number that is none, as the shipped library has it.
+/// The call's name; "unknown" for an invalid number, as in the shipped library.
 pub(crate) fn name(operation: u32) -> Option<&'static CStr> {
     static NAMES: OnceLock<HashMap<&'static str, CString>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
@@ -109,7 +109,7 @@ pub(crate) fn name(operation: u32) -> Option<&'static CStr> {
     names.get(function.name).map(CString::as_c_str)
 }
 
-/// The call of this name.
+/// The call with this name.
 pub(crate) fn operation(name: &CStr) -> Option<u32> {
     let name = name.to_str().ok()?;
     (0..count()).find(|operation| of(*operation).is_some_and(|function| function.name == name))

@@ -1,8 +1,7 @@
-//! The sizes of HSA's functions' arguments, in the order of the tables: all that is needed to lay them out as programs'
-//! callbacks read them.
+//! Argument sizes of HSA's functions, in table order: enough to lay them out as programs' callbacks read them.
 //!
-//! A digit is an argument of so many bytes, each in a register or a stack word of its own; `r` is the pointer to a copy's
-//! range, which the callbacks' structure has the pointed-to value of too; `s` is a text.
+//! A digit is an argument of that many bytes, each in its register or stack word; `r` is the pointer to a copy's range,
+//! whose value is also in the callbacks' structure; `s` is a text.
 
 /// Core functions.
 pub(super) static CORE: [&str; 125] = [

@@ -1,8 +1,8 @@
-//! Copies (HSA_OPS): each gets a signal of ours while records of them are wanted; when it is done, its times go to the
-//! record and, with the decrement, to the program's own signal.
+//! Copies (HSA_OPS): while their records are requested, each gets a signal of ours. When the copy is done, its times go
+//! to the record, and times and decrement to the program's own signal.
 
 use super::settle::{
-    ASYNC_HANDLER, AsyncHandler, LESS, SIGNAL_CREATE, SIGNAL_DESTROY, SIGNAL_STORE_SCRELEASE, SignalCreate,
+    ASYNC_HANDLER, AsyncHandler, CONDITION_LT, SIGNAL_CREATE, SIGNAL_DESTROY, SIGNAL_STORE_SCRELEASE, SignalCreate,
     SignalDestroy, SignalSet,
 };
 use super::{amd, core, hook};
@@ -26,20 +26,20 @@ const SIGNAL_SUBTRACT_SCRELEASE: usize = 67;
 type GetTime = unsafe extern "C" fn(SignalHandle, *mut Span) -> Status;
 type Enable = unsafe extern "C" fn(bool) -> Status;
 
-const NOT_THERE: Status = 0x1000;
+const STATUS_ERROR: Status = 0x1000;
 
-/// Does the program want times on its own copies?
+/// Whether the program wants times on its own copies.
 static IS_ASKED: AtomicBool = AtomicBool::new(false);
-/// Does the run-time take them?
+/// Whether the run-time takes times.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// A copy under way.
+/// A copy in progress.
 struct Timed {
     proxy: SignalHandle,
     own: SignalHandle,
     bytes: u64,
     correlation: u64,
-    /// The copy was refused.
+    /// The copy was rejected.
     is_off: AtomicBool,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn patch(table: Table, layout: AmdLayout) {
 unsafe extern "C" fn async_copy_enable(is_wanted: bool) -> Status {
     // SAFETY: the entry's type.
     let Some(enable) = (unsafe { amd::<Enable>(amd_entry::ASYNC_COPY_ENABLE) }) else {
-        return NOT_THERE;
+        return STATUS_ERROR;
     };
     let is_ours = is_recorded();
     // SAFETY: a plain call.
@@ -82,7 +82,7 @@ fn is_recorded() -> bool {
     REGISTERED.hsa_work.get(COPY).is_some() && !control::is_stopped()
 }
 
-/// Makes the copy with the signal that it is to have, a proxy when it is to be recorded.
+/// Makes the copy with its signal, or with a proxy if it is to be recorded.
 fn copied(own: SignalHandle, bytes: u64, copy: impl FnOnce(SignalHandle) -> Status) -> Status {
     let is_recorded = is_recorded();
     let is_needed = is_recorded || IS_ASKED.load(Ordering::Acquire);
@@ -104,7 +104,7 @@ fn copied(own: SignalHandle, bytes: u64, copy: impl FnOnce(SignalHandle) -> Stat
     let status = copy(timed.proxy);
     if status != SUCCESS {
         timed.is_off.store(true, Ordering::Release);
-        // SAFETY: the entry's type; the handler that is waiting for this frees the signal and what it knows.
+        // SAFETY: the entry's type; the waiting handler frees the signal and its data.
         unsafe {
             if let Some(store) = core::<SignalSet>(SIGNAL_STORE_SCRELEASE) {
                 store(timed.proxy, 0);
@@ -114,7 +114,7 @@ fn copied(own: SignalHandle, bytes: u64, copy: impl FnOnce(SignalHandle) -> Stat
     status
 }
 
-/// A signal of ours for a copy, and somebody who waits for it. He owns what is returned.
+/// A signal of ours for a copy, with a handler that waits for it. The handler owns the result.
 fn time(own: SignalHandle, bytes: u64) -> Option<&'static Timed> {
     // SAFETY: the entries' types.
     let (create, destroy, handler) = unsafe {
@@ -125,7 +125,7 @@ fn time(own: SignalHandle, bytes: u64) -> Option<&'static Timed> {
         )
     };
     let mut proxy = 0;
-    // SAFETY: there is room for the handle.
+    // SAFETY: the handle is writable.
     if unsafe { create(1, 0, null(), &raw mut proxy) } != SUCCESS {
         return None;
     }
@@ -137,11 +137,11 @@ fn time(own: SignalHandle, bytes: u64) -> Option<&'static Timed> {
         is_off: AtomicBool::new(false),
     }));
     // SAFETY: the handler gets the address once, and frees it.
-    if unsafe { handler(proxy, LESS, 1, done, timed.cast()) } == SUCCESS {
+    if unsafe { handler(proxy, CONDITION_LT, 1, done, timed.cast()) } == SUCCESS {
         // SAFETY: it lives until the signal is set, by the copy or by `copied`.
         return Some(unsafe { &*timed });
     }
-    // SAFETY: nobody has either.
+    // SAFETY: nobody else has them.
     unsafe {
         destroy(proxy);
         drop(Box::from_raw(timed));
@@ -173,7 +173,7 @@ fn record(timed: &Timed) {
         return;
     };
     let mut span = Span::default();
-    // SAFETY: the entry's type; there is room for the times.
+    // SAFETY: the entry's type; the times are writable.
     let known = unsafe {
         amd::<GetTime>(amd_entry::GET_ASYNC_COPY_TIME).is_some_and(|get| get(timed.proxy, &raw mut span) == SUCCESS)
     };
@@ -193,10 +193,10 @@ fn record(timed: &Timed) {
     }
 }
 
-/// The program's own signal gets the times and the decrement.
+/// Passes times and decrement to the program's own signal.
 fn pass_on(timed: &Timed) {
     let signal = |handle: SignalHandle| handle as usize as *const Signal;
-    // SAFETY: a signal's handle is the address of its structure in every release; null when the program gave none.
+    // SAFETY: a signal's handle is the address of its structure in every release; null if the program gave none.
     if let (Some(proxy), Some(own)) = unsafe { (signal(timed.proxy).as_ref(), signal(timed.own).as_ref()) } {
         own.start.store(proxy.start.load(Ordering::Relaxed), Ordering::Relaxed);
         own.end.store(proxy.end.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -221,7 +221,7 @@ unsafe extern "C" fn async_copy(
 ) -> Status {
     // SAFETY: the entry's type.
     let Some(copy) = (unsafe { amd::<AsyncCopy>(amd_entry::ASYNC_COPY) }) else {
-        return NOT_THERE;
+        return STATUS_ERROR;
     };
     // SAFETY: the caller's own arguments.
     copied(own, size as u64, |own| unsafe {
@@ -243,7 +243,7 @@ unsafe extern "C" fn async_copy_on_engine(
 ) -> Status {
     // SAFETY: the entry's type.
     let Some(copy) = (unsafe { amd::<AsyncCopyOnEngine>(amd_entry::ASYNC_COPY_ON_ENGINE) }) else {
-        return NOT_THERE;
+        return STATUS_ERROR;
     };
     // SAFETY: the caller's own arguments.
     copied(own, size as u64, |own| unsafe {
@@ -267,7 +267,7 @@ unsafe extern "C" fn async_copy_rect(
 ) -> Status {
     // SAFETY: the entry's type.
     let Some(copy) = (unsafe { amd::<AsyncCopyRect>(amd_entry::ASYNC_COPY_RECT) }) else {
-        return NOT_THERE;
+        return STATUS_ERROR;
     };
     // SAFETY: the caller's range, which the function reads too.
     let bytes =

@@ -1,4 +1,5 @@
-//! Events (HSA_EVT): memory that is allocated, freed, given to devices and copied, and code objects that come and go.
+//! Events (HSA_EVT): memory that is allocated, freed, assigned to devices and copied, and code objects that are loaded
+//! and unloaded.
 //!
 //! As in the shipped library, submitted packets and kernel symbols are events of the interface that are never reported.
 
@@ -36,7 +37,7 @@ const ALLOW_ACCESS: usize = 19;
 const GPU: u32 = 1;
 /// `HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT`.
 const ALLOWED: u32 = 1;
-/// Where a code object was: `hsa_ven_amd_loader_code_object_storage_type_t`.
+/// Storage of a code object: `hsa_ven_amd_loader_code_object_storage_type_t`.
 const IN_FILE: u32 = 1;
 const IN_MEMORY: u32 = 2;
 /// Attributes of a loaded code object.
@@ -61,14 +62,14 @@ type AgentPoolInfo = unsafe extern "C" fn(Agent, Pool, i32, *mut c_void) -> Stat
 type IterateAgents = unsafe extern "C" fn(AgentCallback, *mut c_void) -> Status;
 type GetExtension = unsafe extern "C" fn(u16, u16, usize, *mut c_void) -> Status;
 
-/// What an original that is not there would have said.
-const NOT_THERE: Status = 0x1000;
+/// `HSA_STATUS_ERROR`, for a missing original.
+const STATUS_ERROR: Status = 0x1000;
 
 #[derive(Clone, Copy)]
 struct Known {
     agent: Agent,
     kind: u32,
-    /// The driver's node of a GPU; a running number of the others.
+    /// The driver's node of a GPU; an ordinal for other agents.
     id: u32,
 }
 
@@ -78,12 +79,12 @@ fn agents() -> MutexGuard<'static, Vec<Known>> {
     AGENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Is the event asked for?
+/// Whether the event is requested.
 fn is_wanted(event: u32) -> bool {
     REGISTERED.hsa_events.get(event).is_some() && !control::is_stopped()
 }
 
-fn tell(event: u32, data: &Data) {
+fn report(event: u32, data: &Data) {
     if let Some(words) = REGISTERED.hsa_events.get(event) {
         let (function, argument) = registration::callback(words);
         // SAFETY: the program's callback, called as the interface says.
@@ -151,18 +152,18 @@ unsafe extern "C" fn found(agent: Agent, _data: *mut c_void) -> Status {
     })
 }
 
-fn tell_device(agent: Agent, memory: *const c_void) {
+fn report_device(agent: Agent, memory: *const c_void) {
     let known = agents().iter().find(|known| known.agent == agent).copied();
     if let Some(known) = known {
         let mut data = [0; 9];
         data[0] = word(known.kind, known.id);
         data[1] = agent;
         data[2] = memory as u64;
-        tell(DEVICE, &data);
+        report(DEVICE, &data);
     }
 }
 
-fn tell_allocated(memory: *const c_void, size: usize, handle: u64, get_info: Option<GetInfo>) {
+fn report_allocated(memory: *const c_void, size: usize, handle: u64, get_info: Option<GetInfo>) {
     let ask = |attribute: i32| {
         let mut value = 0u32;
         if let Some(get_info) = get_info {
@@ -175,17 +176,17 @@ fn tell_allocated(memory: *const c_void, size: usize, handle: u64, get_info: Opt
     data[0] = memory as u64;
     data[1] = size as u64;
     data[2] = word(ask(info::POOL_SEGMENT), ask(info::POOL_FLAGS));
-    tell(ALLOCATE, &data);
+    report(ALLOCATE, &data);
 }
 
 unsafe extern "C" fn memory_allocate(region: u64, size: usize, place: *mut *mut c_void) -> Status {
     // SAFETY: the entry's type; the caller's own arguments.
-    let status = unsafe { core::<RegionAllocate>(MEMORY_ALLOCATE).map_or(NOT_THERE, |f| f(region, size, place)) };
+    let status = unsafe { core::<RegionAllocate>(MEMORY_ALLOCATE).map_or(STATUS_ERROR, |f| f(region, size, place)) };
     if status == SUCCESS && is_wanted(ALLOCATE) {
         wall((), || {
-            // SAFETY: the call succeeded, so the address is there; the entry's type.
+            // SAFETY: the call succeeded, so the address is set; the entry's type.
             let (memory, get_info) = unsafe { (*place, core(REGION_GET_INFO)) };
-            tell_allocated(memory, size, region, get_info);
+            report_allocated(memory, size, region, get_info);
         });
     }
     status
@@ -193,23 +194,23 @@ unsafe extern "C" fn memory_allocate(region: u64, size: usize, place: *mut *mut 
 
 unsafe extern "C" fn memory_assign_agent(memory: *mut c_void, agent: Agent, access: i32) -> Status {
     // SAFETY: the entry's type; the caller's own arguments.
-    let status = unsafe { core::<AssignAgent>(MEMORY_ASSIGN_AGENT).map_or(NOT_THERE, |f| f(memory, agent, access)) };
+    let status = unsafe { core::<AssignAgent>(MEMORY_ASSIGN_AGENT).map_or(STATUS_ERROR, |f| f(memory, agent, access)) };
     if status == SUCCESS && is_wanted(DEVICE) {
-        wall((), || tell_device(agent, memory));
+        wall((), || report_device(agent, memory));
     }
     status
 }
 
 unsafe extern "C" fn memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> Status {
     // SAFETY: the entry's type; the caller's own arguments.
-    let status = unsafe { core::<MemoryCopy>(MEMORY_COPY).map_or(NOT_THERE, |f| f(to, from, size)) };
+    let status = unsafe { core::<MemoryCopy>(MEMORY_COPY).map_or(STATUS_ERROR, |f| f(to, from, size)) };
     if status == SUCCESS && is_wanted(MEMCOPY) {
         wall((), || {
             let mut data = [0; 9];
             data[0] = to as u64;
             data[1] = from as u64;
             data[2] = size as u64;
-            tell(MEMCOPY, &data);
+            report(MEMCOPY, &data);
         });
     }
     status
@@ -217,26 +218,26 @@ unsafe extern "C" fn memory_copy(to: *mut c_void, from: *const c_void, size: usi
 
 unsafe extern "C" fn pool_allocate(pool: Pool, size: usize, flags: u32, place: *mut *mut c_void) -> Status {
     // SAFETY: the entry's type; the caller's own arguments.
-    let status = unsafe { amd::<PoolAllocate>(POOL_ALLOCATE).map_or(NOT_THERE, |f| f(pool, size, flags, place)) };
+    let status = unsafe { amd::<PoolAllocate>(POOL_ALLOCATE).map_or(STATUS_ERROR, |f| f(pool, size, flags, place)) };
     if status != SUCCESS || size == 0 {
         return status;
     }
     wall((), || {
-        // SAFETY: the call succeeded, so the address is there.
+        // SAFETY: the call succeeded, so the address is set.
         let memory = unsafe { *place };
         if is_wanted(ALLOCATE) {
             // SAFETY: the entry's type.
-            tell_allocated(memory, size, pool, unsafe { amd(POOL_GET_INFO) });
+            report_allocated(memory, size, pool, unsafe { amd(POOL_GET_INFO) });
         }
         if is_wanted(DEVICE) {
-            tell_owners(pool, memory);
+            report_owners(pool, memory);
         }
     });
     status
 }
 
-/// The agents that may use a pool's memory without being allowed to.
-fn tell_owners(pool: Pool, memory: *const c_void) {
+/// Reports the agents that may use a pool's memory by default.
+fn report_owners(pool: Pool, memory: *const c_void) {
     // SAFETY: the entry's type.
     let Some(access) = (unsafe { amd::<AgentPoolInfo>(AGENT_POOL_GET_INFO) }) else {
         return;
@@ -247,7 +248,7 @@ fn tell_owners(pool: Pool, memory: *const c_void) {
         // SAFETY: attribute 0 is the access, a 32-bit number.
         let asked = unsafe { access(known.agent, pool, 0, (&raw mut value).cast()) };
         if asked == SUCCESS && value == ALLOWED {
-            tell_device(known.agent, memory);
+            report_device(known.agent, memory);
         }
     }
 }
@@ -257,11 +258,11 @@ unsafe extern "C" fn pool_free(memory: *mut c_void) -> Status {
         wall((), || {
             let mut data = [0; 9];
             data[0] = memory as u64;
-            tell(ALLOCATE, &data);
+            report(ALLOCATE, &data);
         });
     }
     // SAFETY: the entry's type; the caller's own argument.
-    unsafe { amd::<PoolFree>(POOL_FREE).map_or(NOT_THERE, |f| f(memory)) }
+    unsafe { amd::<PoolFree>(POOL_FREE).map_or(STATUS_ERROR, |f| f(memory)) }
 }
 
 unsafe extern "C" fn allow_access(
@@ -271,12 +272,12 @@ unsafe extern "C" fn allow_access(
     memory: *const c_void,
 ) -> Status {
     // SAFETY: the entry's type; the caller's own arguments.
-    let status = unsafe { amd::<AllowAccess>(ALLOW_ACCESS).map_or(NOT_THERE, |f| f(count, allowed, flags, memory)) };
+    let status = unsafe { amd::<AllowAccess>(ALLOW_ACCESS).map_or(STATUS_ERROR, |f| f(count, allowed, flags, memory)) };
     if status == SUCCESS && is_wanted(DEVICE) {
         wall((), || {
             for number in 0..count as usize {
-                // SAFETY: the caller's array has so many.
-                tell_device(unsafe { *allowed.add(number) }, memory);
+                // SAFETY: the caller's array has `count` elements.
+                report_device(unsafe { *allowed.add(number) }, memory);
             }
         });
     }
@@ -285,26 +286,27 @@ unsafe extern "C" fn allow_access(
 
 unsafe extern "C" fn freeze(executable: Executable, options: *const c_char) -> Status {
     // SAFETY: the entry's type; the caller's own arguments.
-    let status = unsafe { core::<Freeze>(core_entry::EXECUTABLE_FREEZE).map_or(NOT_THERE, |f| f(executable, options)) };
+    let status =
+        unsafe { core::<Freeze>(core_entry::EXECUTABLE_FREEZE).map_or(STATUS_ERROR, |f| f(executable, options)) };
     if status == SUCCESS {
-        tell_code_objects(executable, false);
+        report_code_objects(executable, false);
     }
     status
 }
 
 unsafe extern "C" fn destroy(executable: Executable) -> Status {
-    tell_code_objects(executable, true);
+    report_code_objects(executable, true);
     // SAFETY: the entry's type; the caller's own argument.
-    unsafe { core::<Destroy>(core_entry::EXECUTABLE_DESTROY).map_or(NOT_THERE, |f| f(executable)) }
+    unsafe { core::<Destroy>(core_entry::EXECUTABLE_DESTROY).map_or(STATUS_ERROR, |f| f(executable)) }
 }
 
-/// What the loader's callback needs to know.
+/// Input of the loader's callback.
 struct Visit {
     get_info: unsafe extern "C" fn(LoadedCodeObject, i32, *mut c_void) -> Status,
     is_unload: bool,
 }
 
-fn tell_code_objects(executable: Executable, is_unload: bool) {
+fn report_code_objects(executable: Executable, is_unload: bool) {
     if !is_wanted(CODE_OBJECT) {
         return;
     }
@@ -315,7 +317,7 @@ fn tell_code_objects(executable: Executable, is_unload: bool) {
         let Some(get_table) = (unsafe { core::<GetExtension>(GET_EXTENSION_TABLE) }) else {
             return;
         };
-        // SAFETY: there is room for the size that is passed.
+        // SAFETY: the buffer has the size that is passed.
         if unsafe { get_table(EXTENSION_LOADER, 1, size, (&raw mut loader).cast()) } != SUCCESS {
             return;
         }
@@ -331,7 +333,7 @@ fn tell_code_objects(executable: Executable, is_unload: bool) {
 
 unsafe extern "C" fn visited(_executable: Executable, object: LoadedCodeObject, data: *mut c_void) -> Status {
     wall(SUCCESS, || {
-        // SAFETY: the address that `tell_code_objects` passed.
+        // SAFETY: the address that `report_code_objects` passed.
         let visit = unsafe { &*data.cast::<Visit>() };
         let ask = |attribute: i32| {
             let mut value = 0u64;
@@ -356,12 +358,12 @@ unsafe extern "C" fn visited(_executable: Executable, object: LoadedCodeObject, 
         data[5] = ask(LOAD_DELTA);
         let length = ask(info::LOADED_URI_LENGTH) as u32;
         let mut uri = vec![0u8; length as usize + 1];
-        // SAFETY: there is room for the length that the loader said.
+        // SAFETY: the buffer has the length that the loader gave.
         unsafe { (visit.get_info)(object, info::LOADED_URI, uri.as_mut_ptr().cast()) };
         data[6] = u64::from(length);
         data[7] = uri.as_ptr() as u64;
         data[8] = u64::from(visit.is_unload);
-        tell(CODE_OBJECT, &data);
+        report(CODE_OBJECT, &data);
         SUCCESS
     })
 }

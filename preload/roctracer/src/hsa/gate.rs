@@ -1,6 +1,6 @@
 //! The stubs in front of the run-time's functions.
 //!
-//! A call that nothing is registered for goes on by a jump, as if nobody had been there.
+//! A call without a registration continues with a jump and leaves no frame.
 
 use super::{api, argument};
 use crate::domain::Domain;
@@ -16,17 +16,17 @@ use hsa_sys::table::{AmdLayout, Root, Table};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The tables' first places; as many entries of each are taken as their functions are known.
+/// First index of each table in [`PLACES`]; each table uses as many entries as it has known functions.
 const AMD: usize = 128;
 const IMAGE: usize = AMD + 96;
 const COUNT: usize = IMAGE + 32;
 /// Words of arguments in `hsa_api_data_t`.
 const ARGUMENT_WORDS: usize = 11;
 
-/// What is behind a stub.
+/// The target of a stub.
 struct Place {
     function: AtomicUsize,
-    /// The operation as the program numbers it, and the function's number in its table.
+    /// The program's number of the operation, and the function's index in its table.
     what: AtomicU64,
 }
 
@@ -37,7 +37,7 @@ static PLACES: [Place; COUNT] = [const {
     }
 }; COUNT];
 
-/// `hsa_api_data_t`: what the program's callbacks get.
+/// `hsa_api_data_t`: the argument of the program's callbacks.
 #[repr(C)]
 struct Data {
     correlation: u64,
@@ -45,21 +45,21 @@ struct Data {
     reserved: u32,
     result: u64,
     arguments: [u64; ARGUMENT_WORDS],
-    /// The program's own word, from the first phase to the second: `phase_data`.
+    /// The program's word, from the first phase to the second: `phase_data`.
     word: *mut u64,
 }
 
-/// A call that something is registered for.
+/// A call with a registration.
 struct Call {
     data: Data,
     phase_word: u64,
     op: u32,
-    is_told: bool,
-    /// 0 when no record is wanted.
+    is_notified: bool,
+    /// 0 if no record is requested.
     begin: u64,
 }
 
-/// A call under way.
+/// A call in progress.
 #[repr(C, align(16))]
 struct Frame {
     passage: Passage,
@@ -71,7 +71,7 @@ const _: () = assert!(offset_of!(Data, arguments) == 24 && offset_of!(Data, word
 stubs!(fn stubs, COUNT, gate);
 gate!(fn gate, Frame, enter, exit);
 
-/// Stands for a place without a function; no stub of such a place is in a table.
+/// For an index without a function; no table contains its stub.
 extern "C" fn nothing() -> u32 {
     0x1000
 }
@@ -89,10 +89,10 @@ extern "C" fn enter(frame: &mut Frame) -> *const c_void {
     place.function.load(Ordering::Acquire) as *const c_void
 }
 
-fn begin(frame: &mut Frame, place: &Place, is_told: bool, has_record: bool) {
+fn begin(frame: &mut Frame, place: &Place, is_notified: bool, has_record: bool) {
     let sizes = sizes(frame.passage.place as usize, place);
     let mut arguments = [0; ARGUMENT_WORDS];
-    if is_told {
+    if is_notified {
         lay_out(frame, sizes, &mut arguments);
     }
     let on_stack = sizes.len().saturating_sub(frame.passage.registers.len());
@@ -109,21 +109,21 @@ fn begin(frame: &mut Frame, place: &Place, is_told: bool, has_record: bool) {
         },
         phase_word: 0,
         op,
-        is_told: false,
+        is_notified: false,
         begin: 0,
     });
     call.data.word = &raw mut call.phase_word;
-    if is_told {
-        call.is_told = tell(call);
+    if is_notified {
+        call.is_notified = call_back(call);
     }
     if has_record {
-        // The program's own time is not the call's.
+        // The program's callback does not count as part of the call.
         call.begin = clock::now();
     }
 }
 
-/// Calls the program's function, if there is one.
-fn tell(call: &mut Call) -> bool {
+/// Calls the program's function, if registered.
+fn call_back(call: &mut Call) -> bool {
     let Some(words) = REGISTERED.hsa_callbacks.get(call.op) else {
         return false;
     };
@@ -143,7 +143,7 @@ fn sizes(index: usize, place: &Place) -> &'static str {
     table.get(number).copied().unwrap_or("")
 }
 
-/// Puts the arguments where the callbacks' structure has them.
+/// Copies the arguments to the layout of the callbacks' structure.
 fn lay_out(frame: &Frame, sizes: &str, arguments: &mut [u64; ARGUMENT_WORDS]) {
     let mut at = 0usize;
     for (number, size) in sizes.bytes().enumerate() {
@@ -186,7 +186,7 @@ fn fetch(frame: &Frame, number: usize) -> u64 {
     if let Some(value) = frame.passage.registers.get(number) {
         return *value;
     }
-    // SAFETY: the function has an argument there, so the caller put it there.
+    // SAFETY: the function has an argument there, so the caller set it.
     unsafe { *frame.passage.stack.add(number - frame.passage.registers.len()) }
 }
 
@@ -194,13 +194,13 @@ fn fetch(frame: &Frame, number: usize) -> u64 {
 extern "C" fn exit(frame: &mut Frame) {
     wall((), || {
         let result = frame.passage.result();
-        // SAFETY: the assembly comes here only when `enter` said so, and then it wrote the call.
+        // SAFETY: the assembly comes here only if `enter` requested it, and `enter` then wrote the call.
         let call = unsafe { frame.call.assume_init_mut() };
         let end = if call.begin == 0 { 0 } else { clock::now() };
         call.data.result = result;
         call.data.phase = 1;
-        if call.is_told {
-            tell(call);
+        if call.is_notified {
+            call_back(call);
         }
         if call.begin != 0
             && let Some(pool) = REGISTERED.hsa_records.get(call.op).and_then(Opened::of_words)

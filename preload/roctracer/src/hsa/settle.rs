@@ -1,9 +1,9 @@
-//! Waiting for what the run-time has seen done and not told yet.
+//! Waits until the run-time has reported work that it has seen complete.
 //!
-//! A program's wait for its GPU looks at the GPU's signals itself, and returns some microseconds, on a busy machine
-//! milliseconds, before the run-time's thread has come to the same signals and tells of the work. That thread looks
-//! at all signals in turn: when it has come to two of ours, one set after the other, it has been at every signal that was
-//! set before.
+//! A program's wait for its GPU reads the GPU's signals itself. It returns some microseconds, on a busy machine
+//! milliseconds, before the run-time's thread reaches the same signals and reports the work. That thread visits all
+//! signals in turn: when it has reached two of ours, one set after the other, it has visited every signal that was set
+//! before.
 
 use super::{amd, core};
 use crate::loader;
@@ -23,7 +23,7 @@ pub(super) const SIGNAL_STORE_SCRELEASE: usize = 42;
 /// Entry of the AMD table.
 pub(super) const ASYNC_HANDLER: usize = 7;
 /// `HSA_SIGNAL_CONDITION_LT`.
-pub(crate) const LESS: u32 = 2;
+pub(crate) const CONDITION_LT: u32 = 2;
 
 pub(super) type SignalCreate = unsafe extern "C" fn(i64, u32, *const Agent, *mut SignalHandle) -> Status;
 pub(super) type SignalDestroy = unsafe extern "C" fn(SignalHandle) -> Status;
@@ -31,11 +31,11 @@ pub(super) type SignalSet = unsafe extern "C" fn(SignalHandle, i64);
 pub(crate) type Handler = unsafe extern "C" fn(i64, *mut c_void) -> bool;
 pub(crate) type AsyncHandler = unsafe extern "C" fn(SignalHandle, u32, i64, Handler, *mut c_void) -> Status;
 
-/// Longer than a thread waits for a core; a program that waits in the run-time's own thread waits so long once.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Longer than a thread waits for a core. A program that waits in the run-time's own thread waits this long once.
+const MAX_SETTLE_TIME: Duration = Duration::from_secs(1);
 
-/// The run-time's thread, the kernel's number; 0 not seen yet.
-static TELLER: AtomicU32 = AtomicU32::new(0);
+/// Kernel thread id of the run-time's thread; 0 until seen.
+static RUN_TIME_THREAD: AtomicU32 = AtomicU32::new(0);
 
 struct Functions {
     create: SignalCreate,
@@ -44,7 +44,7 @@ struct Functions {
     handler: AsyncHandler,
 }
 
-/// Those of HSA's tables, or of its library when HSA was started before this one was loaded.
+/// From HSA's tables, or from its library if HSA started before this one was loaded.
 fn functions() -> Option<Functions> {
     if super::is_loaded() {
         // SAFETY: the entries' types.
@@ -70,7 +70,7 @@ fn functions() -> Option<Functions> {
     }
 }
 
-/// What both sides have of a signal.
+/// Shared state of a signal.
 struct Turn {
     signal: SignalHandle,
     destroy: SignalDestroy,
@@ -78,14 +78,14 @@ struct Turn {
     changed: Condvar,
 }
 
-/// Returns when work that the run-time has seen done has been told. Not from the run-time's own thread, which would wait
-/// for itself.
+/// Returns once completed work has been reported. Returns at once in the run-time's own thread, which would wait for
+/// itself.
 pub(crate) fn settle() {
-    if TELLER.load(Ordering::Relaxed) == thread::id() {
+    if RUN_TIME_THREAD.load(Ordering::Relaxed) == thread::id() {
         return;
     }
     let Some(functions) = functions() else { return };
-    // It may be in the middle of its signals when it comes to the first one.
+    // The thread may be in the middle of its signals when it reaches the first one.
     for _ in 0..2 {
         if !has_come(&functions) {
             return;
@@ -95,7 +95,7 @@ pub(crate) fn settle() {
 
 fn has_come(functions: &Functions) -> bool {
     let mut signal = 0;
-    // SAFETY: there is room for the handle. It fails when HSA is not running.
+    // SAFETY: the handle is writable. The call fails if HSA is not running.
     if unsafe { (functions.create)(1, 0, null(), &raw mut signal) } != SUCCESS {
         return false;
     }
@@ -106,28 +106,28 @@ fn has_come(functions: &Functions) -> bool {
         changed: Condvar::new(),
     });
     let theirs = Arc::into_raw(Arc::clone(&turn));
-    // SAFETY: the handler gets the address once, and gives the reference back.
-    if unsafe { (functions.handler)(signal, LESS, 1, came, theirs.cast_mut().cast()) } != SUCCESS {
-        // SAFETY: nobody else has either.
+    // SAFETY: the handler gets the address once, and drops the reference.
+    if unsafe { (functions.handler)(signal, CONDITION_LT, 1, came, theirs.cast_mut().cast()) } != SUCCESS {
+        // SAFETY: nobody else has them.
         unsafe {
             drop(Arc::from_raw(theirs));
             (functions.destroy)(signal);
         }
         return false;
     }
-    // SAFETY: the signal is there until the handler has come.
+    // SAFETY: the signal exists until the handler has been called.
     unsafe { (functions.store)(signal, 0) };
     let has_come = turn.has_come.lock().unwrap_or_else(PoisonError::into_inner);
     let waited = turn
         .changed
-        .wait_timeout_while(has_come, PATIENCE, |has_come| !*has_come);
+        .wait_timeout_while(has_come, MAX_SETTLE_TIME, |has_come| !*has_come);
     *waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
 /// On the run-time's thread.
 unsafe extern "C" fn came(_value: i64, data: *mut c_void) -> bool {
     wall(false, || {
-        TELLER.store(thread::id(), Ordering::Relaxed);
+        RUN_TIME_THREAD.store(thread::id(), Ordering::Relaxed);
         // SAFETY: the reference that `has_come` passed, and this is the only call with it.
         let turn = unsafe { Arc::from_raw(data.cast::<Turn>().cast_const()) };
         // SAFETY: nobody else has the signal.

@@ -1,6 +1,6 @@
-//! Before 5.3 a run-time loads only the tools that `HSA_TOOLS_LIB` names. There this library names itself when
-//! something of HSA's is registered before HSA starts, and takes its name back when HSA has. It does the same when a
-//! program registers something before it loads the run-times: the start of HSA is then the first sign of them.
+//! Before 5.3 a run-time loads only the tools named by `HSA_TOOLS_LIB`. This library adds itself there when an HSA
+//! operation is registered before HSA starts, and removes itself once HSA has started. It does the same if a program
+//! registers anything before it loads the run-times: the start of HSA is then their first sign.
 
 use super::{install_late, is_loaded};
 use crate::hip;
@@ -12,10 +12,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const VARIABLE: &CStr = c"HSA_TOOLS_LIB";
 
-/// The variable.
+/// State of the variable.
 enum State {
     AsItWas,
-    /// With our name; what it was before, if it was there.
+    /// With our name; its previous value, if it was set.
     Changed(Option<OsString>),
 }
 
@@ -25,7 +25,7 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Something was registered or taken back.
+/// Registrations have changed.
 pub(crate) fn ask() {
     let is_wanted = REGISTERED.has_hsa() || (REGISTERED.has_hip() && hip::hip().is_none());
     if is_loaded() || !is_wanted {
@@ -62,8 +62,8 @@ pub(super) fn asked() {
 }
 
 fn set(value: Option<&CStr>) {
-    // SAFETY: terminated strings. As with any change of the environment, a thread that reads it at the same time may
-    // not; the program is at its start here.
+    // SAFETY: terminated strings. As with any change of the environment, no other thread may read it at the same time;
+    // the program is still starting.
     unsafe {
         match value {
             Some(value) => libc::setenv(VARIABLE.as_ptr(), value.as_ptr(), 1),
@@ -72,8 +72,8 @@ fn set(value: Option<&CStr>) {
     };
 }
 
-/// Is the run-time older than the search for tools among loaded libraries, or not loaded yet, so that it may be? The
-/// function came two releases later. Newer releases load a tool once that they find in both ways.
+/// Whether the run-time is older than the search for tools among loaded libraries, or not loaded and may be older. The
+/// tested function is two releases younger. Newer releases load a tool once even if found in both ways.
 fn needs_a_name() -> bool {
     loader::loaded("libhsa-runtime64.so")
         .first()

@@ -1,4 +1,4 @@
-//! What a program says of a pool that it opens (`roctracer_properties_t`), and the pool's memory.
+//! The properties of a pool (`roctracer_properties_t`), and its memory.
 
 use crate::record::SIZE;
 use std::ffi::{c_char, c_void};
@@ -17,11 +17,11 @@ pub struct Properties {
     pub mode: u32,
     /// Bytes of each buffer.
     pub buffer_size: usize,
-    /// Gives and takes memory; none for the C library's.
+    /// Allocates and frees memory; `None` for the C library's allocator.
     pub allocate: Option<Allocator>,
     /// For the allocator.
     pub allocator_argument: *mut c_void,
-    /// Gets full buffers.
+    /// Receives full buffers.
     pub callback: Option<BufferCallback>,
     /// For the callback.
     pub callback_argument: *mut c_void,
@@ -30,12 +30,12 @@ pub struct Properties {
 const _: () = assert!(size_of::<Properties>() == 48 && std::mem::offset_of!(Properties, callback) == 32);
 
 impl Properties {
-    /// Bytes of a buffer: room for a record and its external id at least.
+    /// Bytes of a buffer: at least space for a record and its external id.
     pub(super) fn size(&self) -> usize {
         self.buffer_size.max(2 * SIZE)
     }
 
-    /// Another size of the memory at `before`: from nothing, to nothing, or both.
+    /// Resizes the memory at `before`: from nothing, to nothing, or both.
     pub(super) fn memory(&self, before: *mut c_char, size: usize) -> *mut c_char {
         let mut pointer = before;
         match self.allocate {
