@@ -258,7 +258,7 @@ mod tests {
     use crate::function::{Domain, FUNCTIONS};
 
     #[test]
-    fn every_entry_but_those_of_tools_is_a_wrapped_function() {
+    fn all_entries_but_tool_entries_are_wrapped() {
         let is_known = |domain: Domain, name: &str| FUNCTIONS.iter().any(|f| f.domain == domain && f.name == name);
         let unknown: Vec<&str> = HIP
             .iter()

@@ -859,12 +859,12 @@ mod tests {
     }
 
     #[test]
-    fn no_function_has_more_stack_than_is_copied() {
+    fn no_function_exceeds_the_copied_stack() {
         assert!(FUNCTIONS.iter().all(|function| function.stack_words <= STACK_WORDS));
     }
 
     #[test]
-    fn the_null_stream_of_a_per_thread_function_is_that_of_the_thread() {
+    fn per_thread_functions_use_the_threads_null_stream() {
         let row = |name| FUNCTIONS.iter().find(|function| function.name == name);
         assert!(row("hipMemcpyAsync_spt").is_some_and(|function| function.is_per_thread));
         assert!(row("hipMemcpyAsync").is_some_and(|function| !function.is_per_thread));

@@ -124,7 +124,7 @@ mod tests {
     use crate::function::FUNCTIONS;
 
     #[test]
-    fn bytes_are_where_the_table_of_functions_says() {
+    fn copied_bytes_follow_the_function_table() {
         for function in &FUNCTIONS {
             if let Some(moves) = function.moves
                 && moves.height == Place::None

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_entries_have_names_while_versions_agree() {
+    fn newer_entries_are_named_while_versions_agree() {
         let name = |entries, entry| amd(layout(entries), entry).map(|function| function.name);
         assert_eq!(name(91, 75), Some("hsa_amd_ais_file_read"));
         assert_eq!(name(91, 78), Some("hsa_amd_memory_async_batch_copy"));

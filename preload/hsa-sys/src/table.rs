@@ -506,7 +506,7 @@ mod tests {
     use crate::function::amd;
 
     #[test]
-    fn an_entry_that_is_null_or_behind_the_end_is_no_function() {
+    fn null_and_missing_entries_are_no_functions() {
         extern "C" fn seven() -> u32 {
             7
         }

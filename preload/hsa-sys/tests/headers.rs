@@ -122,7 +122,7 @@ fn agrees(headers: &Path) {
 }
 
 #[test]
-fn names_entries_and_arguments_are_those_of_the_headers() {
+fn table_matches_the_headers() {
     let found = headers();
     if found.is_empty() || Command::new("c++").arg("--version").output().is_err() {
         eprintln!("skipped: needs HSA's headers and a C++ compiler");

@@ -1,5 +1,5 @@
-/* Text of an argument of any type: numbers and enumerations as numbers, strings quoted, pointers as addresses, handles
- * and structures as the bytes that they have, in words from the first. C++ only, 11 and later. */
+/* Output of an argument of any type: numbers and enumerations as numbers, strings quoted, pointers as addresses,
+ * handles and structures as the words of their bytes. C++11 and later. */
 #ifndef ROCTRACER_ARGUMENT_TEXT_H_
 #define ROCTRACER_ARGUMENT_TEXT_H_
 
@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-/* Programs count on these too: the shipped header has them. */
+/* Programs rely on these too: the shipped header has them. */
 #include <iomanip>
 #include <iostream>
 #include <string>

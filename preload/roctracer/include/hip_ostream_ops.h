@@ -1,5 +1,5 @@
-/* Text of HIP's types, for the strings that HIP's own header makes of arguments when a program asks for them by
- * HIP_PROF_HIP_API_STRING. C++ only. */
+/* Output of HIP's types, for the argument strings that HIP's own header makes with HIP_PROF_HIP_API_STRING.
+ * C++ only. */
 #ifndef ROCTRACER_HIP_OSTREAM_OPS_H_
 #define ROCTRACER_HIP_OSTREAM_OPS_H_
 
@@ -21,7 +21,7 @@ inline std::ostream& operator<<(std::ostream& out, const dim3& value) {
 }  // namespace detail
 }  // namespace hip_support
 }  // namespace roctracer
-/* Releases before 5.5 write structures without saying whose text they want; programs may do the same. */
+/* Releases before 5.5 write structures without naming the namespace of the operator; programs may do the same. */
 inline std::ostream& operator<<(std::ostream& out, const dim3& value) {
   return roctracer::argument_text::write_three(out, value.x, value.y, value.z);
 }

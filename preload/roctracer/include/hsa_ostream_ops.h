@@ -1,4 +1,4 @@
-/* Text of HSA's types, for hsa_api_data_pair_t's operator in hsa_prof_str.h. C++ only. */
+/* Output of HSA's types, for hsa_api_data_pair_t's operator in hsa_prof_str.h. C++ only. */
 #ifndef ROCTRACER_HSA_OSTREAM_OPS_H_
 #define ROCTRACER_HSA_OSTREAM_OPS_H_
 

@@ -1,9 +1,9 @@
-/* HSA's calls as callbacks of domain HSA_API get them: their numbers, their arguments, and text of both.
+/* HSA calls in callbacks of domain HSA_API: numbers, arguments, and their text.
  *
- * Calls are numbered by the run-time's tables, core, AMD, image, one behind the other. AMD's table has grown in its
- * middle too, so the numbers are those of the release whose HSA headers the program is compiled with; the library
- * numbers them by the release that is loaded. Define ROCTRACER_HSA_AMD_ENTRIES, the number of functions in the AMD table,
- * for a release that is not told right below.
+ * Calls are numbered consecutively by the run-time's core, AMD and image tables. Releases inserted entries into the AMD
+ * table, so the numbers are those of the HSA headers that the program is compiled with; the library numbers calls by
+ * the loaded release. If the detection below does not know a release, define ROCTRACER_HSA_AMD_ENTRIES as the number of
+ * functions in its AMD table.
  */
 #ifndef ROCTRACER_HSA_PROF_STR_H_
 #define ROCTRACER_HSA_PROF_STR_H_

@@ -1,4 +1,4 @@
-/* Starting and stopping, and ids of the program's own on records. */
+/* Start and stop of tracing, and the program's external ids on records. */
 #ifndef ROCTRACER_EXT_H_
 #define ROCTRACER_EXT_H_
 
@@ -25,7 +25,7 @@ typedef struct {
   roctracer_stop_cb_t stop_cb;
 } roctracer_ext_properties_t;
 
-/* Tracing is on from the beginning. While it is stopped no callback comes and no record is written, but for ROCTX. */
+/* Tracing is on at first. While it is stopped, only ROCTX has callbacks and records. */
 #ifdef __cplusplus
 ROCTRACER_API void roctracer_start();
 ROCTRACER_API void roctracer_stop();
@@ -34,11 +34,11 @@ ROCTRACER_API void roctracer_start(void);
 ROCTRACER_API void roctracer_stop(void);
 #endif
 
-/* An id of the program's own for the calls that this thread makes from now on: in front of the record of each of them
- * comes one of domain EXT_API, operation ACTIVITY_EXT_OP_EXTERN_ID, with both ids. */
+/* Pushes an external id for this thread's further calls: the record of each is preceded by one of domain EXT_API,
+ * operation ACTIVITY_EXT_OP_EXTERN_ID, with both ids. */
 ROCTRACER_API roctracer_status_t roctracer_activity_push_external_correlation_id(activity_correlation_id_t id);
 
-/* Takes the thread's last one back, and stores it unless `last_id` is NULL.
+/* Pops the thread's last external id, and stores it unless `last_id` is NULL.
  * MISMATCHED_EXTERNAL_CORRELATION_ID: there was none; then 0 is stored. */
 ROCTRACER_API roctracer_status_t
 roctracer_activity_pop_external_correlation_id(activity_correlation_id_t* last_id);

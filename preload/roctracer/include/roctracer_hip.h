@@ -1,4 +1,4 @@
-/* What callbacks of domain HIP_API get: hip_api_data_t, from the header of the HIP that the program is compiled for. */
+/* Data of HIP_API callbacks: hip_api_data_t, from the header of the HIP that the program is compiled for. */
 #ifndef ROCTRACER_HIP_H_
 #define ROCTRACER_HIP_H_
 

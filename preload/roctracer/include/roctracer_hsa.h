@@ -1,4 +1,4 @@
-/* What callbacks of domains HSA_API (hsa_api_data_t, in hsa_prof_str.h) and HSA_EVT get. */
+/* Data of HSA_API callbacks (hsa_api_data_t, in hsa_prof_str.h) and HSA_EVT callbacks. */
 #ifndef ROCTRACER_HSA_H_
 #define ROCTRACER_HSA_H_
 
@@ -8,7 +8,7 @@
 #include <hsa/hsa_ext_amd.h>
 #include "hsa_prof_str.h"
 
-/* Operations of HSA_OPS. Copies are reported, nothing else. */
+/* Operations of HSA_OPS. Only copies are reported. */
 enum hsa_op_id_t {
   HSA_OP_ID_DISPATCH = 0,
   HSA_OP_ID_COPY = 1,
@@ -34,12 +34,12 @@ struct hsa_ops_properties_t {
 
 typedef struct {
   union {
-    struct { /* memory is allocated; freed when the size is 0 */
+    struct { /* memory is allocated, or freed if the size is 0 */
       const void* ptr;
       size_t size;
       hsa_amd_segment_t segment;
       hsa_amd_memory_pool_global_flag_t global_flag;
-      int is_code; /* not known: 0 */
+      int is_code; /* unknown: always 0 */
     } allocate;
     struct { /* a device may use the memory; GPUs have the driver's node as id */
       hsa_device_type_t type;

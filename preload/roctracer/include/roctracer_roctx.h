@@ -1,4 +1,4 @@
-/* What callbacks of domain ROCTX get. */
+/* Data of ROCTX callbacks. */
 #ifndef ROCTRACER_ROCTX_H_
 #define ROCTRACER_ROCTX_H_
 
@@ -13,7 +13,7 @@ enum roctx_api_id_t {
   ROCTX_API_ID_NUMBER
 };
 
-/* The text is NULL where a range ends, the id 0 where there is none. */
+/* The text is NULL at the end of a range; the id is 0 if there is none. */
 typedef struct roctx_api_data_s {
   union {
     struct {

@@ -117,14 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_of_a_slow_clock_become_nanoseconds() {
+    fn slow_ticks_become_nanoseconds() {
         assert_eq!(nanoseconds(100, 100_000_000), 1000);
         assert_eq!(nanoseconds(7, 1_000_000_000), 7);
         assert_eq!(nanoseconds(u64::MAX / 20, 100_000_000), u64::MAX / 20 * 10);
     }
 
     #[test]
-    fn without_a_run_time_the_clock_goes_on() {
+    fn clock_works_without_a_run_time() {
         let first = now();
         assert!(first > 0 && now() >= first);
     }

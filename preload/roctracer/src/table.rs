@@ -100,7 +100,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     #[test]
-    fn the_two_words_are_read_as_they_were_written_together() {
+    fn words_are_read_as_written_together() {
         static TABLE: Table<1> = Table::new();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_that_the_table_has_no_room_for_is_never_registered() {
+    fn operations_beyond_the_table_are_not_registered() {
         static TABLE: Table<2> = Table::new();
         TABLE.set(2, [1, 1]);
         assert!(TABLE.is_empty());

@@ -17,7 +17,7 @@
 #ifndef ROCTX_EXPORT
 #define ROCTX_EXPORT __attribute__((visibility("default")))
 #endif
-/* The version node that a symbol carries in the library. */
+/* The version node of a symbol in the library. */
 #define ROCTX_VERSION_4_1
 
 #ifdef __cplusplus
@@ -27,7 +27,7 @@ extern "C" {
 #define ROCTX_NO_ARGUMENTS void
 #endif
 
-/* Version of the installed library. It serves a program compiled for the same major and no newer minor version. */
+/* Version of the installed library. It serves programs compiled for the same major and no newer minor version. */
 ROCTX_API uint32_t roctx_version_major(ROCTX_NO_ARGUMENTS);
 ROCTX_API uint32_t roctx_version_minor(ROCTX_NO_ARGUMENTS);
 
@@ -35,21 +35,21 @@ ROCTX_API uint32_t roctx_version_minor(ROCTX_NO_ARGUMENTS);
 ROCTX_API void roctxMarkA(const char* message);
 #define roctxMark(message) roctxMarkA(message)
 
-/* A range of the calling thread, inside those that it has open; returns its level, from 0. */
+/* Pushes a range of the calling thread, inside its open ones; returns its level, from 0. */
 ROCTX_API int roctxRangePushA(const char* message);
 #define roctxRangePush(message) roctxRangePushA(message)
 
-/* Ends the thread's innermost range; returns that range's level, or a negative number when none is open. */
+/* Pops the thread's innermost range; returns its level, or a negative number if none is open. */
 ROCTX_API int roctxRangePop(ROCTX_NO_ARGUMENTS);
 
 /* Identifies a range that any thread may end; unique in the process, never 0. */
 typedef uint64_t roctx_range_id_t;
 
-/* Begins such a range. */
+/* Starts such a range. */
 ROCTX_API roctx_range_id_t roctxRangeStartA(const char* message);
 #define roctxRangeStart(message) roctxRangeStartA(message)
 
-/* Ends it. */
+/* Stops it. */
 ROCTX_API void roctxRangeStop(roctx_range_id_t id);
 
 #ifdef __cplusplus

@@ -46,7 +46,7 @@ thread_local! {
 }
 
 #[inline]
-fn tell(operation: Operation, message: *const c_char, id: u64) {
+fn report(operation: Operation, message: *const c_char, id: u64) {
     let tracer = TRACER.load(Ordering::Relaxed) as *const c_void;
     if tracer.is_null() {
         return;
@@ -82,7 +82,7 @@ pub extern "C" fn roctxRegisterTracerCallback(tracer: Option<Tracer>) {
 /// `message` is null or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
-    tell(Operation::Mark, message, 0);
+    report(Operation::Mark, message, 0);
 }
 
 /// Pushes a range; returns its level, from 0.
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
 /// `message` is null or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
-    tell(Operation::Push, message, 0);
+    report(Operation::Push, message, 0);
     let level = LEVEL.get();
     LEVEL.set(level.saturating_add(1));
     level
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
 /// Pops the innermost range; returns the remaining level, or -1 if none was open.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRangePop() -> c_int {
-    tell(Operation::Pop, null(), 0);
+    report(Operation::Pop, null(), 0);
     let level = LEVEL.get() - 1;
     LEVEL.set(level.max(0));
     level
@@ -113,14 +113,14 @@ pub extern "C" fn roctxRangePop() -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roctxRangeStartA(message: *const c_char) -> u64 {
     let id = NEXT_RANGE.fetch_add(1, Ordering::Relaxed);
-    tell(Operation::Start, message, id);
+    report(Operation::Start, message, id);
     id
 }
 
 /// Stops a started range.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRangeStop(id: u64) {
-    tell(Operation::Stop, null(), id);
+    report(Operation::Stop, null(), id);
 }
 
 /// Would pause a profiler; here it only returns 0.

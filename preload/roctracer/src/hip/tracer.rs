@@ -58,7 +58,7 @@ fn enter(op: u32, data: *mut c_void) -> i32 {
         enter_timestamp: if records.is_some() { clock::now() } else { 0 },
         phase_data: 0,
         phase_enter: callback.map(|_| entered as _),
-        phase_exit: Some(if callback.is_some() { told_exit } else { exit }),
+        phase_exit: Some(if callback.is_some() { exit_notified } else { exit }),
     };
     // SAFETY: the offset is the size of the arguments in this release, behind which the structure has these words.
     unsafe { tail(data).write(words) };
@@ -98,7 +98,7 @@ unsafe extern "C" fn exit(op: u32, data: *mut c_void) {
     wall((), || returned(op, data, false));
 }
 
-unsafe extern "C" fn told_exit(op: u32, data: *mut c_void) {
+unsafe extern "C" fn exit_notified(op: u32, data: *mut c_void) {
     wall((), || returned(op, data, true));
 }
 

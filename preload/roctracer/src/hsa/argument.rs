@@ -236,7 +236,7 @@ mod tests {
     use hsa_sys::function;
 
     #[test]
-    fn arguments_beyond_the_sixth_are_those_on_the_stack() {
+    fn arguments_after_the_sixth_are_on_the_stack() {
         let tables: [(&[&str], &[function::Function]); 3] = [
             (&CORE, &function::CORE),
             (&AMD, &function::AMD),

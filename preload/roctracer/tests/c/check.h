@@ -1,4 +1,4 @@
-/* What the test programs check with. */
+/* Checks for the test programs. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -21,7 +21,7 @@ struct test {
   void (*body)(void);
 };
 
-/* Runs the test that is named. */
+/* Runs the named test. */
 static inline int run(const struct test* tests, int count, int argc, char** argv) {
   for (int i = 0; i < count; i++) {
     if (argc == 2 && strcmp(argv[1], tests[i].name) == 0) {

@@ -1,4 +1,4 @@
-/* See fake_hip.h. As HIP 6: the structure of a call is 1520 bytes, behind it are the tracer's four words. */
+/* See fake_hip.h. As in HIP 6: the structure of a call has 1520 bytes, followed by the tracer's four words. */
 #include "fake_hip.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ void hipRegisterTracerCallback(tracer_t function) { tracer = function; }
 
 const char* hipApiName(uint32_t id) {
   static char names[FAKE_CALLS + 1][16];
-  /* There are gaps in the numbers. */
+  /* The numbers have gaps. */
   if (id == 0 || id > FAKE_CALLS || (id > 10 && id <= 20)) return "unknown";
   snprintf(names[id], sizeof names[id], "hipFake%u", id);
   return names[id];
@@ -75,7 +75,7 @@ int fake_work(uint32_t op, uint32_t kind, uint64_t begin, uint64_t end, const ch
   record.end_ns = end;
   record.device_id = 3;
   record.queue_id = 7;
-  /* The run-time's text is gone when the callback returns. */
+  /* The run-time's text is invalid after the callback. */
   char* text = kernel ? strdup(kernel) : NULL;
   if (kind == 0x11f0) {
     record.kernel_name = text;

@@ -1,4 +1,4 @@
-/* The headers as installed, included in both ways that programs do. */
+/* The installed headers, included under both paths. */
 #include <roctracer/roctracer.h>
 #include <roctracer/roctracer_ext.h>
 #include <roctracer_roctx.h>

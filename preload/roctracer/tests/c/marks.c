@@ -1,4 +1,4 @@
-/* ROC-TX by itself: levels, ids, versions, and the callback that libroctracer64 registers. */
+/* ROC-TX alone: levels, ids, versions, and the callback that libroctracer64 registers. */
 #include <pthread.h>
 #include <stdint.h>
 
@@ -12,22 +12,22 @@ static struct {
   uint32_t domain, op;
   char message[32];
   roctx_range_id_t id;
-} told[16];
+} seen[16];
 static int count;
 
 static int tracer(uint32_t domain, uint32_t op, void* data) {
   const roctx_api_data_t* call = data;
   CHECK(count < 16);
-  told[count].domain = domain;
-  told[count].op = op;
-  told[count].id = call->args.id;
-  snprintf(told[count].message, sizeof told[count].message, "%s", call->args.message ? call->args.message : "NULL");
+  seen[count].domain = domain;
+  seen[count].op = op;
+  seen[count].id = call->args.id;
+  snprintf(seen[count].message, sizeof seen[count].message, "%s", call->args.message ? call->args.message : "NULL");
   count++;
   return 0;
 }
 
 static int was(int at, uint32_t op, const char* message, roctx_range_id_t id) {
-  return told[at].domain == 6 && told[at].op == op && told[at].id == id && strcmp(told[at].message, message) == 0;
+  return seen[at].domain == 6 && seen[at].op == op && seen[at].id == id && strcmp(seen[at].message, message) == 0;
 }
 
 static void* another_thread(void* arg) {
@@ -39,7 +39,7 @@ static void* another_thread(void* arg) {
 
 int main(void) {
   CHECK(roctx_version_major() == ROCTX_VERSION_MAJOR && roctx_version_minor() == ROCTX_VERSION_MINOR);
-  /* Nobody listens. */
+  /* Without a callback. */
   roctxMark("unheard");
   roctxMark(NULL);
   CHECK(roctxRangePop() == -1 && roctxRangePop() == -1);

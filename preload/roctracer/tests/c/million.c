@@ -1,5 +1,5 @@
-/* A million calls, each with callbacks and a record: none is lost. Prints what a call costs, ns: the run-time's own
- * callback when it is empty; the library with a callback of the program; with a record; with both. */
+/* A million calls, each with callbacks and a record: none is lost. Prints the cost of a call, ns: with an empty
+ * run-time callback; with the library and a program's callback; with a record; with both. */
 #include <stdatomic.h>
 #include <time.h>
 
@@ -29,7 +29,7 @@ static void on_buffer(const char* begin, const char* end, void* arg) {
   }
 }
 
-/* What a tool of the run-time's own interface does at least: it wants the call, and does nothing. */
+/* The least that a tool of the run-time's interface does: it requests the call, and does nothing. */
 static int empty(uint32_t domain, uint32_t op, void* data) {
   (void)domain, (void)op;
   uint64_t* tail = (uint64_t*)((char*)data + 1520);

@@ -1,4 +1,4 @@
-/* Each rule of ROCTracer's manual, on a HIP without a GPU. One rule a process. */
+/* Each rule of ROCTracer's manual, on a HIP without a GPU. One rule per process. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@
 #include "roctracer_ext.h"
 #include "roctracer_roctx.h"
 
-/* ---- What callbacks and pools saw ------------------------------------------------------------------------------- */
+/* ---- Data of callbacks and pools -------------------------------------------------------------------------------- */
 
 struct seen {
   uint32_t domain, op, phase;
@@ -103,7 +103,7 @@ static void error_strings(void) {
   CHECK(has_error(NULL));
   GIVES(ERROR_INVALID_DOMAIN_ID, roctracer_disable_domain_callback((activity_domain_t)77));
   CHECK(has_error("77"));
-  /* A success leaves it, another thread has its own, it can be had twice. */
+  /* A success keeps it, each thread has its own, it can be read twice. */
   GIVES(SUCCESS, roctracer_disable_domain_callback(ACTIVITY_DOMAIN_HIP_API));
   CHECK(has_error("77") && has_error("77"));
   pthread_t thread;
@@ -181,14 +181,14 @@ static void callbacks_of_an_operation(void) {
   CHECK(calls[0].correlation != 0 && calls[0].correlation == calls[1].correlation);
   fake_call(5, 0, NULL);
   CHECK(call_count == 4 && calls[2].correlation > calls[0].correlation);
-  /* Another one takes its place. */
+  /* A second callback replaces it. */
   GIVES(SUCCESS, roctracer_enable_op_callback(ACTIVITY_DOMAIN_HIP_API, 5, on_other_call, &arg));
   fake_call(5, 0, NULL);
   CHECK(call_count == 4 && arg == 2);
   GIVES(SUCCESS, roctracer_disable_op_callback(ACTIVITY_DOMAIN_HIP_API, 5));
   fake_call(5, 0, NULL);
   CHECK(arg == 2 && !fake_is_registered());
-  /* A word of the program's own goes from the first phase to the second. */
+  /* The program's word is kept from the first phase to the second. */
   GIVES(SUCCESS, roctracer_enable_op_callback(ACTIVITY_DOMAIN_HIP_API, 5, stores_word, NULL));
   fake_call(5, 0, NULL);
   CHECK(inner_word == 4711);
@@ -244,7 +244,7 @@ static void marks(void) {
   CHECK(call_count == 5 && id != 0);
   CHECK(calls[1].op == ROCTX_API_ID_roctxRangePop && calls[1].correlation == 0);
   CHECK(calls[3].op == ROCTX_API_ID_roctxRangeStartA && calls[4].op == ROCTX_API_ID_roctxRangeStop);
-  /* Starting and stopping is not for marks. */
+  /* Start and stop do not affect marks. */
   roctracer_stop();
   roctxMark("while stopped");
   CHECK(call_count == 6);
@@ -266,7 +266,7 @@ static void the_default_pool(void) {
   GIVES(ERROR_DEFAULT_POOL_ALREADY_DEFINED, roctracer_open_pool(&p));
   GIVES(ERROR_DEFAULT_POOL_ALREADY_DEFINED, roctracer_open_pool_expl(&p, NULL));
   CHECK(roctracer_default_pool() == first);
-  /* A pool of its own leaves the default one. */
+  /* A separate pool does not affect the default one. */
   roctracer_pool_t* second = NULL;
   GIVES(SUCCESS, roctracer_open_pool_expl(&p, &second));
   CHECK(second != NULL && second != first && roctracer_default_pool() == first);
@@ -313,7 +313,7 @@ static void allocate(char** ptr, size_t size, void* arg) {
     CHECK(*ptr == NULL);
     given++;
     given_size = size;
-    /* Not aligned: a program's memory is what it is. */
+    /* Unaligned: the program chooses its memory. */
     *ptr = (char*)malloc(size + 1) + 1;
   } else {
     taken++;
@@ -358,14 +358,14 @@ static void records_of_calls(void) {
   CHECK(before <= r->begin_ns && r->begin_ns <= r->end_ns && r->end_ns <= after);
   CHECK(r->process_id == (uint32_t)getpid() && r->thread_id == (uint32_t)syscall(SYS_gettid));
   CHECK(!pthread_equal(sinks[0].thread, pthread_self()));
-  /* Records alone need no callback, and the other way round. */
+  /* Records need no callback, and callbacks no records. */
   GIVES(SUCCESS, roctracer_disable_op_callback(ACTIVITY_DOMAIN_HIP_API, 3));
   fake_call(3, 0, NULL);
   GIVES(SUCCESS, roctracer_disable_op_activity(ACTIVITY_DOMAIN_HIP_API, 3));
   fake_call(3, 0, NULL);
   GIVES(SUCCESS, roctracer_flush_activity());
   CHECK(sinks[0].count == 2 && call_count == 2 && !fake_is_registered());
-  /* Of a domain, of all domains. */
+  /* For a domain, for all domains. */
   GIVES(SUCCESS, roctracer_enable_domain_activity(ACTIVITY_DOMAIN_HIP_API));
   for (uint32_t op = 1; op <= FAKE_CALLS; op++) fake_call(op, 0, NULL);
   GIVES(SUCCESS, roctracer_disable_domain_activity(ACTIVITY_DOMAIN_HIP_API));
@@ -403,7 +403,7 @@ static void records_of_work(void) {
 }
 
 static void names_beside_records(void) {
-  /* Room for two records in all: a name, and what does not fit beside a record. */
+  /* Space for two records in all: a name, and one that does not fit beside a record. */
   open_default(128);
   GIVES(SUCCESS, roctracer_enable_op_activity(ACTIVITY_DOMAIN_HIP_OPS, 0));
   char fits[64], long_name[200];
@@ -415,19 +415,19 @@ static void names_beside_records(void) {
   CHECK(sinks[0].count == 0);
   CHECK(fake_work(0, 0x11f0, 3, 4, "short", 0));
   CHECK(fake_work(0, 0x11f0, 5, 6, long_name, 0));
-  /* The long one is only there during the call, so all of them have been seen. */
+  /* The long one is valid only during the call, so all of them have been delivered. */
   CHECK(sinks[0].count == 3 && sinks[0].largest <= 128);
   CHECK(strncmp(sinks[0].names[0], fits, 31) == 0 && strcmp(sinks[0].names[1], "short") == 0);
   CHECK(strncmp(sinks[0].names[2], long_name, 31) == 0);
 }
 
 static void small_buffers(void) {
-  /* The manual's own size. Each buffer has room for a record and its external id. */
+  /* The manual's own size. Each buffer has space for a record and its external id. */
   open_default(12);
   GIVES(SUCCESS, roctracer_enable_op_activity(ACTIVITY_DOMAIN_HIP_API, 3));
   sinks[0].is_slow = 1;
   for (uint32_t i = 0; i < 9; i++) fake_call(3, 0, NULL);
-  /* One buffer is being written, the other one is with the program: the first six at least have been. */
+  /* One buffer is being written, the program has the other: at least the first six were delivered. */
   CHECK(sinks[0].count >= 4);
   sinks[0].is_slow = 0;
   GIVES(SUCCESS, roctracer_flush_activity());
@@ -452,7 +452,7 @@ static void flushing(void) {
   open_default(1 << 16);
   GIVES(SUCCESS, roctracer_enable_op_activity(ACTIVITY_DOMAIN_HIP_API, 3));
   fake_call(3, 0, NULL);
-  /* It returns when the program has seen the records, however long that takes. */
+  /* It returns only after the program has seen the records. */
   sinks[0].is_slow = 1;
   GIVES(SUCCESS, roctracer_flush_activity());
   CHECK(sinks[0].count == 1);
@@ -460,7 +460,7 @@ static void flushing(void) {
   sinks[0].is_slow = 0;
   GIVES(SUCCESS, roctracer_flush_activity());
   CHECK(sinks[0].buffers == 1);
-  /* Records that are being written meanwhile come whole, now or with a later flush. */
+  /* Records written during the flush are delivered whole, now or with a later flush. */
   pthread_t thread;
   pthread_create(&thread, NULL, writes, NULL);
   for (int i = 0; i < 50; i++) {
@@ -473,7 +473,7 @@ static void flushing(void) {
   const unsigned seen = sinks[0].count;
   fake_call(3, 0, NULL);
   GIVES(SUCCESS, roctracer_flush_activity());
-  /* Every call had an id, one more than the one before, and every one is there. */
+  /* Every call had an id, one more than the previous, and all are present. */
   CHECK(sinks[0].count == seen + 1);
   CHECK(sinks[0].records[seen % 4096].correlation_id == first + seen);
 }
@@ -483,7 +483,7 @@ static void flushes_itself(const char* begin, const char* end, void* arg) {
   (void)begin, (void)end, (void)arg;
   from_inside[0] = roctracer_flush_activity();
   from_inside[1] = roctracer_close_pool();
-  /* More than both buffers hold: what cannot be waited for is left out. */
+  /* More than both buffers hold: records that cannot be waited for are dropped. */
   for (int i = 0; i < 10; i++) fake_call(3, 0, NULL);
   from_inside[2] = roctracer_enable_op_activity(ACTIVITY_DOMAIN_HIP_API, 4);
 }
@@ -517,7 +517,7 @@ static void* writes_much(void* arg) {
 }
 
 static void a_callback_that_calls_among_writers(void) {
-  /* Writers wait for the program's callback, which writes itself: it waits for nobody, and they lose nothing. */
+  /* Writers wait for the program's callback, which itself writes: it does not wait, and they lose nothing. */
   roctracer_properties_t p = properties(0, 256);
   p.buffer_callback_fun = calls_back;
   alarm(60);
@@ -542,7 +542,7 @@ static void closing(void) {
   GIVES(SUCCESS, roctracer_enable_op_activity_expl(ACTIVITY_DOMAIN_HIP_OPS, 1, other));
   fake_call(3, 0, NULL);
   fake_call(4, 0, NULL);
-  /* What was written is handed over, what would write is disabled, the other pool is as it was. */
+  /* Written records are delivered, further writing is disabled, the other pool is unchanged. */
   GIVES(SUCCESS, roctracer_close_pool_expl(other));
   CHECK(sinks[1].count == 1 && sinks[0].count == 0);
   CHECK(!fake_work(1, 0x11f4, 1, 2, NULL, 1));
@@ -552,7 +552,7 @@ static void closing(void) {
   CHECK(sinks[0].count == 2 && sinks[1].count == 1);
   CHECK(!fake_is_registered());
   fake_call(3, 0, NULL);
-  /* A new pool does not get what an old one was asked for. */
+  /* A new pool does not inherit an old one's registrations. */
   open_default(4096);
   fake_call(3, 0, NULL);
   GIVES(SUCCESS, roctracer_close_pool());
@@ -650,11 +650,11 @@ static void statuses(void) {
   GIVES(SUCCESS, roctracer_enable_domain_callback(ACTIVITY_DOMAIN_KFD_API, on_call, NULL));
   GIVES(SUCCESS, roctracer_disable_domain_callback(ACTIVITY_DOMAIN_KFD_API));
   GIVES(SUCCESS, roctracer_enable_domain_activity(ACTIVITY_DOMAIN_KFD_API));
-  /* Nothing was registered, so nothing is wrong with taking it back. */
+  /* Removing something that was not registered is no error. */
   GIVES(SUCCESS, roctracer_disable_callback());
   GIVES(SUCCESS, roctracer_disable_activity());
   GIVES(SUCCESS, roctracer_disable_op_activity(ACTIVITY_DOMAIN_HIP_OPS, 0));
-  /* Of records. */
+  /* For records. */
   open_default(4096);
   GIVES(ERROR_INVALID_DOMAIN_ID, roctracer_enable_op_activity((activity_domain_t)8, 0));
   GIVES(ERROR_INVALID_DOMAIN_ID, roctracer_enable_domain_activity((activity_domain_t)8));
@@ -720,7 +720,7 @@ static void threads(void) {
   GIVES(SUCCESS, roctracer_flush_activity());
   CHECK(counted == 2 * THREADS * CALLS_EACH);
   CHECK(sinks[0].count == THREADS * CALLS_EACH);
-  /* Registrations that come and go under calls: a callback that began has its end. */
+  /* Registrations change during calls: a callback before the call is followed by one after it. */
   counted = 0;
   for (int i = 0; i < THREADS; i++) pthread_create(&all[i], NULL, calls_much, NULL);
   for (int i = 0; i < 200; i++) {
@@ -744,7 +744,7 @@ static void forks(void) {
   for (int i = 0; i < 20; i++) {
     const pid_t child = fork();
     if (child == 0) {
-      /* The child has the callbacks and none of the pools: their threads are not there. */
+      /* The child has the callbacks but no pools, because their threads do not exist. */
       alarm(10);
       CHECK(roctracer_default_pool() == NULL);
       call_count = 0;
@@ -754,7 +754,7 @@ static void forks(void) {
       GIVES(SUCCESS, roctracer_flush_activity());
       GIVES(SUCCESS, roctracer_close_pool());
       GIVES(ERROR_INVALID_ARGUMENT, roctracer_flush_activity_expl(pool));
-      /* Its own pool works. */
+      /* A new pool in the child works. */
       const roctracer_properties_t p = properties(1, 256);
       GIVES(SUCCESS, roctracer_open_pool(&p));
       GIVES(SUCCESS, roctracer_enable_domain_activity(ACTIVITY_DOMAIN_HIP_API));
@@ -770,7 +770,7 @@ static void forks(void) {
   CHECK(sinks[0].count == 1 && sinks[1].count == 0);
 }
 
-/* With a HIP whose calls are told in a way that is not known. */
+/* With a HIP that reports its calls in an unknown way. */
 static void an_unknown_release(void) {
   GIVES(ERROR_NOT_IMPLEMENTED, roctracer_enable_op_callback(ACTIVITY_DOMAIN_HIP_API, 3, on_call, NULL));
   CHECK(has_error("not known"));
@@ -778,7 +778,7 @@ static void an_unknown_release(void) {
   open_default(4096);
   GIVES(ERROR_NOT_IMPLEMENTED, roctracer_enable_op_activity(ACTIVITY_DOMAIN_HIP_API, 3));
   GIVES(ERROR_NOT_IMPLEMENTED, roctracer_enable_domain_activity(ACTIVITY_DOMAIN_HIP_API));
-  /* Everything is what there is: work and marks. */
+  /* "Everything" means work and marks here. */
   GIVES(SUCCESS, roctracer_enable_callback(on_call, NULL));
   GIVES(SUCCESS, roctracer_enable_activity());
   fake_call(3, 0, NULL);

@@ -1,4 +1,4 @@
-/* Programs that open the library, use it and close it, again and again, before a run-time is there and after. */
+/* Repeatedly opens, uses and closes the library, before a run-time is loaded and after. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,4 +1,4 @@
-//! What a library in somebody else's program owes it: nothing lost, nothing leaked, and it can be closed.
+//! Duties of a library in a foreign program: it loses nothing, leaks nothing, and can be closed.
 
 use crate::place::{fake_hip, libraries, program, text};
 use std::process::Command;
@@ -16,7 +16,7 @@ fn a_million_calls_lose_nothing() {
 }
 
 #[test]
-fn the_library_can_be_opened_and_closed_again_and_again() {
+fn library_opens_and_closes_repeatedly() {
     let Some(libraries) = libraries() else { return };
     let unload = program("unload.c", "unload", &["-Wl,--no-as-needed".into(), "-ldl".into()]);
     let output = Command::new(unload).env("LD_LIBRARY_PATH", libraries).output().unwrap();
@@ -24,7 +24,7 @@ fn the_library_can_be_opened_and_closed_again_and_again() {
 }
 
 #[test]
-fn nothing_is_leaked_and_no_memory_is_misused() {
+fn valgrind_finds_no_error() {
     let Some(libraries) = libraries() else { return };
     if Command::new("valgrind").arg("--version").output().is_err() {
         eprintln!("skipped: needs valgrind");

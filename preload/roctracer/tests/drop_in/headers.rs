@@ -1,8 +1,8 @@
-//! The headers compile for C and C++, strictly, and lay everything out as the shipped ones.
+//! The headers compile strictly as C and C++, with the layouts of the shipped ones.
 
 use crate::place::{compile, includes, libraries, package};
 
-/// Compiles a source for nothing but its messages.
+/// Compiles a source only for its messages.
 fn accept(compiler: &str, source: &str, standard: &str, more: &[&str]) {
     let mut words: Vec<String> = [standard, "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
         .map(String::from)
@@ -13,7 +13,7 @@ fn accept(compiler: &str, source: &str, standard: &str, more: &[&str]) {
     compile(compiler, &words).unwrap();
 }
 
-/// The compilers of a language that are here, several majors where there are.
+/// The available compilers of a language, several major versions if installed.
 fn compilers(names: &[&'static str]) -> Vec<&'static str> {
     let is_here = |name: &&str| std::process::Command::new(name).arg("--version").output().is_ok();
     names.iter().copied().filter(is_here).collect()
@@ -47,7 +47,7 @@ fn the_headers_compile_for_cpp() {
 }
 
 #[test]
-fn the_headers_compile_with_those_of_hsa_and_hip() {
+fn headers_compile_with_hsa_and_hip() {
     if libraries().is_none() || !std::path::Path::new("/usr/include/hip/hip_runtime_api.h").exists() {
         eprintln!("skipped: needs the headers of HIP and HSA");
         return;

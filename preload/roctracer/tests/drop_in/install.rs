@@ -1,4 +1,4 @@
-//! The packages: headers alone, and with the libraries, by the paths of the manual.
+//! The packages, headers alone and with the libraries, under the paths of the manual.
 
 use crate::place::{compile, libraries, package, room, text};
 use std::path::Path;
@@ -14,7 +14,7 @@ fn install(from: &str, prefix: &Path) {
     assert!(done.status.success(), "{}", text(&done));
 }
 
-/// Compiles and links a program that includes the headers in the ways that programs do.
+/// Compiles and links a program that includes the headers in all usual ways.
 fn build(flags: &[String], prefix: &Path) {
     let program = prefix.join("program");
     let mut words = vec![
@@ -32,7 +32,7 @@ fn build(flags: &[String], prefix: &Path) {
 }
 
 #[test]
-fn the_headers_are_a_package_of_their_own() {
+fn headers_install_separately() {
     if libraries().is_none() {
         return;
     }
@@ -50,7 +50,7 @@ fn the_headers_are_a_package_of_their_own() {
 }
 
 #[test]
-fn the_libraries_install_by_the_manuals_paths() {
+fn libraries_install_under_the_manuals_paths() {
     let Some(libraries) = libraries() else { return };
     let prefix = room().join("prefix");
     install(libraries.to_str().unwrap(), &prefix);
@@ -89,14 +89,14 @@ fn the_libraries_install_by_the_manuals_paths() {
 }
 
 #[test]
-fn cmake_finds_the_packages_and_links_their_targets() {
+fn cmake_links_the_installed_packages() {
     let Some(libraries) = libraries() else { return };
     for tool in ["cmake", "make"] {
         if Command::new(tool).arg("--version").output().is_err() {
             return eprintln!("skipped: {tool} is not here");
         }
     }
-    // Installed, then moved: nothing in it may know where it was.
+    // Installed, then moved: nothing in it may depend on its first path.
     let first = room().join("cmake-first");
     install(libraries.to_str().unwrap(), &first);
     let prefix = room().join("cmake-prefix");

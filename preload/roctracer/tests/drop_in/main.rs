@@ -1,4 +1,4 @@
-//! The drop-in libraries as programs see them: C and C++ compiled against the headers, linked to the libraries.
+//! The drop-in libraries as programs use them: C and C++ compiled against the headers, linked to the libraries.
 //!
 //! Needs a C compiler; without one each test says so and passes.
 

@@ -1,15 +1,15 @@
-//! Where a test runs: the libraries under test, and programs compiled for them.
+//! The test directory: libraries under test, and programs compiled for them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// The package's own folder.
+/// Directory of the package.
 pub(crate) fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder for what the tests of this run make; what the last run made is gone.
+/// Output directory of this test run, emptied at its start.
 pub(crate) fn room() -> &'static Path {
     static ROOM: OnceLock<PathBuf> = OnceLock::new();
     ROOM.get_or_init(|| {
@@ -20,7 +20,7 @@ pub(crate) fn room() -> &'static Path {
     })
 }
 
-/// The folder with the libraries, linked once for all tests; none, with the reason printed, without a compiler.
+/// Directory with the libraries, linked once for all tests; `None`, with the reason printed, without a compiler.
 pub(crate) fn libraries() -> Option<&'static Path> {
     static LIBRARIES: OnceLock<Option<PathBuf>> = OnceLock::new();
     let made = LIBRARIES.get_or_init(|| {
@@ -45,7 +45,7 @@ pub(crate) fn libraries() -> Option<&'static Path> {
     made.as_deref()
 }
 
-/// The newest archive of this name that cargo built for these tests.
+/// The newest archive of this name built by cargo.
 fn archive(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let deps = own.parent().unwrap();
@@ -65,7 +65,7 @@ pub(crate) fn includes() -> Vec<String> {
         .to_vec()
 }
 
-/// Runs a compiler; its output when it fails.
+/// Runs a compiler; the error is its output.
 pub(crate) fn compile(compiler: &str, words: &[String]) -> Result<(), String> {
     let done = Command::new(compiler)
         .args(words)
@@ -109,14 +109,14 @@ pub(crate) fn fake_hip() -> String {
     FAKE.get_or_init(|| fake_hip_of(6)).clone()
 }
 
-/// The same with the name of another release.
+/// The same under the name of another release.
 pub(crate) fn fake_hip_of(major: u32) -> String {
     let name = format!("libamdhip64.so.{major}");
     let more = ["-shared".into(), "-fPIC".into(), format!("-Wl,-soname,{name}")];
     program("fake_hip.c", &name, &more).display().to_string()
 }
 
-/// What a program printed, both streams.
+/// A program's output, both streams.
 pub(crate) fn text(output: &Output) -> String {
     format!(
         "{}{}",

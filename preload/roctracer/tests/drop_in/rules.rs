@@ -1,4 +1,4 @@
-//! The manual's rules, one a process, on a HIP without a GPU: tests/c/rules.c and tests/c/marks.c say what they are.
+//! The manual's rules, one per process, on a HIP without a GPU; tests/c/rules.c and tests/c/marks.c contain them.
 
 use crate::place::{fake_hip, fake_hip_of, libraries, program, text};
 use std::path::PathBuf;
@@ -26,34 +26,34 @@ macro_rules! rules {
 
 rules! {
     the_version_is_4_1 "versions"
-    a_failing_call_leaves_a_text_for_its_thread "error_strings"
+    failed_call_leaves_a_message_for_its_thread "error_strings"
     operations_have_names "names"
     names_have_operations "codes"
     a_callback_comes_before_and_after_its_operation "callbacks_of_an_operation"
-    a_callback_can_be_for_a_domain_and_for_all "callbacks_of_a_domain_and_of_all"
+    callbacks_cover_a_domain_or_all "callbacks_of_a_domain_and_of_all"
     a_call_inside_a_call_has_its_own_id "a_call_inside_a_call_has_its_own_id"
     marks_and_ranges_come_to_callbacks "marks"
     there_is_one_default_pool "the_default_pool"
     a_misused_pool_is_refused "misused_pools"
     a_pool_lives_in_the_programs_own_memory "own_allocators"
     a_call_is_recorded_with_its_times_and_thread "records_of_calls"
-    work_is_recorded_as_the_run_time_tells_it "records_of_work"
-    a_kernels_name_is_there_during_the_buffer_callback "names_beside_records"
+    work_is_recorded_as_reported "records_of_work"
+    kernel_name_is_valid_in_the_buffer_callback "names_beside_records"
     a_buffer_of_twelve_bytes_loses_nothing "small_buffers"
-    a_flush_returns_when_the_program_has_seen_the_records "flushing"
+    flush_returns_after_delivery "flushing"
     a_buffer_callback_may_call_the_library "from_its_own_callback"
-    a_buffer_callback_that_is_traced_keeps_nobody_waiting "a_callback_that_calls_among_writers"
+    traced_buffer_callback_blocks_no_writer "a_callback_that_calls_among_writers"
     closing_a_pool_disables_and_flushes_it "closing"
-    an_external_id_is_in_front_of_its_call_and_nowhere_else "external_ids"
-    while_stopped_nothing_comes "starting_and_stopping"
-    every_misuse_has_its_status "statuses"
-    what_is_left_of_older_interfaces_does_nothing "older_interfaces"
+    external_id_precedes_its_call_only "external_ids"
+    nothing_is_reported_while_stopped "starting_and_stopping"
+    misuse_returns_its_status "statuses"
+    older_interfaces_do_nothing "older_interfaces"
     threads_lose_nothing "threads"
-    a_forked_child_has_callbacks_and_no_pools "forks"
+    forked_child_has_callbacks_and_no_pools "forks"
 }
 
 #[test]
-fn calls_of_an_unknown_release_are_refused_and_the_rest_is_traced() {
+fn calls_of_an_unknown_release_are_refused() {
     if libraries().is_none() {
         return;
     }
@@ -63,7 +63,7 @@ fn calls_of_an_unknown_release_are_refused_and_the_rest_is_traced() {
 }
 
 #[test]
-fn marks_have_levels_and_ids_with_and_without_a_listener() {
+fn marks_have_levels_and_ids() {
     if libraries().is_none() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Sonames, version nodes and symbols of the libraries, equal to those of the shipped ones.
+//! Sonames, version nodes and symbols of the libraries equal those of the shipped ones.
 
 use crate::place::{libraries, package, text};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ fn read(tool: &str, words: &[&str], library: &Path) -> Option<String> {
     Some(text(&output))
 }
 
-/// `name@@NODE` of everything that the library defines, nodes themselves left out.
+/// `name@@NODE` of every symbol that the library defines, without the nodes themselves.
 fn defined(library: &Path) -> Option<BTreeSet<String>> {
     let table = read(
         "nm",
@@ -37,7 +37,7 @@ fn check(library: &str, soname: &str, expected: &str) {
     assert_eq!(found, expected);
     let dynamic = read("readelf", &["--dynamic", "--wide"], &library).unwrap();
     assert!(dynamic.contains(&format!("soname: [{soname}]")), "{dynamic}");
-    // It runs where the shipped one runs: nothing is needed but the C library and the compiler's.
+    // It runs wherever the shipped one runs: it needs only the C library and the compiler's.
     for needed in dynamic.lines().filter(|line| line.contains("(NEEDED)")) {
         let is_known = [
             "libc.so.6",
@@ -53,12 +53,12 @@ fn check(library: &str, soname: &str, expected: &str) {
 }
 
 #[test]
-fn roctracer_has_the_shipped_librarys_symbols() {
+fn roctracer_symbols_equal_the_shipped_library() {
     check("libroctracer64.so", "libroctracer64.so.4", "symbols-roctracer.txt");
 }
 
 #[test]
-fn roctx_has_the_shipped_librarys_symbols() {
+fn roctx_symbols_equal_the_shipped_library() {
     check("libroctx64.so", "libroctx64.so.4", "symbols-roctx.txt");
 }
 

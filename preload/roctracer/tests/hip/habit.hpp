@@ -1,7 +1,7 @@
-// What the clients that are written after the habits of others share: counts by kind and name, and their file.
+// Shared by the clients that imitate other tools: counts by kind and name, and their file.
 //
-// The clients are preloaded into programs that know nothing of them. At the end they write lines `kind count name` to the
-// file that CLIENT_COUNTS names.
+// The clients are preloaded into unmodified programs. At the end they write lines `kind count name` to the file that
+// CLIENT_COUNTS names.
 #pragma once
 #include <roctracer_ext.h>
 #include <roctracer_hip.h>
@@ -17,7 +17,7 @@
 #include <string>
 #include <utility>
 
-// Kinds of dispatches' records, as the clients have them.
+// Kinds of dispatch records.
 constexpr uint32_t kernel_kind = 0x11F0, task_kind = 0x11F1;
 
 class Counts {
@@ -27,7 +27,7 @@ class Counts {
     counts_[{kind, name}] += count;
   }
 
-  // A call that launches a kernel, and a kernel's record: each record has the id of a launch.
+  // Launch calls and kernel records: each record has the id of a launch.
   void launched(uint64_t correlation) {
     std::lock_guard<std::mutex> held(mutex_);
     launches_.insert(correlation);
@@ -57,7 +57,7 @@ class Counts {
   std::set<uint64_t> launches_, kernels_;
 };
 
-// Never destroyed: run-times report until the end of the process.
+// Never destroyed: run-times report until the process ends.
 inline Counts& counts() {
   static Counts* counts = new Counts;
   return *counts;

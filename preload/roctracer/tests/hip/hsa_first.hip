@@ -1,8 +1,8 @@
-/* Something of HSA is registered before HSA starts; then HIP is used.
+/* Registers an HSA operation before HSA starts; then uses HIP.
  *
  *   hsa_first callbacks|callback|events|records|copies
  *
- * Prints how many came. */
+ * Prints the number of callbacks or records. */
 #include <roctracer_hip.h>
 #include <roctracer_hsa.h>
 
@@ -18,7 +18,7 @@
 
 static std::atomic<unsigned> came, recorded;
 
-static void told(uint32_t, uint32_t, const void*, void*) { came++; }
+static void called(uint32_t, uint32_t, const void*, void*) { came++; }
 
 static void buffer(const char* begin, const char* end, void*) {
   for (auto* record = (const roctracer_record_t*)begin; (const char*)record < end; roctracer_next_record(record, &record))
@@ -34,12 +34,12 @@ int main(int argc, char** argv) {
   properties.buffer_callback_fun = buffer;
   OK(roctracer_open_pool(&properties));
   if (!strcmp(what, "callbacks")) {
-    OK(roctracer_enable_domain_callback(ACTIVITY_DOMAIN_HSA_API, told, nullptr));
+    OK(roctracer_enable_domain_callback(ACTIVITY_DOMAIN_HSA_API, called, nullptr));
   } else if (!strcmp(what, "callback")) {
     OK(roctracer_op_code(ACTIVITY_DOMAIN_HSA_API, "hsa_amd_memory_pool_allocate", &op, nullptr));
-    OK(roctracer_enable_op_callback(ACTIVITY_DOMAIN_HSA_API, op, told, nullptr));
+    OK(roctracer_enable_op_callback(ACTIVITY_DOMAIN_HSA_API, op, called, nullptr));
   } else if (!strcmp(what, "events")) {
-    OK(roctracer_enable_domain_callback(ACTIVITY_DOMAIN_HSA_EVT, told, nullptr));
+    OK(roctracer_enable_domain_callback(ACTIVITY_DOMAIN_HSA_EVT, called, nullptr));
   } else if (!strcmp(what, "records")) {
     OK(roctracer_enable_domain_activity(ACTIVITY_DOMAIN_HSA_API));
   } else if (!strcmp(what, "copies")) {

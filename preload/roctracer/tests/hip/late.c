@@ -1,8 +1,8 @@
-/* A program that loads HIP after it has registered what it wants to see, as Python does. It is not linked to HIP.
+/* A program that registers first and loads HIP later, as Python does. It is not linked to HIP.
  *
  *   late LIBRARY
  *
- * Prints how often each domain's callback came. */
+ * Prints the number of callbacks of each domain. */
 #include <roctracer.h>
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 static unsigned came[ACTIVITY_DOMAIN_NUMBER];
 
-static void told(uint32_t domain, uint32_t op, const void* data, void* argument) {
+static void called(uint32_t domain, uint32_t op, const void* data, void* argument) {
   (void)op, (void)data, (void)argument;
   came[domain]++;
 }
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
 
   const uint32_t domains[] = {ACTIVITY_DOMAIN_HIP_API, ACTIVITY_DOMAIN_HSA_API, ACTIVITY_DOMAIN_HSA_EVT};
   for (unsigned i = 0; i < sizeof domains / sizeof *domains; i++) {
-    if (roctracer_enable_domain_callback(domains[i], told, NULL)) return 1;
+    if (roctracer_enable_domain_callback(domains[i], called, NULL)) return 1;
   }
 
   void* hip = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);

@@ -1,5 +1,5 @@
-// As PyTorch's Kineto uses the interface: it has small buffers, keeps a call's arguments by the kind of the call, and at
-// the end waits for the GPU and flushes until it has seen the record of the last launch.
+// Uses the interface as PyTorch's Kineto does: small buffers, arguments kept by the kind of the call, and at the end a wait
+// for the GPU and flushes until the record of the last launch arrives.
 #include "habit.hpp"
 
 #include <atomic>
@@ -89,7 +89,7 @@ __attribute__((constructor)) static void start() {
   roctracer_open_pool_expl(&properties, &pool);
   roctracer_enable_domain_activity_expl(ACTIVITY_DOMAIN_HCC_OPS, pool);
 
-  // Kineto of 2021 has the library keep its ids.
+  // Kineto of 2021 stores its ids in the library.
   activity_correlation_id_t last = 0;
   roctracer_activity_push_external_correlation_id(5);
   roctracer_activity_push_external_correlation_id(7);

@@ -1,6 +1,6 @@
-// As rocmProfileData's tracer uses the interface: it starts HIP and asks HSA for its agents first, enables all calls and
-// takes some back by their names, has a default pool that nobody writes to and one for HIP's work, is stopped until the
-// program is to be traced, counts a call when it returns, and makes a string of each kernel's name.
+// Uses the interface as rocmProfileData's tracer does: starts HIP and queries HSA's agents first, enables all calls and
+// disables some by name, has an unused default pool and one for HIP's work, is stopped until tracing is wanted, counts a
+// call at its return, and makes a string of each kernel's name.
 #include "habit.hpp"
 
 #include <hsa/hsa.h>

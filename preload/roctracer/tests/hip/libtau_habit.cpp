@@ -1,5 +1,5 @@
-// As TAU uses the interface: one default pool, callbacks of HIP and ROC-TX, a kernel's name from its launch, looked up when
-// its record comes, and the end of the program on any status that is not 0.
+// Uses the interface as TAU does: one default pool, callbacks of HIP and ROC-TX, a kernel's name from its launch, looked up
+// when its record arrives, and the end of the program on any status other than 0.
 #include "habit.hpp"
 
 static std::mutex mutex;

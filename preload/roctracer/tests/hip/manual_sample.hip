@@ -1,5 +1,5 @@
 // The sample of the ROCTracer manual, word for word where it matters: one include, a pool of 12 bytes, the manual's names.
-// Only what it leaves open is filled in.
+// Only its open parts are filled in.
 #include <roctracer_hip.h>
 
 #include <stdio.h>

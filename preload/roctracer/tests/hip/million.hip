@@ -1,4 +1,4 @@
-// A million calls of a real run-time with callbacks and records: none is lost. Prints what a call costs at least, ns.
+// A million calls of a real run-time with callbacks and records: none is lost. Prints the minimum cost of a call, ns.
 #include <roctracer_hip.h>
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static void on_records(const char* begin, const char* end, void*) {
   }
 }
 
-// What a tool of the run-time's own interface does at least: it wants the call, and does nothing.
+// The least that a tool of the run-time's interface does: it requests the call, and does nothing.
 static int empty(uint32_t, uint32_t, void* data) {
   auto tail = reinterpret_cast<uint64_t*>(static_cast<char*>(data) + (HIP_VERSION_MAJOR == 5 ? 840 : 1520));
   *static_cast<uint64_t*>(data) = 1;
@@ -39,7 +39,7 @@ static int empty(uint32_t, uint32_t, void* data) {
   return 0;
 }
 
-// Of a call, in the best of a hundred stretches: other programs on the machine cost nothing here.
+// Per call, in the best of a hundred batches, which excludes other programs on the machine.
 static double cost() {
   double least = 1e9;
   for (unsigned stretch = 0; stretch < 100; stretch++) {

@@ -1,9 +1,9 @@
-/* Streams with callbacks of the program's while something of HIP is traced, with a stream that is created before and one
- * that is created after the first registration.
+/* Streams with program callbacks while HIP is traced, with a stream created before and one created after the first
+ * registration.
  *
  *   stream_callback callback|callbacks|records|work [late]
  *
- * late: HIP has started before the registration. Prints how many callbacks came, in order, and how many records of work. */
+ * late: HIP has started before the registration. Prints the number of callbacks, in order, and of records of work. */
 #include <roctracer_hip.h>
 
 #include <atomic>

@@ -1,11 +1,11 @@
-// The manual's MatrixTranspose, written anew: a program that traces itself in every domain, checks what it is told, and
-// prints it.
+// The manual's MatrixTranspose, rewritten: a program that traces itself in every domain, checks the reports, and prints
+// them.
 //
 //   traced_transpose [ITERATIONS=3]
 //
 // Lines: `call NAME enters exits records`, `hsa NAME enters exits records`, `kernel NAME begin end correlation`,
 // `work KIND begin end correlation`, `copy begin end bytes`, `event NAME count`, `mark OPERATION message`, and `done` at
-// the end. A wrong thing ends it with what was wrong.
+// the end. An error ends it with a message.
 #define HIP_PROF_HIP_API_STRING 1
 #include <roctracer_hip.h>
 
@@ -86,7 +86,7 @@ static void on_hip(uint32_t domain, uint32_t op, const void* data, void* arg) {
 }
 
 static unsigned checked_hsa;
-// Texts among the arguments, and what they were: programs read them when the call is over.
+// Text arguments and their expected values: programs read them after the call.
 static std::vector<std::pair<const char*, std::string>> texts;
 
 static void on_hsa(uint32_t domain, uint32_t op, const void* data, void*) {
@@ -215,14 +215,14 @@ int main(int argc, char** argv) {
     HIP(hipMemcpy(out.data(), d_out, bytes, hipMemcpyDeviceToHost));
     TRACER(roctracer_activity_pop_external_correlation_id(nullptr));
   }
-  // A text that is gone when the call has returned.
+  // A text that is invalid after the call.
   char text[] = "no such architecture";
   hsa_isa_t isa;
   reinterpret_cast<hsa_status_t (*)(const char*, hsa_isa_t*)>(dlsym(RTLD_DEFAULT, "hsa_isa_from_name"))(text, &isa);
   std::memset(text, '#', sizeof text - 1);
   HIP(hipFree(d_in));
   HIP(hipFree(d_out));
-  // The records of work that is done come with the next flush, not some time after it.
+  // The next flush delivers the records of completed work, not a later one.
   TRACER(roctracer_flush_activity());
   {
     std::lock_guard<std::mutex> lock(guard);
