@@ -1,11 +1,11 @@
-//! What a traced call costs, beside the same program untraced, on each run-time that is here.
+//! Cost of a traced call beside the same program untraced, on each available run-time.
 //!
-//! `cargo bench --bench cost [-- RELEASE…]` prints the least and the median time per call over interleaved rounds of
+//! `cargo bench --bench cost [-- RELEASE…]` prints the minimum and median time per call over interleaved rounds of
 //! `tests/apps/launch_loop` and `raw_hsa cost` on the emulated GPU: untraced, with a tool that does nothing
-//! (`tests/apps/libempty_tool.c`: what any profiler by HSA's queues and HIP's callback would cost), and recorded from each
-//! source. Read the differences and ratios, not the absolute numbers. Then, from the emulated GPU's own log, how many kernels
-//! ran at once and what lay between them, untraced and recorded. A release other than 5.2.3 is measured where
-//! `tests/runtimes/fetch` has unpacked it.
+//! (`tests/apps/libempty_tool.c`: the cost of any profiler that uses HSA's queues and HIP's callback), and recorded
+//! from each source. Compare differences and ratios, not absolute numbers. It then prints, from the emulated GPU's own
+//! log, the number of concurrent kernels and the gaps between kernels, untraced and recorded. A release other than
+//! 5.2.3 is measured if `tests/runtimes/fetch` has unpacked it.
 
 #[path = "cost/overlap.rs"]
 mod overlap;
@@ -27,7 +27,7 @@ enum Mode {
     Recorded(&'static str),
 }
 
-/// A line of the table: what is measured, how it is called there, the program, and how it is recorded.
+/// A row of the table: what is measured, its name there, the program, and how it is recorded.
 struct Line {
     what: &'static str,
     title: &'static str,
@@ -81,7 +81,7 @@ const LINES: [Line; 6] = [
     },
 ];
 
-/// What is needed to run a program of a release.
+/// What a program of a release needs to run.
 pub(crate) struct Rig {
     root: &'static Path,
     roctop: PathBuf,
@@ -93,7 +93,7 @@ pub(crate) struct Rig {
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` only asks whether this runs.
+    // `cargo test --benches` only checks that this runs.
     if words.iter().any(|word| word == "--test") {
         return;
     }

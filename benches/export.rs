@@ -1,18 +1,19 @@
-//! What a recording costs on disk, how fast it becomes CSV beside a peer that writes the same file, and how soon one of
-//! ten gigabytes is open.
+//! Size of a recording on disk, speed of its export to CSV beside a peer that writes the same file, and time to open a
+//! recording of ten gigabytes.
 //!
-//! `cargo bench --bench export` prints a Markdown table. `ROCTOP_BENCH_RECORDS` records (5 million when not set) are made up and written by the recorder itself: launches, kernels, copies and ranges of
-//! four threads. The peer is DuckDB, when `ROCTOP_PEER_PYTHON` names a Python that has it: it reads the Parquet files that
-//! roctop wrote of the same recording, which are sorted and numbered already, and writes the same CSV files. Memory is the
-//! largest resident size of each process. `ROCTOP_BENCH_BINARY` is another roctop than the one that was built.
-//! `ROCTOP_BENCH_PLACE` is where everything is written (two to three times the CSV).
+//! `cargo bench --bench export` prints a Markdown table. The recorder itself writes `ROCTOP_BENCH_RECORDS` synthetic
+//! records (default 5 million): launches, kernels, copies and ranges of four threads. The peer is DuckDB, if
+//! `ROCTOP_PEER_PYTHON` names a Python that has it: it reads the Parquet files that roctop wrote of the same recording,
+//! which are already sorted and numbered, and writes the same CSV files. Memory is the largest resident size of each
+//! process. `ROCTOP_BENCH_BINARY` selects a roctop other than the one built. `ROCTOP_BENCH_PLACE` is the output
+//! directory (two to three times the size of the CSV).
 //!
-//! Then one whose dispatches have eight counters each, a sample of the program counter and a gauge, with a mark of a text of
-//! its own at each step: what all that takes in memory while it is written.
+//! A second recording has eight counter values, a program-counter sample and a gauge per dispatch, and a mark with a
+//! distinct text at each step. It measures the memory that these take during an export.
 //!
-//! The recording of ten gigabytes is the made one, its segments linked under further numbers until their sizes add up: what
-//! opening has to read (the index of every segment) is there, what it need not read is not there twice. A stretch of time
-//! is then in every copy, so that what seeking costs is an upper bound. `ROCTOP_BENCH_LARGE=made` makes one whole instead.
+//! The recording of ten gigabytes is the synthetic one, its segments linked under further numbers until their sizes add
+//! up. Opening it reads the index of every segment, as for a real one. A time range is then in every copy, so the cost
+//! of seeking is an upper bound. `ROCTOP_BENCH_LARGE=made` writes a complete one instead.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on has failed")]
 
@@ -26,13 +27,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const USUAL: u64 = 5_000_000;
-/// Bytes of the recording that is opened.
-const LARGE: u64 = 10_000_000_000;
-/// Records that take as much, at 29.7 bytes each.
-const LARGE_RECORDS: u64 = LARGE * 10 / 297;
+const DEFAULT_RECORDS: u64 = 5_000_000;
+/// Size in bytes of the recording to open.
+const LARGE_BYTES: u64 = 10_000_000_000;
+/// Number of records of that size, at 29.7 bytes each.
+const LARGE_RECORDS: u64 = LARGE_BYTES * 10 / 297;
 
-/// The same CSV files out of the Parquet ones; prints the seconds and the largest resident size in KiB.
+/// Writes the same CSV files from the Parquet files; prints the seconds and the largest resident size in KiB.
 const PEER: &str = r#"
 import duckdb, glob, os, resource, sys, time
 duckdb.sql("SET enable_progress_bar = false")
@@ -57,7 +58,7 @@ fn bytes(place: &Path) -> u64 {
         .sum()
 }
 
-/// Runs roctop to its end; how long it took, and its largest resident size in MiB.
+/// Runs roctop to its end; returns its time and its largest resident size in MiB.
 fn run(words: &[&str]) -> (Duration, u64) {
     let begin = Instant::now();
     let binary = std::env::var_os("ROCTOP_BENCH_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_roctop").into());
@@ -83,7 +84,7 @@ fn run(words: &[&str]) -> (Duration, u64) {
     }
 }
 
-/// The peer's time and memory; none when it is not there.
+/// The peer's time and memory; `None` if it is not available.
 fn peer(source: &Path, out: &Path) -> Option<(Duration, u64)> {
     let python = std::env::var_os("ROCTOP_PEER_PYTHON")?;
     let output = Command::new(python)
@@ -101,7 +102,7 @@ fn peer(source: &Path, out: &Path) -> Option<(Duration, u64)> {
     ))
 }
 
-/// Links segments under further numbers until their sizes add up to `LARGE`.
+/// Links segments under further numbers until their sizes add up to `LARGE_BYTES`.
 fn enlarge(recording: &Path, large: &Path) -> u64 {
     std::fs::create_dir_all(large).unwrap();
     let mut segments = Vec::new();
@@ -121,7 +122,7 @@ fn enlarge(recording: &Path, large: &Path) -> u64 {
     segments.sort();
     let further = segments.last().unwrap().0 + 1..;
     for (next, (_, width, path)) in further.zip(segments.iter().cycle()) {
-        if size >= LARGE {
+        if size >= LARGE_BYTES {
             return size;
         }
         std::fs::hard_link(path, large.join(format!("segment-{next:0width$}.roctop"))).unwrap();
@@ -130,7 +131,7 @@ fn enlarge(recording: &Path, large: &Path) -> u64 {
     size
 }
 
-/// What values of counters, samples, gauges and texts take while they are written.
+/// Memory that counter values, samples, gauges and texts take during an export.
 fn measured(place: &Path, records: u64) {
     let recording = place.join("rec");
     let counts = make(
@@ -162,7 +163,7 @@ fn measured(place: &Path, records: u64) {
 
 fn main() {
     let records = std::env::var("ROCTOP_BENCH_RECORDS").ok();
-    let records = records.map_or(USUAL, |text| text.parse().unwrap());
+    let records = records.map_or(DEFAULT_RECORDS, |text| text.parse().unwrap());
     let place =
         std::env::var_os("ROCTOP_BENCH_PLACE").map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from);
     let place = place.join(format!("bench-export-{}", std::process::id()));

@@ -1,8 +1,8 @@
-//! What the store costs: per item told, and per snapshot, while a screen holds the last one.
+//! Cost of the store per item and per snapshot, while a screen holds the last snapshot.
 //!
-//! `cargo bench --bench store` prints a table. A snapshot is taken after each 100 000 items (ten a second at a million
-//! items a second), the values in it are made anew in each fifth, and the one before is held meanwhile. Times are those
-//! of the processor, so that what else runs on the machine disturbs little.
+//! `cargo bench --bench store` prints a table. A snapshot is taken after each 100 000 items (ten per second at a
+//! million items per second); every fifth one recomputes its values; the previous one is held in the meantime. Times
+//! are CPU time, so that other load on the machine disturbs little.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use roctop::model::{Fresh, Options, Snapshot, Store};
 use roctop::now::of_thread;
 
 const BEGIN: u64 = 1_000_000_000_000;
-const BETWEEN: usize = 100_000;
+const ITEMS_PER_SNAPSHOT: usize = 100_000;
 
-/// What a program does.
+/// The work of a program.
 struct Load {
     name: &'static str,
     kernels: u32,
@@ -25,10 +25,10 @@ struct Load {
     agents: u32,
     threads: u32,
     operations: u32,
-    /// Of ten items, how many are calls.
+    /// Calls per ten items.
     calls: u64,
     items: usize,
-    /// From the begin of an item to that of the next, ns.
+    /// Time between the begins of two items, ns.
     step: u64,
 }
 
@@ -141,10 +141,10 @@ fn facts(load: &Load) -> Vec<Item> {
     out
 }
 
-/// The next so many items, in the order in which they end.
+/// The next [`ITEMS_PER_SNAPSHOT`] items, in the order of their ends.
 fn items(load: &Load, dice: &mut Dice, first: usize) -> Vec<Item> {
-    let mut out = Vec::with_capacity(BETWEEN);
-    for number in first..first + BETWEEN {
+    let mut out = Vec::with_capacity(ITEMS_PER_SNAPSHOT);
+    for number in first..first + ITEMS_PER_SNAPSHOT {
         let end = BEGIN + number as u64 * load.step;
         let long = if dice.below(10) < load.calls {
             u64::from(load.threads) * load.step
@@ -200,16 +200,16 @@ fn run(load: &Load) {
     let before = resident();
     store.apply_all(&facts(load));
     let mut held: Option<Arc<Snapshot>> = None;
-    let (mut told, mut best) = (Duration::ZERO, Duration::MAX);
+    let (mut storing, mut best) = (Duration::ZERO, Duration::MAX);
     let (mut all, mut heads) = (Vec::new(), Vec::new());
-    for turn in 0..load.items / BETWEEN {
-        let items = items(load, &mut dice, turn * BETWEEN);
+    for turn in 0..load.items / ITEMS_PER_SNAPSHOT {
+        let items = items(load, &mut dice, turn * ITEMS_PER_SNAPSHOT);
         let began = of_thread();
         store.apply_all(&items);
         let took = of_thread().saturating_sub(began);
-        told += took;
+        storing += took;
         best = best.min(took);
-        store.apply(&Item::Now(BEGIN + ((turn + 1) * BETWEEN) as u64 * load.step));
+        store.apply(&Item::Now(BEGIN + ((turn + 1) * ITEMS_PER_SNAPSHOT) as u64 * load.step));
         let fresh = if turn % 5 == 0 { Fresh::All } else { Fresh::Head };
         let began = of_thread();
         let snapshot = store.snapshot(fresh);
@@ -218,16 +218,16 @@ fn run(load: &Load) {
         held = Some(snapshot);
     }
     let count = held.map_or(0, |snapshot| snapshot.values.totals.records());
-    assert!(count > 0, "the snapshot holds what was told");
+    assert!(count > 0, "the snapshot holds all items");
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     let mean = |times: &[Duration]| micros(times.iter().sum::<Duration>()) / times.len() as f64;
     let worst = |times: &[Duration]| times.iter().copied().map(micros).fold(0.0, f64::max);
     println!(
         "| {} | {:.3} | {:.3} | {:.2} M | {:.0} / {:.0} | {:.0} / {:.0} | {} |",
         load.name,
-        micros(told) / load.items as f64,
-        micros(best) / BETWEEN as f64,
-        load.items as f64 / told.as_secs_f64() / 1e6,
+        micros(storing) / load.items as f64,
+        micros(best) / ITEMS_PER_SNAPSHOT as f64,
+        load.items as f64 / storing.as_secs_f64() / 1e6,
         mean(&heads),
         worst(&heads),
         mean(&all),
@@ -237,7 +237,7 @@ fn run(load: &Load) {
 }
 
 fn main() {
-    // `cargo test --benches` only asks whether this runs.
+    // `cargo test --benches` only checks that this runs.
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.iter().any(|word| word == "--test") {
         return;

@@ -1,16 +1,16 @@
-//! Do kernels run side by side as they did? By the emulated GPU's log, which knows nothing of who looks on.
+//! Whether kernels still overlap, from the emulated GPU's log, which is independent of any observer.
 
 use super::{Mode, Rig, middle};
 
 const ROUNDS: usize = 5;
 const RECORDED: Mode = Mode::Recorded("--dispatch-source=auto");
-/// What is run, how it is called in the table, and how long its kernels take.
+/// The command, its name in the table, and the duration of its kernels.
 const PROGRAMS: [(&[&str], &str, &str); 2] = [
     (&["many_streams", "4", "16", "1600"], "64 streams in 4 queues", "300000"),
     (&["raw_hsa", "overlap"], "independent kernels in one queue", "3000000"),
 ];
 
-/// A kernel of the log: its queue, begin and end in ns.
+/// A logged kernel: its queue, begin and end in ns.
 type Span = (u64, u64, u64);
 
 pub(crate) fn print(rigs: &[Rig]) {
@@ -69,7 +69,7 @@ fn read(text: &str) -> Vec<Span> {
         .collect()
 }
 
-/// The mean number of kernels that ran, from the first begin to the last end.
+/// The mean number of concurrent kernels, from the first begin to the last end.
 fn running(spans: &[Span]) -> f64 {
     let busy: u64 = spans.iter().map(|(_, begin, end)| end - begin).sum();
     let first = spans.iter().map(|(_, begin, _)| *begin).min().unwrap_or(0);
@@ -77,7 +77,7 @@ fn running(spans: &[Span]) -> f64 {
     busy as f64 / (last - first) as f64
 }
 
-/// The median time between the end of a kernel and the begin of the next one in its queue; 0 where they overlap.
+/// The median time between the end of a kernel and the begin of the next one in its queue; 0 if they overlap.
 fn gap(spans: &[Span]) -> f64 {
     let mut sorted = spans.to_vec();
     sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! An hour of a program, told faster than it was: what the viewer has resident, by the quarter.
+//! An hour of a program, replayed faster than real time: the viewer's resident memory by the quarter.
 
 use anyhow::Result;
 use roctop::decode::Decoder;
@@ -11,11 +11,11 @@ use crate::reader::Digest;
 use crate::terminal::memory;
 
 const HOUR: u64 = 3_600_000_000_000;
-/// Records of one look.
-const EACH: u64 = 64_000;
+/// Records per poll.
+const RECORDS_PER_POLL: u64 = 64_000;
 
-/// `records` of them, evenly over an hour of the program's time. The viewer's own reader, decoder and store, a snapshot
-/// after each look as the screen takes them, the one before held meanwhile.
+/// Replays `records` records, evenly over an hour of the program's time, through the viewer's own reader, decoder and
+/// store. It takes a snapshot after each poll, as the screen does, and holds the previous one in the meantime.
 pub(crate) fn table(records: u64) -> Result<()> {
     let load = Load {
         name: "hour",
@@ -36,11 +36,11 @@ pub(crate) fn table(records: u64) -> Result<()> {
     println!("\n{records} records, one each {step} ns of an hour; 64 rings, 10 000 kernels; bar: 256 MiB resident.\n");
     println!("| of the hour | records | own memory, MiB | lost |");
     println!("| --- | --- | --- | --- |");
-    let looks = records / EACH;
+    let looks = records / RECORDS_PER_POLL;
     let mut held = None;
     for look in 0..looks {
-        let now = (look + 1) * EACH * step;
-        writer.write(EACH, now, step);
+        let now = (look + 1) * RECORDS_PER_POLL * step;
+        writer.write(RECORDS_PER_POLL, now, step);
         batch.clear();
         let progress = live.poll(BEGIN + now, &mut batch)?;
         batch.deliver(&mut digest);

@@ -1,5 +1,5 @@
-//! A million records a second from 64 rings with ten thousand kernels, in real time: what the viewer takes of a core, how
-//! long a key takes to the screen, what is lost.
+//! A million records per second from 64 rings with ten thousand kernels, in real time: the viewer's CPU load, the
+//! latency from key to screen, and losses.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use crate::terminal::{Terminal, memory, process_time};
 const LOAD: Load = Load {
     name: "live",
     rings: 64,
-    // 2 MiB, what the launcher asks for.
+    // 2 MiB, the launcher's default.
     slots: 1 << 15,
     kernels: 10_000,
     dispatches: 5,
@@ -31,32 +31,36 @@ const RATE: u64 = 1_000_000;
 const WARM: Duration = Duration::from_secs(3);
 const MEASURED: Duration = Duration::from_secs(10);
 const KEYS: usize = 200;
-/// As the viewer's reading thread waits while rings are nearly empty.
-const GATHERING: Duration = Duration::from_millis(50);
+/// Wait of the viewer's reading thread while rings are nearly empty.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What the writing thread needs to be told, and tells.
+/// Commands to the writing thread, and its reports.
 #[derive(Default)]
 struct Orders {
     stop: AtomicBool,
-    /// It writes no more.
+    /// It has stopped writing.
     stopped: AtomicBool,
     pause: AtomicBool,
     written: AtomicU64,
-    /// Processor time of the writing, ns.
+    /// CPU time of the writing, ns.
     spent: AtomicU64,
 }
 
-/// Writes at the rate, each millisecond what is due.
+/// Writes at the given rate: each millisecond the records that are due.
 fn write(file: &RingFile, began: Instant, orders: &Orders) {
-    const MOST: u64 = RATE / 20;
+    const MAX_RECORDS: u64 = RATE / 20;
     let mut writer = Writer::new(file, &LOAD);
     let (mut done, mut skipped) = (0, 0);
     while !orders.stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(1));
         let now = began.elapsed();
         let mut count = now.as_micros() as u64 * RATE / 1_000_000 - done - skipped;
-        let most = if orders.pause.load(Ordering::Relaxed) { 0 } else { MOST };
-        // A program that did not get a core writes no more for that later.
+        let most = if orders.pause.load(Ordering::Relaxed) {
+            0
+        } else {
+            MAX_RECORDS
+        };
+        // A program that did not get a core does not catch up later.
         skipped += count - count.min(most);
         count = count.min(most);
         writer.write(count, now.as_nanos() as u64, 1_000_000_000 / RATE);
@@ -83,8 +87,8 @@ fn with_program<T>(look: impl FnOnce(&SessionDir, &Orders) -> Result<T>) -> Resu
     result
 }
 
-/// The least that could be done in the viewer's place, as often as it does: the same slots copied by the same rule, and of
-/// each record begin, end and one count. On its own thread, so that this machine's sleeping and waking up is in it.
+/// The least work that a viewer could do, equally often: the same slots copied by the same rule, and of each record
+/// begin, end and one count. On a separate thread, so that it includes this machine's sleeps and wake-ups.
 fn floor() -> Result<()> {
     with_program(|session, orders| {
         let ring = session.path().join(ring_name(std::process::id(), 1, 0));
@@ -94,7 +98,7 @@ fn floor() -> Result<()> {
             let (began, spent) = (Instant::now(), of_thread());
             let mut records = 0;
             while began.elapsed() < time {
-                std::thread::sleep(GATHERING);
+                std::thread::sleep(POLL_INTERVAL);
                 records += reader.poll(Ended::No, &mut least)?.records;
             }
             Ok((records, of_thread().saturating_sub(spent)))
@@ -150,7 +154,7 @@ fn without_drawing() -> Result<()> {
     })
 }
 
-/// The real viewer in a terminal of 120x36; then the same when nothing happens.
+/// The real viewer in a terminal of 120x36, first under load and then idle.
 fn with_drawing() -> Result<()> {
     with_program(|session, orders| {
         let name = session.path().file_name().and_then(|name| name.to_str());
@@ -211,14 +215,14 @@ fn with_drawing() -> Result<()> {
     })
 }
 
-/// Half and 99 of 100 are not above, ms.
+/// Median and 99th percentile, ms.
 fn quantiles(times: &mut [Duration]) -> String {
     times.sort();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
     format!("{:.1} / {:.1} ms", at(0.5), at(0.99))
 }
 
-/// The table.
+/// Prints the table.
 pub(crate) fn table() -> Result<()> {
     println!(
         "\n64 rings, 10 000 kernels, calls (a slot of 64 bytes) and dispatches (two) by turns: 1.5 M slots/s; key to screen: half\n\

@@ -1,11 +1,10 @@
-//! What the viewer needs to read, decode, store and show records: `cargo bench --bench viewer`. Prints bars and what was
-//! measured.
+//! Cost of reading, decoding, storing and showing records: `cargo bench --bench viewer`. Prints targets and results.
 //!
-//! `-- reader [LOAD]`, `-- live`, `-- hour [RECORDS]` print one table alone; an hour's worth at a million records a second is
-//! `-- hour 3600000000`. `-- digest [RECORDS]` does nothing but read, decode and store, for a profiler to look at.
+//! `-- reader [LOAD]`, `-- live`, `-- hour [RECORDS]` print one table each; an hour at a million records per second is
+//! `-- hour 3600000000`. `-- digest [RECORDS]` only reads, decodes and stores, for a profiler.
 //!
-//! A ring file is written by the collector's own writer; only the program is made up. Times are of the processor, but for
-//! those from key to screen.
+//! The collector's own writer writes the ring file; only the program is synthetic. Times are CPU times, except those
+//! from key to screen.
 
 mod hour;
 mod live;
@@ -13,11 +12,11 @@ mod program;
 mod reader;
 mod terminal;
 
-/// An hour at ten thousand records a second.
+/// An hour at ten thousand records per second.
 const RECORDS: u64 = 36_000_000;
 
 fn main() -> anyhow::Result<()> {
-    // `cargo test --benches` only asks whether this runs.
+    // `cargo test --benches` only checks that this runs.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     if words.iter().any(|word| word == "--test") {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A program that never runs: its ring file is written by the collector's own writer, as fast or as slowly as wanted.
+//! A synthetic program: the collector's own writer writes its ring file, at any speed.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ pub(crate) const BEGIN: u64 = 1_000_000_000_000;
 const AGENTS: u32 = 8;
 const OPERATIONS: u32 = 40;
 
-/// What a program does.
+/// The work of a program.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) name: &'static str,
     pub(crate) rings: u32,
     pub(crate) slots: u64,
     pub(crate) kernels: u32,
-    /// Of ten records, how many are dispatches; the rest are calls.
+    /// Dispatches per ten records; the rest are calls.
     pub(crate) dispatches: u64,
-    /// In how many streams each kernel runs; every ring is a stream.
+    /// Number of streams that run each kernel; every ring is a stream.
     pub(crate) streams: u32,
 }
 
@@ -33,7 +33,7 @@ impl Load {
     }
 }
 
-/// Numbers as a die gives them.
+/// A pseudo-random number generator.
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -45,7 +45,7 @@ impl Dice {
     }
 }
 
-/// Makes the ring file with all facts. `shift` is what is added to the program's clock to get CLOCK_BOOTTIME.
+/// Creates the ring file with all facts; `boottime` is CLOCK_BOOTTIME at the program's time [`BEGIN`], ns.
 pub(crate) fn make(dir: &Path, load: &Load, boottime: u64) -> std::io::Result<RingFile> {
     let spec = Spec {
         ordinal: 0,
@@ -124,7 +124,7 @@ fn object(kernel: u32) -> u64 {
     0x7f00_0000_0000 + u64::from(kernel) * 64
 }
 
-/// The program's threads at work.
+/// The program's threads.
 pub(crate) struct Writer<'m> {
     load: Load,
     claims: Vec<Claim<'m>>,
@@ -155,7 +155,7 @@ impl<'m> Writer<'m> {
         }
     }
 
-    /// Writes so many records; `at` is the program's time at which the last of them ends, ns since its begin.
+    /// Writes `count` records; `at` is the program's time at which the last of them ends, ns since its begin.
     pub(crate) fn write(&mut self, count: u64, at: u64, step: u64) {
         let rings = self.claims.len() as u64;
         for number in 0..count {

@@ -1,4 +1,4 @@
-//! Copy, decode, store: what a record costs on one core, beside the least that could be done with it.
+//! Cost of copying, decoding and storing a record on one core, beside the least possible work.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use roctop_ring::record::Slot;
 
 use crate::program::{self, BEGIN, Load, Writer};
 
-/// As many as the viewer's own thread hands over at once.
-const PORTION: usize = 256;
+/// Records per batch, as in the viewer's own thread.
+const BATCH_RECORDS: usize = 256;
 
-/// Decodes and stores in portions, as the viewer's own thread does.
+/// Decodes and stores in batches, as the viewer's own thread does.
 pub(crate) struct Digest {
     decoder: Decoder,
     pub(crate) store: Store,
@@ -38,7 +38,7 @@ impl Digest {
 impl RawSink for Digest {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         self.decoder.take(process, raw);
-        if self.decoder.pending() >= PORTION {
+        if self.decoder.pending() >= BATCH_RECORDS {
             self.hand_over();
         }
     }
@@ -46,9 +46,9 @@ impl RawSink for Digest {
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
         let mut rest = slots;
         while !rest.is_empty() {
-            let (portion, later) = split(rest, PORTION);
-            self.decoder.records(process, thread, portion);
-            if self.decoder.pending() >= PORTION {
+            let (batch, later) = split(rest, BATCH_RECORDS);
+            self.decoder.records(process, thread, batch);
+            if self.decoder.pending() >= BATCH_RECORDS {
                 self.hand_over();
             }
             rest = later;
@@ -56,7 +56,7 @@ impl RawSink for Digest {
     }
 }
 
-/// Decodes and forgets.
+/// Decodes and discards.
 struct Decode(Decoder);
 
 impl RawSink for Decode {
@@ -71,8 +71,9 @@ impl RawSink for Decode {
     }
 }
 
-/// What the bar names and no more, made by the viewer's own parts: decoded, histograms by kernel and operation, the timeline's
-/// sums. The store adds what the screen wants beyond: slices, unions, work by range, what is open.
+/// Exactly the work that the target names, done by the viewer's own parts: decoding, histograms by kernel and
+/// operation, the timeline's sums. The store adds what the screen needs beyond: slices, unions, work by range, open
+/// work.
 struct Named {
     decoder: Decoder,
     tables: Tables,
@@ -125,8 +126,8 @@ impl RawSink for Named {
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
         let mut rest = slots;
         while !rest.is_empty() {
-            let (portion, later) = split(rest, PORTION);
-            self.decoder.records(process, thread, portion);
+            let (batch, later) = split(rest, BATCH_RECORDS);
+            self.decoder.records(process, thread, batch);
             self.hand_over();
             rest = later;
         }
@@ -164,7 +165,7 @@ impl Sink for Least {
     fn lost(&mut self, _: Thread, _: u64) {}
 }
 
-/// Nanoseconds a record, by round.
+/// Nanoseconds per record, by round.
 #[derive(Default)]
 struct Rounds(Vec<f64>);
 
@@ -173,7 +174,7 @@ impl Rounds {
         self.0.push(time.as_nanos() as f64 / records.max(1) as f64);
     }
 
-    /// The value below which this share of the rounds lies.
+    /// The value below which this share of the rounds is.
     fn at(&mut self, share: f64) -> f64 {
         self.0.sort_by(f64::total_cmp);
         let place = (self.0.len() as f64 * share) as usize;
@@ -181,10 +182,10 @@ impl Rounds {
     }
 }
 
-/// Reads what the rings hold, again and again, on one core: in each round what a program writes in 16 ms at a million
-/// records a second.
+/// Reads the rings repeatedly on one core: each round is what a program writes in 16 ms at a million records per
+/// second.
 pub(crate) fn run(load: &Load, rounds: u64) -> anyhow::Result<()> {
-    const EACH: u64 = 16_000;
+    const RECORDS_PER_ROUND: u64 = 16_000;
     let session = SessionDir::create()?;
     let file = program::make(session.path(), load, BEGIN)?;
     let ring = session
@@ -202,8 +203,8 @@ pub(crate) fn run(load: &Load, rounds: u64) -> anyhow::Result<()> {
     let [mut all, mut bar] = <[Rounds; 2]>::default();
     let (mut seen, mut lost) = (0, 0);
     for round in 0..=rounds {
-        let now = (round + 1) * EACH * 1000;
-        writer.write(EACH, now, 1000);
+        let now = (round + 1) * RECORDS_PER_ROUND * 1000;
+        writer.write(RECORDS_PER_ROUND, now, 1000);
         let began = of_thread();
         let least_seen = bare.poll(Ended::No, &mut least)?.records;
         let after_floor = of_thread();
@@ -221,7 +222,7 @@ pub(crate) fn run(load: &Load, rounds: u64) -> anyhow::Result<()> {
         seen += progress.records;
         lost += progress.lost;
         assert_eq!(least_seen, progress.records, "both readers see the same");
-        // The first round is all names.
+        // The first round is mostly names.
         if round > 0 {
             let only_decode = after_decode.saturating_sub(after_copy);
             let digested = after_all.saturating_sub(after_named);
@@ -260,9 +261,9 @@ pub(crate) fn run(load: &Load, rounds: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The viewer's own way alone, for a profiler to look at: so many records at a million a second of the program's time.
+/// Only the viewer's own path, for a profiler: `records` records at a million per second of the program's time.
 pub(crate) fn digest(records: u64) -> anyhow::Result<()> {
-    const EACH: u64 = 16_000;
+    const RECORDS_PER_ROUND: u64 = 16_000;
     let load = Load {
         name: "digest",
         rings: 64,
@@ -278,9 +279,9 @@ pub(crate) fn digest(records: u64) -> anyhow::Result<()> {
     let mut digest = Digest::new(Decoder::by_kind(), Store::new(Options::default()));
     let mut batch = Batch::default();
     let [mut copied, mut stored] = <[Rounds; 2]>::default();
-    for round in 1..=records / EACH {
-        let now = round * EACH * 1000;
-        writer.write(EACH, now, 1000);
+    for round in 1..=records / RECORDS_PER_ROUND {
+        let now = round * RECORDS_PER_ROUND * 1000;
+        writer.write(RECORDS_PER_ROUND, now, 1000);
         batch.clear();
         let began = of_thread();
         let progress = live.poll(BEGIN + now, &mut batch)?;
@@ -302,7 +303,7 @@ pub(crate) fn digest(records: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The table.
+/// Prints the table.
 pub(crate) fn table(wanted: &dyn Fn(&str) -> bool) -> anyhow::Result<()> {
     let loads = [
         ("calls", 1, 0, 1),

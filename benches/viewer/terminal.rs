@@ -1,4 +1,4 @@
-//! roctop in a pseudo-terminal: how long a key takes to the screen, and what the process takes of a core.
+//! roctop in a pseudo-terminal: latency from key to screen, and CPU time of the process.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,8 +13,8 @@ use rustix::termios::Winsize;
 
 const COLUMNS: NonZeroU16 = NonZeroU16::new(120).unwrap();
 const ROWS: NonZeroU16 = NonZeroU16::new(36).unwrap();
-/// A screen that does not change for so long never will.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time after which an unchanged screen counts as stuck.
+const SCREEN_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Terminal {
     master: File,
@@ -39,7 +39,7 @@ impl Terminal {
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
         let slave = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty())?;
         let roctop = env!("CARGO_BIN_EXE_roctop");
-        // roctop's own trampoline makes the session with this terminal.
+        // roctop's own trampoline creates the session with this terminal.
         let child = Command::new(roctop)
             .args(["__launch", "terminal", roctop, "0", roctop])
             .args(arguments)
@@ -66,7 +66,7 @@ impl Terminal {
         self.parser.screen().contents()
     }
 
-    /// Takes what roctop writes for so long.
+    /// Reads roctop's output for `time`.
     pub(crate) fn watch(&mut self, time: Duration) -> Result<()> {
         let until = Instant::now() + time;
         while Instant::now() < until {
@@ -75,7 +75,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Takes what comes next, if it comes in time.
+    /// Reads the next output, if it arrives within `time`.
     fn take(&mut self, time: Duration) -> Result<()> {
         let wait = Timespec {
             tv_sec: time.as_secs() as i64,
@@ -92,11 +92,11 @@ impl Terminal {
         Ok(())
     }
 
-    /// Waits until the screen is as wanted; how long that took.
+    /// Waits until the screen satisfies `wanted`; returns how long that took.
     pub(crate) fn wait(&mut self, what: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Duration> {
         let began = Instant::now();
         while !wanted(&self.text()) {
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > SCREEN_TIMEOUT {
                 bail!("never seen: {what}\n{}", self.text());
             }
             self.take(Duration::from_secs(1))?;
@@ -104,7 +104,7 @@ impl Terminal {
         Ok(began.elapsed())
     }
 
-    /// Types, and waits until the screen is as wanted: from key to screen.
+    /// Types keys and waits until the screen satisfies `wanted`: the latency from key to screen.
     pub(crate) fn key(&mut self, keys: &str, what: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Duration> {
         self.master.write_all(keys.as_bytes())?;
         self.wait(what, wanted)
@@ -118,7 +118,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Time that a process ran, of its own and of the kernel for it.
+/// CPU time of a process, user and system.
 pub(crate) fn process_time(pid: u32) -> Result<Duration> {
     // The scheduler's own sum: `stat` counts in hundredths of a second.
     let mut sum = 0u64;
@@ -133,7 +133,7 @@ pub(crate) fn process_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_nanos(sum))
 }
 
-/// Memory of a process, bytes: its own, and all that is resident.
+/// Memory of a process in bytes: private, and resident.
 pub(crate) fn memory(pid: u32) -> Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let of = |name: &str| {
