@@ -1,8 +1,8 @@
-//! What an input of the fuzzer means: an honest recording, and what is done to its blocks. The replay of the kept inputs
-//! uses it too.
+//! Inputs of the fuzzer: an intact recording and changes to its blocks. The replay of the kept inputs uses this too.
 //!
-//! Each eight bytes change one block: two say which, two where in its payload, one what is done, three give the value.
-//! Checksums are made right afterwards, or nothing would be reached. The layout of blocks is that of `src/recording/block.rs`.
+//! Each group of eight bytes changes one block: two select the block, two the position in its payload, one the
+//! operation, three give the value. Checksums are corrected afterwards; otherwise no input would get past them.
+//! `src/recording/block.rs` defines the layout of blocks.
 
 use roctop::export::choice::{Choice, KernelNames};
 use roctop::export::collect::collect;
@@ -46,7 +46,7 @@ impl Block {
         self.header[at..at + 4].copy_from_slice(&word.to_le_bytes());
     }
 
-    /// Its bytes, not compressed, with lengths and sums that are right.
+    /// Its bytes, uncompressed, with correct lengths and checksums.
     fn seal(&self, into: &mut Vec<u8>) {
         let mut sealed = self.clone();
         sealed.put(4, self.word(4) & !0x100);
@@ -91,8 +91,8 @@ fn slots<const S: usize>(head: Head, payload: [[u64; PAYLOAD_WORDS]; S]) -> Vec<
     payload.into_iter().enumerate().map(slot).collect()
 }
 
-/// Everything that a recording may have in it.
-fn tell(sink: &mut dyn RawSink) {
+/// Everything that a recording can contain.
+fn deliver(sink: &mut dyn RawSink) {
     let process = ProcessId(0);
     let header = Header {
         major: roctop_ring::layout::MAJOR,
@@ -159,9 +159,9 @@ fn tell(sink: &mut dyn RawSink) {
         let head = Head::new(Marker::MARK, 0, 2, Domain::MARKER.0);
         sink.take(process, &Raw::Record(thread, &slots(head, [mark[0], mark[1]])));
     }
-    tell_facts(process, sink);
-    tell_records(process, thread, sink);
-    tell_end(process, thread, sink);
+    deliver_facts(process, sink);
+    deliver_records(process, thread, sink);
+    deliver_end(process, thread, sink);
 }
 
 /// The slots of a record by its fields.
@@ -172,8 +172,8 @@ macro_rules! slots_of {
     }};
 }
 
-/// Facts that these records name.
-fn tell_facts(process: ProcessId, sink: &mut dyn RawSink) {
+/// Facts that these records refer to.
+fn deliver_facts(process: ProcessId, sink: &mut dyn RawSink) {
     macro_rules! fact {
         ($($record:tt)*) => { sink.take(process, &Raw::Fact(&slots_of!($($record)*))) };
     }
@@ -216,8 +216,8 @@ fn tell_facts(process: ProcessId, sink: &mut dyn RawSink) {
     }
 }
 
-/// A record of each kind that the loop has not.
-fn tell_records(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
+/// A record of each kind that the loop does not write.
+fn deliver_records(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
     macro_rules! record {
         ($($record:tt)*) => { sink.take(process, &Raw::Record(thread, &slots_of!($($record)*))) };
     }
@@ -283,8 +283,8 @@ fn tell_records(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
     sink.take(process, &Raw::Gauges(&[gauge(None, 7.5), gauge(Some(7), 1.5)]));
 }
 
-/// Losses, what is open, and how it ended.
-fn tell_end(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
+/// Losses, open work, and the exit.
+fn deliver_end(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
     sink.take(process, &Raw::Lost(thread, 5));
     sink.take(process, &Raw::Counters(&[3; counter::WORDS]));
     let work = OpenWork {
@@ -325,10 +325,10 @@ fn tell_end(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
 }
 
 impl Honest {
-    /// Makes it at `path`, by the real writer.
+    /// Creates it at `path`, with the real writer.
     pub(crate) fn make(path: &Path) -> Self {
         let mut recorder = Recorder::create(path, &["app".to_owned()], &[]).unwrap();
-        tell(&mut recorder);
+        deliver(&mut recorder);
         recorder.finish().unwrap();
         let mut files = Vec::new();
         for entry in std::fs::read_dir(path).unwrap() {
@@ -399,7 +399,7 @@ fn apply(blocks: &mut Vec<Block>, at: usize, place: usize, how: u8, value: u32) 
     }
 }
 
-/// Does all that a viewer does with a recording.
+/// Does everything that a viewer does with a recording.
 pub(crate) fn look(path: &Path) {
     let Ok(recording) = Recording::open(path) else { return };
     let mut count = 0usize;
@@ -414,12 +414,12 @@ pub(crate) fn look(path: &Path) {
     let _ = recording.clocks();
 }
 
-/// Writes files of it in every format, at `out`, which is removed; how many.
+/// Exports it in every format to `out`, which is then removed; returns the number of files.
 pub(crate) fn files(path: &Path, out: &Path) -> usize {
     let Ok(recording) = Recording::open(path) else { return 0 };
     let _ = std::fs::remove_dir_all(out);
     std::fs::create_dir_all(out).unwrap();
-    // What cannot be read is told; the files of what can be are whole.
+    // Unreadable parts are reported; the files of the readable parts are complete.
     let count = written(&recording, out).unwrap_or(0);
     let _ = std::fs::remove_dir_all(out);
     count

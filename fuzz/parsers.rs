@@ -1,5 +1,5 @@
-//! All readers of text and bytes that others write, apart from rings and recordings: honest inputs to begin with, and what
-//! has to hold whatever comes. The test that changes them and replays the kept inputs uses it too.
+//! All readers of foreign text and bytes, except rings and recordings: valid inputs, and the properties that must hold
+//! for any input. The test that changes them and replays the kept inputs uses this too.
 
 use roctop::config::Config;
 use roctop::counters::request;
@@ -20,18 +20,18 @@ use roctop::ui::theme::{BUILT_IN, Depth, Theme};
 use std::io::Read;
 use std::path::PathBuf;
 
-/// One of them.
+/// A reader.
 pub(crate) struct Parser {
     pub(crate) name: &'static str,
-    /// Reads; an assertion fails when something does not hold.
+    /// Reads an input; an assertion fails if a property does not hold.
     pub(crate) read: fn(&[u8]),
-    /// Inputs that are understood.
+    /// Valid inputs.
     pub(crate) honest: fn() -> Vec<Vec<u8>>,
 }
 
 macro_rules! parsers {
     ($($name:ident: $honest:expr;)*) => {
-        /// All; the first byte of the fuzzer's input says which, so new ones come last.
+        /// All readers; the first byte of the fuzzer's input selects one, so new ones are appended.
         pub(crate) const PARSERS: &[Parser] = &[$(Parser {
             name: stringify!($name),
             read: $name,
@@ -235,7 +235,7 @@ fn metrics(bytes: &[u8]) {
 }
 
 fn attributes(bytes: &[u8]) {
-    // Whatever it says of itself, it is looked at as a table of attributes of just this size.
+    // Regardless of its stated size, it is read as a table of attributes of exactly this size.
     let mut table = bytes.to_vec();
     if let Some(head) = table.first_chunk_mut() {
         let [low, high] = (bytes.len() as u16).to_le_bytes();
@@ -286,7 +286,7 @@ fn keys(bytes: &[u8]) {
             decoder.feed(piece);
             while decoder.next(false).is_some() {}
         }
-        // An answer that does not end is waited for, keys are not.
+        // The decoder waits for the end of an answer, but not for keys.
         while decoder.next(true).is_some() {}
         assert!(decoder.rest().len() <= 64);
     }
@@ -302,13 +302,13 @@ fn manifest(bytes: &[u8]) {
     });
 }
 
-/// A directory that goes with its thread.
+/// A directory that is removed with its thread.
 struct Place(PathBuf);
 
 impl Place {
     fn new() -> Self {
         let thread = std::thread::current().id();
-        // On tmpfs, which need not be waited for.
+        // On tmpfs, which is fast.
         let shm = PathBuf::from("/dev/shm");
         let base = if shm.is_dir() { shm } else { std::env::temp_dir() };
         let path = base.join(format!("roctop-manifest-{}-{thread:?}", std::process::id()));

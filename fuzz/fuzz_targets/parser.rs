@@ -1,5 +1,5 @@
-//! Text and bytes of others, by any of the readers: `ROCTOP_PRELOAD_SO=/dev/null cargo +nightly fuzz run parser DIRECTORY`.
-//! What is understood is put into the directory, for the fuzzer to begin with.
+//! Foreign text and bytes, with any of the readers: `ROCTOP_PRELOAD_SO=/dev/null cargo +nightly fuzz run parser
+//! DIRECTORY`. Writes the valid inputs to the directory, as a start for the fuzzer.
 #![no_main]
 
 #[path = "../parsers.rs"]

@@ -1,4 +1,4 @@
-//! A recording made by a liar, read as a viewer reads it: `ROCTOP_PRELOAD_SO=/dev/null cargo +nightly fuzz run recording`.
+//! Hostile recordings, read as the viewer reads them: `ROCTOP_PRELOAD_SO=/dev/null cargo +nightly fuzz run recording`.
 #![no_main]
 #![expect(clippy::unwrap_used, reason = "the honest recording is made by the real writer")]
 
