@@ -1,4 +1,4 @@
-//! What the commands of the documents find around them: a HIP program, and stand-ins for what no machine of the tests has.
+//! The environment of the documents' commands: a HIP program, and stand-ins for what the test machines lack.
 
 use crate::counted;
 use crate::rig::Rig;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Slurm's part of `srun -n 2`: the command twice at once, each told its rank.
+/// The part of Slurm behind `srun -n 2`: runs the command twice at once, each with its rank.
 const SRUN: &str = "#!/bin/sh
 set -e
 SLURM_JOB_ID=1 SLURM_NTASKS=2 SLURM_PROCID=0 \"$@\" &
@@ -17,25 +17,25 @@ SLURM_JOB_ID=1 SLURM_NTASKS=2 SLURM_PROCID=1 \"$@\"
 wait $first
 ";
 
-/// A program whose kernels the stand-in for rocprofiler-sdk counts, and then one of HIP.
+/// A program whose kernels the stand-in for rocprofiler-sdk counts, followed by a HIP program.
 const COUNTED: &str = "#!/bin/sh
 ./counted load scale && exec ./service
 ";
 
-/// Longest wait for what a test has started: a watchdog, not a measure.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Maximum wait for anything that a test has started: a watchdog, not a measure.
+const WAIT_LIMIT: Duration = Duration::from_mins(1);
 
-/// A directory to run commands in, and the variables that they are run with.
+/// A directory for the commands, and their environment variables.
 pub(crate) struct Around {
     pub(crate) place: PathBuf,
     variables: Vec<(&'static str, String)>,
-    /// Takes the stand-in for rocprofiler-sdk away in the end.
+    /// Removes the stand-in for rocprofiler-sdk at the end.
     counted: Option<counted::Rig>,
 }
 
 impl Around {
-    /// All that a block's commands name: `app` and `service` always, the rest when it is named. None, with the reason told,
-    /// where something cannot be had here.
+    /// Everything that a block's commands name: `app` and `service` always, the rest if named. `None`, with the reason
+    /// printed, if something is not available here.
     pub(crate) fn new(rig: &Rig, name: &str, text: &str) -> Option<Self> {
         let place = Rig::place(name);
         let tools = place.join("bin");
@@ -74,7 +74,7 @@ impl Around {
         Some(around)
     }
 
-    /// What the commands are run with.
+    /// Environment variables of the commands.
     pub(crate) fn variables(&self) -> Vec<(&str, &str)> {
         self.variables
             .iter()
@@ -90,16 +90,17 @@ impl Around {
         command
     }
 
-    /// hip-python by the name `python`, and a program for it that trains nothing: forked and spawned workers, copies, kernels.
+    /// hip-python under the name `python`, and a program for it that trains nothing: forked and spawned workers,
+    /// copies, kernels.
     fn bring_python(&self, rig: &Rig) -> Option<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let output = Command::new(root.join("tests/runtimes/fetch-hip-python"))
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         if !output.status.success() {
-            assert_eq!(output.status.code(), Some(77), "{told}");
-            println!("skipped: {}", told.lines().last().unwrap_or_default());
+            assert_eq!(output.status.code(), Some(77), "{stderr}");
+            println!("skipped: {}", stderr.lines().last().unwrap_or_default());
             return None;
         }
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -118,7 +119,7 @@ impl Around {
         Some(())
     }
 
-    /// The stand-in for rocprofiler-sdk, and an `app` that it counts.
+    /// The stand-in for rocprofiler-sdk, and an `app` whose kernels it counts.
     fn bring_counters(&mut self) -> Option<()> {
         let made = counted::Rig::new("docs")?;
         symlink(made.0.join("counted"), self.place.join("counted")).unwrap();
@@ -130,7 +131,7 @@ impl Around {
         Some(())
     }
 
-    /// The recording `crashed`, whose roctop and program were killed: the name of the session that is left.
+    /// The recording `crashed`, whose roctop and program were killed; returns the name of the remaining session.
     fn lose_a_session(&self) -> String {
         let own = env!("CARGO_BIN_EXE_roctop");
         let mut command = Command::new(own);
@@ -143,7 +144,7 @@ impl Around {
         let began = Instant::now();
         let mut programs = Vec::new();
         while programs.is_empty() {
-            assert!(began.elapsed() < PATIENCE, "nothing is recorded");
+            assert!(began.elapsed() < WAIT_LIMIT, "nothing is recorded");
             std::thread::sleep(Duration::from_millis(50));
             programs = session::find(&name).map_or_else(|_| Vec::new(), |session| session::alive(&session));
         }
@@ -153,14 +154,14 @@ impl Around {
         assert!(status.unwrap().success(), "{killed}");
         recorder.wait().unwrap();
         while session::is_in_use(&session) {
-            assert!(began.elapsed() < PATIENCE, "{name} is still in use");
+            assert!(began.elapsed() < WAIT_LIMIT, "{name} is still in use");
             std::thread::sleep(Duration::from_millis(10));
         }
         name
     }
 }
 
-/// An executable file of this text.
+/// Writes an executable file with this text.
 fn script(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,19 +1,19 @@
-//! A person who types the commands of a document at a terminal, one after the other, and leaves each screen that comes up.
+//! A user who types the commands of a document at a terminal, one after the other, and leaves each screen that appears.
 
 use crate::around::Around;
 use crate::terminal::Terminal;
 use std::time::{Duration, Instant};
 
-/// A program that has not ended by then is one that goes on, and is stopped.
-const GOES_ON: Duration = Duration::from_secs(5);
+/// A program that runs longer is stopped.
+const COMMAND_LIMIT: Duration = Duration::from_secs(5);
 
-/// Types every command; how many brought up the screen.
+/// Types every command; returns how many showed the screen.
 pub(crate) fn types(around: &Around, what: &str, commands: &[&str]) -> usize {
     let shown = commands.iter().filter(|command| type_one(around, what, command));
     shown.count()
 }
 
-/// True when the command brought up the screen.
+/// True if the command showed the screen.
 fn type_one(around: &Around, what: &str, command: &str) -> bool {
     let variables = around.variables();
     let mut terminal = Terminal::start_program(&around.place, 120, 36, "bash", &["-euc", command], &variables);
@@ -21,7 +21,7 @@ fn type_one(around: &Around, what: &str, command: &str) -> bool {
     let mut was_stopped = false;
     if has_screen {
         let began = Instant::now();
-        while terminal.text().contains("LIVE") && began.elapsed() < GOES_ON {
+        while terminal.text().contains("LIVE") && began.elapsed() < COMMAND_LIMIT {
             std::thread::sleep(Duration::from_millis(50));
         }
         terminal.keys("q");

@@ -1,9 +1,9 @@
-// Stands in for registration alone: a vendor build of HIP and HSA hands its dispatch tables to rocprofiler-register when
-// it builds them; Debian's builds have the same tables and hand them to nobody. This library, preloaded, takes the real
-// tables of the real run-times and hands them to the real register, with the names and versions that a build with it uses.
+// Stands in for registration only: a vendor build of HIP and HSA hands its dispatch tables to rocprofiler-register when
+// it creates them; Debian's builds have the same tables and hand them to nobody. This preloaded library takes the real
+// tables of the real run-times and hands them to the real register, with the names and versions of a vendor build.
 //
 // HIP's tables come from the function that the exported wrappers call first, HSA's from OnLoad (name this library in
-// HSA_TOOLS_LIB). Written against HIP 7.2.4 and HSA 1.18; anything unexpected ends the program with a word.
+// HSA_TOOLS_LIB). Written against HIP 7.2.4 and HSA 1.18; anything unexpected ends the program with a message.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -25,7 +25,7 @@ static void fail(const char *what) {
   _exit(99);
 }
 
-// The library's own definition, whatever a preloaded library has in front of it.
+// The library's own definition, regardless of preloaded libraries.
 static void *definition(struct link_map *map, const char *name) {
   const uint32_t *hash = 0;
   const Elf64_Sym *symbols = 0;
@@ -53,7 +53,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *path) {
   return 0;
 }
 
-// What the first direct call in `function` returns: a table that begins with its size.
+// Calls the first function that `function` calls directly; it returns a table that begins with its size.
 static void *table(const unsigned char *function, uint64_t bytes) {
   for (int i = 0; function && i < 64; i++)
     if (function[i] == 0xe8) {
@@ -83,7 +83,7 @@ static void hip(void) {
   static int is_done;
   if (is_done) return;
   is_done = 1;
-  // A run-time with the register hands its tables over before it looks for tools: here this library is the first of them.
+  // A vendor run-time hands its tables over before it looks for tools; here this library is the first tool.
   Dl_info own;
   if (dladdr((void *)OnLoad, &own)) setenv("HSA_TOOLS_LIB", own.dli_fname, 1);
   const char *path = 0;
@@ -94,7 +94,7 @@ static void hip(void) {
   hand_over("hip_compiler", rocprofiler_register_import_hip_compiler, HIP, table(definition(map, "__hipRegisterFatBinary"), COMPILER_BYTES));
 }
 
-// The first call of every program that hipcc made.
+// The first call of every program built by hipcc.
 void **__hipRegisterFatBinary(const void *data) {
   hip();
   void **(*next)(const void *) = 0;

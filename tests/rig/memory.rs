@@ -1,16 +1,17 @@
-//! Allocations: what a program counts itself against what was recorded.
+//! Allocations: the program's own counts against the recorded ones.
 
 use crate::rig::Recorded;
 use roctop::item::{AgentKind, Allocation};
 use roctop_ring::record::memory;
 
 impl Recorded {
-    /// Every line that the program wrote (call, bytes, bytes held after it, whose) is a call with its allocation, and the
-    /// recorded total of the GPU is what the program holds, but for what the run-time held before. Returns the lines.
+    /// Checks that every line of the program (call, bytes, bytes held after it, owner) has a recorded call with its
+    /// allocation, and that the GPU's recorded total is what the program holds, apart from what the run-time held
+    /// before. Returns the number of lines.
     pub(crate) fn check_memory(&self) -> usize {
         let text = std::fs::read_to_string(self.place.join("memory")).unwrap();
-        let told: Vec<(&str, u64, u64, &str)> = text.lines().map(line).collect();
-        let names: std::collections::BTreeSet<&str> = told.iter().map(|(name, ..)| *name).collect();
+        let counted: Vec<(&str, u64, u64, &str)> = text.lines().map(line).collect();
+        let names: std::collections::BTreeSet<&str> = counted.iter().map(|(name, ..)| *name).collect();
         let mut calls: Vec<_> = self
             .run
             .calls
@@ -19,10 +20,10 @@ impl Recorded {
             .filter(|call| names.contains(&*self.run.operations[call.operation.0 as usize].name))
             .collect();
         calls.sort_by_key(|call| call.span.begin);
-        assert_eq!(calls.len(), told.len(), "calls that succeeded");
+        assert_eq!(calls.len(), counted.len(), "calls that succeeded");
         let mut own = None;
         let mut sizes = std::collections::BTreeMap::new();
-        for (call, &(name, bytes, held, whose)) in calls.iter().zip(&told) {
+        for (call, &(name, bytes, held, whose)) in calls.iter().zip(&counted) {
             let of_call = |row: &&Allocation| row.correlation == call.correlation && row.process == call.process;
             let rows: Vec<&Allocation> = self.run.allocations.iter().filter(of_call).collect();
             let wanted = match name {
@@ -36,7 +37,7 @@ impl Recorded {
                 "hipMemRelease" | "hsa_amd_vmem_handle_release" => memory::VMEM_FREE,
                 _ => panic!("{name}"),
             };
-            // The first allocations find a run-time that still makes its own.
+            // At the first allocations the run-time still makes its own.
             let found = rows.iter().rev().find(|row| row.operation == wanted);
             let row = found.unwrap_or_else(|| panic!("{name} {bytes} has no allocation: {rows:?}"));
             let (begin, end) = (row.span.begin, row.span.end);
@@ -56,7 +57,7 @@ impl Recorded {
                 assert_eq!(kind, Some(AgentKind::Cpu), "{row:?}");
             } else {
                 assert_eq!(kind, Some(AgentKind::Gpu), "{row:?}");
-                // What the run-time itself holds of the GPU does not change after the first launch.
+                // After the first launch, what the run-time itself holds of the GPU does not change.
                 if row.bytes != 4096 {
                     let before = *own.get_or_insert(row.total - held);
                     assert_eq!(row.total, held + before, "{name}: {row:?}");
@@ -64,7 +65,7 @@ impl Recorded {
             }
         }
         assert!(sizes.is_empty(), "not freed: {sizes:?}");
-        told.len()
+        counted.len()
     }
 }
 

@@ -1,8 +1,8 @@
-// A preloaded library of the kind that another emulation of the driver may be: it shadows what such a one shadows, in front
-// of everybody else, has a thread of its own from the start, and leaves by the system call at `_exit`.
+// A preloaded library like another emulation of the driver: it shadows the same functions, before all other libraries,
+// has its own thread from the start, and leaves by the system call at `_exit`.
 //
-// NOSY=trap: calls of the compute driver go to the system, a filter turns them into signals, and the signal's handler
-// answers them, on whatever thread they were made.
+// NOSY=trap: calls of the compute driver go to the system, a filter turns them into signals, and the signal handler
+// answers them on the calling thread.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static lookup next_dlsym(void) {
     return found;
 }
 
-// By a jump where the compiler makes one of it (-O2): what `RTLD_NEXT` means depends on the caller.
+// Compiled to a jump (-O2), because the meaning of `RTLD_NEXT` depends on the caller.
 void *dlsym(void *handle, const char *name) { return next_dlsym()(handle, name); }
 
 #define NEXT(name) ((__typeof__(&name))next_dlsym()(RTLD_NEXT, #name))
@@ -62,7 +62,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return NEXT(pthread_create)(thread, attributes, start, argument);
 }
 int sigaction(int number, const struct sigaction *new, struct sigaction *old) {
-    // Compilers that a run-time starts take this signal for the end of the process.
+    // Compilers started by a run-time would end the process on this signal.
     if (is_trapping && number == SIGSYS) return 0;
     return NEXT(sigaction)(number, new, old);
 }

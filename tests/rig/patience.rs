@@ -1,4 +1,4 @@
-//! A program that never ends fails its test and says where it stood, rather than taking the whole run with it.
+//! A program that never ends fails its test and reports where its threads were, instead of blocking the whole run.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,15 +7,16 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// No program of the tests takes as long, on any machine.
-const LONGEST: Duration = Duration::from_mins(10);
+/// Longer than any program of the tests takes on any machine.
+const RUN_LIMIT: Duration = Duration::from_mins(10);
 
-/// The output of a command that comes to its end. One that does not is killed with all that it started.
+/// Output of a command that ends. A command that does not end is killed with its descendants.
 pub(crate) fn output(command: &mut Command) -> Output {
-    output_within(command, LONGEST).unwrap_or_else(|stood| panic!("not over after {LONGEST:?}: {command:?}\n{stood}"))
+    output_within(command, RUN_LIMIT)
+        .unwrap_or_else(|stood| panic!("not over after {RUN_LIMIT:?}: {command:?}\n{stood}"))
 }
 
-/// The same; how it stood when it did not.
+/// The same, within `longest`; the error is the state of its threads.
 pub(crate) fn output_within(command: &mut Command, longest: Duration) -> Result<Output, String> {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (ended, end) = mpsc::channel::<()>();
@@ -29,7 +30,7 @@ pub(crate) fn output_within(command: &mut Command, longest: Duration) -> Result<
     watch.join().unwrap().map_or(Ok(output), Err)
 }
 
-/// Kills a process with its descendants, and tells what the threads of each were in.
+/// Kills a process with its descendants, and reports where the threads of each were.
 fn stop(root: u32) -> String {
     let mut tree = vec![root];
     let mut stood = String::new();

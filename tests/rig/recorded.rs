@@ -1,4 +1,4 @@
-//! A recorded run, compared with the emulated GPU's log and with what the program counted itself.
+//! A recorded run, compared with the emulated GPU's log and with the program's own counts.
 
 use super::{TOLERANCE, Truth, engine_copies, read_truth};
 use roctop::export::run::Run;
@@ -15,11 +15,11 @@ pub(crate) struct Recorded {
     pub(crate) place: PathBuf,
     pub(crate) output: Output,
     pub(crate) run: Run,
-    /// What the collector said of itself.
+    /// The collector's messages.
     pub(crate) said: Vec<String>,
-    /// Copies that were under way when each process ended.
+    /// Copies in flight at the end of each process.
     pub(crate) under_way: BTreeMap<ProcessId, u64>,
-    /// Dispatches that had not completed then.
+    /// Dispatches in flight at the end of each process.
     pub(crate) in_flight: BTreeMap<ProcessId, usize>,
     pub(crate) truth: Vec<Truth>,
 }
@@ -59,10 +59,11 @@ impl Recorded {
         &self.run.kernels[dispatch.kernel.0 as usize].mangled
     }
 
-    /// The dispatches of each queue, as logged and as recorded, in order; queues belong together that began at one time.
+    /// The dispatches of each queue, as logged and as recorded, in order; queues are matched by the time of their first
+    /// dispatch.
     pub(crate) fn queues(&self) -> Vec<(Vec<&Truth>, Vec<&Dispatch>)> {
         let mut truth: BTreeMap<(u32, u64), Vec<&Truth>> = BTreeMap::new();
-        // Nameless kernels are the run-time's own uploads of code, on a queue of its own.
+        // Nameless kernels are the run-time's own uploads of code, on a separate queue.
         for row in self
             .truth
             .iter()
@@ -104,7 +105,7 @@ impl Recorded {
         queues
     }
 
-    /// Every dispatch of the log that the program caused is recorded once, with its name, queue, geometry and times.
+    /// Checks that every logged dispatch of the program is recorded once, with its name, queue, geometry and times.
     pub(crate) fn check_dispatches(&self) -> usize {
         let mut logged = 0;
         for (rows, dispatches) in self.queues() {
@@ -117,8 +118,8 @@ impl Recorded {
         logged
     }
 
-    /// The same where the program was ended in the middle of the work: the emulated GPU writes its log before it completes
-    /// signals, so the last rows of a queue may be of dispatches that never completed; those are told as in flight.
+    /// The same for a program that ended in the middle of its work. The emulated GPU writes its log before it completes
+    /// signals, so a queue's last rows may be dispatches that never completed; these are recorded as in flight.
     pub(crate) fn check_dispatches_after_a_crash(&self) -> usize {
         self.check_queues_after_a_crash(|rows, dispatches| {
             for (row, dispatch) in rows.iter().zip(dispatches) {
@@ -127,8 +128,8 @@ impl Recorded {
         })
     }
 
-    /// The same for a program with one queue that ended within HSA: kernels that had the program's own signal and were not
-    /// looked at yet are in flight for ever, and later ones were found complete.
+    /// The same for a program with one queue that ended within HSA: unread kernels with the program's own signal stay
+    /// in flight for ever, and later ones were found complete.
     pub(crate) fn check_dispatches_of_one_queue_after_a_crash(&self) -> usize {
         self.check_queues_after_a_crash(|rows, dispatches| {
             for dispatch in dispatches {
@@ -138,7 +139,8 @@ impl Recorded {
         })
     }
 
-    /// Of each queue no more than was logged, and what is missing in flight; how many were logged.
+    /// Checks that each queue has no more dispatches than were logged, and that missing ones are in flight; returns the
+    /// number logged.
     pub(crate) fn check_queues_after_a_crash(&self, check: impl Fn(&[&Truth], &[&Dispatch])) -> usize {
         let (mut logged, mut missing) = (0, 0);
         for (rows, dispatches) in self.queues() {
@@ -159,7 +161,7 @@ impl Recorded {
         self.check_dispatch_within(row, dispatch, TOLERANCE);
     }
 
-    /// The same with times that may be so many ns off.
+    /// The same with a tolerance in ns.
     pub(crate) fn check_dispatch_within(&self, row: &Truth, dispatch: &Dispatch, tolerance: u64) {
         let context = format!("{row:?}\n{dispatch:?}");
         assert_eq!(self.kernel(dispatch), row.name, "{context}");
@@ -177,8 +179,9 @@ impl Recorded {
         assert!(dispatch.span.end.abs_diff(row.end) <= tolerance, "end: {context}");
     }
 
-    /// Every dispatch that the log says was complete is recorded with its times, but for those of the last moment before
-    /// the end: the emulated GPU writes its log before it tells the host. Returns how many those are, and all of the log.
+    /// Checks that every dispatch logged as complete is recorded with its times, except those of the last moment before
+    /// the end: the emulated GPU writes its log before it signals the host. Returns the number of exceptions, and of
+    /// all logged dispatches.
     pub(crate) fn missing_at_the_end(&self, moment: Duration) -> (usize, usize) {
         let queues = self.queues();
         let last = queues
@@ -204,21 +207,22 @@ impl Recorded {
         (missing, all)
     }
 
-    /// Every copy of the log that a DMA engine made is recorded once, with its bytes and its own times.
+    /// Checks that every logged copy of a DMA engine is recorded once, with its bytes and its own times.
     pub(crate) fn check_copies(&self) -> usize {
         let missing = self.copies_not_recorded();
         assert_eq!(missing, 0, "copies of the log that are not recorded");
         engine_copies(&self.truth).len()
     }
 
-    /// The same after a crash: as many copies are missing as roctop says were under way, or fewer.
+    /// The same after a crash: at most as many copies are missing as roctop reports in flight.
     pub(crate) fn check_copies_after_a_crash(&self) {
         let under_way: u64 = self.under_way.values().sum();
         let missing = self.copies_not_recorded();
         assert!(missing as u64 <= under_way, "{missing} missing, {under_way} under way");
     }
 
-    /// Every recorded copy is one of the log, with its bytes and times. Returns how many of the log have none.
+    /// Checks that every recorded copy is in the log, with its bytes and times. Returns the number of logged copies
+    /// that are not recorded.
     fn copies_not_recorded(&self) -> usize {
         let mut truth = engine_copies(&self.truth);
         let mut recorded: Vec<&Copy> = self
@@ -233,7 +237,7 @@ impl Recorded {
         let mut next = recorded.into_iter().peekable();
         let mut missing = 0;
         for row in &truth {
-            // Copies that began within the tolerance of each other may come in another order.
+            // Copies that began within the tolerance of each other may be in another order.
             while next.peek().is_some_and(|copy| copy.span.begin <= row.begin + TOLERANCE) {
                 open.extend(next.next());
             }
@@ -241,7 +245,7 @@ impl Recorded {
             let same = open.iter().enumerate().filter(|(_, copy)| {
                 copy.bytes == row.bytes && near(copy.span.begin, row.begin) && near(copy.span.end, row.end)
             });
-            // The nearest one: of copies that take no time there may be many within the tolerance.
+            // The nearest one: many copies of zero length may be within the tolerance.
             match same.min_by_key(|(_, copy)| copy.span.begin.abs_diff(row.begin)) {
                 Some((found, _)) => _ = open.swap_remove(found),
                 None => missing += 1,
@@ -255,7 +259,7 @@ impl Recorded {
         missing
     }
 
-    /// The calls that the program counted itself are recorded, as many of each name.
+    /// Checks that the calls counted by the program are recorded, with the same number by name.
     pub(crate) fn check_calls(&self) -> usize {
         let counts = std::fs::read_to_string(self.place.join("counts")).unwrap();
         let mut recorded: BTreeMap<&str, u64> = BTreeMap::new();
@@ -269,13 +273,13 @@ impl Recorded {
             let (name, count) = line.split_once(' ').unwrap();
             *counted.entry(name).or_default() += count.parse::<u64>().unwrap();
         }
-        // What the compiler puts before and after main is not counted by the program.
+        // The program does not count the compiler's calls before and after main.
         recorded.retain(|name, _| name.starts_with("hip") || counted.contains_key(name));
         assert_eq!(recorded, counted);
         counted.values().sum::<u64>() as usize
     }
 
-    /// Calls of a thread lie inside each other or apart.
+    /// Checks that calls of a thread are nested or disjoint.
     pub(crate) fn check_nesting(&self) {
         let mut threads: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
         for call in &self.run.calls {
@@ -301,7 +305,8 @@ impl Recorded {
         }
     }
 
-    /// Every dispatch of the program's own kernels leads to a call, made before the dispatch began, on its thread.
+    /// Checks that every dispatch of the program's own kernels leads to a call on its thread, made before the dispatch
+    /// began.
     pub(crate) fn check_correlation(&self) {
         let calls: BTreeMap<(u32, u64), _> = self
             .run
@@ -327,7 +332,7 @@ impl Recorded {
         }
     }
 
-    /// Nothing was lost.
+    /// Checks that nothing was lost.
     pub(crate) fn check_lost(&self) {
         let lost: Vec<_> = self.run.lost.iter().filter(|(_, records)| **records > 0).collect();
         assert!(lost.is_empty(), "{lost:?}");

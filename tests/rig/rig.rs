@@ -1,9 +1,9 @@
-//! The rig: real HIP programs on the real run-time over the emulated GPU, recorded by roctop, compared with the emulated
-//! GPU's own log of what it did.
+//! The rig: real HIP programs on the real run-time over the emulated GPU, recorded by roctop, compared with the
+//! emulated GPU's own log.
 //!
-//! `ROCTOP_TEST_RELEASE` chooses another release than the installed 5.2.3, as `tests/runtimes/fetch` unpacked it.
+//! `ROCTOP_TEST_RELEASE` selects a release that `tests/runtimes/fetch` unpacked, instead of the installed 5.2.3.
 //!
-//! What is compared is joined by queue and order, and by order of begin for copies, never by time alone.
+//! Dispatches are joined by queue and order, copies by order of begin, never by time alone.
 
 pub(crate) mod patience;
 mod recorded;
@@ -20,22 +20,22 @@ use std::sync::OnceLock;
 /// A recorded time may differ from the log's by this much, ns.
 pub(crate) const TOLERANCE: u64 = 1000;
 
-/// What the tests run with.
+/// The environment of the tests.
 #[derive(Clone)]
 pub(crate) struct Rig {
     emulated_gpu: PathBuf,
     apps: PathBuf,
-    /// A library that is preloaded before everybody else.
+    /// A library that is preloaded before all others.
     front: Option<PathBuf>,
-    /// What stands in for registration, for runs in which the run-times hand their tables over.
+    /// The stand-in for registration, for runs in which the run-times hand their tables over.
     bridge: Option<PathBuf>,
-    /// Another release than the installed one.
+    /// A release other than the installed one.
     release: Option<String>,
-    /// More variables of the emulated GPU.
+    /// Additional variables of the emulated GPU.
     machine: Vec<(&'static str, &'static str)>,
 }
 
-/// The rig, made once for all tests of a file; none, with the reason printed, where ROCm 5.2.3 is not installed.
+/// The rig, created once for all tests of a file; `None`, with the reason printed, if ROCm 5.2.3 is not installed.
 pub(crate) fn rig() -> Option<&'static Rig> {
     static RIG: OnceLock<Option<Rig>> = OnceLock::new();
     RIG.get_or_init(|| match Rig::new() {
@@ -49,22 +49,22 @@ pub(crate) fn rig() -> Option<&'static Rig> {
     .as_ref()
 }
 
-/// Another release than the installed 5.2.3, when one was chosen.
+/// The selected release, if it is not the installed 5.2.3.
 pub(crate) fn release() -> Option<String> {
     std::env::var("ROCTOP_TEST_RELEASE")
         .ok()
         .filter(|release| release != "5.2.3")
 }
 
-/// The release whose compiler makes the programs.
+/// The release whose compiler builds the programs.
 pub(crate) fn source() -> String {
-    // Programs of 5.2.3 run on 5.7.1 as they are.
+    // Programs of 5.2.3 run unchanged on 5.7.1.
     release()
         .filter(|release| release != "5.7.1")
         .unwrap_or_else(|| "5.2.3".to_owned())
 }
 
-/// A library of the rig's own, compiled.
+/// A compiled library of the rig.
 fn library(name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/rig/{name}.c"));
     let result = Rig::place(name).join(format!("{name}.so"));
@@ -120,8 +120,8 @@ impl Rig {
         }
     }
 
-    /// The same rig with run-times that hand their tables to the real rocprofiler-register; an error says why there is
-    /// none on this release.
+    /// The same rig with run-times that hand their tables to the real rocprofiler-register; an error says why this
+    /// release has none.
     pub(crate) fn registering(&self) -> Result<Self, String> {
         if release().is_none_or(|release| release != "7.2.4") {
             return Err("Debian has rocprofiler-register beside 7.2.4 only".into());
@@ -132,7 +132,7 @@ impl Rig {
         })
     }
 
-    /// The same rig behind a library that shadows much of what emulations shadow.
+    /// The same rig with a preloaded library that shadows many of the functions that emulations shadow.
     pub(crate) fn behind_a_nosy_one(&self) -> Self {
         Self {
             front: Some(library("nosy")),
@@ -140,7 +140,7 @@ impl Rig {
         }
     }
 
-    /// The same rig behind this library.
+    /// The same rig with this library preloaded first.
     pub(crate) fn behind(&self, library: &Path) -> Self {
         Self {
             front: Some(library.to_owned()),
@@ -148,7 +148,7 @@ impl Rig {
         }
     }
 
-    /// The same rig on another machine, by variables of the emulated GPU.
+    /// The same rig on another machine, as variables of the emulated GPU.
     pub(crate) fn on(&self, machine: &[(&'static str, &'static str)]) -> Self {
         Self {
             machine: machine.to_vec(),
@@ -156,7 +156,7 @@ impl Rig {
         }
     }
 
-    /// Is this the installed 5.2.3?
+    /// Whether this is the installed 5.2.3.
     pub(crate) fn is_oldest(&self) -> bool {
         self.release.is_none()
     }
@@ -171,7 +171,7 @@ impl Rig {
         self.apps.join(name)
     }
 
-    /// The same rig on another prefix of the same release.
+    /// The same rig with another prefix of the same release.
     pub(crate) fn with_prefix(&self, prefix: &str) -> Self {
         Self {
             bridge: None,
@@ -188,7 +188,7 @@ impl Rig {
         path
     }
 
-    /// The command that runs `words` (an app's name and arguments) over the emulated GPU, under roctop's `options` when
+    /// The command that runs `words` (an app's name and arguments) over the emulated GPU, under roctop's `options` if
     /// there are any.
     pub(crate) fn command(&self, place: &Path, options: &[&str], words: &[&str]) -> Command {
         let mut line: Vec<PathBuf> = Vec::new();
@@ -248,13 +248,13 @@ impl Rig {
         patience::output(command)
     }
 
-    /// Runs an app plainly: the same environment, no roctop.
+    /// Runs an app without roctop in the same environment.
     pub(crate) fn plain(&self, name: &str, words: &[&str]) -> Output {
         let place = Self::place(&format!("plain-{name}"));
         Self::ended(&mut self.command(&place, &[], words))
     }
 
-    /// Records an app and loads everything that there is to compare.
+    /// Records an app and loads everything to compare.
     pub(crate) fn record(&self, name: &str, words: &[&str]) -> Recorded {
         self.record_with(name, &[], words)
     }

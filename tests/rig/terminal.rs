@@ -1,4 +1,4 @@
-//! A person at a terminal: a pseudo-terminal with roctop in it, keys that go in, and the screen that is seen.
+//! A user at a terminal: a pseudo-terminal with roctop in it, typed keys, and the visible screen.
 
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long something may take before the test gives up: a watchdog, not a measure.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Time after which a wait fails the test: a watchdog, not a measure.
+const WAIT_LIMIT: Duration = Duration::from_mins(1);
 
 /// A terminal with a program in it.
 pub(crate) struct Terminal {
@@ -47,7 +47,7 @@ impl Terminal {
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
         let slave: OwnedFd = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
         let roctop = env!("CARGO_BIN_EXE_roctop");
-        // roctop's own trampoline makes the session with this terminal.
+        // roctop's own trampoline creates the session with this terminal.
         let mut command = Command::new(roctop);
         command
             .args(["__launch", "terminal", program, "0", program])
@@ -84,12 +84,12 @@ impl Terminal {
         }
     }
 
-    /// Types.
+    /// Types keys.
     pub(crate) fn keys(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// What is on the screen.
+    /// The visible screen.
     pub(crate) fn text(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
@@ -104,7 +104,7 @@ impl Terminal {
         self.screen.lock().unwrap().screen().alternate_screen()
     }
 
-    /// Waits until the screen is as `wanted` says.
+    /// Waits until the screen satisfies `wanted`.
     pub(crate) fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let started = Instant::now();
         loop {
@@ -112,12 +112,12 @@ impl Terminal {
             if wanted(&text) {
                 return text;
             }
-            assert!(started.elapsed() < PATIENCE, "never seen: {what}\n{text}");
+            assert!(started.elapsed() < WAIT_LIMIT, "never seen: {what}\n{text}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// Waits until the screen shows a text; false when the program has ended before.
+    /// Waits until the screen shows a text; false if the program ended first.
     pub(crate) fn wait_or_end(&mut self, text: &str) -> bool {
         loop {
             if self.text().contains(text) {
@@ -135,7 +135,7 @@ impl Terminal {
         self.wait(text, |screen| screen.contains(text))
     }
 
-    /// Makes the terminal another size.
+    /// Resizes the terminal.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.screen
             .lock()
@@ -145,7 +145,7 @@ impl Terminal {
         rustix::termios::tcsetwinsize(&self.master, size(columns, rows)).unwrap();
     }
 
-    /// How the terminal treats what is typed, as `stty` would tell it.
+    /// The terminal's input modes, as `stty` prints them.
     pub(crate) fn modes(&self) -> String {
         let modes = rustix::termios::tcgetattr(&self.master).unwrap();
         format!(
@@ -167,15 +167,15 @@ impl Terminal {
                 self.read_the_rest();
                 return status;
             }
-            assert!(started.elapsed() < PATIENCE, "roctop did not end\n{}", self.text());
+            assert!(started.elapsed() < WAIT_LIMIT, "roctop did not end\n{}", self.text());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 }
 
 impl Terminal {
-    /// What roctop wrote last may still be on its way to the reading thread, which ends when nobody has the terminal any
-    /// more; a program that is left behind may have it for ever.
+    /// roctop's last output may still be on its way to the reading thread, which ends when nobody has the terminal
+    /// open; a program that is left behind may keep it open for ever.
     fn read_the_rest(&self) {
         let mut quiet = Instant::now();
         while !self.reader.is_finished() && quiet.elapsed() < Duration::from_secs(1) {
@@ -189,7 +189,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A program outlives a roctop that is killed; one that is told to end takes it along.
+        // A program outlives a roctop that is killed, and ends with a roctop that is asked to end.
         let began = Instant::now();
         let pid = rustix::process::Pid::from_child(&self.child);
         while !matches!(self.child.try_wait(), Ok(Some(_))) && began.elapsed() < Duration::from_secs(3) {

@@ -1,4 +1,4 @@
-//! The emulated GPU's own log of what it did.
+//! The emulated GPU's own log.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(crate) struct Truth {
     pub(crate) gpu: u32,
 }
 
-/// The rows of all processes' logs in a directory.
+/// The rows of all logs in a directory.
 pub(crate) fn read_truth(place: &Path) -> Vec<Truth> {
     let mut rows = Vec::new();
     for entry in std::fs::read_dir(place).unwrap() {
@@ -39,7 +39,7 @@ pub(crate) fn read_truth(place: &Path) -> Vec<Truth> {
 fn read_log(text: &str) -> Vec<Truth> {
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    // The last line may have been cut by a kill.
+    // A kill may have cut the last line.
     let whole = lines
         .map(|line| line.split(',').collect::<Vec<_>>())
         .filter(|cells| cells.len() == columns.len());
@@ -76,16 +76,17 @@ fn read_log(text: &str) -> Vec<Truth> {
         .collect()
 }
 
-/// Rows before a part of a copy among which the other parts are.
-const NEAR: usize = 64;
+/// Maximum number of rows between the parts of one copy.
+const MAX_PART_DISTANCE: usize = 64;
 
-/// The copies that DMA engines made. ROCr 5.7 cuts one between linked GPUs for several engines (`GpuAgent::DmaCopy`): all parts
-/// have one signal, and its times are those of the part that waits for the others, the last in the log.
+/// The copies that DMA engines made. ROCr 5.7 splits one between linked GPUs over several engines
+/// (`GpuAgent::DmaCopy`): all parts have one signal, whose times are those of the part that waits for the others, the
+/// last in the log.
 pub(crate) fn engine_copies(rows: &[Truth]) -> Vec<Truth> {
     let mut copies: Vec<Truth> = Vec::new();
     for row in rows.iter().filter(|row| row.kind == "sdma_copy") {
         let mut whole = row.clone();
-        let recent = copies.len().saturating_sub(NEAR);
+        let recent = copies.len().saturating_sub(MAX_PART_DISTANCE);
         let is_part = |part: &Truth, whole: &Truth| {
             let follows = |a: &Truth, b: &Truth| a.source + a.bytes == b.source && a.target + a.bytes == b.target;
             (part.pid, part.signal) == (row.pid, row.signal)
