@@ -98,7 +98,7 @@ pub(crate) fn import(process: &Process, args: Args) -> Answer {
         flags: crate::memory::flag::DOORBELL,
         ..shared
     };
-    let (handle, _) = process.memory.allocate(import, 0).ok_or(libc::ENOMEM)?;
+    let (handle, _) = process.memory.allocate(import).ok_or(libc::ENOMEM)?;
     args.set_long(8, handle);
     Ok(())
 }

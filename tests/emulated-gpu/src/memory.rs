@@ -42,6 +42,8 @@ pub(crate) struct Buffer {
     pub(crate) size: u64,
     /// Its place in the store; none for user memory and doorbells.
     pub(crate) offset: Option<u64>,
+    /// The program's address of user memory, else zero.
+    pub(crate) host: u64,
     /// The flags it was asked for with.
     pub(crate) flags: u32,
     /// Index of its GPU.
@@ -65,9 +67,25 @@ pub(crate) struct Memory {
     aliases: RwLock<BTreeMap<u64, (u64, u64)>>,
     has_aliases: AtomicBool,
     doorbells: Vec<(u64, usize)>,
+    /// Files' pages that were put over user memory: start to end.
+    files: RwLock<BTreeMap<u64, u64>>,
+    has_files: AtomicBool,
+    has_shared_pools: bool,
     capacity: u64,
     used: Vec<AtomicU64>,
     frees: AtomicU64,
+}
+
+/// Puts shared pages under fresh memory of a pool, as some releases' thunk maps it. Memory with pages in it is a program's
+/// own and stays.
+fn share(buffer: Buffer) {
+    let (address, len) = (buffer.address as usize, buffer.size as usize);
+    let mut pages = vec![0_u8; (buffer.size / PAGE) as usize];
+    let known = sys::call(libc::SYS_mincore, [address, len, pages.as_mut_ptr() as usize, 0, 0, 0]);
+    if known == 0 && pages.iter().all(|page| page & 1 == 0) {
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        sys::map(address, len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+    }
 }
 
 fn whole_pages(size: u64) -> u64 {
@@ -84,6 +102,9 @@ impl Memory {
             aliases: RwLock::default(),
             has_aliases: AtomicBool::new(false),
             doorbells: Vec::new(),
+            files: RwLock::default(),
+            has_files: AtomicBool::new(false),
+            has_shared_pools: model.faults.has_shared_pools,
             capacity: model.vram,
             used: (0..model.gpus).map(|_| AtomicU64::new(0)).collect(),
             frees: AtomicU64::new(0),
@@ -140,13 +161,16 @@ impl Memory {
         self.doorbells[gpu as usize].1 as u64 + slot * 8
     }
 
-    /// Makes a buffer; `host` is the user's address of registered memory. Answers handle and `mmap` offset.
-    pub(crate) fn allocate(&self, mut buffer: Buffer, host: u64) -> Option<(u64, u64)> {
+    /// Makes a buffer. Answers handle and `mmap` offset.
+    pub(crate) fn allocate(&self, mut buffer: Buffer) -> Option<(u64, u64)> {
         buffer.size = whole_pages(buffer.size);
-        let mut map_offset = host;
+        let mut map_offset = buffer.host;
         if buffer.flags & flag::USERPTR != 0 {
-            if host != 0 && host != buffer.address {
-                self.add_alias(buffer, host);
+            if buffer.host == buffer.address && self.has_shared_pools {
+                share(buffer);
+            }
+            if buffer.host != 0 && buffer.host != buffer.address {
+                self.add_alias(buffer, buffer.host);
             }
         } else if buffer.flags & flag::DOORBELL == 0 {
             if buffer.flags & flag::VRAM != 0 && !self.take(buffer) {
@@ -237,6 +261,44 @@ impl Memory {
             .filter(|buffer| buffer.flags & (flag::VRAM | flag::DOORBELL | flag::UNCACHED) == 0)
     }
 
+    /// A buffer of user memory that has pages in a range of the program's addresses.
+    pub(crate) fn user_pages(&self, address: u64, len: u64) -> Option<Buffer> {
+        let table = self.table();
+        let mut users = table
+            .buffers
+            .values()
+            .filter(|buffer| buffer.flags & flag::USERPTR != 0);
+        let end = address.saturating_add(len);
+        let found = users.find(|buffer| buffer.host < end && address < buffer.host + buffer.size);
+        found.copied()
+    }
+
+    /// Notes what lies in a range of the program's addresses from now on: a file's pages or others.
+    pub(crate) fn set_file(&self, address: u64, len: u64, is_file: bool) {
+        if !is_file && !self.has_files.load(Ordering::Acquire) {
+            return;
+        }
+        let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
+        let end = address.saturating_add(len);
+        files.retain(|start, other| *other <= address || end <= *start);
+        if is_file {
+            files.insert(address, end);
+            self.has_files.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether a file's pages were put over the user memory at an address.
+    pub(crate) fn is_file(&self, address: u64) -> bool {
+        if !self.has_files.load(Ordering::Acquire) {
+            return false;
+        }
+        let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        files
+            .range(..=address)
+            .next_back()
+            .is_some_and(|(_, end)| address < *end)
+    }
+
     /// The host address of a GPU address.
     pub(crate) fn host(&self, address: u64) -> u64 {
         if !self.has_aliases.load(Ordering::Acquire) {
@@ -261,5 +323,67 @@ impl Memory {
     /// Closes the store in a forked child.
     pub(crate) fn close_descriptors(&self) {
         sys::close(self.store);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::model;
+
+    fn user(host: u64, size: u64) -> Buffer {
+        Buffer {
+            address: host,
+            size,
+            offset: None,
+            host,
+            flags: flag::USERPTR,
+            gpu: 0,
+        }
+    }
+
+    #[test]
+    fn user_memory_is_found_by_any_page_until_it_is_freed() {
+        let memory = Memory::new(model());
+        let (handle, _) = memory.allocate(user(0x10_000, 0x2000)).unwrap();
+        let is_user = |address, len| memory.user_pages(address, len).is_some();
+        assert!(is_user(0x11_000, 0x1000) && is_user(0xf000, 0x1001) && is_user(0, u64::MAX));
+        assert!(!is_user(0xf000, 0x1000) && !is_user(0x12_000, 0x1000));
+        memory.free(handle);
+        assert!(!is_user(0x11_000, 0x1000));
+    }
+
+    #[test]
+    fn pages_are_a_files_until_they_go() {
+        let memory = Memory::new(model());
+        memory.set_file(0x10_000, 0x2000, true);
+        assert!(memory.is_file(0x10_000) && memory.is_file(0x11_fff) && !memory.is_file(0x12_000));
+        memory.set_file(0x11_000, 0x1000, false);
+        assert!(!memory.is_file(0x10_000));
+    }
+
+    /// Permissions and file of the mapping at an address.
+    fn mapping(address: u64) -> String {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let start = format!("{address:x}-");
+        maps.lines().find(|line| line.starts_with(&start)).unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_fresh_pool_is_mapped_shared_and_memory_with_contents_is_left_alone() {
+        let (prot, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        );
+        let place = sys::map(0, 3 * PAGE as usize, prot, flags, -1, 0) as u64;
+        crate::guest::write(place + 2 * PAGE, 7_u64);
+        share(user(place + PAGE, 2 * PAGE));
+        assert_eq!(crate::guest::read::<u64>(place + 2 * PAGE), 7);
+        share(user(place, PAGE));
+        let line = mapping(place);
+        assert!(
+            line.contains(" rw-s ") && line.ends_with("/dev/zero (deleted)"),
+            "{line}"
+        );
     }
 }
