@@ -338,7 +338,7 @@ impl AqlQueue {
         let workgroup: [u16; 3] = guest::read(packet + 4);
         let name = context.symbols.name(&context.process.memory, kernel_object);
         let arguments: u64 = guest::read(packet + 40);
-        let blit = Blit::recognise(&context.process.memory, &name, grid[0], arguments);
+        let blit = Blit::recognise(&context.process.memory, &name, grid, arguments);
         let begin = *self.waiting_since.get_or_insert(ready);
         let waited = matches!(blit, Blit::Await { .. });
         if waited {

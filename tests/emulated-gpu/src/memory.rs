@@ -67,6 +67,8 @@ pub(crate) struct Memory {
     aliases: RwLock<BTreeMap<u64, (u64, u64)>>,
     has_aliases: AtomicBool,
     doorbells: Vec<(u64, usize)>,
+    /// Places of buffers of which a render node has a handle, and what was freed there.
+    held: Mutex<BTreeMap<u64, Option<Buffer>>>,
     /// Files' pages that were put over user memory: start to end.
     files: RwLock<BTreeMap<u64, u64>>,
     has_files: AtomicBool,
@@ -102,6 +104,7 @@ impl Memory {
             aliases: RwLock::default(),
             has_aliases: AtomicBool::new(false),
             doorbells: Vec::new(),
+            held: Mutex::default(),
             files: RwLock::default(),
             has_files: AtomicBool::new(false),
             has_shared_pools: model.faults.has_shared_pools,
@@ -208,7 +211,7 @@ impl Memory {
         self.has_aliases.store(true, Ordering::Release);
     }
 
-    /// Gives a buffer back; its pages are freed.
+    /// Gives a buffer back; its pages are freed, unless a render node has a handle of it.
     pub(crate) fn free(&self, handle: u64) -> bool {
         let mut table = self.table();
         let Some(buffer) = table.buffers.remove(&handle) else {
@@ -225,16 +228,41 @@ impl Memory {
                 .remove(&buffer.address);
         }
         if let Some(offset) = buffer.offset {
-            let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
-            let args = [self.store as usize, mode, offset as usize, buffer.size as usize, 0, 0];
-            sys::call(libc::SYS_fallocate, args);
-            if buffer.flags & flag::VRAM != 0 {
-                let before = self.used[buffer.gpu as usize].fetch_sub(buffer.size, Ordering::Relaxed);
-                holding::publish(buffer.gpu, before.saturating_sub(buffer.size));
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            match held.get_mut(&offset) {
+                Some(freed) => *freed = Some(buffer),
+                None => self.release(buffer, offset),
             }
         }
         self.frees.fetch_add(1, Ordering::Release);
         true
+    }
+
+    fn release(&self, buffer: Buffer, offset: u64) {
+        let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
+        let args = [self.store as usize, mode, offset as usize, buffer.size as usize, 0, 0];
+        sys::call(libc::SYS_fallocate, args);
+        if buffer.flags & flag::VRAM != 0 {
+            let before = self.used[buffer.gpu as usize].fetch_sub(buffer.size, Ordering::Relaxed);
+            holding::publish(buffer.gpu, before.saturating_sub(buffer.size));
+        }
+    }
+
+    /// A render node has a handle of a buffer: its pages outlive the buffer.
+    pub(crate) fn hold(&self, buffer: Buffer) {
+        if let Some(offset) = buffer.offset {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            held.entry(offset).or_insert(None);
+        }
+    }
+
+    /// The render node's handle is closed: if the buffer was freed its pages go.
+    pub(crate) fn let_go(&self, buffer: Buffer) {
+        let Some(offset) = buffer.offset else { return };
+        let freed = self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&offset);
+        if let Some(Some(buffer)) = freed {
+            self.release(buffer, offset);
+        }
     }
 
     /// Counts frees, so that what was derived from buffers can be dropped.
@@ -329,6 +357,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guest;
     use crate::model::model;
 
     fn user(host: u64, size: u64) -> Buffer {
@@ -362,6 +391,31 @@ mod tests {
         assert!(!memory.is_file(0x10_000));
     }
 
+    #[test]
+    fn a_buffer_with_a_handle_of_a_render_node_lives_until_that_is_closed() {
+        let memory = Memory::new(model());
+        let before = memory.available(0);
+        let buffer = Buffer {
+            address: 0,
+            size: PAGE,
+            offset: None,
+            host: 0,
+            flags: flag::VRAM,
+            gpu: 0,
+        };
+        let (handle, offset) = memory.allocate(buffer).unwrap();
+        let buffer = memory.buffer(handle).unwrap();
+        let place = memory.map_store(0, PAGE as usize, 0, offset) as u64;
+        memory.hold(buffer);
+        guest::write(place, 7_u64);
+        assert!(memory.free(handle));
+        assert_eq!((guest::read::<u64>(place), memory.available(0)), (7, before - PAGE));
+        memory.let_go(buffer);
+        assert_eq!((guest::read::<u64>(place), memory.available(0)), (0, before));
+        memory.let_go(buffer);
+        assert_eq!(memory.available(0), before);
+    }
+
     /// Permissions and file of the mapping at an address.
     fn mapping(address: u64) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
@@ -376,9 +430,9 @@ mod tests {
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
         );
         let place = sys::map(0, 3 * PAGE as usize, prot, flags, -1, 0) as u64;
-        crate::guest::write(place + 2 * PAGE, 7_u64);
+        guest::write(place + 2 * PAGE, 7_u64);
         share(user(place + PAGE, 2 * PAGE));
-        assert_eq!(crate::guest::read::<u64>(place + 2 * PAGE), 7);
+        assert_eq!(guest::read::<u64>(place + 2 * PAGE), 7);
         share(user(place, PAGE));
         let line = mapping(place);
         assert!(
