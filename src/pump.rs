@@ -10,7 +10,7 @@ use crate::model::Store;
 use crate::now::{boottime, of_thread};
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
-use crate::session::Live;
+use crate::session::{self, Live};
 use crate::wake;
 use anyhow::{Context, Result, anyhow};
 use roctop_ring::reader::{Progress, Thread};
@@ -65,7 +65,7 @@ const MOST_AT_ONCE: usize = 1 << 10;
 const SPARES: usize = 8;
 
 enum Message {
-    Started(u32),
+    Started(u32, u64),
     Exited(u32, Exit),
     Output(Vec<u8>),
     Missed(Option<String>),
@@ -113,9 +113,12 @@ impl Gauging {
 pub struct PumpSender(Sender<Message>);
 
 impl PumpSender {
-    /// The program was started with this process id.
+    /// The program was started with this process id. To be called before its end is waited for: until then the kernel
+    /// knows when it started, however short it lived.
     pub fn started(&self, pid: u32) {
-        let _ = self.0.send(Message::Started(pid));
+        if let Some(start) = session::start_of(pid) {
+            let _ = self.0.send(Message::Started(pid, start));
+        }
     }
 
     /// The program with this process id ended.
@@ -342,7 +345,7 @@ impl Emptying {
             let mut next = message;
             while let Some(message) = next {
                 match message {
-                    Message::Started(pid) => self.live.started(pid),
+                    Message::Started(pid, start) => self.live.started(pid, start),
                     Message::Exited(pid, exit) => self.live.exited(pid, exit, now, into)?,
                     Message::Output(bytes) => into.take(ProcessId(0), &Raw::Output(&bytes)),
                     Message::Missed(report) => into.batch.missed = Some(report.unwrap_or_default()),

@@ -8,7 +8,7 @@ mod missed;
 mod refused;
 pub use inside::going_on;
 pub use live::Live;
-pub use missed::Watch;
+pub use missed::{Watch, start_of};
 pub use refused::refused;
 
 use crate::item::Exit;

@@ -9,14 +9,25 @@ mod demo;
 #[path = "export/table.rs"]
 mod table;
 
-use columns::{ALLOCATIONS, CALLS, COPIES, KERNELS, SEED_COPIES, SEED_KERNELS, STATS};
+use columns::{ALLOCATIONS, CALLS, COPIES, IN_FLIGHT, KERNELS, SEED_COPIES, SEED_KERNELS, STATS};
 use demo::{export, place, recording, roctop};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use table::Table;
+
+/// Takes out the file of kernels that the demo had in flight at its end. How many there are depends on that moment.
+fn take_in_flight(files: &mut BTreeMap<String, PathBuf>) {
+    if let Some(file) = files.remove("kernel_in_flight.csv") {
+        let table = Table::read(&file);
+        assert_eq!(table.header.join(","), IN_FLIGHT);
+        assert!(!table.rows.is_empty());
+    }
+}
 
 #[test]
 fn tables_have_the_columns_of_rocprofv3() {
-    let files = export("columns", &["--stats"]);
+    let mut files = export("columns", &["--stats"]);
+    take_in_flight(&mut files);
     let expected = [
         ("kernel_trace.csv", KERNELS),
         ("hip_api_trace.csv", CALLS),
@@ -133,7 +144,8 @@ fn statistics_are_those_of_the_rows() {
 
 #[test]
 fn the_seeds_layout_has_its_own_columns_and_names() {
-    let files = export("seed", &["--stats", "--layout", "seed"]);
+    let mut files = export("seed", &["--stats", "--layout", "seed"]);
+    take_in_flight(&mut files);
     for (name, columns) in [
         ("kernel_trace.csv", SEED_KERNELS),
         ("hip_api_trace.csv", CALLS),

@@ -39,9 +39,19 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
+/// Takes out the list of kernels that the demo had in flight at its end, which upstream's documents do not have.
+fn take_in_flight(process: &mut Value) {
+    let taken = process.as_object_mut().unwrap().remove("kernels_in_flight");
+    for kernel in taken.iter().flat_map(|list| list.as_array().unwrap()) {
+        let expected = words("correlation_id submit_timestamp agent_id queue_id kernel_id dispatch_id");
+        assert_eq!(keys(kernel), expected);
+    }
+}
+
 #[test]
 fn the_document_has_the_keys_of_its_schema() {
-    let (process, _) = document("json-keys", &["--stats"]);
+    let (mut process, _) = document("json-keys", &["--stats"]);
+    take_in_flight(&mut process);
     assert_eq!(
         keys(&process),
         words(
@@ -214,6 +224,7 @@ fn documents_fit_the_schema_of_their_layout() {
         let files = export(&format!("schema-{layout}"), &["--format", "json", "--layout", layout]);
         let text = std::fs::read_to_string(&files["results.json"]).unwrap();
         let mut document: Value = serde_json::from_str(&text).unwrap();
+        take_in_flight(&mut document["rocprofiler-sdk-tool"][0]);
         assert_eq!(schema::faults(outline, &document), Vec::<String>::new(), "{layout}");
         // And a schema that finds nothing would be none.
         document["rocprofiler-sdk-tool"][0]["metadata"]["pid"] = "no number".into();

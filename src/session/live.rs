@@ -1,7 +1,6 @@
 //! The rings of a session: the files that appear in it, one poll over all of them, and what a process left behind.
 
 use super::clearing::Clearing;
-use super::missed::start_of;
 use super::{left, open_ring};
 use crate::item::{Exit, Nanos, ProcessId};
 use crate::raw::{Raw, RawSink};
@@ -230,9 +229,9 @@ impl Live {
         Ok(progress)
     }
 
-    /// The program was started, as this process.
-    pub fn started(&mut self, pid: u32) {
-        self.started = start_of(pid).map(|ticks| (pid, ticks));
+    /// The program was started, as this process, at this tick of the kernel.
+    pub fn started(&mut self, pid: u32, start: u64) {
+        self.started = Some((pid, start));
     }
 
     /// Says how the process with this id ended; delivers the rest of it. One that never made a ring appears now, with

@@ -203,7 +203,7 @@ fn name_of(place: &Path) -> String {
 }
 
 /// When a process started, in ticks of the kernel; none of one that is gone.
-pub(super) fn start_of(pid: u32) -> Option<u64> {
+pub fn start_of(pid: u32) -> Option<u64> {
     field(&fs::read_to_string(format!("{PROC}/{pid}/stat")).ok()?, 22)
 }
 
