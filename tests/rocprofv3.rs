@@ -44,7 +44,8 @@ fn run(place: &Path, options: &[&str]) -> Output {
     command(place, options, &[OWN, "__demo"]).output().unwrap()
 }
 
-/// All files below a directory, by their paths from there.
+/// All files below a directory, by their paths from there, without those of kernels that the demo had in flight at its
+/// end: these are beside the files of kernels alone.
 fn files(place: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut left = vec![place.to_owned()];
@@ -57,6 +58,11 @@ fn files(place: &Path) -> BTreeSet<String> {
                 found.insert(path.strip_prefix(place).unwrap().to_str().unwrap().to_owned());
             }
         }
+    }
+    let is_in_flight = |name: &String| name.ends_with("kernel_in_flight.csv");
+    for name in found.extract_if(.., is_in_flight).collect::<Vec<_>>() {
+        let kernels = name.replace("in_flight", "trace");
+        assert!(found.contains(&kernels), "{name} without {kernels}");
     }
     found
 }

@@ -102,6 +102,7 @@ fn measured() -> Arc<Snapshot> {
     }));
     store.apply(&Item::Process(Process {
         pid: 7,
+        exe: "train".into(),
         since: 1_000_000_000,
         ..Process::default()
     }));
