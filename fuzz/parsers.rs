@@ -8,11 +8,11 @@ use roctop::export::choice::parse_range;
 use roctop::filter::{self, Field, Filter};
 use roctop::gauges::gpu_metrics::{REVISIONS, Table, layout};
 use roctop::gauges::{Metric, Sample, fdinfo, store, text};
+use roctop::kernel_descriptor::{self, Descriptor};
 use roctop::kernel_name::{demangle, truncate};
+use roctop::pc_sampling::Wish;
 use roctop::recording::{MANIFEST, Recording};
-use roctop::registers::{self, Descriptor};
 use roctop::rocprofv3::jobs_of;
-use roctop::sampling::Wish;
 use roctop::scenario::Scenario;
 use roctop::threshold::Threshold;
 use roctop::ui::key::{Decoder, Key};
@@ -218,7 +218,7 @@ fn registers(bytes: &[u8]) {
     };
     let target = utf8(bytes.get(12..).unwrap_or_default());
     for target in [&target, &format!("gfx{target}"), "gfx90a", "gfx1100"] {
-        assert!(registers::decode(descriptor, target).vgpr <= 1024);
+        assert!(kernel_descriptor::decode(descriptor, target).vgpr <= 1024);
     }
 }
 

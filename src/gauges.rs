@@ -4,13 +4,11 @@
 //! reading too: it says why. Absent: hardware counters, which need the collector.
 
 mod attributes;
-pub mod device;
 pub mod fdinfo;
 pub mod gpu_metrics;
 mod partition;
 pub mod reader;
 pub mod store;
 pub mod text;
-pub mod throttle;
 
 pub use crate::gauge::metric::{Absent, Metric, Reading, Sample, Unit};

@@ -59,7 +59,7 @@ use crate::item::{
     Copy, Exit, Health, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, earlier,
 };
 use crate::kernel_name::Aliases;
-use crate::sampling::Sample;
+use crate::pc_sampling::Sample;
 use roctop_ring::record::status;
 
 /// How much is kept, and where it comes from.

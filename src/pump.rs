@@ -3,11 +3,11 @@
 //! Emptying is a copy and no more, so that rings do not fill while the store or the disk is slow; it looks again sooner
 //! the fuller the rings were. What waits between the two is bounded; beyond that the rings overwrite, and it is counted.
 
+use crate::clocks::{boottime, of_thread};
 use crate::decode::Decoder;
 use crate::gauges::reader::Reader as GaugeReader;
 use crate::item::{Exit, Health, ProcessId};
 use crate::model::Store;
-use crate::now::{boottime, of_thread};
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
 use crate::session::Live;

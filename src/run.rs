@@ -1,6 +1,7 @@
 //! `roctop APP`, `roctop record` and `roctop demo`: a program from start to end.
 
 use crate::cli::{self, Look, OnExit};
+use crate::clocks::boottime;
 use crate::config::Config;
 use crate::death;
 use crate::embedded;
@@ -10,7 +11,6 @@ use crate::item::Exit;
 use crate::launch::{self, Output, Program};
 use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
-use crate::now::boottime;
 use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Recorder, Recording};
 use crate::session::{Live, SessionDir, Watch, going_on, refused};

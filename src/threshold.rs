@@ -1,9 +1,9 @@
 //! Thresholds for checks that run by themselves: `p99(gemm) > 2ms`.
 
-use crate::format;
 use crate::model::Snapshot;
 use crate::model::stat::{HISTOGRAMS, Stat};
 use crate::summary::copy_name;
+use crate::units;
 use anyhow::{Result, bail};
 
 /// A median needs so many values.
@@ -256,7 +256,7 @@ fn limit(text: &str, is_time: bool) -> Option<f64> {
     let number: f64 = text[..digits].replace('_', "").parse().ok()?;
     let factor = match text[digits..].trim() {
         "" if !is_time => 1.0,
-        unit if is_time => format::unit_of_time(unit)?,
+        unit if is_time => units::unit_of_time(unit)?,
         _ => return None,
     };
     Some(number * factor)

@@ -59,9 +59,9 @@ use self::theme::{Role, Theme};
 use self::time::{Range, Time};
 use self::track::{Layout, Track};
 use crate::filter::Filter;
-use crate::format::{self, Unit};
 use crate::item::{AgentId, Nanos, Span};
 use crate::model::{LaneKey, Mode, Slice, Snapshot};
+use crate::units::{self, Unit};
 
 /// How long a program that was interrupted, or asked to stop, may take to end, ns.
 pub const GRACE: u64 = 10_000_000_000;
@@ -343,8 +343,8 @@ impl Ui {
     /// A duration in a list, in the unit that was chosen.
     pub(crate) fn duration(&self, nanos: u64) -> String {
         match self.unit {
-            None => format::duration(nanos),
-            Some(unit) => format::duration_in(nanos, unit),
+            None => units::duration(nanos),
+            Some(unit) => units::duration_in(nanos, unit),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::derived;
 use super::list::{Listed, OnAgent};
 use crate::item::CounterInfo;
-use crate::sampling::Configuration;
+use crate::pc_sampling::Configuration;
 use roctop_ring::record::counter_flag;
 use serde_json::{Value, json};
 use std::io::{self, Write};

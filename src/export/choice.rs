@@ -1,9 +1,9 @@
 //! What is exported and how it is named: domains, layout, names of kernels and agents, which rows.
 
 use crate::filter::Filter;
-use crate::format;
 use crate::item::Nanos;
 use crate::kernel_name::Aliases;
+use crate::units;
 use regex::Regex;
 use roctop_ring::record::Domain;
 
@@ -270,7 +270,7 @@ pub fn parse_range(text: &str) -> Result<(Nanos, Nanos), String> {
         if part.trim().is_empty() {
             return Some(usual);
         }
-        format::time(part)
+        units::time(part)
     };
     let from = time(from, 0).ok_or_else(wrong)?;
     let to = time(to, Nanos::MAX).ok_or_else(wrong)?;

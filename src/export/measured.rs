@@ -4,7 +4,7 @@
 use super::sort::{Entry, Iter, Sorted, Sorter};
 use crate::gauges::{self, Metric};
 use crate::item::{CounterId, CounterInstances, CounterValue, Nanos, Process, ProcessId};
-use crate::sampling;
+use crate::pc_sampling;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io;
@@ -52,7 +52,7 @@ owned! {
     /// A counter of a whole agent.
     Reading(CounterValue) by |one| (one.counter, one.at) => (CounterId, Nanos);
     /// Where a wave was.
-    Sampled(sampling::Sample) by |one| (one.dispatch, one.at) => (u64, Nanos);
+    Sampled(pc_sampling::Sample) by |one| (one.dispatch, one.at) => (u64, Nanos);
     /// A gauge of a process.
     Gauge(Point) by Point::place => (u32, u32, u16, Nanos);
 }
@@ -140,7 +140,7 @@ impl Measuring {
         self.instances.put(Instances(values))
     }
 
-    pub(super) fn sample(&mut self, sample: sampling::Sample) -> io::Result<()> {
+    pub(super) fn sample(&mut self, sample: pc_sampling::Sample) -> io::Result<()> {
         self.samples.put(Sampled(sample))
     }
 

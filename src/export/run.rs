@@ -5,7 +5,7 @@ use crate::item::{
     Agent, Allocation, ApiCall, Copy, CounterInfo, CounterInstances, CounterValue, Dispatch, Exit, Item, Kernel,
     LossReason, Marker, Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
 };
-use crate::sampling;
+use crate::pc_sampling;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub struct Run {
     /// Values of their instances.
     pub counter_instances: Vec<CounterInstances>,
     /// Where waves were.
-    pub pc_samples: Vec<sampling::Sample>,
+    pub pc_samples: Vec<pc_sampling::Sample>,
     /// Records lost, by process and reason.
     pub lost: BTreeMap<(ProcessId, LossReason), u64>,
 }

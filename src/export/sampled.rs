@@ -5,7 +5,7 @@ use super::measured::{Sampled, Walk};
 use super::sort::{Entry, Sorted, Sorter};
 use super::view::View;
 use crate::item::Nanos;
-use crate::sampling::Sample;
+use crate::pc_sampling::Sample;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io;

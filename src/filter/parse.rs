@@ -4,7 +4,7 @@ use regex::RegexBuilder;
 
 use super::field::{Field, Kind};
 use super::{Bounds, Error, Expr, Text};
-use crate::format;
+use crate::units;
 
 const DEEPEST: usize = 64;
 
@@ -439,7 +439,7 @@ pub(super) fn number(field: Field, text: &str, column: usize) -> Result<(f64, bo
     let factor = match field.kind() {
         Kind::Time => match unit {
             "" => 1.0,
-            unit => format::unit_of_time(unit).ok_or_else(wrong)?,
+            unit => units::unit_of_time(unit).ok_or_else(wrong)?,
         },
         Kind::Bytes => size(unit).ok_or_else(wrong)?,
         Kind::Bandwidth => match unit.strip_suffix("/s") {

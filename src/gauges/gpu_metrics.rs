@@ -6,8 +6,8 @@
 
 use super::attributes;
 use super::partition;
-use super::throttle;
 use super::{Absent, Metric, Sample};
+use crate::gauge::throttle;
 
 /// `{u16 structure_size; u8 format_revision; u8 content_revision}`.
 const HEAD: usize = 4;

@@ -6,6 +6,7 @@
 use super::fdinfo::{self, Client};
 use super::gpu_metrics::{Running, Table};
 use super::{Absent, Metric, Reading, Sample, text};
+use crate::gauge::device::location as location_of;
 use crate::item::Nanos;
 use crate::topology::{self, Node};
 use std::collections::BTreeMap;
@@ -99,7 +100,7 @@ impl Gpu {
             number,
             location,
             id: node.gpu_id,
-            address: super::device::location(location).to_string(),
+            address: location_of(location).to_string(),
             peak: peak(node),
             units: (node.property("simd_count") / node.property("simd_per_cu").max(1)) as f64,
             device,

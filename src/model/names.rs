@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use roctop_ring::record::Domain;
 
-use crate::format;
 use crate::item::{
     Agent, AgentId, AgentKind, Kernel, KernelId, NodeId, Operation, OperationId, Process, ProcessId, Queue, QueueId,
     Stream, StreamId, TextId, Thread, ThreadId,
 };
+use crate::units;
 
 /// Ids are dense; one beyond this is a damaged record and is not believed.
 const MOST: u32 = 1 << 22;
@@ -142,7 +142,7 @@ impl Names {
         if id > MOST {
             return;
         }
-        let short: Arc<str> = alias.map_or_else(|| format::short_name(&kernel.name).into(), Into::into);
+        let short: Arc<str> = alias.map_or_else(|| units::short_name(&kernel.name).into(), Into::into);
         put(&mut self.internal, id, || false, kernel.internal);
         let name = KernelName {
             kernel,
@@ -326,7 +326,7 @@ impl Names {
         let is_hip = self
             .operation(operation)
             .is_some_and(|name| name.operation.domain == Domain::HIP.0);
-        let name = format::hip_error(code).filter(|_| is_hip);
+        let name = units::hip_error(code).filter(|_| is_hip);
         name.map_or_else(|| format!("error {code}"), Into::into)
     }
 

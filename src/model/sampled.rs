@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::item::{KernelId, ProcessId};
-use crate::sampling::Sample;
+use crate::pc_sampling::Sample;
 
 /// Places that are kept; samples elsewhere are counted together.
 const MOST_PLACES: usize = 1 << 16;

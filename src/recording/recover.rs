@@ -3,8 +3,8 @@
 //! Every record has its number in its thread's ring, so that nothing is taken twice and nothing is left out.
 
 use super::{Recorder, Recording};
+use crate::clocks::boottime;
 use crate::item::{Exit, LossReason, ProcessId};
-use crate::now::boottime;
 use crate::raw::{Raw, RawSink};
 use crate::session::Live;
 use anyhow::{Context, Result};

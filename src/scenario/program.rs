@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::WorkText;
 use super::maker::Maker;
-use crate::format;
 use crate::item::{AgentId, Copy, Dispatch, Item, KernelId, Nanos, QueueId, Span, StreamId, ThreadId};
+use crate::units;
 
 /// One thing that a stream does.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) fn time(text: &str) -> Result<u64, String> {
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
     let value: f64 = text[..digits].parse().map_err(|_| format!("{text:?} is no time"))?;
-    let factor = format::unit_of_time(&text[digits..]).ok_or_else(|| format!("{text:?}: write ns, us, ms or s"))?;
+    let factor = units::unit_of_time(&text[digits..]).ok_or_else(|| format!("{text:?}: write ns, us, ms or s"))?;
     Ok((value * factor) as u64)
 }
 

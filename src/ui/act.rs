@@ -10,8 +10,8 @@ use super::time::Zoom;
 use super::way::Way;
 use super::{Effect, Popup, Since, Tab, Ui, columns, escalation, export, jump, list, scrub, tab};
 use crate::filter::Filter;
-use crate::format::{self, Unit};
 use crate::model::Snapshot;
+use crate::units::{self, Unit};
 
 /// An interrupt this soon after another is not meant as the first one.
 const TWICE: u64 = 10_000_000_000;
@@ -144,7 +144,7 @@ fn copy(ui: &mut Ui, snap: &Snapshot, text: fn(&Scene<'_>) -> Option<String>) ->
 }
 
 fn baseline(ui: &mut Ui, snap: Arc<Snapshot>) {
-    let at = format::clock(snap.elapsed());
+    let at = units::clock(snap.elapsed());
     ui.say(&snap, &format!("baseline is {at}; D shows what changed since"));
     ui.baseline = Some(snap);
 }

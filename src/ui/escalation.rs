@@ -2,9 +2,9 @@
 //! Pure.
 
 use super::{Effect, Popup, Ui};
-use crate::format;
 use crate::item::Nanos;
 use crate::model::Snapshot;
+use crate::units;
 
 const TERM: i32 = 15;
 const KILL: i32 = 9;
@@ -64,7 +64,7 @@ impl Escalation {
     /// What is sent next, and in how long.
     pub(crate) fn text(&self, now: Nanos) -> String {
         let left = self.due.saturating_sub(now).div_ceil(1_000_000_000);
-        format!("{} in {left} s, unless you wait", format::signal_name(self.signal))
+        format!("{} in {left} s, unless you wait", units::signal_name(self.signal))
     }
 }
 

@@ -175,8 +175,8 @@ const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("KILL", 9), ("STOP
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::Unit;
     use crate::ui::Effect;
+    use crate::units::Unit;
     use std::sync::Arc;
 
     #[test]

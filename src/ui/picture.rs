@@ -6,7 +6,7 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
 use super::screen::ansi_rows;
-use crate::format::width;
+use crate::units::width;
 
 /// Width and height of a cell, pixels.
 pub const CELL: (f32, f32) = (8.4, 18.0);

@@ -97,7 +97,7 @@ pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, way: Way) {
         None => cursor(ui, snap),
     };
     let Some(found) = track.gap(snap, from, least, way) else {
-        let least = crate::format::duration(least);
+        let least = crate::units::duration(least);
         return ui.say(snap, &format!("no further gap of {least} or more in this row"));
     };
     ui.track = Some(ui.track.unwrap_or(track));
@@ -183,7 +183,7 @@ pub(super) fn mark(ui: &mut Ui, snap: &Snapshot) {
         }
         Err(place) if ui.marks.len() < MOST_MARKS => {
             ui.marks.insert(place, at);
-            let text = crate::format::timestamp_short(at.saturating_sub(snap.origin));
+            let text = crate::units::timestamp_short(at.saturating_sub(snap.origin));
             ui.say(snap, &format!("mark {} at {text}; ' goes from mark to mark", place + 1));
         }
         Err(_) => ui.say(snap, "no more marks"),

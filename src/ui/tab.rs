@@ -54,9 +54,9 @@ use super::part::column;
 use super::part::table::{self, Scene, Table};
 use super::subject::{ApiSubject, CopySubject, MarkerSubject};
 use super::{Size, Tab};
-use crate::format;
 use crate::item::{KernelId, OperationId};
 use crate::model::{Mode, Snapshot, Values};
+use crate::units;
 
 /// Calls `$body` with `$T` standing for a list's table.
 macro_rules! with_table {
@@ -195,12 +195,12 @@ pub(crate) fn matches(scene: &Scene<'_>) -> String {
                 "{} of {} kernels · {} % of time",
                 rows.len(),
                 values.kernels.len(),
-                format::percent(share)
+                units::percent(share)
             )
         }
         (_, Some(pane)) => with_table!(pane, T => {
             let (rows, all) = (T::rows(scene).len(), T::all(scene));
-            format!("{rows} of {} {}s", format::grouped(all as u64), T::WHAT)
+            format!("{rows} of {} {}s", units::grouped(all as u64), T::WHAT)
         }),
         (Tab::Log, None) => log::matches(scene),
         (_, None) => "what does not match is ░".into(),
@@ -264,7 +264,7 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
             Mode::Replay => "the recording has no process".into(),
         });
     } else {
-        let after = format::duration(snap.elapsed());
+        let after = units::duration(snap.elapsed());
         lines.push(match (snap.mode, snap.ended) {
             (Mode::Replay, _) => format!("the recording has no {what}"),
             (_, Some(_)) => format!("there was no {what}"),

@@ -2,7 +2,7 @@
 
 use super::super::view::View;
 use super::{list, text};
-use crate::sampling::Sample;
+use crate::pc_sampling::Sample;
 use roctop_ring::record::sampling;
 use std::io::{self, Write};
 

@@ -5,11 +5,11 @@ use roctop_ring::record::{Domain, direction};
 use super::alert::{Alert, Evidence, Rule};
 use super::host;
 use super::usage::{Usage, has_kernels};
-use crate::format;
 use crate::item::{KernelId, Nanos, OperationId, Span, ThreadId};
 use crate::model::names::Class;
 use crate::model::table::CLASSES;
 use crate::model::{LaneKey, Snapshot};
+use crate::units;
 
 /// Slices of each of so many lanes that are looked through.
 fn each(lanes: usize) -> usize {
@@ -46,7 +46,7 @@ fn lost(snap: &Snapshot, out: &mut Vec<Alert>) {
         out.push(Alert {
             rule: Rule::Lost,
             about: row.process.id.0,
-            text: format!("lost {} of pid {}", format::count(lost), row.process.pid),
+            text: format!("lost {} of pid {}", units::count(lost), row.process.pid),
             why: "counts and totals are lower bounds; the reasons are with the process".into(),
             weight: lost as f64,
             evidence: Evidence::Process(row.process.id),
@@ -78,7 +78,7 @@ fn failed(snap: &Snapshot, out: &mut Vec<Alert>) {
             about: row.id.0,
             text: format!(
                 "{name} failed {}×, last with {}",
-                format::count(row.errors),
+                units::count(row.errors),
                 snap.names.error_label(row.id, row.last_error)
             ),
             why: "the call returned an error code".into(),
@@ -121,10 +121,10 @@ fn hang(snap: &Snapshot, out: &mut Vec<Alert>) {
         out.push(Alert {
             rule: Rule::Hang,
             about: 0,
-            text: format!("open for {}: {text}", format::duration(age)),
+            text: format!("open for {}: {text}", units::duration(age)),
             why: format!(
                 "told when open for longer than {}",
-                format::duration(snap.thresholds.hang)
+                units::duration(snap.thresholds.hang)
             ),
             weight: age as f64,
             evidence: Evidence::Open,
@@ -143,21 +143,21 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
         || "outside of calls".to_string(),
         |name| format!("in {}", name.operation.name),
     );
-    let at = format::timestamp_short(longest.span.begin.saturating_sub(snap.origin));
+    let at = units::timestamp_short(longest.span.begin.saturating_sub(snap.origin));
     if share > limits.idle {
         out.push(Alert {
             rule: Rule::Idle,
             about: row.agent.0,
             text: format!(
                 "{name} idle {} % of the last {}, {} gaps",
-                format::percent(share),
-                format::duration(row.stretch.duration()),
-                format::count(row.gap_count)
+                units::percent(share),
+                units::duration(row.stretch.duration()),
+                units::count(row.gap_count)
             ),
             why: format!(
                 "neither kernel nor copy for more than {} % of {}; host {doing} in the longest",
-                format::percent(limits.idle),
-                format::duration(row.stretch.duration())
+                units::percent(limits.idle),
+                units::duration(row.stretch.duration())
             ),
             weight: share,
             evidence: Evidence::Stretch(lane, longest.span),
@@ -169,9 +169,9 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
             about: row.agent.0,
             text: format!(
                 "{name} gap of {} at {at}, host {doing}",
-                format::duration(longest.span.duration())
+                units::duration(longest.span.duration())
             ),
-            why: format!("the longest; told beyond {}", format::duration(limits.long_gap)),
+            why: format!("the longest; told beyond {}", units::duration(limits.long_gap)),
             weight: row.share(longest.span.duration()),
             evidence: Evidence::Stretch(lane, longest.span),
         });
@@ -189,13 +189,13 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
             about: row.agent.0,
             text: format!(
                 "{name} waits for launches {} %, {} of {} kernels",
-                format::percent(share),
-                format::count(row.starved),
-                format::count(row.kernels)
+                units::percent(share),
+                units::count(row.starved),
+                units::count(row.kernels)
             ),
             why: format!(
                 "submitted only when the stream had run dry; told beyond {} % of the time",
-                format::percent(limits.launch)
+                units::percent(limits.launch)
             ),
             weight: share,
             evidence: evidence(),
@@ -208,13 +208,13 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
             about: row.agent.0,
             text: format!(
                 "{name}: {} % of {} kernels shorter than {}",
-                format::percent(shorts),
-                format::count(row.kernels),
-                format::duration(limits.short)
+                units::percent(shorts),
+                units::count(row.kernels),
+                units::duration(limits.short)
             ),
             why: format!(
                 "each costs a launch; told beyond {} % of the kernels",
-                format::percent(limits.shorts)
+                units::percent(limits.shorts)
             ),
             weight: shorts / 2.0,
             evidence: evidence(),
@@ -276,12 +276,12 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
             text: format!(
                 "{} waits {} %, most in {name}",
                 snap.names.thread_label(ThreadId(longest.thread.min(thread.0))),
-                format::percent(share)
+                units::percent(share)
             ),
             why: format!(
                 "of the last {} in calls that wait for the GPU; told beyond {} %",
-                format::duration(looked_at),
-                format::percent(snap.thresholds.sync)
+                units::duration(looked_at),
+                units::percent(snap.thresholds.sync)
             ),
             weight: share / 2.0,
             evidence: Evidence::Slice(lane.key, longest.span.begin),
@@ -318,8 +318,8 @@ fn outliers(snap: &Snapshot, out: &mut Vec<Alert>) {
             about: id.0,
             text: format!(
                 "{}: longest {} is {times:.0}× its median",
-                format::elide(name, 40),
-                format::duration(max)
+                units::elide(name, 40),
+                units::duration(max)
             ),
             why: format!("told beyond {:.0}× the median", snap.thresholds.outlier),
             weight: 0.1 + times.log10() / 100.0,
@@ -360,11 +360,11 @@ fn slow_copies(snap: &Snapshot, out: &mut Vec<Alert>) {
                     "{} {}: large copies at {}",
                     direction::name(route.direction),
                     snap.names.route_label(route.source, route.destination),
-                    format::bandwidth(speed)
+                    units::bandwidth(speed)
                 ),
                 why: format!(
                     "copies of 1 MiB and more; told below {}: pageable memory, or a busy link",
-                    format::bandwidth(snap.thresholds.slow_copy)
+                    units::bandwidth(snap.thresholds.slow_copy)
                 ),
                 weight: 0.2,
                 evidence: Evidence::Route(at as u32),

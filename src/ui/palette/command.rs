@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::setting::set;
 use super::{FORMATS, NAME_FORMS, SIGNALS};
 use crate::filter::Filter;
-use crate::format;
 use crate::item::{Nanos, TextId};
 use crate::model::table::pattern;
 use crate::model::{LaneKey, Snapshot};
 use crate::ui::pane::Pane;
 use crate::ui::track::Layout;
 use crate::ui::{Effect, Grouping, Since, Tab, Ui, act, jump, keymap, list, tab};
+use crate::units;
 
 /// What is to be done outside, or what was expected in place of what was typed.
 type Done = Result<Effect, String>;
@@ -97,7 +97,7 @@ fn names(ui: &mut Ui, word: &str) -> Done {
 }
 
 fn zoom(ui: &mut Ui, snap: &Snapshot, width: &str) -> Done {
-    let width = format::time(width).ok_or("zoom TIME, as 10us")?;
+    let width = units::time(width).ok_or("zoom TIME, as 10us")?;
     let columns = ui.lane_columns();
     ui.time.stand(snap, columns);
     ui.time.width = width.clamp(10, 1 << 50);
@@ -154,10 +154,10 @@ fn export(ui: &Ui, snap: &Snapshot, rest: &str) -> Done {
 /// To a time since the begin, or to the next marker of a text.
 fn go_to(ui: &mut Ui, snap: &Snapshot, rest: &str) -> Done {
     let rest = rest.strip_prefix("marker ").unwrap_or(rest);
-    if let Some(nanos) = format::time(rest.trim_start_matches('+')) {
+    if let Some(nanos) = units::time(rest.trim_start_matches('+')) {
         let at = snap.origin.saturating_add(nanos);
         if at > snap.now {
-            return Err(format!("it has run for {} only", format::duration(snap.elapsed())));
+            return Err(format!("it has run for {} only", units::duration(snap.elapsed())));
         }
         jump::leave(ui);
         ui.show(Tab::Timeline);

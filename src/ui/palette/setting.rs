@@ -1,7 +1,7 @@
 //! What can be set while the screen is shown, and is not kept.
 
-use crate::format::Unit;
 use crate::ui::{Effect, Ui};
+use crate::units::Unit;
 
 /// What can be set, with all values that have words.
 pub(super) const SETTINGS: [&str; 15] = [

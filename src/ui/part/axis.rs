@@ -61,13 +61,13 @@ pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stret
         let last = stretch.column(span.end.saturating_sub(1), area.width.saturating_sub(1));
         if span.end > stretch.from && span.begin < stretch.to(area.width) {
             let cells = (last + 1).saturating_sub(first);
-            let text = format!(" {} ", crate::format::duration(span.duration()));
+            let text = format!(" {} ", crate::units::duration(span.duration()));
             let text = if cells as usize >= text.len() + 2 {
                 text
             } else {
                 String::new()
             };
-            let rule = "─".repeat((cells as usize).saturating_sub(2 + crate::format::width(&text)));
+            let rule = "─".repeat((cells as usize).saturating_sub(2 + crate::units::width(&text)));
             let line = format!("[{text}{rule}]");
             canvas.say(area.x + first, area.y, &line, cells.max(1), Role::Accent);
         }

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_width::UnicodeWidthChar;
 
-use crate::format;
 use crate::ui::theme::{Role, Theme};
+use crate::units;
 
 /// Where things are drawn.
 pub(crate) struct Canvas<'a> {
@@ -58,7 +58,7 @@ impl Canvas<'_> {
 
     /// Writes a text so that it ends before column `right`.
     pub(crate) fn right(&mut self, right: u16, y: u16, text: &str, role: Role) {
-        let width = format::width(text) as u16;
+        let width = units::width(text) as u16;
         if let Some(x) = right.checked_sub(width) {
             self.say(x, y, text, width, role);
         }
@@ -107,9 +107,9 @@ impl Canvas<'_> {
         }
         let room = area.width.saturating_sub(6);
         if !title.is_empty() {
-            let title = format::elide(title, room as usize);
+            let title = units::elide(title, room as usize);
             let end = self.say(area.x + 2, area.y, &format!(" {title} "), room + 2, Role::Title);
-            let width = format::width(right) as u16;
+            let width = units::width(right) as u16;
             if !right.is_empty() && end + width + 4 < area.right() {
                 self.right(area.right() - 2, area.y, &format!(" {right} "), Role::Muted);
             }
@@ -127,7 +127,7 @@ impl Canvas<'_> {
         let room = area.width.saturating_sub(1);
         let lines = lines.iter().flat_map(|line| words(line, room as usize));
         for (i, line) in lines.take(area.height as usize).enumerate() {
-            let line = format::elide(&line, room as usize);
+            let line = units::elide(&line, room as usize);
             self.say(area.x + 1, area.y + i as u16, &line, room, Role::Muted);
         }
     }
@@ -140,7 +140,7 @@ pub(crate) fn words(text: &str, columns: usize) -> Vec<String> {
         let last = lines.len() - 1;
         if lines[last].is_empty() {
             lines[last] += word;
-        } else if format::width(&lines[last]) + 1 + format::width(word) <= columns {
+        } else if units::width(&lines[last]) + 1 + units::width(word) <= columns {
             lines[last].push(' ');
             lines[last] += word;
         } else {

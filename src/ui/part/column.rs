@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::table::Scene;
-use crate::format;
+use crate::units;
 
 /// What a row is worth in a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,20 +114,20 @@ impl<R: 'static> Column<R> {
         }
         let value = match (self.worth)(row, scene) {
             Worth::Number(value) => value,
-            Worth::Text(text) if matches!(self.text, Shown::Left) => return format::fit(&text, width),
+            Worth::Text(text) if matches!(self.text, Shown::Left) => return units::fit(&text, width),
             Worth::Text(text) => return text,
-            Worth::None if matches!(self.text, Shown::Left) => return format::fit("", width),
-            Worth::None => return format::MISSING.into(),
+            Worth::None if matches!(self.text, Shown::Left) => return units::fit("", width),
+            Worth::None => return units::MISSING.into(),
         };
         let whole = value as u64;
         match self.text {
-            Shown::Count => format::count(whole),
+            Shown::Count => units::count(whole),
             Shown::Duration => scene.ui.duration(whole),
-            Shown::Moment => format::timestamp_short(whole.saturating_sub(scene.snap.origin)),
-            Shown::Share => format::percent(value),
-            Shown::Bytes => format::bytes(whole),
-            Shown::Speed => format::bandwidth(value),
-            Shown::Rate => format::rate(value),
+            Shown::Moment => units::timestamp_short(whole.saturating_sub(scene.snap.origin)),
+            Shown::Share => units::percent(value),
+            Shown::Bytes => units::bytes(whole),
+            Shown::Speed => units::bandwidth(value),
+            Shown::Rate => units::rate(value),
             Shown::Plain | Shown::Left | Shown::Own(_) => whole.to_string(),
         }
     }

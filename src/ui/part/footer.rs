@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 
 use super::canvas::{Canvas, words};
 use super::table::Scene;
-use crate::format;
 use crate::ui::hit::Hit;
 use crate::ui::keymap::{Action, Binding, KEYMAP, is_valid};
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab};
+use crate::units;
 
 /// A word to the user stays so long.
 const TOAST: u64 = 6_000_000_000;
@@ -89,7 +89,7 @@ fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
             _ => hints.push((key, word, vec![binding.action])),
         }
     }
-    let width = |hint: &(String, &str, Vec<Action>)| format::width(&hint.0) + 1 + hint.1.len() + gap as usize;
+    let width = |hint: &(String, &str, Vec<Action>)| units::width(&hint.0) + 1 + hint.1.len() + gap as usize;
     let always = |hint: &(String, &str, Vec<Action>)| matches!(hint.1, "help" | "quit");
     let kept: usize = hints.iter().filter(|hint| always(hint)).map(width).sum();
     let mut room = (area.width as usize).saturating_sub(kept + 1);
@@ -111,7 +111,7 @@ fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
             let end = if is_last {
                 x - gap
             } else {
-                at + format::width(word) as u16
+                at + units::width(word) as u16
             };
             let place = Rect {
                 x: at,

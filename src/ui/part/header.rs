@@ -6,7 +6,6 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::table::Scene;
-use crate::format;
 use crate::item::{AgentKind, Exit, NodeId};
 use crate::model::{Mode, Snapshot};
 use crate::ui::hit::Hit;
@@ -14,6 +13,7 @@ use crate::ui::keymap::Action;
 use crate::ui::tab::counters;
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab, Ui};
+use crate::units;
 
 /// Shape, word and role of the state: never a colour alone.
 pub(crate) fn state(ui: &Ui, latest: &Snapshot) -> (&'static str, String, Role) {
@@ -46,7 +46,7 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     let mut end = area.right().saturating_sub(1);
     let gap = if large { 3 } else { 2 };
     // The program's own name goes before all but what is wrong with it.
-    let least = format::width(program(&snap.title)).clamp(12, LONGEST_PROGRAM);
+    let least = units::width(program(&snap.title)).clamp(12, LONGEST_PROGRAM);
     let mut parts = parts(scene, latest, size);
     keep_what_fits(
         &mut parts,
@@ -55,11 +55,11 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     );
     for part in parts {
         canvas.right(end, area.y, &part.text, part.role);
-        end = end.saturating_sub((format::width(&part.text) + gap) as u16);
+        end = end.saturating_sub((units::width(&part.text) + gap) as u16);
     }
     let room = end.saturating_sub(x);
     let pids = pids(snap);
-    let beside = format::width(&pids) as u16 + 3;
+    let beside = units::width(&pids) as u16 + 3;
     let name = command(&snap.title, room as usize, if large { beside as usize } else { 0 });
     x = canvas.say(x, area.y, &name, room, Role::Accent);
     if large && !pids.is_empty() && x + beside <= end {
@@ -79,7 +79,7 @@ struct Part {
 fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     let (large, totals) = (size == Size::Large, latest.values.totals);
     let part = |text: String, role, rank| Part { text, role, rank };
-    let lost = format!("lost {}", format::count(totals.lost));
+    let lost = format!("lost {}", units::count(totals.lost));
     let mut parts = vec![match totals.lost {
         0 => part(lost, Role::Muted, 3),
         _ => part(lost, Role::Bad, 1),
@@ -98,9 +98,9 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
         parts.push(part(format!("▲ LAG {:.1} s", lag as f64 / 1e9), Role::Warn, 1));
     }
     let records = if latest.is_running() {
-        format!("{:>6}", format::rate(latest.values.rate))
+        format!("{:>6}", units::rate(latest.values.rate))
     } else {
-        format!("{} records", format::count(totals.records()))
+        format!("{} records", units::count(totals.records()))
     };
     parts.push(part(records, Role::Text, 4));
     if let Some(own) = scene.ui.own.filter(|own| large || own.slowed > 1) {
@@ -108,13 +108,13 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
         parts.push(if own.slowed > 1 {
             part(format!("SLOWED 1/{} {text}", own.slowed), Role::Warn, 1)
         } else {
-            part(format!("{text} {:>9}", format::bandwidth(own.wire)), Role::Muted, 6)
+            part(format!("{text} {:>9}", units::bandwidth(own.wire)), Role::Muted, 6)
         });
     }
     if large && let Some(gpus) = gpus(scene.snap) {
         parts.push(part(gpus, Role::Muted, 5));
     }
-    parts.push(part(format::clock(latest.elapsed()), Role::Text, 2));
+    parts.push(part(units::clock(latest.elapsed()), Role::Text, 2));
     let (shape, word, role) = state(scene.ui, latest);
     parts.push(part(format!("{shape} {word}"), role, 0));
     parts
@@ -123,7 +123,7 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
 /// Takes parts away until the others fit into `room` columns, `gap` columns apart.
 fn keep_what_fits(parts: &mut Vec<Part>, room: usize, gap: usize) {
     let width = |parts: &[Part]| {
-        let widths = parts.iter().map(|part| format::width(&part.text) + gap);
+        let widths = parts.iter().map(|part| units::width(&part.text) + gap);
         widths.sum::<usize>().saturating_sub(gap)
     };
     while width(parts) > room {
@@ -153,14 +153,14 @@ fn program(title: &str) -> &str {
 /// As much of a command line as there is room for: all of it with what stands beside it, without its directory, the
 /// program and the first arguments.
 pub(crate) fn command(title: &str, room: usize, beside: usize) -> String {
-    if format::width(title) + beside <= room {
+    if units::width(title) + beside <= room {
         return title.to_owned();
     }
     let short = program_on(title);
-    if format::width(short) <= room {
+    if units::width(short) <= room {
         short.to_owned()
     } else {
-        format::fit(short, room).trim_end().to_owned()
+        units::fit(short, room).trim_end().to_owned()
     }
 }
 
@@ -237,7 +237,7 @@ fn tabs(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
         canvas.say(
             x,
             area.y,
-            &format::elide(&text, area.right().saturating_sub(x) as usize),
+            &units::elide(&text, area.right().saturating_sub(x) as usize),
             area.width,
             role,
         );
@@ -255,19 +255,19 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     let mut x = canvas.say(area.x + 1, area.y, "filter: ", 8, Role::Muted);
     let (text, role) = filter_text(scene.ui);
     let half = area.width / 2;
-    x = canvas.say(x, area.y, &format::elide(&text, half as usize), half, role);
+    x = canvas.say(x, area.y, &units::elide(&text, half as usize), half, role);
     let snap = scene.snap;
     let mut right = Vec::new();
     if snap.values.window > 0 {
-        right.push(format!("window {}", format::duration(snap.values.window)));
+        right.push(format!("window {}", units::duration(snap.values.window)));
     }
     if snap.values.counted_from > 0 {
         let at = snap.values.counted_from.saturating_sub(snap.origin);
-        right.insert(0, format!("counted from {}", format::timestamp_short(at)));
+        right.insert(0, format!("counted from {}", units::timestamp_short(at)));
     }
     if scene.ui.frozen.is_some() {
         let ahead = latest.now.saturating_sub(snap.now);
-        right.insert(0, format!("live is {} ahead", format::duration(ahead)));
+        right.insert(0, format!("live is {} ahead", units::duration(ahead)));
     } else if !scene.ui.time.follows && !scene.ui.time.fits {
         right.insert(0, "timeline stands, f follows".into());
     }
@@ -277,7 +277,7 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
         right.push(format!("▲ {alerts} alert{plural} (A)"));
     }
     let text = right.join("   ");
-    if x + (format::width(&text) as u16) < area.right() {
+    if x + (units::width(&text) as u16) < area.right() {
         canvas.right(area.right().saturating_sub(1), area.y, &text, Role::Muted);
         let wide = 16.min(area.width);
         let place = Rect {

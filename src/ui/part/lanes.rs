@@ -11,7 +11,6 @@ use super::overlay;
 use super::plot;
 use super::slice::wide;
 use super::table::Scene;
-use crate::format;
 use crate::item::Nanos;
 use crate::model::analysis::usage;
 use crate::model::{Bucket, LaneKey, Slice};
@@ -19,6 +18,7 @@ use crate::ui::jump::of_selected;
 use crate::ui::subject::SliceSubject;
 use crate::ui::theme::Role;
 use crate::ui::track::Track;
+use crate::units;
 
 /// Adds slices up by column, exactly.
 fn gather<'a>(slices: impl Iterator<Item = &'a Slice>, stretch: Stretch, columns: u16) -> Vec<Bucket> {
@@ -213,7 +213,7 @@ fn still_open(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Tra
     for open in open.filter(|open| track.holds(open.key) && open.begin < to) {
         let begin = stretch.column(open.begin, area.width);
         let end = (now + u16::from(snap.is_running())).clamp(begin + 1, area.width.max(begin + 1));
-        let text = format::fit(&format!("▒ {}… ", open.text), (end - begin) as usize).replace(' ', "▒");
+        let text = units::fit(&format!("▒ {}… ", open.text), (end - begin) as usize).replace(' ', "▒");
         let room = (end - begin).min(area.width - begin.min(area.width));
         canvas.say(area.x + begin, area.y, &text, room, Role::Open);
     }

@@ -6,11 +6,11 @@ use super::axis::Stretch;
 use super::canvas::Canvas;
 use super::lanes::{Frame, Layers};
 use super::table::Scene;
-use crate::format;
 use crate::item::Nanos;
 use crate::model::LaneKey;
 use crate::ui::theme::Role;
 use crate::ui::track::Track;
+use crate::units;
 
 /// Columns in which the selected slice, and what belongs to it, begin in a row.
 pub(crate) fn ends<'a>(
@@ -58,8 +58,8 @@ pub(crate) fn gaps(canvas: &mut Canvas<'_>, area: Rect, layers: &Layers, stretch
         let Some(before) = before else { continue };
         let first = stretch.column(before, area.width) + 1;
         let last = stretch.column(slice.span.begin, area.width);
-        let text = format!(" gap {} ", format::duration(slice.span.begin - before));
-        let wide = format::width(&text) as u16;
+        let text = format!(" gap {} ", units::duration(slice.span.begin - before));
+        let wide = units::width(&text) as u16;
         if let Some(rest) = last.checked_sub(first).and_then(|room| room.checked_sub(wide + 2)) {
             // It is read, unlike the dots about it.
             canvas.say(area.x + first + rest / 2 + 1, area.y, &text, wide, Role::Muted);
@@ -80,9 +80,9 @@ pub(crate) fn name_selected_gap(
     };
     let first = stretch.column(gap.begin, area.width);
     let last = stretch.column(gap.end, area.width);
-    let text = format!(" idle {} ", format::duration(gap.duration()));
+    let text = format!(" idle {} ", units::duration(gap.duration()));
     let room = last.saturating_sub(first);
-    let wide = format::width(&text) as u16;
+    let wide = units::width(&text) as u16;
     if room > wide + 1 {
         canvas.say(area.x + first + (room - wide) / 2, area.y, &text, wide, Role::Selected);
     }

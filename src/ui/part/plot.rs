@@ -6,7 +6,6 @@ use super::axis::Stretch;
 use super::canvas::Canvas;
 use super::chart::LEVELS;
 use super::table::Scene;
-use crate::format;
 use crate::item::{AgentId, AgentKind, NodeId};
 use crate::model::Snapshot;
 use crate::model::gauges::{CounterRow, GaugeKind};
@@ -14,6 +13,7 @@ use crate::model::series::Series;
 use crate::ui::tab::counters;
 use crate::ui::theme::Role;
 use crate::ui::track::Track;
+use crate::units;
 
 /// Counters that have rows; the others are in their own view.
 const MOST_COUNTERS: usize = 32;
@@ -85,11 +85,11 @@ pub(crate) const fn is_plot(track: Track) -> bool {
 /// A value of a row with its unit.
 fn value(snap: &Snapshot, track: Track, value: Option<f64>) -> String {
     let Some(value) = value else {
-        return format::MISSING.into();
+        return units::MISSING.into();
     };
     match track {
-        Track::Gauge(_, GaugeKind::Busy) => format!("{} %", format::percent(value)),
-        Track::Gauge(_, GaugeKind::Memory) => format::bytes(value.max(0.0) as u64),
+        Track::Gauge(_, GaugeKind::Busy) => format!("{} %", units::percent(value)),
+        Track::Gauge(_, GaugeKind::Memory) => units::bytes(value.max(0.0) as u64),
         Track::Gauge(_, GaugeKind::Power) => format!("{value:.0} W"),
         Track::Gauge(_, GaugeKind::Clock) => format!("{value:.0} MHz"),
         Track::Counter(id) => {

@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::table::Scene;
-use crate::format;
 use crate::model::Snapshot;
 use crate::ui::Popup;
 use crate::ui::hit::Hit;
@@ -12,6 +11,7 @@ use crate::ui::key::Key;
 use crate::ui::keymap::{Binding, Group, KEYMAP, Keys};
 use crate::ui::theme::Role;
 use crate::ui::{columns, tab};
+use crate::units;
 
 /// Draws it.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot, popup: Popup) {
@@ -220,7 +220,7 @@ fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
             canvas.say(
                 x,
                 y,
-                &format::elide(keys, indent.max(1) as usize - usize::from(indent > 0)),
+                &units::elide(keys, indent.max(1) as usize - usize::from(indent > 0)),
                 indent,
                 Role::Key,
             );

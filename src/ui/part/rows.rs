@@ -7,10 +7,10 @@ use roctop_ring::record::direction;
 use super::open::open_work;
 use super::plot;
 use super::table::Scene;
-use crate::format;
 use crate::item::{AgentId, AgentKind, QueueId, ThreadId};
 use crate::model::{LaneKey, Snapshot};
 use crate::ui::track::{Layout, Track};
+use crate::units;
 
 /// Where a row stands: group, GPU or thread, kind, number within, tie.
 type Rank = (u8, (u32, u32), u8, u32, u32);
@@ -129,7 +129,7 @@ pub(crate) fn lane_label(snap: &Snapshot, key: LaneKey) -> String {
                 .agents
                 .iter()
                 .find(|row| row.id == agent)
-                .map(|row| format::percent(row.share));
+                .map(|row| units::percent(row.share));
             format!("{} {}%", names.agent_label_of(agent), share.unwrap_or_default())
         }
         LaneKey::Stream(_, stream) => format!("  {}", names.stream_label(stream)),

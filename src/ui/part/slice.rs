@@ -7,10 +7,10 @@ use super::canvas::Canvas;
 use super::lanes::Frame;
 use super::look::{Look, look};
 use super::table::Scene;
-use crate::format;
 use crate::model::{LaneKey, Slice};
 use crate::ui::subject::SliceSubject;
 use crate::ui::theme::Role;
+use crate::units;
 
 /// A slice that is wide enough to be a thing of its own: its name within, its end marked.
 /// Returns its last column; `ended` is that of the slice before.
@@ -64,7 +64,7 @@ pub(super) fn wide(
     }
     let mut text = look.text.clone();
     if let LaneKey::Copies(_) = key {
-        text = format!("{text} {}", format::bytes(slice.value));
+        text = format!("{text} {}", units::bytes(slice.value));
     }
     let edges = Edges {
         begins: slice.span.begin >= stretch.from,
@@ -100,12 +100,12 @@ fn bracket(canvas: &mut Canvas<'_>, place: Rect, text: &str, edges: Edges, style
     let room = place.width as usize;
     let head = if edges.begins { "├" } else { "─" };
     let tail = if edges.ends { "┤" } else { "─" };
-    let name = if room >= 9 || room >= format::width(text) + 4 {
-        format!(" {} ", format::elide(text, room - 4))
+    let name = if room >= 9 || room >= units::width(text) + 4 {
+        format!(" {} ", units::elide(text, room - 4))
     } else {
         String::new()
     };
-    let rule = "─".repeat(room.saturating_sub(2 + format::width(&name)));
+    let rule = "─".repeat(room.saturating_sub(2 + units::width(&name)));
     canvas.put(
         place.x,
         place.y,
@@ -120,7 +120,7 @@ fn block(canvas: &mut Canvas<'_>, place: Rect, text: &str, edges: Edges, look: &
     let room = place.width as usize;
     let inner = if edges.ends && room > 1 { room - 1 } else { room };
     let name = if room >= 7 {
-        format::fit(&format!("{} {text}", look.letter), inner)
+        units::fit(&format!("{} {text}", look.letter), inner)
     } else {
         look.letter.to_string().repeat(inner)
     };

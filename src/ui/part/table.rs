@@ -9,13 +9,13 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::column::{Column, Heading, Worth, layout};
 use super::kept::Basis;
-use crate::format;
 use crate::model::Snapshot;
 use crate::ui::hit::Hit;
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::theme::Role;
 use crate::ui::{TableState, Ui, tab};
+use crate::units;
 
 /// What a table is drawn from.
 #[derive(Clone, Copy)]
@@ -235,7 +235,7 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
     let below = rows.len().saturating_sub(offset + height);
     if below > 0 {
         // On the border: a row of its own would be one less.
-        let text = format!(" ↓{} more ", format::grouped(below as u64));
+        let text = format!(" ↓{} more ", units::grouped(below as u64));
         canvas.right(area.right().saturating_sub(1), area.bottom(), &text, Role::Muted);
     }
     for (line, row) in rows.iter().skip(offset).take(height).enumerate() {
@@ -256,9 +256,9 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
         for &(at, width) in &shown {
             let text = columns[at].shown(row, scene, width as usize);
             if columns[at].width == 0 {
-                canvas.say(x, y, &format::elide(&text, width as usize), width, role);
+                canvas.say(x, y, &units::elide(&text, width as usize), width, role);
             } else {
-                canvas.right(x + width, y, &format::elide(&text, width as usize), role);
+                canvas.right(x + width, y, &units::elide(&text, width as usize), role);
             }
             x += width + 1;
         }
@@ -280,7 +280,7 @@ fn headings<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, sh
         let title = match T::heading(scene, at) {
             Heading::Text(text) => {
                 let room = (width as usize).saturating_sub(mark.chars().count());
-                format!("{}{mark}", format::elide(&text, room))
+                format!("{}{mark}", units::elide(&text, room))
             }
             _ => format!("{}{mark}", column.title),
         };
@@ -289,7 +289,7 @@ fn headings<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, sh
             let title = format!("{}{mark}", column.title.trim_end());
             canvas.say(x, area.y, &title, width, role);
         } else {
-            canvas.right(x + width, area.y, &format::elide(&title, width as usize), role);
+            canvas.right(x + width, area.y, &units::elide(&title, width as usize), role);
         }
         let head = Rect {
             x,

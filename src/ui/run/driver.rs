@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::counting::Counting;
 use super::{Flow, Left, Settings};
+use crate::clocks::{boottime, of_process, of_thread};
 use crate::model::{Fresh, Snapshot, Store};
-use crate::now::{boottime, of_process, of_thread};
 use crate::ui::guard::Guard;
 use crate::ui::key::Input;
 use crate::ui::pace::Pace;

@@ -8,7 +8,7 @@ use std::io::Write;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
-use crate::format::width;
+use crate::units::width;
 
 /// As many blanks as this are erased rather than written.
 const ERASED: usize = 6;

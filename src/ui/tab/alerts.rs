@@ -3,7 +3,6 @@
 use ratatui::layout::Rect;
 
 use crate::filter::{Field, Subject, Value};
-use crate::format;
 use crate::model::Snapshot;
 use crate::model::analysis::{Alert, Evidence};
 use crate::ui::jump::{self, Target};
@@ -13,6 +12,7 @@ use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab};
+use crate::units;
 
 /// An alert: its place in the analysis, the worst first, and what stays when that changes.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ impl Table for AlertTable {
             rank: 4,
             // Downwards: the worst first.
             worth: |row, _| Worth::Number(-(row.0 as f64)),
-            text: Shown::Own(|row, scene, width| format::fit(source(row, scene).rule.word(), width)),
+            text: Shown::Own(|row, scene, width| units::fit(source(row, scene).rule.word(), width)),
         },
         Column {
             title: "WHAT",
@@ -129,7 +129,7 @@ impl Subject for AlertSubject<'_> {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
-    let of = format::duration(scene.snap.analysis().stretch.duration());
+    let of = units::duration(scene.snap.analysis().stretch.duration());
     let right = format!("last {of}   enter → evidence");
     // Two lines of reason: at 80 columns one is not enough for all of them.
     let detail = if size < Size::Medium { 0 } else { 5 };
@@ -139,7 +139,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         let alert = source(&row, scene);
         let inner = canvas.frame(lower, alert.rule.word(), "");
         let room = inner.width.saturating_sub(2);
-        let text = format::elide(&alert.text, room as usize);
+        let text = units::elide(&alert.text, room as usize);
         canvas.say(inner.x + 1, inner.y, &text, room, Role::Accent);
         for (y, line) in (inner.y + 1..inner.bottom()).zip(words(&alert.why, room as usize)) {
             canvas.say(inner.x + 1, y, &line, room, Role::Text);

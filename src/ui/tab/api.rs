@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use super::calls::{CallTable, ThreadTable};
 use super::wall;
-use crate::format;
 use crate::item::OperationId;
 use crate::model::analysis::rules::launches;
 use crate::model::snapshot::ApiRow;
@@ -17,6 +16,7 @@ use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::subject::{ApiSubject, domain};
 use crate::ui::theme::Role;
+use crate::units;
 
 /// An operation, and its place in the snapshot, which changes when others are called for the first time.
 #[derive(Clone)]
@@ -114,7 +114,7 @@ impl Table for ApiTable {
             worth: |row, scene| Worth::whole(source(row, scene).errors),
             text: Shown::Own(|row, scene, _| match source(row, scene).errors {
                 0 => "0".into(),
-                errors => format!("{} ▲", format::count(errors)),
+                errors => format!("{} ▲", units::count(errors)),
             }),
         },
         Column {
@@ -236,7 +236,7 @@ fn latency(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     for (i, (word, value, role)) in shown.enumerate().take(inner.height as usize) {
         let y = inner.y + i as u16;
         canvas.say(inner.x + 1, y, word, 8, Role::Text);
-        canvas.right(inner.x + 17, y, &format::maybe(*value), Role::Text);
+        canvas.right(inner.x + 17, y, &units::maybe(*value), Role::Text);
         let bar = chart::bar(value.unwrap_or(0) as f64 / most as f64, room);
         canvas.say(inner.x + 18, y, &bar, room as u16, *role);
     }

@@ -2,7 +2,6 @@
 
 use super::api::{name, without_hip};
 use super::wall;
-use crate::format;
 use crate::item::{OperationId, TextId};
 use crate::model::snapshot::ThreadRow;
 use crate::model::{LaneKey, Slice};
@@ -12,6 +11,7 @@ use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{Scene, Table};
 use crate::ui::subject::{SliceSubject, thread_of};
 use crate::ui::theme::Role;
+use crate::units;
 
 /// Calls looked at, and shown, of each thread.
 const LOOKED_AT: usize = 2000;
@@ -161,7 +161,7 @@ impl Table for CallTable {
             // What is open is younger than all.
             worth: |row, _| Worth::Number(row.slice.span.begin as f64 + if row.is_open { 1e19 } else { 0.0 }),
             text: Shown::Own(|row, scene, _| {
-                format::timestamp_short(row.slice.span.begin.saturating_sub(scene.snap.origin))
+                units::timestamp_short(row.slice.span.begin.saturating_sub(scene.snap.origin))
             }),
         },
         Column {

@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 use roctop_ring::record::{direction, engine};
 
 use super::transfers::TransferTable;
-use crate::format;
 use crate::item::AgentKind;
 use crate::model::LaneKey;
 use crate::model::table::{CLASSES, CopyStat};
@@ -17,6 +16,7 @@ use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::part::{chart, history, look};
 use crate::ui::subject::CopySubject;
 use crate::ui::theme::Role;
+use crate::units;
 
 /// A route: its place in the snapshot.
 #[derive(Clone)]
@@ -40,7 +40,7 @@ fn average(copies: &CopyStat) -> Option<f64> {
 }
 
 fn speed(value: Option<f64>) -> String {
-    value.map_or_else(|| format::MISSING.into(), format::bandwidth)
+    value.map_or_else(|| units::MISSING.into(), units::bandwidth)
 }
 
 /// Slower on the average than the threshold.
@@ -287,10 +287,7 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) -> O
         canvas,
         area,
         scene,
-        Some(format!(
-            "▲ below {}",
-            format::bandwidth(scene.snap.thresholds.slow_copy)
-        )),
+        Some(format!("▲ below {}", units::bandwidth(scene.snap.thresholds.slow_copy))),
         u8::MAX,
     );
     row.map(|row| row.0)
@@ -341,8 +338,8 @@ fn sizes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopySt
         let mean = (nanos > 0).then(|| bytes as f64 * 1e9 / nanos as f64);
         let text = format!(
             "{name:<9}{:>8} {:>9} {:>9}",
-            format::count(count),
-            format::bytes(bytes),
+            units::count(count),
+            units::bytes(bytes),
             speed(mean)
         );
         let role = if count > 0 { Role::Text } else { Role::Muted };
@@ -361,7 +358,7 @@ fn last_minute(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &
     let columns = inner.width.saturating_sub(12) as usize;
     let values = copies.trend.last(scene.snap.values.at, columns.min(59));
     let most = values.iter().copied().max().unwrap_or(0).max(1);
-    let top = format::bandwidth(most as f64);
+    let top = units::bandwidth(most as f64);
     history::draw(
         canvas,
         inner,

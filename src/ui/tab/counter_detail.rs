@@ -3,13 +3,13 @@
 use ratatui::layout::Rect;
 
 use super::counters::{amount, device, state};
-use crate::format;
 use crate::model::gauges::{CounterRow, SECONDS};
 use crate::ui::NameForm;
 use crate::ui::part::canvas::Canvas;
 use crate::ui::part::chart;
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
+use crate::units;
 
 fn title(row: &CounterRow, scene: &Scene<'_>) -> String {
     format!("{} {} {}", row.counter.name, row.counter.unit, device(row, scene))
@@ -102,7 +102,7 @@ pub(super) fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, ro
         let x = canvas.say(
             inner.x + 3,
             y,
-            &format::fit(&name, name_room),
+            &units::fit(&name, name_room),
             name_room as u16,
             Role::Text,
         );
@@ -110,7 +110,7 @@ pub(super) fn kernels(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, ro
         let mut x = x + 10;
         if has_calls {
             x += 9;
-            canvas.right(x, y, &format!("{}×", format::count(range.count)), Role::Muted);
+            canvas.right(x, y, &format!("{}×", units::count(range.count)), Role::Muted);
         }
         if has_ends {
             x += 22;

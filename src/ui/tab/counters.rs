@@ -6,7 +6,6 @@ use super::counter_detail;
 use super::roofline::{self, Roofline};
 
 use crate::filter::{Field, Subject, Value};
-use crate::format;
 use crate::gauge::Scope;
 use crate::model::gauges::CounterRow;
 use crate::model::{Mode, Snapshot};
@@ -16,6 +15,7 @@ use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
+use crate::units;
 
 /// A counter: its place in the snapshot.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a CounterRow {
 pub(crate) fn amount(value: Option<f64>) -> String {
     const LARGE: [(f64, char); 4] = [(1e15, 'P'), (1e12, 'T'), (1e9, 'G'), (1e6, 'M')];
     let Some(value) = value else {
-        return format::MISSING.into();
+        return units::MISSING.into();
     };
     let large = LARGE.iter().find(|large| value.abs() >= large.0);
     match (large, value.abs()) {
@@ -306,7 +306,7 @@ mod tests {
             assert_eq!(amount(Some(value)), text);
             assert!(text.len() <= 8);
         }
-        assert_eq!(amount(None), format::MISSING);
+        assert_eq!(amount(None), units::MISSING);
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use super::devices::{Row, gauges, label, product, seen};
-use crate::format;
 use crate::gauge::{Device, Reading};
 use crate::item::AgentId;
 use crate::model::snapshot::KernelRow;
@@ -14,14 +13,15 @@ use crate::ui::part::canvas::Canvas;
 use crate::ui::part::chart;
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
+use crate::units;
 
 /// Shares of the stretch that was looked at: compute, copies, both at once, neither.
 pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let analysis = scene.snap.analysis();
-    let of = format::duration(analysis.stretch.duration());
+    let of = units::duration(analysis.stretch.duration());
     let window = scene.snap.values.window;
     let why = if analysis.stretch.duration() < window {
-        format!(" of {}: too many slices before", format::duration(window))
+        format!(" of {}: too many slices before", units::duration(window))
     } else {
         String::new()
     };
@@ -48,7 +48,7 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
     let text = format!("{:<6} {}", "GPU", words(head));
     canvas.say(inner.x + 1, inner.y, &text, inner.width.saturating_sub(1), Role::Head);
     for (i, row) in analysis.usage.iter().take(inner.height as usize - 1).enumerate() {
-        let share = |nanos: u64| format!("{} %", format::percent(row.share(nanos)));
+        let share = |nanos: u64| format!("{} %", units::percent(row.share(nanos)));
         let text = format!(
             "{:<6} {}",
             scene.snap.names.agent_label(row.agent),
@@ -57,10 +57,10 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
                 &share(row.copy),
                 &share(row.overlap),
                 &share(row.idle),
-                &format::count(row.gap_count),
-                &format::duration(row.longest),
+                &units::count(row.gap_count),
+                &units::duration(row.longest),
                 &row.concurrency()
-                    .map_or_else(|| format::MISSING.into(), |many| format!("{many:.2}")),
+                    .map_or_else(|| units::MISSING.into(), |many| format!("{many:.2}")),
                 &share(row.starving),
             ])
         );
@@ -93,8 +93,8 @@ fn top_kernels(scene: &Scene<'_>, agent: AgentId) -> String {
     let all = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.0));
     let told = rows.iter().take(3).map(|(nanos, row)| {
         let name = super::kernels::name(snap, row.id, NameForm::Short);
-        let share = format::percent(*nanos as f64 / all.max(1) as f64);
-        format!("{} {share} %", format::elide(&name, 24))
+        let share = units::percent(*nanos as f64 / all.max(1) as f64);
+        format!("{} {share} %", units::elide(&name, 24))
     });
     told.collect::<Vec<_>>().join("   ")
 }
@@ -103,7 +103,7 @@ fn top_kernels(scene: &Scene<'_>, agent: AgentId) -> String {
 fn told(word: &str, value: &Reading<f64>, decimals: usize, unit: &str) -> String {
     match value {
         Ok(value) => format!("{word} {value:.decimals$}{unit}"),
-        Err(_) => format!("{word} {}", format::MISSING),
+        Err(_) => format!("{word} {}", units::MISSING),
     }
 }
 
@@ -116,12 +116,12 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
     if let Some(agent) = seen(row, scene) {
         let text = format!(
             "busy {} % of the last {}   {} kernels   {} streams   {} queues   busy so far {}",
-            format::percent(agent.share),
-            format::duration(scene.snap.values.window),
-            format::grouped(agent.dispatches),
+            units::percent(agent.share),
+            units::duration(scene.snap.values.window),
+            units::grouped(agent.dispatches),
             agent.streams,
             agent.queues,
-            format::duration(agent.busy),
+            units::duration(agent.busy),
         );
         lines.push((text, Role::Text));
         let trend = chart::sparkline(&agent.trend);
@@ -142,7 +142,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
     for (i, (text, role)) in lines.iter().take(inner.height as usize).enumerate() {
         let y = inner.y + i as u16;
         let room = inner.width.saturating_sub(2);
-        canvas.say(inner.x + 1, y, &format::items(text, room as usize), room, *role);
+        canvas.say(inner.x + 1, y, &units::items(text, room as usize), room, *role);
     }
 }
 
@@ -162,7 +162,7 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
             told("memory", &device.memory_temperature, 0, " °C"),
             format!(
                 "throttle {}",
-                device.throttle.as_ref().map_or(format::MISSING, |why| why)
+                device.throttle.as_ref().map_or(units::MISSING, |why| why)
             ),
         ],
         [
@@ -171,11 +171,11 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
             told("FCLK", &device.fabric_clock, 0, " MHz"),
             format!(
                 "link {} {}",
-                device.link.as_ref().map_or(format::MISSING, |link| link),
+                device.link.as_ref().map_or(units::MISSING, |link| link),
                 device
                     .link_peak
                     .as_ref()
-                    .map_or_else(|_| String::new(), |peak| format::bandwidth(*peak))
+                    .map_or_else(|_| String::new(), |peak| units::bandwidth(*peak))
             ),
         ],
     ];
@@ -190,7 +190,7 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
         let held = holder
             .memory
             .as_ref()
-            .map_or_else(|_| format::MISSING.into(), |&held| format::bytes(held));
+            .map_or_else(|_| units::MISSING.into(), |&held| units::bytes(held));
         lines.push((
             format!("pid {:<8} holds {held:>9}  {}", holder.pid, holder.name),
             Role::Text,
@@ -220,7 +220,7 @@ fn missing(device: &Device) -> Vec<(String, Role)> {
         }
     }
     let told = reasons.iter().map(|(why, words)| {
-        let text = format!("{} {}: {why}", words.join(", "), format::MISSING);
+        let text = format!("{} {}: {why}", words.join(", "), units::MISSING);
         (text, Role::Muted)
     });
     told.collect()

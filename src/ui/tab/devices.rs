@@ -8,7 +8,6 @@ use super::device_detail;
 use super::gaps::{self, GapTable};
 
 use crate::filter::{Field, Subject, Value};
-use crate::format;
 use crate::gauge::{Device, Reading};
 use crate::item::{AgentId, AgentKind, NodeId};
 use crate::model::gauges::DeviceRow;
@@ -22,6 +21,7 @@ use crate::ui::part::chart;
 use crate::ui::part::column::{Column, Heading, Shown, Worth};
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
+use crate::units;
 
 /// A GPU: as the program's agent, as the machine's device, or both.
 #[derive(Clone)]
@@ -81,7 +81,7 @@ pub(crate) fn product(row: &Row, scene: &Scene<'_>) -> String {
 fn number(value: &Reading<f64>, decimals: usize) -> String {
     value
         .as_ref()
-        .map_or_else(|_| format::MISSING.into(), |value| format!("{value:.decimals$}"))
+        .map_or_else(|_| units::MISSING.into(), |value| format!("{value:.decimals$}"))
 }
 
 fn worth(value: &Reading<f64>) -> Worth {
@@ -92,7 +92,7 @@ fn worth(value: &Reading<f64>) -> Worth {
 fn memory(row: &Row, scene: &Scene<'_>) -> String {
     let gib = |value: Reading<u64>| {
         value.map_or_else(
-            |_| format::MISSING.into(),
+            |_| units::MISSING.into(),
             |bytes| format!("{:.0}", bytes as f64 / (1u64 << 30) as f64),
         )
     };
@@ -133,7 +133,7 @@ impl Table for DeviceTable {
             rank: 0,
             // Downwards by name is upwards by number.
             worth: |row, _| Worth::Number(-f64::from(row.number)),
-            text: Shown::Own(|row, scene, width| format::fit(&label(row, scene.snap), width)),
+            text: Shown::Own(|row, scene, width| units::fit(&label(row, scene.snap), width)),
         },
         Column {
             title: "OF ",
@@ -151,7 +151,7 @@ impl Table for DeviceTable {
             worth: |_, _| Worth::None,
             text: Shown::Own(|row, scene, width| {
                 let bar = chart::bar(seen(row, scene).map_or(0.0, |agent| agent.share), width);
-                format::fit(&bar, width)
+                units::fit(&bar, width)
             }),
         },
         Column {
@@ -310,7 +310,7 @@ impl Subject for DeviceSubject<'_> {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
-    let window = format::duration(scene.snap.values.window);
+    let window = units::duration(scene.snap.values.window);
     let right = Some(format!("BUSY%: a kernel ran, of the last {window}"));
     if size < Size::Medium {
         table::panel::<DeviceTable>(canvas, area, scene, right, u8::MAX);

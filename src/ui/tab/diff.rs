@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use ratatui::layout::Rect;
 
 use crate::filter::{Field, Subject, Value};
-use crate::format;
 use crate::item::KernelId;
 use crate::model::Snapshot;
 use crate::model::analysis::change::{Change, Sample, Verdict, compare};
@@ -17,6 +16,7 @@ use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size, Tab};
+use crate::units;
 
 /// A kernel before and after.
 #[derive(Clone)]
@@ -74,7 +74,7 @@ fn cost(row: &Row) -> Option<f64> {
 }
 
 fn share(value: Option<f64>) -> String {
-    value.map_or_else(|| format::MISSING.into(), |share| format!("{:+.1}%", share * 100.0))
+    value.map_or_else(|| units::MISSING.into(), |share| format!("{:+.1}%", share * 100.0))
 }
 
 impl Table for ChangeTable {
@@ -140,7 +140,7 @@ impl Table for ChangeTable {
             worth: |row, _| Worth::number(row.change.noise),
             text: Shown::Own(|row, _, _| {
                 let noise = row.change.noise.map(|noise| format!("{:.1}%", noise * 100.0));
-                noise.unwrap_or_else(|| format::MISSING.into())
+                noise.unwrap_or_else(|| units::MISSING.into())
             }),
         },
         Column {
@@ -151,10 +151,10 @@ impl Table for ChangeTable {
             worth: |row, _| Worth::number(cost(row).map(f64::abs)),
             text: Shown::Own(|row, _, _| {
                 cost(row).map_or_else(
-                    || format::MISSING.into(),
+                    || units::MISSING.into(),
                     |cost| {
                         let sign = if cost < 0.0 { "-" } else { "+" };
-                        format!("{sign}{}", format::duration(cost.abs() as u64))
+                        format!("{sign}{}", units::duration(cost.abs() as u64))
                     },
                 )
             }),
@@ -239,7 +239,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Si
     };
     let right = format!(
         "until {} against since then; beyond 3 standard errors and 1 %",
-        format::clock(baseline.elapsed())
+        units::clock(baseline.elapsed())
     );
     table::panel::<ChangeTable>(canvas, area, scene, Some(right), u8::MAX);
 }

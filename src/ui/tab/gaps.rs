@@ -1,7 +1,6 @@
 //! When a GPU had nothing to do, and what the host did meanwhile.
 
 use crate::filter::{Field, Subject, Value};
-use crate::format;
 use crate::item::AgentKind;
 use crate::model::LaneKey;
 use crate::model::analysis::{Gap, host};
@@ -9,6 +8,7 @@ use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{Scene, Table};
+use crate::units;
 
 /// Gaps shown: the longest of all GPUs.
 const SHOWN: usize = 100;
@@ -24,7 +24,7 @@ pub(crate) struct GapTable;
 
 /// What is beyond the threshold, in words.
 pub(crate) fn title(scene: &Scene<'_>) -> String {
-    let least = format::duration(scene.snap.thresholds.gap);
+    let least = units::duration(scene.snap.thresholds.gap);
     format!("neither kernel nor copy for {least} or more")
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn doing(scene: &Scene<'_>, host: &host::Host) -> String {
 fn kernel(row: &Row, scene: &Scene<'_>) -> String {
     let next = row.gap.next.map(|(_, next)| crate::item::KernelId(next.what));
     next.map_or_else(
-        || format::MISSING.into(),
+        || units::MISSING.into(),
         |id| super::kernels::name(scene.snap, id, crate::ui::NameForm::Short),
     )
 }
@@ -97,7 +97,7 @@ impl Table for GapTable {
             worth: |row, scene| Worth::text(row.host.thread.map(|thread| scene.snap.names.thread_label(thread))),
             text: Shown::Own(|row, scene, width| {
                 let thread = row.host.thread.map(|thread| scene.snap.names.thread_label(thread));
-                format::fit(&thread.unwrap_or_else(|| format::MISSING.into()), width)
+                units::fit(&thread.unwrap_or_else(|| units::MISSING.into()), width)
             }),
         },
         Column {
@@ -106,7 +106,7 @@ impl Table for GapTable {
             width: 24,
             rank: 3,
             worth: |row, scene| Worth::Text(kernel(row, scene)),
-            text: Shown::Own(|row, scene, width| format::fit(&format::elide(&kernel(row, scene), width), width)),
+            text: Shown::Own(|row, scene, width| units::fit(&units::elide(&kernel(row, scene), width), width)),
         },
     ];
 

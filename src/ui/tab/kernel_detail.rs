@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use super::kernel_rows::{Row, What, delay, members};
 use super::kernels::{name, source};
-use crate::format;
 use crate::item::KernelId;
 use crate::model::analysis::usage;
 use crate::ui::part::canvas::{Canvas, left};
@@ -13,6 +12,7 @@ use crate::ui::part::history;
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size};
+use crate::units;
 
 /// Slices of each lane that are looked through.
 const LOOKED_AT: usize = 20_000;
@@ -41,8 +41,8 @@ fn facts(scene: &Scene<'_>, row: &Row) -> Vec<String> {
         wg[0],
         wg[1],
         wg[2],
-        format::bytes(u64::from(numbers.shape.group_size)),
-        format::bytes(u64::from(numbers.shape.private_size)),
+        units::bytes(u64::from(numbers.shape.group_size)),
+        units::bytes(u64::from(numbers.shape.private_size)),
     );
     vec![first, counts(scene, row), slowest(scene, kernel.id)]
 }
@@ -63,8 +63,8 @@ fn slowest(scene: &Scene<'_>, id: KernelId) -> String {
         }
     }
     let told = worst.iter().map(|(nanos, begin)| {
-        let at = format::timestamp_short(begin.saturating_sub(scene.snap.origin));
-        format!("{} at {at}", format::duration(*nanos))
+        let at = units::timestamp_short(begin.saturating_sub(scene.snap.origin));
+        format!("{} at {at}", units::duration(*nanos))
     });
     format!("slowest {}", told.collect::<Vec<_>>().join("   "))
 }
@@ -72,12 +72,12 @@ fn slowest(scene: &Scene<'_>, id: KernelId) -> String {
 fn counts(scene: &Scene<'_>, row: &Row) -> String {
     format!(
         "calls {}  avg {} ± {}  min {}  max {}  queue delay {}{}",
-        format::grouped(row.stat.calls),
-        format::maybe(row.stat.average()),
-        format::maybe(row.stat.deviation()),
-        format::maybe((row.stat.max > 0).then_some(row.stat.min)),
-        format::maybe((row.stat.max > 0).then_some(row.stat.max)),
-        format::maybe(source(row, scene).and_then(delay)),
+        units::grouped(row.stat.calls),
+        units::maybe(row.stat.average()),
+        units::maybe(row.stat.deviation()),
+        units::maybe((row.stat.max > 0).then_some(row.stat.min)),
+        units::maybe((row.stat.max > 0).then_some(row.stat.max)),
+        units::maybe(source(row, scene).and_then(delay)),
         if row.internal {
             "   one of the run-time's own kernels"
         } else {
@@ -110,7 +110,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
         }
     }
     for text in facts(scene, row) {
-        canvas.say(inner.x + 1, y, &format::items(&text, room), inner.width - 2, Role::Text);
+        canvas.say(inner.x + 1, y, &units::items(&text, room), inner.width - 2, Role::Text);
         y += 1;
     }
     if size == Size::Large {
@@ -151,10 +151,10 @@ fn within(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     for (i, (id, sum)) in members.iter().take(area.height as usize - 1).enumerate() {
         let text = format!(
             "{} {:>8} {:>8}× {:>8} avg",
-            format::fit(&format::elide(&name(scene.snap, *id, NameForm::Short), room), room),
-            format::duration(sum.total),
-            format::count(sum.calls),
-            format::maybe(sum.average()),
+            units::fit(&units::elide(&name(scene.snap, *id, NameForm::Short), room), room),
+            units::duration(sum.total),
+            units::count(sum.calls),
+            units::maybe(sum.average()),
         );
         canvas.say(
             area.x + 1,
@@ -180,7 +180,7 @@ fn trend(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
         height: area.height - 1,
         ..area
     };
-    history::draw(canvas, below, &values, (most, &format::duration(most)), Role::GaugeMid);
+    history::draw(canvas, below, &values, (most, &units::duration(most)), Role::GaugeMid);
 }
 
 /// A long text in lines of so many columns.
@@ -224,7 +224,7 @@ fn histogram(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) 
     for (i, &(edge, count)) in bins.iter().enumerate() {
         let y = area.y + 1 + i as u16;
         let next = bins.get(i + 1).map_or(u64::MAX, |bin| bin.0);
-        canvas.right(area.x + 9, y, &format::duration(edge), Role::Muted);
+        canvas.right(area.x + 9, y, &units::duration(edge), Role::Muted);
         let bar = chart::bar(count as f64 / most as f64, room);
         let x = canvas.say(area.x + 10, y, &bar, room as u16, Role::GaugeMid);
         let here: Vec<&str> = quantiles
@@ -233,7 +233,7 @@ fn histogram(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) 
             .map(|q| q.0)
             .collect();
         if count > 0 {
-            let share = format::percent(count as f64 / stat.timed.max(1) as f64);
+            let share = units::percent(count as f64 / stat.timed.max(1) as f64);
             let text = format!(" {share} % {}", here.join(" "));
             canvas.say(x, y, &text, area.right().saturating_sub(x), Role::Muted);
         }
@@ -255,20 +255,20 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             canvas.say(x, y, text, area.width.saturating_sub(2), role);
         };
         let Some(place) = scene.snap.values.places.get(cell.place as usize) else {
-            let text = format!("elsewhere {}×", format::count(cell.sum.calls));
+            let text = format!("elsewhere {}×", units::count(cell.sum.calls));
             say(&text, Role::Muted);
             continue;
         };
         let stream = place
             .stream
-            .map_or_else(|| format::MISSING.into(), |stream| names.stream_label(stream));
+            .map_or_else(|| units::MISSING.into(), |stream| names.stream_label(stream));
         if area.width < 60 {
             let text = format!(
                 "{:<5} {} {:>7}× {:>8}",
                 names.agent_label(place.agent),
-                format::fit(&stream, 6),
-                format::count(cell.sum.calls),
-                format::maybe(cell.sum.average()),
+                units::fit(&stream, 6),
+                units::count(cell.sum.calls),
+                units::maybe(cell.sum.average()),
             );
             say(&text, Role::Text);
             continue;
@@ -278,9 +278,9 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             names.agent_label(place.agent),
             stream,
             names.queue_label(place.queue),
-            format::count(cell.sum.calls),
-            format::maybe(cell.sum.average()),
-            format::duration(cell.sum.total),
+            units::count(cell.sum.calls),
+            units::maybe(cell.sum.average()),
+            units::duration(cell.sum.total),
         );
         say(&text, Role::Text);
     }

@@ -7,7 +7,6 @@ use ratatui::layout::Rect;
 use super::kernel_rows::{self, Row, What, delay};
 use super::{counters, kernel_detail};
 
-use crate::format;
 use crate::item::KernelId;
 use crate::model::snapshot::KernelRow;
 use crate::model::{Lane, LaneKey, Snapshot, counted};
@@ -20,6 +19,7 @@ use crate::ui::part::kept::Basis;
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{Grouping, NameForm, Size, Tab};
+use crate::units;
 
 pub(crate) struct KernelTable;
 
@@ -87,7 +87,7 @@ fn label(row: &Row, scene: &Scene<'_>, width: usize) -> String {
         .filter(|_| scene.ui.names == NameForm::Short)
         .map_or(0, |known| known.common);
     let room = width.saturating_sub(2);
-    format!("{letter} {}", format::elide_around(&name, room, keep as usize))
+    format!("{letter} {}", units::elide_around(&name, room, keep as usize))
 }
 
 /// The place of the first column of a counter.
@@ -278,7 +278,7 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank
         other => format!(
             "{bound}by {}, {rows} rows   percentiles: of the last {} of each lane",
             other.word(),
-            format::grouped(kernel_rows::LOOKED_AT as u64)
+            units::grouped(kernel_rows::LOOKED_AT as u64)
         ),
     };
     table::panel::<KernelTable>(canvas, area, scene, Some(count), rank)

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use crate::format;
 use crate::item::Dispatch;
 use crate::model::snapshot::ending as ending_of;
 use crate::model::{Mode, Snapshot};
@@ -13,6 +12,7 @@ use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
 use crate::ui::way::Way;
+use crate::units;
 
 /// Whether a line is one that is looked for.
 fn is_match(ui: &Ui, line: &str) -> bool {
@@ -87,7 +87,7 @@ fn part(line: &str, from: usize, columns: usize) -> String {
     let (begin, end) = (from + usize::from(from > 0), from + columns);
     let mut cut = false;
     for c in line.chars() {
-        let next = at + format::width(c.encode_utf8(&mut [0; 4]));
+        let next = at + units::width(c.encode_utf8(&mut [0; 4]));
         if next > end {
             cut = true;
             break;
@@ -101,7 +101,7 @@ fn part(line: &str, from: usize, columns: usize) -> String {
         out.insert(0, '…');
     }
     if cut {
-        while format::width(&out) >= columns.max(1) {
+        while units::width(&out) >= columns.max(1) {
             out.pop();
         }
         out.push('…');
@@ -117,9 +117,9 @@ pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
     let Some(exit) = snap.ended else { return Vec::new() };
     let bad = exit != crate::item::Exit::Code(0);
     let at = ending_of(&snap.values.processes).map_or(snap.now, |exit| exit.1);
-    let after = format::duration(at.saturating_sub(snap.origin));
+    let after = units::duration(at.saturating_sub(snap.origin));
     let mut lines = vec![(
-        format!("■ {} after {after}", format::exit(exit)),
+        format!("■ {} after {after}", units::exit(exit)),
         if bad { Role::Bad } else { Role::Ended },
     )];
     if !bad {
@@ -131,7 +131,7 @@ pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
                 .names
                 .operation(call.operation)
                 .map_or("?", |name| &name.operation.name);
-            let age = format::duration(at.saturating_sub(call.span.begin));
+            let age = units::duration(at.saturating_sub(call.span.begin));
             let thread = snap.names.thread_label(call.thread);
             lines.push((format!("▒ {age} in {name} ({thread})"), Role::Open));
         }
@@ -139,7 +139,7 @@ pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
         oldest.sort_by_key(|dispatch| dispatch.submit);
         for dispatch in oldest.iter().take(MOST_OPEN) {
             let name = snap.names.kernel(dispatch.kernel).map_or("?", |name| &name.short);
-            let age = format::duration(at.saturating_sub(dispatch.submit));
+            let age = units::duration(at.saturating_sub(dispatch.submit));
             let place = snap.names.agent_label(dispatch.agent);
             let queue = snap.names.queue_label(dispatch.queue);
             lines.push((format!("▒ {age} {name} on {place} {queue}"), Role::Open));

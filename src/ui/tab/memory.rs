@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use super::wall;
 use crate::filter::{Field, Subject, Value};
-use crate::format;
 use crate::item::{AgentKind, OperationId};
 use crate::model::memory::{Held, Pool};
 use crate::model::{LaneKey, Slice};
@@ -16,6 +15,7 @@ use crate::ui::part::chart;
 use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
+use crate::units;
 
 /// An allocation.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub(crate) struct MemoryTable;
 
 fn place(held: &Held, scene: &Scene<'_>) -> String {
     held.agent
-        .map_or_else(|| format::MISSING.into(), |agent| scene.snap.names.agent_label(agent))
+        .map_or_else(|| units::MISSING.into(), |agent| scene.snap.names.agent_label(agent))
 }
 
 /// The recorded call that allocated it, found by its time.
@@ -39,7 +39,7 @@ fn call(held: &Held, scene: &Scene<'_>) -> Option<(LaneKey, Slice)> {
 fn called(held: &Held, scene: &Scene<'_>) -> String {
     let call = call(held, scene);
     call.map_or_else(
-        || format::MISSING.into(),
+        || units::MISSING.into(),
         |(_, call)| super::api::name(scene, OperationId(call.what)).into(),
     )
 }
@@ -187,8 +187,8 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     };
     let right = format!(
         "{} {word}, {}",
-        format::grouped(memory.count),
-        format::bytes(memory.bytes)
+        units::grouped(memory.count),
+        units::bytes(memory.bytes)
     );
     table::panel::<MemoryTable>(canvas, lower, scene, Some(right), u8::MAX);
 }
@@ -206,16 +206,16 @@ fn summary(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, pools: &[Pool
         let pid = names.process(pool.process).map_or(0, |process| process.pid);
         let of = pool
             .agent
-            .map_or_else(|| format::MISSING.into(), |agent| names.agent_label(agent));
+            .map_or_else(|| units::MISSING.into(), |agent| names.agent_label(agent));
         let rate = pool.allocations as f64 * 1e9 / wall(scene.snap) as f64;
         let text = format!(
             "{pid:<8} {of:<6} {:>10} {:>10} {:>12} {:>8} {:>8} {:>7}",
-            format::bytes(pool.held),
-            format::bytes(pool.peak),
-            format::timestamp_short(pool.peak_at.saturating_sub(scene.snap.origin)),
-            format::count(pool.allocations),
-            format::count(pool.frees),
-            format::rate(rate),
+            units::bytes(pool.held),
+            units::bytes(pool.peak),
+            units::timestamp_short(pool.peak_at.saturating_sub(scene.snap.origin)),
+            units::count(pool.allocations),
+            units::count(pool.frees),
+            units::rate(rate),
         );
         let x = canvas.say(area.x + 1, y, &text, room, Role::Text) + 2;
         let capacity = pool

@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use super::alerts::AlertTable;
 use super::{api, copies, kernels, log, timeline};
-use crate::format;
 use crate::model::LaneKey;
 use crate::model::snapshot::AgentRow;
 use crate::ui::hit::Hit;
@@ -16,6 +15,7 @@ use crate::ui::part::{chart, header, rows};
 use crate::ui::theme::Role;
 use crate::ui::track::Track;
 use crate::ui::{Size, Tab};
+use crate::units;
 
 /// GPUs worth a row: those that work; all, when none does.
 fn gpus<'a>(scene: &Scene<'a>) -> Vec<&'a AgentRow> {
@@ -75,7 +75,7 @@ fn principal(scene: &Scene<'_>) -> Vec<Track> {
 /// The last moments.
 fn lanes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size, mut tracks: Vec<Track>) {
     let stretch = timeline::stretch(scene, scene.ui.lane_columns());
-    let right = format!("{}/col", format::duration(stretch.width));
+    let right = format!("{}/col", units::duration(stretch.width));
     let inner = canvas.frame(area, "Timeline", &right);
     let is_gpu = |track: &Track| matches!(track, Track::Lane(LaneKey::Agent(_)));
     // Many GPUs and few rows: a row for each GPU before any stream.
@@ -90,10 +90,10 @@ fn notes_in_a_line(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let mut x = area.x + 1;
     for (text, role) in notes(scene) {
         let room = area.right().saturating_sub(x + 1);
-        if x > area.x + 1 && format::width(&text) > room as usize {
+        if x > area.x + 1 && units::width(&text) > room as usize {
             break;
         }
-        x = canvas.say(x, area.y, &format::elide(&text, room as usize), room, role) + 3;
+        x = canvas.say(x, area.y, &units::elide(&text, room as usize), room, role) + 3;
     }
     scene.ui.hits.add(area, Hit::Do(Action::Show(Tab::Alerts)));
 }
@@ -109,7 +109,7 @@ fn worth_a_look(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     scene.ui.hits.add(area, Hit::Do(Action::Show(Tab::Alerts)));
     for (i, (text, role)) in notes(scene).iter().take(inner.height as usize).enumerate() {
         let room = inner.width.saturating_sub(1);
-        let text = format::elide(text, room as usize);
+        let text = units::elide(text, room as usize);
         canvas.say(inner.x + 1, inner.y + i as u16, &text, room, *role);
     }
 }
@@ -134,7 +134,7 @@ fn one_line(canvas: &mut Canvas<'_>, area: Rect, gpus: &[&AgentRow], scene: &Sce
             format!(
                 "{} {}%",
                 scene.snap.names.agent_label_of(row.id),
-                format::percent(row.share)
+                units::percent(row.share)
             )
         })
         .collect();
@@ -177,7 +177,7 @@ fn gauge(share: f64) -> Role {
 fn label_columns(scene: &Scene<'_>, gpus: &[&AgentRow]) -> u16 {
     let widths = gpus
         .iter()
-        .map(|row| format::width(&scene.snap.names.agent_label_of(row.id)) + 1);
+        .map(|row| units::width(&scene.snap.names.agent_label_of(row.id)) + 1);
     widths.max().unwrap_or(0).clamp(6, 16) as u16
 }
 
@@ -191,16 +191,11 @@ fn many(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&AgentRo
         if x + width > area.right() + 1 {
             continue;
         }
-        let name = format::fit(&scene.snap.names.agent_label_of(row.id), label as usize);
+        let name = units::fit(&scene.snap.names.agent_label_of(row.id), label as usize);
         let at = canvas.say(x, y, &name, label, Role::Title);
         let room = width.saturating_sub(label + 8);
         canvas.say(at, y, &chart::bar(row.share, room as usize), room, gauge(row.share));
-        canvas.right(
-            at + room + 6,
-            y,
-            &format!("{}%", format::percent(row.share)),
-            Role::Text,
-        );
+        canvas.right(at + room + 6, y, &format!("{}%", units::percent(row.share)), Role::Text);
     }
 }
 
@@ -209,7 +204,7 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
         let inner = canvas.frame(area, "GPUs", "");
         return canvas.empty(inner, &super::why_empty(scene, "GPU", 0));
     }
-    let window = format::duration(scene.snap.values.window);
+    let window = units::duration(scene.snap.values.window);
     let share = format!("share of the last {window} with a kernel running");
     let inner = canvas.frame(area, "GPUs", &share);
     if gpus.len() > inner.height as usize {
@@ -221,14 +216,14 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
     for (i, row) in gpus.iter().take(inner.height as usize).enumerate() {
         let y = inner.y + i as u16;
         let agent = scene.snap.names.agent(row.id);
-        let name = format::fit(&scene.snap.names.agent_label_of(row.id), label as usize);
+        let name = units::fit(&scene.snap.names.agent_label_of(row.id), label as usize);
         let mut x = canvas.say(inner.x + 1, y, &name, label, Role::Title);
         let role = gauge(row.share);
         let bar = chart::bar(row.share, bar_room as usize);
         canvas.say(x, y, &"─".repeat(bar_room as usize), bar_room, Role::GaugeRest);
         canvas.say(x, y, &bar, bar_room, role);
         x += bar_room + 1;
-        canvas.right(x + 5, y, &format::percent(row.share), Role::Text);
+        canvas.right(x + 5, y, &units::percent(row.share), Role::Text);
         x = canvas.say(x + 5, y, "% ", 2, Role::Text);
         x = canvas.say(x, y, &chart::trailing(&row.trend, trend_room), trend_room as u16, role) + 2;
         let product = agent.and_then(|agent| header::model(&agent.product)).unwrap_or("");
@@ -237,11 +232,11 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
             "{}{} {} kernels  {} streams  {} queues",
             driver(scene, row),
             format!("{product} {arch} ").trim_start(),
-            format::count(row.dispatches),
+            units::count(row.dispatches),
             row.streams,
             row.queues
         );
         let room = inner.right().saturating_sub(x + 1);
-        canvas.say(x, y, &format::items(&text, room as usize), room, Role::Muted);
+        canvas.say(x, y, &units::items(&text, room as usize), room, Role::Muted);
     }
 }

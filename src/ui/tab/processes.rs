@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use ratatui::layout::Rect;
 use roctop_ring::record::status;
 
-use crate::format;
 use crate::model::Mode;
 use crate::model::analysis::overhead::{self, Overhead};
 use crate::model::snapshot::ProcessRow;
@@ -18,6 +17,7 @@ use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::subject::ProcessSubject;
 use crate::ui::theme::Role;
 use crate::ui::{Size, Tab};
+use crate::units;
 
 /// A process: its place in the snapshot, and how deep below the first it stands.
 #[derive(Clone)]
@@ -35,10 +35,10 @@ fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a ProcessRow {
 /// How a process is, in words.
 pub(crate) fn state(row: &ProcessRow, mode: Mode) -> String {
     match (row.exit, mode) {
-        (Some((exit, _)), _) => format::exit(exit),
+        (Some((exit, _)), _) => units::exit(exit),
         (None, Mode::Live) if row.recording => "running".into(),
         (None, Mode::Live) => "not recorded".into(),
-        (None, Mode::Replay) => format::MISSING.into(),
+        (None, Mode::Replay) => units::MISSING.into(),
     }
 }
 
@@ -75,7 +75,7 @@ impl Table for ProcessTable {
                 let branch = if row.1 > 0 { "└ " } else { "" };
                 let depth = 2 * row.1.saturating_sub(1);
                 let head = format!("{:depth$}{branch}", "");
-                let room = width.saturating_sub(format::width(&head));
+                let room = width.saturating_sub(units::width(&head));
                 head + &header::command(&source(row, scene).process.command, room, 0)
             }),
         },
@@ -109,7 +109,7 @@ impl Table for ProcessTable {
             width: 5,
             rank: 4,
             worth: |row, scene| Worth::number(fill(row, scene).map(|fill| 100.0 * fill)),
-            text: Shown::Own(|row, scene, _| fill(row, scene).map_or_else(|| format::MISSING.into(), format::percent)),
+            text: Shown::Own(|row, scene, _| fill(row, scene).map_or_else(|| units::MISSING.into(), units::percent)),
         },
         Column {
             title: "RSS",
@@ -143,10 +143,10 @@ impl Table for ProcessTable {
             worth: |row, scene| Worth::number(overhead(row, scene).map(|known| one(&known).0)),
             text: Shown::Own(|row, scene, _| {
                 overhead(row, scene).map_or_else(
-                    || format::MISSING.into(),
+                    || units::MISSING.into(),
                     |known| {
                         let (nanos, of) = one(&known);
-                        format!("~{}/{of}", format::duration(nanos.round() as u64))
+                        format!("~{}/{of}", units::duration(nanos.round() as u64))
                     },
                 )
             }),
@@ -158,10 +158,8 @@ impl Table for ProcessTable {
             rank: 6,
             worth: |row, scene| Worth::number(overhead(row, scene).map(|known| 100.0 * known.share)),
             text: Shown::Own(|row, scene, _| {
-                overhead(row, scene).map_or_else(
-                    || format::MISSING.into(),
-                    |known| format!("~{:.2}", 100.0 * known.share),
-                )
+                overhead(row, scene)
+                    .map_or_else(|| units::MISSING.into(), |known| format!("~{:.2}", 100.0 * known.share))
             }),
         },
         Column {
@@ -298,7 +296,7 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
             let text = format!(
                 "pid {:<8} lost {:>8}: {}",
                 row.process.pid,
-                format::count(*count),
+                units::count(*count),
                 why.phrase()
             );
             lines.push((text, Role::Bad));

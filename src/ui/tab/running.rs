@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 use ratatui::layout::Rect;
 
 use crate::filter::{Field, Subject, Value};
-use crate::format;
 use crate::item::{ApiCall, KernelId, Nanos, Open, ProcessId, QueueId, ThreadId};
 use crate::model::{LaneKey, Snapshot};
 use crate::ui::jump::Target;
@@ -17,6 +16,7 @@ use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size};
+use crate::units;
 
 /// Dispatches in flight that are told one by one, of a process.
 const MOST: usize = 500;
@@ -131,11 +131,11 @@ fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
             let behind = in_flight.get(&dispatch.queue).map_or(0, |count| count - 1);
             let counts = open.queues.iter().find(|known| known.0 == dispatch.queue);
             let note = match (is_first, counts) {
-                (false, _) => format!("dispatch {}", format::grouped(dispatch.dispatch_id)),
+                (false, _) => format!("dispatch {}", units::grouped(dispatch.dispatch_id)),
                 (true, Some((_, submitted, completed))) => format!(
                     "{behind} behind; {} of {} done",
-                    format::count(*completed),
-                    format::count(*submitted)
+                    units::count(*completed),
+                    units::count(*submitted)
                 ),
                 (true, None) => format!("{behind} behind"),
             };
@@ -218,7 +218,7 @@ fn done(snap: &Snapshot, rows: &mut Vec<Row>) {
             process: ProcessId(last.process),
             place: queue(snap, agent, QueueId(last.queue)),
             what: super::kernels::name(snap, KernelId(last.what), NameForm::Short),
-            note: format!("took {}", format::duration(last.span.duration())),
+            note: format!("took {}", units::duration(last.span.duration())),
             lane: lane.key,
             key: 4 << 60 | at as u64,
         });
@@ -247,7 +247,7 @@ impl Table for RunningTable {
                 let sign = if row.kind == Kind::Done { -1.0 } else { 1.0 };
                 Worth::Number(-f64::from(kind) * 1e15 + sign * (age(row) as f64 / 1e4).min(1e14))
             },
-            text: Shown::Own(|row, _, width| format::fit(word(row.kind), width)),
+            text: Shown::Own(|row, _, width| units::fit(word(row.kind), width)),
         },
         Column {
             title: "AGE",
@@ -353,7 +353,7 @@ impl Subject for RunningSubject<'_> {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
-    let hang = format::duration(scene.snap.thresholds.hang);
+    let hang = units::duration(scene.snap.thresholds.hang);
     let open = RunningTable::all(scene);
     let title = if scene.snap.is_running() {
         format!("{open} open when last looked at   beyond {hang} it may hang")

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use ratatui::layout::Rect;
 
 use crate::filter::{Field, Subject, Value};
-use crate::format;
 use crate::item::KernelId;
 use crate::model::sampled::SampledPlace;
-use crate::sampling;
+use crate::pc_sampling;
 use crate::ui::jump::Target;
 use crate::ui::pane::Pane;
 use crate::ui::part::canvas::{Canvas, top};
@@ -17,6 +16,7 @@ use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
 use crate::ui::{NameForm, Size, Tab};
+use crate::units;
 
 /// A place: its number in the snapshot.
 #[derive(Clone)]
@@ -60,16 +60,16 @@ fn issued(row: &SampledPlace) -> Option<f64> {
 /// Why waves did not issue, the most frequent reason; none when that is not told.
 fn reason(row: &SampledPlace) -> Option<&'static str> {
     let first = row.reasons.ranked().first().copied()?;
-    Some(sampling::reason_word(first.0))
+    Some(pc_sampling::reason_word(first.0))
 }
 
 fn instruction(row: &SampledPlace) -> Option<&'static str> {
     let first = row.instructions.ranked().first().copied()?;
-    Some(sampling::instruction_word(first.0))
+    Some(pc_sampling::instruction_word(first.0))
 }
 
 fn word(text: Option<&str>, width: usize) -> String {
-    format::fit(text.unwrap_or(format::MISSING), width)
+    units::fit(text.unwrap_or(units::MISSING), width)
 }
 
 impl Table for SampleTable {
@@ -109,7 +109,7 @@ impl Table for SampleTable {
             width: 5,
             rank: 1,
             worth: |row, scene| Worth::Number(100.0 * share(source(row, scene), scene)),
-            text: Shown::Own(|row, scene, _| format::percent(share(source(row, scene), scene))),
+            text: Shown::Own(|row, scene, _| units::percent(share(source(row, scene), scene))),
         },
         Column {
             title: "LANES",
@@ -126,7 +126,7 @@ impl Table for SampleTable {
             rank: 3,
             worth: |row, scene| Worth::number(issued(source(row, scene)).map(|share| 100.0 * share)),
             text: Shown::Own(|row, scene, _| {
-                issued(source(row, scene)).map_or_else(|| format::MISSING.into(), format::percent)
+                issued(source(row, scene)).map_or_else(|| units::MISSING.into(), units::percent)
             }),
         },
         Column {
@@ -225,11 +225,11 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let (upper, lower) = top(area, share);
     let samples = scene.snap.values.samples;
     if share > 0 {
-        let right = format!("{} samples", format::grouped(samples));
+        let right = format!("{} samples", units::grouped(samples));
         let inner = canvas.frame(upper, "Kernels by samples", &right);
         kernels(canvas, inner, scene, &ranked, samples);
     }
-    let places = format!("{} places", format::grouped(scene.snap.values.sampled.len() as u64));
+    let places = format!("{} places", units::grouped(scene.snap.values.sampled.len() as u64));
     table::panel::<SampleTable>(canvas, lower, scene, Some(places), u8::MAX);
 }
 
@@ -259,12 +259,12 @@ fn kernels(
     let most = ranked.first().map_or(1, |one| one.1.max(1));
     let room = (area.width / 3).max(24) as usize;
     for (y, (kernel, count, hottest)) in (area.y..area.bottom()).zip(ranked) {
-        let name = format::fit(&format::elide(&name(*kernel, scene), room), room);
+        let name = units::fit(&units::elide(&name(*kernel, scene), room), room);
         let x = canvas.say(area.x + 1, y, &name, room as u16, Role::Text);
-        canvas.right(x + 9, y, &format::count(*count), Role::Text);
-        let part = format::percent(*count as f64 / all.max(1) as f64);
+        canvas.right(x + 9, y, &units::count(*count), Role::Text);
+        let part = units::percent(*count as f64 / all.max(1) as f64);
         canvas.right(x + 17, y, &format!("{part} %"), Role::Muted);
-        let share = format::percent(hottest.count as f64 / (*count).max(1) as f64);
+        let share = units::percent(hottest.count as f64 / (*count).max(1) as f64);
         let text = format!("{share:>5} % at {}", place(hottest));
         let end = canvas.say(x + 19, y, &text, area.right().saturating_sub(x + 20), Role::Text);
         let from = end.max(x + 19 + 28) + 1;

@@ -2,7 +2,6 @@
 
 use roctop_ring::record::{engine, flag};
 
-use crate::format;
 use crate::item::{AgentId, KernelId, Nanos, OperationId, QueueId, Span, TextId};
 use crate::model::analysis::{Gap, host, usage};
 use crate::model::{LaneKey, Slice, Snapshot};
@@ -14,6 +13,7 @@ use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
 use crate::ui::track::Track;
 use crate::ui::way::Way;
+use crate::units;
 
 /// A line and how it looks.
 type Line = (String, Role);
@@ -38,12 +38,12 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
 /// What it is, when and where, what is known of its kind, and what belongs to it.
 fn of_slice(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> Vec<Line> {
     let snap = scene.snap;
-    let since = |at: Nanos| format::timestamp(at.saturating_sub(snap.origin));
+    let since = |at: Nanos| units::timestamp(at.saturating_sub(snap.origin));
     let when = format!(
         "{} s → {} s   {}   {}",
         since(slice.span.begin),
         since(slice.span.end),
-        format::duration(slice.span.duration()),
+        units::duration(slice.span.duration()),
         lane_label(snap, key).trim()
     );
     let mut out = vec![(what(scene, key, slice), Role::Accent), (when, Role::Text)];
@@ -67,15 +67,15 @@ fn dispatched(snap: &Snapshot, agent: AgentId, slice: &Slice) -> [Line; 2] {
     let ([gx, gy, gz], [wx, wy, wz]) = (shape.grid, shape.workgroup);
     let geometry = format!(
         "grid {gx}×{gy}×{gz}  wg {wx}×{wy}×{wz}  LDS {}  scratch {}",
-        format::bytes(u64::from(shape.group_size)),
-        format::bytes(u64::from(shape.private_size)),
+        units::bytes(u64::from(shape.group_size)),
+        units::bytes(u64::from(shape.private_size)),
     );
     let queue = format!(
         "{} {}  dispatch {}  queue delay {}",
         snap.names.agent_label(agent),
         snap.names.queue_label(QueueId(slice.queue)),
-        format::grouped(slice.value),
-        format::maybe(delay(slice)),
+        units::grouped(slice.value),
+        units::maybe(delay(slice)),
     );
     [(geometry, Role::Text), (queue, Role::Text)]
 }
@@ -104,7 +104,7 @@ fn related(scene: &Scene<'_>) -> impl Iterator<Item = Line> {
     let all = jump::of_selected(scene.ui, snap);
     let next = jump::onward(scene.ui, &all);
     all.into_iter().map(move |(key, slice)| {
-        let when = format::timestamp_short(slice.span.begin.saturating_sub(snap.origin));
+        let when = units::timestamp_short(slice.span.begin.saturating_sub(snap.origin));
         let what = what(scene, key, &slice);
         match key {
             _ if next == Some((key, slice)) => (format!("enter → {what} at {when}"), Role::Key),
@@ -125,20 +125,16 @@ fn copied(snap: &Snapshot, slice: &Slice) -> String {
         ""
     };
     let ends = snap.names.route_label(route.source, route.destination);
-    let (bytes, speed) = (format::bytes(slice.value), format::bandwidth(speed));
+    let (bytes, speed) = (units::bytes(slice.value), units::bandwidth(speed));
     format!("{ends}  {bytes}  {speed}{by}")
 }
 
 /// What is known of a stretch without work: who was idle, and what the host did.
 fn idle(scene: &Scene<'_>, gap: Span) -> Vec<Line> {
     let snap = scene.snap;
-    let since = |at: Nanos| format::timestamp(at.saturating_sub(snap.origin));
+    let since = |at: Nanos| units::timestamp(at.saturating_sub(snap.origin));
     let agent = scene.ui.track.and_then(Track::agent);
-    let title = format!(
-        "{}: idle {}",
-        idle_place(scene, agent),
-        format::duration(gap.duration())
-    );
+    let title = format!("{}: idle {}", idle_place(scene, agent), units::duration(gap.duration()));
     let when = format!("{} s → {} s", since(gap.begin), since(gap.end));
     let mut out = vec![(title, Role::Accent), (when, Role::Text)];
     let Some(agent) = agent else {
@@ -153,13 +149,13 @@ fn idle(scene: &Scene<'_>, gap: Span) -> Vec<Line> {
         Some((.., nanos)) => format!(
             "host {thread} was in {} for {} of it",
             super::gaps::doing(scene, &host),
-            format::duration(nanos)
+            units::duration(nanos)
         ),
         None => format!("host {thread} was outside of calls"),
     };
     out.push((did, Role::Warn));
     out.extend(next.map(|(key, slice)| {
-        let (what, delay) = (what(scene, key, &slice), format::maybe(delay(&slice)));
+        let (what, delay) = (what(scene, key, &slice), units::maybe(delay(&slice)));
         (format!("ended by {what}, queue delay {delay}"), Role::Text)
     }));
     out
@@ -185,7 +181,7 @@ pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<Line> {
         return estimated(snap, range, bound);
     }
     let usage = measure.usage.iter().map(|row| {
-        let share = |nanos: u64| format::percent(row.share(nanos));
+        let share = |nanos: u64| units::percent(row.share(nanos));
         let text = format!(
             "{} busy {bound}{} %  idle {} %  copy {} %",
             snap.names.agent_label(row.agent),
@@ -203,10 +199,10 @@ pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<Line> {
         let text = format!(
             "{} {} {:>8} {:>5} %  {}×",
             snap.letter(*id).unwrap_or('*'),
-            format::fit(&format::elide(&name, 20), 20),
-            format::duration(*nanos),
-            format::percent(*nanos as f64 / all.max(1) as f64),
-            format::count(*count),
+            units::fit(&units::elide(&name, 20), 20),
+            units::duration(*nanos),
+            units::percent(*nanos as f64 / all.max(1) as f64),
+            units::count(*count),
         );
         (text, Role::Text)
     });
@@ -215,9 +211,9 @@ pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<Line> {
         let text = format!(
             "copy {} {}×  {}  {}",
             roctop_ring::record::direction::name(*way),
-            format::count(*count),
-            format::bytes(*bytes),
-            format::bandwidth(speed)
+            units::count(*count),
+            units::bytes(*bytes),
+            units::bandwidth(speed)
         );
         (text, Role::Text)
     });
@@ -229,7 +225,7 @@ fn estimated(snap: &Snapshot, range: Span, bound: &str) -> Vec<Line> {
     let rows = snap.values.agents.iter().filter(|row| row.dispatches > 0);
     let busy = rows.map(|row| {
         let busy = usage::busy(snap, row.id, range.begin, range.end);
-        let share = format::percent(busy as f64 / range.duration().max(1) as f64);
+        let share = units::percent(busy as f64 / range.duration().max(1) as f64);
         let agent = snap.names.agent_label(row.id);
         (format!("{agent} busy {bound}~{share} %"), Role::Text)
     });

@@ -3,7 +3,6 @@
 use ratatui::layout::Rect;
 
 use crate::filter::{Field, Subject, Value};
-use crate::format;
 use crate::model::analysis::steps::{Source, Step, Steps};
 use crate::model::{LaneKey, Snapshot};
 use crate::ui::Size;
@@ -16,6 +15,7 @@ use crate::ui::part::history;
 use crate::ui::part::rows::lane_label;
 use crate::ui::part::table::{self, Scene, Table};
 use crate::ui::theme::Role;
+use crate::units;
 
 /// A step, its number from the first that is kept, and the median of all.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ fn name(snap: &Snapshot, source: &Source) -> String {
         Source::Period(key, length, same) => format!(
             "every {length} kernels of {}, {} % the same",
             lane_label(snap, *key).trim(),
-            format::percent(*same)
+            units::percent(*same)
         ),
     }
 }
@@ -117,7 +117,7 @@ impl Table for StepTable {
             text: Shown::Own(|row, _, width| {
                 // Twice the median fills it.
                 let part = row.step.span.duration() as f64 / (2 * row.median).max(1) as f64;
-                format::fit(&chart::bar(part, width), width)
+                units::fit(&chart::bar(part, width), width)
             }),
         },
     ];
@@ -193,8 +193,8 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let (upper, lower) = top(area, (area.height / 3).clamp(5, 14));
     let right = format!(
         "median {}   p99 {}   {} outliers",
-        format::duration(found.median),
-        format::duration(found.p99),
+        units::duration(found.median),
+        units::duration(found.p99),
         found.outliers
     );
     let inner = canvas.frame(upper, &format!("Time per {}", name(scene.snap, &found.source)), &right);
@@ -219,5 +219,5 @@ fn chart(canvas: &mut Canvas<'_>, area: Rect, found: &Steps) {
         .map(|steps| steps.iter().map(|step| step.span.duration()).max().unwrap_or(0))
         .collect();
     let most = nanos.iter().copied().max().unwrap_or(0);
-    history::draw(canvas, area, &nanos, (most, &format::duration(most)), Role::GaugeMid);
+    history::draw(canvas, area, &nanos, (most, &units::duration(most)), Role::GaugeMid);
 }

@@ -3,7 +3,6 @@
 use ratatui::layout::Rect;
 
 use super::selected;
-use crate::format;
 use crate::model::LaneKey;
 use crate::ui::Size;
 use crate::ui::hit::Hit;
@@ -15,6 +14,7 @@ use crate::ui::part::rows;
 use crate::ui::part::table::Scene;
 use crate::ui::theme::Role;
 use crate::ui::track::Track;
+use crate::units;
 
 /// The stretch of time on screen for lanes of so many columns.
 pub(crate) fn stretch(scene: &Scene<'_>, columns: usize) -> Stretch {
@@ -34,11 +34,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let (upper, lower) = top(area, area.height.saturating_sub(detail));
     let columns = scene.ui.lane_columns();
     let stretch = stretch(scene, columns);
-    let right = format!(
-        "by {}   {}/col",
-        scene.ui.layout.word(),
-        format::duration(stretch.width)
-    );
+    let right = format!("by {}   {}/col", scene.ui.layout.word(), units::duration(stretch.width));
     let inner = canvas.frame(upper, "Timeline", &right);
     let most = if size == Size::Large { 3 } else { 2 };
     panel(canvas, inner, scene, (stretch, size, most), &rows::order(scene));
@@ -58,7 +54,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     );
     lines(canvas, inner, &selected::lines(scene));
     if let Some(range) = scene.ui.range {
-        let title = format!("Range {}", format::duration(range.span().duration()));
+        let title = format!("Range {}", units::duration(range.span().duration()));
         let hint = if range.moves { "h l move, v ends" } else { "w fits, esc" };
         let inner = canvas.frame(second, &title, hint);
         lines(canvas, inner, &selected::measured(scene, range.span()));
@@ -68,7 +64,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 fn lines(canvas: &mut Canvas<'_>, area: Rect, lines: &[(String, Role)]) {
     for (i, (text, role)) in lines.iter().take(area.height as usize).enumerate() {
         let room = area.width.saturating_sub(1);
-        let text = format::items(text, room as usize);
+        let text = units::items(text, room as usize);
         canvas.say(area.x + 1, area.y + i as u16, &text, room, *role);
     }
 }
@@ -177,7 +173,7 @@ fn name_row(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Track
         "   at once".into()
     };
     let room = area.width.saturating_sub(1);
-    canvas.say(area.x, area.y, &format::fit(&text, room as usize), room, role);
+    canvas.say(area.x, area.y, &units::fit(&text, room as usize), room, role);
 }
 
 /// The slices on screen that pass the filter, one a line.

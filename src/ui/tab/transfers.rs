@@ -2,7 +2,6 @@
 
 use roctop_ring::record::direction;
 
-use crate::format;
 use crate::item::{OperationId, StreamId};
 use crate::model::table::Route;
 use crate::model::{LaneKey, Slice};
@@ -11,6 +10,7 @@ use crate::ui::pane::Pane;
 use crate::ui::part::column::{Column, Shown, Worth};
 use crate::ui::part::table::{Scene, Table};
 use crate::ui::subject::SliceSubject;
+use crate::units;
 
 /// Copies looked at, and shown, of each direction.
 const LOOKED_AT: usize = 5000;
@@ -35,10 +35,7 @@ fn rate(row: &Row) -> Option<f64> {
 
 fn stream(row: &Row, scene: &Scene<'_>) -> String {
     let known = (row.1.queue != u32::MAX).then_some(StreamId(row.1.queue));
-    known.map_or_else(
-        || format::MISSING.into(),
-        |stream| scene.snap.names.stream_label(stream),
-    )
+    known.map_or_else(|| units::MISSING.into(), |stream| scene.snap.names.stream_label(stream))
 }
 
 fn call(row: &Row, scene: &Scene<'_>) -> String {

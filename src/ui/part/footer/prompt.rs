@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 
 use crate::filter::complete;
-use crate::format;
 use crate::ui::part::canvas::{Canvas, top};
 use crate::ui::part::table::Scene;
 use crate::ui::prompt::{Asks, Prompt};
 use crate::ui::theme::Role;
 use crate::ui::{palette, tab};
+use crate::units;
 
 const SEARCH: &str = "word  \"text\"  /re/  ~re !~re  ?fuzzy  & | ! ( )   what to look for; n further up, N down";
 const FILTER: &str = "word  \"text\"  /re/  ~re !~re  dur>1ms  dev=0  stream=1,3  total>1%  bytes>=1MiB  & | ! ( )";
@@ -26,7 +26,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, promp
     }
     let room = below.width.saturating_sub(2);
     let (text, role) = help(scene, prompt);
-    canvas.say(below.x + 1, below.y, &format::fit(&text, room as usize), room, role);
+    canvas.say(below.x + 1, below.y, &units::fit(&text, room as usize), room, role);
     if below.height > 1 {
         canvas.say(below.x + 1, below.y + 1, KEYS, room, Role::Muted);
     }
@@ -38,9 +38,7 @@ fn line(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, prompt: &Prompt)
         Asks::Command => (":", "tab completes".into()),
         _ => ("/", tab::matches(scene)),
     };
-    let room = (area.width as usize)
-        .saturating_sub(format::width(&matches) + 6)
-        .max(10);
+    let room = (area.width as usize).saturating_sub(units::width(&matches) + 6).max(10);
     // The cursor is always seen: the line is moved to the left as far as it must.
     let skipped = (prompt.cursor + 1).saturating_sub(room);
     canvas.say(area.x, area.y, sign, 1, Role::Key);
@@ -85,7 +83,7 @@ fn candidates(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, typed: &st
         ([], None) => ("no such command".into(), Role::Bad),
         _ => (words.join("  "), Role::Key),
     };
-    canvas.say(area.x + 1, area.y, &format::fit(&words, room as usize), room, role);
+    canvas.say(area.x + 1, area.y, &units::fit(&words, room as usize), room, role);
     if let Some(meant) = found.first().filter(|_| area.height > 1) {
         let text = format!("{} {}", meant.line, meant.help());
         canvas.say(area.x + 1, area.y + 1, &text, room, Role::Muted);

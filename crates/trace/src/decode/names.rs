@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The most different marker texts that keep a name of their own.
 const MAX_TEXTS: u32 = 1 << 18;
 /// What the others are called.
-pub(crate) const MANY_TEXTS: &str = "(one of many more texts)";
+pub const MANY_TEXTS: &str = "(one of many more texts)";
 /// Texts of calls' arguments may take this many of them, the rest is for markers.
 const MAX_ARGUMENTS: u32 = MAX_TEXTS - (1 << 16);
 

@@ -21,7 +21,7 @@ use crate::item::{
 use crate::raw::{Raw, RawSink, each};
 use facts::Symbol;
 use ids::Place;
-pub(crate) use names::MANY_TEXTS;
+pub use names::MANY_TEXTS;
 use names::Names;
 use recent::{Objects, Recent};
 use roctop_ring::layout::counter;

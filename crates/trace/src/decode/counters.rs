@@ -1,10 +1,11 @@
 //! Hardware counters and their values. A value names its dispatch; here it finds the kernel.
 
 use super::Decoder;
+use crate::gauge::device;
+use crate::gauge::metric::Sample;
 use crate::gauge::{Count, Counter, Scope};
-use crate::gauges::{self, Sample};
 use crate::item::{CounterInfo, CounterInstances, CounterValue, Dispatch, Item, KernelId, Nanos, NodeId, ProcessId};
-use crate::sampling;
+use crate::pc_sampling;
 use roctop_ring::record::{self, counter_source};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -79,7 +80,7 @@ impl Decoder {
     /// A way of sampling.
     pub(super) fn sampling(&mut self, process: ProcessId, fact: &record::SamplingConfiguration) {
         let agent = self.agent_id(process, fact.agent);
-        self.items.push(Item::Sampling(sampling::Configuration {
+        self.items.push(Item::Sampling(pc_sampling::Configuration {
             process,
             agent,
             method: fact.method,
@@ -93,7 +94,7 @@ impl Decoder {
     /// Where a wave was.
     pub(super) fn pc_sample(&mut self, process: ProcessId, found: &record::PcSample) {
         let state = &self.processes[process.0 as usize];
-        self.items.push(Item::PcSample(sampling::Sample {
+        self.items.push(Item::PcSample(pc_sampling::Sample {
             process,
             at: state.clock.hsa(found.time),
             exec_mask: found.exec_mask,
@@ -211,7 +212,7 @@ impl Decoder {
     pub(super) fn gauges(&mut self, process: ProcessId, samples: &[Sample]) {
         let machine = self.machine(process);
         let samples: Vec<Sample> = samples.iter().map(|one| Sample { machine, ..one.clone() }).collect();
-        let devices = gauges::device::devices(&samples).into_iter().map(Arc::new);
+        let devices = device::devices(&samples).into_iter().map(Arc::new);
         self.items.extend(devices.map(Item::Device));
         self.items.extend(samples.into_iter().map(Item::Gauges));
     }

@@ -3,7 +3,7 @@
 //! A live session and a recording speak this one language; a [`crate::decode::Decoder`] turns it into items, a
 //! [`crate::recording::Recorder`] writes it down.
 
-use crate::gauges::Sample;
+use crate::gauge::metric::Sample;
 use crate::item::{Exit, Health, Nanos, ProcessId};
 use roctop_ring::layout::{Header, clock};
 pub use roctop_ring::reader::each;

@@ -18,7 +18,7 @@ pub use crate::id::{
 
 use crate::gauge::metric::Sample;
 use crate::gauge::{Count, Counter, Device};
-use crate::sampling;
+use crate::pc_sampling;
 use std::sync::Arc;
 
 /// What times are counted from when a process is met that began at `at`: the first process, or one a little before it.
@@ -158,9 +158,9 @@ pub enum Item {
     /// Values of a counter's instances.
     CounterInstances(CounterInstances),
     /// A way of sampling program counters.
-    Sampling(sampling::Configuration),
+    Sampling(pc_sampling::Configuration),
     /// Where a wave was.
-    PcSample(sampling::Sample),
+    PcSample(pc_sampling::Sample),
     /// Bytes that the program wrote to its terminal.
     Output(Vec<u8>),
     /// It is this late now (drives the live clock; sent with every poll).

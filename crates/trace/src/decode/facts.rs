@@ -2,7 +2,7 @@
 
 use super::Decoder;
 use crate::item::{Agent, AgentId, AgentKind, Item, KernelId, ProcessId, Registers};
-use crate::registers::{self, Descriptor};
+use crate::kernel_descriptor::{self, Descriptor};
 use roctop_ring::record::{self, Body, Slot, status};
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ impl Decoder {
             properties: fact.properties,
         };
         let registers = match fact.has_descriptor {
-            1 => Some(registers::decode(descriptor, &target)),
+            1 => Some(kernel_descriptor::decode(descriptor, &target)),
             // The profiler's library has counted them.
             2 => Some(Registers {
                 vgpr: fact.rsrc1,

@@ -1,11 +1,11 @@
 //! A GPU's sample, and those of the processes on it, as the screen shows a device.
 
-use super::{Absent, Metric, Sample, throttle};
-use crate::gauge::{Device, Holder, Reading};
+use super::metric::{self, Absent, Metric, Sample};
+use super::{Device, Holder, Reading, throttle};
 use crate::item::NodeId;
 use std::sync::Arc;
 
-fn told<T>(reading: super::Reading, make: impl Fn(f64) -> T) -> Reading<T> {
+fn told<T>(reading: metric::Reading, make: impl Fn(f64) -> T) -> Reading<T> {
     reading.map(make).map_err(|absent| absent.reason().into())
 }
 
@@ -98,7 +98,7 @@ fn partitions(sample: &Sample) -> Vec<Reading<f64>> {
     known.map(|one| told(one.1, |percent| percent / 100.0)).collect()
 }
 
-fn sum(sample: &Sample) -> super::Reading {
+fn sum(sample: &Sample) -> metric::Reading {
     match (sample.get(Metric::XGMI_READ), sample.get(Metric::XGMI_WRITE)) {
         (Ok(read), Ok(written)) => Ok(read + written),
         (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),

@@ -25,7 +25,7 @@ pub enum Unit {
     Millivolts,
     /// 10^9 transfers a second.
     GigaTransfers,
-    /// Bits with names, see [`crate::gauges::throttle`].
+    /// Bits with names, see [`super::throttle`].
     Bits,
     /// A number of things.
     Count,

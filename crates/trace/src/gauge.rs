@@ -3,7 +3,9 @@
 //! Whoever reads them (the driver's files, the collector) fills these and tells the store [`crate::item::Item::Device`],
 //! [`crate::item::Item::Counter`] and [`crate::item::Item::Count`]; screen and exports know nothing else of them.
 
+pub mod device;
 pub mod metric;
+pub mod throttle;
 
 use std::sync::Arc;
 
