@@ -3,8 +3,8 @@
 use crate::cli;
 use crate::clocks::boottime;
 use crate::gauge::{device, throttle};
-use crate::gauges::reader::Reader;
-use crate::gauges::{Metric, Sample, Unit};
+use crate::sysfs::reader::Reader;
+use crate::sysfs::{Metric, Sample, Unit};
 use crate::topology::{self, Node};
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
