@@ -2,19 +2,19 @@
 //!
 //! Each group of eight bytes changes one block: two select the block, two the position in its payload, one the
 //! operation, three give the value. Checksums are corrected afterwards; otherwise no input would get past them.
-//! `src/recording/block.rs` defines the layout of blocks.
+//! `crates/source/src/recording/block.rs` defines the layout of blocks.
 
-use roctop::export::choice::{Choice, KernelNames};
 use roctop::export::collect::collect;
 use roctop::export::facts::Facts;
 use roctop::export::hosts::Hosts;
+use roctop::export::options::{Choice, KernelNames};
 use roctop::export::{self, Format};
-use roctop::gauges::{self, Absent, Metric};
 use roctop::item::{Exit, ProcessId};
 use roctop::model::{Fresh, Options, Store};
 use roctop::progress::Progress;
 use roctop::raw::{Raw, RawSink};
 use roctop::recording::{FACTS, MANIFEST, Merged, Recorder, Recording, SEGMENT};
+use roctop::sysfs::{self, Absent, Metric};
 use roctop_ring::layout::{Header, clock, counter};
 use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
 use roctop_ring::record::{
@@ -273,12 +273,12 @@ fn deliver_records(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
             bytes: 64
         });
     }
-    let gauge = |pid, value| gauges::Sample {
+    let gauge = |pid, value| sysfs::Sample {
         at: 1_000_700,
         node: 1,
         pid,
         readings: vec![(Metric::POWER, Ok(value)), (Metric::FAN, Err(Absent::Denied))],
-        ..gauges::Sample::default()
+        ..sysfs::Sample::default()
     };
     sink.take(process, &Raw::Gauges(&[gauge(None, 7.5), gauge(Some(7), 1.5)]));
 }
