@@ -361,6 +361,23 @@ fn rocblas_bench() {
 
 #[test]
 #[ignore = "large: .ci/matrix runs it"]
+fn hipblaslt_bench() {
+    let Some(suite) = suite("hipblaslt") else { return };
+    let program = format!("{LIBEXEC}/libhipblaslt1-bench/hipblaslt-bench");
+    // The package has no kernels for gfx906.
+    let suite = suite.on(&[("EMULATED_GPU_TARGET", "gfx1100")]);
+    let app = Application {
+        name: "hipblaslt-bench, gfx1100",
+        package: "libhipblaslt1-bench",
+        words: &[&program, "-m", "256", "-n", "256", "-k", "256", "-i", "100", "-j", "2"],
+        code: 0,
+        lacks_times: false,
+    };
+    check(&suite, &app).unwrap();
+}
+
+#[test]
+#[ignore = "large: .ci/matrix runs it"]
 fn tests_of_rocrand() {
     // Each has its row, whatever becomes of the others.
     let results = ["hipgraphs", "basic", "generate_uniform", "generate_normal"].map(|name| {

@@ -4,11 +4,17 @@
 
 use crate::rig::{Recorded, Rig, TOLERANCE, rig};
 use crate::wait_for_rows;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
 use roctop::clocks::boottime;
-use roctop::item::{AgentId, AgentKind, ProcessId};
+use roctop::item::{AgentId, AgentKind, Item, ProcessId};
+use roctop::model::{Fresh, Mode, Options, Store};
 use roctop::raw::{Raw, RawSink};
 use roctop::recording::{Recorder, Recording, TOPOLOGY};
 use roctop::session::{self, Live};
+use roctop::ui::key::Key;
+use roctop::ui::theme::{Depth, Theme};
+use roctop::ui::{Msg, Ui, update, view};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -171,6 +177,56 @@ fn check_equal(place: &Path) {
     }
 }
 
+/// Keys of the views, as `roctop open` shows them.
+const VIEWS: [char; 16] = [
+    '1', '2', '3', '4', '5', '6', '7', '8', '9', '0', 'A', 'W', 'I', 'D', 'M', 'C',
+];
+
+/// The text of every view of a recording, as `roctop open` draws it; without the moments at which a reader looked and at
+/// which it noticed the program's end, which differ between readers.
+fn screens(recording: &Path) -> BTreeMap<char, String> {
+    const SIZE: (u16, u16) = (200, 50);
+    let mut store = Store::new(Options {
+        mode: Mode::Replay,
+        ..Options::default()
+    });
+    let recording = Recording::open(recording).unwrap();
+    let apply = |items: Vec<Item>| {
+        store.apply_all(
+            items
+                .iter()
+                .filter(|item| !matches!(item, Item::Ended { .. } | Item::Now(_))),
+        );
+    };
+    recording.items(&mut { apply }).unwrap();
+    let snapshot = store.snapshot(Fresh::All);
+    let theme = Theme::named("dark", Depth::C256).unwrap();
+    let draw = |key| {
+        let mut ui = Ui::new(snapshot.mode);
+        update(&mut ui, &snapshot, Msg::Resize(SIZE.0, SIZE.1));
+        update(&mut ui, &snapshot, Msg::Key(Key::Char(key)));
+        let mut buffer = Buffer::empty(Rect::new(0, 0, SIZE.0, SIZE.1));
+        view(&ui, &snapshot, &theme, &mut buffer);
+        let rows = buffer.content().chunks(SIZE.0.into());
+        let lines = rows.map(|row| row.iter().map(Cell::symbol).collect::<String>());
+        (key, lines.collect::<Vec<_>>().join("\n"))
+    };
+    VIEWS.into_iter().map(draw).collect()
+}
+
+/// Every view of the recovered recording is that of the one that was not interrupted.
+fn check_screens(place: &Path) {
+    let (recovered, whole) = (screens(&place.join("rec")), screens(&place.join("whole")));
+    for (key, screen) in &recovered {
+        assert!(*screen == whole[key], "view {key}:\n{screen}\n\n{}", whole[key]);
+    }
+    let devices = &recovered[&'7'];
+    assert!(
+        devices.contains("GPU0") && !devices.contains("no kernel on any GPU"),
+        "{devices}"
+    );
+}
+
 /// A file's content without the numbers that go by when a reader came to the processes of a run: those of kernels. Tables
 /// are sorted by what is in them.
 fn unnumbered(name: &str, bytes: &[u8]) -> Vec<String> {
@@ -274,6 +330,7 @@ fn a_recovered_recording_equals_a_whole_one() {
     recorded.check_correlation();
     check_agents(&recorded);
     check_equal(&place);
+    check_screens(&place);
 }
 
 #[test]

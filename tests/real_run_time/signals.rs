@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 /// A process that ends before any of its GPU work was recorded knows the GPU's clock only about: by this much, ns.
 const FIRST_MOMENT: u64 = 100_000;
 
+/// The emulated GPU writes its log for so many completions at once, before it shows them to the host: the host cannot know of
+/// these when the program ends in between.
+const LOG_BATCH: usize = 64;
+
 /// A row of a CSV file by column. No name in these programs has a comma.
 type Line = BTreeMap<String, String>;
 
@@ -73,7 +77,20 @@ fn check_files(place: &Path, files: &Path, tolerance: u64) -> (usize, usize) {
         });
         assert!(is_logged, "{kernel:?}");
     }
-    assert!(kernels.len() <= log.len() && log.len() <= kernels.len() + in_flight.len());
+    // What the log has beyond the files is in flight there, and no more than one batch.
+    let beyond = log
+        .len()
+        .checked_sub(kernels.len())
+        .expect("kernels that are not in the log");
+    println!(
+        "{} kernels, {} in flight, {beyond} logged beyond",
+        kernels.len(),
+        in_flight.len()
+    );
+    assert!(
+        beyond <= in_flight.len().min(LOG_BATCH),
+        "{beyond} complete kernels are not in the files"
+    );
     (kernels.len(), in_flight.len())
 }
 

@@ -2,7 +2,9 @@
 
 use crate::driven::{Driven, snapshot};
 use crate::kernels;
-use roctop::item::{AgentId, Dispatch, Exit, Health, Item, Open, Operation, Process, ProcessId, Span, StreamId};
+use roctop::item::{
+    AgentId, ApiCall, Dispatch, Exit, Health, Item, Open, Operation, OperationId, Process, ProcessId, Span, StreamId,
+};
 use roctop::model::{Fresh, LaneKey, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
 use roctop::ui::{Effect, Since};
@@ -211,4 +213,66 @@ fn gpu_work_without_hip_points_to_hsa_trace() {
     let with = |domain, name| text(&[operation(domain, name), dispatch.clone()]);
     assert!(with(Domain::HSA_CORE, "hsa_init").contains(HINT));
     assert!(!with(Domain::HIP, "hipLaunchKernel").contains(HINT), "HIP is used");
+}
+
+/// A program's calls by function, with return code and duration in ns.
+fn called(calls: &[(&str, i32, u64)]) -> Arc<Snapshot> {
+    let mut store = Store::new(Options::default());
+    store.apply(&Item::Process(Process {
+        pid: 10,
+        ..Process::default()
+    }));
+    let mut names: Vec<&str> = Vec::new();
+    for (number, (name, status, took)) in (1..).zip(calls) {
+        let id = names.iter().position(|known| known == name).unwrap_or_else(|| {
+            names.push(name);
+            store.apply(&Item::Operation(Operation {
+                id: OperationId(names.len() as u32 - 1),
+                domain: Domain::HIP.0,
+                name: (*name).into(),
+            }));
+            names.len() - 1
+        });
+        let begin = number * 1_000_000_000;
+        store.apply(&Item::Api(ApiCall {
+            operation: OperationId(id as u32),
+            status: Some(*status),
+            correlation: number,
+            span: Span {
+                begin,
+                end: begin + took,
+            },
+            ..ApiCall::default()
+        }));
+    }
+    store.snapshot(Fresh::All)
+}
+
+#[test]
+fn a_call_that_reports_an_earlier_error_has_not_failed() {
+    let snap = called(&[
+        ("hipModuleGetFunction", 500, 1000),
+        ("hipGetLastError", 500, 100),
+        ("hipPeekAtLastError", 500, 100),
+        ("hipExtGetLastError", 500, 100),
+    ]);
+    let mut driven = Driven::new(snap, (120, 36));
+    driven.typed("A");
+    let text = driven.text();
+    assert!(text.contains("hipModuleGetFunction failed 1×"), "{text}");
+    assert!(!text.contains("LastError"), "{text}");
+}
+
+#[test]
+fn graph_launches_have_their_own_latency() {
+    let snap = called(&[("hipLaunchKernel", 0, 2000), ("hipGraphLaunch", 0, 500_000)]);
+    let mut driven = Driven::new(snap, (200, 50));
+    driven.typed("5");
+    let text = driven.text();
+    let row = |word: &str| {
+        let line = text.lines().find(|line| line.contains(word));
+        line.unwrap_or_else(|| panic!("no {word} in\n{text}")).to_owned()
+    };
+    assert!(row("│ call ").contains("2.00 µs"), "{text}");
+    assert!(row("│ graph ").contains("500 µs"), "{text}");
 }

@@ -34,6 +34,33 @@ fn a_terminal_that_can_show_no_screen_is_given_none() {
 }
 
 #[test]
+fn a_machine_without_pseudo_terminals_is_told_of_the_pipe() {
+    const UNSHARE: &str = "/usr/bin/unshare";
+    let place = std::env::temp_dir();
+    let roctop = env!("CARGO_BIN_EXE_roctop");
+    // In a mount namespace of its own, /dev/pts is empty for roctop.
+    let hidden = |words: &str| {
+        let script = format!("mount -t tmpfs none /dev/pts || exit 77; exec {roctop} {words}");
+        let words = ["--mount", "--map-root-user", "sh", "-c", &script];
+        Terminal::start_program(&place, 160, 24, UNSHARE, &words, &[])
+    };
+    let mut terminal = hidden("true");
+    let status = terminal.end();
+    if status.code() == Some(77) || !std::path::Path::new(UNSHARE).exists() {
+        println!("skipped: no mount namespaces on this machine");
+        return;
+    }
+    assert_eq!(status.code(), Some(1), "{}", terminal.text());
+    terminal.shows("(is /dev/pts mounted?); '--app-io pipe' does without one");
+    // A session has the process id of its roctop.
+    let sessions = std::fs::read_dir("/dev/shm").unwrap().flatten();
+    let mut left = sessions.map(|entry| entry.path().join(terminal.pid().to_string()));
+    assert!(!left.any(|session| session.exists()), "the session stays");
+    let mut terminal = hidden("--app-io pipe --on-exit quit true");
+    assert!(terminal.end().success(), "{}", terminal.text());
+}
+
+#[test]
 fn a_theme_or_a_place_for_output_that_cannot_be_is_told_and_ends_with_2() {
     for (words, said) in [
         (["demo", "--theme", "nope"], "--theme: there is no theme nope"),
