@@ -53,6 +53,7 @@ pub mod fate;
 pub mod filter;
 pub mod keeper;
 pub mod launch;
+pub mod level;
 pub mod library;
 pub mod misuse;
 pub mod progress;

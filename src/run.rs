@@ -8,6 +8,7 @@ use crate::fate::{self, Seen};
 use crate::filter::Filter;
 use crate::item::Exit;
 use crate::launch::{self, Output, Program};
+use crate::level;
 use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::now::boottime;
@@ -17,7 +18,8 @@ use crate::session::{Live, SessionDir, Watch, going_on, refused};
 use crate::supervise::{self, Terminal};
 use crate::{summary, topology, ui};
 use anyhow::Result;
-use roctop_ring::session::{ENV_RING, control, wanted};
+use roctop_ring::level::Level;
+use roctop_ring::session::{ENV_COUNTERS, ENV_LEVEL, ENV_RING, control, wanted};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -39,6 +41,8 @@ pub struct Job {
     pub wanted: u64,
     /// One of [`roctop_ring::session::source`].
     pub dispatch_source: u64,
+    /// The level of timing at which the collector starts; none: ROCTOP_LEVEL's, else the collector chooses.
+    pub level: Option<Level>,
     /// What is shown as the program's name; its command line when none.
     pub title: Option<String>,
     /// How gauges are read; none: not at all.
@@ -93,6 +97,10 @@ pub(crate) struct Prepared {
 }
 
 pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
+    let is_counting = job.variables.iter().any(|(name, _)| name == ENV_COUNTERS);
+    let level = level::start(job.level, job.dispatch_source, is_counting, &|name| {
+        std::env::var_os(name)
+    })?;
     let words = program.words();
     let installed = embedded::install()?;
     let recorder = match &job.recording {
@@ -126,6 +134,7 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
         *value = all;
     }
     variables.push((OsString::from(ENV_RING), OsString::from(slots.to_string())));
+    variables.extend(level.map(|level| (OsString::from(ENV_LEVEL), OsString::from(level.to_string()))));
     variables.extend(job.variables.iter().cloned());
     Ok(Prepared {
         session,

@@ -8,7 +8,7 @@ use super::canvas::Canvas;
 use super::table::Scene;
 use crate::format;
 use crate::item::{AgentKind, Exit, NodeId};
-use crate::model::{Mode, Snapshot};
+use crate::model::{Mode, Snapshot, snapshot};
 use crate::ui::hit::Hit;
 use crate::ui::keymap::Action;
 use crate::ui::tab::counters;
@@ -87,6 +87,9 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     // Whatever mode changes how the program runs is said on every view.
     if let Some(what) = counters::perturbs(latest) {
         parts.push(part(format!("▲ {what}"), Role::Warn, 1));
+    }
+    if let Some(level) = snapshot::level(&latest.values.processes) {
+        parts.push(part(format!("▲ LEVEL {level}"), Role::Warn, 1));
     }
     if scene.ui.away.is_uncollected {
         parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use crate::blit::Blit;
 use crate::engine::{Address, Context, Step};
+use crate::fault::Wrong;
 use crate::model::{Habit, model};
 use crate::outbox::signal;
 use crate::pm4::{self, Pm4};
@@ -38,6 +39,8 @@ const BARRIER_BIT: u16 = 1 << 8;
 const INDIRECT_BUFFER: u8 = 1;
 /// Format of a vendor packet that waits for a signal's value.
 const BARRIER_VALUE: u8 = 2;
+/// Format of a vendor packet that dispatches a kernel in clusters of work-groups.
+const EXTENDED_DISPATCH: u8 = 3;
 
 /// A kernel that has begun.
 struct Running {
@@ -72,6 +75,8 @@ pub(crate) struct AqlQueue {
     drained: u64,
     /// When the packet that waits for signals began to wait.
     waiting_since: Option<u64>,
+    /// Until when the queue stands still.
+    stopped: u64,
     most_running: usize,
     pm4: Pm4,
     scratch: Scratch,
@@ -90,6 +95,7 @@ impl AqlQueue {
             last_begin: 0,
             drained: 0,
             waiting_since: None,
+            stopped: 0,
             most_running: if model().habits.has(Habit::Serial) {
                 1
             } else {
@@ -101,9 +107,9 @@ impl AqlQueue {
     }
 
     /// Completes a signal; with times where the queue's properties ask for them.
-    fn complete(&self, context: &mut Context, signal: u64, begin: u64, end: u64) {
+    fn complete(&self, context: &mut Context, signal: u64, [begin, end]: [u64; 2], wrong: Option<Wrong>) {
         if self.is_timed() {
-            context.outbox.complete(signal, begin, end);
+            context.outbox.complete(signal, begin, end, wrong);
         } else {
             context.outbox.complete_untimed(signal);
         }
@@ -112,17 +118,6 @@ impl AqlQueue {
     fn is_timed(&self) -> bool {
         let properties = guest::atomic_u32(self.address.creation.read + PROPERTIES).load(Ordering::Acquire);
         properties & ENABLE_PROFILING != 0
-    }
-
-    /// Completes a kernel's signal.
-    fn complete_kernel(&self, context: &mut Context, running: &Running) {
-        match model().wrong(running.index).filter(|_| self.is_timed()) {
-            Some(wrong) => {
-                let (begin, end) = (clock::ticks(running.begin), clock::ticks(running.end));
-                context.outbox.complete_at(running.signal, wrong.of(begin, end));
-            }
-            None => self.complete(context, running.signal, running.begin, running.end),
-        }
     }
 
     fn place(&self, index: u64) -> u64 {
@@ -136,9 +131,13 @@ impl AqlQueue {
 
     /// The same by another clock.
     fn poll_by(&mut self, context: &mut Context, clock: impl Fn() -> u64) -> Step {
+        let mut step = Step::IDLE;
+        if self.stopped > clock() {
+            step.wake = self.stopped;
+            return step;
+        }
         self.look(&clock);
         let now = clock();
-        let mut step = Step::IDLE;
         while self.next < self.seen_end {
             let packet = self.place(self.next);
             let header = guest::atomic_u16(packet).load(Ordering::Acquire);
@@ -157,6 +156,25 @@ impl AqlQueue {
         let end = self.running.iter().map(|running| running.end).min();
         step.wake = step.wake.min(end.unwrap_or(u64::MAX));
         step
+    }
+
+    /// Whether it has work: packets that are written and rung for, or kernels that run.
+    pub(crate) fn is_busy(&mut self) -> bool {
+        self.look(clock::now);
+        self.next < self.seen_end || !self.running.is_empty()
+    }
+
+    /// Stands still between two times. What runs then is over later by as much, and nothing begins before.
+    pub(crate) fn stop(&mut self, from: u64, until: u64) {
+        let shift = until.saturating_sub(from);
+        for running in self.running.iter_mut().filter(|running| running.end > from) {
+            running.end = running.end.saturating_add(shift);
+        }
+        if self.drained > from {
+            self.drained = self.drained.saturating_add(shift);
+        }
+        self.last_begin = self.last_begin.max(until);
+        self.stopped = until;
     }
 
     /// Remembers when new packets were first seen: the clock is read after them, since this thread may have waited for a
@@ -205,7 +223,10 @@ impl AqlQueue {
     /// Starts a packet; false when it has to wait for signals.
     fn start(&mut self, context: &mut Context, packet: u64, header: u16, ready: u64) -> bool {
         match header as u8 {
-            kind::DISPATCH => {
+            kind if kind == kind::DISPATCH || is_extended(packet, kind) => {
+                if is_extended(packet, kind) && is_held_back(context, packet) {
+                    return false;
+                }
                 if !self.dispatch(context, packet, ready) {
                     return false;
                 }
@@ -216,7 +237,8 @@ impl AqlQueue {
                 };
                 self.last_begin = end;
                 self.drained = self.drained.max(end);
-                self.complete(context, guest::read(packet + 56), begin, end);
+                let wrong = context.outbox.faults.wrong_barrier(self.next);
+                self.complete(context, guest::read(packet + 56), [begin, end], wrong);
             }
         }
         // The host waits for both: the header of a place it wants to use again, and the index.
@@ -292,6 +314,10 @@ impl AqlQueue {
     fn dispatch(&mut self, context: &mut Context, packet: u64, ready: u64) -> bool {
         let private_bytes: u32 = guest::read(packet + 24);
         let mut ready = ready;
+        if has_dependency(packet) {
+            // It was satisfied at some time before now: the kernel never begins earlier.
+            ready = clock::now();
+        }
         match self
             .scratch
             .look(context.process, self.address.creation.read, private_bytes)
@@ -317,11 +343,11 @@ impl AqlQueue {
             }
         }
         let kernel_object: u64 = guest::read(packet + 32);
-        let grid: [u32; 3] = guest::read(packet + 12);
+        let grid = grid(packet);
         let workgroup: [u16; 3] = guest::read(packet + 4);
         let name = context.symbols.name(&context.process.memory, kernel_object);
         let arguments: u64 = guest::read(packet + 40);
-        let blit = Blit::recognise(&context.process.memory, &name, grid[0], arguments);
+        let blit = Blit::recognise(&context.process.memory, &name, grid, arguments);
         let begin = *self.waiting_since.get_or_insert(ready);
         let waited = matches!(blit, Blit::Await { .. });
         if waited {
@@ -380,13 +406,46 @@ impl AqlQueue {
             }
             self.count(&running);
             context.outbox.log(&running.line(&self.address));
-            self.complete_kernel(context, &running);
+            let wrong = context.outbox.faults.wrong_kernel(running.index);
+            self.complete(context, running.signal, [running.begin, running.end], wrong);
             if model().habits.has(Habit::Late) {
                 self.tell_read();
             }
             progress = true;
         }
     }
+}
+
+fn is_extended(packet: u64, kind: u8) -> bool {
+    kind == kind::VENDOR && guest::read::<u8>(packet + 2) == EXTENDED_DISPATCH
+}
+
+/// Does an extended dispatch wait for its signal?
+fn is_held_back(context: &mut Context, packet: u64) -> bool {
+    let handle: u64 = guest::read(packet + 48);
+    if handle == 0 {
+        return false;
+    }
+    // What satisfies it may lie in the own outbox.
+    context.outbox.flush();
+    value_of(handle) != 0
+}
+
+/// Work-items of a dispatch's grid.
+fn grid(packet: u64) -> [u32; 3] {
+    let kind = guest::atomic_u16(packet).load(Ordering::Acquire) as u8;
+    if !is_extended(packet, kind) {
+        return guest::read(packet + 12);
+    }
+    let workgroup: [u16; 3] = guest::read(packet + 4);
+    let counts = [
+        guest::read::<u32>(packet + 12),
+        guest::read::<u16>(packet + 16).into(),
+        guest::read::<u16>(packet + 18).into(),
+    ];
+    let clusters: [u8; 3] = guest::read(packet + 20);
+    let items = |axis: usize| counts[axis] * u32::from(clusters[axis].max(1)) * u32::from(workgroup[axis]);
+    [items(0), items(1), items(2)]
 }
 
 /// The program's memory, where the GPU's addresses lead.
@@ -486,6 +545,12 @@ impl Condition {
         };
         if holds { Holding::Yes } else { Holding::No }
     }
+}
+
+/// Whether a packet is an extended dispatch that names a signal to wait for.
+fn has_dependency(packet: u64) -> bool {
+    let kind = guest::atomic_u16(packet).load(Ordering::Acquire) as u8;
+    is_extended(packet, kind) && guest::read::<u64>(packet + 48) != 0
 }
 
 #[cfg(test)]
