@@ -7,7 +7,6 @@
 //   raw_hsa cost         two cheap calls alone, ns per call as launch_loop --csv prints them
 //   raw_hsa blocking     copies and fills that come back when they are done
 //   raw_hsa copies       a hundred copies alone, no kernel
-//   raw_hsa queues       kernels on queues that HSA 1.21 makes by a descriptor and on those that count their holders, alone
 //   raw_hsa leave US     a signal handler ends the process by _exit(7), after US microseconds of launching kernels and asking
 //                        HSA for the times of one again and again
 //
@@ -693,57 +692,6 @@ static void cost(void) {
   OK(hsa_queue_destroy, queue);
 }
 
-// Queues that hsa_queue_create does not make. The headers of older releases do not have them; where HSA has none, says so.
-struct descriptor {
-  uint16_t version, flags;
-  uint8_t engine, reserved_header[3];
-  uint32_t bytes;
-  hsa_amd_queue_priority_t priority;
-  void (*callback)(hsa_status_t, hsa_queue_t *, void *);
-  void *data;
-  hsa_queue_t *queue;
-  const uint32_t *mask;
-  hsa_queue_type32_t type;
-  uint32_t private_bytes, mask_bits, reserved_compute[3];
-  uint32_t traffic_class;
-  uint8_t reserved[20];
-};
-
-static void some_kernels(hsa_queue_t *queue, int many) {
-  hsa_signal_t done = signal_of(1);
-  for (int i = 0; i < many; i++) submit(queue, i == many - 1 ? done : none, i % 3 + 1, 1);
-  wait_for(done);
-  OK(hsa_signal_destroy, done);
-}
-
-static void new_queues(void) {
-  hsa_status_t (*create)(hsa_agent_t, struct descriptor *, uint32_t) = dlsym(RTLD_DEFAULT, "hsa_amd_queue_create");
-  hsa_status_t (*acquire)(hsa_agent_t, hsa_queue_type_t, hsa_amd_queue_priority_t, void (*)(hsa_status_t, hsa_queue_t *, void *),
-                          void *, uint64_t, hsa_queue_t **) = dlsym(RTLD_DEFAULT, "hsa_amd_counted_queue_acquire");
-  hsa_status_t (*release)(hsa_queue_t *) = dlsym(RTLD_DEFAULT, "hsa_amd_counted_queue_release");
-  hsa_queue_t *plain = queue_of(256, HSA_QUEUE_TYPE_MULTI);
-  some_kernels(plain, 5);
-  printf("by a descriptor: %s, counted: %s\n", create ? "yes" : "no", acquire ? "yes" : "no");
-  if (create) {
-    struct descriptor two[2] = {0};
-    for (int i = 0; i < 2; i++)
-      two[i].version = 1, two[i].bytes = 64 * 256, two[i].priority = HSA_AMD_QUEUE_PRIORITY_NORMAL, two[i].private_bytes = UINT32_MAX;
-    check(create(gpu, two, 2), "hsa_amd_queue_create", __LINE__);
-    some_kernels(two[0].queue, 300);
-    some_kernels(two[1].queue, 7);
-    for (int i = 0; i < 2; i++) OK(hsa_queue_destroy, two[i].queue);
-  }
-  if (acquire && release) {
-    hsa_queue_t *counted[2];
-    for (int i = 0; i < 2; i++)
-      check(acquire(gpu, HSA_QUEUE_TYPE_MULTI, HSA_AMD_QUEUE_PRIORITY_NORMAL, NULL, NULL, 0, &counted[i]), "acquire", __LINE__);
-    for (int i = 0; i < 2; i++) some_kernels(counted[i], 6);
-    for (int i = 0; i < 2; i++) check(release(counted[i]), "release", __LINE__);
-  }
-  some_kernels(plain, 5);
-  OK(hsa_queue_destroy, plain);
-}
-
 static void run(const char *program, const char *mode, long microseconds) {
   OK(hsa_init);
   gpu.handle = 0;
@@ -766,7 +714,6 @@ static void run(const char *program, const char *mode, long microseconds) {
     if (!strcmp(mode, "overlap")) independent();
     else if (!strcmp(mode, "cost")) cost();
     else if (!strcmp(mode, "copies")) alone();
-    else if (!strcmp(mode, "queues")) new_queues();
     else if (!strcmp(mode, "leave")) leave(microseconds);
     else if (!strcmp(mode, "oversized")) oversized();
     else blocking();
