@@ -6,8 +6,8 @@
 // BEFORE plain launches come before each launch of the graph, so that it begins elsewhere in the ring.
 #include "count.hpp"
 
-__global__ void link(int* p) { p[threadIdx.x] += 1; }
-__global__ void lead(int* p) { p[threadIdx.x] += 2; }
+__global__ void chained(int* p) { p[threadIdx.x] += 1; }
+__global__ void before_it(int* p) { p[threadIdx.x] += 2; }
 
 int main(int argc, char** argv) {
   const long kernels = app::arg(argc, argv, 1, 1000), rounds = app::arg(argc, argv, 2, 1), before = app::arg(argc, argv, 3, 0);
@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   OK(hipGraphCreate, &graph, 0);
   void* arguments[] = {&p};
   hipKernelNodeParams params = {};
-  params.func = (void*)link;
+  params.func = (void*)chained;
   params.gridDim = dim3(1);
   params.blockDim = dim3(64);
   params.kernelParams = arguments;
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   hipStream_t s;
   OK(hipStreamCreate, &s);
   for (long round = 0; round < rounds; round++) {
-    for (long i = 0; i < before; i++) LAUNCH(lead, 1, 64, 0, s, p);
+    for (long i = 0; i < before; i++) LAUNCH(before_it, 1, 64, 0, s, p);
     OK(hipGraphLaunch, exec, s);
   }
   OK(hipStreamSynchronize, s);

@@ -63,7 +63,7 @@ static void contexts() {
   hipDevResourceDesc_t description;
   OK(hipDevResourceGenerateDesc, &description, &part, 1);
   hipExecutionCtx_t context;
-  OK(hipGreenCtxCreate, &context, description, 0, 1);
+  OK(hipGreenCtxCreate, &context, description, 0, 0);
   hipStream_t s;
   OK(hipExecutionCtxStreamCreate, &s, context, hipStreamNonBlocking, 0);
   int device;
