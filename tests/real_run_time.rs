@@ -22,6 +22,8 @@ mod hsa;
 mod machines;
 #[path = "rig/memory.rs"]
 mod memory;
+#[path = "real_run_time/newest.rs"]
+mod newest;
 #[path = "real_run_time/processes.rs"]
 mod processes;
 #[path = "real_run_time/recovery.rs"]

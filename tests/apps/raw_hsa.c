@@ -390,7 +390,7 @@ static void whole_ring(void) {
 // One reservation of more packets than the queue holds. Each is written when there is room for it, and the doorbell rings
 // for every eighth.
 static void oversized(void) {
-  enum { SIZE = 64, MANY = 1000 };
+  enum { SIZE = 64, MANY = 3000 };
   for (int round = 0; round < 3; round++) {
     hsa_queue_t *queue = queue_of(SIZE, HSA_QUEUE_TYPE_MULTI);
     hsa_signal_t done = signal_of(1);

@@ -36,6 +36,7 @@ pub mod scratch;
 pub mod signal;
 pub mod slots;
 pub mod symbol;
+pub mod wide;
 pub mod witness;
 
 use crate::guard::{Errno, wall};

@@ -62,13 +62,27 @@ impl Shares {
 /// Exports a buffer as a descriptor.
 pub(crate) fn export(process: &Process, args: Args) -> Answer {
     let buffer = process.memory.buffer(args.long(0)).ok_or(libc::EINVAL)?;
+    let fd = descriptor(process, buffer, args.word(8))?;
+    args.set_word(12, fd as u32);
+    Ok(())
+}
+
+/// Exports the buffer of a GEM handle as a descriptor, as ROCr 1.21 does when it allows access to virtual memory.
+pub(crate) fn export_gem(process: &Process, args: Args) -> Answer {
+    let buffer = process.shares.buffer(args.word(0))?;
+    let fd = descriptor(process, buffer, args.word(4))?;
+    args.set_word(8, fd as u32);
+    Ok(())
+}
+
+/// Another descriptor of a buffer.
+fn descriptor(process: &Process, buffer: Buffer, flags: u32) -> Result<RawFd, libc::c_int> {
     let high = sys::memory_file(c"emulated-gpu-buffer", buffer.size);
-    let fd = sys::duplicate(high, 0, args.word(8) as i32 & libc::O_CLOEXEC != 0);
+    let fd = sys::duplicate(high, 0, flags as i32 & libc::O_CLOEXEC != 0);
     sys::close(high);
     let identity = sys::identity(fd).ok_or(libc::EMFILE)?;
     process.shares.list().push(Share { identity, buffer });
-    args.set_word(12, fd as u32);
-    Ok(())
+    Ok(fd)
 }
 
 /// Tells size and GPU of a shared descriptor.

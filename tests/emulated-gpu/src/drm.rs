@@ -9,7 +9,7 @@ use crate::kfd::Args;
 use crate::model::model;
 use crate::path::Device;
 use crate::process::Process;
-use crate::{guest, sys};
+use crate::{dmabuf, guest, sys};
 
 type Answer = Result<(), libc::c_int>;
 
@@ -21,6 +21,7 @@ pub(crate) fn ioctl(process: &Process, device: Device, number: u32, args: Args) 
         0x05 => {}
         0x09 => process.memory.let_go(process.shares.buffer(args.word(0))?),
         0x0c => args.set_long(8, 0),
+        0x2d => dmabuf::export_gem(process, args)?,
         0x2e => {
             let gem = process.shares.gem(args.word(8) as RawFd)?;
             process.memory.hold(process.shares.buffer(gem)?);
@@ -32,6 +33,9 @@ pub(crate) fn ioctl(process: &Process, device: Device, number: u32, args: Args) 
         }
         0x45 => info(process, device, args)?,
         0x48 => map_address(process, args)?,
+        // A timeline of mappings, its end and waiting for a point of it: a mapping is there when its call comes back.
+        0xbf => args.set_word(0, 1),
+        0xc0 | 0xca => {}
         _ => return Err(libc::EINVAL),
     }
     Ok(())

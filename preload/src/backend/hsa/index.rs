@@ -71,7 +71,10 @@ fn note_in(queue: &Queue, first: u64, count: u64) {
         ),
         None => (0, u64::from(thread::gettid())),
     };
-    for index in first..first.saturating_add(count.min(queue.slots.launches())) {
+    if count > queue.slots.launches() {
+        return queue.wide.note(first, count, [correlation, who]);
+    }
+    for index in first..first.saturating_add(count) {
         queue.slots.note(index, correlation, who);
     }
 }

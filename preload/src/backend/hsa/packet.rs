@@ -333,7 +333,10 @@ fn mark_by_witness(queue: &Queue, packets: &[Packet], index: u64) -> bool {
 /// The call that made a packet: correlation id, thread | stream << 32.
 #[inline]
 fn maker(queue: &Queue, packet: &Packet, index: Option<u64>) -> [u64; 2] {
-    let noted = index.map_or([0, 0], |index| queue.slots.noted(index));
+    let noted = index.map_or([0, 0], |index| {
+        let wide = queue.wide.noted(index);
+        wide.unwrap_or_else(|| queue.slots.noted(index))
+    });
     if noted[0] == 0
         && deferred::is_used()
         && let Some(named) = deferred::maker(packet)

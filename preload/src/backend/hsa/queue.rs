@@ -6,6 +6,7 @@ use super::agent::Agent;
 use super::packet::Handed;
 use super::room::Room;
 use super::slots::{Slots, prefetch};
+use super::wide::Wide;
 use super::witness::Witnesses;
 use super::{Hsa, hsa, probe};
 use crate::clock;
@@ -52,6 +53,7 @@ pub(crate) struct Queue {
     /// Dispatches handed over. The handler's.
     submitted: AtomicU64,
     pub(crate) room: Room,
+    pub(crate) wide: Wide,
     pub(crate) witnesses: Witnesses,
     /// The level of timing that the own signals follow, and at which change of it that was looked up. The handler's.
     level: [AtomicU64; 2],
@@ -98,6 +100,7 @@ impl Queue {
             known_tail: AtomicU64::new(0),
             submitted: AtomicU64::new(0),
             room: Room::new(size),
+            wide: Wide::new(),
             witnesses: Witnesses::new(),
             level: [const { AtomicU64::new(0) }; 2],
             tried: AtomicU64::new(0),
