@@ -1,4 +1,4 @@
-//! Structures in memory and numbers of HSA (1.0 to 1.2, AMD extensions of ROCm 5.2 to 7.2).
+//! Structures in memory and numbers of HSA (1.0 to 1.2, AMD extensions of ROCm 5.2 to 10).
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -58,6 +58,80 @@ const _: () = {
     assert!(offset_of!(Packet, kernel_object) == 32 && offset_of!(Packet, completion) == 56);
 };
 
+/// A packet of a queue may dispatch a kernel in two ways: by HSA's dispatch packet, and by AMD's extended one
+/// (`hsa_amd_ext_kernel_dispatch_packet_t`), whose grid is a count of clusters of work-groups.
+impl Packet {
+    /// Does it dispatch a kernel?
+    #[inline]
+    pub const fn is_dispatch(&self) -> bool {
+        match self.header & packet::TYPE {
+            packet::DISPATCH => true,
+            packet::VENDOR => self.vendor_format() == packet::FORMAT_EXTENDED_DISPATCH,
+            _ => false,
+        }
+    }
+
+    /// Does it have a completion signal where dispatches have theirs?
+    #[inline]
+    pub const fn has_completion_in_place(&self) -> bool {
+        self.header & packet::TYPE != packet::VENDOR || self.is_dispatch()
+    }
+
+    /// The format of a vendor packet, which lies where other packets have their dimensions.
+    const fn vendor_format(&self) -> u8 {
+        self.setup.to_le_bytes()[0]
+    }
+
+    /// Work-items of the grid of a dispatch.
+    #[inline]
+    pub const fn grid_of_dispatch(&self) -> [u32; 3] {
+        if self.header & packet::TYPE == packet::VENDOR {
+            self.grid_of_clusters()
+        } else {
+            self.grid
+        }
+    }
+
+    /// Count of clusters by work-groups of a cluster by work-items of a work-group, in the extended packet.
+    const fn grid_of_clusters(&self) -> [u32; 3] {
+        let [x, counts, sizes] = self.grid;
+        let [count_y, count_z] = [counts & 0xffff, counts >> 16];
+        let [size_x, size_y, size_z, _hint] = sizes.to_le_bytes();
+        [
+            items(x, size_x, self.workgroup[0]),
+            items(count_y, size_y, self.workgroup[1]),
+            items(count_z, size_z, self.workgroup[2]),
+        ]
+    }
+
+    /// Did a packet whose type is gone dispatch a kernel? Barriers have no dimensions, and other packets no kernel.
+    pub const fn was_dispatch(&self) -> bool {
+        const FIRST_PAGE: u64 = 4096;
+        self.setup != 0 && self.kernel_object >= FIRST_PAGE
+    }
+
+    /// The same packet with the type that it seems to have had.
+    #[must_use]
+    pub const fn with_likely_type(self) -> Self {
+        // The extended packet has its dimensions behind its format.
+        let [format, dimensions] = self.setup.to_le_bytes();
+        let kind = if format == packet::FORMAT_EXTENDED_DISPATCH && dimensions != 0 {
+            packet::VENDOR
+        } else {
+            packet::DISPATCH
+        };
+        Self {
+            header: self.header & !packet::TYPE | kind,
+            ..self
+        }
+    }
+}
+
+const fn items(count: u32, cluster: u8, workgroup: u16) -> u32 {
+    let cluster = if cluster == 0 { 1 } else { cluster as u32 };
+    count.saturating_mul(cluster).saturating_mul(workgroup as u32)
+}
+
 /// Packet types and header bits.
 pub mod packet {
     /// Vendor specific.
@@ -68,6 +142,8 @@ pub mod packet {
     pub const DISPATCH: u16 = 2;
     /// Barrier on all dependencies.
     pub const BARRIER_AND: u16 = 3;
+    /// Format of a vendor packet that dispatches a kernel (gfx1250, and clusters everywhere).
+    pub const FORMAT_EXTENDED_DISPATCH: u8 = 3;
     /// Bits of the type.
     pub const TYPE: u16 = 0xff;
     /// Waits for all packets before it.
@@ -305,4 +381,75 @@ pub struct Loader {
     >,
     /// Attribute of a loaded code object.
     pub loaded_code_object_get_info: Option<unsafe extern "C" fn(LoadedCodeObject, i32, *mut c_void) -> Status>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An extended dispatch as its layout says: 5 x 3 x 2 clusters of 4 x 2 x 1 work-groups of 64 x 2 x 1 work-items.
+    fn extended() -> Packet {
+        let mut bytes = [0u8; 64];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        put(2, &[3, 3]);
+        put(4, &64u16.to_le_bytes());
+        put(6, &2u16.to_le_bytes());
+        put(8, &1u16.to_le_bytes());
+        put(12, &5u32.to_le_bytes());
+        put(16, &3u16.to_le_bytes());
+        put(18, &2u16.to_le_bytes());
+        put(20, &[4, 2, 1, 0xff]);
+        put(32, &0x7000_0000u64.to_le_bytes());
+        let word = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let double = |at: usize| u32::from(word(at)) | u32::from(word(at + 2)) << 16;
+        Packet {
+            header: word(0),
+            setup: word(2),
+            workgroup: [word(4), word(6), word(8)],
+            grid: [double(12), double(16), double(20)],
+            kernel_object: u64::from(double(32)),
+            ..Packet::default()
+        }
+    }
+
+    #[test]
+    fn extended_packet_is_a_dispatch_of_clusters() {
+        let packet = extended();
+        assert!(packet.is_dispatch() && packet.has_completion_in_place());
+        assert_eq!(packet.grid_of_dispatch(), [5 * 4 * 64, 3 * 2 * 2, 2]);
+    }
+
+    #[test]
+    fn other_vendor_packets_are_no_dispatches() {
+        for format in [0, 1, 2, 4, 200] {
+            let packet = Packet {
+                setup: format,
+                ..extended()
+            };
+            assert!(!packet.is_dispatch() && !packet.has_completion_in_place(), "{format}");
+        }
+    }
+
+    #[test]
+    fn dispatch_whose_type_is_gone_is_known_by_its_dimensions() {
+        let gone = |packet: Packet| Packet {
+            header: packet::INVALID,
+            ..packet
+        };
+        let extended = gone(extended());
+        assert!(extended.was_dispatch());
+        assert_eq!(extended.with_likely_type().grid_of_dispatch()[1], 12);
+        let plain = Packet {
+            setup: 3,
+            grid: [128, 1, 1],
+            ..extended
+        };
+        assert_eq!(plain.with_likely_type().grid_of_dispatch(), [128, 1, 1]);
+        let waits_for_a_value = Packet {
+            setup: 2,
+            kernel_object: 1,
+            ..extended
+        };
+        assert!(!waits_for_a_value.was_dispatch());
+    }
 }

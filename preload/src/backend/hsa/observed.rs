@@ -155,19 +155,19 @@ impl Observed {
 }
 
 fn look(queue: &'static Queue, packet: &Packet, index: u64) {
-    let kind = packet.header & aql::TYPE;
-    if packet.completion != 0 && kind != aql::VENDOR {
+    if packet.completion != 0 && packet.has_completion_in_place() {
         signal::before_change(packet.completion);
     }
-    if kind == aql::DISPATCH && control::is_wanted(wanted::DISPATCH) {
+    if packet.is_dispatch() && control::is_wanted(wanted::DISPATCH) {
         packet::observe(queue, packet, describe(queue, packet, index));
     }
 }
 
-/// The processor was faster: which type the packet had is gone, but barriers have no dimensions. Its signal has the times.
+/// The processor was faster: the packet's type is gone. Its signal has the times.
 fn missed(queue: &'static Queue, packet: &Packet, index: u64) {
-    if packet.setup != 0 && control::is_wanted(wanted::DISPATCH) {
-        packet::observe(queue, packet, describe(queue, packet, index));
+    if packet.was_dispatch() && control::is_wanted(wanted::DISPATCH) {
+        let packet = packet.with_likely_type();
+        packet::observe(queue, &packet, describe(queue, &packet, index));
     }
 }
 

@@ -100,7 +100,7 @@ impl Told {
             let dispatches = packets
                 .iter()
                 .zip(index..)
-                .filter(|(packet, _)| kind(packet) == packet::DISPATCH);
+                .filter(|(packet, _)| packet.is_dispatch());
             handed.extend(dispatches.map(|(packet, index)| {
                 let [correlation, who] = maker(queue, packet, Some(index));
                 Handed {
@@ -173,7 +173,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
             signal::before_change(packet.completion);
         }
     }
-    let dispatches = packets.iter().filter(|packet| kind(packet) == packet::DISPATCH).count() as u64;
+    let dispatches = packets.iter().filter(|packet| packet.is_dispatch()).count() as u64;
     // What the SDK counts keeps its signals: its own handler is behind this one, and records it.
     if dispatches == 0 || !control::is_wanted(wanted::DISPATCH) || sdk::is_counting() {
         return mark(queue, packets);
@@ -192,7 +192,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     let has_room = barriers == 0 || hsa().is_some_and(|hsa| queue.has_room(hsa, index + count, count, barriers));
     let mut own = index;
     for (packet, index) in packets.iter().zip(index..) {
-        if kind(packet) == packet::DISPATCH {
+        if packet.is_dispatch() {
             id += 1;
             let mut index = Some(index);
             if is_shared {
@@ -216,7 +216,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
 /// A dispatch whose signal cannot be watched: it is timed at the price of a packet behind it.
 #[inline]
 fn needs_barrier(packet: &Packet) -> bool {
-    packet.completion != 0 && kind(packet) == packet::DISPATCH && !signal::is_free(packet.completion)
+    packet.completion != 0 && packet.is_dispatch() && !signal::is_free(packet.completion)
 }
 
 /// Nothing is recorded; still some packet has to tell how far the hardware has come, and in a large portion several.
@@ -225,7 +225,7 @@ fn mark(queue: &Queue, packets: &[Packet]) -> bool {
         return false;
     }
     let is_free =
-        |packet: &Packet| matches!(kind(packet), packet::DISPATCH | packet::BARRIER_AND) && packet.completion == 0;
+        |packet: &Packet| (packet.is_dispatch() || kind(packet) == packet::BARRIER_AND) && packet.completion == 0;
     // SAFETY: only the handler uses `out`, under the queue's lock.
     let out = unsafe { &mut *queue.out.get() };
     out.clear();
@@ -267,7 +267,7 @@ fn maker(queue: &Queue, packet: &Packet, index: Option<u64>) -> [u64; 2] {
 
 pub(crate) fn describe(queue: &Queue, packet: &Packet, index: Option<u64>, id: u64, now: u64) -> Dispatch {
     let [correlation, who] = maker(queue, packet, index);
-    let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (packet.grid, packet.workgroup);
+    let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (packet.grid_of_dispatch(), packet.workgroup);
     Dispatch {
         begin: 0,
         end: 0,
