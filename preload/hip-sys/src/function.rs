@@ -117,6 +117,19 @@ macro_rules! functions {
             4 4 Hip hipArrayGetDescriptor "hipArrayGetDescriptor" Status none none None 0;
             5 5 Hip hipArrayGetInfo "hipArrayGetInfo" Status none none None 0;
             6 6 Hip hipBindTexture "hipBindTexture" Status r4 none None 0;
+    /// The run-time calls it too, by its exported name, wherever one of its functions fails.
+    Shared,
+}
+
+impl Effect {
+    /// Is there something to do when the call has returned? [`Effect::Wait`] apart.
+    #[inline]
+    pub const fn is_after(self) -> bool {
+        matches!(
+            self,
+            Self::StreamCreate | Self::Start | Self::Stop | Self::Lookup | Self::CaptureBegin | Self::CaptureEnd
+        )
+    }
             7 7 Hip hipBindTexture2D "hipBindTexture2D" Status r2 none None 1;
             8 8 Hip hipBindTextureToArray "hipBindTextureToArray" Status none none None 0;
             9 9 Hip hipBindTextureToMipmappedArray "hipBindTextureToMipmappedArray" Status none none None 0;
@@ -218,8 +231,8 @@ macro_rules! functions {
             105 103 Hip hipGetDeviceCount "hipGetDeviceCount" Status none none None 0;
             106 104 Hip hipGetDeviceFlags "hipGetDeviceFlags" Status none none None 0;
             107 105 Hip hipGetDeviceProperties "hipGetDeviceProperties" Status r1 none None 0;
-            108 106 Hip hipGetErrorName "hipGetErrorName" Other none none None 0;
-            109 107 Hip hipGetErrorString "hipGetErrorString" Other none none None 0;
+            108 106 Hip hipGetErrorName "hipGetErrorName" Other none none Shared 0;
+            109 107 Hip hipGetErrorString "hipGetErrorString" Other none none Shared 0;
             110 108 Hip hipGetLastError "hipGetLastError" Status none none None 0;
             111 109 Hip hipGetMipmappedArrayLevel "hipGetMipmappedArrayLevel" Status none none None 0;
             112 110 Hip hipGetSymbolAddress "hipGetSymbolAddress" Status r0 none None 0;
@@ -778,7 +791,7 @@ macro_rules! table {
                 gives: gives($name),
                 stack_words: $words,
                 moves: moves($name),
-                is_special: !matches!(Effect::$effect, Effect::None) || moves($name).is_some(),
+                is_special: !matches!(Effect::$effect, Effect::None | Effect::Shared) || moves($name).is_some(),
             },
         )*];
 

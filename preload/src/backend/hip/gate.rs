@@ -43,7 +43,11 @@ const _: () = assert!(STACK_WORDS.is_multiple_of(2));
 /// Marks an address in [`REAL`]: calls of this function are recorded at an entry of a dispatch table.
 const SERVED: u64 = 1 << 63;
 
-/// The real functions; 0 not found yet. [`SERVED`] may be added.
+/// Marks an address in [`REAL`]: not every call of this function is the program's.
+const SHARED: u64 = 1 << 62;
+const MARKS: u64 = SERVED | SHARED;
+
+/// The real functions; 0 not found yet. [`MARKS`] may be added.
 static REAL: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 
 /// The real functions once more: those that a stub may call by itself while nothing is recorded.
@@ -72,10 +76,7 @@ fn resolve(index: usize) -> u64 {
     };
     match (wall(None, || look(function)), function.returns) {
         (Some(address), _) => {
-            if let Some(place) = REAL.get(index) {
-                keep(place, address as u64);
-            }
-            keep_bare(index, address as u64);
+            keep(index, address as u64);
             address as u64
         }
         (None, Returns::Status) if function.domain == Domain::Rccl => no_system as *const () as u64,
@@ -95,16 +96,42 @@ fn look(function: &Function) -> Option<*mut c_void> {
 pub(crate) fn is_there(index: usize) -> bool {
     let is_known = REAL
         .get(index)
-        .is_some_and(|place| place.load(Ordering::Acquire) & !SERVED != 0);
+        .is_some_and(|place| place.load(Ordering::Acquire) & !MARKS != 0);
     is_known || FUNCTIONS.get(index).and_then(look).is_some()
 }
 
 /// Keeps the address of a real function, unless another one came first.
-fn keep(place: &AtomicU64, address: u64) {
-    let add = |known: u64| (known & !SERVED == 0).then_some(known | address);
+fn keep(index: usize, address: u64) {
+    let (Some(function), Some(place)) = (FUNCTIONS.get(index), REAL.get(index)) else {
+        return;
+    };
+    let mut mark = 0;
+    if function.effect == Effect::Shared
+        && let Some([from, to]) = real::extent_of(address)
+    {
+        for (word, bound) in RUN_TIME.iter().zip([from, to]) {
+            word.store(bound, Ordering::Relaxed);
+        }
+        mark = SHARED;
+    }
+    let add = |known: u64| (known & !MARKS == 0).then_some(known | mark | address);
     let _ = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
 }
 
+    keep_bare(index, address);
+}
+
+/// From where to where the run-time is loaded.
+static RUN_TIME: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Was the call made by the run-time itself? What fails in it asks for the error's text, inside functions that are not known
+/// here, too.
+#[cold]
+fn is_by_run_time(frame: &Frame) -> bool {
+    // SAFETY: the return address lies before the caller's arguments.
+    let caller = unsafe { *frame.passage.stack.sub(1) };
+    let [from, to] = RUN_TIME.each_ref().map(|word| word.load(Ordering::Relaxed));
+    (from..to).contains(&caller)
 /// The stub may call this real function by itself; not one that switches the recording on, or that gives functions which are
 /// called when it is on: they are seen while it is off.
 fn keep_bare(index: usize, address: u64) {
@@ -128,12 +155,10 @@ pub(crate) fn is_behind(index: usize, address: *mut c_void) -> bool {
         .get(index)
         .is_some_and(|function| real::lies_in(address, super::library_of(function)));
     let known = REAL.get(index).filter(|_| is_right).map(|place| {
-        let known = place.load(Ordering::Acquire);
-        if known & !SERVED == 0 {
-            keep(place, address as u64);
-            keep_bare(index, address as u64);
+        if place.load(Ordering::Acquire) & !MARKS == 0 {
+            keep(index, address as u64);
         }
-        place.load(Ordering::Acquire) & !SERVED
+        place.load(Ordering::Acquire) & !MARKS
     });
     known == Some(address as u64)
 }
@@ -156,7 +181,7 @@ pub(super) fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void>
     let is_it = |(index, function): &(usize, &Function)| {
         function.name.as_bytes().starts_with(name) && {
             let known = REAL.get(*index).map_or(0, |place| place.load(Ordering::Acquire));
-            let known = known & !SERVED;
+            let known = known & !MARKS;
             (if known == 0 { resolve(*index) } else { known }) == address as u64
         }
     };
@@ -166,21 +191,23 @@ pub(super) fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void>
 
 /// The function of this number, what is behind it, and whether its calls are recorded here.
 #[inline(always)]
-fn behind(index: usize) -> Option<(&'static Function, u64, bool)> {
+fn behind(frame: &Frame) -> Option<(&'static Function, u64, bool)> {
+    let index = frame.passage.place as usize;
     let Some(place) = REAL.get(index) else {
         return entry::behind(index - COUNT).map(|(function, address)| (function, address, true));
     };
     let known = place.load(Ordering::Acquire);
-    let address = match known & !SERVED {
-        0 => resolve(index),
-        address => address,
+    let (address, marks) = match known & !MARKS {
+        0 => (resolve(index), place.load(Ordering::Acquire) & MARKS),
+        address => (address, known & MARKS),
     };
-    Some((FUNCTIONS.get(index)?, address, known & SERVED == 0))
+    let is_ours = marks == 0 || marks == SHARED && !is_by_run_time(frame);
+    Some((FUNCTIONS.get(index)?, address, is_ours))
 }
 
 /// Before the real function; returns its address.
 extern "C" fn enter(frame: &mut Frame) -> *const c_void {
-    let Some((function, real, is_ours)) = behind(frame.passage.place as usize) else {
+    let Some((function, real, is_ours)) = behind(frame) else {
         return nothing as *const c_void;
     };
     if is_ours && (state::is_on(word::HIP) || is_beginning()) {
