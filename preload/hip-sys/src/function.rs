@@ -5,7 +5,8 @@
 //! people ask for is, where its stream is, what
 //! else it does, and how many words of arguments it has on the stack. Arguments are places of the System V calling
 //! convention: `r0` to `r5` the integer registers, `s0` and up the words on the stack; `null` and `thread` are the null
-//! stream and the per-thread stream of a function that names none. Operation numbers are never reused.
+//! stream and the per-thread stream of a function that names none, `config` is the stream in the launch configuration to
+//! which the first argument points. Operation numbers are never reused.
 //!
 //! Left out on purpose: functions that a tool itself calls (`hipApiName`, `hipKernelNameRef`, callback registration) and
 //! hipRTC.
@@ -48,7 +49,44 @@ pub enum Place {
     Null,
     /// The per-thread stream.
     PerThread,
+    /// In the [`LaunchConfig`] to which the first argument points.
+    Config,
 }
+
+/// `hipLaunchConfig_t` and `HIP_LAUNCH_CONFIG` (7.0 and later), as far as they are read: the grid and the block lie elsewhere
+/// in one than in the other.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchConfig {
+    /// Grid, block, bytes of LDS.
+    pub shape: [u64; 4],
+    /// The stream.
+    pub stream: u64,
+    /// The first attribute.
+    pub attributes: *const LaunchAttribute,
+    /// Attributes.
+    pub count: u32,
+}
+
+/// `hipLaunchAttribute`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchAttribute {
+    /// See [`LaunchAttribute::COOPERATIVE`].
+    pub id: u32,
+    /// Reserved.
+    pub reserved: u32,
+    /// The value; a number is its first word.
+    pub value: [u32; 16],
+}
+
+impl LaunchAttribute {
+    /// Says whether the launch is cooperative.
+    pub const COOPERATIVE: u32 = 2;
+}
+
+const _: () = assert!(std::mem::offset_of!(LaunchConfig, stream) == 32 && std::mem::offset_of!(LaunchConfig, count) == 48);
+const _: () = assert!(size_of::<LaunchAttribute>() == 72 && std::mem::offset_of!(LaunchAttribute, value) == 8);
 
 /// What a function does that the collector takes part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +103,33 @@ pub enum Effect {
     Stop,
     /// Launches a cooperative kernel.
     Cooperative,
+    /// Launches a kernel, cooperative if its [`LaunchConfig`] says so.
+    Configured,
+    /// Launches a graph.
+    Graph,
+    /// A stream's work goes into a graph from now on.
+    CaptureBegin,
+    /// It does not any more.
+    CaptureEnd,
+    /// Sets the attribute of a graph's kernel that the second argument names to what the third points to.
+    NodeAttribute,
     /// Returns when work of the GPU is done.
     Wait,
     /// The first argument names a function, the second points to where its address goes.
     Lookup,
+    /// The run-time calls it too, by its exported name, wherever one of its functions fails.
+    Shared,
+}
+
+impl Effect {
+    /// Is there something to do when the call has returned? [`Effect::Wait`] apart.
+    #[inline]
+    pub const fn is_after(self) -> bool {
+        matches!(
+            self,
+            Self::StreamCreate | Self::Start | Self::Stop | Self::Lookup | Self::CaptureBegin | Self::CaptureEnd
+        )
+    }
 }
 
 /// A row of the table.
@@ -117,19 +178,6 @@ macro_rules! functions {
             4 4 Hip hipArrayGetDescriptor "hipArrayGetDescriptor" Status none none None 0;
             5 5 Hip hipArrayGetInfo "hipArrayGetInfo" Status none none None 0;
             6 6 Hip hipBindTexture "hipBindTexture" Status r4 none None 0;
-    /// The run-time calls it too, by its exported name, wherever one of its functions fails.
-    Shared,
-}
-
-impl Effect {
-    /// Is there something to do when the call has returned? [`Effect::Wait`] apart.
-    #[inline]
-    pub const fn is_after(self) -> bool {
-        matches!(
-            self,
-            Self::StreamCreate | Self::Start | Self::Stop | Self::Lookup | Self::CaptureBegin | Self::CaptureEnd
-        )
-    }
             7 7 Hip hipBindTexture2D "hipBindTexture2D" Status r2 none None 1;
             8 8 Hip hipBindTextureToArray "hipBindTextureToArray" Status none none None 0;
             9 9 Hip hipBindTextureToMipmappedArray "hipBindTextureToMipmappedArray" Status none none None 0;
@@ -288,10 +336,10 @@ impl Effect {
             162 160 Hip hipGraphKernelNodeCopyAttributes "hipGraphKernelNodeCopyAttributes" Status none none None 0;
             163 161 Hip hipGraphKernelNodeGetAttribute "hipGraphKernelNodeGetAttribute" Status none none None 0;
             164 162 Hip hipGraphKernelNodeGetParams "hipGraphKernelNodeGetParams" Status none none None 0;
-            165 163 Hip hipGraphKernelNodeSetAttribute "hipGraphKernelNodeSetAttribute" Status none none None 0;
+            165 163 Hip hipGraphKernelNodeSetAttribute "hipGraphKernelNodeSetAttribute" Status none none NodeAttribute 0;
             166 164 Hip hipGraphKernelNodeSetParams "hipGraphKernelNodeSetParams" Status none none None 0;
-            167 165 Hip hipGraphLaunch "hipGraphLaunch" Status r0 r1 None 0;
-            168 166 Hip hipGraphLaunch_spt "hipGraphLaunch_spt" Status r0 r1 None 0;
+            167 165 Hip hipGraphLaunch "hipGraphLaunch" Status r0 r1 Graph 0;
+            168 166 Hip hipGraphLaunch_spt "hipGraphLaunch_spt" Status r0 r1 Graph 0;
             169 167 Hip hipGraphMemAllocNodeGetParams "hipGraphMemAllocNodeGetParams" Status none none None 0;
             170 168 Hip hipGraphMemFreeNodeGetParams "hipGraphMemFreeNodeGetParams" Status r1 none None 0;
             171 169 Hip hipGraphMemcpyNodeGetParams "hipGraphMemcpyNodeGetParams" Status none none None 0;
@@ -483,14 +531,14 @@ impl Effect {
             357 355 Hip hipStreamAddCallback "hipStreamAddCallback" Status r0 r0 None 0;
             358 356 Hip hipStreamAddCallback_spt "hipStreamAddCallback_spt" Status r0 r0 None 0;
             359 357 Hip hipStreamAttachMemAsync "hipStreamAttachMemAsync" Status r0 r0 None 0;
-            360 358 Hip hipStreamBeginCapture "hipStreamBeginCapture" Status r0 r0 None 0;
-            361 359 Hip hipStreamBeginCapture_spt "hipStreamBeginCapture_spt" Status r0 r0 None 0;
+            360 358 Hip hipStreamBeginCapture "hipStreamBeginCapture" Status r0 r0 CaptureBegin 0;
+            361 359 Hip hipStreamBeginCapture_spt "hipStreamBeginCapture_spt" Status r0 r0 CaptureBegin 0;
             362 360 Hip hipStreamCreate "hipStreamCreate" Status r0 none StreamCreate 0;
             363 361 Hip hipStreamCreateWithFlags "hipStreamCreateWithFlags" Status r0 none StreamCreate 0;
             364 362 Hip hipStreamCreateWithPriority "hipStreamCreateWithPriority" Status r0 none StreamCreate 0;
             365 363 Hip hipStreamDestroy "hipStreamDestroy" Status r0 r0 StreamDestroy 0;
-            366 364 Hip hipStreamEndCapture "hipStreamEndCapture" Status r0 r0 None 0;
-            367 365 Hip hipStreamEndCapture_spt "hipStreamEndCapture_spt" Status r0 r0 None 0;
+            366 364 Hip hipStreamEndCapture "hipStreamEndCapture" Status r0 r0 CaptureEnd 0;
+            367 365 Hip hipStreamEndCapture_spt "hipStreamEndCapture_spt" Status r0 r0 CaptureEnd 0;
             368 366 Hip hipStreamGetCaptureInfo "hipStreamGetCaptureInfo" Status r0 r0 None 0;
             369 367 Hip hipStreamGetCaptureInfo_spt "hipStreamGetCaptureInfo_spt" Status r0 r0 None 0;
             370 368 Hip hipStreamGetCaptureInfo_v2 "hipStreamGetCaptureInfo_v2" Status r0 r0 None 0;
@@ -556,7 +604,7 @@ impl Effect {
             430 428 Hip hipDrvGraphExecMemsetNodeSetParams "hipDrvGraphExecMemsetNodeSetParams" Status none none None 0;
             431 429 Hip hipDrvGraphMemcpyNodeGetParams "hipDrvGraphMemcpyNodeGetParams" Status none none None 0;
             432 430 Hip hipDrvGraphMemcpyNodeSetParams "hipDrvGraphMemcpyNodeSetParams" Status none none None 0;
-            433 431 Hip hipDrvLaunchKernelEx "hipDrvLaunchKernelEx" Status r1 none None 0;
+            433 431 Hip hipDrvLaunchKernelEx "hipDrvLaunchKernelEx" Status r1 config Configured 0;
             434 432 Hip hipEventRecordWithFlags "hipEventRecordWithFlags" Status r0 r1 None 0;
             435 433 Hip hipExtGetLastError "hipExtGetLastError" Status none none None 0;
             436 86 Hip hipExtModuleLaunchKernel "hipExtModuleLaunchKernel" Status r0 s2 None 8;
@@ -586,7 +634,7 @@ impl Effect {
             460 193 Hip hipHccModuleLaunchKernel "hipHccModuleLaunchKernel" Status r0 s2 None 8;
             461 457 Hip hipKernelGetLibrary "hipKernelGetLibrary" Status none none None 0;
             462 458 Hip hipKernelGetName "hipKernelGetName" Status none none None 0;
-            463 459 Hip hipLaunchKernelExC "hipLaunchKernelExC" Status none none None 0;
+            463 459 Hip hipLaunchKernelExC "hipLaunchKernelExC" Status r1 config Configured 0;
             464 460 Hip hipLibraryEnumerateKernels "hipLibraryEnumerateKernels" Status none none None 0;
             465 461 Hip hipLibraryGetKernel "hipLibraryGetKernel" Status none none None 0;
             466 462 Hip hipLibraryGetKernelCount "hipLibraryGetKernelCount" Status none none None 0;
@@ -622,7 +670,7 @@ impl Effect {
             496 492 Hip hipOccupancyAvailableDynamicSMemPerBlock "hipOccupancyAvailableDynamicSMemPerBlock" Status r1 none None 0;
             497 493 Hip hipSetValidDevices "hipSetValidDevices" Status none none None 0;
             498 494 Hip hipStreamBatchMemOp "hipStreamBatchMemOp" Status r0 r0 None 0;
-            499 495 Hip hipStreamBeginCaptureToGraph "hipStreamBeginCaptureToGraph" Status r0 r0 None 0;
+            499 495 Hip hipStreamBeginCaptureToGraph "hipStreamBeginCaptureToGraph" Status r0 r0 CaptureBegin 0;
             500 496 Hip hipStreamCopyAttributes "hipStreamCopyAttributes" Status r0 r0 None 0;
             501 497 Hip hipStreamGetAttribute "hipStreamGetAttribute" Status r0 r0 None 0;
             502 498 Hip hipStreamGetId "hipStreamGetId" Status r0 r0 None 0;
@@ -726,6 +774,9 @@ macro_rules! place {
     };
     (thread) => {
         Place::PerThread
+    };
+    (config) => {
+        Place::Config
     };
     (r0) => {
         Place::Register(0)

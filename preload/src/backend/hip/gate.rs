@@ -14,7 +14,9 @@ use crate::state::{self, word};
 use crate::{clock, control, real, thread};
 use core::mem::MaybeUninit;
 use gate::{Passage, gate};
-use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place, Returns, STACK_WORDS};
+use hip_sys::function::{
+    COUNT, Domain, Effect, FUNCTIONS, Function, LaunchAttribute, LaunchConfig, Place, Returns, STACK_WORDS,
+};
 use roctop_ring::arguments::Arguments;
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -116,8 +118,6 @@ fn keep(index: usize, address: u64) {
     }
     let add = |known: u64| (known & !MARKS == 0).then_some(known | mark | address);
     let _ = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
-}
-
     keep_bare(index, address);
 }
 
@@ -132,6 +132,8 @@ fn is_by_run_time(frame: &Frame) -> bool {
     let caller = unsafe { *frame.passage.stack.sub(1) };
     let [from, to] = RUN_TIME.each_ref().map(|word| word.load(Ordering::Relaxed));
     (from..to).contains(&caller)
+}
+
 /// The stub may call this real function by itself; not one that switches the recording on, or that gives functions which are
 /// called when it is on: they are seen while it is off.
 fn keep_bare(index: usize, address: u64) {
@@ -285,10 +287,41 @@ fn is_alone_after(effect: Effect, frame: &Frame, tid: u32) -> bool {
         // Before the handle may be another stream's.
         Effect::StreamDestroy => stream_destroyed(frame, tid),
         Effect::Wait => hsa::harvest::wait_begins(),
-        Effect::Cooperative => return cooperative::is_needed(),
+        Effect::Cooperative => return cooperative::is_needed_for_launch(),
+        Effect::Configured => return is_cooperative(frame) && cooperative::is_needed_for_launch(),
+        Effect::Graph => return cooperative::is_needed_for_graph(),
+        Effect::NodeAttribute => node_changes(frame),
         _ => {}
     }
     false
+}
+
+/// Attributes of a launch that are looked at: HIP has fewer.
+const MAX_ATTRIBUTES: u32 = 64;
+
+/// Does the launch configuration of a call ask for a cooperative launch?
+fn is_cooperative(frame: &Frame) -> bool {
+    let [config, ..] = frame.passage.registers;
+    // SAFETY: the table says that the first argument points to a configuration; null is none.
+    let Some(config) = (unsafe { (config as *const LaunchConfig).as_ref() }) else {
+        return false;
+    };
+    if config.attributes.is_null() || config.count > MAX_ATTRIBUTES {
+        return false;
+    }
+    // SAFETY: not null; the program passes as many attributes as it says.
+    let attributes = unsafe { std::slice::from_raw_parts(config.attributes, config.count as usize) };
+    let is_it = |one: &LaunchAttribute| one.id == LaunchAttribute::COOPERATIVE && one.value[0] != 0;
+    attributes.iter().any(is_it)
+}
+
+/// A kernel of a graph gets an attribute.
+#[cold]
+fn node_changes(frame: &Frame) {
+    let [_, attribute, value, ..] = frame.passage.registers;
+    if attribute as u32 == LaunchAttribute::COOPERATIVE && value != 0 {
+        cooperative::in_graph();
+    }
 }
 
 /// The number of the stream that a call names.
@@ -327,6 +360,11 @@ fn fetch_elsewhere(frame: &Frame, place: Place) -> u64 {
         // SAFETY: the table says that the function has an argument there, so the caller put it there.
         Place::Stack(number) => unsafe { *frame.passage.stack.add(usize::from(number)) },
         Place::PerThread => 2,
+        Place::Config => {
+            let [config, ..] = frame.passage.registers;
+            // SAFETY: the table says that the first argument points to a configuration; null is none.
+            unsafe { (config as *const LaunchConfig).as_ref() }.map_or(0, |config| config.stream)
+        }
         Place::Register(_) | Place::None | Place::Null => 0,
     }
 }
@@ -360,7 +398,7 @@ extern "C" fn exit(frame: &mut Frame) {
         }
         if function.effect == Effect::Wait {
             hsa::harvest::wait_ends();
-        } else if function.effect != Effect::None && (status == Some(0) || function.effect == Effect::Stop) {
+        } else if function.effect.is_after() && (status == Some(0) || function.effect == Effect::Stop) {
             // HIP may say that it has no profiler of its own to stop.
             take_part(function.effect, frame, call.thread.tid());
         }
@@ -404,6 +442,8 @@ fn take_part(effect: Effect, frame: &Frame, tid: u32) {
         Effect::Lookup => unseen::give_wrapped(first as *const c_char, second as *mut *mut c_void),
         Effect::Start => roctx::resume(),
         Effect::Stop => roctx::pause(),
+        Effect::CaptureBegin => cooperative::capture_begins(),
+        Effect::CaptureEnd => cooperative::capture_ends(),
         _ => {}
     }
 }
