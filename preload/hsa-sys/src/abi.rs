@@ -236,6 +236,112 @@ const _: () = assert!(offset_of!(Queue, size) == 24 && offset_of!(Queue, id) == 
 /// Type of queues for cooperative launches.
 pub const QUEUE_COOPERATIVE: u32 = 2;
 
+/// `hsa_amd_queue_create_desc_t` (ROCr 1.21 and later).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct QueueDescriptor {
+    /// See [`QueueDescriptor::VERSION`].
+    pub version: u16,
+    /// Where its ring is, and more; 0 for the host's memory.
+    pub flags: u16,
+    /// 0 for compute.
+    pub engine: u8,
+    /// Reserved.
+    pub reserved0: [u8; 3],
+    /// Bytes of the ring.
+    pub bytes: u32,
+    /// See [`QueueDescriptor::NORMAL`].
+    pub priority: u32,
+    /// Gets the queue's errors.
+    pub callback: crate::table::QueueCallback,
+    /// Its data.
+    pub data: *mut c_void,
+    /// Where the new queue's handle goes.
+    pub queue: *mut Queue,
+    /// Of a compute queue: the mask of its compute units, or null.
+    pub cu_mask: *const u32,
+    /// Of a compute queue: its type.
+    pub queue_type: u32,
+    /// Of a compute queue: scratch bytes of a work-item.
+    pub private_size: u32,
+    /// Of a compute queue: bits of the mask.
+    pub cu_mask_bits: u32,
+    /// Reserved.
+    pub reserved1: [u32; 3],
+    /// 0 for none.
+    pub traffic_class: u32,
+    /// Reserved.
+    pub reserved2: [u32; 5],
+}
+
+impl QueueDescriptor {
+    /// The version that is known.
+    pub const VERSION: u16 = 1;
+    /// The priority that queues have when nobody asks for another.
+    pub const NORMAL: u32 = 1;
+
+    /// Is it a compute queue as `hsa_queue_create` makes one, but for its priority and its mask of compute units?
+    pub fn is_plain_compute(&self) -> bool {
+        let has_no_extra = self.flags == 0 && self.engine == 0 && self.traffic_class == 0;
+        let is_known = self.reserved0 == [0; 3] && self.reserved1 == [0; 3] && self.reserved2 == [0; 5];
+        let has_mask = self.cu_mask_bits == 0 || (self.cu_mask_bits.is_multiple_of(32) && !self.cu_mask.is_null());
+        let is_ring = self.bytes.is_power_of_two() && self.bytes as usize >= size_of::<Packet>();
+        self.version == Self::VERSION && has_no_extra && is_known && has_mask && is_ring && self.queue_type <= 2
+    }
+}
+
+const _: () = {
+    assert!(size_of::<QueueDescriptor>() == 96);
+    assert!(offset_of!(QueueDescriptor, bytes) == 8 && offset_of!(QueueDescriptor, callback) == 16);
+    assert!(offset_of!(QueueDescriptor, queue) == 32 && offset_of!(QueueDescriptor, queue_type) == 48);
+    assert!(offset_of!(QueueDescriptor, cu_mask_bits) == 56 && offset_of!(QueueDescriptor, traffic_class) == 72);
+};
+
+/// The head of `hsa_amd_memory_copy_op_t`. Its size differs between published versions of the header: only the first of several
+/// operations is where this type says.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CopyOperation {
+    /// See [`CopyOperation::VERSION`].
+    pub version: u16,
+    /// One of [`mod@copy`].
+    pub kind: u16,
+    /// Entries of the lists; 0 where the fields are no lists.
+    pub entries: u16,
+    /// Reserved.
+    pub traffic_class: u16,
+    /// Is lowered by one when all entries are copied.
+    pub completion: SignalHandle,
+    /// Source, or list of them.
+    pub src: u64,
+    /// Agent of all sources.
+    pub src_agent: Agent,
+    /// Agent of the destination, or list of them.
+    pub dst_agent: u64,
+    /// Destination, or list of them.
+    pub dst: u64,
+    /// Bytes, or list of them.
+    pub size: u64,
+}
+
+impl CopyOperation {
+    /// The version that is known.
+    pub const VERSION: u16 = 1;
+}
+
+const _: () = assert!(offset_of!(CopyOperation, src) == 16 && offset_of!(CopyOperation, dst) == 40);
+const _: () = assert!(offset_of!(CopyOperation, size) == 48);
+
+/// `hsa_amd_memory_copy_op_type_t`.
+pub mod copy {
+    /// Source to destination, each with its bytes.
+    pub const LINEAR: u16 = 0;
+    /// One source to many destinations, with the bytes of one.
+    pub const BROADCAST: u16 = 1;
+    /// The last kind that is known: they exchange, or have addresses that the engine finds itself.
+    pub const LAST: u16 = 5;
+}
+
 /// `hsa_pitched_ptr_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
