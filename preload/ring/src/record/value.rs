@@ -180,4 +180,6 @@ pub mod status {
     pub const RESTING: u32 = 8;
     /// What a reading of the clock takes in this process; the value is ps.
     pub const CLOCK: u32 = 9;
+    /// Work that is not recorded, or may not be; the text says which and why, the value counts what is known to be missing.
+    pub const INCOMPLETE: u32 = 11;
 }
