@@ -218,3 +218,85 @@ fn an_exit_in_a_signal_handler_that_interrupted_hsa_waits_for_nobody_long_and_lo
         assert!(kernels >= 300);
     }
 }
+
+/// A run-time that has what ROCr 1.21 has, by a stand-in that hands its longer table over.
+fn newer(words: &[&str]) -> Option<(Recorded, String)> {
+    let rig = rig()?.behind(&crate::rig::library("newer_hsa"));
+    let name = format!("newer-{}", words[1]);
+    let plain = rig.plain(&name, words);
+    assert!(text(&plain.stdout).ends_with("wrong times 0\n"), "{plain:?}");
+    let place = Rig::place(&name);
+    let recording = place.join("rec");
+    let options = ["record", "--hsa-trace", "-o", recording.to_str().unwrap()];
+    let mut command = rig.command(&place, &options, words);
+    let recorded = Recorded::load(&place, Rig::ended(command.env("NEWER_HSA_TOLD", place.join("told"))));
+    check_output(&recorded, &plain);
+    recorded.check_lost();
+    recorded.check_calls();
+    let told = std::fs::read_to_string(place.join("told")).unwrap_or_default();
+    Some((recorded, told))
+}
+
+#[test]
+fn kernel_of_an_extended_dispatch_packet_is_recorded() {
+    let Some(rig) = rig() else { return };
+    let plain = rig.plain("extended", &["raw_hsa", "extended"]);
+    let recorded = rig.record("extended", &["raw_hsa", "extended"]);
+    check_output(&recorded, &plain);
+    recorded.check_lost();
+    let dispatches = recorded.check_dispatches();
+    println!("extended: {dispatches} dispatches as logged");
+    assert_eq!(dispatches, 60 * 5 + 60);
+    let extended = recorded.run.dispatches.iter().filter(|d| d.workgroup[1] == 2);
+    assert_eq!(extended.count(), 60 * 4 + 60);
+    assert!(recorded.run.dispatches.iter().all(|d| d.flags & flag::UNTIMED == 0));
+}
+
+#[test]
+fn kernel_of_a_counted_queue_is_recorded() {
+    let Some((recorded, _)) = newer(&["raw_hsa", "counted"]) else {
+        return;
+    };
+    let dispatches = recorded.check_dispatches();
+    println!("counted: {dispatches} dispatches as logged");
+    assert_eq!(dispatches, 2 * (3 * 20 + 2 * 10));
+}
+
+#[test]
+fn copies_of_a_batch_are_recorded() {
+    let Some((recorded, _)) = newer(&["raw_hsa", "batch"]) else {
+        return;
+    };
+    let is_timed = |copy: &&Copy| copy.flags & flag::UNTIMED == 0;
+    let copies = &recorded.run.copies;
+    let bytes = |wanted: u64, direction| {
+        let same = copies.iter().filter(|c| c.bytes == wanted && c.direction == direction);
+        same.filter(is_timed).count()
+    };
+    assert_eq!([bytes(24 * 512, direction::H2D), bytes(3000, direction::D2H)], [10, 10]);
+    // Two operations of one batch share a signal: both are there, without times.
+    let untimed: Vec<u64> = copies.iter().filter(|copy| !is_timed(copy)).map(|c| c.bytes).collect();
+    assert_eq!(untimed, [3000, 5000]);
+    let logged = crate::rig::engine_copies(&recorded.truth);
+    for row in &logged {
+        let near = |a: u64, b: u64| a.abs_diff(b) <= crate::rig::TOLERANCE;
+        let is_it = |c: &Copy| c.bytes == row.bytes && near(c.span.begin, row.begin) && near(c.span.end, row.end);
+        let is_last = logged.iter().rev().take(2).any(|last| last.begin == row.begin);
+        assert!(is_last || copies.iter().any(is_it), "{row:?}");
+    }
+    assert_eq!(logged.len(), 22);
+}
+
+#[test]
+fn kernel_of_a_queue_by_descriptor_is_recorded() {
+    let Some((recorded, told)) = newer(&["raw_hsa", "described"]) else {
+        return;
+    };
+    let dispatches = recorded.check_dispatches();
+    println!("described: {dispatches} dispatches as logged");
+    assert_eq!(dispatches, 60);
+    // The run-time itself made the queue that cannot be intercepted, and that is said.
+    assert_eq!(told, "created 4096 bytes flags 1\n");
+    let said = |text: &&String| text.contains("its descriptor asks for more");
+    assert_eq!(recorded.said.iter().filter(said).count(), 1, "{:?}", recorded.said);
+}
