@@ -41,6 +41,9 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
         for (reason, records) in row.lost.iter().filter(|loss| loss.1 > 0) {
             writeln!(out, "  process {}: lost {records} ({reason:?})", row.process.pid)?;
         }
+        for text in &row.incomplete {
+            writeln!(out, "  process {}: incomplete: {text}", row.process.pid)?;
+        }
     }
     if totals.records() == 0 && whole.records() > 0 {
         return writeln!(
@@ -383,6 +386,7 @@ fn process(row: &ProcessRow) -> Value {
     json!({
         "pid": row.process.pid, "command": row.process.command.to_string(), "exit": exit,
         "records": row.records, "lost": row.lost_total(),
+        "incomplete": row.incomplete.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "open_calls": row.open.calls.len(), "open_dispatches": row.open.dispatches.len(),
     })
 }

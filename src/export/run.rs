@@ -6,6 +6,7 @@ use crate::item::{
     LossReason, Marker, Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
 };
 use crate::sampling;
+use roctop_ring::record::status;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -54,6 +55,8 @@ pub struct Run {
     pub pc_samples: Vec<sampling::Sample>,
     /// Records lost, by process and reason.
     pub lost: BTreeMap<(ProcessId, LossReason), u64>,
+    /// What collectors say is not recorded, or may not be.
+    pub incomplete: Vec<(ProcessId, Arc<str>)>,
 }
 
 impl Run {
@@ -92,6 +95,7 @@ impl Run {
             Item::CounterValue(value) => self.counter_values.push(value),
             Item::CounterInstances(values) => self.counter_instances.push(values),
             Item::PcSample(sample) => self.pc_samples.push(sample),
+            Item::Status { process, code, text } if code == status::INCOMPLETE => self.incomplete.push((process, text)),
             Item::Open(_)
             | Item::Transfer(_)
             | Item::Status { .. }

@@ -88,6 +88,9 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     if let Some(what) = counters::perturbs(latest) {
         parts.push(part(format!("▲ {what}"), Role::Warn, 1));
     }
+    if latest.values.processes.iter().any(|row| !row.incomplete.is_empty()) {
+        parts.push(part("▲ INCOMPLETE".into(), Role::Warn, 1));
+    }
     if scene.ui.away.is_uncollected {
         parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));
     }
