@@ -772,11 +772,11 @@ static void batch(void) {
   for (int i = 0; i < 10; i++) {
     BATCH(&list, 1);
     wait_for(done);
-    arm(done, i);
+    arm(done, i % 6);
     both[0].done = done;
     BATCH(both, 1);
     wait_for(done);
-    arm(done, i + 1);
+    arm(done, (i + 1) % 6);
   }
   // Two operations count one signal down.
   hsa_signal_t two = signal_of(2);

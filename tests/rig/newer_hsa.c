@@ -4,6 +4,7 @@
 //
 // The new functions do what their header says by older ones: a counted queue is one of two for each agent, a batch is copies on one
 // counting signal of its own. hsa_amd_queue_create makes a plain queue; NEWER_HSA_TOLD gets a line for each call of it.
+// NEWER_HSA_HIDES=N lets the run-time make every Nth queue that HIP asks for unseen by tools, as in a way that nobody knows.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <hsa/hsa.h>
@@ -207,6 +208,17 @@ void OnUnload(void) {
 __attribute__((constructor)) static void begin(void) {
   Dl_info own;
   if (dladdr((void *)OnLoad, &own)) setenv("HSA_TOOLS_LIB", own.dli_fname, 1);
+}
+
+hsa_status_t hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
+                              void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data, uint32_t private, uint32_t group,
+                              hsa_queue_t **out) {
+  static int calls;
+  static typeof(queue_create) shown;
+  const char *hides = getenv("NEWER_HSA_HIDES");
+  if (!shown) *(void **)&shown = dlsym(RTLD_NEXT, "hsa_queue_create");
+  bool is_hidden = hides && queue_create && ++calls % atoi(hides) == 0;
+  return (is_hidden ? queue_create : shown)(agent, size, type, callback, data, private, group, out);
 }
 
 hsa_status_t hsa_amd_counted_queue_acquire(hsa_agent_t agent, hsa_queue_type_t type, hsa_amd_queue_priority_t priority,
