@@ -895,7 +895,8 @@ const fn ends_with(text: &str, end: &str) -> bool {
     }
 }
 
-pub(crate) const fn is_same(one: &[u8], other: &[u8]) -> bool {
+/// Are these texts the same?
+pub const fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
     }

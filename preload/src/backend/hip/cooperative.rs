@@ -18,6 +18,8 @@ static LAUNCHING: Mutex<u32> = Mutex::new(0);
 
 /// Streams whose work goes into a graph. A capture that HIP ended by itself stays counted.
 static CAPTURES: AtomicU64 = AtomicU64::new(0);
+/// 1 once there was such a stream.
+static CAPTURED: AtomicU64 = AtomicU64::new(0);
 /// 1 when a graph may have a cooperative kernel. HIP is not asked for signals at other graphs' launches, which it makes in
 /// advance.
 static IN_GRAPH: AtomicU64 = AtomicU64::new(0);
@@ -45,8 +47,14 @@ pub(crate) fn in_graph() {
     IN_GRAPH.store(1, Ordering::Relaxed);
 }
 
+/// May launches have gone into a graph?
+pub(crate) fn has_captured() -> bool {
+    CAPTURED.load(Ordering::Relaxed) != 0
+}
+
 /// A stream's work goes into a graph from now on.
 pub(crate) fn capture_begins() {
+    CAPTURED.store(1, Ordering::Relaxed);
     CAPTURES.fetch_add(1, Ordering::Relaxed);
 }
 

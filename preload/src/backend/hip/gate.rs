@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
 use super::stub::STUBS;
-use super::{cooperative, deferred, entry, transfer, unseen};
+use super::{cooperative, deferred, entry, transfer, unseen, watchdog};
 use crate::backend::{hsa, roctx, stream};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
@@ -396,8 +396,14 @@ extern "C" fn exit(frame: &mut Frame) {
         } else {
             collector::exit_at(end, call, status, frame.argument);
         }
+        if status.is_some_and(|code| code != 0) {
+            watchdog::failed(function);
+        }
         if function.effect == Effect::Wait {
             hsa::harvest::wait_ends();
+            if status == Some(0) {
+                watchdog::wait_ended(call.thread);
+            }
         } else if function.effect.is_after() && (status == Some(0) || function.effect == Effect::Stop) {
             // HIP may say that it has no profiler of its own to stop.
             take_part(function.effect, frame, call.thread.tid());

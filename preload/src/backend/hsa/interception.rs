@@ -42,6 +42,11 @@ fn cooperative() -> MutexGuard<'static, Vec<(AgentHandle, u64)>> {
     COOPERATIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Did any queue of the process come by here?
+pub(crate) fn has_queue() -> bool {
+    NUMBER.load(Ordering::Relaxed) != 0
+}
+
 /// The run-time shuts down, and its agents' queues with it.
 pub(crate) fn forget_cooperative() {
     cooperative().clear();
@@ -360,7 +365,8 @@ unsafe extern "C" fn register_for_tool(handle: *mut HsaQueue, handler: Handler, 
 
 /// The agent of a queue to time; none for a CPU's.
 fn wanted(hsa: &'static Hsa, handle: AgentHandle) -> Option<Agent> {
-    if !state::is_on(word::HSA) || control::dispatch_source() == source::HIP {
+    let is_other = control::dispatch_source() == source::HIP || hip::watchdog::has_switched();
+    if !state::is_on(word::HSA) || is_other {
         return None;
     }
     hsa.agents.discover(hsa, process::get()?);

@@ -13,10 +13,8 @@ use super::packet;
 use super::queue::Queue;
 use super::{Hsa, hsa, signal};
 use crate::clock;
-use crate::control;
 use crate::process;
 use hsa_sys::abi::{Packet, Queue as HsaQueue, SignalHandle, packet as aql};
-use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -175,14 +173,14 @@ fn look(queue: &'static Queue, packet: &Packet, index: u64) {
     if packet.completion != 0 && packet.has_completion_in_place() {
         signal::before_change(packet.completion);
     }
-    if packet.is_dispatch() && control::is_wanted(wanted::DISPATCH) {
+    if packet.is_dispatch() && packet::is_wanted() {
         packet::observe(queue, packet, describe(queue, packet, index));
     }
 }
 
 /// The processor was faster: the packet's type is gone. Its signal has the times.
 fn missed(queue: &'static Queue, packet: &Packet, index: u64) {
-    if packet.was_dispatch() && control::is_wanted(wanted::DISPATCH) {
+    if packet.was_dispatch() && packet::is_wanted() {
         let packet = packet.with_likely_type();
         packet::observe(queue, &packet, describe(queue, &packet, index));
     }

@@ -11,7 +11,7 @@ use super::queue::Queue;
 use super::signal::{self, Kind};
 use super::slots::Side;
 use super::{harvest, hsa, lap};
-use crate::backend::hip::deferred;
+use crate::backend::hip::{deferred, watchdog};
 use crate::backend::sdk;
 use crate::guard::wall;
 use crate::state::{self, word};
@@ -175,7 +175,10 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     }
     let dispatches = packets.iter().filter(|packet| packet.is_dispatch()).count() as u64;
     // What the SDK counts keeps its signals: its own handler is behind this one, and records it.
-    if dispatches == 0 || !control::is_wanted(wanted::DISPATCH) || sdk::is_counting() {
+    if dispatches == 0 || !is_wanted() || sdk::is_counting() {
+        if dispatches > 0 {
+            watchdog::unwanted(dispatches);
+        }
         return mark(queue, packets);
     }
     let Some(process) = process::get() else { return false };
@@ -211,6 +214,11 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
         }
     }
     true
+}
+
+/// Are dispatches recorded here?
+pub(crate) fn is_wanted() -> bool {
+    control::is_wanted(wanted::DISPATCH) && !watchdog::has_switched()
 }
 
 /// A dispatch whose signal cannot be watched: it is timed at the price of a packet behind it.

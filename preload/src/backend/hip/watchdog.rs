@@ -1,0 +1,161 @@
+//! Launches that no queue has seen: the run-time makes its queues in a way that the collector does not know.
+//!
+//! Looked at when a wait for the GPU has ended well, at the first ones and at one in many later: what this thread launched by then
+//! must have come by the queues of the process. Where it has not, HIP's own records become the source of dispatches for the
+//! rest, and interception records none, so that none is there twice. What was missed is counted and reported.
+//!
+//! Only what is certain counts: launches of this thread against kernels of the whole process, without failed ones, and without
+//! those that may have gone into a graph.
+
+use super::{cooperative, tracer};
+use crate::backend::sdk;
+use crate::process::{self, Process};
+use crate::state::{self, word};
+use crate::thread::Thread;
+use crate::{backend::hsa, control};
+use hip_sys::function::{Domain as Kind, FUNCTIONS, Function, is_same};
+use roctop_ring::layout::counter;
+use roctop_ring::record::{Domain, status};
+use roctop_ring::session::{source, wanted};
+use roctop_ring::sync::{AtomicU64, Ordering};
+
+/// Functions that launch a kernel when they succeed.
+const LAUNCHES: [&str; 11] = [
+    "hipLaunchKernel",
+    "hipLaunchKernel_spt",
+    "hipExtLaunchKernel",
+    "hipModuleLaunchKernel",
+    "hipExtModuleLaunchKernel",
+    "hipHccModuleLaunchKernel",
+    "hipLaunchCooperativeKernel",
+    "hipLaunchCooperativeKernel_spt",
+    "hipModuleLaunchCooperativeKernel",
+    "hipLaunchKernelExC",
+    "hipDrvLaunchKernelEx",
+];
+/// Functions that launch a graph.
+const GRAPHS: [&str; 2] = ["hipGraphLaunch", "hipGraphLaunch_spt"];
+
+/// Their operations.
+const LAUNCH_OPS: [u16; LAUNCHES.len()] = ops(LAUNCHES);
+const GRAPH_OPS: [u16; GRAPHS.len()] = ops(GRAPHS);
+
+const fn ops<const N: usize>(names: [&str; N]) -> [u16; N] {
+    let mut ops = [0; N];
+    let mut at = 0;
+    while at < N {
+        ops[at] = op(names[at]);
+        at += 1;
+    }
+    ops
+}
+
+const fn op(name: &str) -> u16 {
+    let mut at = 0;
+    while at < FUNCTIONS.len() {
+        let function = &FUNCTIONS[at];
+        if matches!(function.domain, Kind::Hip) && is_same(function.name.as_bytes(), name.as_bytes()) {
+            return function.op;
+        }
+        at += 1;
+    }
+    panic!("a launch is not in the table of functions")
+}
+
+/// Waits of the process that ended well.
+static WAITS: AtomicU64 = AtomicU64::new(0);
+/// So many waits are looked at, and later one in so many.
+const FIRST: u64 = 64;
+/// Launches that failed, and kernels that came while none were wanted.
+static FAILED: AtomicU64 = AtomicU64::new(0);
+static UNWANTED: AtomicU64 = AtomicU64::new(0);
+/// Launches that were missing when it was last looked: they count when they are missing once more.
+static MISSING: AtomicU64 = AtomicU64::new(0);
+/// 1 once HIP's own records are the source.
+static SWITCHED: AtomicU64 = AtomicU64::new(0);
+
+/// Are HIP's own records the source, because queues were not seen?
+#[inline]
+pub(crate) fn has_switched() -> bool {
+    SWITCHED.load(Ordering::Relaxed) != 0
+}
+
+/// A call failed: it launched nothing.
+#[cold]
+pub(super) fn failed(function: &Function) {
+    if LAUNCH_OPS.contains(&function.op) || GRAPH_OPS.contains(&function.op) {
+        FAILED.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Kernels came that were not wanted.
+pub(crate) fn unwanted(count: u64) {
+    UNWANTED.fetch_add(count, Ordering::Relaxed);
+}
+
+/// A wait of this thread ended well.
+#[inline]
+pub(super) fn wait_ended(thread: &Thread) {
+    let waits = WAITS.load(Ordering::Relaxed);
+    // No addition: a count that is a little less does no harm.
+    WAITS.store(waits + 1, Ordering::Relaxed);
+    if waits < FIRST || waits.is_multiple_of(FIRST) {
+        look(thread);
+    }
+}
+
+#[cold]
+fn look(thread: &Thread) {
+    let is_ours = state::is_on(word::HSA) && control::dispatch_source() == source::AUTO;
+    if !is_ours || has_switched() || sdk::is_counting() || !control::is_wanted(wanted::DISPATCH) {
+        return;
+    }
+    let Some(process) = process::get() else { return };
+    let launched = launched_by(thread).saturating_sub(FAILED.load(Ordering::Relaxed));
+    let came = process.counted(counter::SUBMITTED) + UNWANTED.load(Ordering::Relaxed);
+    let missing = launched.saturating_sub(came);
+    let before = MISSING.swap(missing, Ordering::Relaxed);
+    let has_queue = hsa::interception::has_queue();
+    if missing > 0 && (!has_queue || before > 0) {
+        switch(process, missing, has_queue);
+    }
+}
+
+/// Launches of this thread that were not captured: where any may have been, graphs alone count.
+fn launched_by(thread: &Thread) -> u64 {
+    let calls = |op: &u16| thread.entry().calls(Domain::HIP, *op);
+    let graphs = GRAPH_OPS.iter().map(calls).sum::<u64>();
+    if cooperative::has_captured() {
+        graphs
+    } else {
+        graphs + LAUNCH_OPS.iter().map(calls).sum::<u64>()
+    }
+}
+
+/// HIP's own records are the source from now on, where it has them.
+fn switch(process: &Process, missing: u64, has_queue: bool) {
+    let has_records = tracer::keep();
+    if has_records && SWITCHED.swap(1, Ordering::AcqRel) != 0 {
+        return;
+    }
+    let where_to = if has_queue {
+        "fewer kernels came by HSA's queues than were launched"
+    } else {
+        "kernels were launched, and HSA made no queue that is seen"
+    };
+    let then = if has_records {
+        "HIP's own records, without geometry and queue, are the source from now on"
+    } else {
+        "HIP has no records of its own, so those are not recorded either"
+    };
+    process.say(
+        status::INCOMPLETE,
+        missing,
+        &format!("{where_to}: {missing} or more are not recorded; {then}"),
+    );
+    if !has_records {
+        // Once is enough.
+        SWITCHED.store(0, Ordering::Relaxed);
+        WAITS.store(u64::MAX / 2 + 1, Ordering::Relaxed);
+    }
+}
