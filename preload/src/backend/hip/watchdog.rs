@@ -4,8 +4,8 @@
 //! must have come by the queues of the process. Where it has not, HIP's own records become the source of dispatches for the
 //! rest, and interception records none, so that none is there twice. What was missed is counted and reported.
 //!
-//! Only what is certain counts: launches of this thread against kernels of the whole process, without failed ones, and without
-//! those that may have gone into a graph.
+//! Only what is certain counts: launches of this thread against kernels of the whole process, without failed ones. From the
+//! first capture on nothing is certain: a launch may go into a graph, and a graph may have no kernel.
 
 use super::{cooperative, tracer};
 use crate::backend::sdk;
@@ -33,22 +33,17 @@ const LAUNCHES: [&str; 11] = [
     "hipLaunchKernelExC",
     "hipDrvLaunchKernelEx",
 ];
-/// Functions that launch a graph.
-const GRAPHS: [&str; 2] = ["hipGraphLaunch", "hipGraphLaunch_spt"];
 
 /// Their operations.
-const LAUNCH_OPS: [u16; LAUNCHES.len()] = ops(LAUNCHES);
-const GRAPH_OPS: [u16; GRAPHS.len()] = ops(GRAPHS);
-
-const fn ops<const N: usize>(names: [&str; N]) -> [u16; N] {
-    let mut ops = [0; N];
+const LAUNCH_OPS: [u16; LAUNCHES.len()] = {
+    let mut ops = [0; LAUNCHES.len()];
     let mut at = 0;
-    while at < N {
-        ops[at] = op(names[at]);
+    while at < ops.len() {
+        ops[at] = op(LAUNCHES[at]);
         at += 1;
     }
     ops
-}
+};
 
 const fn op(name: &str) -> u16 {
     let mut at = 0;
@@ -83,7 +78,7 @@ pub(crate) fn has_switched() -> bool {
 /// A call failed: it launched nothing.
 #[cold]
 pub(super) fn failed(function: &Function) {
-    if LAUNCH_OPS.contains(&function.op) || GRAPH_OPS.contains(&function.op) {
+    if LAUNCH_OPS.contains(&function.op) {
         FAILED.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -107,7 +102,7 @@ pub(super) fn wait_ended(thread: &Thread) {
 #[cold]
 fn look(thread: &Thread) {
     let is_ours = state::is_on(word::HSA) && control::dispatch_source() == source::AUTO;
-    if !is_ours || has_switched() || sdk::is_counting() || !control::is_wanted(wanted::DISPATCH) {
+    if !is_ours || cooperative::has_captured() || has_switched() || sdk::is_counting() || !control::is_wanted(wanted::DISPATCH) {
         return;
     }
     let Some(process) = process::get() else { return };
@@ -121,15 +116,10 @@ fn look(thread: &Thread) {
     }
 }
 
-/// Launches of this thread that were not captured: where any may have been, graphs alone count.
+/// Launches of this thread.
 fn launched_by(thread: &Thread) -> u64 {
     let calls = |op: &u16| thread.entry().calls(Domain::HIP, *op);
-    let graphs = GRAPH_OPS.iter().map(calls).sum::<u64>();
-    if cooperative::has_captured() {
-        graphs
-    } else {
-        graphs + LAUNCH_OPS.iter().map(calls).sum::<u64>()
-    }
+    LAUNCH_OPS.iter().map(calls).sum()
 }
 
 /// HIP's own records are the source from now on, where it has them.

@@ -12,6 +12,7 @@
 use super::packet;
 use super::queue::Queue;
 use super::{Hsa, hsa, signal};
+use crate::backend::hip::watchdog;
 use crate::clock;
 use crate::process;
 use hsa_sys::abi::{Packet, Queue as HsaQueue, SignalHandle, packet as aql};
@@ -173,16 +174,23 @@ fn look(queue: &'static Queue, packet: &Packet, index: u64) {
     if packet.completion != 0 && packet.has_completion_in_place() {
         signal::before_change(packet.completion);
     }
-    if packet.is_dispatch() && packet::is_wanted() {
-        packet::observe(queue, packet, describe(queue, packet, index));
+    if packet.is_dispatch() {
+        dispatch(queue, packet, index);
     }
 }
 
 /// The processor was faster: the packet's type is gone. Its signal has the times.
 fn missed(queue: &'static Queue, packet: &Packet, index: u64) {
-    if packet.was_dispatch() && packet::is_wanted() {
-        let packet = packet.with_likely_type();
-        packet::observe(queue, &packet, describe(queue, &packet, index));
+    if packet.was_dispatch() {
+        dispatch(queue, &packet.with_likely_type(), index);
+    }
+}
+
+fn dispatch(queue: &'static Queue, packet: &Packet, index: u64) {
+    if packet::is_wanted() {
+        packet::observe(queue, packet, describe(queue, packet, index));
+    } else {
+        watchdog::unwanted(1);
     }
 }
 
