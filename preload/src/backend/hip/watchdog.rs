@@ -66,6 +66,8 @@ static FAILED: AtomicU64 = AtomicU64::new(0);
 static UNWANTED: AtomicU64 = AtomicU64::new(0);
 /// Launches that were missing when it was last looked: they count when they are missing once more.
 static MISSING: AtomicU64 = AtomicU64::new(0);
+/// 1 once it was reported.
+static REPORTED: AtomicU64 = AtomicU64::new(0);
 /// 1 once HIP's own records are the source.
 static SWITCHED: AtomicU64 = AtomicU64::new(0);
 
@@ -102,7 +104,8 @@ pub(super) fn wait_ended(thread: &Thread) {
 #[cold]
 fn look(thread: &Thread) {
     let is_ours = state::is_on(word::HSA) && control::dispatch_source() == source::AUTO;
-    if !is_ours || cooperative::has_captured() || has_switched() || sdk::is_counting() || !control::is_wanted(wanted::DISPATCH) {
+    let is_done = cooperative::has_captured() || REPORTED.load(Ordering::Relaxed) != 0;
+    if !is_ours || is_done || sdk::is_counting() || !control::is_wanted(wanted::DISPATCH) {
         return;
     }
     let Some(process) = process::get() else { return };
@@ -124,10 +127,11 @@ fn launched_by(thread: &Thread) -> u64 {
 
 /// HIP's own records are the source from now on, where it has them.
 fn switch(process: &Process, missing: u64, has_queue: bool) {
-    let has_records = tracer::keep();
-    if has_records && SWITCHED.swap(1, Ordering::AcqRel) != 0 {
+    if REPORTED.swap(1, Ordering::AcqRel) != 0 {
         return;
     }
+    let has_records = tracer::keep();
+    SWITCHED.store(u64::from(has_records), Ordering::Release);
     let where_to = if has_queue {
         "fewer kernels came by HSA's queues than were launched"
     } else {
@@ -143,9 +147,4 @@ fn switch(process: &Process, missing: u64, has_queue: bool) {
         missing,
         &format!("{where_to}: {missing} or more are not recorded; {then}"),
     );
-    if !has_records {
-        // Once is enough.
-        SWITCHED.store(0, Ordering::Relaxed);
-        WAITS.store(u64::MAX / 2 + 1, Ordering::Relaxed);
-    }
 }
