@@ -61,12 +61,17 @@ fn wheels() -> Vec<PathBuf> {
     let paths = std::env::var_os("PYTHONPATH").unwrap_or_default();
     let packages = environments.flat_map(|environment| packages_of(Path::new(&environment)));
     let all = std::env::split_paths(&paths).chain(packages);
-    all.map(|place| place.join("_rocm_sdk_core/lib")).filter(|place| place.is_dir()).collect()
+    all.map(|place| place.join("_rocm_sdk_core/lib"))
+        .filter(|place| place.is_dir())
+        .collect()
 }
 
 /// Directories of packages in an environment of Python's.
 fn packages_of(environment: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(environment.join("lib"))
+        .into_iter()
+        .flatten()
+        .flatten();
     let is_python = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("python");
     let versions = entries.filter(|entry| is_python(&entry.file_name()));
     versions.map(|entry| entry.path().join("site-packages")).collect()
@@ -147,8 +152,14 @@ mod tests {
             std::fs::remove_dir_all(place).unwrap();
             name
         };
-        assert_eq!(found(&["libamdhip64.so.7.2.70204", "libamdhip64.so.8"]), "libamdhip64.so.8");
-        assert_eq!(found(&["libamdhip64.so.9.0", "libamdhip64.so.10.0"]), "libamdhip64.so.10.0");
+        assert_eq!(
+            found(&["libamdhip64.so.7.2.70204", "libamdhip64.so.8"]),
+            "libamdhip64.so.8"
+        );
+        assert_eq!(
+            found(&["libamdhip64.so.9.0", "libamdhip64.so.10.0"]),
+            "libamdhip64.so.10.0"
+        );
         // As a wheel may have it; what belongs to a debugger is no library.
         assert_eq!(found(&["libamdhip64.so", "libamdhip64.so.7.debug"]), "libamdhip64.so");
     }

@@ -147,7 +147,11 @@ unsafe extern "C" fn measure(info: *mut libc::dl_phdr_info, _size: usize, data: 
     let to = |header: &libc::Elf64_Phdr| from(header).wrapping_add(header.p_memsz);
     let is_it = loaded().any(|header| (from(header)..to(header)).contains(&extent.inside));
     if is_it {
-        extent.found = loaded().map(from).min().zip(loaded().map(to).max()).map(|(from, to)| [from, to]);
+        extent.found = loaded()
+            .map(from)
+            .min()
+            .zip(loaded().map(to).max())
+            .map(|(from, to)| [from, to]);
     }
     c_int::from(is_it)
 }

@@ -23,7 +23,12 @@ const HSA: [(&str, usize, u32, &str); 10] = [
     ("ROCr 1.21 at step 14", 688, 0x0e, "read"),
     ("ROCr 1.21 at step 16", 712, 0x10, "read"),
     ("ROCr 1.21 at step 17", 728, 0x11, "read"),
-    ("ROCr 1.21 at step 18 (ROCm 10)", 744, 0x12, "stand-in; built from source"),
+    (
+        "ROCr 1.21 at step 18 (ROCm 10)",
+        744,
+        0x12,
+        "stand-in; built from source",
+    ),
 ];
 
 /// A release of HIP, by entries of its dispatch table, and how that was verified.

@@ -405,7 +405,11 @@ fn launch_by_structure_has_its_stream_and_a_time() {
     for dispatch in &recorded.run.dispatches {
         let kernel = recorded.kernel(dispatch);
         let is_cooperative = kernel.contains("together");
-        assert_eq!(dispatch.flags & flag::UNTIMED, 0, "{kernel} (cooperative: {is_cooperative})");
+        assert_eq!(
+            dispatch.flags & flag::UNTIMED,
+            0,
+            "{kernel} (cooperative: {is_cooperative})"
+        );
         streams.entry(kernel).or_default().insert(dispatch.stream);
     }
     let of = |part: &str| {

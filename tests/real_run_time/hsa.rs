@@ -328,9 +328,15 @@ fn hidden(every: &str, words: &[&str]) {
     let run = &recorded.run;
     let programs = run.dispatches.iter().filter(|d| is_programs(recorded.kernel(d)));
     let mut kernels: Vec<_> = programs.map(|d| (d.correlation, d.span.begin)).collect();
-    let said: Vec<_> = recorded.said.iter().filter(|text| text.contains("or more are not recorded")).collect();
+    let said: Vec<_> = recorded
+        .said
+        .iter()
+        .filter(|text| text.contains("or more are not recorded"))
+        .collect();
     println!("hidden {every}: {} of {launched} kernels; {said:?}", kernels.len());
-    let [said] = said[..] else { panic!("{:?}", recorded.said) };
+    let [said] = said[..] else {
+        panic!("{:?}", recorded.said)
+    };
     let missing: usize = said.split(' ').find_map(|word| word.parse().ok()).unwrap();
     assert!(missing > 0);
     if rig.is_oldest() {

@@ -85,7 +85,8 @@ impl LaunchAttribute {
     pub const COOPERATIVE: u32 = 2;
 }
 
-const _: () = assert!(std::mem::offset_of!(LaunchConfig, stream) == 32 && std::mem::offset_of!(LaunchConfig, count) == 48);
+const _: () =
+    assert!(std::mem::offset_of!(LaunchConfig, stream) == 32 && std::mem::offset_of!(LaunchConfig, count) == 48);
 const _: () = assert!(size_of::<LaunchAttribute>() == 72 && std::mem::offset_of!(LaunchAttribute, value) == 8);
 
 /// What a function does that the collector takes part in.
@@ -101,6 +102,8 @@ pub enum Effect {
     Start,
     /// The program wants no recording.
     Stop,
+    /// Launches a kernel.
+    Launch,
     /// Launches a cooperative kernel.
     Cooperative,
     /// Launches a kernel, cooperative if its [`LaunchConfig`] says so.
@@ -122,6 +125,12 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// Does a call that succeeds launch a kernel?
+    #[inline]
+    pub const fn launches(self) -> bool {
+        matches!(self, Self::Launch | Self::Cooperative | Self::Configured)
+    }
+
     /// Is there something to do when the call has returned? [`Effect::Wait`] apart.
     #[inline]
     pub const fn is_after(self) -> bool {
@@ -256,10 +265,10 @@ macro_rules! functions {
             82 80 Hip hipEventRecord_spt "hipEventRecord_spt" Status r0 r1 None 0;
             83 81 Hip hipEventSynchronize "hipEventSynchronize" Status r0 none Wait 0;
             84 82 Hip hipExtGetLinkTypeAndHopCount "hipExtGetLinkTypeAndHopCount" Status none none None 0;
-            85 83 Hip hipExtLaunchKernel "hipExtLaunchKernel" Status r0 s1 None 5;
+            85 83 Hip hipExtLaunchKernel "hipExtLaunchKernel" Status r0 s1 Launch 5;
             86 84 Hip hipExtLaunchMultiKernelMultiDevice "hipExtLaunchMultiKernelMultiDevice" Status none none None 0;
             87 85 Hip hipExtMallocWithFlags "hipExtMallocWithFlags" Status r1 none None 0;
-            88 86 Hip _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j "hipExtModuleLaunchKernel" Status r0 s2 None 8;
+            88 86 Hip _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j "hipExtModuleLaunchKernel" Status r0 s2 Launch 8;
             89 87 Hip hipExtStreamCreateWithCUMask "hipExtStreamCreateWithCUMask" Status r0 none StreamCreate 0;
             90 88 Hip hipExtStreamGetCUMask "hipExtStreamGetCUMask" Status r0 r0 None 0;
             91 89 Hip hipExternalMemoryGetMappedBuffer "hipExternalMemoryGetMappedBuffer" Status r0 none None 0;
@@ -366,7 +375,7 @@ macro_rules! functions {
             192 190 Hip hipGraphicsSubResourceGetMappedArray "hipGraphicsSubResourceGetMappedArray" Status none none None 0;
             193 191 Hip hipGraphicsUnmapResources "hipGraphicsUnmapResources" Status r2 r2 None 0;
             194 192 Hip hipGraphicsUnregisterResource "hipGraphicsUnregisterResource" Status none none None 0;
-            195 193 Hip _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_ "hipHccModuleLaunchKernel" Status r0 s2 None 8;
+            195 193 Hip _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_ "hipHccModuleLaunchKernel" Status r0 s2 Launch 8;
             196 194 Hip hipHostAlloc "hipHostAlloc" Status r1 none None 0;
             197 195 Hip hipHostFree "hipHostFree" Status r0 none Wait 0;
             198 196 Hip hipHostGetDevicePointer "hipHostGetDevicePointer" Status r0 none None 0;
@@ -388,9 +397,9 @@ macro_rules! functions {
             214 212 Hip hipLaunchCooperativeKernel_spt "hipLaunchCooperativeKernel_spt" Status r0 s1 Cooperative 2;
             215 213 Hip hipLaunchHostFunc "hipLaunchHostFunc" Status r0 r0 None 0;
             216 214 Hip hipLaunchHostFunc_spt "hipLaunchHostFunc_spt" Status r0 r0 None 0;
-            217 215 Hip hipLaunchKernel "hipLaunchKernel" Status r0 s1 None 2;
+            217 215 Hip hipLaunchKernel "hipLaunchKernel" Status r0 s1 Launch 2;
             218 216 Hip _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv "hipLaunchKernelGGLImpl" Other r0 r4 None 0;
-            219 217 Hip hipLaunchKernel_spt "hipLaunchKernel_spt" Status r0 s1 None 2;
+            219 217 Hip hipLaunchKernel_spt "hipLaunchKernel_spt" Status r0 s1 Launch 2;
             220 218 Hip hipMalloc "hipMalloc" Status r1 none None 0;
             221 219 Hip hipMalloc3D "hipMalloc3D" Status none none None 3;
             222 220 Hip hipMalloc3DArray "hipMalloc3DArray" Status none none None 3;
@@ -505,7 +514,7 @@ macro_rules! functions {
             331 329 Hip hipModuleGetTexRef "hipModuleGetTexRef" Status none none None 0;
             332 330 Hip hipModuleLaunchCooperativeKernel "hipModuleLaunchCooperativeKernel" Status r0 s2 Cooperative 4;
             333 331 Hip hipModuleLaunchCooperativeKernelMultiDevice "hipModuleLaunchCooperativeKernelMultiDevice" Status none none Cooperative 0;
-            334 332 Hip hipModuleLaunchKernel "hipModuleLaunchKernel" Status r0 s2 None 5;
+            334 332 Hip hipModuleLaunchKernel "hipModuleLaunchKernel" Status r0 s2 Launch 5;
             335 333 Hip hipModuleLoad "hipModuleLoad" Status none none None 0;
             336 334 Hip hipModuleLoadData "hipModuleLoadData" Status none none None 0;
             337 335 Hip hipModuleLoadDataEx "hipModuleLoadDataEx" Status none none None 0;
@@ -607,7 +616,7 @@ macro_rules! functions {
             433 431 Hip hipDrvLaunchKernelEx "hipDrvLaunchKernelEx" Status r1 config Configured 0;
             434 432 Hip hipEventRecordWithFlags "hipEventRecordWithFlags" Status r0 r1 None 0;
             435 433 Hip hipExtGetLastError "hipExtGetLastError" Status none none None 0;
-            436 86 Hip hipExtModuleLaunchKernel "hipExtModuleLaunchKernel" Status r0 s2 None 8;
+            436 86 Hip hipExtModuleLaunchKernel "hipExtModuleLaunchKernel" Status r0 s2 Launch 8;
             437 434 Hip hipGetDevicePropertiesR0000 "hipGetDevicePropertiesR0000" Status none none None 0;
             438 435 Hip hipGetDevicePropertiesR0600 "hipGetDevicePropertiesR0600" Status none none None 0;
             439 436 Hip hipGetDriverEntryPoint "hipGetDriverEntryPoint" Status none none Lookup 0;
@@ -631,7 +640,7 @@ macro_rules! functions {
             457 454 Hip hipGraphExternalSemaphoresWaitNodeSetParams "hipGraphExternalSemaphoresWaitNodeSetParams" Status none none None 0;
             458 455 Hip hipGraphInstantiateWithParams "hipGraphInstantiateWithParams" Status none none None 0;
             459 456 Hip hipGraphNodeSetParams "hipGraphNodeSetParams" Status none none None 0;
-            460 193 Hip hipHccModuleLaunchKernel "hipHccModuleLaunchKernel" Status r0 s2 None 8;
+            460 193 Hip hipHccModuleLaunchKernel "hipHccModuleLaunchKernel" Status r0 s2 Launch 8;
             461 457 Hip hipKernelGetLibrary "hipKernelGetLibrary" Status none none None 0;
             462 458 Hip hipKernelGetName "hipKernelGetName" Status none none None 0;
             463 459 Hip hipLaunchKernelExC "hipLaunchKernelExC" Status r1 config Configured 0;
@@ -842,7 +851,7 @@ macro_rules! table {
                 gives: gives($name),
                 stack_words: $words,
                 moves: moves($name),
-                is_special: !matches!(Effect::$effect, Effect::None | Effect::Shared) || moves($name).is_some(),
+                is_special: !matches!(Effect::$effect, Effect::None | Effect::Shared | Effect::Launch) || moves($name).is_some(),
             },
         )*];
 
@@ -895,8 +904,7 @@ const fn ends_with(text: &str, end: &str) -> bool {
     }
 }
 
-/// Are these texts the same?
-pub const fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub(crate) const fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
     }

@@ -13,49 +13,11 @@ use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::thread::Thread;
 use crate::{backend::hsa, control};
-use hip_sys::function::{Domain as Kind, FUNCTIONS, Function, is_same};
+use hip_sys::function::{FUNCTIONS, Function};
 use roctop_ring::layout::counter;
 use roctop_ring::record::{Domain, status};
 use roctop_ring::session::{source, wanted};
 use roctop_ring::sync::{AtomicU64, Ordering};
-
-/// Functions that launch a kernel when they succeed.
-const LAUNCHES: [&str; 11] = [
-    "hipLaunchKernel",
-    "hipLaunchKernel_spt",
-    "hipExtLaunchKernel",
-    "hipModuleLaunchKernel",
-    "hipExtModuleLaunchKernel",
-    "hipHccModuleLaunchKernel",
-    "hipLaunchCooperativeKernel",
-    "hipLaunchCooperativeKernel_spt",
-    "hipModuleLaunchCooperativeKernel",
-    "hipLaunchKernelExC",
-    "hipDrvLaunchKernelEx",
-];
-
-/// Their operations.
-const LAUNCH_OPS: [u16; LAUNCHES.len()] = {
-    let mut ops = [0; LAUNCHES.len()];
-    let mut at = 0;
-    while at < ops.len() {
-        ops[at] = op(LAUNCHES[at]);
-        at += 1;
-    }
-    ops
-};
-
-const fn op(name: &str) -> u16 {
-    let mut at = 0;
-    while at < FUNCTIONS.len() {
-        let function = &FUNCTIONS[at];
-        if matches!(function.domain, Kind::Hip) && is_same(function.name.as_bytes(), name.as_bytes()) {
-            return function.op;
-        }
-        at += 1;
-    }
-    panic!("a launch is not in the table of functions")
-}
 
 /// Waits of the process that ended well.
 static WAITS: AtomicU64 = AtomicU64::new(0);
@@ -80,7 +42,7 @@ pub(crate) fn has_switched() -> bool {
 /// A call failed: it launched nothing.
 #[cold]
 pub(super) fn failed(function: &Function) {
-    if LAUNCH_OPS.contains(&function.op) {
+    if function.effect.launches() {
         FAILED.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -121,8 +83,11 @@ fn look(thread: &Thread) {
 
 /// Launches of this thread.
 fn launched_by(thread: &Thread) -> u64 {
-    let calls = |op: &u16| thread.entry().calls(Domain::HIP, *op);
-    LAUNCH_OPS.iter().map(calls).sum()
+    // Some have two symbols, and one number.
+    let is_first = |function: &&Function| function.symbol.trim_end_matches('\0') == function.name;
+    let launches = FUNCTIONS.iter().filter(|function| function.effect.launches());
+    let calls = |function: &Function| thread.entry().calls(Domain::HIP, function.op);
+    launches.filter(is_first).map(calls).sum()
 }
 
 /// HIP's own records are the source from now on, where it has them.

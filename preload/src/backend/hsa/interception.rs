@@ -68,7 +68,10 @@ pub(crate) fn patch(core: Table, amd: Table, layout: AmdLayout) {
         hook(amd, register, register_for_tool as InterceptRegister as *mut c_void);
     }
     for (entry, ours) in [
-        (amd_entry::QUEUE_CREATE, create_described as QueueCreateDescribed as *mut c_void),
+        (
+            amd_entry::QUEUE_CREATE,
+            create_described as QueueCreateDescribed as *mut c_void,
+        ),
         (amd_entry::COUNTED_ACQUIRE, acquire as CountedAcquire as *mut c_void),
         (amd_entry::COUNTED_RELEASE, release as QueueEnd as *mut c_void),
     ] {
@@ -431,8 +434,7 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
 /// What is said of queues that are observed.
 const COOPERATIVE_SAID: &str =
     "cooperative launches: their queue cannot be intercepted here; their kernels are timed on their own signals";
-const COUNTED: &str =
-    "counted queues: the run-time shares them out, so they are not intercepted; their kernels are timed on their own signals";
+const COUNTED: &str = "counted queues: the run-time shares them out, so they are not intercepted; their kernels are timed on their own signals";
 
 fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue, said: &str) -> Option<()> {
     if let Some(queue) = observed::shared(handle) {

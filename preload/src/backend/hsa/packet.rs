@@ -97,10 +97,7 @@ impl Told {
             handed.clear();
             // SAFETY: the run-time passes `count` packets of 64 bytes.
             let packets = unsafe { std::slice::from_raw_parts(packets, count as usize) };
-            let dispatches = packets
-                .iter()
-                .zip(index..)
-                .filter(|(packet, _)| packet.is_dispatch());
+            let dispatches = packets.iter().zip(index..).filter(|(packet, _)| packet.is_dispatch());
             handed.extend(dispatches.map(|(packet, index)| {
                 let [correlation, who] = maker(queue, packet, Some(index));
                 Handed {
@@ -275,7 +272,8 @@ fn maker(queue: &Queue, packet: &Packet, index: Option<u64>) -> [u64; 2] {
 
 pub(crate) fn describe(queue: &Queue, packet: &Packet, index: Option<u64>, id: u64, now: u64) -> Dispatch {
     let [correlation, who] = maker(queue, packet, index);
-    let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (packet.grid_of_dispatch(), packet.workgroup);
+    let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) =
+        (packet.grid_of_dispatch(), packet.workgroup);
     Dispatch {
         begin: 0,
         end: 0,

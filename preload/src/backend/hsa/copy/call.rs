@@ -169,10 +169,11 @@ fn operation(hsa: &Hsa, operation: &CopyOperation) -> Option<Request> {
     let (entries, is_broadcast) = (u64::from(operation.entries), operation.kind == abi::copy::BROADCAST);
     let first = |place: u64, is_list: bool| {
         let list = place as usize as *const u64;
-        match is_list && entries > 0 {
+        if is_list && entries > 0 {
             // SAFETY: the program passes lists of as many entries as it says; null is none.
-            true => unsafe { list.as_ref() }.copied(),
-            false => Some(place),
+            unsafe { list.as_ref() }.copied()
+        } else {
+            Some(place)
         }
     };
     let to = first(operation.dst_agent, true)?;
@@ -236,7 +237,10 @@ unsafe extern "C" fn copy_batch(
         // SAFETY: the caller's own arguments.
         return unsafe { original(first, count, signals, before) };
     };
-    let request = |found: Option<&CopyOperation>| found.and_then(|found| operation(hsa, found)).or_else(unknown);
+    let request = |found: Option<&CopyOperation>| {
+        let known = found.and_then(|found| operation(hsa, found));
+        Some(known.unwrap_or_else(unknown))
+    };
     if count == 1 {
         let begun = begin(|| request(Some(only)), only.completion, How::OnOwn);
         // SAFETY: the caller's own arguments.
@@ -259,15 +263,15 @@ unsafe extern "C" fn copy_batch(
 }
 
 /// A copy of which nothing is known.
-fn unknown() -> Option<Request> {
-    Some(Request {
+fn unknown() -> Request {
+    Request {
         dst: 0,
         dst_agent: UNKNOWN,
         src: 0,
         src_agent: UNKNOWN,
         bytes: None,
         direction: direction::UNKNOWN,
-    })
+    }
 }
 
 /// The program's own wish for copy times: they stay on while they are read here.
