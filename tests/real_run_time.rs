@@ -84,6 +84,8 @@ fn check_on(rig: &Rig, name: &str, words: &[&str]) -> Recorded {
     let dispatches = recorded.check_dispatches();
     let copies = recorded.check_copies();
     recorded.check_correlation();
+    let misses = |text: &&String| text.contains("or more are not recorded");
+    assert_eq!(recorded.said.iter().find(misses), None, "nothing is missing");
     println!("{name}: {calls} calls, {dispatches} dispatches, {copies} copies, all as logged");
     assert!(calls > 0);
     recorded

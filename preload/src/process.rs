@@ -311,6 +311,12 @@ impl Process {
         }
     }
 
+    /// What was counted so far.
+    pub(crate) fn counted(&self, at: usize) -> u64 {
+        let word = self.main().and_then(|file| file.counter(at));
+        word.map_or(0, |word| word.load(Ordering::Relaxed))
+    }
+
     /// Counts dispatches as submitted. Returns how many were before: the id of the first one, less one.
     #[inline]
     pub(crate) fn submit(&self, count: u64) -> u64 {

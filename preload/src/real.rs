@@ -122,6 +122,40 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
     0
 }
 
+struct Extent {
+    inside: u64,
+    found: Option<[u64; 2]>,
+}
+
+/// From where to where the library is loaded that an address lies in.
+pub(crate) fn extent_of(inside: u64) -> Option<[u64; 2]> {
+    let mut extent = Extent { inside, found: None };
+    // SAFETY: `measure` has the signature asked for and gets the address of `extent`, which lives during the call.
+    unsafe { libc::dl_iterate_phdr(Some(measure), (&raw mut extent).cast()) };
+    extent.found
+}
+
+unsafe extern "C" fn measure(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
+    // SAFETY: `data` is the address of the `Extent` that `extent_of` passed.
+    let extent = unsafe { &mut *data.cast::<Extent>() };
+    // SAFETY: the loader passes a valid structure.
+    let info = unsafe { &*info };
+    // SAFETY: as above: it has this many program headers.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    let loaded = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let from = |header: &libc::Elf64_Phdr| info.dlpi_addr.wrapping_add(header.p_vaddr);
+    let to = |header: &libc::Elf64_Phdr| from(header).wrapping_add(header.p_memsz);
+    let is_it = loaded().any(|header| (from(header)..to(header)).contains(&extent.inside));
+    if is_it {
+        extent.found = loaded()
+            .map(from)
+            .min()
+            .zip(loaded().map(to).max())
+            .map(|(from, to)| [from, to]);
+    }
+    c_int::from(is_it)
+}
+
 /// Loads a library for good and for itself alone, as rocprofiler-register does.
 pub(crate) fn open(path: &CStr) -> Option<Library> {
     // SAFETY: the path is terminated; what the library does when it is loaded is what the user asked for.

@@ -10,7 +10,7 @@ const SCRATCH_SINCE: u32 = 13;
 
 /// Looks at the run-times; `hip` is the one that the program will load, when that is known.
 pub(super) fn examine(report: &mut Report, hip: Option<Library>) {
-    let hip = hip.or_else(|| library::find("libamdhip64.so."));
+    let hip = hip.or_else(|| library::find("libamdhip64.so"));
     let beside = |prefix: &str| {
         let near = hip
             .as_ref()
@@ -18,10 +18,10 @@ pub(super) fn examine(report: &mut Report, hip: Option<Library>) {
         near.or_else(|| library::find(prefix))
     };
     calls(report, hip.as_ref());
-    let hsa = beside("libhsa-runtime64.so.");
+    let hsa = beside("libhsa-runtime64.so");
     work(report, hsa.as_ref());
     markers(report);
-    match beside("librccl.so.") {
+    match beside("librccl.so") {
         Some(library) => report.add(
             Verdict::Well,
             "RCCL calls",
@@ -70,8 +70,10 @@ fn work(report: &mut Report, hsa: Option<&Library>) {
         "HSA calls",
         "with --hsa-trace: every entry of its tables",
     );
-    let minor = hsa.version().get(1).copied().unwrap_or(0);
-    if minor >= SCRATCH_SINCE {
+    // A wheel's library has one number behind its name; one that knows the register is of 6.2 or later.
+    let registers = || hsa.mentions("rocprofiler_register_library_api_table");
+    let minor = hsa.version().get(1).copied();
+    if minor.map_or_else(registers, |minor| minor >= SCRATCH_SINCE) {
         report.add(Verdict::Well, "scratch", "allocations, frees and reclaims of queues");
     } else {
         let text = "not recorded: this HSA run-time tells no tool of it (6.1 and later do)";
@@ -80,7 +82,7 @@ fn work(report: &mut Report, hsa: Option<&Library>) {
 }
 
 fn markers(report: &mut Report) {
-    let text = match library::find("libroctx64.so.").or_else(|| library::find("librocprofiler-sdk-roctx.so.")) {
+    let text = match library::find("libroctx64.so").or_else(|| library::find("librocprofiler-sdk-roctx.so")) {
         Some(library) => format!("recorded and passed on to {}", library.path.display()),
         None => "recorded; no ROC-TX library is here, so programs that open one by name get roctop's".to_owned(),
     };
@@ -91,7 +93,7 @@ fn markers(report: &mut Report) {
 fn sdk(beside: impl Fn(&str) -> Option<Library>) -> Option<Library> {
     match std::env::var_os(ENV_SDK).filter(|path| !path.is_empty()) {
         Some(named) => Path::new(&named).exists().then(|| Library::open(Path::new(&named))),
-        None => beside("librocprofiler-sdk.so."),
+        None => beside("librocprofiler-sdk.so"),
     }
 }
 

@@ -7,6 +7,8 @@
 //   raw_hsa cost         two cheap calls alone, ns per call as launch_loop --csv prints them
 //   raw_hsa blocking     copies and fills that come back when they are done
 //   raw_hsa copies       a hundred copies alone, no kernel
+//   raw_hsa extended     kernels by AMD's extended dispatch packets, in clusters of work-groups
+//   raw_hsa counted|batch|described   what ROCr 1.21 adds: counted queues, copies in batches, queues by descriptors
 //   raw_hsa leave US     a signal handler ends the process by _exit(7), after US microseconds of launching kernels and asking
 //                        HSA for the times of one again and again
 //
@@ -634,6 +636,187 @@ static void leave(long microseconds) {
   }
 }
 
+// Kernels in clusters, by vendor packets of format 3: without a signal, with one, and with one that counts; among plain ones.
+struct extended {
+  uint16_t header;
+  uint8_t format, setup;
+  uint16_t workgroup[3], reserved;
+  uint32_t clusters_x;
+  uint16_t clusters_y, clusters_z;
+  uint8_t size[3], hint;
+  uint32_t private_size, group_size;
+  uint64_t kernel;
+  void *arguments;
+  hsa_signal_t before, done;
+};
+
+static void put_extended(hsa_queue_t *queue, uint64_t index, hsa_signal_t before, hsa_signal_t done, int clusters) {
+  struct extended *packet = place(queue, index);
+  memset((char *)packet + 4, 0, 60);
+  packet->workgroup[0] = 64;
+  packet->workgroup[1] = 2;
+  packet->workgroup[2] = 1;
+  packet->clusters_x = clusters;
+  packet->clusters_y = 3;
+  packet->clusters_z = clusters % 2 + 1;
+  packet->size[0] = 4;
+  packet->size[1] = clusters % 3 + 1;
+  packet->size[2] = 1;
+  packet->group_size = 256;
+  packet->kernel = kernel[clusters & 1];
+  packet->arguments = memory;
+  packet->before = before;
+  packet->done = done;
+  publish(packet, HSA_PACKET_TYPE_VENDOR_SPECIFIC, 1, 3 | 3 << 8);
+  atomic_fetch_add(&kernels, 1);
+}
+
+static void extended_in(hsa_queue_type32_t type) {
+  hsa_queue_t *queue = queue_of(256, type);
+  hsa_signal_t done = signal_of(1), many = signal_of(0);
+  // The processor of a cooperative queue may be faster than whoever looks at its packets, so each has a signal there.
+  bool is_observed = type == HSA_QUEUE_TYPE_COOPERATIVE;
+  for (int i = 0; i < 60; i++) {
+    uint64_t index = VALUE(hsa_queue_add_write_index_relaxed, queue, is_observed ? 1 : 5);
+    if (is_observed) {
+      put_extended(queue, index, none, done, i % 7 + 1);
+      ring(queue, index);
+    } else {
+      VALUE(hsa_signal_store_relaxed, many, 2);
+      put_kernel(queue, index, none, i % 5 + 1, 1);
+      put_extended(queue, index + 1, none, none, i % 7 + 1);
+      put_extended(queue, index + 2, none, many, i % 7 + 2);
+      put_extended(queue, index + 3, none, many, i % 3 + 1);
+      put_extended(queue, index + 4, none, done, i % 4 + 1);
+      ring(queue, index + 4);
+      wait_for(many);
+    }
+    wait_for(done);
+    judge(done);
+    arm(done, is_observed ? i % 2 : i);
+  }
+  OK(hsa_signal_destroy, done);
+  OK(hsa_signal_destroy, many);
+  OK(hsa_queue_destroy, queue);
+}
+
+static void *newer(const char *name) {
+  void *function = dlsym(RTLD_DEFAULT, name);
+  if (!function) fail(name, __LINE__);
+  return function;
+}
+
+#define NEWER(name, type, ...) \
+  check(({ COUNT(#name); ((hsa_status_t(*) type)newer(#name))(__VA_ARGS__); }), #name, __LINE__)
+
+static void some_kernels(hsa_queue_t *queue, int count) {
+  hsa_signal_t done = signal_of(1);
+  for (int i = 0; i < count; i++) {
+    submit(queue, done, i % 5 + 1, 1);
+    wait_for(done);
+    judge(done);
+    arm(done, i % 2);
+  }
+  OK(hsa_signal_destroy, done);
+}
+
+static void counted(void) {
+  typedef void (*callback)(hsa_status_t, hsa_queue_t *, void *);
+  hsa_queue_t *queues[3];
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < 3; i++) {
+      NEWER(hsa_amd_counted_queue_acquire, (hsa_agent_t, int, int, callback, void *, uint64_t, hsa_queue_t **), gpu,
+            HSA_QUEUE_TYPE_MULTI, HSA_AMD_QUEUE_PRIORITY_NORMAL, NULL, NULL, 0, queues + i);
+      OK(hsa_amd_profiling_set_profiler_enabled, queues[i], 1);
+      some_kernels(queues[i], 20);
+    }
+    // Two share one queue: the other goes on using it.
+    for (int i = 0; i < 3; i++) {
+      if (i < 2) some_kernels(queues[2], 10);
+      NEWER(hsa_amd_counted_queue_release, (hsa_queue_t *), queues[i]);
+    }
+  }
+}
+
+struct operation {
+  uint16_t version, type, entries, traffic_class;
+  hsa_signal_t done;
+  void *src;
+  hsa_agent_t src_agent;
+  void *dst_agent;
+  void *dst;
+  size_t size, more;
+  char rest[96];
+};
+
+static void batch(void) {
+  enum { ENTRIES = 24, BYTES = 512 };
+  hsa_signal_t done = signal_of(1);
+  void *from[ENTRIES], *to[ENTRIES];
+  hsa_agent_t agents[ENTRIES];
+  size_t sizes[ENTRIES];
+  for (int i = 0; i < ENTRIES; i++) {
+    from[i] = memory + i * BYTES;
+    to[i] = device + i * BYTES;
+    agents[i] = gpu;
+    sizes[i] = BYTES;
+  }
+  struct operation list = {.version = 1, .entries = ENTRIES, .done = done, .src = from, .src_agent = cpu, .dst_agent = agents, .dst = to};
+  list.size = (size_t)sizes;
+  struct operation both[2] = {{.version = 1, .src = device, .src_agent = gpu, .dst = memory, .size = 3000}};
+  both[0].dst_agent = (void *)cpu.handle;
+  both[1] = both[0];
+  both[1].size = 5000;
+#define BATCH(operations, count) \
+  NEWER(hsa_amd_memory_async_batch_copy, (void *, uint32_t, uint32_t, const hsa_signal_t *), operations, count, 0, NULL)
+  for (int i = 0; i < 10; i++) {
+    BATCH(&list, 1);
+    wait_for(done);
+    arm(done, i % 6);
+    both[0].done = done;
+    BATCH(both, 1);
+    wait_for(done);
+    arm(done, (i + 1) % 6);
+  }
+  // Two operations count one signal down.
+  hsa_signal_t two = signal_of(2);
+  both[0].done = both[1].done = two;
+  BATCH(both, 2);
+  wait_for(two);
+  OK(hsa_signal_destroy, two);
+  OK(hsa_signal_destroy, done);
+}
+
+struct descriptor {
+  uint16_t version, flags;
+  uint8_t engine, reserved0[3];
+  uint32_t bytes, priority;
+  void (*callback)(hsa_status_t, hsa_queue_t *, void *);
+  void *data;
+  hsa_queue_t *queue;
+  const uint32_t *mask;
+  uint32_t type, scratch, bits, reserved1[3], traffic_class, reserved2[5];
+};
+
+static void described(void) {
+  uint32_t mask[] = {0x0f};
+  struct descriptor all[3] = {
+      {.version = 1, .bytes = 256 * 64, .priority = HSA_AMD_QUEUE_PRIORITY_NORMAL, .type = HSA_QUEUE_TYPE_MULTI, .scratch = -1},
+      {.version = 1, .bytes = 64 * 64, .priority = HSA_AMD_QUEUE_PRIORITY_HIGH, .type = HSA_QUEUE_TYPE_SINGLE, .scratch = -1},
+      // In the device's memory: not one for interception.
+      {.version = 1, .flags = 1, .bytes = 64 * 64, .priority = HSA_AMD_QUEUE_PRIORITY_NORMAL, .scratch = -1},
+  };
+  all[1].mask = mask;
+  all[1].bits = 32;
+  NEWER(hsa_amd_queue_create, (hsa_agent_t, void *, uint32_t), gpu, all, 3);
+  for (int i = 0; i < 3; i++) {
+    if (!all[i].queue || all[i].queue->size != all[i].bytes / 64) fail("a queue is another one", __LINE__);
+    OK(hsa_amd_profiling_set_profiler_enabled, all[i].queue, 1);
+    some_kernels(all[i].queue, i < 2 ? 30 : 0);
+    OK(hsa_queue_destroy, all[i].queue);
+  }
+}
+
 typedef struct {
   uint64_t handle;
 } vmem_handle;
@@ -716,6 +899,10 @@ static void run(const char *program, const char *mode, long microseconds) {
     else if (!strcmp(mode, "copies")) alone();
     else if (!strcmp(mode, "leave")) leave(microseconds);
     else if (!strcmp(mode, "oversized")) oversized();
+    else if (!strcmp(mode, "extended")) extended_in(HSA_QUEUE_TYPE_MULTI), extended_in(HSA_QUEUE_TYPE_COOPERATIVE);
+    else if (!strcmp(mode, "counted")) counted();
+    else if (!strcmp(mode, "batch")) batch();
+    else if (!strcmp(mode, "described")) described();
     else blocking();
     OK(hsa_shut_down);
     return;

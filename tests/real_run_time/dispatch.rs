@@ -391,3 +391,33 @@ fn a_gpu_whose_clock_is_late_or_early_is_told() {
         assert!(told.iter().all(|text| text.contains(said)), "{told:?}");
     }
 }
+
+#[test]
+fn launch_by_structure_has_its_stream_and_a_time() {
+    let Some(rig) = rig() else { return };
+    let plain = rig.plain("configured", &["configured", "10"]);
+    if crate::text(&plain.stdout).contains("no such launches") {
+        println!("configured: n/a: HIP before 7.0 has no launches by structure");
+        return;
+    }
+    let recorded = check_on(rig, "configured", &["configured", "10"]);
+    let mut streams = std::collections::BTreeMap::<&str, std::collections::BTreeSet<_>>::new();
+    for dispatch in &recorded.run.dispatches {
+        let kernel = recorded.kernel(dispatch);
+        let is_cooperative = kernel.contains("together");
+        assert_eq!(
+            dispatch.flags & flag::UNTIMED,
+            0,
+            "{kernel} (cooperative: {is_cooperative})"
+        );
+        streams.entry(kernel).or_default().insert(dispatch.stream);
+    }
+    let of = |part: &str| {
+        let found = streams.iter().find(|(kernel, _)| kernel.contains(part));
+        let streams = found.unwrap_or_else(|| panic!("no {part}")).1;
+        assert_eq!(streams.len(), 1, "{part}: {streams:?}");
+        streams.first().copied().unwrap()
+    };
+    let [one, two, null] = ["2onILi1E", "2onILi2E", "2onILi3E"].map(of);
+    assert!(one != two && one != null && two != null, "{one:?} {two:?} {null:?}");
+}

@@ -2,9 +2,11 @@
 
 use crate::rig::{Recorded, Rig, rig};
 use crate::{check_output, text};
-use roctop::item::{AgentId, AgentKind, Copy};
+use roctop::item::{AgentId, AgentKind, Copy, LossReason};
 use roctop_ring::record::{direction, engine, flag};
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Records `raw_hsa` and checks what holds with and without records of its calls.
@@ -217,4 +219,147 @@ fn an_exit_in_a_signal_handler_that_interrupted_hsa_waits_for_nobody_long_and_lo
         println!("leave {microseconds}: {took:?}, {kernels} kernels");
         assert!(kernels >= 300);
     }
+}
+
+/// The stand-in, compiled once.
+fn stand_in() -> &'static Path {
+    static STAND_IN: OnceLock<PathBuf> = OnceLock::new();
+    STAND_IN.get_or_init(|| crate::rig::library("newer_hsa"))
+}
+
+/// A run-time that has what ROCr 1.21 has, by a stand-in that hands its longer table over.
+fn newer(words: &[&str]) -> Option<(Recorded, String)> {
+    let rig = rig()?.behind(stand_in());
+    let name = format!("newer-{}", words[1]);
+    let plain = rig.plain(&name, words);
+    assert!(text(&plain.stdout).ends_with("wrong times 0\n"), "{plain:?}");
+    let place = Rig::place(&name);
+    let recording = place.join("rec");
+    let options = ["record", "--hsa-trace", "-o", recording.to_str().unwrap()];
+    let mut command = rig.command(&place, &options, words);
+    let recorded = Recorded::load(&place, Rig::ended(command.env("NEWER_HSA_TOLD", place.join("told"))));
+    check_output(&recorded, &plain);
+    recorded.check_calls();
+    let told = std::fs::read_to_string(place.join("told")).unwrap_or_default();
+    Some((recorded, told))
+}
+
+#[test]
+fn kernel_of_an_extended_dispatch_packet_is_recorded() {
+    let Some(rig) = rig() else { return };
+    let plain = rig.plain("extended", &["raw_hsa", "extended"]);
+    let recorded = rig.record("extended", &["raw_hsa", "extended"]);
+    check_output(&recorded, &plain);
+    recorded.check_lost();
+    let dispatches = recorded.check_dispatches();
+    println!("extended: {dispatches} dispatches as logged");
+    assert_eq!(dispatches, 60 * 5 + 60);
+    let extended = recorded.run.dispatches.iter().filter(|d| d.workgroup[1] == 2);
+    assert_eq!(extended.count(), 60 * 4 + 60);
+    assert!(recorded.run.dispatches.iter().all(|d| d.flags & flag::UNTIMED == 0));
+}
+
+#[test]
+fn kernel_of_a_counted_queue_is_recorded() {
+    let Some((recorded, _)) = newer(&["raw_hsa", "counted"]) else {
+        return;
+    };
+    recorded.check_lost();
+    let dispatches = recorded.check_dispatches();
+    println!("counted: {dispatches} dispatches as logged");
+    assert_eq!(dispatches, 2 * (3 * 20 + 2 * 10));
+}
+
+#[test]
+fn copies_of_a_batch_are_recorded() {
+    let Some((recorded, _)) = newer(&["raw_hsa", "batch"]) else {
+        return;
+    };
+    let is_timed = |copy: &&Copy| copy.flags & flag::UNTIMED == 0;
+    let copies = &recorded.run.copies;
+    let bytes = |wanted: u64, direction| {
+        let same = copies.iter().filter(|c| c.bytes == wanted && c.direction == direction);
+        same.filter(is_timed).count()
+    };
+    assert_eq!([bytes(24 * 512, direction::H2D), bytes(3000, direction::D2H)], [10, 10]);
+    // Two operations of one batch share a signal: both are there, without times.
+    let untimed: Vec<u64> = copies.iter().filter(|copy| !is_timed(copy)).map(|c| c.bytes).collect();
+    assert_eq!(untimed, [3000, 5000]);
+    let lost: Vec<_> = recorded.run.lost.iter().filter(|(_, records)| **records > 0).collect();
+    assert!(matches!(lost[..], [((_, LossReason::Untimed), 2)]), "{lost:?}");
+    let logged = crate::rig::engine_copies(&recorded.truth);
+    for row in &logged {
+        let near = |a: u64, b: u64| a.abs_diff(b) <= crate::rig::TOLERANCE;
+        let is_it = |c: &Copy| c.bytes == row.bytes && near(c.span.begin, row.begin) && near(c.span.end, row.end);
+        let is_last = logged.iter().rev().take(2).any(|last| last.begin == row.begin);
+        assert!(is_last || copies.iter().any(is_it), "{row:?}");
+    }
+    assert_eq!(logged.len(), 22);
+}
+
+#[test]
+fn kernel_of_a_queue_by_descriptor_is_recorded() {
+    let Some((recorded, told)) = newer(&["raw_hsa", "described"]) else {
+        return;
+    };
+    recorded.check_lost();
+    let dispatches = recorded.check_dispatches();
+    println!("described: {dispatches} dispatches as logged");
+    assert_eq!(dispatches, 60);
+    // The run-time itself made the queue that cannot be intercepted, and that is said.
+    assert_eq!(told, "created 4096 bytes flags 1\n");
+    let said = |text: &&String| text.contains("its descriptor asks for more");
+    assert_eq!(recorded.said.iter().filter(said).count(), 1, "{:?}", recorded.said);
+}
+
+/// Runs a program where the run-time hides every Nth queue, and compares what there is with the log.
+fn hidden(every: &str, words: &[&str]) {
+    let Some(rig) = rig() else { return };
+    let rig = rig.behind(stand_in());
+    let place = Rig::place(&format!("hidden-{every}"));
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    let mut command = rig.command(&place, &options, words);
+    let recorded = Recorded::load(&place, Rig::ended(command.env("NEWER_HSA_HIDES", every)));
+    assert!(recorded.output.status.success(), "{:?}", recorded.output);
+    let is_programs = |name: &str| !name.is_empty() && !name.contains("amd_rocclr");
+    let logged = recorded.truth.iter().filter(|row| row.kind == "dispatch");
+    let launched = logged.filter(|row| is_programs(&row.name)).count();
+    let run = &recorded.run;
+    let programs = run.dispatches.iter().filter(|d| is_programs(recorded.kernel(d)));
+    let mut kernels: Vec<_> = programs.map(|d| (d.correlation, d.span.begin)).collect();
+    let said: Vec<_> = recorded
+        .said
+        .iter()
+        .filter(|text| text.contains("or more are not recorded"))
+        .collect();
+    println!("hidden {every}: {} of {launched} kernels; {said:?}", kernels.len());
+    let [said] = said[..] else {
+        panic!("{:?}", recorded.said)
+    };
+    let missing: usize = said.split(' ').find_map(|word| word.parse().ok()).unwrap();
+    assert!(missing > 0);
+    if rig.is_oldest() {
+        // 5.2.3 has no records of its own.
+        assert!(kernels.len() + missing <= launched);
+    } else {
+        assert_eq!(kernels.len() + missing, launched);
+    }
+    let all = kernels.len();
+    kernels.sort_unstable();
+    kernels.dedup();
+    assert_eq!(kernels.len(), all, "a kernel is there twice");
+    let mut roctop = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"));
+    let summary = text(&roctop.arg("summary").arg(&recording).output().unwrap().stdout);
+    assert!(summary.contains(&format!("incomplete: {said}")), "{summary}");
+}
+
+#[test]
+fn kernels_come_from_hips_records_where_no_queue_is_seen() {
+    hidden("1", &["matrix_transpose", "10"]);
+}
+
+#[test]
+fn kernels_come_from_hips_records_where_one_queue_is_not_seen() {
+    hidden("2", &["many_streams", "1", "2", "600"]);
 }

@@ -65,7 +65,7 @@ pub(crate) fn source() -> String {
 }
 
 /// A compiled library of the rig.
-fn library(name: &str) -> PathBuf {
+pub(crate) fn library(name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/rig/{name}.c"));
     let result = Rig::place(name).join(format!("{name}.so"));
     let mut compiler = Command::new("cc");

@@ -110,6 +110,15 @@ impl<'w> Lines<'w> {
     }
 }
 
+/// What is not recorded of the process, by the collector's own words.
+fn incomplete(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = Lines::new(out, "Process_Id,Incomplete")?;
+    for text in view.incomplete() {
+        lines.number(view.process.pid).text(text).end()?;
+    }
+    Ok(())
+}
+
 /// Writes all tables of a process. A file is made only when there is a row for it.
 pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>) -> Result<()> {
     let rows = &view.rows;
@@ -118,6 +127,9 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
     }
     if !rows.in_flight.is_empty() && !view.choice.counters_only {
         files.write("kernel_in_flight.csv", &|out| in_flight::csv(view, out))?;
+    }
+    if view.incomplete().next().is_some() {
+        files.write("incomplete.csv", &|out| incomplete(view, out))?;
     }
     if !rows.hsa.is_empty() {
         files.write("hsa_api_trace.csv", &|out| calls(view, &rows.hsa, out))?;

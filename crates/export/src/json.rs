@@ -51,6 +51,13 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
         write!(out, ",\n\"kernels_in_flight\":")?;
         in_flight::json(view, out)?;
     }
+    if view.incomplete().next().is_some() {
+        // Beyond upstream's schema.
+        write!(out, ",\n\"incomplete\":")?;
+        list(out, view.incomplete(), |out, text| {
+            write!(out, "{}", serde_json::Value::from(text))
+        })?;
+    }
     if !view.gauges.is_empty() {
         // Beyond upstream's schema; its readers pass over keys that they do not know.
         write!(out, ",\n\"gauges\":")?;

@@ -1,5 +1,6 @@
 //! A whole run in memory, as the file formats need it: every record, and the tables that its ids point into.
 
+use roctop_ring::record::status;
 use roctop_source::sysfs::Sample;
 use roctop_trace::item::{
     Agent, Allocation, ApiCall, Copy, CounterInfo, CounterInstances, CounterValue, Dispatch, Exit, Item, Kernel,
@@ -54,6 +55,8 @@ pub struct Run {
     pub pc_samples: Vec<pc_sampling::Sample>,
     /// Records lost, by process and reason.
     pub lost: BTreeMap<(ProcessId, LossReason), u64>,
+    /// What collectors say is not recorded, or may not be.
+    pub incomplete: Vec<(ProcessId, Arc<str>)>,
 }
 
 impl Run {
@@ -92,6 +95,7 @@ impl Run {
             Item::CounterValue(value) => self.counter_values.push(value),
             Item::CounterInstances(values) => self.counter_instances.push(values),
             Item::PcSample(sample) => self.pc_samples.push(sample),
+            Item::Status { process, code, text } if code == status::INCOMPLETE => self.incomplete.push((process, text)),
             Item::Open(_)
             | Item::Transfer(_)
             | Item::Status { .. }

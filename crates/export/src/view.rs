@@ -77,6 +77,13 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    /// What the collector says is not recorded of the process, or may not be.
+    pub(super) fn incomplete(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let (run, process) = (self.run, self.process.id);
+        let own = run.incomplete.iter().filter(move |(of, _)| *of == process);
+        own.map(|(_, text)| &**text)
+    }
+
     /// The view of a process; `events` are its records, `whole` the gauges of whole GPUs when they go with it.
     fn new(
         source: &Source<'a>,

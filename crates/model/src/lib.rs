@@ -307,6 +307,7 @@ impl Store {
                 match *code {
                     status::COUNTING => self.row(*process, |row| row.counting = Some(true)),
                     status::RESTING => self.row(*process, |row| row.counting = Some(false)),
+                    status::INCOMPLETE => self.row(*process, |row| row.misses(text)),
                     _ => {}
                 }
                 self.said.push_back(Said {

@@ -98,6 +98,8 @@ pub struct ProcessRow {
     pub counting: Option<bool>,
     /// Its level of timing, with the collector's sentence; none while it is where it starts by itself.
     pub level: Option<(Level, Arc<str>)>,
+    /// What the collector says is not recorded of it, or may not be.
+    pub incomplete: Vec<Arc<str>>,
     /// What a reading of the clock takes in it, ps, where its collector measured that.
     pub reading: Option<u64>,
     /// How it did when it was last asked, and when that was; none of recordings.
@@ -108,7 +110,17 @@ pub struct ProcessRow {
     pub(super) counted: u64,
 }
 
+/// Sentences of a process on what is not recorded that are kept: each is about another kind of work.
+const MAX_INCOMPLETE: usize = 16;
+
 impl ProcessRow {
+    /// The collector says that something is not recorded.
+    pub(super) fn misses(&mut self, text: &Arc<str>) {
+        if self.incomplete.len() < MAX_INCOMPLETE && !self.incomplete.contains(text) {
+            self.incomplete.push(text.clone());
+        }
+    }
+
     /// Records lost for all reasons.
     pub fn lost_total(&self) -> u64 {
         self.lost.iter().fold(0, |sum: u64, loss| sum.saturating_add(loss.1))

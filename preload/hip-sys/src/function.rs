@@ -4,8 +4,8 @@
 //! A row: index, operation number in its domain, domain, symbol, displayed name, return type, position of its most
 //! relevant argument, position of its stream, side effect, and number of stack words of its arguments. Positions follow
 //! the System V calling convention: `r0` to `r5` are the integer registers, `s0` and up the words on the stack; `null`
-//! and `thread` are the null stream and the per-thread stream of a function that names none. Operation numbers are
-//! never reused.
+//! and `thread` are the null stream and the per-thread stream of a function that names none; `config` is the stream in
+//! the launch configuration that the first argument points to. Operation numbers are never reused.
 //!
 //! Excluded on purpose: functions that a tool itself calls (`hipApiName`, `hipKernelNameRef`, callback registration)
 //! and hipRTC.
@@ -48,7 +48,45 @@ pub enum Place {
     Null,
     /// The per-thread stream.
     PerThread,
+    /// In the [`LaunchConfig`] to which the first argument points.
+    Config,
 }
+
+/// `hipLaunchConfig_t` and `HIP_LAUNCH_CONFIG` (7.0 and later), as far as they are read: the grid and the block lie elsewhere
+/// in one than in the other.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchConfig {
+    /// Grid, block, bytes of LDS.
+    pub shape: [u64; 4],
+    /// The stream.
+    pub stream: u64,
+    /// The first attribute.
+    pub attributes: *const LaunchAttribute,
+    /// Attributes.
+    pub count: u32,
+}
+
+/// `hipLaunchAttribute`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchAttribute {
+    /// See [`LaunchAttribute::COOPERATIVE`].
+    pub id: u32,
+    /// Reserved.
+    pub reserved: u32,
+    /// The value; a number is its first word.
+    pub value: [u32; 16],
+}
+
+impl LaunchAttribute {
+    /// Says whether the launch is cooperative.
+    pub const COOPERATIVE: u32 = 2;
+}
+
+const _: () =
+    assert!(std::mem::offset_of!(LaunchConfig, stream) == 32 && std::mem::offset_of!(LaunchConfig, count) == 48);
+const _: () = assert!(size_of::<LaunchAttribute>() == 72 && std::mem::offset_of!(LaunchAttribute, value) == 8);
 
 /// Effects of a function that concern the collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +101,43 @@ pub enum Effect {
     Start,
     /// Stops recording on the program's request.
     Stop,
+    /// Launches a kernel.
+    Launch,
     /// Launches a cooperative kernel.
     Cooperative,
+    /// Launches a kernel, cooperative if its [`LaunchConfig`] says so.
+    Configured,
+    /// Launches a graph.
+    Graph,
+    /// A stream's work goes into a graph from now on.
+    CaptureBegin,
+    /// It does not any more.
+    CaptureEnd,
+    /// Sets the attribute of a graph's kernel that the second argument names to what the third points to.
+    NodeAttribute,
     /// Returns after GPU work has completed.
     Wait,
     /// The first argument names a function; its address is stored through the second.
     Lookup,
+    /// The run-time calls it too, by its exported name, wherever one of its functions fails.
+    Shared,
+}
+
+impl Effect {
+    /// Does a call that succeeds launch a kernel?
+    #[inline]
+    pub const fn launches(self) -> bool {
+        matches!(self, Self::Launch | Self::Cooperative | Self::Configured)
+    }
+
+    /// Is there something to do when the call has returned? [`Effect::Wait`] apart.
+    #[inline]
+    pub const fn is_after(self) -> bool {
+        matches!(
+            self,
+            Self::StreamCreate | Self::Start | Self::Stop | Self::Lookup | Self::CaptureBegin | Self::CaptureEnd
+        )
+    }
 }
 
 /// A row of the table.
@@ -195,10 +264,10 @@ macro_rules! functions {
             82 80 Hip hipEventRecord_spt "hipEventRecord_spt" Status r0 r1 None 0;
             83 81 Hip hipEventSynchronize "hipEventSynchronize" Status r0 none Wait 0;
             84 82 Hip hipExtGetLinkTypeAndHopCount "hipExtGetLinkTypeAndHopCount" Status none none None 0;
-            85 83 Hip hipExtLaunchKernel "hipExtLaunchKernel" Status r0 s1 None 5;
+            85 83 Hip hipExtLaunchKernel "hipExtLaunchKernel" Status r0 s1 Launch 5;
             86 84 Hip hipExtLaunchMultiKernelMultiDevice "hipExtLaunchMultiKernelMultiDevice" Status none none None 0;
             87 85 Hip hipExtMallocWithFlags "hipExtMallocWithFlags" Status r1 none None 0;
-            88 86 Hip _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j "hipExtModuleLaunchKernel" Status r0 s2 None 8;
+            88 86 Hip _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j "hipExtModuleLaunchKernel" Status r0 s2 Launch 8;
             89 87 Hip hipExtStreamCreateWithCUMask "hipExtStreamCreateWithCUMask" Status r0 none StreamCreate 0;
             90 88 Hip hipExtStreamGetCUMask "hipExtStreamGetCUMask" Status r0 r0 None 0;
             91 89 Hip hipExternalMemoryGetMappedBuffer "hipExternalMemoryGetMappedBuffer" Status r0 none None 0;
@@ -218,8 +287,8 @@ macro_rules! functions {
             105 103 Hip hipGetDeviceCount "hipGetDeviceCount" Status none none None 0;
             106 104 Hip hipGetDeviceFlags "hipGetDeviceFlags" Status none none None 0;
             107 105 Hip hipGetDeviceProperties "hipGetDeviceProperties" Status r1 none None 0;
-            108 106 Hip hipGetErrorName "hipGetErrorName" Other none none None 0;
-            109 107 Hip hipGetErrorString "hipGetErrorString" Other none none None 0;
+            108 106 Hip hipGetErrorName "hipGetErrorName" Other none none Shared 0;
+            109 107 Hip hipGetErrorString "hipGetErrorString" Other none none Shared 0;
             110 108 Hip hipGetLastError "hipGetLastError" Status none none None 0;
             111 109 Hip hipGetMipmappedArrayLevel "hipGetMipmappedArrayLevel" Status none none None 0;
             112 110 Hip hipGetSymbolAddress "hipGetSymbolAddress" Status r0 none None 0;
@@ -275,10 +344,10 @@ macro_rules! functions {
             162 160 Hip hipGraphKernelNodeCopyAttributes "hipGraphKernelNodeCopyAttributes" Status none none None 0;
             163 161 Hip hipGraphKernelNodeGetAttribute "hipGraphKernelNodeGetAttribute" Status none none None 0;
             164 162 Hip hipGraphKernelNodeGetParams "hipGraphKernelNodeGetParams" Status none none None 0;
-            165 163 Hip hipGraphKernelNodeSetAttribute "hipGraphKernelNodeSetAttribute" Status none none None 0;
+            165 163 Hip hipGraphKernelNodeSetAttribute "hipGraphKernelNodeSetAttribute" Status none none NodeAttribute 0;
             166 164 Hip hipGraphKernelNodeSetParams "hipGraphKernelNodeSetParams" Status none none None 0;
-            167 165 Hip hipGraphLaunch "hipGraphLaunch" Status r0 r1 None 0;
-            168 166 Hip hipGraphLaunch_spt "hipGraphLaunch_spt" Status r0 r1 None 0;
+            167 165 Hip hipGraphLaunch "hipGraphLaunch" Status r0 r1 Graph 0;
+            168 166 Hip hipGraphLaunch_spt "hipGraphLaunch_spt" Status r0 r1 Graph 0;
             169 167 Hip hipGraphMemAllocNodeGetParams "hipGraphMemAllocNodeGetParams" Status none none None 0;
             170 168 Hip hipGraphMemFreeNodeGetParams "hipGraphMemFreeNodeGetParams" Status r1 none None 0;
             171 169 Hip hipGraphMemcpyNodeGetParams "hipGraphMemcpyNodeGetParams" Status none none None 0;
@@ -305,7 +374,7 @@ macro_rules! functions {
             192 190 Hip hipGraphicsSubResourceGetMappedArray "hipGraphicsSubResourceGetMappedArray" Status none none None 0;
             193 191 Hip hipGraphicsUnmapResources "hipGraphicsUnmapResources" Status r2 r2 None 0;
             194 192 Hip hipGraphicsUnregisterResource "hipGraphicsUnregisterResource" Status none none None 0;
-            195 193 Hip _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_ "hipHccModuleLaunchKernel" Status r0 s2 None 8;
+            195 193 Hip _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_ "hipHccModuleLaunchKernel" Status r0 s2 Launch 8;
             196 194 Hip hipHostAlloc "hipHostAlloc" Status r1 none None 0;
             197 195 Hip hipHostFree "hipHostFree" Status r0 none Wait 0;
             198 196 Hip hipHostGetDevicePointer "hipHostGetDevicePointer" Status r0 none None 0;
@@ -327,9 +396,9 @@ macro_rules! functions {
             214 212 Hip hipLaunchCooperativeKernel_spt "hipLaunchCooperativeKernel_spt" Status r0 s1 Cooperative 2;
             215 213 Hip hipLaunchHostFunc "hipLaunchHostFunc" Status r0 r0 None 0;
             216 214 Hip hipLaunchHostFunc_spt "hipLaunchHostFunc_spt" Status r0 r0 None 0;
-            217 215 Hip hipLaunchKernel "hipLaunchKernel" Status r0 s1 None 2;
+            217 215 Hip hipLaunchKernel "hipLaunchKernel" Status r0 s1 Launch 2;
             218 216 Hip _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv "hipLaunchKernelGGLImpl" Other r0 r4 None 0;
-            219 217 Hip hipLaunchKernel_spt "hipLaunchKernel_spt" Status r0 s1 None 2;
+            219 217 Hip hipLaunchKernel_spt "hipLaunchKernel_spt" Status r0 s1 Launch 2;
             220 218 Hip hipMalloc "hipMalloc" Status r1 none None 0;
             221 219 Hip hipMalloc3D "hipMalloc3D" Status none none None 3;
             222 220 Hip hipMalloc3DArray "hipMalloc3DArray" Status none none None 3;
@@ -444,7 +513,7 @@ macro_rules! functions {
             331 329 Hip hipModuleGetTexRef "hipModuleGetTexRef" Status none none None 0;
             332 330 Hip hipModuleLaunchCooperativeKernel "hipModuleLaunchCooperativeKernel" Status r0 s2 Cooperative 4;
             333 331 Hip hipModuleLaunchCooperativeKernelMultiDevice "hipModuleLaunchCooperativeKernelMultiDevice" Status none none Cooperative 0;
-            334 332 Hip hipModuleLaunchKernel "hipModuleLaunchKernel" Status r0 s2 None 5;
+            334 332 Hip hipModuleLaunchKernel "hipModuleLaunchKernel" Status r0 s2 Launch 5;
             335 333 Hip hipModuleLoad "hipModuleLoad" Status none none None 0;
             336 334 Hip hipModuleLoadData "hipModuleLoadData" Status none none None 0;
             337 335 Hip hipModuleLoadDataEx "hipModuleLoadDataEx" Status none none None 0;
@@ -470,14 +539,14 @@ macro_rules! functions {
             357 355 Hip hipStreamAddCallback "hipStreamAddCallback" Status r0 r0 None 0;
             358 356 Hip hipStreamAddCallback_spt "hipStreamAddCallback_spt" Status r0 r0 None 0;
             359 357 Hip hipStreamAttachMemAsync "hipStreamAttachMemAsync" Status r0 r0 None 0;
-            360 358 Hip hipStreamBeginCapture "hipStreamBeginCapture" Status r0 r0 None 0;
-            361 359 Hip hipStreamBeginCapture_spt "hipStreamBeginCapture_spt" Status r0 r0 None 0;
+            360 358 Hip hipStreamBeginCapture "hipStreamBeginCapture" Status r0 r0 CaptureBegin 0;
+            361 359 Hip hipStreamBeginCapture_spt "hipStreamBeginCapture_spt" Status r0 r0 CaptureBegin 0;
             362 360 Hip hipStreamCreate "hipStreamCreate" Status r0 none StreamCreate 0;
             363 361 Hip hipStreamCreateWithFlags "hipStreamCreateWithFlags" Status r0 none StreamCreate 0;
             364 362 Hip hipStreamCreateWithPriority "hipStreamCreateWithPriority" Status r0 none StreamCreate 0;
             365 363 Hip hipStreamDestroy "hipStreamDestroy" Status r0 r0 StreamDestroy 0;
-            366 364 Hip hipStreamEndCapture "hipStreamEndCapture" Status r0 r0 None 0;
-            367 365 Hip hipStreamEndCapture_spt "hipStreamEndCapture_spt" Status r0 r0 None 0;
+            366 364 Hip hipStreamEndCapture "hipStreamEndCapture" Status r0 r0 CaptureEnd 0;
+            367 365 Hip hipStreamEndCapture_spt "hipStreamEndCapture_spt" Status r0 r0 CaptureEnd 0;
             368 366 Hip hipStreamGetCaptureInfo "hipStreamGetCaptureInfo" Status r0 r0 None 0;
             369 367 Hip hipStreamGetCaptureInfo_spt "hipStreamGetCaptureInfo_spt" Status r0 r0 None 0;
             370 368 Hip hipStreamGetCaptureInfo_v2 "hipStreamGetCaptureInfo_v2" Status r0 r0 None 0;
@@ -543,10 +612,10 @@ macro_rules! functions {
             430 428 Hip hipDrvGraphExecMemsetNodeSetParams "hipDrvGraphExecMemsetNodeSetParams" Status none none None 0;
             431 429 Hip hipDrvGraphMemcpyNodeGetParams "hipDrvGraphMemcpyNodeGetParams" Status none none None 0;
             432 430 Hip hipDrvGraphMemcpyNodeSetParams "hipDrvGraphMemcpyNodeSetParams" Status none none None 0;
-            433 431 Hip hipDrvLaunchKernelEx "hipDrvLaunchKernelEx" Status r1 none None 0;
+            433 431 Hip hipDrvLaunchKernelEx "hipDrvLaunchKernelEx" Status r1 config Configured 0;
             434 432 Hip hipEventRecordWithFlags "hipEventRecordWithFlags" Status r0 r1 None 0;
             435 433 Hip hipExtGetLastError "hipExtGetLastError" Status none none None 0;
-            436 86 Hip hipExtModuleLaunchKernel "hipExtModuleLaunchKernel" Status r0 s2 None 8;
+            436 86 Hip hipExtModuleLaunchKernel "hipExtModuleLaunchKernel" Status r0 s2 Launch 8;
             437 434 Hip hipGetDevicePropertiesR0000 "hipGetDevicePropertiesR0000" Status none none None 0;
             438 435 Hip hipGetDevicePropertiesR0600 "hipGetDevicePropertiesR0600" Status none none None 0;
             439 436 Hip hipGetDriverEntryPoint "hipGetDriverEntryPoint" Status none none Lookup 0;
@@ -570,10 +639,10 @@ macro_rules! functions {
             457 454 Hip hipGraphExternalSemaphoresWaitNodeSetParams "hipGraphExternalSemaphoresWaitNodeSetParams" Status none none None 0;
             458 455 Hip hipGraphInstantiateWithParams "hipGraphInstantiateWithParams" Status none none None 0;
             459 456 Hip hipGraphNodeSetParams "hipGraphNodeSetParams" Status none none None 0;
-            460 193 Hip hipHccModuleLaunchKernel "hipHccModuleLaunchKernel" Status r0 s2 None 8;
+            460 193 Hip hipHccModuleLaunchKernel "hipHccModuleLaunchKernel" Status r0 s2 Launch 8;
             461 457 Hip hipKernelGetLibrary "hipKernelGetLibrary" Status none none None 0;
             462 458 Hip hipKernelGetName "hipKernelGetName" Status none none None 0;
-            463 459 Hip hipLaunchKernelExC "hipLaunchKernelExC" Status none none None 0;
+            463 459 Hip hipLaunchKernelExC "hipLaunchKernelExC" Status r1 config Configured 0;
             464 460 Hip hipLibraryEnumerateKernels "hipLibraryEnumerateKernels" Status none none None 0;
             465 461 Hip hipLibraryGetKernel "hipLibraryGetKernel" Status none none None 0;
             466 462 Hip hipLibraryGetKernelCount "hipLibraryGetKernelCount" Status none none None 0;
@@ -609,7 +678,7 @@ macro_rules! functions {
             496 492 Hip hipOccupancyAvailableDynamicSMemPerBlock "hipOccupancyAvailableDynamicSMemPerBlock" Status r1 none None 0;
             497 493 Hip hipSetValidDevices "hipSetValidDevices" Status none none None 0;
             498 494 Hip hipStreamBatchMemOp "hipStreamBatchMemOp" Status r0 r0 None 0;
-            499 495 Hip hipStreamBeginCaptureToGraph "hipStreamBeginCaptureToGraph" Status r0 r0 None 0;
+            499 495 Hip hipStreamBeginCaptureToGraph "hipStreamBeginCaptureToGraph" Status r0 r0 CaptureBegin 0;
             500 496 Hip hipStreamCopyAttributes "hipStreamCopyAttributes" Status r0 r0 None 0;
             501 497 Hip hipStreamGetAttribute "hipStreamGetAttribute" Status r0 r0 None 0;
             502 498 Hip hipStreamGetId "hipStreamGetId" Status r0 r0 None 0;
@@ -714,6 +783,9 @@ macro_rules! place {
     (thread) => {
         Place::PerThread
     };
+    (config) => {
+        Place::Config
+    };
     (r0) => {
         Place::Register(0)
     };
@@ -778,7 +850,7 @@ macro_rules! table {
                 gives: gives($name),
                 stack_words: $words,
                 moves: moves($name),
-                is_special: !matches!(Effect::$effect, Effect::None) || moves($name).is_some(),
+                is_special: !matches!(Effect::$effect, Effect::None | Effect::Shared | Effect::Launch) || moves($name).is_some(),
             },
         )*];
 

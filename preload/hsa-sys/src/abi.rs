@@ -1,4 +1,4 @@
-//! HSA structures in memory, and constants (1.0 to 1.2, AMD extensions of ROCm 5.2 to 7.2).
+//! HSA structures in memory, and constants (1.0 to 1.2, AMD extensions of ROCm 5.2 to 10).
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -58,6 +58,80 @@ const _: () = {
     assert!(offset_of!(Packet, kernel_object) == 32 && offset_of!(Packet, completion) == 56);
 };
 
+/// A packet of a queue may dispatch a kernel in two ways: by HSA's dispatch packet, and by AMD's extended one
+/// (`hsa_amd_ext_kernel_dispatch_packet_t`), whose grid is a count of clusters of work-groups.
+impl Packet {
+    /// Does it dispatch a kernel?
+    #[inline]
+    pub const fn is_dispatch(&self) -> bool {
+        match self.header & packet::TYPE {
+            packet::DISPATCH => true,
+            packet::VENDOR => self.vendor_format() == packet::FORMAT_EXTENDED_DISPATCH,
+            _ => false,
+        }
+    }
+
+    /// Does it have a completion signal where dispatches have theirs?
+    #[inline]
+    pub const fn has_completion_in_place(&self) -> bool {
+        self.header & packet::TYPE != packet::VENDOR || self.is_dispatch()
+    }
+
+    /// The format of a vendor packet, which lies where other packets have their dimensions.
+    const fn vendor_format(&self) -> u8 {
+        self.setup.to_le_bytes()[0]
+    }
+
+    /// Work-items of the grid of a dispatch.
+    #[inline]
+    pub const fn grid_of_dispatch(&self) -> [u32; 3] {
+        if self.header & packet::TYPE == packet::VENDOR {
+            self.grid_of_clusters()
+        } else {
+            self.grid
+        }
+    }
+
+    /// Count of clusters by work-groups of a cluster by work-items of a work-group, in the extended packet.
+    const fn grid_of_clusters(&self) -> [u32; 3] {
+        let [x, counts, sizes] = self.grid;
+        let [count_y, count_z] = [counts & 0xffff, counts >> 16];
+        let [size_x, size_y, size_z, _hint] = sizes.to_le_bytes();
+        [
+            items(x, size_x, self.workgroup[0]),
+            items(count_y, size_y, self.workgroup[1]),
+            items(count_z, size_z, self.workgroup[2]),
+        ]
+    }
+
+    /// Did a packet whose type is gone dispatch a kernel? Barriers have no dimensions, and other packets no kernel.
+    pub const fn was_dispatch(&self) -> bool {
+        const FIRST_PAGE: u64 = 4096;
+        self.setup != 0 && self.kernel_object >= FIRST_PAGE
+    }
+
+    /// The same packet with the type that it seems to have had.
+    #[must_use]
+    pub const fn with_likely_type(self) -> Self {
+        // The extended packet has its dimensions behind its format.
+        let [format, dimensions] = self.setup.to_le_bytes();
+        let kind = if format == packet::FORMAT_EXTENDED_DISPATCH && dimensions != 0 {
+            packet::VENDOR
+        } else {
+            packet::DISPATCH
+        };
+        Self {
+            header: self.header & !packet::TYPE | kind,
+            ..self
+        }
+    }
+}
+
+const fn items(count: u32, cluster: u8, workgroup: u16) -> u32 {
+    let cluster = if cluster == 0 { 1 } else { cluster as u32 };
+    count.saturating_mul(cluster).saturating_mul(workgroup as u32)
+}
+
 /// Packet types and header bits.
 pub mod packet {
     /// Vendor specific.
@@ -68,6 +142,8 @@ pub mod packet {
     pub const DISPATCH: u16 = 2;
     /// Barrier on all dependencies.
     pub const BARRIER_AND: u16 = 3;
+    /// Format of a vendor packet that dispatches a kernel (gfx1250, and clusters everywhere).
+    pub const FORMAT_EXTENDED_DISPATCH: u8 = 3;
     /// Bits of the type.
     pub const TYPE: u16 = 0xff;
     /// Waits for all packets before it.
@@ -159,6 +235,112 @@ const _: () = assert!(offset_of!(Queue, size) == 24 && offset_of!(Queue, id) == 
 
 /// Type of queues for cooperative launches.
 pub const QUEUE_COOPERATIVE: u32 = 2;
+
+/// `hsa_amd_queue_create_desc_t` (ROCr 1.21 and later).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct QueueDescriptor {
+    /// See [`QueueDescriptor::VERSION`].
+    pub version: u16,
+    /// Where its ring is, and more; 0 for the host's memory.
+    pub flags: u16,
+    /// 0 for compute.
+    pub engine: u8,
+    /// Reserved.
+    pub reserved0: [u8; 3],
+    /// Bytes of the ring.
+    pub bytes: u32,
+    /// See [`QueueDescriptor::NORMAL`].
+    pub priority: u32,
+    /// Gets the queue's errors.
+    pub callback: crate::table::QueueCallback,
+    /// Its data.
+    pub data: *mut c_void,
+    /// Where the new queue's handle goes.
+    pub queue: *mut Queue,
+    /// Of a compute queue: the mask of its compute units, or null.
+    pub cu_mask: *const u32,
+    /// Of a compute queue: its type.
+    pub queue_type: u32,
+    /// Of a compute queue: scratch bytes of a work-item.
+    pub private_size: u32,
+    /// Of a compute queue: bits of the mask.
+    pub cu_mask_bits: u32,
+    /// Reserved.
+    pub reserved1: [u32; 3],
+    /// 0 for none.
+    pub traffic_class: u32,
+    /// Reserved.
+    pub reserved2: [u32; 5],
+}
+
+impl QueueDescriptor {
+    /// The version that is known.
+    pub const VERSION: u16 = 1;
+    /// The priority that queues have when nobody asks for another.
+    pub const NORMAL: u32 = 1;
+
+    /// Is it a compute queue as `hsa_queue_create` makes one, but for its priority and its mask of compute units?
+    pub fn is_plain_compute(&self) -> bool {
+        let has_no_extra = self.flags == 0 && self.engine == 0 && self.traffic_class == 0;
+        let is_known = self.reserved0 == [0; 3] && self.reserved1 == [0; 3] && self.reserved2 == [0; 5];
+        let has_mask = self.cu_mask_bits == 0 || (self.cu_mask_bits.is_multiple_of(32) && !self.cu_mask.is_null());
+        let is_ring = self.bytes.is_power_of_two() && self.bytes as usize >= size_of::<Packet>();
+        self.version == Self::VERSION && has_no_extra && is_known && has_mask && is_ring && self.queue_type <= 2
+    }
+}
+
+const _: () = {
+    assert!(size_of::<QueueDescriptor>() == 96);
+    assert!(offset_of!(QueueDescriptor, bytes) == 8 && offset_of!(QueueDescriptor, callback) == 16);
+    assert!(offset_of!(QueueDescriptor, queue) == 32 && offset_of!(QueueDescriptor, queue_type) == 48);
+    assert!(offset_of!(QueueDescriptor, cu_mask_bits) == 56 && offset_of!(QueueDescriptor, traffic_class) == 72);
+};
+
+/// The head of `hsa_amd_memory_copy_op_t`. Its size differs between published versions of the header: only the first of several
+/// operations is where this type says.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CopyOperation {
+    /// See [`CopyOperation::VERSION`].
+    pub version: u16,
+    /// One of [`mod@copy`].
+    pub kind: u16,
+    /// Entries of the lists; 0 where the fields are no lists.
+    pub entries: u16,
+    /// Reserved.
+    pub traffic_class: u16,
+    /// Is lowered by one when all entries are copied.
+    pub completion: SignalHandle,
+    /// Source, or list of them.
+    pub src: u64,
+    /// Agent of all sources.
+    pub src_agent: Agent,
+    /// Agent of the destination, or list of them.
+    pub dst_agent: u64,
+    /// Destination, or list of them.
+    pub dst: u64,
+    /// Bytes, or list of them.
+    pub size: u64,
+}
+
+impl CopyOperation {
+    /// The version that is known.
+    pub const VERSION: u16 = 1;
+}
+
+const _: () = assert!(offset_of!(CopyOperation, src) == 16 && offset_of!(CopyOperation, dst) == 40);
+const _: () = assert!(offset_of!(CopyOperation, size) == 48);
+
+/// `hsa_amd_memory_copy_op_type_t`.
+pub mod copy {
+    /// Source to destination, each with its bytes.
+    pub const LINEAR: u16 = 0;
+    /// One source to many destinations, with the bytes of one.
+    pub const BROADCAST: u16 = 1;
+    /// The last kind that is known: they exchange, or have addresses that the engine finds itself.
+    pub const LAST: u16 = 5;
+}
 
 /// `hsa_pitched_ptr_t`.
 #[repr(C)]
@@ -309,4 +491,75 @@ pub struct Loader {
     >,
     /// Attribute of a loaded code object.
     pub loaded_code_object_get_info: Option<unsafe extern "C" fn(LoadedCodeObject, i32, *mut c_void) -> Status>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An extended dispatch as its layout says: 5 x 3 x 2 clusters of 4 x 2 x 1 work-groups of 64 x 2 x 1 work-items.
+    fn extended() -> Packet {
+        let mut bytes = [0u8; 64];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        put(2, &[3, 3]);
+        put(4, &64u16.to_le_bytes());
+        put(6, &2u16.to_le_bytes());
+        put(8, &1u16.to_le_bytes());
+        put(12, &5u32.to_le_bytes());
+        put(16, &3u16.to_le_bytes());
+        put(18, &2u16.to_le_bytes());
+        put(20, &[4, 2, 1, 0xff]);
+        put(32, &0x7000_0000u64.to_le_bytes());
+        let word = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let double = |at: usize| u32::from(word(at)) | u32::from(word(at + 2)) << 16;
+        Packet {
+            header: word(0),
+            setup: word(2),
+            workgroup: [word(4), word(6), word(8)],
+            grid: [double(12), double(16), double(20)],
+            kernel_object: u64::from(double(32)),
+            ..Packet::default()
+        }
+    }
+
+    #[test]
+    fn extended_packet_is_a_dispatch_of_clusters() {
+        let packet = extended();
+        assert!(packet.is_dispatch() && packet.has_completion_in_place());
+        assert_eq!(packet.grid_of_dispatch(), [5 * 4 * 64, 3 * 2 * 2, 2]);
+    }
+
+    #[test]
+    fn other_vendor_packets_are_no_dispatches() {
+        for format in [0, 1, 2, 4, 200] {
+            let packet = Packet {
+                setup: format,
+                ..extended()
+            };
+            assert!(!packet.is_dispatch() && !packet.has_completion_in_place(), "{format}");
+        }
+    }
+
+    #[test]
+    fn dispatch_whose_type_is_gone_is_known_by_its_dimensions() {
+        let gone = |packet: Packet| Packet {
+            header: packet::INVALID,
+            ..packet
+        };
+        let extended = gone(extended());
+        assert!(extended.was_dispatch());
+        assert_eq!(extended.with_likely_type().grid_of_dispatch()[1], 12);
+        let plain = Packet {
+            setup: 3,
+            grid: [128, 1, 1],
+            ..extended
+        };
+        assert_eq!(plain.with_likely_type().grid_of_dispatch(), [128, 1, 1]);
+        let waits_for_a_value = Packet {
+            setup: 2,
+            kernel_object: 1,
+            ..extended
+        };
+        assert!(!waits_for_a_value.was_dispatch());
+    }
 }

@@ -32,13 +32,24 @@ const fn other(name: &'static str, stack_words: u8) -> Function {
 
 /// The function of an entry of an AMD table of this layout; `None` if unknown.
 pub fn amd(layout: AmdLayout, entry: usize) -> Option<&'static Function> {
-    if let Some(newer) = entry.checked_sub(AMD.len())
-        && layout.unknown() >= AMD_NEWER.len()
-    {
-        return AMD_NEWER.get(newer);
+    if let Some(newer) = entry.checked_sub(AMD.len()) {
+        return newer_amd(layout).get(newer);
     }
     let newest = (0..AMD.len()).find(|newest| layout.entry(*newest) == Some(entry))?;
     AMD.get(newest)
+}
+
+/// The first entries of [`AMD_NEWER`] are at the same places in all published versions of the header.
+const AGREED: usize = 6;
+
+/// Tables that are known to their ends: step, entries.
+const KNOWN: [(u32, usize); 4] = [(0x0e, 84), (0x10, 87), (0x11, 89), (0x12, 91)];
+
+/// The functions behind [`AMD`] that are known of a table of this layout.
+pub fn newer_amd(layout: AmdLayout) -> &'static [Function] {
+    let is_known = KNOWN.contains(&(layout.step, layout.entries()));
+    let known = if is_known { AMD_NEWER.len() } else { AGREED };
+    AMD_NEWER.split_at(layout.unknown().min(known)).0
 }
 
 /// Core functions; the table never changed.
@@ -250,15 +261,25 @@ pub static AMD: [Function; 76] = [
     status("hsa_amd_ais_file_read", 0),
 ];
 
-/// AMD extension functions behind [`AMD`] (ROCr 1.21 and later). Tables seen with these six have them in this order;
-/// further entries have no names here, since published versions of the header disagree about them.
-pub static AMD_NEWER: [Function; 6] = [
+/// AMD extension functions behind [`AMD`] (ROCr 1.21 and later), in the order of the main line. Published versions of the
+/// header disagree from the seventh on, so those count only in tables whose step and size are known; see [`newer_amd`].
+pub static AMD_NEWER: [Function; 15] = [
     status("hsa_amd_counted_queue_acquire", 1),
     status("hsa_amd_counted_queue_release", 0),
     status("hsa_amd_memory_async_batch_copy", 0),
     status("hsa_amd_agent_preload", 0),
     status("hsa_amd_svm_discard_batch_async", 0),
     status("hsa_amd_signal_get_event_id", 0),
+    status("hsa_amd_external_semaphore_handle_open", 0),
+    status("hsa_amd_external_semaphore_handle_close", 0),
+    status("hsa_amd_vmem_export_fabric_handle", 0),
+    status("hsa_amd_vmem_import_fabric_handle", 0),
+    status("hsa_amd_queue_create", 0),
+    status("hsa_amd_queue_signal_external_semaphore", 0),
+    status("hsa_amd_queue_wait_external_semaphore", 0),
+    // Their arguments on the stack are not known: at most these.
+    status("hsa_amd_image_create_v2", 8),
+    status("hsa_amd_interop_map_buffer_with_size", 8),
 ];
 
 /// Image extension functions.
@@ -293,17 +314,33 @@ pub static FINALIZER: [Function; 6] = [
 mod tests {
     use super::*;
 
-    /// The layout of a table with this many entries.
-    fn layout(entries: usize) -> AmdLayout {
-        AmdLayout { size: 16 + 8 * entries }
+    fn name(step: u32, entries: usize, entry: usize) -> Option<&'static str> {
+        let layout = AmdLayout {
+            size: 16 + 8 * entries,
+            step,
+        };
+        amd(layout, entry).map(|function| function.name)
     }
 
     #[test]
     fn newer_entries_are_named_while_versions_agree() {
-        let name = |entries, entry| amd(layout(entries), entry).map(|function| function.name);
-        assert_eq!(name(91, 75), Some("hsa_amd_ais_file_read"));
-        assert_eq!(name(91, 78), Some("hsa_amd_memory_async_batch_copy"));
-        assert_eq!(name(91, 82), None);
-        assert_eq!(name(76, 76), None);
+        assert_eq!(name(0, 91, 75), Some("hsa_amd_ais_file_read"));
+        assert_eq!(name(0, 91, 78), Some("hsa_amd_memory_async_batch_copy"));
+        assert_eq!(name(0x0a, 79, 78), Some("hsa_amd_memory_async_batch_copy"));
+        assert_eq!(name(0, 91, 82), None);
+        assert_eq!(name(0, 76, 76), None);
+    }
+
+    #[test]
+    fn later_entries_have_names_in_tables_of_known_step_and_size() {
+        for (step, entries) in [(0x10, 87), (0x11, 89), (0x12, 91)] {
+            assert_eq!(name(step, entries, 86), Some("hsa_amd_queue_create"));
+        }
+        assert_eq!(name(0x12, 91, 90), Some("hsa_amd_interop_map_buffer_with_size"));
+        // In one branch the images come before the queues.
+        for (step, entries) in [(0x10, 88), (0x0f, 86), (0x12, 92), (0x13, 91)] {
+            assert_eq!(name(step, entries, 84), None);
+            assert_eq!(name(step, entries, 86), None);
+        }
     }
 }

@@ -6,10 +6,10 @@
 #![expect(unsafe_code, reason = "reads and writes the run-time's tables")]
 
 use crate::abi::{
-    Agent, Dim3, Executable, Packet, Pitched, PointerInfo, Pool, Queue, ScratchEvent, SignalHandle, Span, Status,
-    Symbol, VmemHandle,
+    Agent, CopyOperation, Dim3, Executable, Packet, Pitched, PointerInfo, Pool, Queue, QueueDescriptor, ScratchEvent,
+    SignalHandle, Span, Status, Symbol, VmemHandle,
 };
-use crate::function::AMD;
+use crate::function::{self, AMD};
 use std::ffi::c_void;
 
 /// `ApiTableVersion`.
@@ -89,6 +89,15 @@ impl Table {
     pub unsafe fn size(self) -> usize {
         // SAFETY: by the contract; every table begins with its version.
         unsafe { (*self.base.cast::<Version>()).size as usize }
+    }
+
+    /// The table's step as it states.
+    ///
+    /// # Safety
+    /// The table is the run-time's and in memory.
+    pub unsafe fn step(self) -> u32 {
+        // SAFETY: by the contract; every table begins with its version.
+        unsafe { (*self.base.cast::<Version>()).step }
     }
 
     /// The address of an entry; `None` if the table is too short.
@@ -180,6 +189,15 @@ pub type GetInfo = unsafe extern "C" fn(u64, i32, *mut c_void) -> Status;
 /// Creates a queue.
 pub type QueueCreate =
     unsafe extern "C" fn(Agent, u32, u32, QueueCallback, *mut c_void, u32, u32, *mut *mut Queue) -> Status;
+/// `hsa_amd_queue_create`: so many descriptors.
+pub type QueueCreateDescribed = unsafe extern "C" fn(Agent, *mut QueueDescriptor, u32) -> Status;
+/// `hsa_amd_counted_queue_acquire`: agent, type, priority, callback and its data, flags, queue.
+pub type CountedAcquire =
+    unsafe extern "C" fn(Agent, u32, u32, QueueCallback, *mut c_void, u64, *mut *mut Queue) -> Status;
+/// `hsa_amd_counted_queue_release`, `hsa_queue_destroy`.
+pub type QueueEnd = unsafe extern "C" fn(*mut Queue) -> Status;
+/// `hsa_amd_memory_async_batch_copy`: operations, signals to wait for.
+pub type BatchCopy = unsafe extern "C" fn(*const CopyOperation, u32, u32, *const SignalHandle) -> Status;
 /// Copies memory and sets a signal.
 pub type AsyncCopy = unsafe extern "C" fn(
     *mut c_void,
@@ -378,6 +396,18 @@ functions! {
         intercept_create: QueueCreate,
         /// `hsa_amd_queue_intercept_register`.
         intercept_register: InterceptRegister,
+        /// `hsa_amd_queue_set_priority`.
+        set_priority: unsafe extern "C" fn(*mut Queue, u32) -> Status,
+        /// `hsa_amd_queue_cu_set_mask`: bits, words.
+        set_cu_mask: unsafe extern "C" fn(*const Queue, u32, *const u32) -> Status,
+        /// `hsa_amd_counted_queue_acquire`; this and the following ones only in tables that are known to have them.
+        counted_acquire: Option<CountedAcquire>,
+        /// `hsa_amd_counted_queue_release`.
+        counted_release: Option<QueueEnd>,
+        /// `hsa_amd_memory_async_batch_copy`.
+        batch_copy: Option<BatchCopy>,
+        /// `hsa_amd_queue_create`.
+        queue_create: Option<QueueCreateDescribed>,
     }
 }
 
@@ -386,6 +416,8 @@ functions! {
 pub struct AmdLayout {
     /// Bytes of the table.
     pub size: usize,
+    /// Its step; 0 when it is not known, and before 6.1.
+    pub step: u32,
 }
 
 impl AmdLayout {
@@ -396,6 +428,32 @@ impl AmdLayout {
 
     /// The first table with three functions that stream performance monitors, also inserted.
     const WITH_MONITORS: usize = 424;
+
+    /// The layout of a table of so many bytes, of an unknown step.
+    pub const fn of_size(size: usize) -> Self {
+        Self { size, step: 0 }
+    }
+
+    /// The layout of a table.
+    ///
+    /// # Safety
+    /// `table` is the run-time's AMD table and in memory.
+    pub unsafe fn of(table: Table) -> Self {
+        // SAFETY: by the contract.
+        let (size, step) = unsafe { (table.size(), table.step()) };
+        Self { size, step }
+    }
+
+    /// Entries of the table.
+    pub const fn entries(self) -> usize {
+        self.size.saturating_sub(HEAD) / size_of::<usize>()
+    }
+
+    /// The number of an entry behind those of 7.2, as numbered in the main line, where the table is known to have it there.
+    pub fn newer(self, newest: usize) -> Option<usize> {
+        let is_there = newest < AMD.len() + function::newer_amd(self).len();
+        is_there.then_some(newest)
+    }
 
     /// This table's index of an entry, from its index since 5.6; `None` if the table does not have it.
     pub const fn entry(self, newest: usize) -> Option<usize> {
@@ -412,7 +470,7 @@ impl AmdLayout {
 
     /// Number of functions beyond the known ones: those of a release after 7.2.
     pub const fn unknown(self) -> usize {
-        (self.size.saturating_sub(HEAD) / size_of::<usize>()).saturating_sub(AMD.len())
+        self.entries().saturating_sub(AMD.len())
     }
 
     /// From 6.0 on a proxy keeps all packets that find the hardware's queue full; before, one packet.
@@ -462,6 +520,14 @@ pub mod amd_entry {
     pub const VMEM_UNMAP: usize = 60;
     /// `hsa_amd_vmem_retain_alloc_handle`.
     pub const VMEM_RETAIN: usize = 65;
+    /// `hsa_amd_counted_queue_acquire`; this and the following ones by [`AmdLayout::newer`](super::AmdLayout::newer).
+    pub const COUNTED_ACQUIRE: usize = 76;
+    /// `hsa_amd_counted_queue_release`.
+    pub const COUNTED_RELEASE: usize = 77;
+    /// `hsa_amd_memory_async_batch_copy`.
+    pub const BATCH_COPY: usize = 78;
+    /// `hsa_amd_queue_create`.
+    pub const QUEUE_CREATE: usize = 86;
 }
 
 impl Amd {
@@ -471,13 +537,13 @@ impl Amd {
     /// `table` is the run-time's AMD table.
     pub unsafe fn load(table: Table) -> Option<Self> {
         // SAFETY: by the contract.
-        let size = unsafe { table.size() };
-        let layout = AmdLayout { size };
+        let layout = unsafe { AmdLayout::of(table) };
         let on_engine = match layout.entry(amd_entry::ASYNC_COPY_ON_ENGINE) {
             // SAFETY: by the contract; this entry's type.
             Some(entry) => Some(unsafe { table.typed(entry) }?),
             None => None,
         };
+        let newer = |entry| layout.newer(entry);
         // SAFETY: by the contract; the entry of each number has its field's type in every release.
         unsafe {
             Some(Self {
@@ -495,6 +561,12 @@ impl Amd {
                 async_copy_rect: table.typed(layout.entry(amd_entry::ASYNC_COPY_RECT)?)?,
                 intercept_create: table.typed(layout.entry(amd_entry::INTERCEPT_CREATE)?)?,
                 intercept_register: table.typed(layout.entry(amd_entry::INTERCEPT_REGISTER)?)?,
+                set_priority: table.typed(layout.entry(39)?)?,
+                set_cu_mask: table.typed(10)?,
+                counted_acquire: newer(amd_entry::COUNTED_ACQUIRE).and_then(|entry| table.typed(entry)),
+                counted_release: newer(amd_entry::COUNTED_RELEASE).and_then(|entry| table.typed(entry)),
+                batch_copy: newer(amd_entry::BATCH_COPY).and_then(|entry| table.typed(entry)),
+                queue_create: newer(amd_entry::QUEUE_CREATE).and_then(|entry| table.typed(entry)),
             })
         }
     }
@@ -539,26 +611,26 @@ mod tests {
 
     #[test]
     fn entries_move_with_the_size_of_the_table() {
-        let old = AmdLayout { size: 400 };
-        let new = AmdLayout { size: 624 };
+        let old = AmdLayout::of_size(400);
+        let new = AmdLayout::of_size(624);
         assert_eq!(old.entry(amd_entry::INTERCEPT_CREATE), Some(35));
         assert_eq!(new.entry(amd_entry::INTERCEPT_CREATE), Some(37));
-        assert_eq!(AmdLayout { size: 424 }.entry(amd_entry::INTERCEPT_REGISTER), Some(36));
+        assert_eq!(AmdLayout::of_size(424).entry(amd_entry::INTERCEPT_REGISTER), Some(36));
         assert_eq!(old.entry(amd_entry::ASYNC_COPY_ON_ENGINE), None);
         assert_eq!(old.entry(amd_entry::ASYNC_COPY), Some(15));
-        let name = |size, entry| amd(AmdLayout { size }, entry).map(|function| function.name);
+        let name = |size, entry| amd(AmdLayout::of_size(size), entry).map(|function| function.name);
         assert_eq!(name(400, 47), Some("hsa_amd_queue_cu_get_mask"));
         assert_eq!(name(424, 47), Some("hsa_amd_spm_acquire"));
         assert_eq!(name(456, 47), Some("hsa_amd_svm_attributes_get"));
         assert_eq!(name(400, 16), Some("hsa_amd_agent_memory_pool_get_info"));
         assert_eq!(name(624, 75), Some("hsa_amd_ais_file_read"));
-        assert_eq!(name(632, 76), None);
+        assert_eq!(name(624, 76), None);
         assert_eq!(
-            [0, 400, 624, 688].map(|size| AmdLayout { size }.unknown()),
+            [0, 400, 624, 688].map(|size| AmdLayout::of_size(size).unknown()),
             [0, 0, 0, 8]
         );
-        assert!(!AmdLayout { size: 456 }.keeps_overflow() && AmdLayout { size: 560 }.keeps_overflow());
-        assert!(!AmdLayout { size: 560 }.shares_cooperative_queue());
+        assert!(!AmdLayout::of_size(456).keeps_overflow() && AmdLayout::of_size(560).keeps_overflow());
+        assert!(!AmdLayout::of_size(560).shares_cooperative_queue());
         assert!(new.shares_cooperative_queue());
     }
 }

@@ -94,9 +94,7 @@ fn agrees(headers: &Path) {
         "#include <hsa/hsa.h>\n#include <hsa/hsa_api_trace.h>\n#include <cstddef>\n#include <type_traits>\n",
     );
     text.push_str(COUNT);
-    let layout = AmdLayout {
-        size: size(&folder, "AmdExtTable"),
-    };
+    let layout = AmdLayout::of_size(size(&folder, "AmdExtTable"));
     for (table, functions) in [
         ("CoreApiTable", &function::CORE[..]),
         ("AmdExtTable", &function::AMD[..]),

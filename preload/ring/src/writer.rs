@@ -206,6 +206,12 @@ impl<'m> EntryWriter<'m> {
         }
     }
 
+    /// How many calls of an operation have returned, of all threads that had this entry.
+    pub fn calls(&self, domain: Domain, op: u16) -> u64 {
+        let totals = totals_index(domain, op).and_then(|index| self.totals.get(index));
+        totals.map_or(0, |[calls, _]| calls.load(Ordering::Relaxed))
+    }
+
     /// Pushes an open ROC-TX range. False if the stack is full; the caller then counts the range as lost.
     pub fn open_range(&self, start: u64, correlation: u64, text_id: u32, text: &[u8]) -> bool {
         let depth = self.word(entry::RANGE_DEPTH).load(Ordering::Relaxed) as usize;

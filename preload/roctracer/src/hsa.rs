@@ -125,7 +125,7 @@ fn install(root: &Root) -> Option<()> {
     }
     // SAFETY: the run-time's table.
     let size = unsafe { amd.size() };
-    let layout = AmdLayout { size };
+    let layout = AmdLayout::of_size(size);
     for (entry, place) in CORE.iter().enumerate() {
         // SAFETY: the run-time's table.
         let function = unsafe { core.function(entry) };

@@ -8,7 +8,7 @@
 //! library that is opened with a scope of its own (`RTLD_DEEPBIND`) in a program with the gate.
 //!
 //! [`activity`] takes HIP's own records of dispatches where those are asked for, [`cooperative`] makes HIP give signals to packets of queues that cannot be intercepted (6.2 and later),
-//! [`deferred`] to name the call in packets that threads of its own submit, [`transfer`] records what a call asks to be copied.
+//! [`deferred`] to name the call in packets that threads of its own submit, [`transfer`] records what a call asks to be copied, [`watchdog`] finds launches that came by no queue.
 //!
 //! Absent on purpose: 5.2's per-operation callbacks, which make every launch dearer by 0.5 µs and an interrupt.
 
@@ -24,6 +24,7 @@ mod stub;
 pub mod tracer;
 mod transfer;
 pub mod unseen;
+pub mod watchdog;
 
 use crate::guard::Errno;
 use crate::process::{self, Process};

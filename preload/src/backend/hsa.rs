@@ -45,6 +45,7 @@ use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::{clock, control, life, real, thread};
 use hsa_sys::abi::{SUCCESS, Status, info};
+use hsa_sys::function::newer_amd;
 use hsa_sys::table::{Amd, AmdLayout, Core, Root, Table, core_entry};
 use roctop_ring::record::status;
 use roctop_ring::session::{source, wanted};
@@ -217,7 +218,7 @@ fn install(root: &Root) -> Option<()> {
     }
     let (core, amd) = (Table::new(root.core)?, Table::new(root.amd)?);
     // SAFETY: both are the run-time's tables.
-    let (layout, functions) = unsafe { (AmdLayout { size: amd.size() }, (Core::load(core), Amd::load(amd))) };
+    let (layout, functions) = unsafe { (AmdLayout::of(amd), (Core::load(core), Amd::load(amd))) };
     let (Some(core_functions), Some(amd_functions)) = functions else {
         process.say(
             status::UNAVAILABLE,
@@ -295,13 +296,13 @@ fn patch(process: &Process, root: &Root, (core, amd): (Table, Table), hsa: &Hsa)
 
 /// Says what is recorded of this run-time, and what is not.
 fn tell(process: &Process, hsa: &Hsa) {
-    let unknown = hsa.layout.unknown();
+    let unknown = hsa.layout.unknown() - newer_amd(hsa.layout).len();
     if unknown > 0 {
         let text = format!(
-            "HSA has {unknown} functions that are newer than this roctop: copies (hsa_amd_memory_async_batch_copy) and \
-             queues that are made by them are not recorded"
+            "HSA has {unknown} functions that are newer than this roctop: kernels of queues, and copies, that they make are \
+             not recorded"
         );
-        process.say(status::NOTE, unknown as u64, &text);
+        process.say(status::INCOMPLETE, 0, &text);
     }
     if hsa.queues_are_tools {
         process.say(

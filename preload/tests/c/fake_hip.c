@@ -41,3 +41,6 @@ int hipStreamCreate(void **s) { *s = (void *)0x1230; return 0; }
 int hipProfilerStart(void) { return 0; }
 int hipProfilerStop(void) { return 0; }
 int hipStreamDestroy(void *s) { return s == (void *)0x1230 ? 0 : 1; }
+// Newer than any table: fails, and asks for the error's text through the exported names, as the real one does.
+const char *hipGetErrorName(int e) { return e == 2 ? "hipErrorOutOfMemory" : "?"; }
+int hipNewerThanRoctop(void) { return hipGetErrorString(2)[0] == 'o' && hipGetErrorName(2)[0] == 'h' ? 2 : 0; }

@@ -51,6 +51,20 @@ fn calls_of_every_shape_pass_whole_and_are_recorded_once() {
 }
 
 #[test]
+fn error_texts_that_an_unknown_function_asks_for_are_not_the_programs() {
+    let Some(place) = Place::new() else { return };
+    let link = place.fake_hip();
+    let link: Vec<&str> = link.iter().map(String::as_str).collect();
+    let program = place.compile("newer", "newer", &link);
+    let plain = Command::new(&program).output().unwrap();
+    let traced = place.traced(&program).output().unwrap();
+    assert_eq!(out(&traced), "2\n2\n2\nout of memory\n");
+    assert_eq!(out(&plain), out(&traced));
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    assert_eq!(ring.calls(), [("hipGetErrorString".to_owned(), None)]);
+}
+
+#[test]
 fn calls_are_recorded_while_viewer_and_program_want_them() {
     let Some(place) = Place::new() else { return };
     place.want(session::wanted::USUAL);

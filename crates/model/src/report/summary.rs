@@ -41,6 +41,9 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
         for (reason, records) in row.lost.iter().filter(|loss| loss.1 > 0) {
             writeln!(out, "  process {}: lost {records} ({reason:?})", row.process.pid)?;
         }
+        for text in &row.incomplete {
+            writeln!(out, "  process {}: incomplete: {text}", row.process.pid)?;
+        }
     }
     for row in &values.processes {
         if let Some((_, text)) = &row.level {
@@ -390,6 +393,7 @@ fn process(row: &ProcessRow) -> Value {
         "records": row.records, "lost": row.lost_total(),
         "level": row.level.as_ref().map_or(0, |(level, _)| level.number()),
         "level_reason": row.level.as_ref().map(|(_, text)| text.to_string()),
+        "incomplete": row.incomplete.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "open_calls": row.open.calls.len(), "open_dispatches": row.open.dispatches.len(),
     })
 }

@@ -310,6 +310,7 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
             status::UNAVAILABLE => ("none", Role::Warn),
             status::OFF => ("OFF ", Role::Bad),
             status::LEVEL => ("step", Role::Warn),
+            status::INCOMPLETE => ("part", Role::Warn),
             _ => ("note", Role::Muted),
         };
         lines.push((format!("pid {pid:<8} {word} {}", said.text), role));

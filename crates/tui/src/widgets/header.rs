@@ -91,6 +91,9 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     if let Some(level) = snapshot::level(&latest.values.processes) {
         parts.push(part(format!("▲ LEVEL {level}"), Role::Warn, 1));
     }
+    if latest.values.processes.iter().any(|row| !row.incomplete.is_empty()) {
+        parts.push(part("▲ INCOMPLETE".into(), Role::Warn, 1));
+    }
     if scene.ui.away.is_uncollected {
         parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));
     }

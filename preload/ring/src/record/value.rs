@@ -182,4 +182,6 @@ pub mod status {
     pub const CLOCK: u32 = 9;
     /// How dispatches are timed from now on; the value is a packed [`Step`](crate::level::Step), the text says it with the reason.
     pub const LEVEL: u32 = 10;
+    /// Work that is not recorded, or may not be; the text says which and why, the value counts what is known to be missing.
+    pub const INCOMPLETE: u32 = 11;
 }

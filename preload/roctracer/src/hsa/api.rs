@@ -41,18 +41,16 @@ pub(super) fn know(layout: AmdLayout) {
 pub(super) fn layout() -> AmdLayout {
     let known = AMD_SIZE.load(Ordering::Acquire);
     if known != 0 {
-        return AmdLayout { size: known };
+        return AmdLayout::of_size(known);
     }
     let Some((library, _)) = loader::loaded("libhsa-runtime64.so").into_iter().next() else {
-        return AmdLayout {
-            size: size(FIRST_EXPORTS[0].1),
-        };
+        return AmdLayout::of_size(size(FIRST_EXPORTS[0].1));
     };
     let entries = FIRST_EXPORTS
         .iter()
         .find(|(name, _)| library.symbol(name).is_some())
         .map_or(MIN_AMD_ENTRIES, |(_, entries)| *entries);
-    let layout = AmdLayout { size: size(entries) };
+    let layout = AmdLayout::of_size(size(entries));
     know(layout);
     layout
 }

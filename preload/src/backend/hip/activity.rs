@@ -1,11 +1,12 @@
-//! HIP's own records as the source of dispatches: when the user asks for it (`--dispatch-source hip`), or when HSA's
-//! tables did not come though HIP is at work.
+//! HIP's own records as the source of dispatches: when the user asks for it (`--dispatch-source hip`), when HSA's
+//! tables did not come though HIP is at work, or when launches did not come by HSA's queues ([`super::watchdog`]).
 //!
 //! Such a record has no geometry and no queue, and with each comes an interrupt up to 5.7; the run-time's own kernels
 //! have none. Absent: 5.2 and 5.3.0, whose other interface makes every launch dearer by half a microsecond.
 
 #![expect(unsafe_code, reason = "reads the run-time's record by offsets")]
 
+use super::watchdog;
 use crate::backend::hsa;
 use crate::level::{self, Level};
 use crate::state::{self, word};
@@ -42,7 +43,10 @@ pub(crate) fn is_source() -> bool {
     match control::dispatch_source() {
         source::HIP => true,
         source::HSA => false,
-        _ => word(word::HSA).load(Ordering::Relaxed) == state::COLD && level::current() < Level::Plain,
+        _ => {
+            watchdog::has_switched()
+                || (word(word::HSA).load(Ordering::Relaxed) == state::COLD && level::current() < Level::Plain)
+        }
     }
 }
 

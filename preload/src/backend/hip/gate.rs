@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
 use super::stub::STUBS;
-use super::{cooperative, deferred, entry, transfer, unseen};
+use super::{cooperative, deferred, entry, transfer, unseen, watchdog};
 use crate::backend::{hsa, roctx, stream};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
@@ -14,7 +14,9 @@ use crate::state::{self, word};
 use crate::{clock, control, real, thread};
 use core::mem::MaybeUninit;
 use gate::{Passage, gate};
-use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place, Returns, STACK_WORDS};
+use hip_sys::function::{
+    COUNT, Domain, Effect, FUNCTIONS, Function, LaunchAttribute, LaunchConfig, Place, Returns, STACK_WORDS,
+};
 use roctop_ring::arguments::Arguments;
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -43,7 +45,11 @@ const _: () = assert!(STACK_WORDS.is_multiple_of(2));
 /// Marks an address in [`REAL`]: calls of this function are recorded at an entry of a dispatch table.
 const SERVED: u64 = 1 << 63;
 
-/// The real functions; 0 not found yet. [`SERVED`] may be added.
+/// Marks an address in [`REAL`]: not every call of this function is the program's.
+const SHARED: u64 = 1 << 62;
+const MARKS: u64 = SERVED | SHARED;
+
+/// The real functions; 0 not found yet. [`MARKS`] may be added.
 static REAL: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 
 /// The real functions once more: those that a stub may call by itself while nothing is recorded.
@@ -72,10 +78,7 @@ fn resolve(index: usize) -> u64 {
     };
     match (wall(None, || look(function)), function.returns) {
         (Some(address), _) => {
-            if let Some(place) = REAL.get(index) {
-                keep(place, address as u64);
-            }
-            keep_bare(index, address as u64);
+            keep(index, address as u64);
             address as u64
         }
         (None, Returns::Status) if function.domain == Domain::Rccl => no_system as *const () as u64,
@@ -95,14 +98,40 @@ fn look(function: &Function) -> Option<*mut c_void> {
 pub(crate) fn is_there(index: usize) -> bool {
     let is_known = REAL
         .get(index)
-        .is_some_and(|place| place.load(Ordering::Acquire) & !SERVED != 0);
+        .is_some_and(|place| place.load(Ordering::Acquire) & !MARKS != 0);
     is_known || FUNCTIONS.get(index).and_then(look).is_some()
 }
 
 /// Keeps the address of a real function, unless another one came first.
-fn keep(place: &AtomicU64, address: u64) {
-    let add = |known: u64| (known & !SERVED == 0).then_some(known | address);
+fn keep(index: usize, address: u64) {
+    let (Some(function), Some(place)) = (FUNCTIONS.get(index), REAL.get(index)) else {
+        return;
+    };
+    let mut mark = 0;
+    if function.effect == Effect::Shared
+        && let Some([from, to]) = real::extent_of(address)
+    {
+        for (word, bound) in RUN_TIME.iter().zip([from, to]) {
+            word.store(bound, Ordering::Relaxed);
+        }
+        mark = SHARED;
+    }
+    let add = |known: u64| (known & !MARKS == 0).then_some(known | mark | address);
     let _ = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
+    keep_bare(index, address);
+}
+
+/// From where to where the run-time is loaded.
+static RUN_TIME: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Was the call made by the run-time itself? What fails in it asks for the error's text, inside functions that are not known
+/// here, too.
+#[cold]
+fn is_by_run_time(frame: &Frame) -> bool {
+    // SAFETY: the return address lies before the caller's arguments.
+    let caller = unsafe { *frame.passage.stack.sub(1) };
+    let [from, to] = RUN_TIME.each_ref().map(|word| word.load(Ordering::Relaxed));
+    (from..to).contains(&caller)
 }
 
 /// The stub may call this real function by itself; not one that switches the recording on, or that gives functions which are
@@ -128,12 +157,10 @@ pub(crate) fn is_behind(index: usize, address: *mut c_void) -> bool {
         .get(index)
         .is_some_and(|function| real::lies_in(address, super::library_of(function)));
     let known = REAL.get(index).filter(|_| is_right).map(|place| {
-        let known = place.load(Ordering::Acquire);
-        if known & !SERVED == 0 {
-            keep(place, address as u64);
-            keep_bare(index, address as u64);
+        if place.load(Ordering::Acquire) & !MARKS == 0 {
+            keep(index, address as u64);
         }
-        place.load(Ordering::Acquire) & !SERVED
+        place.load(Ordering::Acquire) & !MARKS
     });
     known == Some(address as u64)
 }
@@ -156,7 +183,7 @@ pub(super) fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void>
     let is_it = |(index, function): &(usize, &Function)| {
         function.name.as_bytes().starts_with(name) && {
             let known = REAL.get(*index).map_or(0, |place| place.load(Ordering::Acquire));
-            let known = known & !SERVED;
+            let known = known & !MARKS;
             (if known == 0 { resolve(*index) } else { known }) == address as u64
         }
     };
@@ -166,21 +193,23 @@ pub(super) fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void>
 
 /// The function of this number, what is behind it, and whether its calls are recorded here.
 #[inline(always)]
-fn behind(index: usize) -> Option<(&'static Function, u64, bool)> {
+fn behind(frame: &Frame) -> Option<(&'static Function, u64, bool)> {
+    let index = frame.passage.place as usize;
     let Some(place) = REAL.get(index) else {
         return entry::behind(index - COUNT).map(|(function, address)| (function, address, true));
     };
     let known = place.load(Ordering::Acquire);
-    let address = match known & !SERVED {
-        0 => resolve(index),
-        address => address,
+    let (address, marks) = match known & !MARKS {
+        0 => (resolve(index), place.load(Ordering::Acquire) & MARKS),
+        address => (address, known & MARKS),
     };
-    Some((FUNCTIONS.get(index)?, address, known & SERVED == 0))
+    let is_ours = marks == 0 || marks == SHARED && !is_by_run_time(frame);
+    Some((FUNCTIONS.get(index)?, address, is_ours))
 }
 
 /// Before the real function; returns its address.
 extern "C" fn enter(frame: &mut Frame) -> *const c_void {
-    let Some((function, real, is_ours)) = behind(frame.passage.place as usize) else {
+    let Some((function, real, is_ours)) = behind(frame) else {
         return nothing as *const c_void;
     };
     if is_ours && (state::is_on(word::HIP) || is_beginning()) {
@@ -258,10 +287,41 @@ fn is_alone_after(effect: Effect, frame: &Frame, tid: u32) -> bool {
         // Before the handle may be another stream's.
         Effect::StreamDestroy => stream_destroyed(frame, tid),
         Effect::Wait => hsa::harvest::wait_begins(),
-        Effect::Cooperative => return cooperative::is_needed(),
+        Effect::Cooperative => return cooperative::is_needed_for_launch(),
+        Effect::Configured => return is_cooperative(frame) && cooperative::is_needed_for_launch(),
+        Effect::Graph => return cooperative::is_needed_for_graph(),
+        Effect::NodeAttribute => node_changes(frame),
         _ => {}
     }
     false
+}
+
+/// Attributes of a launch that are looked at: HIP has fewer.
+const MAX_ATTRIBUTES: u32 = 64;
+
+/// Does the launch configuration of a call ask for a cooperative launch?
+fn is_cooperative(frame: &Frame) -> bool {
+    let [config, ..] = frame.passage.registers;
+    // SAFETY: the table says that the first argument points to a configuration; null is none.
+    let Some(config) = (unsafe { (config as *const LaunchConfig).as_ref() }) else {
+        return false;
+    };
+    if config.attributes.is_null() || config.count > MAX_ATTRIBUTES {
+        return false;
+    }
+    // SAFETY: not null; the program passes as many attributes as it says.
+    let attributes = unsafe { std::slice::from_raw_parts(config.attributes, config.count as usize) };
+    let is_it = |one: &LaunchAttribute| one.id == LaunchAttribute::COOPERATIVE && one.value[0] != 0;
+    attributes.iter().any(is_it)
+}
+
+/// A kernel of a graph gets an attribute.
+#[cold]
+fn node_changes(frame: &Frame) {
+    let [_, attribute, value, ..] = frame.passage.registers;
+    if attribute as u32 == LaunchAttribute::COOPERATIVE && value != 0 {
+        cooperative::in_graph();
+    }
 }
 
 /// The number of the stream that a call names.
@@ -300,6 +360,11 @@ fn fetch_elsewhere(frame: &Frame, place: Place) -> u64 {
         // SAFETY: the table says that the function has an argument there, so the caller put it there.
         Place::Stack(number) => unsafe { *frame.passage.stack.add(usize::from(number)) },
         Place::PerThread => 2,
+        Place::Config => {
+            let [config, ..] = frame.passage.registers;
+            // SAFETY: the table says that the first argument points to a configuration; null is none.
+            unsafe { (config as *const LaunchConfig).as_ref() }.map_or(0, |config| config.stream)
+        }
         Place::Register(_) | Place::None | Place::Null => 0,
     }
 }
@@ -331,9 +396,15 @@ extern "C" fn exit(frame: &mut Frame) {
         } else {
             collector::exit_at(end, call, status, frame.argument);
         }
+        if status.is_some_and(|code| code != 0) {
+            watchdog::failed(function);
+        }
         if function.effect == Effect::Wait {
             hsa::harvest::wait_ends();
-        } else if function.effect != Effect::None && (status == Some(0) || function.effect == Effect::Stop) {
+            if status == Some(0) {
+                watchdog::wait_ended(call.thread);
+            }
+        } else if function.effect.is_after() && (status == Some(0) || function.effect == Effect::Stop) {
             // HIP may say that it has no profiler of its own to stop.
             take_part(function.effect, frame, call.thread.tid());
         }
@@ -377,6 +448,8 @@ fn take_part(effect: Effect, frame: &Frame, tid: u32) {
         Effect::Lookup => unseen::give_wrapped(first as *const c_char, second as *mut *mut c_void),
         Effect::Start => roctx::resume(),
         Effect::Stop => roctx::pause(),
+        Effect::CaptureBegin => cooperative::capture_begins(),
+        Effect::CaptureEnd => cooperative::capture_ends(),
         _ => {}
     }
 }

@@ -94,6 +94,16 @@ pub(crate) fn register(process: &Process, by: By) {
 /// stream may be gone by then, a crash inside HIP that was seen on 5.7.1 (a graph is destroyed) and 7.2.4.
 static KEPT: AtomicU64 = AtomicU64::new(0);
 
+/// HIP's records are needed from now on. False where HIP has none.
+pub(crate) fn keep() -> bool {
+    let has_records = tail().is_some() && slot::is_found();
+    if has_records {
+        KEPT.store(1, Ordering::Relaxed);
+        slot::listen(true);
+    }
+    has_records
+}
+
 /// HIP's records are needed for a while.
 pub(crate) fn arm() {
     if KEPT.load(Ordering::Relaxed) == 0 && slot::is_found() {

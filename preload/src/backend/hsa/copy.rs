@@ -53,7 +53,8 @@ struct Request {
     dst_agent: u32,
     src: u64,
     src_agent: u32,
-    bytes: u64,
+    /// None where the call does not tell.
+    bytes: Option<u64>,
     direction: u16,
 }
 
@@ -80,7 +81,18 @@ impl Begun {
     }
 }
 
-fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Begun {
+/// How a copy may be timed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// On its own signal, or on one of ours where that cannot be watched.
+    OnAny,
+    /// On its own signal alone: the program keeps the place where it stands.
+    OnOwn,
+    /// Not at all: its signal is that of other copies too.
+    Not,
+}
+
+fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle, how: How) -> Begun {
     proxy::forget(handle);
     if !state::is_on(word::HSA) {
         return Begun::Not;
@@ -102,11 +114,11 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle) -> Beg
             return Begun::Not;
         };
         // The run-time does nothing at all then, and leaves the signal as it is.
-        if request.bytes == 0 {
+        if request.bytes == Some(0) {
             return Begun::Not;
         }
         process.count(counter::COPIES, 1);
-        watch(submitted(&request, thread), handle)
+        watch(submitted(&request, thread), handle, how)
     })
 }
 
@@ -115,7 +127,7 @@ fn submitted(request: &Request, thread: Option<&thread::Thread>) -> Copy {
     Copy {
         submit: clock::now(),
         correlation: thread.map_or(0, |thread| thread.current.get()),
-        bytes: request.bytes,
+        bytes: request.bytes.unwrap_or(0),
         dst: request.dst,
         src: request.src,
         src_agent: request.src_agent,
@@ -130,8 +142,8 @@ fn submitted(request: &Request, thread: Option<&thread::Thread>) -> Copy {
 }
 
 /// Watches the copy's signal in place, else one of ours that stands in for it.
-fn watch(record: Copy, handle: SignalHandle) -> Begun {
-    let Some(number) = reserve() else {
+fn watch(record: Copy, handle: SignalHandle, how: How) -> Begun {
+    let Some(number) = (how != How::Not).then(reserve).flatten() else {
         return Begun::Untimed(record);
     };
     let item = place(number);
@@ -144,7 +156,8 @@ fn watch(record: Copy, handle: SignalHandle) -> Begun {
         return Begun::Watched(number);
     }
     // A signal of ours needs the thread that passes it on.
-    if harvest::start_thread()
+    if how == How::OnAny
+        && harvest::start_thread()
         && let Some(proxy) = hsa().and_then(proxy::get)
     {
         item.original.store(handle, Ordering::Relaxed);

@@ -1,8 +1,13 @@
 //! Creation and end of queues: those of GPUs are made as intercepted ones, where that is possible.
+//!
+//! A queue by a descriptor (`hsa_amd_queue_create`, ROCr 1.21) is intercepted when it is a plain one, which gets its priority
+//! and its compute units afterwards; others stay the run-time's own. A counted queue is the run-time's to share out, and is
+//! observed.
 
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
 
 use super::agent::{self, Agent};
+use super::observed::Left;
 use super::queue::{Queue, enter, find, leave};
 use super::slots::Slots;
 use super::{Hsa, harvest, hook, hsa, lap, observed, packet, probe};
@@ -12,8 +17,13 @@ use crate::level::{self, Level, Reason};
 use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::{control, thread};
-use hsa_sys::abi::{Agent as AgentHandle, QUEUE_COOPERATIVE, Queue as HsaQueue, SUCCESS, Status};
-use hsa_sys::table::{AmdLayout, Handler, InterceptRegister, QueueCallback, QueueCreate, Table, amd_entry, core_entry};
+use hsa_sys::abi::{
+    Agent as AgentHandle, Packet, QUEUE_COOPERATIVE, Queue as HsaQueue, QueueDescriptor, SUCCESS, Status,
+};
+use hsa_sys::table::{
+    AmdLayout, CountedAcquire, Handler, InterceptRegister, QueueCallback, QueueCreate, QueueCreateDescribed, QueueEnd,
+    Table, amd_entry, core_entry,
+};
 use roctop_ring::layout::{counter, queue as place};
 use roctop_ring::record::status;
 use roctop_ring::session::source;
@@ -33,6 +43,11 @@ fn cooperative() -> MutexGuard<'static, Vec<(AgentHandle, u64)>> {
     COOPERATIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Did any queue of the process come by here?
+pub(crate) fn has_queue() -> bool {
+    NUMBER.load(Ordering::Relaxed) != 0
+}
+
 /// The run-time shuts down, and its agents' queues with it.
 pub(crate) fn forget_cooperative() {
     cooperative().clear();
@@ -40,11 +55,7 @@ pub(crate) fn forget_cooperative() {
 
 pub(crate) fn patch(core: Table, amd: Table, layout: AmdLayout) {
     hook(core, core_entry::QUEUE_CREATE, create as QueueCreate as *mut c_void);
-    hook(
-        core,
-        core_entry::QUEUE_DESTROY,
-        destroy as unsafe extern "C" fn(*mut HsaQueue) -> Status as *mut c_void,
-    );
+    hook(core, core_entry::QUEUE_DESTROY, destroy as QueueEnd as *mut c_void);
     hook(
         amd,
         amd_entry::SET_PROFILER_ENABLED,
@@ -56,6 +67,18 @@ pub(crate) fn patch(core: Table, amd: Table, layout: AmdLayout) {
     ) {
         hook(amd, create, create_for_tool as QueueCreate as *mut c_void);
         hook(amd, register, register_for_tool as InterceptRegister as *mut c_void);
+    }
+    for (entry, ours) in [
+        (
+            amd_entry::QUEUE_CREATE,
+            create_described as QueueCreateDescribed as *mut c_void,
+        ),
+        (amd_entry::COUNTED_ACQUIRE, acquire as CountedAcquire as *mut c_void),
+        (amd_entry::COUNTED_RELEASE, release as QueueEnd as *mut c_void),
+    ] {
+        if let Some(entry) = layout.newer(entry) {
+            hook(amd, entry, ours);
+        }
     }
 }
 
@@ -144,7 +167,7 @@ unsafe fn create_seen(
         if plain == SUCCESS {
             level::step_down(Level::Program, Reason::NoProxy, gpu.index);
             // SAFETY: the call succeeded, so the queue was written.
-            observe(hsa, gpu, unsafe { *out });
+            observe(hsa, gpu, unsafe { *out }, None);
         }
         return Some(plain);
     }
@@ -163,7 +186,7 @@ unsafe fn create_seen(
         }
     }
     let is_timed = match by {
-        By::Observation => observe(hsa, gpu, handle),
+        By::Observation => observe(hsa, gpu, handle, Some(COOPERATIVE_SAID)),
         By::Interception | By::Tool => intercept(hsa, gpu, handle),
     };
     if by == By::Tool && is_timed.is_none() {
@@ -177,6 +200,134 @@ unsafe fn create_seen(
         intercept(hsa, gpu, unsafe { *out });
     }
     Some(status)
+}
+
+/// So many queues by descriptors; as the run-time does, each is made that can be, and the first error is the answer.
+unsafe extern "C" fn create_described(agent: AgentHandle, first: *mut QueueDescriptor, count: u32) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let Some(original) = hsa.amd.queue_create else {
+        return 0x1000;
+    };
+    let descriptors = if first.is_null() { 0 } else { count as usize };
+    let at = |number: usize| first.wrapping_add(number);
+    let is_seen = wall(false, || {
+        let _errno = Errno::keep();
+        // SAFETY: the program passes `count` descriptors.
+        let is_plain = |number| unsafe { (*at(number)).is_plain_compute() };
+        thread::is_traced() && thread::aside(|| wanted(hsa, agent)).is_some() && (0..descriptors).any(is_plain)
+    });
+    if !is_seen {
+        // SAFETY: the caller's own arguments.
+        return unsafe { original(agent, first, count) };
+    }
+    let mut answer = SUCCESS;
+    for number in 0..descriptors {
+        let made = wall(None, || {
+            let _errno = Errno::keep();
+            // SAFETY: as above.
+            thread::aside(|| unsafe { create_plain(hsa, agent, at(number), original) })
+        });
+        // SAFETY: the caller's own arguments, one by one.
+        let status = made.unwrap_or_else(|| unsafe { original(agent, at(number), 1) });
+        if answer == SUCCESS {
+            answer = status;
+        }
+    }
+    answer
+}
+
+/// Makes the queue of a plain descriptor so that its dispatches are seen; none where it is none of those, or cannot be made so.
+///
+/// # Safety
+/// `descriptor` is the program's.
+unsafe fn create_plain(
+    hsa: &'static Hsa,
+    agent: AgentHandle,
+    descriptor: *mut QueueDescriptor,
+    original: QueueCreateDescribed,
+) -> Option<Status> {
+    // SAFETY: by the contract.
+    let wish = unsafe { *descriptor };
+    if !wish.is_plain_compute() {
+        process::get()?.say(
+            status::INCOMPLETE,
+            0,
+            "kernels of a queue are not recorded: its descriptor asks for more than a queue for interception can be",
+        );
+        return None;
+    }
+    let packets = wish.bytes / size_of::<Packet>() as u32;
+    // SAFETY: by the contract.
+    let out = unsafe { &raw mut (*descriptor).queue };
+    let make = |function: QueueCreate| {
+        if std::ptr::fn_addr_eq(function, hsa.core.queue_create) {
+            // SAFETY: the caller's own descriptor, to which `out` belongs.
+            return unsafe { original(agent, descriptor, 1) };
+        }
+        let (callback, data, private) = (wish.callback, wish.data, wish.private_size);
+        // SAFETY: the caller's own wishes; LDS is whatever kernels ask for.
+        unsafe { function(agent, packets, wish.queue_type, callback, data, private, u32::MAX, out) }
+    };
+    // SAFETY: `make` writes the queue to `out`.
+    let status = unsafe { create_seen(hsa, agent, wish.queue_type, out, make) }?;
+    if status != SUCCESS || By::for_queue(hsa, wish.queue_type) != By::Interception {
+        return Some(status);
+    }
+    // SAFETY: it was just made.
+    let handle = unsafe { *out };
+    // SAFETY: the queue is the program's, and so is the mask.
+    let is_as_wished = unsafe {
+        (wish.priority == QueueDescriptor::NORMAL || (hsa.amd.set_priority)(handle, wish.priority) == SUCCESS)
+            && (wish.cu_mask_bits == 0 || (hsa.amd.set_cu_mask)(handle, wish.cu_mask_bits, wish.cu_mask) == SUCCESS)
+    };
+    if is_as_wished {
+        return Some(SUCCESS);
+    }
+    // SAFETY: nobody knows the queue yet.
+    unsafe {
+        destroy(handle);
+        out.write(std::ptr::null_mut());
+    }
+    None
+}
+
+/// A counted queue: the run-time's own pool, so it stays as it is.
+unsafe extern "C" fn acquire(
+    agent: AgentHandle,
+    queue_type: u32,
+    priority: u32,
+    callback: QueueCallback,
+    data: *mut c_void,
+    flags: u64,
+    out: *mut *mut HsaQueue,
+) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let Some(original) = hsa.amd.counted_acquire else {
+        return 0x1000;
+    };
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { original(agent, queue_type, priority, callback, data, flags, out) };
+    if status == SUCCESS && !sdk::is_counting() {
+        wall((), || {
+            let _errno = Errno::keep();
+            if thread::is_traced() {
+                // SAFETY: the call succeeded, so the queue was written.
+                let handle = unsafe { *out };
+                thread::aside(|| wanted(hsa, agent).and_then(|gpu| observe(hsa, gpu, handle, Some(COUNTED))));
+            }
+        });
+    }
+    status
+}
+
+/// The end of a counted queue for one of its users.
+unsafe extern "C" fn release(handle: *mut HsaQueue) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let Some(original) = hsa.amd.counted_release else {
+        return 0x1000;
+    };
+    // SAFETY: the caller's own argument.
+    unsafe { end(handle, original) }
 }
 
 /// Another tool makes a proxy for its own handler: ours is behind that, next to the hardware.
@@ -228,7 +379,8 @@ unsafe extern "C" fn register_for_tool(handle: *mut HsaQueue, handler: Handler, 
 /// The agent of a queue to time; none for a CPU's.
 fn wanted(hsa: &'static Hsa, handle: AgentHandle) -> Option<Agent> {
     let is_off = !state::is_on(word::HSA) || level::current() > Level::Program;
-    if is_off || control::dispatch_source() == source::HIP {
+    let is_other = control::dispatch_source() == source::HIP || hip::watchdog::has_switched();
+    if is_off || is_other {
         return None;
     }
     hsa.agents.discover(hsa, process::get()?);
@@ -291,8 +443,16 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
     Some(())
 }
 
-fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()> {
-    if observed::is_shared(handle) {
+/// What is said of queues that are observed.
+const COOPERATIVE_SAID: &str =
+    "cooperative launches: their queue cannot be intercepted here; their kernels are timed on their own signals";
+const COUNTED: &str = "counted queues: the run-time shares them out, so they are not intercepted; their kernels are timed on their own signals";
+
+fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue, said: Option<&str>) -> Option<()> {
+    if let Some(queue) = observed::shared(handle) {
+        if find(handle as u64).is_none() {
+            enter(handle as u64, queue);
+        }
         return Some(());
     }
     let process = process::get()?;
@@ -301,13 +461,8 @@ fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()>
     queue.tell(process, handle, 1);
     harvest::begin(queue);
     observed::begin(hsa, handle, queue);
-    // SAFETY: the run-time just made it.
-    if unsafe { (*handle).queue_type } == QUEUE_COOPERATIVE {
-        process.say(
-            status::NOTE,
-            u64::from(agent.index),
-            "cooperative launches: their queue cannot be intercepted here; their kernels are timed on their own signals",
-        );
+    if let Some(said) = said {
+        process.say(status::NOTE, u64::from(agent.index), said);
     }
     Some(())
 }
@@ -349,8 +504,24 @@ unsafe extern "C" fn destroy(handle: *mut HsaQueue) -> Status {
     if wall(false, || cooperative().iter().any(|(_, known)| *known == handle as u64)) {
         return SUCCESS;
     }
+    // SAFETY: the caller's own argument.
+    unsafe { end(handle, hsa.core.queue_destroy) }
+}
+
+/// A queue ends for one of its users, by this function of the run-time's.
+///
+/// # Safety
+/// `handle` is the program's own argument.
+unsafe fn end(handle: *mut HsaQueue, original: QueueEnd) -> Status {
     let queue = if state::is_on(word::HSA) {
-        find(handle as u64).filter(|_| wall(true, || observed::end(handle)))
+        find(handle as u64).filter(|_| match wall(Left::Nobody, || observed::end(handle)) {
+            Left::Nobody => true,
+            Left::Others => {
+                leave(handle as u64);
+                false
+            }
+            Left::Same => false,
+        })
     } else {
         None
     };
@@ -368,7 +539,7 @@ unsafe extern "C" fn destroy(handle: *mut HsaQueue) -> Status {
         });
     }
     // SAFETY: the caller's own argument.
-    let status = unsafe { (hsa.core.queue_destroy)(handle) };
+    let status = unsafe { original(handle) };
     if let Some(queue) = queue {
         wall((), || forget(queue, is_empty));
     }

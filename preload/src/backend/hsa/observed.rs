@@ -2,7 +2,8 @@
 //! signals that they have.
 //!
 //! From HSA 6.2 on an agent has one queue for cooperative launches. All that ask for it share it, and a proxy would
-//! destroy it. Nothing is written to such a queue, because a valid packet may be taken at any time: what has no signal,
+//! destroy it. From ROCr 1.21 on there are counted queues, which the run-time shares out itself, perhaps under several
+//! handles; a queue is known by its doorbell. Nothing is written to such a queue, because a valid packet may be taken at any time: what has no signal,
 //! or one that cannot be watched, is recorded without a time. HIP is made to give its packets signals, see
 //! `backend::hip::cooperative`.
 
@@ -11,22 +12,19 @@
 use super::packet;
 use super::queue::Queue;
 use super::{Hsa, hsa, signal};
+use crate::backend::hip::watchdog;
 use crate::clock;
-use crate::control;
-use crate::level::{self, Level};
 use crate::process;
 use hsa_sys::abi::{Packet, Queue as HsaQueue, SignalHandle, packet as aql};
-use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One of the few: an agent has one.
+/// One of the few: an agent has one for cooperative launches, and some counted ones.
 struct Observed {
-    handle: u64,
+    /// A handle for each creation that was not destroyed yet.
+    users: Vec<u64>,
     doorbell: SignalHandle,
     queue: &'static Queue,
-    /// Creations less destructions.
-    users: u64,
     /// The next packet to look at, and the last one for which the doorbell rang.
     next: u64,
     rung: u64,
@@ -40,11 +38,14 @@ fn all() -> MutexGuard<'static, Vec<Observed>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The queue was handed out once more. False when it is new.
-pub(crate) fn is_shared(handle: *const HsaQueue) -> bool {
+/// The queue was handed out once more. None when it is new.
+pub(crate) fn shared(handle: *const HsaQueue) -> Option<&'static Queue> {
     let mut all = all();
-    let known = all.iter_mut().find(|one| one.handle == handle as u64);
-    known.map(|one| one.users += 1).is_some()
+    // SAFETY: the run-time just handed it out.
+    let doorbell = unsafe { (*handle).doorbell };
+    let known = all.iter_mut().find(|one| one.doorbell == doorbell)?;
+    known.users.push(handle as u64);
+    Some(known.queue)
 }
 
 /// A queue begins to be observed.
@@ -52,38 +53,51 @@ pub(crate) fn begin(hsa: &Hsa, handle: *const HsaQueue, queue: &'static Queue) {
     // SAFETY: the run-time just handed it out.
     let next = unsafe { (hsa.core.load_write_index)(handle) };
     all().push(Observed {
-        handle: handle as u64,
+        users: vec![handle as u64],
         // SAFETY: as above.
         doorbell: unsafe { (*handle).doorbell },
         queue,
-        users: 1,
         next,
         rung: next,
     });
     COUNT.fetch_add(1, Ordering::Release);
 }
 
-/// One of its users destroys the queue. True unless others go on using it.
-pub(crate) fn end(handle: *const HsaQueue) -> bool {
+/// Who goes on using a queue of which one user is gone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    Nobody,
+    /// Others, by other handles.
+    Others,
+    /// Others, by the same handle too.
+    Same,
+}
+
+/// One of its users destroys the queue.
+pub(crate) fn end(handle: *const HsaQueue) -> Left {
     if COUNT.load(Ordering::Acquire) == 0 {
-        return true;
+        return Left::Nobody;
     }
     let mut all = all();
-    let Some(at) = all.iter().position(|one| one.handle == handle as u64) else {
-        return true;
+    let is_user = |one: &Observed| one.users.iter().rposition(|user| *user == handle as u64);
+    let Some((at, user)) = all.iter().enumerate().find_map(|(at, one)| Some((at, is_user(one)?))) else {
+        return Left::Nobody;
     };
     if let Some(one) = all.get_mut(at) {
         if let Some(hsa) = hsa() {
             one.look(hsa);
         }
-        if one.users > 1 {
-            one.users -= 1;
-            return false;
+        one.users.swap_remove(user);
+        if one.users.contains(&(handle as u64)) {
+            return Left::Same;
+        }
+        if !one.users.is_empty() {
+            return Left::Others;
         }
     }
     all.swap_remove(at);
     COUNT.fetch_sub(1, Ordering::Release);
-    true
+    Left::Nobody
 }
 
 /// A signal is stored to: is it a doorbell? Before the store, so that the packets are looked at before they run.
@@ -131,7 +145,8 @@ impl Observed {
         if self.next >= self.rung {
             return;
         }
-        let handle = self.handle as usize as *const HsaQueue;
+        let Some(user) = self.users.first() else { return };
+        let handle = *user as usize as *const HsaQueue;
         // SAFETY: the program rings the queue's doorbell, or has not destroyed it yet, so it exists.
         let (base, size) = unsafe { ((*handle).base.cast::<Packet>(), u64::from((*handle).size)) };
         while self.next < self.rung {
@@ -156,24 +171,27 @@ impl Observed {
 }
 
 fn look(queue: &'static Queue, packet: &Packet, index: u64) {
-    let kind = packet.header & aql::TYPE;
-    if packet.completion != 0 && kind != aql::VENDOR {
+    if packet.completion != 0 && packet.has_completion_in_place() {
         signal::before_change(packet.completion);
     }
-    if kind == aql::DISPATCH && is_wanted() {
-        packet::observe(queue, packet, describe(queue, packet, index));
+    if packet.is_dispatch() {
+        dispatch(queue, packet, index);
     }
 }
 
-/// The processor was faster: which type the packet had is gone, but barriers have no dimensions. Its signal has the times.
+/// The processor was faster: the packet's type is gone. Its signal has the times.
 fn missed(queue: &'static Queue, packet: &Packet, index: u64) {
-    if packet.setup != 0 && is_wanted() {
-        packet::observe(queue, packet, describe(queue, packet, index));
+    if packet.was_dispatch() {
+        dispatch(queue, &packet.with_likely_type(), index);
     }
 }
 
-fn is_wanted() -> bool {
-    control::is_wanted(wanted::DISPATCH) && level::current() <= Level::Program
+fn dispatch(queue: &'static Queue, packet: &Packet, index: u64) {
+    if packet::is_wanted() {
+        packet::observe(queue, packet, describe(queue, packet, index));
+    } else {
+        watchdog::unwanted(1);
+    }
 }
 
 fn describe(queue: &Queue, packet: &Packet, index: u64) -> roctop_ring::record::Dispatch {

@@ -11,10 +11,10 @@ use super::queue::Queue;
 use super::signal::{self, Kind};
 use super::slots::Side;
 use super::{harvest, hsa, lap};
-use crate::backend::hip::deferred;
+use crate::backend::hip::{deferred, watchdog};
 use crate::backend::sdk;
 use crate::guard::wall;
-use crate::level::Level;
+use crate::level::{self, Level};
 use crate::state::{self, word};
 use crate::{clock, collector, control, process, thread};
 use hsa_sys::abi::{Packet, packet};
@@ -98,10 +98,7 @@ impl Told {
             handed.clear();
             // SAFETY: the run-time passes `count` packets of 64 bytes.
             let packets = unsafe { std::slice::from_raw_parts(packets, count as usize) };
-            let dispatches = packets
-                .iter()
-                .zip(index..)
-                .filter(|(packet, _)| kind(packet) == packet::DISPATCH);
+            let dispatches = packets.iter().zip(index..).filter(|(packet, _)| packet.is_dispatch());
             handed.extend(dispatches.map(|(packet, index)| {
                 let [correlation, who] = maker(queue, packet, Some(index));
                 Handed {
@@ -174,10 +171,13 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
             signal::before_change(packet.completion);
         }
     }
-    let dispatches = packets.iter().filter(|packet| kind(packet) == packet::DISPATCH).count() as u64;
+    let dispatches = packets.iter().filter(|packet| packet.is_dispatch()).count() as u64;
     // What the SDK counts keeps its signals: its own handler is behind this one, and records it.
     let level = queue.level();
-    if dispatches == 0 || !control::is_wanted(wanted::DISPATCH) || sdk::is_counting() || level > Level::Program {
+    if dispatches == 0 || !is_wanted() || sdk::is_counting() {
+        if dispatches > 0 {
+            watchdog::unwanted(dispatches);
+        }
         return mark(queue, packets, index, level);
     }
     let Some(process) = process::get() else { return false };
@@ -213,7 +213,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
             is_witness_due = false;
             out.extend(witness(queue, out.len(), true));
         }
-        if kind(packet) == packet::DISPATCH {
+        if packet.is_dispatch() {
             id += 1;
             let mut index = Some(index);
             if is_shared {
@@ -272,10 +272,15 @@ fn witness(queue: &Queue, ahead: usize, is_ordered: bool) -> Option<Packet> {
     queue.witnesses.packet(hsa()?, position, sequence, is_ordered)
 }
 
+/// Are dispatches recorded here?
+pub(crate) fn is_wanted() -> bool {
+    control::is_wanted(wanted::DISPATCH) && !watchdog::has_switched() && level::current() <= Level::Program
+}
+
 /// A dispatch whose signal cannot be watched: it is timed at the price of a packet behind it.
 #[inline]
 fn needs_barrier(packet: &Packet) -> bool {
-    packet.completion != 0 && kind(packet) == packet::DISPATCH && !signal::is_free(packet.completion)
+    packet.completion != 0 && packet.is_dispatch() && !signal::is_free(packet.completion)
 }
 
 /// Nothing is recorded; still some packet has to tell how far the hardware has come, and in a large portion several.
@@ -287,7 +292,7 @@ fn mark(queue: &Queue, packets: &[Packet], index: u64, level: Level) -> bool {
         return false;
     }
     let is_free =
-        |packet: &Packet| matches!(kind(packet), packet::DISPATCH | packet::BARRIER_AND) && packet.completion == 0;
+        |packet: &Packet| (packet.is_dispatch() || kind(packet) == packet::BARRIER_AND) && packet.completion == 0;
     // SAFETY: only the handler uses `out`, under the queue's lock.
     let out = unsafe { &mut *queue.out.get() };
     out.clear();
@@ -348,7 +353,8 @@ fn maker(queue: &Queue, packet: &Packet, index: Option<u64>) -> [u64; 2] {
 
 pub(crate) fn describe(queue: &Queue, packet: &Packet, index: Option<u64>, id: u64, now: u64) -> Dispatch {
     let [correlation, who] = maker(queue, packet, index);
-    let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (packet.grid, packet.workgroup);
+    let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) =
+        (packet.grid_of_dispatch(), packet.workgroup);
     Dispatch {
         begin: 0,
         end: 0,

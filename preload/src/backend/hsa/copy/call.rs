@@ -1,11 +1,12 @@
 //! The run-time's functions that copy: what each is about, before and after the real one.
 
 use super::super::agent::{self, UNKNOWN};
-use super::super::{Hsa, hook, hsa};
-use super::{Request, begin, end};
+use super::super::{Hsa, hook, hsa, proxy, signal};
+use super::{How, Request, begin, end};
+use crate::guard::wall;
 use crate::state::{self, word};
-use hsa_sys::abi::{Agent, Dim3, Pitched, SUCCESS, SignalHandle, Status};
-use hsa_sys::table::{AmdLayout, AsyncCopy, AsyncCopyOnEngine, AsyncCopyRect, Table, amd_entry};
+use hsa_sys::abi::{self, Agent, CopyOperation, Dim3, Pitched, SUCCESS, SignalHandle, Status};
+use hsa_sys::table::{AmdLayout, AsyncCopy, AsyncCopyOnEngine, AsyncCopyRect, BatchCopy, Table, amd_entry};
 use roctop_ring::record::direction;
 use std::ffi::c_void;
 
@@ -29,7 +30,7 @@ fn linear(hsa: &Hsa, dst: *mut c_void, to: Agent, src: *const c_void, from: Agen
         dst_agent,
         src: src as u64,
         src_agent,
-        bytes: size as u64,
+        bytes: Some(size as u64),
         direction: way(hsa, dst_agent, src_agent),
     }
 }
@@ -59,7 +60,7 @@ fn rectangle(hsa: &Hsa, to: (&Pitched, &Dim3), from: (&Pitched, &Dim3), range: &
         dst_agent,
         src: at(from),
         src_agent,
-        bytes: u64::from(range.x) * u64::from(range.y) * u64::from(range.z),
+        bytes: Some(u64::from(range.x) * u64::from(range.y) * u64::from(range.z)),
         direction,
     }
 }
@@ -75,7 +76,7 @@ unsafe extern "C" fn copy(
     signal: SignalHandle,
 ) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
-    let begun = begin(|| Some(linear(hsa, dst, to, src, from, size)), signal);
+    let begun = begin(|| Some(linear(hsa, dst, to, src, from, size)), signal, How::OnAny);
     // SAFETY: the caller's own arguments.
     let status = unsafe { (hsa.amd.async_copy)(dst, to, src, from, size, count, before, begun.signal(signal)) };
     end(&begun, status);
@@ -98,7 +99,7 @@ unsafe extern "C" fn copy_on_engine(
     let Some(original) = hsa.amd.async_copy_on_engine else {
         return 0x1000;
     };
-    let begun = begin(|| Some(linear(hsa, dst, to, src, from, size)), signal);
+    let begun = begin(|| Some(linear(hsa, dst, to, src, from, size)), signal, How::OnAny);
     // SAFETY: the caller's own arguments.
     let status = unsafe {
         original(
@@ -138,7 +139,7 @@ unsafe extern "C" fn copy_rect(
         let (to_offset, from_offset) = unsafe { (dst_offset.as_ref()?, src_offset.as_ref()?) };
         Some(rectangle(hsa, (to, to_offset), (from, from_offset), range, by, way))
     };
-    let begun = begin(request, signal);
+    let begun = begin(request, signal, How::OnAny);
     let original = hsa.amd.async_copy_rect;
     // SAFETY: the caller's own arguments.
     let status = unsafe {
@@ -157,6 +158,120 @@ unsafe extern "C" fn copy_rect(
     };
     end(&begun, status);
     status
+}
+
+/// What an operation of a batch is about. Its entries have one signal, so they are one copy here: their bytes together, and the
+/// addresses of the first.
+fn operation(hsa: &Hsa, operation: &CopyOperation) -> Option<Request> {
+    if operation.version != CopyOperation::VERSION || operation.kind > abi::copy::LAST {
+        return None;
+    }
+    let (entries, is_broadcast) = (u64::from(operation.entries), operation.kind == abi::copy::BROADCAST);
+    let first = |place: u64, is_list: bool| {
+        let list = place as usize as *const u64;
+        if is_list && entries > 0 {
+            // SAFETY: the program passes lists of as many entries as it says; null is none.
+            unsafe { list.as_ref() }.copied()
+        } else {
+            Some(place)
+        }
+    };
+    let to = first(operation.dst_agent, true)?;
+    let (dst_agent, src_agent) = (hsa.agents.index(to), hsa.agents.index(operation.src_agent));
+    let bytes = if entries == 0 {
+        operation.size
+    } else if is_broadcast {
+        operation.size.saturating_mul(entries)
+    } else {
+        let sizes = operation.size as usize as *const u64;
+        // SAFETY: as above.
+        let sizes = (!sizes.is_null()).then(|| unsafe { std::slice::from_raw_parts(sizes, entries as usize) })?;
+        sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size))
+    };
+    Some(Request {
+        dst: first(operation.dst, true)?,
+        dst_agent,
+        src: first(operation.src, !is_broadcast)?,
+        src_agent,
+        bytes: Some(bytes),
+        direction: way(hsa, dst_agent, src_agent),
+    })
+}
+
+/// Distances between the operations of a batch in published versions of the header.
+const DISTANCES: [usize; 2] = [128, 160];
+
+/// The operations of a batch. All have one signal, which tells how far apart they are.
+fn operations(first: *const CopyOperation, count: u32) -> impl Iterator<Item = Option<CopyOperation>> {
+    let at = move |number: usize, distance: usize| {
+        let place = first.wrapping_byte_add(number * distance);
+        // SAFETY: the program passes `count` operations, each as long as the shortest distance at least.
+        unsafe { place.read() }
+    };
+    let is_next = |distance: &usize| {
+        let (one, other) = (at(0, *distance), at(1, *distance));
+        (one.version, one.completion) == (other.version, other.completion)
+    };
+    let distance = if count > 1 {
+        DISTANCES.into_iter().find(is_next)
+    } else {
+        DISTANCES.first().copied()
+    };
+    (0..count as usize).map(move |number| distance.map(|distance| at(number, distance)))
+}
+
+/// Copies in batches. A single operation is timed on its signal; several count one signal down together, and none of them
+/// has a time.
+unsafe extern "C" fn copy_batch(
+    first: *const CopyOperation,
+    count: u32,
+    signals: u32,
+    before: *const SignalHandle,
+) -> Status {
+    let Some(hsa) = hsa() else { return 0x1000 };
+    let Some(original) = hsa.amd.batch_copy else {
+        return 0x1000;
+    };
+    // SAFETY: the program passes `count` operations or null.
+    let Some(only) = (unsafe { first.as_ref() }).filter(|_| count > 0) else {
+        // SAFETY: the caller's own arguments.
+        return unsafe { original(first, count, signals, before) };
+    };
+    let request = |found: Option<&CopyOperation>| {
+        let known = found.and_then(|found| operation(hsa, found));
+        Some(known.unwrap_or_else(unknown))
+    };
+    if count == 1 {
+        let begun = begin(|| request(Some(only)), only.completion, How::OnOwn);
+        // SAFETY: the caller's own arguments.
+        let status = unsafe { original(first, count, signals, before) };
+        end(&begun, status);
+        return status;
+    }
+    if state::is_on(word::HSA) {
+        proxy::forget(only.completion);
+        wall((), || signal::before_change(only.completion));
+    }
+    // SAFETY: the caller's own arguments.
+    let status = unsafe { original(first, count, signals, before) };
+    if status == SUCCESS {
+        for found in operations(first, count) {
+            end(&begin(|| request(found.as_ref()), only.completion, How::Not), status);
+        }
+    }
+    status
+}
+
+/// A copy of which nothing is known.
+fn unknown() -> Request {
+    Request {
+        dst: 0,
+        dst_agent: UNKNOWN,
+        src: 0,
+        src_agent: UNKNOWN,
+        bytes: None,
+        direction: direction::UNKNOWN,
+    }
 }
 
 /// The program's own wish for copy times: they stay on while they are read here.
@@ -178,6 +293,9 @@ pub(crate) fn patch(table: Table, layout: AmdLayout) {
         copy_on_engine as AsyncCopyOnEngine as *mut c_void,
     );
     hook_at(amd_entry::ASYNC_COPY_RECT, copy_rect as AsyncCopyRect as *mut c_void);
+    if let Some(entry) = layout.newer(amd_entry::BATCH_COPY) {
+        hook(table, entry, copy_batch as BatchCopy as *mut c_void);
+    }
     hook_at(
         amd_entry::ASYNC_COPY_ENABLE,
         enable as unsafe extern "C" fn(bool) -> Status as *mut c_void,
