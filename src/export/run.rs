@@ -6,6 +6,7 @@ use crate::item::{
     LossReason, Marker, Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
 };
 use crate::sampling;
+use roctop_ring::level::Step;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -54,6 +55,8 @@ pub struct Run {
     pub pc_samples: Vec<sampling::Sample>,
     /// Records lost, by process and reason.
     pub lost: BTreeMap<(ProcessId, LossReason), u64>,
+    /// Steps of the level of timing, by process.
+    pub levels: BTreeMap<ProcessId, Vec<(Step, Arc<str>)>>,
 }
 
 impl Run {
@@ -87,6 +90,7 @@ impl Run {
             } => {
                 self.lost.insert((process, reason), records);
             }
+            Item::Level { process, step, text } => self.levels.entry(process).or_default().push((step, text)),
             Item::Gauges(sample) => self.gauges.push(sample),
             Item::CounterInfo(counter) => self.counters.push(counter),
             Item::CounterValue(value) => self.counter_values.push(value),
@@ -95,7 +99,6 @@ impl Run {
             Item::Open(_)
             | Item::Transfer(_)
             | Item::Status { .. }
-            | Item::Level { .. }
             | Item::ClockCost { .. }
             | Item::Switched { .. }
             | Item::Device(_)

@@ -58,16 +58,12 @@ fn meet_with(rig: &Rig, name: &str, variables: &[(&str, &str)], words: &[&str]) 
     }
 }
 
-/// The levels that the process stepped down to, in order.
-fn levels(recorded: &Recorded) -> Vec<u8> {
-    let said = recorded.said.iter().filter_map(|text| text.strip_prefix("level "));
-    said.map(|rest| rest.split(',').next().unwrap().parse().unwrap())
-        .collect()
-}
-
 impl Met {
+    /// The levels that the process stepped down to, in order.
     fn levels(&self) -> Vec<u8> {
-        levels(&self.recorded)
+        let said = self.recorded.said.iter().filter_map(|text| text.strip_prefix("level "));
+        said.map(|rest| rest.split(',').next().unwrap().parse().unwrap())
+            .collect()
     }
 
     /// Every dispatch of the log is recorded once, in its queue's order; those with times have the log's.
@@ -92,13 +88,13 @@ impl Met {
                 }
             }
         }
-        let lost = self.recorded.run.lost.iter().filter(|(_, count)| **count > 0);
-        let lost: Vec<_> = lost.map(|((_, kind), count)| (*kind, *count)).collect();
-        let untimed: Vec<_> = (kinds.untimed > 0)
-            .then_some((LossReason::Untimed, kinds.untimed as u64))
-            .into_iter()
-            .collect();
-        assert_eq!(lost, untimed);
+        // The run-time's own nameless dispatches are in no queue of these.
+        let lost = &self.recorded.run.lost;
+        assert!(
+            lost.keys().all(|(_, reason)| *reason == LossReason::Untimed),
+            "{lost:?}"
+        );
+        assert!(lost.values().sum::<u64>() >= kinds.untimed as u64, "{lost:?}");
         let Met { untraced, traced, .. } = self;
         println!(
             "{:?}: {kinds:?}, untraced {untraced:?}, recorded {traced:?}",
@@ -152,7 +148,7 @@ fn signals_that_stop_coming_end_the_use_of_such_signals() {
     let machine = rig.on(&[("EMULATED_GPU_LOST_SIGNALS", "foreign,after=3000")]);
     let met = meet(&machine, "stopped", &["many_streams", "1", "1", "40000"]);
     let kinds = met.check();
-    assert_eq!(met.levels(), [2]);
+    assert_eq!(met.levels().last(), Some(&2));
     assert!(kinds.untimed > 0 && kinds.timed >= 20_000, "{kinds:?}");
     assert!(met.traced < 2 * met.untraced + Duration::from_secs(2));
 }
@@ -353,9 +349,11 @@ fn a_run_time_that_refuses_proxies_makes_plain_queues() {
         ("refused-streams", &["many_streams", "2", "4", "2000"] as &[_]),
         ("refused-features", &["features"]),
     ] {
-        let Met { recorded, .. } = &meet(&machine, name, words);
-        assert!(recorded.check_calls() > 0, "{name}");
-        recorded.check_copies();
-        assert_eq!(levels(recorded), [4], "{name}");
+        let met = meet(&machine, name, words);
+        let kinds = met.check();
+        assert!(kinds.untimed > 0, "{name}: {kinds:?}");
+        assert!(met.recorded.check_calls() > 0, "{name}");
+        met.recorded.check_copies();
+        assert_eq!(met.levels(), [3], "{name}");
     }
 }

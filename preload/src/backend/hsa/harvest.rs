@@ -319,13 +319,15 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
         return;
     }
     let ticks = span;
+    // Those of the dispatch that had the signal before are none.
+    let is_stale = before == Some(span) && span[1] != 0;
+    let span = if is_stale { [0; 2] } else { span };
     let (span, mut flags) = line.times(hsa, queue, span);
     [record.begin, record.end] = span;
     let is_timed = flags & flag::UNTIMED == 0;
-    if check::is_due(queue)
-        && let Some(before) = before
-    {
-        check::look(queue, side.watch.handle(), [before, ticks], record.submit, is_timed);
+    if (check::is_due(queue) || is_stale || ticks == [0; 2]) && before.is_some() {
+        let ticks = (!is_stale).then_some(ticks);
+        check::look(queue, side.watch.handle(), ticks, record.submit, is_timed);
     }
     if is_timed {
         driver::saw(record.begin, record.end, record.submit);

@@ -142,7 +142,9 @@ unsafe fn create_seen(
         // A proxy may be refused where a plain queue is not.
         let plain = make(hsa.core.queue_create);
         if plain == SUCCESS {
-            level::step_down(Level::Plain, Reason::NoProxy, gpu.index);
+            level::step_down(Level::Program, Reason::NoProxy, gpu.index);
+            // SAFETY: the call succeeded, so the queue was written.
+            observe(hsa, gpu, unsafe { *out });
         }
         return Some(plain);
     }
@@ -299,11 +301,14 @@ fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()>
     queue.tell(process, handle, 1);
     harvest::begin(queue);
     observed::begin(hsa, handle, queue);
-    process.say(
-        status::NOTE,
-        u64::from(agent.index),
-        "cooperative launches: their queue cannot be intercepted here; their kernels are timed on their own signals",
-    );
+    // SAFETY: the run-time just made it.
+    if unsafe { (*handle).queue_type } == QUEUE_COOPERATIVE {
+        process.say(
+            status::NOTE,
+            u64::from(agent.index),
+            "cooperative launches: their queue cannot be intercepted here; their kernels are timed on their own signals",
+        );
+    }
     Some(())
 }
 

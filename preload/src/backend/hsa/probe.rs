@@ -188,7 +188,7 @@ impl Bench {
     /// Hands over a packet with a signal of this level, and one with the run-time's behind it. False when there is no such
     /// signal.
     fn submit(&mut self, hsa: &Hsa, level: Level) -> bool {
-        if !self.slots.choose(hsa, level, true) {
+        if !self.slots.choose(hsa, level, level == Level::Files) {
             return false;
         }
         // The one that the queue itself uses last.

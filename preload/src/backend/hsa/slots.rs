@@ -3,11 +3,12 @@
 //! Signals are plain memory that the host and all GPUs see, formatted as the packet processor expects them: no object of
 //! the run-time, no event, no interrupt. Their handles must never be passed to a function of the run-time.
 
-#![expect(unsafe_code, reason = "prefetching")]
+#![expect(unsafe_code, reason = "zeroed memory, prefetching")]
 
 mod pages;
 mod source;
 
+pub(crate) use self::pages::fill;
 use self::pages::{allocate, keep};
 use self::source::Source;
 use super::Hsa;
@@ -18,6 +19,7 @@ use hsa_sys::abi::{Agent as AgentHandle, SignalHandle};
 use roctop_ring::flight::{FlightFile, SLOT_WORDS, SlotWriter, State, is_reckoned, keep_point, keep_reckoned};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
+use std::alloc::Layout;
 use std::sync::{Mutex, PoisonError};
 
 /// What a packet's maker noted: correlation id, and thread | stream << 32.
@@ -46,6 +48,35 @@ pub(crate) struct Slots {
 
 /// Half the slots of a small queue: what it completes while the harvester naps.
 const FEWEST: usize = 1024;
+/// Packets of a queue whose slots are as many.
+const LARGE: usize = 8192;
+
+/// What is all zeros when it is new: atomics alone.
+///
+/// # Safety
+/// Zeros are a value of the type.
+unsafe trait Zero {}
+
+// SAFETY: a number.
+unsafe impl Zero for AtomicU64 {}
+// SAFETY: atomics; a state of 0 is a free watch's.
+unsafe impl Zero for Side {}
+// SAFETY: atomics.
+unsafe impl Zero for Launch {}
+
+/// Memory for ever, whose pages come when they are first used.
+fn zeroed<T: Zero>(count: usize) -> &'static [T] {
+    let Ok(layout) = Layout::array::<T>(count) else {
+        return &[];
+    };
+    // SAFETY: no count of slots is 0.
+    let address = unsafe { std::alloc::alloc_zeroed(layout) }.cast::<T>();
+    if address.is_null() {
+        std::alloc::handle_alloc_error(layout);
+    }
+    // SAFETY: of the layout of so many, all zeros, which is a value of the type; never given back.
+    unsafe { std::slice::from_raw_parts(address, count) }
+}
 
 /// Memory of queues that are gone, of this start of the run-time: a later one, or a forked child's, has none of it.
 static SPARE: Mutex<Vec<Slots>> = Mutex::new(Vec::new());
@@ -68,7 +99,13 @@ pub(crate) fn forget_spare() {
 impl Slots {
     /// Slots for a queue of `size` packets.
     pub(crate) fn get(hsa: &Hsa, agent: Agent, size: usize) -> Self {
-        let slots = 2 * size.next_power_of_two().max(FEWEST);
+        let packets = size.next_power_of_two();
+        // A quarter of a queue is kept free: in a large one that is enough for what the harvester has not seen yet.
+        let slots = if packets >= LARGE {
+            packets
+        } else {
+            2 * packets.max(FEWEST)
+        };
         let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = spare
             .iter()
@@ -80,26 +117,21 @@ impl Slots {
         let (source, file) = keep(hsa, agent.handle, slots);
         let (points, records) = match file {
             Some(file) => (file.header(), file.records()),
-            None => {
-                let words = (0..slots * SLOT_WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
-                (&[][..], &*words.leak())
-            }
+            None => (&[][..], zeroed(slots * SLOT_WORDS)),
         };
-        let sides: Vec<Side> = (0..slots)
-            .map(|_| Side {
-                watch: Watch::new(),
-                position: AtomicU64::new(0),
-            })
-            .collect();
-        let launches: Vec<Launch> = (0..slots).map(|_| Launch([const { AtomicU64::new(0) }; 2])).collect();
+        let sides: &'static [Side] = zeroed(slots);
+        let launches: &'static [Launch] = zeroed(2 * packets.max(FEWEST));
+        pages::fill_later(records);
+        pages::fill_later(sides);
+        pages::fill_later(launches);
         Self {
             agent: agent.handle,
             source: Box::leak(Box::new(source)),
             file,
             points,
             records,
-            sides: sides.leak(),
-            launches: launches.leak(),
+            sides,
+            launches,
         }
     }
 

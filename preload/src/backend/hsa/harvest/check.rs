@@ -26,7 +26,7 @@ pub(super) fn overdue(queue: &Queue, tail: u64, head: u64) -> Option<u64> {
 
 /// A signal of ours did not come.
 pub(super) fn never_came(queue: &Queue, signal: SignalHandle) {
-    down(Reason::NeverCame, Level::Program, queue, signal);
+    down(Reason::NeverCame, queue, signal);
 }
 
 /// Nothing of a queue completed in this pass, and something is in flight: for how long?
@@ -43,12 +43,22 @@ pub(super) fn wait(queue: &Queue, tail: u64) {
     }
 }
 
-/// One level further down, but not below `floor`, when this signal of a queue's is of the level that is now.
-fn down(reason: Reason, floor: Level, queue: &Queue, signal: SignalHandle) {
+/// From signals of ours to those that the run-time makes, and from these to the program's, when this signal of a queue's is of
+/// the level that is now.
+fn down(reason: Reason, queue: &Queue, signal: SignalHandle) {
     let level = level::current();
-    let next = Level::of(u64::from(level.number()) + 1).unwrap_or(Level::Off);
-    if next <= floor && queue.known_level() == level && queue.slots.has(signal) {
-        level::step_down(next, reason, queue.id);
+    let next = match level {
+        Level::Files | Level::Memory => Level::RunTime,
+        Level::RunTime => Level::Program,
+        _ => return,
+    };
+    let is_of_level = queue.known_level() == level && queue.slots.has(signal);
+    if is_of_level
+        && level::step_down(next, reason, queue.id)
+        && let Some(known) = known(queue)
+    {
+        // The next level's first dispatches are looked at, too.
+        known.completed.store(0, Ordering::Relaxed);
     }
 }
 
@@ -88,22 +98,20 @@ pub(super) fn is_due(queue: &Queue) -> bool {
     completed < FIRST || completed.is_multiple_of(EVERY)
 }
 
-/// Looks at the times of a dispatch on a signal of ours: agent ticks, those that its slot had before and its own, when it was
-/// submitted, and whether they are times at all.
+/// Looks at the times of a dispatch on a signal of ours: agent ticks, none where they are those of the dispatch before; when it
+/// was submitted; and whether they are times at all.
 #[cold]
-pub(super) fn look(queue: &Queue, signal: SignalHandle, [before, ticks]: [[u64; 2]; 2], submit: u64, is_time: bool) {
-    if ticks.contains(&0) {
-        // Other signals of the run-time's would have none either.
-        return down(Reason::NoTimes, Level::RunTime, queue, signal);
-    }
-    if ticks == before {
-        return down(Reason::StaleTimes, Level::Program, queue, signal);
-    }
-    let Some(known) = known(queue).filter(|_| is_time) else {
-        return;
-    };
-    if !known.is_possible(ticks, submit, clock::now()) {
-        down(Reason::WrongTimes, Level::Program, queue, signal);
+pub(super) fn look(queue: &Queue, signal: SignalHandle, ticks: Option<[u64; 2]>, submit: u64, is_time: bool) {
+    match ticks {
+        None => down(Reason::StaleTimes, queue, signal),
+        Some([0, 0]) => down(Reason::NoTimes, queue, signal),
+        Some(ticks) if is_time => {
+            let is_possible = known(queue).is_none_or(|known| known.is_possible(ticks, submit, clock::now()));
+            if !is_possible {
+                down(Reason::WrongTimes, queue, signal);
+            }
+        }
+        Some(_) => {}
     }
 }
 
