@@ -39,6 +39,8 @@ const BARRIER_BIT: u16 = 1 << 8;
 const INDIRECT_BUFFER: u8 = 1;
 /// Format of a vendor packet that waits for a signal's value.
 const BARRIER_VALUE: u8 = 2;
+/// Format of a vendor packet that dispatches a kernel in clusters of work-groups.
+const EXTENDED_DISPATCH: u8 = 3;
 
 /// A kernel that has begun.
 struct Running {
@@ -221,7 +223,10 @@ impl AqlQueue {
     /// Starts a packet; false when it has to wait for signals.
     fn start(&mut self, context: &mut Context, packet: u64, header: u16, ready: u64) -> bool {
         match header as u8 {
-            kind::DISPATCH => {
+            kind if kind == kind::DISPATCH || is_extended(packet, kind) => {
+                if is_extended(packet, kind) && is_held_back(context, packet) {
+                    return false;
+                }
                 if !self.dispatch(context, packet, ready) {
                     return false;
                 }
@@ -309,6 +314,10 @@ impl AqlQueue {
     fn dispatch(&mut self, context: &mut Context, packet: u64, ready: u64) -> bool {
         let private_bytes: u32 = guest::read(packet + 24);
         let mut ready = ready;
+        if has_dependency(packet) {
+            // It was satisfied at some time before now: the kernel never begins earlier.
+            ready = clock::now();
+        }
         match self
             .scratch
             .look(context.process, self.address.creation.read, private_bytes)
@@ -334,7 +343,7 @@ impl AqlQueue {
             }
         }
         let kernel_object: u64 = guest::read(packet + 32);
-        let grid: [u32; 3] = guest::read(packet + 12);
+        let grid = grid(packet);
         let workgroup: [u16; 3] = guest::read(packet + 4);
         let name = context.symbols.name(&context.process.memory, kernel_object);
         let arguments: u64 = guest::read(packet + 40);
@@ -405,6 +414,38 @@ impl AqlQueue {
             progress = true;
         }
     }
+}
+
+fn is_extended(packet: u64, kind: u8) -> bool {
+    kind == kind::VENDOR && guest::read::<u8>(packet + 2) == EXTENDED_DISPATCH
+}
+
+/// Does an extended dispatch wait for its signal?
+fn is_held_back(context: &mut Context, packet: u64) -> bool {
+    let handle: u64 = guest::read(packet + 48);
+    if handle == 0 {
+        return false;
+    }
+    // What satisfies it may lie in the own outbox.
+    context.outbox.flush();
+    value_of(handle) != 0
+}
+
+/// Work-items of a dispatch's grid.
+fn grid(packet: u64) -> [u32; 3] {
+    let kind = guest::atomic_u16(packet).load(Ordering::Acquire) as u8;
+    if !is_extended(packet, kind) {
+        return guest::read(packet + 12);
+    }
+    let workgroup: [u16; 3] = guest::read(packet + 4);
+    let counts = [
+        guest::read::<u32>(packet + 12),
+        guest::read::<u16>(packet + 16).into(),
+        guest::read::<u16>(packet + 18).into(),
+    ];
+    let clusters: [u8; 3] = guest::read(packet + 20);
+    let items = |axis: usize| counts[axis] * u32::from(clusters[axis].max(1)) * u32::from(workgroup[axis]);
+    [items(0), items(1), items(2)]
 }
 
 /// The program's memory, where the GPU's addresses lead.
@@ -504,6 +545,12 @@ impl Condition {
         };
         if holds { Holding::Yes } else { Holding::No }
     }
+}
+
+/// Whether a packet is an extended dispatch that names a signal to wait for.
+fn has_dependency(packet: u64) -> bool {
+    let kind = guest::atomic_u16(packet).load(Ordering::Acquire) as u8;
+    is_extended(packet, kind) && guest::read::<u64>(packet + 48) != 0
 }
 
 #[cfg(test)]

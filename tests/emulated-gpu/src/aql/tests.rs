@@ -380,3 +380,43 @@ fn a_stop_makes_what_runs_end_later_and_what_waits_begin_after_it() {
     assert_eq!(times(&signals[2]).1, first_end + 2 * KERNEL_NS);
     assert!(!rig.queue.is_busy());
 }
+
+/// A vendor packet of format 3: three clusters of two work-groups of 64 items.
+fn push_extended(rig: &mut Rig, dependency: u64, done: &Signal) {
+    let header = u64::from(EXTENDED_DISPATCH) << 16 | u64::from(kind::VENDOR) | BARRIER;
+    let fields = [
+        (4, 0x0001_0001_0040),
+        (12, 0x0001_0001_0000_0003),
+        (20, 0x0001_0102),
+        (48, dependency),
+        (56, handle(done)),
+    ];
+    rig.push(header, &fields);
+}
+
+#[test]
+fn an_extended_dispatch_runs_a_kernel_in_clusters() {
+    let (mut rig, done) = (rig(), armed());
+    push_extended(&mut rig, 0, &done);
+    let packet = rig.queue.place(0);
+    assert_eq!(grid(packet), [3 * 2 * 64, 1, 1]);
+    rig.ring();
+    assert_eq!(rig.poll(START).wake, START + KERNEL_NS);
+    rig.poll(START + KERNEL_NS);
+    assert_eq!((value(&done), times(&done)), (0, (START, START + KERNEL_NS)));
+}
+
+#[test]
+fn an_extended_dispatch_begins_after_its_signal() {
+    let (mut rig, gate, done) = (rig(), armed(), armed());
+    push_extended(&mut rig, handle(&gate), &done);
+    rig.ring();
+    rig.poll(START);
+    assert_eq!(rig.read(), 0);
+    let opened = clock::now();
+    guest::write(handle(&gate) + signal::VALUE, 0_i64);
+    rig.poll(START + 1);
+    rig.poll(clock::now() + START);
+    assert_eq!((rig.read(), value(&done)), (1, 0));
+    assert!(times(&done).0 >= opened - 10, "{} {opened}", times(&done).0);
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::rig::{Release, compile, releases, run, scratch};
+use crate::rig::{INSTALLED, Release, compile, releases, run, scratch};
 
 /// What `hostile.c` prints on a machine with these variables: word to the rest of its line; and its log's rows.
 struct Met {
@@ -130,6 +130,10 @@ fn a_failed_eviction_of_a_busy_queue_stops_it_for_ever() {
         };
         assert!(met.ms("file").is_some() && met.ms("busy").is_none(), "{}", release.0);
         assert!(met.lines.contains_key("busy"));
+        // Newer run-times hear of the reset, and abort.
+        let met = Met::on(release, &[("EVICTION", "reset")]).unwrap();
+        assert!(met.ms("file").is_some() && met.ms("busy").is_none(), "{}", release.0);
+        assert_eq!(met.lines.contains_key("busy"), release == INSTALLED, "{}", release.0);
         let met = Met::on(release, &[("EVICTION", "stop")]).unwrap();
         assert!(met.ms("busy").is_some());
     }
