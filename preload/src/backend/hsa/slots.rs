@@ -16,10 +16,9 @@ use super::agent::Agent;
 use super::signal::Watch;
 use crate::level::Level;
 use hsa_sys::abi::{Agent as AgentHandle, SignalHandle};
-use roctop_ring::flight::{FlightFile, SLOT_WORDS, SlotWriter, State, is_reckoned, keep_point, keep_reckoned};
+use roctop_ring::flight::{FlightFile, PAGE, SLOT_WORDS, SlotWriter, State, is_reckoned, keep_point, keep_reckoned};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
-use std::alloc::Layout;
 use std::sync::{Mutex, PoisonError};
 
 /// What a packet's maker noted: correlation id, and thread | stream << 32.
@@ -62,18 +61,20 @@ unsafe impl Zero for Side {}
 // SAFETY: atomics.
 unsafe impl Zero for Launch {}
 
-/// Memory for ever, whose pages come when they are first used.
+/// Memory for ever, whose pages come when they are first used: an allocator would write zeros to what has to be aligned.
 fn zeroed<T: Zero>(count: usize) -> &'static [T] {
-    let Ok(layout) = Layout::array::<T>(count) else {
+    const { assert!(align_of::<T>() <= PAGE) };
+    let (protection, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: new memory, which touches nothing of the program's.
+    let address = unsafe { libc::mmap(std::ptr::null_mut(), count * size_of::<T>(), protection, flags, -1, 0) };
+    if address == libc::MAP_FAILED {
         return &[];
-    };
-    // SAFETY: no count of slots is 0.
-    let address = unsafe { std::alloc::alloc_zeroed(layout) }.cast::<T>();
-    if address.is_null() {
-        std::alloc::handle_alloc_error(layout);
     }
-    // SAFETY: of the layout of so many, all zeros, which is a value of the type; never given back.
-    unsafe { std::slice::from_raw_parts(address, count) }
+    // SAFETY: at a page boundary, of so many bytes, all zeros, which is a value of the type; never given back.
+    unsafe { std::slice::from_raw_parts(address.cast(), count) }
 }
 
 /// Memory of queues that are gone, of this start of the run-time: a later one, or a forked child's, has none of it.
@@ -146,13 +147,13 @@ impl Slots {
     /// The side slot of a sequence number.
     #[inline]
     pub(crate) fn side(&self, sequence: u64) -> Option<&'static Side> {
-        self.sides.get(sequence as usize & (self.sides.len() - 1))
+        self.sides.get(sequence as usize & (self.sides.len().wrapping_sub(1)))
     }
 
     /// What is known of the dispatch with a sequence number.
     #[inline]
     pub(crate) fn record(&self, sequence: u64) -> Option<SlotWriter<'static>> {
-        SlotWriter::new(self.records, sequence as usize & (self.sides.len() - 1))
+        SlotWriter::new(self.records, sequence as usize & (self.sides.len().wrapping_sub(1)))
     }
 
     /// Keeps a point of the agent's clock: agent ticks and HSA ns. Under the harvester's lock.
@@ -173,7 +174,8 @@ impl Slots {
     /// Makes the own signal of a slot ready and gives its handle; none where the level of timing has none.
     #[inline]
     pub(crate) fn arm(&self, sequence: u64) -> Option<SignalHandle> {
-        self.source.arm(super::hsa, sequence as usize & (self.sides.len() - 1))
+        self.source
+            .arm(super::hsa, sequence as usize & (self.sides.len().wrapping_sub(1)))
     }
 
     /// The next own signals are those of this level. False where it has none here. Under the queue's lock.
@@ -216,7 +218,7 @@ impl Slots {
     /// Notes which call reserved a packet.
     #[inline]
     pub(crate) fn note(&self, index: u64, correlation: u64, who: u64) {
-        let at = index as usize & (self.launches.len() - 1);
+        let at = index as usize & (self.launches.len().wrapping_sub(1));
         if let Some(Launch([first, second])) = self.launches.get(at) {
             second.store(who, Ordering::Relaxed);
             first.store(correlation, Ordering::Release);
@@ -227,7 +229,7 @@ impl Slots {
     /// the packet since, and the next to note there waits for room.
     #[inline]
     pub(crate) fn noted(&self, index: u64) -> [u64; 2] {
-        let at = index as usize & (self.launches.len() - 1);
+        let at = index as usize & (self.launches.len().wrapping_sub(1));
         self.launches.get(at).map_or([0, 0], |Launch([first, second])| {
             let noted = [first.load(Ordering::Acquire), second.load(Ordering::Relaxed)];
             first.store(0, Ordering::Relaxed);
@@ -239,7 +241,7 @@ impl Slots {
     /// Asks for the memory of a slot, to be written.
     #[inline]
     pub(crate) fn prefetch(&self, sequence: u64) {
-        let index = sequence as usize & (self.sides.len() - 1);
+        let index = sequence as usize & (self.sides.len().wrapping_sub(1));
         self.source.prefetch(index);
         if let Some(side) = self.sides.get(index) {
             prefetch(side);

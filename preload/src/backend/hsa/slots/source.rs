@@ -95,6 +95,9 @@ impl Source {
     #[inline]
     pub(super) fn arm(&self, hsa: impl FnOnce() -> Option<&'static Hsa>, index: usize) -> Option<SignalHandle> {
         let base = self.base.load(Ordering::Relaxed);
+        if index >= self.count {
+            return None;
+        }
         // The slot is free: the processor has done with its signal.
         if base <= MADE {
             let handle = self.made(base, hsa, index)?;
