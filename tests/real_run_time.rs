@@ -18,6 +18,8 @@ mod hip;
 mod hostile;
 #[path = "real_run_time/hsa.rs"]
 mod hsa;
+#[path = "real_run_time/levels.rs"]
+mod levels;
 #[path = "real_run_time/machines.rs"]
 mod machines;
 #[path = "rig/memory.rs"]

@@ -14,6 +14,7 @@ mod gauges;
 pub mod hosts;
 mod in_flight;
 mod json;
+mod level;
 mod nesting;
 mod numbers;
 pub mod operation;
@@ -257,6 +258,9 @@ fn write_process(
     }
     if job.choice.log_periods {
         files.write("collection_periods.log", &|out| config::periods(view, out))?;
+    }
+    if level::steps(view).next().is_some() {
+        files.write("timing_level.csv", &|out| level::csv(view, out))?;
     }
     for format in job.formats {
         match format {

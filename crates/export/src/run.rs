@@ -1,5 +1,6 @@
 //! A whole run in memory, as the file formats need it: every record, and the tables that its ids point into.
 
+use roctop_ring::level::Step;
 use roctop_ring::record::status;
 use roctop_source::sysfs::Sample;
 use roctop_trace::item::{
@@ -57,6 +58,8 @@ pub struct Run {
     pub lost: BTreeMap<(ProcessId, LossReason), u64>,
     /// What collectors say is not recorded, or may not be.
     pub incomplete: Vec<(ProcessId, Arc<str>)>,
+    /// Steps of the level of timing, by process.
+    pub levels: BTreeMap<ProcessId, Vec<(Step, Arc<str>)>>,
 }
 
 impl Run {
@@ -90,6 +93,7 @@ impl Run {
             } => {
                 self.lost.insert((process, reason), records);
             }
+            Item::Level { process, step, text } => self.levels.entry(process).or_default().push((step, text)),
             Item::Gauges(sample) => self.gauges.push(sample),
             Item::CounterInfo(counter) => self.counters.push(counter),
             Item::CounterValue(value) => self.counter_values.push(value),
@@ -99,7 +103,6 @@ impl Run {
             Item::Open(_)
             | Item::Transfer(_)
             | Item::Status { .. }
-            | Item::Level { .. }
             | Item::ClockCost { .. }
             | Item::Switched { .. }
             | Item::Device(_)

@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 pub struct Reserved {
     temporary: PathBuf,
     path: PathBuf,
-    signals: usize,
     slots: usize,
 }
 
@@ -63,7 +62,6 @@ impl Reserved {
         Ok(Self {
             temporary,
             path: dir.join(name),
-            signals: address as usize,
             slots,
         })
     }
@@ -83,8 +81,7 @@ impl Reserved {
         let file = open_known(&self.temporary)?;
         let slots = self.slots;
         allocate(&file, FlightFile::bytes(slots))?;
-        // With its page tables, as the signals get theirs: launches must not pay for them.
-        let map = MmapOptions::new().len(signals_at(slots)).populate().map_raw(&file)?;
+        let map = MmapOptions::new().len(signals_at(slots)).map_raw(&file)?;
         map.advise(Advice::DontFork)?;
         let end = FlightFile::bytes(slots) as usize;
         let last = MmapOptions::new()
@@ -92,14 +89,6 @@ impl Reserved {
             .len(PAGE)
             .map_raw(&file)?;
         last.advise(Advice::DontFork)?;
-        // SAFETY: the range was mapped by `put`; older kernels than 5.14 refuse, and the pages come one by one.
-        let _ = unsafe {
-            libc::madvise(
-                self.signals as *mut libc::c_void,
-                slots * SIGNAL_WORDS * 8,
-                libc::MADV_POPULATE_WRITE,
-            )
-        };
         let made = FlightFile { map, last, slots };
         for (at, value) in [
             (header::MAGIC, MAGIC),

@@ -192,7 +192,7 @@ impl Bench {
             return false;
         }
         // The one that the queue itself uses last.
-        let Some(own) = self.slots.arm(self.slots.len() - 1) else {
+        let Some(own) = self.slots.arm(self.slots.len().wrapping_sub(1)) else {
             return false;
         };
         witness::arm(self.witness);
@@ -247,6 +247,12 @@ impl Bench {
         match found {
             Found::Good => {
                 self.close();
+                if let (Some(side), Some(signal)) =
+                    (self.slots.side(self.slots.len().wrapping_sub(1)), witness::at(self.own))
+                {
+                    let [begin, end] = [&signal.start, &signal.end].map(|time| time.load(Ordering::Relaxed));
+                    side.watch.know([begin, end]);
+                }
                 if let Some(checked) = checked(self.agent) {
                     checked.fetch_max(if self.is_file { FILES } else { SIGNALS }, Ordering::Release);
                 }

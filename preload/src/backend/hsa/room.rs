@@ -241,6 +241,8 @@ impl Queue {
             return;
         }
         loop {
+            // Whoever needs a slot does not depend on another thread's getting a processor.
+            harvest::take_now();
             harvest::wake();
             std::thread::sleep(NAP);
             let tail = self.tail.load(Ordering::Acquire);

@@ -3,11 +3,12 @@
 //! Signals are plain memory that the host and all GPUs see, formatted as the packet processor expects them: no object of
 //! the run-time, no event, no interrupt. Their handles must never be passed to a function of the run-time.
 
-#![expect(unsafe_code, reason = "prefetching")]
+#![expect(unsafe_code, reason = "zeroed memory, prefetching")]
 
 mod pages;
 mod source;
 
+pub(crate) use self::pages::fill;
 use self::pages::{allocate, keep};
 use self::source::Source;
 use super::Hsa;
@@ -15,7 +16,7 @@ use super::agent::Agent;
 use super::signal::Watch;
 use crate::level::Level;
 use hsa_sys::abi::{Agent as AgentHandle, SignalHandle};
-use roctop_ring::flight::{FlightFile, SLOT_WORDS, SlotWriter, State, is_reckoned, keep_point, keep_reckoned};
+use roctop_ring::flight::{FlightFile, PAGE, SLOT_WORDS, SlotWriter, State, is_reckoned, keep_point, keep_reckoned};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
 use std::sync::{Mutex, PoisonError};
@@ -46,6 +47,35 @@ pub(crate) struct Slots {
 
 /// Half the slots of a small queue: what it completes while the harvester naps.
 const FEWEST: usize = 1024;
+
+/// What is all zeros when it is new: atomics alone.
+///
+/// # Safety
+/// Zeros are a value of the type.
+unsafe trait Zero {}
+
+// SAFETY: a number.
+unsafe impl Zero for AtomicU64 {}
+// SAFETY: atomics; a state of 0 is a free watch's.
+unsafe impl Zero for Side {}
+// SAFETY: atomics.
+unsafe impl Zero for Launch {}
+
+/// Memory for ever, whose pages come when they are first used: an allocator would write zeros to what has to be aligned.
+fn zeroed<T: Zero>(count: usize) -> &'static [T] {
+    const { assert!(align_of::<T>() <= PAGE) };
+    let (protection, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: new memory, which touches nothing of the program's.
+    let address = unsafe { libc::mmap(std::ptr::null_mut(), count * size_of::<T>(), protection, flags, -1, 0) };
+    if address == libc::MAP_FAILED {
+        return &[];
+    }
+    // SAFETY: at a page boundary, of so many bytes, all zeros, which is a value of the type; never given back.
+    unsafe { std::slice::from_raw_parts(address.cast(), count) }
+}
 
 /// Memory of queues that are gone, of this start of the run-time: a later one, or a forked child's, has none of it.
 static SPARE: Mutex<Vec<Slots>> = Mutex::new(Vec::new());
@@ -80,26 +110,21 @@ impl Slots {
         let (source, file) = keep(hsa, agent.handle, slots);
         let (points, records) = match file {
             Some(file) => (file.header(), file.records()),
-            None => {
-                let words = (0..slots * SLOT_WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
-                (&[][..], &*words.leak())
-            }
+            None => (&[][..], zeroed(slots * SLOT_WORDS)),
         };
-        let sides: Vec<Side> = (0..slots)
-            .map(|_| Side {
-                watch: Watch::new(),
-                position: AtomicU64::new(0),
-            })
-            .collect();
-        let launches: Vec<Launch> = (0..slots).map(|_| Launch([const { AtomicU64::new(0) }; 2])).collect();
+        let sides: &'static [Side] = zeroed(slots);
+        let launches: &'static [Launch] = zeroed(slots);
+        pages::fill_later(records);
+        pages::fill_later(sides);
+        pages::fill_later(launches);
         Self {
             agent: agent.handle,
             source: Box::leak(Box::new(source)),
             file,
             points,
             records,
-            sides: sides.leak(),
-            launches: launches.leak(),
+            sides,
+            launches,
         }
     }
 
@@ -122,13 +147,13 @@ impl Slots {
     /// The side slot of a sequence number.
     #[inline]
     pub(crate) fn side(&self, sequence: u64) -> Option<&'static Side> {
-        self.sides.get(sequence as usize & (self.sides.len() - 1))
+        self.sides.get(sequence as usize & (self.sides.len().wrapping_sub(1)))
     }
 
     /// What is known of the dispatch with a sequence number.
     #[inline]
     pub(crate) fn record(&self, sequence: u64) -> Option<SlotWriter<'static>> {
-        SlotWriter::new(self.records, sequence as usize & (self.sides.len() - 1))
+        SlotWriter::new(self.records, sequence as usize & (self.sides.len().wrapping_sub(1)))
     }
 
     /// Keeps a point of the agent's clock: agent ticks and HSA ns. Under the harvester's lock.
@@ -149,7 +174,8 @@ impl Slots {
     /// Makes the own signal of a slot ready and gives its handle; none where the level of timing has none.
     #[inline]
     pub(crate) fn arm(&self, sequence: u64) -> Option<SignalHandle> {
-        self.source.arm(super::hsa, sequence as usize & (self.sides.len() - 1))
+        self.source
+            .arm(super::hsa, sequence as usize & (self.sides.len().wrapping_sub(1)))
     }
 
     /// The next own signals are those of this level. False where it has none here. Under the queue's lock.
@@ -192,7 +218,7 @@ impl Slots {
     /// Notes which call reserved a packet.
     #[inline]
     pub(crate) fn note(&self, index: u64, correlation: u64, who: u64) {
-        let at = index as usize & (self.launches.len() - 1);
+        let at = index as usize & (self.launches.len().wrapping_sub(1));
         if let Some(Launch([first, second])) = self.launches.get(at) {
             second.store(who, Ordering::Relaxed);
             first.store(correlation, Ordering::Release);
@@ -203,7 +229,7 @@ impl Slots {
     /// the packet since, and the next to note there waits for room.
     #[inline]
     pub(crate) fn noted(&self, index: u64) -> [u64; 2] {
-        let at = index as usize & (self.launches.len() - 1);
+        let at = index as usize & (self.launches.len().wrapping_sub(1));
         self.launches.get(at).map_or([0, 0], |Launch([first, second])| {
             let noted = [first.load(Ordering::Acquire), second.load(Ordering::Relaxed)];
             first.store(0, Ordering::Relaxed);
@@ -215,7 +241,7 @@ impl Slots {
     /// Asks for the memory of a slot, to be written.
     #[inline]
     pub(crate) fn prefetch(&self, sequence: u64) {
-        let index = sequence as usize & (self.sides.len() - 1);
+        let index = sequence as usize & (self.sides.len().wrapping_sub(1));
         self.source.prefetch(index);
         if let Some(side) = self.sides.get(index) {
             prefetch(side);

@@ -3,7 +3,7 @@
 //! Between two passes it does what else wants no thread of the program's: calibration samples, page tables of rings, what the
 //! viewer says of counters.
 
-use super::super::{copy, hsa, probe, proxy};
+use super::super::{copy, hsa, probe, proxy, slots};
 use super::place::{leave_the_programs_place, without_signals};
 use super::reckoning::Reckoning;
 use super::{IDLE, WAITING, is_busy, pass, queues};
@@ -93,6 +93,7 @@ fn run() {
         nap.follow(done);
         calibration.step(process);
         rings.step(process);
+        slots::fill();
         sdk::follow_the_viewer();
         let is_recording = control::is_recording();
         if is_recording != was_recording && word(word::PAUSED).load(Ordering::Relaxed) == 0 {

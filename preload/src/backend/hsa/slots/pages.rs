@@ -12,12 +12,11 @@ use super::super::{Hsa, agent, harvest};
 use super::source::Source;
 use crate::level::{self, Level, Reason};
 use crate::process;
-use hsa_sys::abi::{Agent as AgentHandle, SIGNAL_USER, SUCCESS, Signal, info};
+use hsa_sys::abi::{Agent as AgentHandle, SUCCESS, Signal, info};
 use roctop_ring::flight::{FlightFile, PAGE, Reserved};
 use roctop_ring::record::status;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::io::{self, ErrorKind};
-use std::sync::atomic::AtomicI64;
 use std::sync::{Mutex, PoisonError};
 
 /// Queues that HIP makes of a GPU, unless it is asked for others (`GPU_MAX_HW_QUEUES`).
@@ -40,6 +39,9 @@ static PREPARED: Mutex<Vec<Prepared>> = Mutex::new(Vec::new());
 pub(super) fn forget_all() {
     if let Ok(mut prepared) = PREPARED.try_lock() {
         prepared.clear();
+    }
+    if let Ok(mut unfilled) = UNFILLED.try_lock() {
+        unfilled.clear();
     }
 }
 
@@ -65,22 +67,43 @@ pub(super) fn allocate(hsa: &Hsa, agent: AgentHandle, count: usize) -> Option<*m
     Some(address.cast())
 }
 
-/// Makes signals of fresh memory.
-pub(super) fn format(signals: *mut Signal, count: usize) {
-    for index in 0..count {
-        let signal = Signal {
-            kind: SIGNAL_USER,
-            value: AtomicI64::new(0),
-            mailbox: 0,
-            event: 0,
-            reserved0: 0,
-            start: AtomicU64::new(0),
-            end: AtomicU64::new(0),
-            reserved1: [0; 2],
-        };
-        // SAFETY: inside the allocation, which is aligned to a page.
-        unsafe { signals.add(index).write(signal) };
+/// Ranges of memory whose pages are still to come: address and bytes. What is used before its turn gets its page then.
+static UNFILLED: Mutex<Vec<[usize; 2]>> = Mutex::new(Vec::new());
+static HAS_UNFILLED: AtomicU64 = AtomicU64::new(0);
+
+/// The pages of memory that lives for ever come later, by the harvesting thread: launches shall not wait for them, nor those
+/// who make queues.
+pub(super) fn fill_later<T>(memory: &'static [T]) {
+    later(memory.as_ptr().addr(), size_of_val(memory));
+}
+
+fn later(address: usize, bytes: usize) {
+    UNFILLED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push([address, bytes]);
+    HAS_UNFILLED.store(1, Ordering::Release);
+}
+
+/// Fills in some pages. By the harvesting thread.
+pub(crate) fn fill() {
+    const STEP: usize = 1 << 18;
+    if HAS_UNFILLED.load(Ordering::Acquire) == 0 {
+        return;
     }
+    let mut all = UNFILLED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some([address, bytes]) = all.pop() else {
+        HAS_UNFILLED.store(0, Ordering::Release);
+        return;
+    };
+    let from = address & !(PAGE - 1);
+    let until = (address + bytes).min(from + STEP);
+    if until < address + bytes {
+        all.push([until, address + bytes - until]);
+    }
+    drop(all);
+    // SAFETY: the memory lives for ever, and its contents stay as they are. Kernels before 5.14 refuse.
+    unsafe { libc::madvise(from as *mut libc::c_void, until - from, libc::MADV_POPULATE_WRITE) };
 }
 
 /// The own signals of `count` slots, in a file that outlives the process where that can be.
@@ -99,7 +122,7 @@ pub(super) fn keep(hsa: &Hsa, agent: AgentHandle, count: usize) -> (Source, Opti
     });
     match taken {
         Ok((signals, file)) => {
-            format(signals, count);
+            later(signals.addr(), count * size_of::<Signal>());
             let file = Box::leak(Box::new(file));
             (Source::new(count, signals as u64, 0), Some(file))
         }

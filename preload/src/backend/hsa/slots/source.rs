@@ -3,11 +3,12 @@
 //! A queue changes its place while it runs, when the process steps down. Dispatches in flight keep the signals that they
 //! have; the next ones get theirs from the new place.
 
+#![expect(unsafe_code, reason = "signals in memory, functions of the run-time")]
+
 use super::super::{Hsa, witness};
-use super::pages::format;
 use super::prefetch;
 use crate::level::{self, Level, Reason};
-use hsa_sys::abi::{SIGNAL_GPU_ONLY, Signal, SignalHandle};
+use hsa_sys::abi::{SIGNAL_GPU_ONLY, SIGNAL_USER, Signal, SignalHandle};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
@@ -63,7 +64,6 @@ impl Source {
             return known;
         }
         let Some(signals) = allocate() else { return NONE };
-        format(signals, self.count);
         self.memory.store(signals as u64, Ordering::Relaxed);
         signals as u64
     }
@@ -95,12 +95,24 @@ impl Source {
     #[inline]
     pub(super) fn arm(&self, hsa: impl FnOnce() -> Option<&'static Hsa>, index: usize) -> Option<SignalHandle> {
         let base = self.base.load(Ordering::Relaxed);
-        let handle = if base > MADE {
-            base + (index * size_of::<Signal>()) as u64
-        } else {
-            self.made(base, hsa, index)?
-        };
+        if index >= self.count {
+            return None;
+        }
         // The slot is free: the processor has done with its signal.
+        if base <= MADE {
+            let handle = self.made(base, hsa, index)?;
+            witness::arm(handle);
+            return Some(handle);
+        }
+        let handle = base + (index * size_of::<Signal>()) as u64;
+        let signal = handle as usize as *mut Signal;
+        // SAFETY: there are as many signals as slots; nobody else uses this one now. What has no atomic type is set once and for
+        // all: it is the same each time.
+        unsafe {
+            (&raw mut (*signal).kind).write_volatile(SIGNAL_USER);
+            (&raw mut (*signal).mailbox).write_volatile(0);
+            (&raw mut (*signal).event).write_volatile(0);
+        }
         witness::arm(handle);
         Some(handle)
     }
