@@ -249,6 +249,7 @@ fn a_gpu_whose_clock_is_off_by_a_constant_is_timed_all_the_same() {
     }
 }
 
+/// ROCr reckons the rate of the GPU's clock from its first look at both clocks to the last: 2 ms are 2 % of the first 100 ms.
 #[test]
 fn durations_are_the_gpus_when_the_drivers_clock_jumps() {
     let Some(rig) = rig() else { return };
@@ -260,7 +261,7 @@ fn durations_are_the_gpus_when_the_drivers_clock_jumps() {
     let met = meet(&machine, "jumps", &["many_streams", "1", "1", "80000"]);
     let kinds = met.check_by(|row, dispatch| {
         let lasted = (dispatch.span.end - dispatch.span.begin).abs_diff(row.end - row.begin);
-        lasted <= 100 && dispatch.span.begin.abs_diff(row.begin) <= JUMP + TOLERANCE
+        lasted <= (row.end - row.begin) / 20 && dispatch.span.begin.abs_diff(row.begin) <= JUMP + TOLERANCE
     });
     assert_eq!((kinds.untimed, met.levels()), (0, vec![]));
 }
