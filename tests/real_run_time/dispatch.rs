@@ -71,7 +71,8 @@ fn streams_still_overlap() {
 
 /// Records with HIP's own records as the source; they know neither queue nor geometry.
 fn by_hip(words: &[&str]) -> Option<(Recorded, Vec<Truth>)> {
-    let recorded = rig()?.record_with("by-hip", &["--dispatch-source", "hip"], words);
+    let name = format!("by-hip-{}", words[0]);
+    let recorded = rig()?.record_with(&name, &["--dispatch-source", "hip"], words);
     assert!(recorded.output.status.success(), "{:?}", recorded.output);
     recorded.check_lost();
     recorded.check_calls();

@@ -9,6 +9,8 @@
 //! the clock that GPU times are in, [`memory`] records allocations, [`blocking`] copies and fills that a
 //! call makes before it returns. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
 //!
+//! [`probe`] tests signals of our own on each GPU, [`witness`] proves what should be complete, [`crate::level`] says what is used.
+//!
 //! Absent on purpose: barrier and proxy signals where they can be avoided.
 
 #![expect(unsafe_code, reason = "the run-time's tables and entry points")]

@@ -393,11 +393,11 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
         return;
     };
     let mut copy = *packet;
-    let Some(behind) = watch(queue, side, sequence, &mut copy) else {
+    if !watch(queue, side, sequence, &mut copy) {
         untimed(queue, record);
         out.push(*packet);
         return;
-    };
+    }
     kept.keep(&record);
     queue.submitted(Some(sequence), &record);
     let position = queue.room.written() + out.len() as u64;
@@ -408,7 +408,9 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
     begin(queue, sequence);
     queue.prepare(sequence + AHEAD);
     out.push(copy);
-    out.extend(behind);
+    if is_own && packet.completion != 0 {
+        out.push(behind(packet));
+    }
 }
 
 /// A dispatch that is timed when its own signal can be watched in place.
@@ -443,20 +445,27 @@ pub(crate) fn observe(queue: &'static Queue, packet: &Packet, record: Dispatch) 
     untimed(queue, record);
 }
 
-/// Chooses the signal; returns the barrier packet that serves the program's own one, where it needs that. None when there is
-/// no signal.
-fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet) -> Option<Option<Packet>> {
+/// Chooses the signal. False when there is none.
+fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet) -> bool {
     let own = packet.completion;
     if own != 0 && side.watch.in_place(own, Kind::Dispatch) {
-        return Some(None);
+        return true;
     }
-    packet.completion = queue.slots.arm(sequence)?;
-    side.watch.own(packet.completion, Kind::Own);
-    Some((own != 0).then(|| Packet {
+    let Some(signal) = queue.slots.arm(sequence) else {
+        return false;
+    };
+    packet.completion = signal;
+    side.watch.own(signal, Kind::Own);
+    true
+}
+
+/// The barrier packet that serves the program's signal where a packet has one of ours instead.
+fn behind(packet: &Packet) -> Packet {
+    Packet {
         header: packet::BARRIER_AND | packet::BARRIER | packet.header & packet::RELEASE,
-        completion: own,
+        completion: packet.completion,
         ..Packet::default()
-    }))
+    }
 }
 
 /// No slot is free, or no signal can be watched: the dispatch runs without a time.

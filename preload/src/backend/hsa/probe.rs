@@ -247,6 +247,10 @@ impl Bench {
         match found {
             Found::Good => {
                 self.close();
+                if let (Some(side), Some(signal)) = (self.slots.side(self.slots.len() - 1), witness::at(self.own)) {
+                    let [begin, end] = [&signal.start, &signal.end].map(|time| time.load(Ordering::Relaxed));
+                    side.watch.know([begin, end]);
+                }
                 if let Some(checked) = checked(self.agent) {
                     checked.fetch_max(if self.is_file { FILES } else { SIGNALS }, Ordering::Release);
                 }

@@ -156,17 +156,23 @@ impl Watch {
         }
     }
 
-    /// Keeps the span that a signal of ours had, until its place has another one; the span before. None for other signals,
-    /// whose times are no sign of ours.
+    /// Keeps the span that a signal of ours had, until its place has another one; the span before, when this was a
+    /// dispatch's. None for other signals, whose times are no sign of ours.
     #[inline]
     pub(crate) fn keep_span(&self, span: [u64; 2]) -> Option<[u64; 2]> {
-        if !self.is(Kind::Own) || self.state.load(Ordering::Relaxed) == LOST {
+        let is_dispatch = self.is(Kind::Own);
+        if !is_dispatch && !self.is(Kind::Mark) || self.state.load(Ordering::Relaxed) == LOST {
             return None;
         }
         let before = [self.begin.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed)];
-        self.begin.store(span[0], Ordering::Relaxed);
-        self.end.store(span[1], Ordering::Relaxed);
-        Some(before)
+        self.know(span);
+        is_dispatch.then_some(before)
+    }
+
+    /// The signal of ours in this place had these times.
+    pub(crate) fn know(&self, [begin, end]: [u64; 2]) {
+        self.begin.store(begin, Ordering::Relaxed);
+        self.end.store(end, Ordering::Relaxed);
     }
 
     /// Is a signal of ours as it was when its packet was handed over?

@@ -48,8 +48,6 @@ pub(crate) struct Slots {
 
 /// Half the slots of a small queue: what it completes while the harvester naps.
 const FEWEST: usize = 1024;
-/// Packets of a queue whose slots are as many.
-const LARGE: usize = 8192;
 
 /// What is all zeros when it is new: atomics alone.
 ///
@@ -99,13 +97,7 @@ pub(crate) fn forget_spare() {
 impl Slots {
     /// Slots for a queue of `size` packets.
     pub(crate) fn get(hsa: &Hsa, agent: Agent, size: usize) -> Self {
-        let packets = size.next_power_of_two();
-        // A quarter of a queue is kept free: in a large one that is enough for what the harvester has not seen yet.
-        let slots = if packets >= LARGE {
-            packets
-        } else {
-            2 * packets.max(FEWEST)
-        };
+        let slots = 2 * size.next_power_of_two().max(FEWEST);
         let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = spare
             .iter()
@@ -120,7 +112,7 @@ impl Slots {
             None => (&[][..], zeroed(slots * SLOT_WORDS)),
         };
         let sides: &'static [Side] = zeroed(slots);
-        let launches: &'static [Launch] = zeroed(2 * packets.max(FEWEST));
+        let launches: &'static [Launch] = zeroed(slots);
         pages::fill_later(records);
         pages::fill_later(sides);
         pages::fill_later(launches);
