@@ -1,5 +1,5 @@
-//! Hardware, drivers and run-times that do not what they should: programs go on as without roctop, what is recorded with times is
-//! true, what is not is counted, and the level says what was given up.
+//! Hardware, drivers and run-times that fail: programs go on as without roctop, recorded times are the GPU's, missing times are
+//! counted, and the level reports what was given up.
 
 use crate::check_output;
 use crate::rig::{Recorded, Rig, TOLERANCE, Truth, patience, rig};
