@@ -295,7 +295,7 @@ fn keys(bytes: &[u8]) {
 fn manifest(bytes: &[u8]) {
     thread_local!(static PLACE: Place = Place::new());
     PLACE.with(|place| {
-        std::fs::write(place.0.join(MANIFEST), bytes).expect("a file of its own");
+        std::fs::write(place.0.join(MANIFEST), bytes).expect("a new file");
         if let Ok(recording) = Recording::open(&place.0) {
             let _ = (recording.command().len(), recording.host().len(), recording.nodes());
         }
@@ -312,7 +312,7 @@ impl Place {
         let shm = PathBuf::from("/dev/shm");
         let base = if shm.is_dir() { shm } else { std::env::temp_dir() };
         let path = base.join(format!("roctop-manifest-{}-{thread:?}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a directory of its own");
+        std::fs::create_dir_all(&path).expect("a new directory");
         Self(path)
     }
 }

@@ -84,7 +84,7 @@ impl Rig {
         let target = beside
             .parent()
             .and_then(Path::parent)
-            .ok_or("the test lies nowhere")?
+            .ok_or("the test has no directory")?
             .to_owned();
         let built = [
             std::env::var_os("EMULATED_GPU_SO").map(PathBuf::from),

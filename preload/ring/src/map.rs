@@ -81,7 +81,7 @@ impl RingFile {
         if length == 0 || offset + length > self.map.len() {
             return &[];
         }
-        // SAFETY: `offset` lies inside the mapping (tested above).
+        // SAFETY: `offset` is inside the mapping (tested above).
         let start = unsafe { self.map.as_ptr().add(offset) };
         if start.align_offset(align_of::<AtomicU64>()) != 0 {
             return &[];

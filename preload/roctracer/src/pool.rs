@@ -6,7 +6,7 @@
 //! it would write are dropped.
 //!
 //! A pool's memory comes from the program's allocator. A closed pool stays and is reused by the next one opened, so
-//! that a stale handle can be told apart from an open one.
+//! that a stale handle is recognised.
 
 mod properties;
 

@@ -32,7 +32,7 @@ static int was(int at, uint32_t op, const char* message, roctx_range_id_t id) {
 
 static void* another_thread(void* arg) {
   CHECK(roctxRangePop() == -1);
-  CHECK(roctxRangePush("of its own") == 0);
+  CHECK(roctxRangePush("separate") == 0);
   roctxRangeStop(*(roctx_range_id_t*)arg);
   return NULL;
 }
@@ -62,7 +62,7 @@ int main(void) {
   CHECK(was(2, ROCTX_API_ID_roctxRangePop, "NULL", 0));
   CHECK(was(3, ROCTX_API_ID_roctxRangeStartA, "start", third));
   CHECK(was(4, ROCTX_API_ID_roctxRangePop, "NULL", 0));
-  CHECK(was(5, ROCTX_API_ID_roctxRangePushA, "of its own", 0));
+  CHECK(was(5, ROCTX_API_ID_roctxRangePushA, "separate", 0));
   CHECK(was(6, ROCTX_API_ID_roctxRangeStop, "NULL", third));
   roctxRegisterTracerCallback(NULL);
   roctxMark("unheard again");
