@@ -6,6 +6,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub use roctop_bundle::{drop_in, embedded};
+
 // Data, in the order in which it flows.
 pub mod arguments;
 pub mod clock;
@@ -47,8 +49,6 @@ pub mod screen;
 // The edge: processes, terminals, threads.
 pub mod death;
 pub mod demo;
-pub mod drop_in;
-pub mod embedded;
 pub mod fate;
 pub mod filter;
 pub mod keeper;

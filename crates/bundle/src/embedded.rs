@@ -3,14 +3,13 @@
 //! The directory's name holds the content's hash, so that releases live side by side and a program that runs for days
 //! keeps the file it was started with.
 
+use crate::built::COLLECTOR;
 use crate::drop_in::{self, put, write};
 use anyhow::{Context, Result, bail};
 use rustix::fs::StatVfsMountFlags;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-
-static LIBRARY: &[u8] = include_bytes!(env!("ROCTOP_COLLECTOR"));
 
 /// File name of the collector.
 pub const NAME: &str = "libroctop_preload.so";
@@ -34,7 +33,7 @@ pub struct Installed {
 
 /// Puts the collector where a program can load it, unless it is there already.
 pub fn install() -> Result<Installed> {
-    if LIBRARY.is_empty() {
+    if COLLECTOR.is_empty() {
         bail!("this build of roctop carries no collector (it was built with ROCTOP_PRELOAD_SO set to an empty file)");
     }
     let mut tried = Vec::new();
@@ -83,7 +82,7 @@ fn install_under(base: &Path) -> Result<Installed> {
     let directory = ours.join(format!("collector-{:016x}", hash()));
     make_private(&directory)?;
     let library = directory.join(NAME);
-    keep(&directory, NAME, LIBRARY)?;
+    keep(&directory, NAME, COLLECTOR)?;
     Ok(Installed {
         roctx: put_roctx(&directory)?,
         library,
@@ -150,7 +149,7 @@ collector: {}; ROCm 5.2 to 7.x on x86-64 with glibc
 drop-in libroctracer64 and libroctx64: {}
 exports: csv, json, pftrace, rocpd, parquet",
             env!("CARGO_PKG_VERSION"),
-            carried(!LIBRARY.is_empty()),
+            carried(!COLLECTOR.is_empty()),
             carried(drop_in::file("lib/libroctracer64.so.4").is_some()),
         )
     })
@@ -161,7 +160,7 @@ fn hash() -> u64 {
     let files = ROCTX
         .iter()
         .filter_map(|(name, _)| drop_in::file(&format!("lib/{name}")));
-    let bytes = std::iter::once(LIBRARY).chain(files).flatten();
+    let bytes = std::iter::once(COLLECTOR).chain(files).flatten();
     bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })

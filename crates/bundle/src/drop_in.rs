@@ -2,14 +2,12 @@
 //!
 //! The tree is the one that preload/roctracer/install makes; nothing in it knows where it lies.
 
+use crate::built::{FILES, LINKS};
 use anyhow::{Context, Result, bail};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-// FILES and LINKS: paths below the prefix with their contents, or with what they point to.
-include!(concat!(env!("OUT_DIR"), "/drop_in.rs"));
 
 /// What to put where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
