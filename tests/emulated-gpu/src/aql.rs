@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use crate::blit::Blit;
 use crate::engine::{Address, Context, Step};
+use crate::fault::Wrong;
 use crate::model::{Habit, model};
 use crate::outbox::signal;
 use crate::pm4::{self, Pm4};
@@ -72,6 +73,8 @@ pub(crate) struct AqlQueue {
     drained: u64,
     /// When the packet that waits for signals began to wait.
     waiting_since: Option<u64>,
+    /// Until when the queue stands still.
+    stopped: u64,
     most_running: usize,
     pm4: Pm4,
     scratch: Scratch,
@@ -90,6 +93,7 @@ impl AqlQueue {
             last_begin: 0,
             drained: 0,
             waiting_since: None,
+            stopped: 0,
             most_running: if model().habits.has(Habit::Serial) {
                 1
             } else {
@@ -101,9 +105,9 @@ impl AqlQueue {
     }
 
     /// Completes a signal; with times where the queue's properties ask for them.
-    fn complete(&self, context: &mut Context, signal: u64, begin: u64, end: u64) {
+    fn complete(&self, context: &mut Context, signal: u64, [begin, end]: [u64; 2], wrong: Option<Wrong>) {
         if self.is_timed() {
-            context.outbox.complete(signal, begin, end);
+            context.outbox.complete(signal, begin, end, wrong);
         } else {
             context.outbox.complete_untimed(signal);
         }
@@ -112,17 +116,6 @@ impl AqlQueue {
     fn is_timed(&self) -> bool {
         let properties = guest::atomic_u32(self.address.creation.read + PROPERTIES).load(Ordering::Acquire);
         properties & ENABLE_PROFILING != 0
-    }
-
-    /// Completes a kernel's signal.
-    fn complete_kernel(&self, context: &mut Context, running: &Running) {
-        match model().wrong(running.index).filter(|_| self.is_timed()) {
-            Some(wrong) => {
-                let (begin, end) = (clock::ticks(running.begin), clock::ticks(running.end));
-                context.outbox.complete_at(running.signal, wrong.of(begin, end));
-            }
-            None => self.complete(context, running.signal, running.begin, running.end),
-        }
     }
 
     fn place(&self, index: u64) -> u64 {
@@ -136,9 +129,13 @@ impl AqlQueue {
 
     /// The same by another clock.
     fn poll_by(&mut self, context: &mut Context, clock: impl Fn() -> u64) -> Step {
+        let mut step = Step::IDLE;
+        if self.stopped > clock() {
+            step.wake = self.stopped;
+            return step;
+        }
         self.look(&clock);
         let now = clock();
-        let mut step = Step::IDLE;
         while self.next < self.seen_end {
             let packet = self.place(self.next);
             let header = guest::atomic_u16(packet).load(Ordering::Acquire);
@@ -157,6 +154,25 @@ impl AqlQueue {
         let end = self.running.iter().map(|running| running.end).min();
         step.wake = step.wake.min(end.unwrap_or(u64::MAX));
         step
+    }
+
+    /// Whether it has work: packets that are written and rung for, or kernels that run.
+    pub(crate) fn is_busy(&mut self) -> bool {
+        self.look(clock::now);
+        self.next < self.seen_end || !self.running.is_empty()
+    }
+
+    /// Stands still between two times. What runs then is over later by as much, and nothing begins before.
+    pub(crate) fn stop(&mut self, from: u64, until: u64) {
+        let shift = until.saturating_sub(from);
+        for running in self.running.iter_mut().filter(|running| running.end > from) {
+            running.end = running.end.saturating_add(shift);
+        }
+        if self.drained > from {
+            self.drained = self.drained.saturating_add(shift);
+        }
+        self.last_begin = self.last_begin.max(until);
+        self.stopped = until;
     }
 
     /// Remembers when new packets were first seen: the clock is read after them, since this thread may have waited for a
@@ -216,7 +232,8 @@ impl AqlQueue {
                 };
                 self.last_begin = end;
                 self.drained = self.drained.max(end);
-                self.complete(context, guest::read(packet + 56), begin, end);
+                let wrong = context.outbox.faults.wrong_barrier(self.next);
+                self.complete(context, guest::read(packet + 56), [begin, end], wrong);
             }
         }
         // The host waits for both: the header of a place it wants to use again, and the index.
@@ -321,7 +338,7 @@ impl AqlQueue {
         let workgroup: [u16; 3] = guest::read(packet + 4);
         let name = context.symbols.name(&context.process.memory, kernel_object);
         let arguments: u64 = guest::read(packet + 40);
-        let blit = Blit::recognise(&context.process.memory, &name, grid[0], arguments);
+        let blit = Blit::recognise(&context.process.memory, &name, grid, arguments);
         let begin = *self.waiting_since.get_or_insert(ready);
         let waited = matches!(blit, Blit::Await { .. });
         if waited {
@@ -380,7 +397,8 @@ impl AqlQueue {
             }
             self.count(&running);
             context.outbox.log(&running.line(&self.address));
-            self.complete_kernel(context, &running);
+            let wrong = context.outbox.faults.wrong_kernel(running.index);
+            self.complete(context, running.signal, [running.begin, running.end], wrong);
             if model().habits.has(Habit::Late) {
                 self.tell_read();
             }

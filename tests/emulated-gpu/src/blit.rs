@@ -1,7 +1,7 @@
 //! The run-times' own copy and fill kernels, done natively: device copies and memsets are made of them.
 //!
-//! HIP's are known by name, in the argument layouts of 5.x and 6.x, which share names and sizes; ROCr's have no name and
-//! are known by argument blocks that are consistent with the grid. Absent: images. A user's kernel is never executed.
+//! HIP's are known by name, in the argument layouts of 5.x and 6.x, which share names and sizes, and of 10; ROCr's have no name
+//! and are known by argument blocks that are consistent with the grid. Absent: images. A user's kernel is never executed.
 
 use std::sync::atomic::Ordering;
 
@@ -14,6 +14,8 @@ pub(crate) enum Blit {
     None,
     /// Copies a range.
     Copy { source: u64, target: u64, bytes: u64 },
+    /// Copies ranges: source, target and bytes of each.
+    Copies(Vec<[u64; 3]>),
     /// Repeats a pattern over a range.
     Fill { target: u64, pattern: Vec<u8>, bytes: u64 },
     /// Copies a box between two pitched layouts; sizes in bytes and lines.
@@ -65,17 +67,19 @@ impl Block {
 
 impl Blit {
     /// What the kernel of that name, grid and argument block does.
-    pub(crate) fn recognise(memory: &Memory, name: &str, grid: u32, block: u64) -> Self {
+    pub(crate) fn recognise(memory: &Memory, name: &str, grid: [u32; 3], block: u64) -> Self {
         if block == 0 {
             return Self::None;
         }
         let block = Block(memory.host(block));
         match name {
-            "" => runtime_kernel(grid, block).unwrap_or(Self::None),
+            "" => runtime_kernel(grid[0], block).unwrap_or(Self::None),
             "__amd_rocclr_copyBuffer" => copy_buffer(block),
             "__amd_rocclr_copyBufferAligned" => copy_aligned(block),
             "__amd_rocclr_fillBufferAligned" => fill(memory, block),
             "__amd_rocclr_fillBufferAligned2D" => fill_lines(memory, block),
+            "__amd_rocclr_fillBufferUnAligned" => fill_unaligned(memory, block),
+            "__amd_rocclr_copyBufferBatch" => copy_batch(memory, block, grid[1]),
             "__amd_rocclr_copyBufferRect" => copy_box(block, 1),
             "__amd_rocclr_copyBufferRectAligned" => copy_box(block, if block.long(120) == 16 { 16 } else { 4 }),
             "__amd_rocclr_streamOpsWrite" => store(block),
@@ -89,6 +93,7 @@ impl Blit {
         match self {
             Self::None | Self::Store { .. } | Self::Await { .. } => 0,
             Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => *bytes,
+            Self::Copies(copies) => copies.iter().map(|[_, _, bytes]| bytes).sum(),
             Self::Box { size, .. } => size.iter().product(),
             Self::FillLines { width, height, .. } => width * height,
         }
@@ -100,6 +105,7 @@ impl Blit {
             Self::None => (0, 0),
             Self::Await { place, .. } => (*place, 0),
             Self::Copy { source, target, .. } => (*source, *target),
+            Self::Copies(copies) => copies.first().map_or((0, 0), |[source, target, _]| (*source, *target)),
             Self::Fill { target, .. } | Self::Store { target, .. } => (0, *target),
             Self::Box { source, target, .. } => (source.address, target.address),
             Self::FillLines { target, .. } => (0, target.address),
@@ -139,6 +145,11 @@ impl Blit {
         match self {
             Self::None | Self::Await { .. } => {}
             Self::Copy { source, target, bytes } => guest::copy(memory.host(*source), memory.host(*target), *bytes),
+            Self::Copies(copies) => {
+                for [source, target, bytes] in copies {
+                    guest::copy(memory.host(*source), memory.host(*target), *bytes);
+                }
+            }
             Self::Fill { target, pattern, bytes } => repeat(memory.host(*target), pattern, *bytes),
             Self::Box {
                 source,
@@ -280,6 +291,30 @@ fn fill(memory: &Memory, block: Block) -> Blit {
     }
 }
 
+/// HIP 10's only fill. Its parts of different widths make one range: single bytes up to the first multiple of eight, one or no
+/// element of eight bytes, elements of sixteen, one or no of eight again, single bytes.
+fn fill_unaligned(memory: &Memory, block: Block) -> Blit {
+    const COUNTS: u64 = 120;
+    let [head, body, body_tail, tail] = [0, 2, 4, 6].map(|at| u64::from(guest::read::<u16>(block.0 + COUNTS + at)));
+    Blit::Fill {
+        target: block.long(0),
+        pattern: pattern(memory, block.long(8), block.long(72)),
+        bytes: head + 8 * body + 16 * block.long(48) + 8 * body_tail + tail,
+    }
+}
+
+/// A list of copies, one for each line of the grid: source, target, elements, an element's bytes, bytes left over.
+fn copy_batch(memory: &Memory, block: Block, count: u32) -> Blit {
+    const ENTRY: u64 = 32;
+    let list = memory.host(block.long(0));
+    let copy = |index: u64| {
+        let entry = Block(list + index * ENTRY);
+        let bytes = entry.long(16) * u64::from(entry.word(24)) + u64::from(entry.word(28));
+        [entry.long(0), entry.long(8), bytes]
+    };
+    Blit::Copies((0..count.into()).map(copy).collect())
+}
+
 fn fill_lines(memory: &Memory, block: Block) -> Blit {
     let Some((target, unit)) = typed_pointer(block) else {
         return Blit::None;
@@ -336,5 +371,86 @@ fn store(block: Block) -> Blit {
         target,
         value: block.long(16),
         bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process;
+
+    fn address<T>(place: &[T]) -> u64 {
+        place.as_ptr() as u64
+    }
+
+    fn execute(name: &str, grid: [u32; 3], block: &[u64]) -> Blit {
+        let memory = &process::open().memory;
+        let blit = Blit::recognise(memory, name, grid, address(block));
+        blit.execute(memory);
+        blit
+    }
+
+    #[test]
+    fn a_fill_of_hip_10_writes_its_range_and_nothing_beside_it() {
+        #[repr(align(16))]
+        struct Place([u8; 128]);
+        let pattern: Vec<u8> = (1..=8).collect();
+        for (start, size) in [(3, 100), (0, 96), (8, 40), (5, 6)] {
+            let mut place = Place([0; 128]);
+            let target = place.0.as_mut_ptr() as u64 + start;
+            // As HIP lays it out.
+            let (first, last) = ((target + 7) & !7, (target + size) & !7);
+            let (tiles, tiles_end) = ((first + 15) & !15, last & !15);
+            let mut block = [0; 16];
+            (block[0], block[1], block[9]) = (target, address(&pattern), pattern.len() as u64);
+            if last <= first {
+                block[15] = size;
+            } else {
+                block[6] = tiles_end.saturating_sub(tiles) / 16;
+                let parts = [
+                    first - target,
+                    (tiles - first) / 8,
+                    (last - tiles_end) / 8,
+                    target + size - last,
+                ];
+                block[15] = (0..).zip(parts).map(|(at, part)| part << (16 * at)).sum();
+            }
+            let blit = execute("__amd_rocclr_fillBufferUnAligned", [256, 1, 1], &block);
+            assert_eq!((blit.bytes(), blit.ends()), (size, (0, target)), "{start} {size}");
+            let expected = |at: u64| {
+                if (start..start + size).contains(&at) {
+                    (at - start) % 8 + 1
+                } else {
+                    0
+                }
+            };
+            assert!(
+                (0..).zip(place.0).all(|(at, byte)| u64::from(byte) == expected(at)),
+                "{start} {size}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_batch_of_copies_moves_each() {
+        let sources: [Vec<u8>; 2] = [(0..70).collect(), (100..133).collect()];
+        let mut targets = [vec![0_u8; 70], vec![0_u8; 33]];
+        let entry = |at: usize, unit: u64| {
+            let bytes = sources[at].len() as u64;
+            [
+                address(&sources[at]),
+                targets[at].as_ptr() as u64,
+                bytes / unit,
+                bytes % unit << 32 | unit,
+            ]
+        };
+        let list = [entry(0, 16), entry(1, 4)].concat();
+        let blit = execute(
+            "__amd_rocclr_copyBufferBatch",
+            [512, 2, 1],
+            &[address(&list), 512 << 32 | 512],
+        );
+        assert_eq!(blit.bytes(), 103);
+        assert_eq!(std::mem::take(&mut targets), sources);
     }
 }

@@ -63,7 +63,11 @@ impl System {
 
 /// Raw and system time of one moment, as the driver has them.
 pub(crate) fn pair() -> (u64, u64) {
-    beside(model().clock)
+    static BEGAN: OnceLock<u64> = OnceLock::new();
+    let (raw, system) = beside(model().clock);
+    let since = raw.saturating_sub(*BEGAN.get_or_init(|| raw));
+    let off = model().faults.jump.map_or(0, |jump| jump.at(since));
+    (raw, system.wrapping_add_signed(off))
 }
 
 /// Raw time and another clock's of one moment: the middle of the tightest of five brackets.
@@ -78,6 +82,32 @@ fn beside(other: System) -> (u64, u64) {
         }
     }
     (best.1, best.2)
+}
+
+/// Steps of the driver's clock: back and forth each period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Jump {
+    /// How far, ns.
+    by: i64,
+    /// How often, ns.
+    period: u64,
+}
+
+impl Jump {
+    /// `NS@MS`.
+    pub(crate) fn named(text: &str) -> Option<Self> {
+        let (by, period) = text.split_once('@')?;
+        let period: u64 = period.trim().parse().ok()?;
+        Some(Self {
+            by: by.trim().parse().ok()?,
+            period: period.max(1) * 1_000_000,
+        })
+    }
+
+    /// How far the clock is off so long after the start, ns.
+    fn at(self, since: u64) -> i64 {
+        if since / self.period % 2 == 1 { self.by } else { 0 }
+    }
 }
 
 const NS_PER_SECOND: u128 = 1_000_000_000;
@@ -151,6 +181,16 @@ pub(crate) fn refresh(now: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_jumps_back_and_forth_each_period() {
+        let jump = Jump::named("2000000@10").unwrap();
+        assert_eq!(
+            [0, 9_999_999, 10_000_000, 20_000_000].map(|since| jump.at(since)),
+            [0, 0, 2_000_000, 0]
+        );
+        assert_eq!(Jump::named("2000000"), None);
+    }
 
     #[test]
     fn a_counter_has_a_frequency_and_may_begin_anywhere() {

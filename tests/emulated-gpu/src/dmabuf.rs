@@ -1,8 +1,8 @@
 //! Shared descriptors of buffers: what virtual memory management and imports are made of.
 //!
 //! A shared descriptor is an empty memory file of the buffer's size that is known by its inode; the bytes stay in the
-//! store. The same buffer always has the same GEM handle, because libdrm counts references by it. Absent: passing a
-//! descriptor to another process.
+//! store. The same buffer always has the same GEM handle, because libdrm counts references by it, and lives as long as the
+//! handle does. Absent: passing a descriptor to another process, and buffers that only a descriptor keeps.
 
 use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -98,7 +98,7 @@ pub(crate) fn import(process: &Process, args: Args) -> Answer {
         flags: crate::memory::flag::DOORBELL,
         ..shared
     };
-    let (handle, _) = process.memory.allocate(import, 0).ok_or(libc::ENOMEM)?;
+    let (handle, _) = process.memory.allocate(import).ok_or(libc::ENOMEM)?;
     args.set_long(8, handle);
     Ok(())
 }

@@ -17,10 +17,15 @@ type Answer = Result<(), libc::c_int>;
 pub(crate) fn ioctl(process: &Process, device: Device, number: u32, args: Args) -> Answer {
     match number {
         0x00 => version(args),
-        // Client, authentication: any answer serves. Closing a GEM handle: the list keeps it.
-        0x05 | 0x09 => {}
+        // Client, authentication: any answer serves.
+        0x05 => {}
+        0x09 => process.memory.let_go(process.shares.buffer(args.word(0))?),
         0x0c => args.set_long(8, 0),
-        0x2e => args.set_word(0, process.shares.gem(args.word(8) as RawFd)?),
+        0x2e => {
+            let gem = process.shares.gem(args.word(8) as RawFd)?;
+            process.memory.hold(process.shares.buffer(gem)?);
+            args.set_word(0, gem);
+        }
         0x41 => {
             let buffer = process.shares.buffer(args.word(0))?;
             args.set_long(0, buffer.offset.ok_or(libc::EINVAL)?);

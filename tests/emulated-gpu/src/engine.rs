@@ -11,6 +11,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use crate::aql::AqlQueue;
+use crate::fault::Eviction;
 use crate::model::{Habit, model};
 use crate::outbox::Outbox;
 use crate::process::Process;
@@ -22,6 +23,8 @@ const SHORT_NAP_NS: u64 = 20_000;
 const LONG_NAP_NS: u64 = 1_000_000;
 const SLOW_NAP: Duration = Duration::from_millis(5);
 const SLOTS: usize = 1024;
+/// How long queues stop when memory of theirs is evicted, ns (`AMDGPU_USERPTR_RESTORE_DELAY_MS` of Linux).
+const EVICTION_NS: u64 = 1_000_000;
 
 /// What a queue is made from.
 #[derive(Clone, Copy)]
@@ -117,6 +120,32 @@ enum Work {
     Sdma(Box<SdmaQueue>),
 }
 
+impl Work {
+    fn is_busy(&mut self) -> bool {
+        match self {
+            Self::Aql(queue) => queue.is_busy(),
+            Self::Sdma(queue) => queue.is_busy(),
+        }
+    }
+
+    fn stop(&mut self, from: u64, until: u64) {
+        match self {
+            Self::Aql(queue) => queue.stop(from, until),
+            Self::Sdma(queue) => queue.stop(from, until),
+        }
+    }
+}
+
+/// A stop of all queues.
+pub(crate) struct Stop {
+    /// Whether one of them had work.
+    pub(crate) is_busy: bool,
+    /// When it began, in raw time.
+    pub(crate) begin: u64,
+    /// When it is over; never if the eviction failed.
+    pub(crate) end: u64,
+}
+
 struct Slot {
     address: Address,
     place: usize,
@@ -137,6 +166,8 @@ pub(crate) struct Engines {
     /// Compute and copy engine of each GPU in turn.
     list: Vec<Engine>,
     next_id: AtomicU32,
+    /// Until when all queues stand still.
+    stopped: Mutex<u64>,
     slots: Mutex<Vec<[bool; SLOTS]>>,
 }
 
@@ -150,6 +181,7 @@ impl Engines {
         Self {
             list: (0..2 * gpus).map(|_| Engine::default()).collect(),
             next_id: AtomicU32::new(0),
+            stopped: Mutex::new(0),
             slots: Mutex::new(vec![[false; SLOTS]; gpus as usize]),
         }
     }
@@ -166,17 +198,21 @@ impl Engines {
         guest::atomic_u64(doorbell).store(u64::MAX, Ordering::Release);
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let address = Address { id, creation, doorbell };
-        let work = if is_copy {
+        let mut work = if is_copy {
             Work::Sdma(Box::new(SdmaQueue::new(address)))
         } else {
             Work::Aql(Box::new(AqlQueue::new(address)))
         };
+        let stopped = lock(&self.stopped);
+        let free = if is_copy { 0 } else { process.free };
+        work.stop(0, free.max(*stopped));
         let engine = self.list.get(creation.gpu as usize * 2 + usize::from(is_copy))?;
         lock(&engine.queues).push(Arc::new(Slot {
             address,
             place: doorbell_slot,
             work: Mutex::new(Some(work)),
         }));
+        drop(stopped);
         engine.changes.fetch_add(1, Ordering::Release);
         engine.start(process, if is_copy { "emulated-copy" } else { "emulated-gpu" });
         engine.kick();
@@ -206,6 +242,34 @@ impl Engines {
             return true;
         }
         false
+    }
+
+    /// Stops all queues as the driver does before pages of user memory go.
+    pub(crate) fn evict(&self, eviction: Eviction) -> Stop {
+        let mut stopped = lock(&self.stopped);
+        let slots: Vec<_> = self
+            .list
+            .iter()
+            .flat_map(|engine| lock(&engine.queues).clone())
+            .collect();
+        let works = || slots.iter().map(|slot| lock(&slot.work));
+        let is_busy = works().any(|mut work| work.as_mut().is_some_and(Work::is_busy));
+        let begin = clock::now();
+        let end = match eviction {
+            Eviction::Free => begin,
+            Eviction::Hang | Eviction::Reset if is_busy => u64::MAX,
+            _ => begin + EVICTION_NS,
+        };
+        let from = begin.max(*stopped);
+        if end > from {
+            works().for_each(|mut work| {
+                if let Some(work) = &mut *work {
+                    work.stop(from, end);
+                }
+            });
+            *stopped = end;
+        }
+        Stop { is_busy, begin, end }
     }
 
     /// Ends every nap.
@@ -311,4 +375,69 @@ fn block_signals() -> libc::sigset_t {
 fn restore_signal_mask(old: &libc::sigset_t) {
     // SAFETY: the set came from `block_signals`.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, old, std::ptr::null_mut()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process;
+
+    /// Memory of a compute queue of four packets: its indices, then its ring.
+    fn queue_memory() -> &'static [AtomicU64; 40] {
+        Box::leak(Box::new([const { AtomicU64::new(0) }; 40]))
+    }
+
+    fn creation(memory: &[AtomicU64; 40]) -> Creation {
+        let place = memory.as_ptr() as u64;
+        Creation {
+            ring: place + 64,
+            write: place,
+            read: place + 8,
+            bytes: 256,
+            kind: 2,
+            gpu: 0,
+        }
+    }
+
+    /// A signal that a packet with the barrier-and type waits for.
+    fn push_waiting(memory: &[AtomicU64; 40], slot: &Slot, signal: u64) {
+        memory[9].store(signal, Ordering::Relaxed);
+        memory[8].store(3, Ordering::Release);
+        memory[0].store(1, Ordering::Release);
+        guest::write(slot.address.doorbell, 0_u64);
+    }
+
+    #[test]
+    fn an_eviction_stops_all_queues_for_a_millisecond_and_says_whether_one_was_busy() {
+        let engines: &'static Engines = Box::leak(Box::new(Engines::new(1)));
+        let memory = queue_memory();
+        engines.create(process::open(), creation(memory)).unwrap();
+        let slot = Arc::clone(&lock(&engines.list[0].queues)[0]);
+        let first = engines.evict(Eviction::Stop);
+        assert!(!first.is_busy && first.end == first.begin + EVICTION_NS);
+        let awaited = Box::leak(Box::new([1_u64; 8])).as_ptr() as u64;
+        push_waiting(memory, &slot, awaited);
+        let second = engines.evict(Eviction::Stop);
+        assert!(second.is_busy);
+        guest::atomic_i64(awaited + 8).store(0, Ordering::Release);
+        while memory[1].load(Ordering::Acquire) == 0 {
+            std::thread::yield_now();
+        }
+        assert!(clock::now() >= second.end);
+    }
+
+    #[test]
+    fn an_eviction_fails_when_a_queue_is_busy_and_no_queue_comes_back() {
+        let engines: &'static Engines = Box::leak(Box::new(Engines::new(1)));
+        let memory = queue_memory();
+        engines.create(process::open(), creation(memory)).unwrap();
+        let slot = Arc::clone(&lock(&engines.list[0].queues)[0]);
+        assert_ne!(engines.evict(Eviction::Hang).end, u64::MAX);
+        let awaited = Box::leak(Box::new([1_u64; 8])).as_ptr() as u64;
+        push_waiting(memory, &slot, awaited);
+        assert_eq!(engines.evict(Eviction::Hang).end, u64::MAX);
+        guest::atomic_i64(awaited + 8).store(0, Ordering::Release);
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(memory[1].load(Ordering::Acquire), 0);
+    }
 }

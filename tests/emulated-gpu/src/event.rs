@@ -2,7 +2,7 @@
 //!
 //! The rules are the driver's. At entry a pending set is taken, and reset if the event resets itself; after that a set
 //! wakes **every** waiter and is kept only when nobody waited. Each event counts its sets as an age, and a waiter compares
-//! with the age at its entry. Absent: exceptions of memory and hardware, which never happen here.
+//! with the age at its entry. Absent: exceptions of memory, which never happen here.
 //!
 //! One rule is kinder than the driver's. ROCr before event ages (5.2.3 for one) destroys a queue by a wait for a signal whose
 //! event its own handler thread waits for too. Preempted between its look at the signal and the driver, the destroyer comes
@@ -26,7 +26,17 @@ const MOST: u32 = 4095;
 /// Of an event that was never set.
 const FIRST_AGE: u64 = 1;
 
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Signals, and what is never told here.
+    Usual,
+    /// The GPU was reset.
+    HardwareException,
+}
+
 struct Event {
+    kind: Kind,
     auto_reset: bool,
     pending: bool,
     age: u64,
@@ -49,7 +59,8 @@ pub(crate) struct Awaited {
     /// The age that the caller has seen, zero when it does not tell; updated for the caller.
     pub(crate) seen_age: u64,
     entry_age: u64,
-    done: bool,
+    /// Whether it was set.
+    pub(crate) done: bool,
 }
 
 impl Awaited {
@@ -97,7 +108,7 @@ impl Events {
 
     /// Makes an event, none when there are too many: the run-time then does with a signal that is polled. Ids start at
     /// one and are used again.
-    pub(crate) fn create(&self, auto_reset: bool) -> Option<u32> {
+    pub(crate) fn create(&self, kind: Kind, auto_reset: bool) -> Option<u32> {
         let mut table = self.table();
         if table.events.len() >= model().events as usize {
             return None;
@@ -108,6 +119,7 @@ impl Events {
         }
         table.last_id = id;
         let event = Event {
+            kind,
             auto_reset,
             pending: false,
             age: FIRST_AGE,
@@ -129,14 +141,19 @@ impl Events {
 
     /// Sets an event.
     pub(crate) fn set(&self, id: u32) -> bool {
+        self.table().events.get_mut(&id).map(Event::set).is_some()
+    }
+
+    /// Sets all events of a kind.
+    pub(crate) fn set_all(&self, kind: Kind) {
         let mut table = self.table();
-        let Some(event) = table.events.get_mut(&id) else {
-            return false;
-        };
-        event.age += 1;
-        event.pending = !event.auto_reset || event.waiters.is_empty();
-        event.wake();
-        true
+        let meant = table.events.values_mut().filter(|event| event.kind == kind);
+        meant.for_each(Event::set);
+    }
+
+    /// What an event is about.
+    pub(crate) fn kind(&self, id: u32) -> Option<Kind> {
+        self.table().events.get(&id).map(|event| event.kind)
     }
 
     /// Takes a set back.
@@ -185,6 +202,12 @@ fn satisfied(awaited: &[Awaited], need: Need) -> bool {
 }
 
 impl Event {
+    fn set(&mut self) {
+        self.age += 1;
+        self.pending = !self.auto_reset || self.waiters.is_empty();
+        self.wake();
+    }
+
     fn wake(&self) {
         self.waiters.iter().for_each(|waiter| waiter.notify_one());
     }
@@ -243,7 +266,7 @@ mod tests {
     #[test]
     fn a_set_without_waiters_is_kept_for_the_next_one_only() {
         let events = Events::default();
-        let id = events.create(true).unwrap();
+        let id = events.create(Kind::Usual, true).unwrap();
         events.set(id);
         assert_eq!(
             events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON),
@@ -258,7 +281,7 @@ mod tests {
     #[test]
     fn a_set_wakes_every_waiter_and_is_not_kept() {
         let events = Events::default();
-        let id = events.create(true).unwrap();
+        let id = events.create(Kind::Usual, true).unwrap();
         std::thread::scope(|scope| {
             let waiters: Vec<_> = (0..4)
                 .map(|_| scope.spawn(|| events.wait(&mut [Awaited::new(id, 0)], Need::Any, None)))
@@ -289,7 +312,10 @@ mod tests {
     fn a_set_wakes_no_waiter_of_another_event() {
         const SETS: u32 = 2000;
         let events = Events::default();
-        let (busy, quiet) = (events.create(true).unwrap(), events.create(true).unwrap());
+        let (busy, quiet) = (
+            events.create(Kind::Usual, true).unwrap(),
+            events.create(Kind::Usual, true).unwrap(),
+        );
         let has_waiter = |id| !events.table().events[&id].waiters.is_empty();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -323,7 +349,7 @@ mod tests {
     #[test]
     fn a_set_that_another_took_is_not_missed() {
         let events = Events::default();
-        let id = events.create(true).unwrap();
+        let id = events.create(Kind::Usual, true).unwrap();
         let look = || events.wait(&mut [Awaited::new(id, 0)], Need::Any, SOON);
         assert_eq!(look(), Outcome::Timeout);
         events.set(id);
@@ -334,7 +360,7 @@ mod tests {
     #[test]
     fn an_age_that_the_caller_has_not_seen_counts_as_set() {
         let events = Events::default();
-        let id = events.create(true).unwrap();
+        let id = events.create(Kind::Usual, true).unwrap();
         events.set(id);
         events.reset(id);
         let mut awaited = [Awaited::new(id, 1)];
@@ -346,7 +372,10 @@ mod tests {
     #[test]
     fn waiting_for_all_needs_all_and_an_unknown_id_is_told() {
         let events = Events::default();
-        let (one, two) = (events.create(true).unwrap(), events.create(false).unwrap());
+        let (one, two) = (
+            events.create(Kind::Usual, true).unwrap(),
+            events.create(Kind::Usual, false).unwrap(),
+        );
         events.set(one);
         let mut both = [Awaited::new(one, 0), Awaited::new(two, 0)];
         assert_eq!(events.wait(&mut both, Need::All, SOON), Outcome::Timeout);
@@ -363,9 +392,9 @@ mod tests {
     #[test]
     fn the_last_event_is_refused_and_a_freed_id_is_used_again() {
         let events = Events::default();
-        let ids: Vec<_> = (0..MOST).map(|_| events.create(true).unwrap()).collect();
-        assert_eq!((ids[0], ids[4094], events.create(true)), (1, 4095, None));
+        let ids: Vec<_> = (0..MOST).map(|_| events.create(Kind::Usual, true).unwrap()).collect();
+        assert_eq!((ids[0], ids[4094], events.create(Kind::Usual, true)), (1, 4095, None));
         events.destroy(77);
-        assert_eq!(events.create(true), Some(77));
+        assert_eq!(events.create(Kind::Usual, true), Some(77));
     }
 }

@@ -1,8 +1,10 @@
-//! The libc functions that the library shadows: the ones that open, list and test paths, and `ioctl`, `mmap`, `_exit`.
+//! The libc functions that the library shadows: the ones that open, list and test paths, `ioctl`, `_exit`, and those that map
+//! memory.
 //!
 //! A call about somebody else's file goes to the system at once. Variadic functions are declared with their longest
 //! argument list, which the C calling convention of x86-64 allows. The `stat` family is in `interpose_stat`.
-//! `_exit` goes on to the next library that shadows it. `close`, `read`, `munmap` and `fcntl` need nothing, because fake devices are real descriptors.
+//! `_exit` goes on to the next library that shadows it. `munmap`, `madvise` and `mmap` of a fixed place tell the driver which
+//! pages go. `close`, `read` and `fcntl` need nothing, because fake devices are real descriptors. Absent: `mremap`, `mprotect`.
 #![expect(unsafe_code, reason = "defines C functions that take raw pointers")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong, c_void};
@@ -215,7 +217,37 @@ fn map(address: *mut c_void, len: usize, prot: c_int, flags: c_int, fd: c_int, o
             .map_device(device, address as usize, len, flags, offset as u64);
         return place as *mut c_void;
     }
-    sys::map(address as usize, len, prot, flags, fd, offset as u64) as *mut c_void
+    if flags & libc::MAP_FIXED == 0 {
+        return sys::map(address as usize, len, prot, flags, fd, offset as u64) as *mut c_void;
+    }
+    let process = process::current();
+    let is_users = process.is_some_and(|process| process.unmap("mmap", address as u64, len as u64));
+    let place = sys::map(address as usize, len, prot, flags, fd, offset as u64) as *mut c_void;
+    if let Some(process) = process.filter(|_| place == address) {
+        let is_file = is_users && fd >= 0 && flags & libc::MAP_SHARED != 0;
+        process.memory.set_file(address as u64, len as u64, is_file);
+    }
+    place
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
+    if let Some(process) = process::current() {
+        process.unmap("munmap", address as u64, len as u64);
+        process.memory.set_file(address as u64, len as u64, false);
+    }
+    sys::call(libc::SYS_munmap, [address as usize, len, 0, 0, 0, 0]) as c_int
+}
+
+/// The driver hears of pages that are given back, too.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
+    if matches!(advice, libc::MADV_DONTNEED | libc::MADV_REMOVE)
+        && let Some(process) = process::current()
+    {
+        process.unmap("madvise", address as u64, len as u64);
+    }
+    sys::call(libc::SYS_madvise, [address as usize, len, advice as usize, 0, 0, 0]) as c_int
 }
 
 #[unsafe(no_mangle)]

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::engine::Creation;
-use crate::event::{Awaited, Need, Outcome};
+use crate::event::{Awaited, Kind, Need, Outcome};
 use crate::memory::{Buffer, flag};
 use crate::model::model;
 use crate::process::Process;
@@ -129,7 +129,12 @@ fn clock_counters(args: Args) {
 }
 
 fn create_event(process: &Process, args: Args) -> Answer {
-    let id = process.events.create(args.word(16) != 0).ok_or(libc::ENOSPC)?;
+    const HARDWARE_EXCEPTION: u32 = 3;
+    let kind = match args.word(12) {
+        HARDWARE_EXCEPTION => Kind::HardwareException,
+        _ => Kind::Usual,
+    };
+    let id = process.events.create(kind, args.word(16) != 0).ok_or(libc::ENOSPC)?;
     args.set_long(0, 2 << 62);
     args.set_word(8, id);
     args.set_word(24, id);
@@ -152,8 +157,12 @@ fn wait_events(process: &Process, args: Args) -> Answer {
     // The host is about to sleep, so it has probably submitted something.
     process.engines.kick();
     let outcome = process.events.wait(&mut awaited, need, timeout);
-    for (index, one) in awaited.iter().enumerate().filter(|(_, one)| one.seen_age != 0) {
-        guest::write(place(index as u32), one.seen_age);
+    for (index, one) in (0..).zip(&awaited) {
+        if one.done && process.events.kind(one.id) == Some(Kind::HardwareException) {
+            tell_reset(Args(place(index)));
+        } else if one.seen_age != 0 {
+            guest::write(place(index), one.seen_age);
+        }
     }
     match outcome {
         Outcome::Complete => args.set_word(20, 0),
@@ -161,6 +170,13 @@ fn wait_events(process: &Process, args: Args) -> Answer {
         Outcome::Unknown => return Err(libc::EINVAL),
     }
     Ok(())
+}
+
+/// The whole GPU hung and was reset; its memory is lost.
+fn tell_reset(data: Args) {
+    for (offset, value) in [(0, 0), (4, 0), (8, 1), (12, topology::gpu_id(0))] {
+        data.set_word(offset, value);
+    }
 }
 
 /// One aperture entry: local and private memory in the unused half of the address space, the rest as the host sees it.
@@ -186,19 +202,20 @@ fn apertures(args: Args) {
 }
 
 fn allocate(process: &Process, args: Args) -> Answer {
+    let flags = args.word(36);
     let buffer = Buffer {
         address: args.long(0),
         size: args.long(8),
         offset: None,
-        flags: args.word(36),
+        host: if flags & (flag::USERPTR | flag::DOORBELL) == 0 {
+            0
+        } else {
+            args.long(24)
+        },
+        flags,
         gpu: args.gpu(32)?,
     };
-    let host = if buffer.flags & (flag::USERPTR | flag::DOORBELL) == 0 {
-        0
-    } else {
-        args.long(24)
-    };
-    let (handle, offset) = process.memory.allocate(buffer, host).ok_or(libc::ENOMEM)?;
+    let (handle, offset) = process.memory.allocate(buffer).ok_or(libc::ENOMEM)?;
     args.set_long(16, handle);
     args.set_long(24, offset);
     Ok(())

@@ -38,11 +38,26 @@
 //! | `EMULATED_GPU_LINKS` | 0 | 1: the GPUs have links to each other, by which they access each other's memory |
 //! | `EMULATED_GPU_SENSORS` | 1 | 0: the driver has no files about load, clocks, power and temperatures |
 //! | `EMULATED_GPU_EVENTS` | 4095 | events that a process may have; the run-times poll signals without one |
-//! | `EMULATED_GPU_TIMES_LATE_NS` | 0 | so long after a signal's value its times are written |
-//! | `EMULATED_GPU_CACHEABLE` | none | `late`: the host sees completion signals in host memory without the driver's UNCACHED flag 5 ms later; `never`: it never sees them |
 //! | `EMULATED_GPU_HABITS` | none | how packet processors of other makes work, a list: `headers` stay in taken packets, the read index moves `late` (at the completion), the `doorbell` says how far packets are taken, kernels of a queue are `serial`, processors are `eager` (never nap) or `slow` (nap 5 ms), and `_exit` is an `exit` for everybody who shadows it |
-//! | `EMULATED_GPU_WRONG_TIMES` | none | `what=n,…`: the times that each n-th packet's kernel leaves in its signal: swapped, endless (end all ones), ahead (end in ten years), first (begin at tick 1), unwritten (no begin), later and sooner (both by 20 ms) |
 //! | `EMULATED_GPU_TRACE` | none | path where each driver call is noted, to debug the emulation itself |
+//!
+//! # Faults
+//!
+//! What hostile hardware and drivers do (`fault`), each off by default.
+//!
+//! | variable | what goes wrong |
+//! | --- | --- |
+//! | `EMULATED_GPU_CACHEABLE` | the host sees completion signals in host memory without the driver's UNCACHED flag 5 ms late (`late`) or never (`never`) |
+//! | `EMULATED_GPU_LOST_SIGNALS` | completion signals of compute queues never change: `foreign` (those that ROCr did not make), `file` (those in a file's pages that were put over memory of a pool) or `all`; `,every=N` strikes each n-th of them, `,after=N` spares the first |
+//! | `EMULATED_GPU_LATE_SIGNALS` | the same signals change 5 ms late |
+//! | `EMULATED_GPU_WRONG_TIMES` | `what=n,…`: the times that each n-th packet's kernel leaves in its signal: `swapped`, `endless` (end all ones), `ahead` (end in ten years), `first` (begin at tick 1), `unwritten` (no begin), `zero` (both), `stale` (both are those of the signal's last completion), `later` and `sooner` (both by 20 ms) |
+//! | `EMULATED_GPU_WRONG_BARRIER_TIMES` | the same for packets that run no kernel |
+//! | `EMULATED_GPU_TIMES_SHIFT_NS` | all times in signals are off by so many nanoseconds, copies' too |
+//! | `EMULATED_GPU_TIMES_LATE_NS` | so long after a signal's value its times are written |
+//! | `EMULATED_GPU_CLOCK_JUMP` | `NS@MS`: each MS milliseconds the driver's system clock jumps by NS nanoseconds, forth and back, so conversions of ticks do |
+//! | `EMULATED_GPU_BUSY_MS` | somebody else's kernels keep the GPU's compute queues waiting for so long after the process opened the driver |
+//! | `EMULATED_GPU_EVICTION` | what happens when pages of user memory (pools in host memory are that) are unmapped or replaced: all queues of the process `stop` for 1 ms; with `hang` they never come back if one was busy; with `reset` the driver tells the process so, too |
+//! | `EMULATED_GPU_POOLS` | `shared`: host memory of pools is mapped shared, as some releases do |
 //!
 //! Nothing is ever written to the program's output. The generated topology files lie below the temporary directory, in
 //! `emulated-gpu-UID/HASH`, one directory for each kind of machine.
@@ -57,7 +72,9 @@
 //! `private_bytes` (as in the packet), `ring` (address of the queue's ring: what `hsa_queue_t.base_address` holds).
 //!
 //! A row of kind `cacheable` names a completion `signal` of a compute queue in host memory without the UNCACHED flag: its
-//! allocation begins at `src`, has `bytes`, and the driver's flags in `name`.
+//! allocation begins at `src`, has `bytes`, and the driver's flags in `name`. Rows of kind `lost` and `late` name a signal that
+//! a fault struck. A row of kind `eviction` tells of `bytes` from `src` on that were unmapped or replaced, in the user memory at
+//! `dst`: its `name` is `busy` if a queue of the process had work then, else `idle`; it lasts as long as the queues stood still.
 
 mod aql;
 mod blit;
@@ -67,6 +84,7 @@ mod dmabuf;
 mod drm;
 mod engine;
 mod event;
+mod fault;
 mod guest;
 mod holding;
 mod interpose;

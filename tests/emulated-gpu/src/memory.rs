@@ -42,6 +42,8 @@ pub(crate) struct Buffer {
     pub(crate) size: u64,
     /// Its place in the store; none for user memory and doorbells.
     pub(crate) offset: Option<u64>,
+    /// The program's address of user memory, else zero.
+    pub(crate) host: u64,
     /// The flags it was asked for with.
     pub(crate) flags: u32,
     /// Index of its GPU.
@@ -65,9 +67,27 @@ pub(crate) struct Memory {
     aliases: RwLock<BTreeMap<u64, (u64, u64)>>,
     has_aliases: AtomicBool,
     doorbells: Vec<(u64, usize)>,
+    /// Places of buffers of which a render node has a handle, and what was freed there.
+    held: Mutex<BTreeMap<u64, Option<Buffer>>>,
+    /// Files' pages that were put over user memory: start to end.
+    files: RwLock<BTreeMap<u64, u64>>,
+    has_files: AtomicBool,
+    has_shared_pools: bool,
     capacity: u64,
     used: Vec<AtomicU64>,
     frees: AtomicU64,
+}
+
+/// Puts shared pages under fresh memory of a pool, as some releases' thunk maps it. Memory with pages in it is a program's
+/// own and stays.
+fn share(buffer: Buffer) {
+    let (address, len) = (buffer.address as usize, buffer.size as usize);
+    let mut pages = vec![0_u8; (buffer.size / PAGE) as usize];
+    let known = sys::call(libc::SYS_mincore, [address, len, pages.as_mut_ptr() as usize, 0, 0, 0]);
+    if known == 0 && pages.iter().all(|page| page & 1 == 0) {
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        sys::map(address, len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+    }
 }
 
 fn whole_pages(size: u64) -> u64 {
@@ -84,6 +104,10 @@ impl Memory {
             aliases: RwLock::default(),
             has_aliases: AtomicBool::new(false),
             doorbells: Vec::new(),
+            held: Mutex::default(),
+            files: RwLock::default(),
+            has_files: AtomicBool::new(false),
+            has_shared_pools: model.faults.has_shared_pools,
             capacity: model.vram,
             used: (0..model.gpus).map(|_| AtomicU64::new(0)).collect(),
             frees: AtomicU64::new(0),
@@ -140,13 +164,16 @@ impl Memory {
         self.doorbells[gpu as usize].1 as u64 + slot * 8
     }
 
-    /// Makes a buffer; `host` is the user's address of registered memory. Answers handle and `mmap` offset.
-    pub(crate) fn allocate(&self, mut buffer: Buffer, host: u64) -> Option<(u64, u64)> {
+    /// Makes a buffer. Answers handle and `mmap` offset.
+    pub(crate) fn allocate(&self, mut buffer: Buffer) -> Option<(u64, u64)> {
         buffer.size = whole_pages(buffer.size);
-        let mut map_offset = host;
+        let mut map_offset = buffer.host;
         if buffer.flags & flag::USERPTR != 0 {
-            if host != 0 && host != buffer.address {
-                self.add_alias(buffer, host);
+            if buffer.host == buffer.address && self.has_shared_pools {
+                share(buffer);
+            }
+            if buffer.host != 0 && buffer.host != buffer.address {
+                self.add_alias(buffer, buffer.host);
             }
         } else if buffer.flags & flag::DOORBELL == 0 {
             if buffer.flags & flag::VRAM != 0 && !self.take(buffer) {
@@ -184,7 +211,7 @@ impl Memory {
         self.has_aliases.store(true, Ordering::Release);
     }
 
-    /// Gives a buffer back; its pages are freed.
+    /// Gives a buffer back; its pages are freed, unless a render node has a handle of it.
     pub(crate) fn free(&self, handle: u64) -> bool {
         let mut table = self.table();
         let Some(buffer) = table.buffers.remove(&handle) else {
@@ -201,16 +228,41 @@ impl Memory {
                 .remove(&buffer.address);
         }
         if let Some(offset) = buffer.offset {
-            let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
-            let args = [self.store as usize, mode, offset as usize, buffer.size as usize, 0, 0];
-            sys::call(libc::SYS_fallocate, args);
-            if buffer.flags & flag::VRAM != 0 {
-                let before = self.used[buffer.gpu as usize].fetch_sub(buffer.size, Ordering::Relaxed);
-                holding::publish(buffer.gpu, before.saturating_sub(buffer.size));
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            match held.get_mut(&offset) {
+                Some(freed) => *freed = Some(buffer),
+                None => self.release(buffer, offset),
             }
         }
         self.frees.fetch_add(1, Ordering::Release);
         true
+    }
+
+    fn release(&self, buffer: Buffer, offset: u64) {
+        let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
+        let args = [self.store as usize, mode, offset as usize, buffer.size as usize, 0, 0];
+        sys::call(libc::SYS_fallocate, args);
+        if buffer.flags & flag::VRAM != 0 {
+            let before = self.used[buffer.gpu as usize].fetch_sub(buffer.size, Ordering::Relaxed);
+            holding::publish(buffer.gpu, before.saturating_sub(buffer.size));
+        }
+    }
+
+    /// A render node has a handle of a buffer: its pages outlive the buffer.
+    pub(crate) fn hold(&self, buffer: Buffer) {
+        if let Some(offset) = buffer.offset {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            held.entry(offset).or_insert(None);
+        }
+    }
+
+    /// The render node's handle is closed: if the buffer was freed its pages go.
+    pub(crate) fn let_go(&self, buffer: Buffer) {
+        let Some(offset) = buffer.offset else { return };
+        let freed = self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&offset);
+        if let Some(Some(buffer)) = freed {
+            self.release(buffer, offset);
+        }
     }
 
     /// Counts frees, so that what was derived from buffers can be dropped.
@@ -237,6 +289,44 @@ impl Memory {
             .filter(|buffer| buffer.flags & (flag::VRAM | flag::DOORBELL | flag::UNCACHED) == 0)
     }
 
+    /// A buffer of user memory that has pages in a range of the program's addresses.
+    pub(crate) fn user_pages(&self, address: u64, len: u64) -> Option<Buffer> {
+        let table = self.table();
+        let mut users = table
+            .buffers
+            .values()
+            .filter(|buffer| buffer.flags & flag::USERPTR != 0);
+        let end = address.saturating_add(len);
+        let found = users.find(|buffer| buffer.host < end && address < buffer.host + buffer.size);
+        found.copied()
+    }
+
+    /// Notes what lies in a range of the program's addresses from now on: a file's pages or others.
+    pub(crate) fn set_file(&self, address: u64, len: u64, is_file: bool) {
+        if !is_file && !self.has_files.load(Ordering::Acquire) {
+            return;
+        }
+        let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
+        let end = address.saturating_add(len);
+        files.retain(|start, other| *other <= address || end <= *start);
+        if is_file {
+            files.insert(address, end);
+            self.has_files.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether a file's pages were put over the user memory at an address.
+    pub(crate) fn is_file(&self, address: u64) -> bool {
+        if !self.has_files.load(Ordering::Acquire) {
+            return false;
+        }
+        let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        files
+            .range(..=address)
+            .next_back()
+            .is_some_and(|(_, end)| address < *end)
+    }
+
     /// The host address of a GPU address.
     pub(crate) fn host(&self, address: u64) -> u64 {
         if !self.has_aliases.load(Ordering::Acquire) {
@@ -261,5 +351,93 @@ impl Memory {
     /// Closes the store in a forked child.
     pub(crate) fn close_descriptors(&self) {
         sys::close(self.store);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest;
+    use crate::model::model;
+
+    fn user(host: u64, size: u64) -> Buffer {
+        Buffer {
+            address: host,
+            size,
+            offset: None,
+            host,
+            flags: flag::USERPTR,
+            gpu: 0,
+        }
+    }
+
+    #[test]
+    fn user_memory_is_found_by_any_page_until_it_is_freed() {
+        let memory = Memory::new(model());
+        let (handle, _) = memory.allocate(user(0x10_000, 0x2000)).unwrap();
+        let is_user = |address, len| memory.user_pages(address, len).is_some();
+        assert!(is_user(0x11_000, 0x1000) && is_user(0xf000, 0x1001) && is_user(0, u64::MAX));
+        assert!(!is_user(0xf000, 0x1000) && !is_user(0x12_000, 0x1000));
+        memory.free(handle);
+        assert!(!is_user(0x11_000, 0x1000));
+    }
+
+    #[test]
+    fn pages_are_a_files_until_they_go() {
+        let memory = Memory::new(model());
+        memory.set_file(0x10_000, 0x2000, true);
+        assert!(memory.is_file(0x10_000) && memory.is_file(0x11_fff) && !memory.is_file(0x12_000));
+        memory.set_file(0x11_000, 0x1000, false);
+        assert!(!memory.is_file(0x10_000));
+    }
+
+    #[test]
+    fn a_buffer_with_a_handle_of_a_render_node_lives_until_that_is_closed() {
+        let memory = Memory::new(model());
+        let before = memory.available(0);
+        let buffer = Buffer {
+            address: 0,
+            size: PAGE,
+            offset: None,
+            host: 0,
+            flags: flag::VRAM,
+            gpu: 0,
+        };
+        let (handle, offset) = memory.allocate(buffer).unwrap();
+        let buffer = memory.buffer(handle).unwrap();
+        let place = memory.map_store(0, PAGE as usize, 0, offset) as u64;
+        memory.hold(buffer);
+        guest::write(place, 7_u64);
+        assert!(memory.free(handle));
+        assert_eq!((guest::read::<u64>(place), memory.available(0)), (7, before - PAGE));
+        memory.let_go(buffer);
+        assert_eq!((guest::read::<u64>(place), memory.available(0)), (0, before));
+        memory.let_go(buffer);
+        assert_eq!(memory.available(0), before);
+    }
+
+    /// Permissions and file of the mapping at an address.
+    fn mapping(address: u64) -> String {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let start = format!("{address:x}-");
+        maps.lines().find(|line| line.starts_with(&start)).unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_fresh_pool_is_mapped_shared_and_memory_with_contents_is_left_alone() {
+        let (prot, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        );
+        let place = sys::map(0, 3 * PAGE as usize, prot, flags, -1, 0) as u64;
+        guest::write(place + 2 * PAGE, 7_u64);
+        share(user(place + PAGE, 2 * PAGE));
+        assert_eq!(guest::read::<u64>(place + 2 * PAGE), 7);
+        share(user(place, PAGE));
+        let line = mapping(place);
+        assert!(
+            line.contains(" rw-s ") && line.ends_with("/dev/zero (deleted)"),
+            "{line}"
+        );
     }
 }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 use crate::clock::{Counter, System};
+use crate::fault::Faults;
 use crate::target::Target;
 
 /// The emulated machine and the durations of its work.
@@ -31,14 +32,10 @@ pub(crate) struct Model {
     pub(crate) sensors: bool,
     /// Most events of a process.
     pub(crate) events: u32,
-    /// So long after a signal's value its times are written, ns.
-    pub(crate) times_late_ns: u64,
-    /// When the host sees a completion signal in host memory that the GPU may cache.
-    pub(crate) cacheable: Cacheable,
+    /// What goes wrong on it.
+    pub(crate) faults: Faults,
     /// How the packet processors go about their work.
     pub(crate) habits: Habits,
-    /// Which kernels' signals get times that are none, see [`Wrong`].
-    wrong: Vec<(String, u64)>,
     /// The truth log's path, `%p` not yet replaced.
     pub(crate) log: Option<String>,
     /// Where driver calls are noted, for debugging the emulation.
@@ -72,77 +69,6 @@ fn number<T: FromStr>(name: &str, default: T) -> T {
 pub(crate) fn model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(Model::from_environment)
-}
-
-/// How a kernel's times go wrong on their way into its signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
-    /// Begin and end are exchanged.
-    Swapped,
-    /// The end has all bits set.
-    Endless,
-    /// The end is ten years ahead.
-    Ahead,
-    /// The begin is the counter's first tick.
-    First,
-    /// The begin was not written.
-    Unwritten,
-    /// Both are 20 ms late.
-    Later,
-    /// Both are 20 ms early.
-    Sooner,
-}
-
-impl Wrong {
-    fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "swapped" => Self::Swapped,
-            "endless" => Self::Endless,
-            "ahead" => Self::Ahead,
-            "first" => Self::First,
-            "unwritten" => Self::Unwritten,
-            "later" => Self::Later,
-            "sooner" => Self::Sooner,
-            _ => return None,
-        })
-    }
-
-    /// Begin and end, ticks, as they come out.
-    pub(crate) fn of(self, begin: u64, end: u64) -> (u64, u64) {
-        let counter = model().counter;
-        let shift = counter.ticks_in(20_000_000);
-        let ten_years = counter.ticks_in(10 * 365 * 86400 * 1_000_000_000);
-        match self {
-            Self::Swapped => (end, begin),
-            Self::Endless => (begin, u64::MAX),
-            Self::Ahead => (begin, end + ten_years),
-            Self::First => (1, end),
-            Self::Unwritten => (0, end),
-            Self::Later => (begin + shift, end + shift),
-            Self::Sooner => (begin.saturating_sub(shift), end.saturating_sub(shift)),
-        }
-    }
-}
-
-/// When the host sees a completion signal in host memory that the GPU may cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cacheable {
-    /// At once.
-    Seen,
-    /// 5 ms after the completion.
-    Late,
-    /// Never.
-    Never,
-}
-
-impl Cacheable {
-    fn named(name: &str) -> Self {
-        match name {
-            "late" => Self::Late,
-            "never" => Self::Never,
-            _ => Self::Seen,
-        }
-    }
 }
 
 /// How packet processors of other makes go about their work.
@@ -191,15 +117,6 @@ impl Habits {
 }
 
 impl Model {
-    /// Whether the kernel of a packet gets wrong times, and which.
-    pub(crate) fn wrong(&self, index: u64) -> Option<Wrong> {
-        let here = self
-            .wrong
-            .iter()
-            .find(|(_, every)| *every != 0 && index % every == every - 1);
-        here.and_then(|(name, _)| Wrong::named(name))
-    }
-
     fn from_environment() -> Self {
         Self {
             gpus: number("COUNT", 1).clamp(0, 64),
@@ -211,10 +128,8 @@ impl Model {
             links: number("LINKS", 0) != 0,
             sensors: number("SENSORS", 1) != 0,
             events: number("EVENTS", 4095).clamp(1, 4095),
-            times_late_ns: number("TIMES_LATE_NS", 0),
-            cacheable: Cacheable::named(&text("CACHEABLE").unwrap_or_default()),
+            faults: Faults::of(text),
             habits: Habits::named(&text("HABITS").unwrap_or_default()),
-            wrong: text("WRONG_TIMES").map(|list| parse_names(&list)).unwrap_or_default(),
             vram: number("VRAM_MIB", 16 * 1024_u64).max(64) << 20,
             log: text("LOG"),
             trace: text("TRACE"),
@@ -262,7 +177,8 @@ fn scramble(mut value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-fn parse_names(list: &str) -> Vec<(String, u64)> {
+/// `name=number,…`; what is no such entry is left out.
+pub(crate) fn parse_names(list: &str) -> Vec<(String, u64)> {
     let entry = |item: &str| {
         let (pattern, duration) = item.rsplit_once('=')?;
         Some((pattern.trim().to_owned(), duration.trim().parse().ok()?))
@@ -306,17 +222,6 @@ mod tests {
     fn names_and_durations_are_parsed_and_the_rest_is_left_out() {
         let names = parse_names("gemm=100, copy*=7,broken,x=y");
         assert_eq!(names, [("gemm".to_owned(), 100), ("copy*".to_owned(), 7)]);
-    }
-
-    #[test]
-    fn every_so_many_packets_have_wrong_times() {
-        let mut model = Model::from_environment();
-        model.wrong = parse_names("swapped=3,endless=4");
-        let wrong: Vec<_> = (0..6).map(|index| model.wrong(index)).collect();
-        let (swapped, endless) = (Some(Wrong::Swapped), Some(Wrong::Endless));
-        assert_eq!(wrong, [None, None, swapped, endless, None, swapped]);
-        assert_eq!(Wrong::Swapped.of(1, 2), (2, 1));
-        assert_eq!(Wrong::Ahead.of(1, 2).0, 1);
     }
 
     #[test]

@@ -3,19 +3,20 @@
 //! Lines are written before the signals are touched, so the log holds every piece of work whose completion the host can
 //! have seen. Telling in batches costs one `write` for many completions.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
+use crate::fault::{Cacheable, Fate, Faults, Wrong};
 use crate::memory::Buffer;
-use crate::model::{Cacheable, model};
+use crate::model::model;
 use crate::process::Process;
 use crate::truth_log::Line;
 use crate::{clock, guest};
 
 /// Completions that may wait together.
 const BATCH: usize = 64;
-/// How long the GPU keeps a signal in its cache, where it is written back at all, ns.
-const WRITE_BACK_NS: u64 = 5_000_000;
+/// How late a late signal is, ns.
+const LATE_NS: u64 = 5_000_000;
 
 /// Offsets in a signal, whose handle is its address.
 pub(crate) mod signal {
@@ -34,7 +35,7 @@ pub(crate) mod signal {
 struct Completion {
     signal: u64,
     /// Begin and end in ticks, where they are wanted.
-    times: Option<(u64, u64)>,
+    times: Option<[u64; 2]>,
 }
 
 /// The batch of one engine.
@@ -42,8 +43,12 @@ pub(crate) struct Outbox {
     process: &'static Process,
     lines: Vec<u8>,
     completions: Vec<Completion>,
-    /// Completions that are still in the GPU's cache, and when they are written back.
-    cached: VecDeque<(u64, Completion)>,
+    /// Completions that the host sees later, and when.
+    held: VecDeque<(u64, Completion)>,
+    /// What goes wrong with signals.
+    pub(crate) faults: &'static Faults,
+    /// By signal, the times of its last completion; kept when some are to be stale.
+    last: HashMap<u64, [u64; 2]>,
 }
 
 impl Outbox {
@@ -52,7 +57,9 @@ impl Outbox {
             process,
             lines: Vec::with_capacity(1 << 16),
             completions: Vec::with_capacity(BATCH),
-            cached: VecDeque::new(),
+            held: VecDeque::new(),
+            faults: &model().faults,
+            last: HashMap::new(),
         }
     }
 
@@ -64,13 +71,15 @@ impl Outbox {
         }
     }
 
-    /// Notes a signal that the end of some work completes.
-    pub(crate) fn complete(&mut self, signal: u64, begin: u64, end: u64) {
-        self.complete_at(signal, (clock::ticks(begin), clock::ticks(end)));
-    }
-
-    /// The same with the times in ticks.
-    pub(crate) fn complete_at(&mut self, signal: u64, times: (u64, u64)) {
+    /// Notes a signal that the end of some work completes, with its times or wrong ones.
+    pub(crate) fn complete(&mut self, signal: u64, begin: u64, end: u64, wrong: Option<Wrong>) {
+        let mut times = [self.faults.stamp(begin), self.faults.stamp(end)];
+        if let Some(wrong) = wrong {
+            times = wrong.of(times, self.last.get(&signal).copied());
+        }
+        if self.faults.has_stale_times() {
+            self.last.insert(signal, times);
+        }
         self.push(signal, Some(times));
     }
 
@@ -79,38 +88,52 @@ impl Outbox {
         self.push(signal, None);
     }
 
-    fn push(&mut self, signal: u64, times: Option<(u64, u64)>) {
-        if signal != 0 {
-            let completion = Completion { signal, times };
-            if let Some(buffer) = self.process.memory.cacheable(signal) {
-                self.complete_in_cache(completion, buffer);
-                return;
-            }
-            self.completions.push(completion);
-            if self.completions.len() == BATCH {
-                self.flush();
-            }
+    fn push(&mut self, signal: u64, times: Option<[u64; 2]>) {
+        if signal == 0 {
+            return;
+        }
+        let completion = Completion { signal, times };
+        match self.fate(signal) {
+            Fate::Lost => {}
+            Fate::Late => self.held.push_back((clock::now() + LATE_NS, completion)),
+            Fate::Seen => self.completions.push(completion),
+        }
+        if self.completions.len() == BATCH {
+            self.flush();
         }
     }
 
-    /// A completion that the GPU may keep in its cache.
-    fn complete_in_cache(&mut self, completion: Completion, buffer: Buffer) {
+    /// What becomes of a signal; it is in the log when that is not the usual.
+    fn fate(&mut self, signal: u64) -> Fate {
+        let mut fate = self.faults.fate(&self.process.memory, signal);
+        match fate {
+            Fate::Seen => {}
+            Fate::Late => self.log_fate("late", signal, None),
+            Fate::Lost => self.log_fate("lost", signal, None),
+        }
+        if let Some(buffer) = self.process.memory.cacheable(signal) {
+            self.log_fate("cacheable", signal, Some(buffer));
+            fate = fate.max(match self.faults.cacheable {
+                Cacheable::Seen => Fate::Seen,
+                Cacheable::Late => Fate::Late,
+                Cacheable::Never => Fate::Lost,
+            });
+        }
+        fate
+    }
+
+    fn log_fate(&mut self, kind: &'static str, signal: u64, buffer: Option<Buffer>) {
         let now = clock::now();
         self.log(&Line {
-            kind: "cacheable",
-            signal: completion.signal,
+            kind,
+            signal,
             begin: now,
             end: now,
-            bytes: buffer.size,
-            source: buffer.address,
-            name: &format!("{:#x}", buffer.flags),
+            bytes: buffer.map_or(0, |buffer| buffer.size),
+            source: buffer.map_or(0, |buffer| buffer.address),
+            name: &buffer.map_or(String::new(), |buffer| format!("{:#x}", buffer.flags)),
             ..Line::default()
         });
-        match model().cacheable {
-            Cacheable::Seen => self.completions.push(completion),
-            Cacheable::Late => self.cached.push_back((now + WRITE_BACK_NS, completion)),
-            Cacheable::Never => {}
-        }
     }
 
     /// Writes the lines, then completes the signals.
@@ -122,20 +145,19 @@ impl Outbox {
             self.lines.clear();
         }
         for completion in self.completions.drain(..) {
-            completion.publish(self.process);
+            completion.publish(self.process, self.faults.times_late_ns);
         }
-        while let Some((_, completion)) = self.cached.pop_front_if(|(due, _)| *due <= clock::now()) {
-            completion.publish(self.process);
+        while let Some((_, completion)) = self.held.pop_front_if(|(due, _)| *due <= clock::now()) {
+            completion.publish(self.process, self.faults.times_late_ns);
         }
     }
 }
 
 impl Completion {
-    fn publish(&self, process: &Process) {
+    fn publish(&self, process: &Process, late: u64) {
         // The host may free the signal as soon as it sees the value, so everything else comes first.
         let mailbox: u64 = guest::read(self.signal + signal::MAILBOX);
         let event: u32 = guest::read(self.signal + signal::EVENT);
-        let late = model().times_late_ns;
         if late == 0 {
             self.stamp();
         }
@@ -152,7 +174,7 @@ impl Completion {
     }
 
     fn stamp(&self) {
-        if let Some((begin, end)) = self.times {
+        if let Some([begin, end]) = self.times {
             guest::write(self.signal + signal::BEGIN, begin);
             guest::write(self.signal + signal::END, end);
         }

@@ -9,16 +9,17 @@
 )]
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::dmabuf::Shares;
 use crate::engine::Engines;
-use crate::event::Events;
+use crate::event::{Events, Kind};
+use crate::fault::Eviction;
 use crate::memory::Memory;
 use crate::model::model;
 use crate::path::Device;
-use crate::sys;
-use crate::truth_log::TruthLog;
+use crate::truth_log::{Line, TruthLog};
+use crate::{clock, sys, trace};
 
 /// Everything the emulated driver knows about a process.
 pub(crate) struct Process {
@@ -34,8 +35,14 @@ pub(crate) struct Process {
     pub(crate) engines: Engines,
     /// The truth log when one is asked for.
     pub(crate) log: Option<TruthLog>,
+    /// When others have done with the GPU's compute units, in raw time.
+    pub(crate) free: u64,
+    evictions: AtomicU64,
     devices: Vec<Node>,
 }
+
+/// A stop without an end is written down as one of an hour, ns.
+const LONGEST_STOP_NS: u64 = 3_600_000_000_000;
 
 struct Node {
     device: Device,
@@ -92,8 +99,42 @@ impl Process {
             shares: Shares::default(),
             engines: Engines::new(model().gpus),
             log: model().log.as_ref().and_then(|path| TruthLog::open(path, pid)),
+            free: clock::now() + model().faults.busy.as_nanos() as u64,
+            evictions: AtomicU64::new(0),
             devices,
         }
+    }
+
+    /// Pages of the program's go, before they do: where a GPU knows them as user memory, queues stop. Answers whether it does.
+    pub(crate) fn unmap(&self, how: &'static str, address: u64, len: u64) -> bool {
+        let Some(buffer) = self.memory.user_pages(address, len) else {
+            return false;
+        };
+        let eviction = model().faults.eviction;
+        let stop = self.engines.evict(eviction);
+        let line = Line {
+            kind: "eviction",
+            index: self.evictions.fetch_add(1, Ordering::Relaxed),
+            begin: stop.begin,
+            end: stop.end.min(stop.begin + LONGEST_STOP_NS),
+            bytes: len,
+            source: address,
+            target: buffer.address,
+            name: if stop.is_busy { "busy" } else { "idle" },
+            gpu: buffer.gpu,
+            ..Line::default()
+        };
+        if let Some(log) = &self.log {
+            clock::refresh(stop.begin);
+            let mut text = Vec::new();
+            log.format(&line, &mut text);
+            log.write(&text);
+        }
+        trace::note(|| format!("{} {how} {address:#x} {len:#x}\n", self.pid));
+        if eviction == Eviction::Reset && stop.end == u64::MAX {
+            self.events.set_all(Kind::HardwareException);
+        }
+        true
     }
 
     /// A new descriptor of a device, as `open` gives it.

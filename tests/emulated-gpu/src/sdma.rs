@@ -109,6 +109,24 @@ impl SdmaQueue {
         guest::read(self.address.creation.ring + position % self.address.creation.bytes)
     }
 
+    /// Whether it has work.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.address.is_rung() && (self.next < self.address.written() || self.time > clock::now())
+    }
+
+    /// Stands still between two times. What is under way is over later by as much, and nothing begins before.
+    pub(crate) fn stop(&mut self, from: u64, until: u64) {
+        if self.time <= from {
+            self.time = until;
+            return;
+        }
+        let shift = until.saturating_sub(from);
+        self.time = self.time.saturating_add(shift);
+        if let Some(current) = &mut self.current {
+            current.end = current.end.saturating_add(shift);
+        }
+    }
+
     /// Looks at the queue: executes what is due.
     pub(crate) fn poll(&mut self, context: &mut Context) -> Step {
         let written = self.address.written();
@@ -170,7 +188,7 @@ impl SdmaQueue {
                     (0..bytes / 4).for_each(word);
                 });
             }
-            op::TIMESTAMP => guest::write(packet.place(1), clock::ticks(self.time)),
+            op::TIMESTAMP => guest::write(packet.place(1), context.outbox.faults.stamp(self.time)),
             _ => {}
         }
         true

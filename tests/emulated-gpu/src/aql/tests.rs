@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::*;
 use crate::engine::Creation;
+use crate::fault::Faults;
 use crate::process;
 
 const PACKETS: usize = 8;
@@ -109,6 +110,17 @@ impl Rig {
 }
 
 const BARRIER: u64 = BARRIER_BIT as u64;
+
+/// A rig with faults, by their variables.
+fn hostile(variables: &'static [(&str, &str)]) -> Rig {
+    let mut rig = rig();
+    let text = |name: &str| {
+        let found = variables.iter().find(|(other, _)| *other == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    rig.context.outbox.faults = Box::leak(Box::new(Faults::of(text)));
+    rig
+}
 
 #[test]
 fn nothing_runs_before_the_doorbell_and_nothing_ends_before_its_time() {
@@ -278,4 +290,93 @@ fn an_index_taken_before_there_is_room_is_not_mistaken_for_the_packet_of_a_round
     rig.poll(clock::now());
     rig.poll(clock::now() + START);
     assert_eq!(value(&late), 0);
+}
+
+#[test]
+fn a_lost_signal_never_changes_and_the_queue_goes_on() {
+    let (mut rig, first, second) = (hostile(&[("LOST_SIGNALS", "foreign,every=2")]), armed(), armed());
+    rig.dispatch(BARRIER, &first);
+    rig.dispatch(BARRIER, &second);
+    rig.ring();
+    rig.poll(START);
+    rig.poll(START + 2 * KERNEL_NS);
+    assert_eq!((value(&first), value(&second), times(&second)), (0, 1, (0, 0)));
+    assert_eq!(rig.read(), 2);
+}
+
+#[test]
+fn a_late_signal_changes_five_milliseconds_later_with_the_times_of_its_kernel() {
+    let (mut rig, done) = (hostile(&[("LATE_SIGNALS", "all")]), armed());
+    rig.dispatch(BARRIER, &done);
+    rig.ring();
+    rig.poll(START);
+    let before = clock::now();
+    rig.poll(START + KERNEL_NS);
+    assert_eq!(value(&done), 1);
+    while value(&done) == 1 {
+        rig.poll(START + 2 * KERNEL_NS);
+    }
+    assert!(clock::now() - before >= 5_000_000);
+    assert_eq!(times(&done), (START, START + KERNEL_NS));
+}
+
+#[test]
+fn stale_times_are_those_of_the_signals_last_completion() {
+    let (mut rig, done) = (hostile(&[("WRONG_TIMES", "stale=2")]), armed());
+    rig.ring();
+    for round in 0..3 {
+        guest::write(handle(&done) + signal::VALUE, 1_i64);
+        guest::write(handle(&done) + signal::BEGIN, [0_u64; 2]);
+        rig.dispatch(BARRIER, &done);
+        let begin = START * (round + 1);
+        rig.poll(begin);
+        rig.poll(begin + KERNEL_NS);
+        let expected = if round == 1 { START } else { begin };
+        assert_eq!((value(&done), times(&done).0), (0, expected), "round {round}");
+    }
+}
+
+#[test]
+fn a_barriers_times_go_wrong_apart_from_those_of_kernels() {
+    let (mut rig, kernel, barrier) = (hostile(&[("WRONG_BARRIER_TIMES", "zero=1")]), armed(), armed());
+    rig.dispatch(BARRIER, &kernel);
+    rig.push(u64::from(kind::BARRIER_AND) | BARRIER, &[(56, handle(&barrier))]);
+    rig.ring();
+    rig.poll(START);
+    rig.poll(START + KERNEL_NS);
+    assert_eq!((value(&kernel), value(&barrier)), (0, 0));
+    assert_eq!((times(&kernel), times(&barrier)), ((START, START + KERNEL_NS), (0, 0)));
+}
+
+#[test]
+fn a_shift_moves_both_times() {
+    let (mut rig, done) = (hostile(&[("TIMES_SHIFT_NS", "-200000")]), armed());
+    rig.dispatch(BARRIER, &done);
+    rig.ring();
+    rig.poll(START);
+    rig.poll(START + KERNEL_NS);
+    assert_eq!(times(&done), (START - 200_000, START + KERNEL_NS - 200_000));
+}
+
+#[test]
+fn a_stop_makes_what_runs_end_later_and_what_waits_begin_after_it() {
+    const STOP_NS: u64 = 1_000_000;
+    let (mut rig, signals) = (rig(), [(); 3].map(|()| armed()));
+    rig.dispatch(BARRIER, &signals[0]);
+    rig.dispatch(BARRIER, &signals[1]);
+    rig.ring();
+    rig.poll(START);
+    assert!(rig.queue.is_busy());
+    let (from, until) = (START + 1000, START + 1000 + STOP_NS);
+    rig.queue.stop(from, until);
+    rig.dispatch(BARRIER, &signals[2]);
+    assert_eq!(rig.poll(until - 1).wake, until);
+    assert_eq!(value(&signals[0]), 1);
+    rig.poll(until);
+    rig.poll(until + 3 * KERNEL_NS);
+    let first_end = START + KERNEL_NS + STOP_NS;
+    assert_eq!(times(&signals[0]), (START, first_end));
+    assert_eq!(times(&signals[1]), (first_end, first_end + KERNEL_NS));
+    assert_eq!(times(&signals[2]).1, first_end + 2 * KERNEL_NS);
+    assert!(!rig.queue.is_busy());
 }

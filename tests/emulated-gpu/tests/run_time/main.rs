@@ -7,6 +7,7 @@
 
 mod copies;
 mod counters;
+mod hostile;
 mod launches;
 mod machine;
 mod processes;

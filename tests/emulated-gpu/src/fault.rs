@@ -1,0 +1,342 @@
+//! What hostile hardware and drivers do; each fault is off unless its variable asks for it.
+//!
+//! The crate's documentation lists the variables. Sources of each fault are drivers, run-times and reports of users; that
+//! real hardware does exactly this was not seen. Absent: corrupted memory, page faults.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::clock::Jump;
+use crate::memory::Memory;
+use crate::model::{model, parse_names};
+use crate::{clock, guest};
+
+/// The faults of a machine.
+#[derive(Default)]
+pub(crate) struct Faults {
+    /// Completion signals that never change.
+    pub(crate) lost: Rule,
+    /// Completion signals that change late.
+    pub(crate) late: Rule,
+    /// When the host sees a completion signal in host memory that the GPU may cache.
+    pub(crate) cacheable: Cacheable,
+    /// So long after a signal's value its times are written, ns.
+    pub(crate) times_late_ns: u64,
+    /// By how much all times in signals are wrong, ns.
+    pub(crate) times_shift_ns: i64,
+    /// How long the compute queues of a process wait for somebody else's work, since it opened the driver.
+    pub(crate) busy: Duration,
+    /// What unmapping pages of a user-pointer object does to the queues.
+    pub(crate) eviction: Eviction,
+    /// Whether host memory of the run-time's pools is mapped shared.
+    pub(crate) has_shared_pools: bool,
+    /// How the driver's clocks jump.
+    pub(crate) jump: Option<Jump>,
+    /// Which kernels' signals get wrong times: the how and the every-nth.
+    wrong_kernels: Vec<(String, u64)>,
+    /// The same for packets that run no kernel.
+    wrong_barriers: Vec<(String, u64)>,
+}
+
+impl Faults {
+    /// Faults by the variables that `text` knows.
+    pub(crate) fn of(text: impl Fn(&str) -> Option<String>) -> Self {
+        let rule = |name| text(name).map(|list| Rule::named(&list)).unwrap_or_default();
+        let names = |name| text(name).map(|list| parse_names(&list)).unwrap_or_default();
+        let number = |name| {
+            text(name)
+                .and_then(|value| value.trim().parse::<i64>().ok())
+                .unwrap_or(0)
+        };
+        let positive = |name| u64::try_from(number(name)).unwrap_or(0);
+        Self {
+            lost: rule("LOST_SIGNALS"),
+            late: rule("LATE_SIGNALS"),
+            cacheable: Cacheable::named(&text("CACHEABLE").unwrap_or_default()),
+            times_late_ns: positive("TIMES_LATE_NS"),
+            times_shift_ns: number("TIMES_SHIFT_NS"),
+            busy: Duration::from_millis(positive("BUSY_MS")),
+            eviction: Eviction::named(&text("EVICTION").unwrap_or_default()),
+            has_shared_pools: text("POOLS").is_some_and(|kind| kind == "shared"),
+            jump: text("CLOCK_JUMP").and_then(|text| Jump::named(&text)),
+            wrong_kernels: names("WRONG_TIMES"),
+            wrong_barriers: names("WRONG_BARRIER_TIMES"),
+        }
+    }
+
+    /// Whether the kernel of a packet gets wrong times, and which.
+    pub(crate) fn wrong_kernel(&self, index: u64) -> Option<Wrong> {
+        nth(&self.wrong_kernels, index)
+    }
+
+    /// Whether a packet without a kernel gets wrong times, and which.
+    pub(crate) fn wrong_barrier(&self, index: u64) -> Option<Wrong> {
+        nth(&self.wrong_barriers, index)
+    }
+
+    /// Whether some times are those of a signal's last completion.
+    pub(crate) fn has_stale_times(&self) -> bool {
+        let mut all = self.wrong_kernels.iter().chain(&self.wrong_barriers);
+        all.any(|(name, _)| Wrong::named(name) == Some(Wrong::Stale))
+    }
+
+    /// The GPU counter at a raw time, as the GPU writes it beside finished work.
+    pub(crate) fn stamp(&self, raw: u64) -> u64 {
+        clock::ticks(raw.saturating_add_signed(self.times_shift_ns))
+    }
+
+    /// What becomes of a completion signal.
+    pub(crate) fn fate(&self, memory: &Memory, signal: u64) -> Fate {
+        if self.lost.strikes(memory, signal) {
+            Fate::Lost
+        } else if self.late.strikes(memory, signal) {
+            Fate::Late
+        } else {
+            Fate::Seen
+        }
+    }
+}
+
+fn nth(list: &[(String, u64)], index: u64) -> Option<Wrong> {
+    let here = list.iter().find(|(_, every)| *every != 0 && index % every == every - 1);
+    here.and_then(|(name, _)| Wrong::named(name))
+}
+
+/// What becomes of a completion signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fate {
+    /// The host sees it at once.
+    Seen,
+    /// The host sees it 5 ms later.
+    Late,
+    /// The host never sees it.
+    Lost,
+}
+
+/// Whose completion signals a fault strikes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Whose {
+    /// Nobody's.
+    #[default]
+    None,
+    /// Everybody's.
+    All,
+    /// Those that ROCr did not make.
+    Foreign,
+    /// Those in pages of a file that were put over a user-pointer object.
+    File,
+}
+
+/// Which completion signals a fault strikes: `foreign`, `file` or `all`, then `every=N` and `after=N`, by comma.
+#[derive(Debug, Default)]
+pub(crate) struct Rule {
+    whose: Whose,
+    every: u64,
+    after: u64,
+    /// Signals of this kind that were completed.
+    seen: AtomicU64,
+}
+
+impl Rule {
+    fn named(list: &str) -> Self {
+        let mut rule = Self {
+            every: 1,
+            ..Self::default()
+        };
+        for word in list.split(',').map(str::trim) {
+            match word.split_once('=') {
+                Some(("every", number)) => rule.every = number.parse().unwrap_or(1).max(1),
+                Some(("after", number)) => rule.after = number.parse().unwrap_or(0),
+                _ => {
+                    rule.whose = match word {
+                        "all" => Whose::All,
+                        "foreign" => Whose::Foreign,
+                        "file" => Whose::File,
+                        _ => rule.whose,
+                    }
+                }
+            }
+        }
+        rule
+    }
+
+    fn strikes(&self, memory: &Memory, signal: u64) -> bool {
+        let is_meant = match self.whose {
+            Whose::None => false,
+            Whose::All => true,
+            Whose::Foreign => !is_of_rocr(signal),
+            Whose::File => memory.is_file(signal),
+        };
+        if !is_meant {
+            return false;
+        }
+        // Relaxed: a plain tally.
+        let before = self.seen.fetch_add(1, Ordering::Relaxed);
+        before >= self.after && (before - self.after) % self.every == self.every - 1
+    }
+}
+
+/// Whether ROCr made a signal. It keeps its signals in objects of 128 bytes, each with the same mark (`SharedSignal::id`; seen
+/// in 5.2.3 and 7.2.4).
+fn is_of_rocr(signal: u64) -> bool {
+    const OBJECT_BYTES: u64 = 128;
+    const MARK: u64 = 80;
+    const MAGIC: u64 = 0x71fc_ca6a_3d5d_5276;
+    signal.is_multiple_of(OBJECT_BYTES) && guest::read::<u64>(signal + MARK) == MAGIC
+}
+
+/// When the host sees a completion signal in host memory that the GPU may cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Cacheable {
+    /// At once.
+    #[default]
+    Seen,
+    /// 5 ms after the completion.
+    Late,
+    /// Never.
+    Never,
+}
+
+impl Cacheable {
+    fn named(name: &str) -> Self {
+        match name {
+            "late" => Self::Late,
+            "never" => Self::Never,
+            _ => Self::Seen,
+        }
+    }
+}
+
+/// What unmapping pages of a user-pointer object does to the queues. All makes write it to the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Eviction {
+    /// Nothing.
+    #[default]
+    Free,
+    /// All queues of the process stop for 1 ms.
+    Stop,
+    /// The same; if one is busy, all of them stop for ever.
+    Hang,
+    /// The same; if one is busy, the GPU is reset: all of them stop for ever, and the driver tells the process.
+    Reset,
+}
+
+impl Eviction {
+    fn named(name: &str) -> Self {
+        match name {
+            "stop" => Self::Stop,
+            "hang" => Self::Hang,
+            "reset" => Self::Reset,
+            _ => Self::Free,
+        }
+    }
+}
+
+/// How a packet's times go wrong on their way into its signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// Begin and end are exchanged.
+    Swapped,
+    /// The end has all bits set.
+    Endless,
+    /// The end is ten years ahead.
+    Ahead,
+    /// The begin is the counter's first tick.
+    First,
+    /// The begin was not written.
+    Unwritten,
+    /// Both are zero.
+    Zero,
+    /// Both are what the signal had at its last completion.
+    Stale,
+    /// Both are 20 ms late.
+    Later,
+    /// Both are 20 ms early.
+    Sooner,
+}
+
+impl Wrong {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "swapped" => Self::Swapped,
+            "endless" => Self::Endless,
+            "ahead" => Self::Ahead,
+            "first" => Self::First,
+            "unwritten" => Self::Unwritten,
+            "zero" => Self::Zero,
+            "stale" => Self::Stale,
+            "later" => Self::Later,
+            "sooner" => Self::Sooner,
+            _ => return None,
+        })
+    }
+
+    /// Begin and end, ticks, as they come out; `last` are those of the signal's last completion.
+    pub(crate) fn of(self, [begin, end]: [u64; 2], last: Option<[u64; 2]>) -> [u64; 2] {
+        let counter = model().counter;
+        let shift = counter.ticks_in(20_000_000);
+        let ten_years = counter.ticks_in(10 * 365 * 86400 * 1_000_000_000);
+        match self {
+            Self::Swapped => [end, begin],
+            Self::Endless => [begin, u64::MAX],
+            Self::Ahead => [begin, end + ten_years],
+            Self::First => [1, end],
+            Self::Unwritten => [0, end],
+            Self::Zero => [0, 0],
+            Self::Stale => last.unwrap_or([begin, end]),
+            Self::Later => [begin + shift, end + shift],
+            Self::Sooner => [begin.saturating_sub(shift), end.saturating_sub(shift)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process;
+
+    fn faults(variables: &'static [(&str, &str)]) -> Faults {
+        Faults::of(|name| {
+            let found = variables.iter().find(|(other, _)| *other == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn every_so_many_packets_have_wrong_times() {
+        let faults = faults(&[
+            ("WRONG_TIMES", "swapped=3,endless=4"),
+            ("WRONG_BARRIER_TIMES", "zero=2"),
+        ]);
+        let wrong: Vec<_> = (0..6).map(|index| faults.wrong_kernel(index)).collect();
+        let (swapped, endless) = (Some(Wrong::Swapped), Some(Wrong::Endless));
+        assert_eq!(wrong, [None, None, swapped, endless, None, swapped]);
+        assert_eq!(
+            (faults.wrong_barrier(0), faults.wrong_barrier(1)),
+            (None, Some(Wrong::Zero))
+        );
+        assert_eq!(Wrong::Swapped.of([1, 2], None), [2, 1]);
+        assert_eq!(Wrong::Ahead.of([1, 2], None)[0], 1);
+        assert_eq!(Wrong::Stale.of([3, 4], Some([1, 2])), [1, 2]);
+    }
+
+    #[test]
+    fn a_rule_strikes_each_nth_signal_of_its_kind_after_the_first_ones() {
+        let memory = &process::open().memory;
+        let faults = faults(&[("LOST_SIGNALS", "all,after=2,every=3")]);
+        let lost: Vec<_> = (0..9).map(|_| faults.fate(memory, 64) == Fate::Lost).collect();
+        assert_eq!(lost, [false, false, false, false, true, false, false, true, false]);
+        assert_eq!(Faults::default().fate(memory, 64), Fate::Seen);
+    }
+
+    #[test]
+    fn a_signal_of_rocr_carries_its_mark() {
+        #[repr(align(128))]
+        struct Object([u64; 16]);
+        let mut object = Box::new(Object([0; 16]));
+        let handle = std::ptr::from_ref(&*object) as u64;
+        assert!(!is_of_rocr(handle));
+        object.0[10] = 0x71fc_ca6a_3d5d_5276;
+        assert!(is_of_rocr(handle) && !is_of_rocr(handle + 64));
+    }
+}
