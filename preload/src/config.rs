@@ -2,7 +2,8 @@
 
 #![expect(unsafe_code, reason = "getauxval")]
 
-use roctop_ring::session::{ENV_COUNT_PAUSES, ENV_NO_FLIGHT, ENV_PAUSED, ENV_RING, ENV_SESSION};
+use roctop_ring::level::Level;
+use roctop_ring::session::{ENV_COUNT_PAUSES, ENV_LEVEL, ENV_NO_FLIGHT, ENV_PAUSED, ENV_RING, ENV_SESSION};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -20,8 +21,8 @@ pub struct Config {
     pub is_paused: bool,
     /// Pauses inside of others change nothing, nor does what resumes inside.
     pub counts_pauses: bool,
-    /// What queues have in flight lies in files that outlive the process.
-    pub has_flights: bool,
+    /// The level of timing that is asked for.
+    pub level: Option<Level>,
 }
 
 static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
@@ -42,8 +43,17 @@ fn read() -> Option<Config> {
         ring_slots: ring_slots(std::env::var(ENV_RING).ok().as_deref()),
         is_paused: is_set(ENV_PAUSED),
         counts_pauses: is_set(ENV_COUNT_PAUSES),
-        has_flights: !is_set(ENV_NO_FLIGHT),
+        level: level(std::env::var(ENV_LEVEL).ok().as_deref(), is_set(ENV_NO_FLIGHT)),
     })
+}
+
+/// The level that the variables ask for. The viewer refuses what cannot be meant; here that counts as not asked.
+fn level(number: Option<&str>, has_no_files: bool) -> Option<Level> {
+    let asked = number.and_then(Level::parse);
+    if has_no_files {
+        return asked.max(Some(Level::Memory));
+    }
+    asked
 }
 
 fn is_set(name: &str) -> bool {
@@ -62,6 +72,15 @@ fn ring_slots(asked: Option<&str>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_flight_files_is_level_1_or_a_greater_one_that_is_asked_for() {
+        assert_eq!(level(None, false), None);
+        assert_eq!(level(None, true), Some(Level::Memory));
+        assert_eq!(level(Some("4"), true), Some(Level::Plain));
+        assert_eq!(level(Some("0"), false), Some(Level::Files));
+        assert_eq!(level(Some("7"), false), None);
+    }
 
     #[test]
     fn a_ring_size_is_a_power_of_two_in_bounds() {

@@ -22,7 +22,7 @@ pub fn wall<R>(otherwise: R, body: impl FnOnce() -> R) -> R {
 #[cold]
 fn fallen() {
     crate::state::switch_off();
-    let told = catch_unwind(|| crate::process::say_off("a panic inside the collector"));
+    let told = catch_unwind(|| crate::level::step_down(crate::level::Level::Off, crate::level::Reason::Panic, 0));
     if let Err(payload) = told {
         std::mem::forget(payload);
     }

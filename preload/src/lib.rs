@@ -32,6 +32,7 @@ pub mod control;
 mod elf;
 pub mod guard;
 pub mod identity;
+pub mod level;
 mod life;
 pub mod process;
 pub mod real;

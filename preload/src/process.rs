@@ -130,6 +130,7 @@ fn start() {
     word(word::CALIBRATION_DUE).store(due, Ordering::Relaxed);
     state::switch_on(word::COLLECTOR);
     process.say(status::CLOCK, clock::cost(), "");
+    crate::level::begin(process);
     crate::backend::register::tell(process);
 }
 
@@ -275,11 +276,6 @@ impl Process {
             let text = format!("kernels that complete just before a kill -9 may be lost: {reason}");
             self.say(status::NOTE, 0, &text);
         }
-    }
-
-    /// Whether there may be such files.
-    pub(crate) fn has_flights(&self) -> bool {
-        self.config.has_flights
     }
 
     /// A file for dispatches in flight with so many slots. Slow path.

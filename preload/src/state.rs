@@ -44,6 +44,8 @@ pub mod word {
     pub const EARLY: usize = 12;
     /// How often the program asked for recording and did not take it back, where that is counted.
     pub const RESUMED: usize = 13;
+    /// The level of timing, plus one; 0 before it was chosen.
+    pub const LEVEL: usize = 14;
 }
 
 const WORDS: usize = 512;

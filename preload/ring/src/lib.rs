@@ -13,6 +13,7 @@ pub mod bytes;
 pub mod directory;
 pub mod flight;
 pub mod layout;
+pub mod level;
 #[cfg(not(loom))]
 pub mod map;
 #[cfg(feature = "reader")]

@@ -20,6 +20,8 @@ pub const ENV_PAUSED: &str = "ROCTOP_PAUSED";
 pub const ENV_COUNT_PAUSES: &str = "ROCTOP_COUNT_PAUSES";
 /// Environment: not empty, what queues have in flight stays in plain memory instead of a file beside the ring.
 pub const ENV_NO_FLIGHT: &str = "ROCTOP_NO_FLIGHT_FILES";
+/// Environment: number of the level of timing at which a process starts, see [`crate::level::Level`].
+pub const ENV_LEVEL: &str = "ROCTOP_LEVEL";
 /// Environment: what hardware counters are asked for, pairs of `key=value` separated by `;`.
 pub const ENV_COUNTERS: &str = "ROCTOP_COUNTERS";
 /// Environment: more definitions of counters for rocprofiler-sdk, a YAML text.

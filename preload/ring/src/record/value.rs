@@ -180,4 +180,6 @@ pub mod status {
     pub const RESTING: u32 = 8;
     /// What a reading of the clock takes in this process; the value is ps.
     pub const CLOCK: u32 = 9;
+    /// How dispatches are timed from now on; the value is a packed [`Step`](crate::level::Step), the text says it with the reason.
+    pub const LEVEL: u32 = 10;
 }

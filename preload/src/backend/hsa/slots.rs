@@ -8,6 +8,7 @@
 use super::Hsa;
 use super::agent::{self, Agent};
 use super::signal::Watch;
+use crate::level::{self, Level};
 use crate::process;
 use hsa_sys::abi::{Agent as AgentHandle, SIGNAL_USER, SUCCESS, Signal, info};
 use roctop_ring::flight::{FlightFile, PAGE, SLOT_WORDS, SlotWriter, is_reckoned, keep_point, keep_reckoned};
@@ -266,8 +267,8 @@ fn keep(signals: *mut Signal, count: usize) -> (Words<'static>, Words<'static>) 
 /// Puts a file's signals over the pool's; else why not.
 fn in_file(signals: *mut Signal, count: usize) -> Result<(Words<'static>, Words<'static>), &'static str> {
     let address = signals as usize;
-    if process::get().is_some_and(|process| !process.has_flights()) {
-        return Err("ROCTOP_NO_FLIGHT_FILES is set");
+    if level::current() != Level::Files {
+        return Err("the level of timing has no flight files");
     }
     let no_files = "the program may open no file any more";
     let is_anonymous = is_anonymous(address, count * size_of::<Signal>()).map_err(|_| no_files)?;

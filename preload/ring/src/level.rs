@@ -1,0 +1,133 @@
+//! The levels of timing: how dispatches get their times, from the most that hardware allows down to nothing at all.
+//!
+//! A process starts at one and steps down by itself where a level does not hold; it never steps up again. Each step is a
+//! [`Status`](crate::record::Status) of code [`LEVEL`](crate::record::status::LEVEL), whose value [`Step`] packs.
+
+use std::fmt;
+
+/// How dispatches are timed. A greater level asks less of the hardware and the run-time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// By signals of the collector in a flight file, whose pages lie over memory of the run-time.
+    #[default]
+    Files = 0,
+    /// By signals of the collector in memory of the run-time.
+    Memory = 1,
+    /// By signals that the run-time made for the collector.
+    RunTime = 2,
+    /// By the program's signals alone; other dispatches are recorded without times.
+    Program = 3,
+    /// Not at all, and queues are the run-time's plain ones. API calls and copies are recorded.
+    Plain = 4,
+    /// Not at all. HIP calls are recorded.
+    Calls = 5,
+    /// The collector is off.
+    Off = 6,
+}
+
+impl Level {
+    /// All levels, from the first down.
+    pub const ALL: [Self; 7] = [
+        Self::Files,
+        Self::Memory,
+        Self::RunTime,
+        Self::Program,
+        Self::Plain,
+        Self::Calls,
+        Self::Off,
+    ];
+
+    /// The level of a number.
+    pub fn of(number: u64) -> Option<Self> {
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+
+    /// The level that a text names by its number.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::of(text.trim().parse().ok()?)
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// What is timed, and by what.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Files => "kernels are timed by signals of roctop's in a file",
+            Self::Memory => "kernels are timed by signals of roctop's in memory",
+            Self::RunTime => "kernels are timed by signals that HSA made",
+            Self::Program => "only kernels that have a signal of the program's are timed",
+            Self::Plain => "kernels are not recorded; calls and copies are",
+            Self::Calls => "only HIP calls are recorded",
+            Self::Off => "nothing is recorded",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.number())
+    }
+}
+
+/// The value of a status of code [`LEVEL`](crate::record::status::LEVEL).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The level from now on.
+    pub to: Level,
+    /// The level before.
+    pub from: Level,
+    /// Number of the reason, see the collector's `level::Reason`.
+    pub reason: u8,
+    /// Dense id of the queue or index of the agent that gave it.
+    pub place: u32,
+}
+
+impl Step {
+    /// As one number.
+    pub const fn value(self) -> u64 {
+        self.to as u64 | (self.from as u64) << 8 | (self.reason as u64) << 16 | (self.place as u64) << 32
+    }
+
+    /// From one number; none when it names no level.
+    pub fn of(value: u64) -> Option<Self> {
+        Some(Self {
+            to: Level::of(value & 0xff)?,
+            from: Level::of(value >> 8 & 0xff)?,
+            reason: (value >> 16) as u8,
+            place: (value >> 32) as u32,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_names_a_level_by_its_number_from_0_to_6() {
+        assert_eq!(Level::parse("0"), Some(Level::Files));
+        assert_eq!(Level::parse(" 6 "), Some(Level::Off));
+        for text in ["7", "-1", "", "two", "0x1", "1.0"] {
+            assert_eq!(Level::parse(text), None, "{text}");
+        }
+        for level in Level::ALL {
+            assert_eq!(Level::parse(&level.to_string()), Some(level));
+        }
+    }
+
+    #[test]
+    fn a_step_is_a_number_and_back() {
+        let step = Step {
+            to: Level::RunTime,
+            from: Level::Files,
+            reason: 7,
+            place: 0xffff_fff0,
+        };
+        assert_eq!(Step::of(step.value()), Some(step));
+        assert_eq!(Step::of(7), None);
+    }
+}
