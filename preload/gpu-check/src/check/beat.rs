@@ -104,12 +104,15 @@ impl Beat {
         let median = super::median(&mut self.taken);
         let done = self.done;
         let (status, text) = if let Some(is_later) = self.missing {
-            let text = if is_later {
-                format!("{what}: after {done} completions one does not come, though a later packet's does")
+            if is_later {
+                let text = format!("{what}: after {done} completions one does not come, though a later packet's does");
+                (Status::Bad, text)
             } else {
-                format!("{what}: after {done} completions the queue stands still")
-            };
-            (Status::Bad, text)
+                let text = format!(
+                    "{what}: undecided: after {done} completions the queue stands still, by a busy GPU or a hang"
+                );
+                (Status::Note, text)
+            }
         } else if 2 * late > done {
             let text = format!(
                 "{what}: {late} of {done} completions are seen more than 5 ms late ({:.1} ms)",
@@ -145,6 +148,7 @@ impl Beat {
             .number("repeated", self.repeated as f64)
             .number("exchanged", self.exchanged as f64)
             .number("differ", self.differ as f64)
-            .number("missing", f64::from(u8::from(self.missing.is_some())))
+            .number("missing", f64::from(u8::from(self.missing == Some(true))))
+            .number("stood_still", f64::from(u8::from(self.missing == Some(false))))
     }
 }

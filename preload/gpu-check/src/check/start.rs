@@ -1,5 +1,7 @@
 //! D0: what HSA says of itself and of its GPUs. D1: a queue without anything of roctop's.
 
+#![expect(unsafe_code, reason = "an ioctl")]
+
 use super::started;
 use crate::Options;
 use crate::hip;
@@ -12,6 +14,8 @@ use std::time::{Duration, Instant};
 const BARRIERS: usize = 64;
 /// How long they may take.
 const LIMIT: Duration = Duration::from_millis(100);
+/// How long a busy GPU may keep them waiting.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn inventory(options: &Options) -> Result<Outcome, String> {
     let (hsa, gpu) = started!(options);
@@ -20,6 +24,7 @@ pub(super) fn inventory(options: &Options) -> Result<Outcome, String> {
     let mut outcome = Outcome::new(Status::Ok, format!("{} with HSA {major}.{minor}", names.join(", ")))
         .number("gpus", names.len() as f64)
         .number("counter_hz", gpu.frequency)
+        .fact("kfd", driver().unwrap_or_default())
         .fact("gfx", hsa.gfx(gpu))
         .fact("gpus", names.join(","))
         .fact("targets", hsa.targets(gpu).join(","))
@@ -38,6 +43,24 @@ pub(super) fn inventory(options: &Options) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
+/// The version of the driver's interface (`AMDKFD_IOC_GET_VERSION`).
+fn driver() -> Option<String> {
+    const GET_VERSION: libc::c_ulong = 0x8008_4b01;
+    // SAFETY: the path is terminated.
+    let file = unsafe { libc::open(c"/dev/kfd".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
+    if file < 0 {
+        return None;
+    }
+    let mut version = [0u32; 2];
+    // SAFETY: the request writes two numbers of 32 bits; the descriptor was opened above.
+    let status = unsafe {
+        let status = libc::ioctl(file, GET_VERSION, &raw mut version);
+        libc::close(file);
+        status
+    };
+    (status == 0).then(|| format!("{}.{}", version[0], version[1]))
+}
+
 pub(super) fn plain(options: &Options) -> Result<Outcome, String> {
     let (hsa, gpu) = started!(options);
     let lane = Lane::create(hsa, gpu, 1024)?;
@@ -48,7 +71,7 @@ pub(super) fn plain(options: &Options) -> Result<Outcome, String> {
     }
     let mut done = 0;
     for signal in &signals {
-        if hsa.wait(*signal, Duration::from_secs(1)).is_err() {
+        if hsa.wait(*signal, PATIENCE).is_err() {
             break;
         }
         done += 1;
