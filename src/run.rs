@@ -3,6 +3,7 @@
 use crate::cli::{self, Look, OnExit};
 use crate::config::Config;
 use crate::death;
+use crate::doctor;
 use crate::embedded;
 use crate::fate::{self, Seen};
 use crate::filter::Filter;
@@ -19,7 +20,7 @@ use crate::{summary, topology, ui};
 use anyhow::Result;
 use roctop_ring::session::{ENV_RING, control, wanted};
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -126,6 +127,15 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
         *value = all;
     }
     variables.push((OsString::from(ENV_RING), OsString::from(slots.to_string())));
+    if !job.no_collect {
+        variables.extend(doctor::gpu::starting_level());
+        // For the user, who is at a terminal; no file and no pipe gets the line.
+        if std::io::stderr().is_terminal()
+            && let Some(line) = doctor::gpu::hint()
+        {
+            tell(&line);
+        }
+    }
     variables.extend(job.variables.iter().cloned());
     Ok(Prepared {
         session,

@@ -8,13 +8,14 @@ use regex::Regex;
 use std::path::Path;
 
 /// Files that are written in the style of CONTRIBUTING.md.
-const REWRITTEN: [&str; 13] = [
+const REWRITTEN: [&str; 14] = [
     "README.md",
     "CHANGELOG.md",
     "SECURITY.md",
     "docs/README.md",
     "docs/first-five-minutes.md",
     "docs/from-rocprofv3.md",
+    "docs/hardware.md",
     "docs/install.md",
     "docs/overhead.md",
     "docs/recipes.md",

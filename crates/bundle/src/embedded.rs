@@ -50,7 +50,9 @@ pub fn install() -> Result<Installed> {
 /// Puts the program that runs one hardware check where it can be started, unless it is there already.
 pub fn install_check() -> Result<PathBuf> {
     if GPU_CHECK.is_empty() {
-        bail!("this build of roctop carries no hardware checks (it was built with ROCTOP_PRELOAD_SO and without ROCTOP_GPU_CHECK)");
+        bail!(
+            "this build of roctop carries no hardware checks (it was built with ROCTOP_PRELOAD_SO and without ROCTOP_GPU_CHECK)"
+        );
     }
     at_first_place(|base| Ok(put_beside(base, CHECK, GPU_CHECK)?.1))
 }
