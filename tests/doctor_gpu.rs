@@ -108,17 +108,20 @@ impl Checked {
 
 #[test]
 fn a_sound_gpu_is_level_0() {
-    let Some(checked) = Checked::run("sound", &[]) else {
+    let Some(checked) = Checked::run("sound", &[("EMULATED_GPU_BY_NAME", "roctop_spin*=20000")]) else {
         return;
     };
     let text = &checked.text;
-    for id in ["D0", "D1", "D2", "D3", "D5", "D7", "D8", "D9", "D11", "D14", "D15"] {
+    for id in ["D0", "D1", "D2", "D3", "D5", "D7", "D8", "D9", "D11", "D15"] {
         let statuses = checked.statuses(id);
         assert!(
             !statuses.is_empty() && statuses.iter().all(|status| *status == "ok"),
             "{id}: {text}"
         );
     }
+    // A busy machine may poll when all kernels are over.
+    let killed = checked.statuses("D14");
+    assert!(killed == ["ok"] || killed == ["note"], "{text}");
     for id in ["D4", "D6", "D13"] {
         assert_eq!(checked.statuses(id), ["note"], "{id}: {text}");
     }

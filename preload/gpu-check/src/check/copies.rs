@@ -120,6 +120,17 @@ fn rect(hsa: &Hsa, seen: &mut Seen, gpu: Gpu, to: *mut u8, from: *mut u8) -> Res
     Ok(())
 }
 
+/// Copies a box of the pattern to the GPU, and all of its rows back; true when the bytes are right.
+fn boxes(hsa: &Hsa, seen: &mut Seen, gpu: Gpu, [near, up, down]: [Place; 3]) -> Result<bool, String> {
+    let [width, pitch, rows] = BOX.map(|size| size as usize);
+    rect(hsa, seen, gpu, near.memory, up.memory)?;
+    copy(hsa, seen, "d2h", down, near, pitch * rows)?;
+    // SAFETY: the copies are over, and both places have so many bytes.
+    let [came, pattern] = [down, up].map(|place| unsafe { std::slice::from_raw_parts(place.memory, pitch * rows) });
+    let row = |row: usize| row * pitch..row * pitch + width;
+    Ok((0..rows).all(|index| came[row(index)] == pattern[row(index)]))
+}
+
 pub(super) fn check(options: &Options) -> Result<Outcome, String> {
     let (hsa, gpu) = started!(options);
     let pool = gpu.local.ok_or("the GPU has no memory pool")?;
@@ -158,13 +169,10 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
         wrong += usize::from(came != &pattern[..bytes]);
     }
     wrong += usize::from(!filled(hsa, &mut seen, device(near), host(down))?);
-    rect(hsa, &mut seen, gpu, near, up)?;
-    let rows = (BOX[1] * BOX[2]) as usize;
-    copy(hsa, &mut seen, "d2h", host(down), device(near), rows)?;
-    // SAFETY: the copy is over.
-    let came = unsafe { std::slice::from_raw_parts(down, rows) };
-    let row = |row: usize| (row * BOX[1] as usize)..(row * BOX[1] as usize + BOX[0] as usize);
-    wrong += usize::from((0..BOX[2] as usize).any(|index| came[row(index)] != pattern[row(index)]));
+    // Rectangular copies are the copy engines' alone.
+    if std::env::var("HSA_ENABLE_SDMA").as_deref() != Ok("0") {
+        wrong += usize::from(!boxes(hsa, &mut seen, gpu, [device(near), host(up), host(down)])?);
+    }
     if let Some(peer) = hsa.gpus.iter().find(|other| other.handle != gpu.handle)
         && let Some(pool) = peer.local
     {
