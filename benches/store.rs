@@ -7,12 +7,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use roctop::clocks::of_thread;
 use roctop::item::{
     Agent, AgentId, ApiCall, Dispatch, Item, Kernel, KernelId, Operation, OperationId, Process, ProcessId, Queue,
     QueueId, Span, Stream, StreamId, Thread, ThreadId,
 };
 use roctop::model::{Fresh, Options, Snapshot, Store};
-use roctop::now::of_thread;
 
 const BEGIN: u64 = 1_000_000_000_000;
 const BETWEEN: usize = 100_000;

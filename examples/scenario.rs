@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use roctop::item::Item;
 use roctop::model::{Options, Store};
-use roctop::scenario::{BEGIN, Scenario};
 use roctop::ui::{Effect, Flow};
+use roctop_scenario::{BEGIN, Scenario};
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);

@@ -6,10 +6,10 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use roctop::model::{Fresh, Options, Snapshot};
-use roctop::scenario::Scenario;
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Theme};
 use roctop::ui::{Msg, Ui, picture, update, view};
+use roctop_scenario::Scenario;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

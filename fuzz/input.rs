@@ -2,19 +2,19 @@
 //! uses it too.
 //!
 //! Each eight bytes change one block: two say which, two where in its payload, one what is done, three give the value.
-//! Checksums are made right afterwards, or nothing would be reached. The layout of blocks is that of `src/recording/block.rs`.
+//! Checksums are made right afterwards, or nothing would be reached. The layout of blocks is that of `crates/source/src/recording/block.rs`.
 
-use roctop::export::choice::{Choice, KernelNames};
 use roctop::export::collect::collect;
 use roctop::export::facts::Facts;
 use roctop::export::hosts::Hosts;
+use roctop::export::options::{Choice, KernelNames};
 use roctop::export::{self, Format};
-use roctop::gauges::{self, Absent, Metric};
 use roctop::item::{Exit, ProcessId};
 use roctop::model::{Fresh, Options, Store};
 use roctop::progress::Progress;
 use roctop::raw::{Raw, RawSink};
 use roctop::recording::{FACTS, MANIFEST, Merged, Recorder, Recording, SEGMENT};
+use roctop::sysfs::{self, Absent, Metric};
 use roctop_ring::layout::{Header, clock, counter};
 use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
 use roctop_ring::record::{
@@ -273,12 +273,12 @@ fn tell_records(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
             bytes: 64
         });
     }
-    let gauge = |pid, value| gauges::Sample {
+    let gauge = |pid, value| sysfs::Sample {
         at: 1_000_700,
         node: 1,
         pid,
         readings: vec![(Metric::POWER, Ok(value)), (Metric::FAN, Err(Absent::Denied))],
-        ..gauges::Sample::default()
+        ..sysfs::Sample::default()
     };
     sink.take(process, &Raw::Gauges(&[gauge(None, 7.5), gauge(Some(7), 1.5)]));
 }

@@ -4,19 +4,19 @@
 use roctop::config::Config;
 use roctop::counters::request;
 use roctop::elf::kind;
-use roctop::export::choice::parse_range;
-use roctop::filter::{self, Field, Filter};
-use roctop::gauges::gpu_metrics::{REVISIONS, Table, layout};
-use roctop::gauges::{Metric, Sample, fdinfo, store, text};
+use roctop::export::options::parse_range;
+use roctop::kernel_descriptor::{self, Descriptor};
 use roctop::kernel_name::{demangle, truncate};
+use roctop::pc_sampling::Wish;
+use roctop::query::{self, Field, Filter};
 use roctop::recording::{MANIFEST, Recording};
-use roctop::registers::{self, Descriptor};
+use roctop::report::threshold::Threshold;
 use roctop::rocprofv3::jobs_of;
-use roctop::sampling::Wish;
-use roctop::scenario::Scenario;
-use roctop::threshold::Threshold;
+use roctop::sysfs::gpu_metrics::{REVISIONS, Table, layout};
+use roctop::sysfs::{Metric, Sample, fdinfo, store, text};
 use roctop::ui::key::{Decoder, Key};
 use roctop::ui::theme::{BUILT_IN, Depth, Theme};
+use roctop_scenario::Scenario;
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -119,7 +119,7 @@ fn utf8(bytes: &[u8]) -> String {
 fn filter(bytes: &[u8]) {
     let source = utf8(bytes);
     let presets = [("big".to_owned(), "dur>1ms".to_owned())];
-    let written = filter::with_presets(&source, &presets);
+    let written = query::with_presets(&source, &presets);
     for text in [&source, &written] {
         match Filter::parse(text) {
             Ok(filter) => {
@@ -131,7 +131,7 @@ fn filter(bytes: &[u8]) {
         }
     }
     for cursor in 0..=source.chars().count().min(64) {
-        if let Some((line, at)) = filter::complete::complete(&source, cursor, &presets) {
+        if let Some((line, at)) = query::complete::complete(&source, cursor, &presets) {
             assert!(at <= line.chars().count());
         }
     }
@@ -176,7 +176,7 @@ fn words(bytes: &[u8]) {
     }
     for (field, word, _) in Field::ALL {
         if let Some(rest) = text.strip_prefix(word) {
-            let _ = filter::amount(*field, rest);
+            let _ = query::amount(*field, rest);
         }
     }
     let _ = roctop::metrics::address(&text);
@@ -218,7 +218,7 @@ fn registers(bytes: &[u8]) {
     };
     let target = utf8(bytes.get(12..).unwrap_or_default());
     for target in [&target, &format!("gfx{target}"), "gfx90a", "gfx1100"] {
-        assert!(registers::decode(descriptor, target).vgpr <= 1024);
+        assert!(kernel_descriptor::decode(descriptor, target).vgpr <= 1024);
     }
 }
 

@@ -8,8 +8,8 @@ pub use look::{Color, Glyphs, Look, Views};
 pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, OnExit, Record, Recorded, Ring, Run};
 pub use recordings::{Attach, Cut, Diff, Export, Format, Layout, Merge, Open, Recover, Summary, SummaryFormat};
 
-use crate::filter::{self, Filter};
 use crate::misuse::Misuse;
+use crate::query::{self, Filter};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ pub struct Cli {
 ///
 /// Errors: it is none; the message has the column.
 pub fn filter(text: &str, presets: &[(String, String)]) -> Result<Filter, Misuse> {
-    let text = filter::with_presets(text, presets);
+    let text = query::with_presets(text, presets);
     Filter::parse(&text).map_err(|error| {
         Misuse(format!(
             "--filter: {} (column {} of '{text}')",

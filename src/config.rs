@@ -13,12 +13,12 @@ pub use self::preset::keep_preset;
 pub use self::schema::schema;
 
 use self::place::is_named;
-use crate::filter::Filter;
 use crate::kernel_name::Aliases;
 use crate::model::analysis::Thresholds;
+use crate::query::Filter;
 use crate::ui::key::Key;
 use crate::ui::keymap::{KEYMAP, Keys};
-use crate::ui::pane::Pane;
+use crate::ui::list_id::Pane;
 use regex::Regex;
 use serde::Deserialize;
 use std::collections::BTreeMap;

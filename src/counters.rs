@@ -3,7 +3,6 @@
 //! The counting itself is the collector's, in the program; here a request becomes a variable of its environment. A list
 //! is made by the same collector in a process of roctop's own, so that this binary needs no profiler library.
 
-pub mod derived;
 pub mod list;
 pub mod request;
 pub mod show;

@@ -8,8 +8,8 @@ use crate::counters::request::{self, Groups, Mode, Request, iterations, kernels,
 use crate::counters::show::{self, Which};
 use crate::export;
 use crate::model::Snapshot;
+use crate::pc_sampling::Wish;
 use crate::run::tell;
-use crate::sampling::Wish;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::Write;

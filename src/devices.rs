@@ -1,9 +1,10 @@
 //! `roctop devices`: the driver's topology, and what it tells of each GPU now.
 
 use crate::cli;
-use crate::gauges::reader::Reader;
-use crate::gauges::{Metric, Sample, Unit, throttle};
-use crate::now::boottime;
+use crate::clocks::boottime;
+use crate::gauge::{device, throttle};
+use crate::sysfs::reader::Reader;
+use crate::sysfs::{Metric, Sample, Unit};
 use crate::topology::{self, Node};
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
@@ -100,7 +101,7 @@ fn line(node: &Node, out: &mut dyn Write) -> Result<()> {
 
 /// One line a gauge; those that are missing with the reason, all of them when wanted.
 fn gauges(sample: &Sample, all: bool, out: &mut dyn Write) -> Result<()> {
-    let place = crate::gauges::device::location(sample.location);
+    let place = device::location(sample.location);
     writeln!(out, "GPU{}  {place}", sample.number)?;
     for (metric, reading) in &sample.readings {
         match reading {

@@ -3,8 +3,8 @@
 //! The kernel tells a parent which signal it was and not who sent it. What went through roctop is known, and so are the
 //! kernel's own kills for want of memory; anything else came from elsewhere, and that is said too.
 
-use crate::format;
 use crate::item::Exit;
+use crate::units;
 
 /// What was seen while the program ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ const OWN: [i32; 13] = [4, 5, 6, 7, 8, 11, 13, 14, 24, 25, 26, 27, 31];
 /// Who sent the signal that ended the program; none when no signal did, or the program did it to itself.
 pub fn told(exit: Exit, seen: &Seen) -> Option<String> {
     let Exit::Signal(number) = exit else { return None };
-    let name = match format::signal_name(number) {
+    let name = match units::signal_name(number) {
         "" => format!("signal {number}"),
         name => name.to_owned(),
     };

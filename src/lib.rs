@@ -7,31 +7,18 @@
 #![forbid(unsafe_code)]
 
 pub use roctop_bundle::{drop_in, embedded};
+pub use roctop_export as export;
+pub use roctop_model::{self as model, query, report};
+pub use roctop_source::{progress, recording, session, sysfs};
+pub use roctop_trace::{
+    arguments, clock, clocks, decode, gauge, id, item, kernel_descriptor, kernel_name, pc_sampling, raw, topology,
+    units,
+};
+pub use roctop_tui::{self as ui, waker};
 
 // Data, in the order in which it flows.
-pub mod arguments;
-pub mod clock;
-pub mod comparison;
 pub mod config;
-pub mod decode;
-pub mod export;
-pub mod format;
-pub mod gauge;
-pub mod gauges;
-pub mod id;
-pub mod item;
-pub mod kernel_name;
 pub mod metrics;
-pub mod model;
-pub mod now;
-pub mod raw;
-pub mod recording;
-pub mod registers;
-pub mod sampling;
-pub mod session;
-pub mod summary;
-pub mod threshold;
-pub mod topology;
 
 // What the user asks for.
 pub mod action;
@@ -50,15 +37,10 @@ pub mod screen;
 pub mod death;
 pub mod demo;
 pub mod fate;
-pub mod filter;
 pub mod keeper;
 pub mod launch;
 pub mod library;
 pub mod misuse;
-pub mod progress;
 pub mod pump;
-pub mod scenario;
 pub mod supervise;
-pub mod ui;
-pub mod wake;
 pub mod yaml;

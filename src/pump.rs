@@ -3,15 +3,15 @@
 //! Emptying is a copy and no more, so that rings do not fill while the store or the disk is slow; it looks again sooner
 //! the fuller the rings were. What waits between the two is bounded; beyond that the rings overwrite, and it is counted.
 
+use crate::clocks::{boottime, of_thread};
 use crate::decode::Decoder;
-use crate::gauges::reader::Reader as GaugeReader;
 use crate::item::{Exit, Health, ProcessId};
 use crate::model::Store;
-use crate::now::{boottime, of_thread};
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
 use crate::session::Live;
-use crate::wake;
+use crate::sysfs::reader::Reader as GaugeReader;
+use crate::waker;
 use anyhow::{Context, Result, anyhow};
 use roctop_ring::reader::{Progress, Thread};
 use roctop_ring::record::Slot;
@@ -478,7 +478,7 @@ impl Digesting {
                     store.missed(Some(report).filter(|report| !report.is_empty()));
                 }
                 if store.is_new() {
-                    wake::wake();
+                    waker::wake();
                 }
             }
             self.decoder.clear();

@@ -21,7 +21,7 @@ use crate::counters::list::list;
 use crate::counters::request::{Groups, Mode, Request};
 use crate::counters::show;
 use crate::export::Format;
-use crate::export::choice::Kind;
+use crate::export::options::Kind;
 use crate::item::Exit;
 use crate::launch::Program;
 use crate::rank::{Rank, Ranks};

@@ -1,22 +1,23 @@
 //! `roctop APP`, `roctop record` and `roctop demo`: a program from start to end.
 
 use crate::cli::{self, Look, OnExit};
+use crate::clocks::boottime;
 use crate::config::Config;
 use crate::death;
 use crate::doctor;
 use crate::embedded;
 use crate::fate::{self, Seen};
-use crate::filter::Filter;
 use crate::item::Exit;
 use crate::launch::{self, Output, Program};
 use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
-use crate::now::boottime;
 use crate::pump::{Gauging, Pump, PumpSender};
+use crate::query::Filter;
 use crate::recording::{Recorder, Recording};
+use crate::report::summary;
 use crate::session::{Live, SessionDir, Watch, going_on, refused};
 use crate::supervise::{self, Terminal};
-use crate::{summary, topology, ui};
+use crate::{topology, ui};
 use anyhow::Result;
 use roctop_ring::session::{ENV_RING, control, wanted};
 use std::ffi::{OsStr, OsString};
@@ -71,7 +72,8 @@ impl Job {
 
     /// Looks for programs that use ROCm without the collector, unless none is wanted.
     pub(crate) fn watch(&self, session: &Path, pump: &Pump) -> Result<Option<Watch>> {
-        let watch = (!self.no_collect).then(|| Watch::start(session, pump.sender()));
+        let sender = pump.sender();
+        let watch = (!self.no_collect).then(|| Watch::start(session, move |report| sender.missed(report)));
         Ok(watch.transpose()?)
     }
 

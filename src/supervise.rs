@@ -3,7 +3,7 @@
 use crate::fate;
 use crate::item::Exit;
 use crate::launch::NotStarted;
-use crate::wake;
+use crate::waker;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::iterator::SignalsInfo;
@@ -45,7 +45,7 @@ pub fn told_to_end() -> Result<Arc<AtomicBool>> {
                 _ = resize.recv() => false,
             };
             flag.fetch_or(is_end, Ordering::Relaxed);
-            wake::wake();
+            waker::wake();
         }
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,8 +1,9 @@
 //! Gauges read from saved trees: one for each published revision of `gpu_metrics`, and hostile ones.
 
-use roctop::gauges::gpu_metrics::{REVISIONS, Table, layout};
-use roctop::gauges::reader::Reader;
-use roctop::gauges::{Absent, Metric, Sample, throttle};
+use roctop::gauge::throttle;
+use roctop::sysfs::gpu_metrics::{REVISIONS, Table, layout};
+use roctop::sysfs::reader::Reader;
+use roctop::sysfs::{Absent, Metric, Sample};
 use std::path::{Path, PathBuf};
 
 /// A directory that goes with the test.

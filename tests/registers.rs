@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use roctop::item::Registers;
-use roctop::registers::{self, Descriptor};
+use roctop::kernel_descriptor::{self, Descriptor};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -166,7 +166,7 @@ fn agrees(target: &str, vectors: Vectors, has_counted_scalars: bool) -> bool {
     assert!(descriptors.len() >= 4, "{target}: {descriptors:?}");
     assert_eq!(descriptors.len(), notes.len());
     for (name, descriptor) in descriptors {
-        let (found, noted) = (registers::decode(descriptor, target), notes[&name]);
+        let (found, noted) = (kernel_descriptor::decode(descriptor, target), notes[&name]);
         let said = format!("{target} {name}: {found:?}, noted {noted:?}");
         println!("{said}");
         let up = |count: u32, granule: u32| count.max(1).next_multiple_of(granule);

@@ -318,7 +318,7 @@ fn is_whole(buffer: &Buffer) {
     let width = buffer.area.width as usize;
     for row in buffer.content().chunks(width.max(1)) {
         let last = row.last().map_or(" ", ratatui::buffer::Cell::symbol);
-        assert!(roctop::format::width(last) <= 1, "{last} is cut");
+        assert!(roctop::units::width(last) <= 1, "{last} is cut");
         assert!(row.iter().all(|cell| !cell.symbol().contains(char::is_control)));
     }
 }

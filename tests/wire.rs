@@ -13,12 +13,12 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use roctop::item::Item;
 use roctop::model::{Fresh, Mode, Options, Store};
-use roctop::scenario::{BEGIN, Scenario};
 use roctop::ui::key::Key;
 use roctop::ui::screen::attributes;
 use roctop::ui::screen::frames::Frames;
 use roctop::ui::theme::{Depth, Theme};
 use roctop::ui::{Msg, Ui, update, view};
+use roctop_scenario::{BEGIN, Scenario};
 
 /// Bytes of the first frame, of the longest later one, and of all later ones.
 struct Cost {

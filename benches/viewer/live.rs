@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use roctop::clocks::{boottime, of_process, of_thread};
 use roctop::model::{Fresh, Options, Store};
-use roctop::now::{boottime, of_process, of_thread};
 use roctop::pump::{Gauging, Pump};
 use roctop::session::{Live, SessionDir};
 use roctop_ring::map::RingFile;

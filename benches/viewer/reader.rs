@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use roctop::clocks::of_thread;
 use roctop::decode::Decoder;
 use roctop::item::{ProcessId, Span};
 use roctop::model::table::Tables;
 use roctop::model::{Lane, LaneKey, Names, Options, Store};
-use roctop::now::of_thread;
 use roctop::raw::{Batch, Raw, RawSink, split};
 use roctop::session::{Live, SessionDir};
 use roctop_ring::layout::clock;

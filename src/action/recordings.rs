@@ -1,21 +1,22 @@
 //! What is done with recordings.
 
 use crate::cli;
-use crate::comparison;
 use crate::config::Config;
-use crate::export::choice::{Choice, KernelNames, Layout};
 use crate::export::collect::{Collected, collect};
 use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
+use crate::export::options::{Choice, KernelNames, Layout};
 use crate::export::{self, prepare_directory};
 use crate::item::{Process, Span};
 use crate::misuse::Misuse;
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::progress::Progress;
 use crate::recording::{Merged, Origin, Recorder, Recording};
+use crate::report::comparison;
+use crate::report::summary as tables;
+use crate::report::threshold::Threshold;
 use crate::run::{tell, tell_all};
-use crate::threshold::Threshold;
-use crate::{recording, screen, session, summary as tables, ui};
+use crate::{recording, screen, session, ui};
 use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};

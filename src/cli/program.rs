@@ -1,8 +1,8 @@
 //! How a program is run, and what is recorded of it.
 
 use super::{Look, ring_slots, size};
-use crate::format;
 use crate::launch::Output;
+use crate::units;
 use clap::{Args, ValueEnum};
 use roctop_ring::session::{source, wanted};
 use std::ffi::OsString;
@@ -57,7 +57,7 @@ impl Run {
 
 /// A time as 10s or 500ms, ns.
 fn grace(text: &str) -> Result<u64, String> {
-    format::time(text).ok_or_else(|| "expected a time, as 10s or 500ms".into())
+    units::time(text).ok_or_else(|| "expected a time, as 10s or 500ms".into())
 }
 
 /// What the screen does when the program has ended.

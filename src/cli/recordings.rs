@@ -29,7 +29,7 @@ pub struct Open {
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
     /// Only records of this time, as 1.5s..2s after the beginning: the index finds them.
-    #[arg(long, value_name = "A..B", value_parser = crate::export::choice::parse_range)]
+    #[arg(long, value_name = "A..B", value_parser = crate::export::options::parse_range)]
     pub range: Option<(u64, u64)>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
@@ -81,7 +81,7 @@ pub struct Export {
     #[arg(long, value_name = "EXPR", help_heading = CHOICE)]
     pub filter: Option<String>,
     /// Only records of this time, as 1.5s..2s after the beginning.
-    #[arg(long, value_name = "A..B", value_parser = crate::export::choice::parse_range, help_heading = CHOICE)]
+    #[arg(long, value_name = "A..B", value_parser = crate::export::options::parse_range, help_heading = CHOICE)]
     pub range: Option<(u64, u64)>,
 }
 
@@ -156,7 +156,7 @@ pub struct Cut {
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
     /// Which time, as 1.5s..2s after the beginning.
-    #[arg(long, value_name = "A..B", value_parser = crate::export::choice::parse_range)]
+    #[arg(long, value_name = "A..B", value_parser = crate::export::options::parse_range)]
     pub range: (u64, u64),
     /// Directory of the new recording; must not exist, or be empty.
     #[arg(short, long, value_name = "REC")]

@@ -2,7 +2,7 @@
 
 use super::Error;
 use crate::ui::columns;
-use crate::ui::pane::Pane;
+use crate::ui::list_id::Pane;
 use std::collections::BTreeMap;
 use toml::Spanned;
 

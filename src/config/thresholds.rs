@@ -1,8 +1,8 @@
 //! `[thresholds]`: when something is worth a look.
 
 use super::Error;
-use crate::filter::{self, Field};
 use crate::model::analysis::Thresholds;
+use crate::query::{self, Field};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -34,7 +34,7 @@ pub(super) fn read(file: &File, at: &dyn Fn(usize, String) -> Error) -> Result<T
     };
     let amount = |name: &str, field: Field, set: &Option<Spanned<String>>, usual: f64| match set {
         None => Ok(usual),
-        Some(set) => match filter::amount(field, set.get_ref()) {
+        Some(set) => match query::amount(field, set.get_ref()) {
             Ok(value) if value >= 0.0 => Ok(value),
             Ok(_) => Err(at(set.span().start, format!("[thresholds] {name}: less than nothing"))),
             Err(error) => Err(at(set.span().start, format!("[thresholds] {name}: {}", error.message))),

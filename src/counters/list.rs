@@ -1,10 +1,10 @@
 //! Asks the collector, in a process of roctop's own, which counters there are and how many fit at once.
 
 use super::request::Request;
+use crate::clocks::boottime;
 use crate::decode::Decoder;
 use crate::item::{Agent, AgentKind, CounterInfo, Exit, Item};
-use crate::now::boottime;
-use crate::sampling::Configuration;
+use crate::pc_sampling::Configuration;
 use crate::session::{Live, SessionDir};
 use crate::{embedded, launch};
 use anyhow::{Context, Result};

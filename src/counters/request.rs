@@ -1,6 +1,6 @@
 //! What the user wants counted, as the collector reads it.
 
-use crate::sampling::Wish;
+use crate::pc_sampling::Wish;
 use crate::yaml;
 use anyhow::{Context, Result, bail};
 use roctop_ring::session::{ENV_COUNTERS, ENV_DEFINITIONS};

@@ -1,9 +1,9 @@
 //! Lists of counters as text: rocprofv3's own layout, a table, CSV, JSON.
 
-use super::derived;
 use super::list::{Listed, OnAgent};
 use crate::item::CounterInfo;
-use crate::sampling::Configuration;
+use crate::model::derived;
+use crate::pc_sampling::Configuration;
 use roctop_ring::record::counter_flag;
 use serde_json::{Value, json};
 use std::io::{self, Write};

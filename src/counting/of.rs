@@ -1,9 +1,9 @@
 //! `roctop counters --of REC…`: what was counted of each kernel, over all passes.
 
 use crate::cli::CountersFormat;
-use crate::counters::derived::METRICS;
+use crate::model::derived::METRICS;
 use crate::model::snapshot::KernelRow;
-use crate::model::{Snapshot, counted};
+use crate::model::{Snapshot, kernel_counters};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -94,7 +94,7 @@ fn table(snap: &Snapshot, row: &KernelRow, cells: &[Cell<'_>], out: &mut dyn Wri
         )?;
     }
     for metric in METRICS {
-        if let Ok(value) = counted::metric(snap, row, metric) {
+        if let Ok(value) = kernel_counters::metric(snap, row, metric) {
             writeln!(out, "  {:32} {value:>16.6} {}", metric.key, metric.unit)?;
         }
     }
@@ -112,7 +112,12 @@ fn kernel(snap: &Snapshot, row: &KernelRow, cells: &[Cell<'_>]) -> Value {
         .collect();
     let metrics: Map<String, Value> = METRICS
         .iter()
-        .filter_map(|metric| Some((metric.key.to_owned(), counted::metric(snap, row, metric).ok()?.into())))
+        .filter_map(|metric| {
+            Some((
+                metric.key.to_owned(),
+                kernel_counters::metric(snap, row, metric).ok()?.into(),
+            ))
+        })
         .collect();
     json!({"kernel": name(snap, row), "counters": counters, "metrics": metrics})
 }

@@ -1,7 +1,7 @@
 //! `--collection-period DELAY:DURATION:REPEAT`.
 
 use super::settings::{Settings, misuse};
-use crate::export::choice::Periods;
+use crate::export::options::Periods;
 use anyhow::{Context, Result, bail};
 
 /// The most stretches of time that are understood.

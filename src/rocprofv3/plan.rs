@@ -12,7 +12,7 @@ use super::settings::{Note, Settings, misuse};
 use super::table::{FOR_COUNTERS, typed};
 use crate::counters::request::Request;
 use crate::export::Format;
-use crate::export::choice::{Choice, Kind, Kinds};
+use crate::export::options::{Choice, Kind, Kinds};
 use crate::export::summary::Tables;
 use crate::rank::{Rank, Ranks};
 use anyhow::{Result, anyhow, bail};

@@ -4,7 +4,6 @@ use super::appearance::{appearance, open_terminal};
 use super::desk::{Desk, Source};
 use super::named;
 use crate::cli::{Attach, OnExit};
-use crate::format;
 use crate::item::Exit;
 use crate::keeper;
 use crate::model::{Mode, Options};
@@ -15,6 +14,7 @@ use crate::supervise::told_to_end;
 use crate::ui::run::{Away, Settings};
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, Flow};
+use crate::units;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
@@ -107,7 +107,7 @@ impl End {
 
     fn sentence(&self) -> String {
         match self.exit {
-            Some((pid, exit)) => format!("the program has ended: process {pid}, {}", format::exit(exit)),
+            Some((pid, exit)) => format!("the program has ended: process {pid}, {}", units::exit(exit)),
             None => "the session is over: its last program has ended".into(),
         }
     }

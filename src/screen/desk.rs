@@ -11,7 +11,7 @@ use crate::recording::{Merged, Recorder, Recording};
 use crate::session::{Live, SessionDir};
 use crate::ui::theme::Depth;
 use crate::ui::{Effect, Flow};
-use crate::wake;
+use crate::waker;
 use crate::{export, topology};
 use anyhow::{Context, Result};
 use roctop_ring::session::control;
@@ -56,7 +56,7 @@ impl News {
     /// A screen that is gone needs no news.
     fn send(&self, news: Flow) {
         let _ = self.0.send(news);
-        wake::wake();
+        waker::wake();
     }
 }
 

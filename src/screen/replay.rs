@@ -11,7 +11,7 @@ use crate::run::{tell, tell_all};
 use crate::supervise::told_to_end;
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, Flow};
-use crate::wake;
+use crate::waker;
 use anyhow::{Context, Result, anyhow};
 use std::path::PathBuf;
 use std::sync::PoisonError;
@@ -39,7 +39,7 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
         });
         let replay = whole.items(span, &mut |_| (), &mut |items| {
             into.lock().unwrap_or_else(PoisonError::into_inner).apply_all(&items);
-            wake::wake();
+            waker::wake();
         })?;
         Ok::<_, anyhow::Error>((whole.alignment(), replay))
     })?;

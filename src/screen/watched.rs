@@ -6,7 +6,7 @@ use crate::pump::PumpSender;
 use crate::run::tell;
 use crate::supervise::{self, Terminal};
 use crate::ui::Flow;
-use crate::wake;
+use crate::waker;
 use anyhow::Result;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -85,7 +85,7 @@ pub(super) fn wait_for_end(
             let mut watched = lock(&shared);
             watched.leave |= signal == Signal::TERM || signal == Signal::HUP;
             watched.seen.came.push((signal.as_raw(), who.to_owned()));
-            wake::wake();
+            waker::wake();
         };
         let starved = fate::starved();
         let ended = supervise::run_to_end(command, Terminal::Own, started, told);
@@ -102,7 +102,7 @@ pub(super) fn wait_for_end(
         watched.seen.starved = fate::starved().saturating_sub(starved);
         watched.fate = exit.as_ref().ok().and_then(|exit| fate::told(*exit, &watched.seen));
         watched.exit = Some(exit);
-        wake::wake();
+        waker::wake();
     })
 }
 

@@ -1,10 +1,10 @@
 //! A recording of any size, made up: a loop of launches, copies and ranges as a training program has them, written by the
 //! recorder itself. One tick is one nanosecond of CLOCK_BOOTTIME.
 
-use roctop::gauges::{Metric, Sample};
 use roctop::item::{Exit, ProcessId};
 use roctop::raw::{Raw, RawSink};
 use roctop::recording::Recorder;
+use roctop::sysfs::{Metric, Sample};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::Thread;
 use roctop_ring::record::{

@@ -1,7 +1,7 @@
 //! Gauges beside a real program: sampled while it runs, recorded, exported.
 
 use super::rig::rig;
-use roctop::gauges::Metric;
+use roctop::sysfs::Metric;
 
 #[test]
 fn gauges_are_sampled_while_the_program_runs() {

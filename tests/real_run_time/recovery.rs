@@ -4,8 +4,8 @@
 
 use crate::rig::{Recorded, Rig, TOLERANCE, rig};
 use crate::wait_for_rows;
+use roctop::clocks::boottime;
 use roctop::item::{AgentId, AgentKind, ProcessId};
-use roctop::now::boottime;
 use roctop::raw::{Raw, RawSink};
 use roctop::recording::{Recorder, Recording, TOPOLOGY};
 use roctop::session::{self, Live};

@@ -2,8 +2,8 @@
 
 use crate::demo::place;
 use crate::{load, told};
+use roctop::clocks::boottime;
 use roctop::item::ProcessId;
-use roctop::now::boottime;
 use roctop::raw::{Raw, RawSink};
 use roctop::recording::Recording;
 use roctop::session::{self, Live};

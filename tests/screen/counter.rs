@@ -35,7 +35,7 @@ fn sampled_kernels_are_ranked_and_lead_to_their_instructions_and_rows() {
     // Of a wave that waits for memory at one place of hot_loop, and of others.
     for (dispatch, offset, reason, times) in [(1, 0x1a40, 3, 60), (1, 0x1a48, 5, 20), (2, 0x200, 3, 20)] {
         for _ in 0..times {
-            store.apply(&Item::PcSample(roctop::sampling::Sample {
+            store.apply(&Item::PcSample(roctop::pc_sampling::Sample {
                 dispatch,
                 code_object: 1,
                 offset,
@@ -43,7 +43,7 @@ fn sampled_kernels_are_ranked_and_lead_to_their_instructions_and_rows() {
                 instruction: 7,
                 exec_mask: 0xffff_ffff,
                 method: roctop_ring::record::sampling::STOCHASTIC,
-                ..roctop::sampling::Sample::default()
+                ..roctop::pc_sampling::Sample::default()
             }));
         }
     }

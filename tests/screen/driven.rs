@@ -6,10 +6,10 @@ use std::sync::Arc;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use roctop::model::{Fresh, Mode, Options, Snapshot};
-use roctop::scenario::Scenario;
 use roctop::ui::key::{Key, Mouse, MouseKind};
 use roctop::ui::theme::{Depth, Theme};
 use roctop::ui::{Effect, Msg, Ui, update, view};
+use roctop_scenario::Scenario;
 
 pub(crate) fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")

@@ -5,7 +5,7 @@ use crate::driven::{Driven, snapshot};
 use ratatui::style::Modifier;
 use roctop::model::Mode;
 use roctop::ui::key::Key;
-use roctop::ui::pane::Pane;
+use roctop::ui::list_id::Pane;
 use roctop::ui::{Effect, Tab};
 
 #[test]

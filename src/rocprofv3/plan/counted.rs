@@ -1,9 +1,9 @@
 //! What a job counts and samples, and for which kernels.
 
 use crate::counters::request::{Groups, Mode, Request, definitions, iterations, kernels, names};
+use crate::pc_sampling::Wish;
 use crate::rocprofv3::settings::{Settings, misuse};
 use crate::rocprofv3::table::{REPLAY, truth};
-use crate::sampling::Wish;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Which records a job wants, and how they are written.
 
 use crate::counters::request::iterations;
-use crate::export::choice::{AgentIndex, Choice, KernelChoice, KernelNames, Kind, Kinds, Layout};
+use crate::export::options::{AgentIndex, Choice, KernelChoice, KernelNames, Kind, Kinds, Layout};
 use crate::rocprofv3::period;
 use crate::rocprofv3::settings::{Settings, misuse};
 use crate::rocprofv3::table::{RUNTIME, SYSTEM, truth, typed};

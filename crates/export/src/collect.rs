@@ -1,0 +1,214 @@
+//! Takes a recording's items apart: what names things is kept in memory, records are sorted by process and beginning.
+
+use super::run::Run;
+use super::sample_streams::{Measured, Measuring};
+use super::sort::{Entry, Sorted, Sorter};
+use super::texts::Texts;
+use roctop_ring::record::{engine, memory};
+use roctop_source::progress::Progress;
+use roctop_source::recording::{Merged, Replay};
+use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Item, Marker, Nanos, ProcessId, Scratch, Span};
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+/// Bytes of records that are held while they are taken in.
+const HELD: usize = 128 << 20;
+
+/// A record.
+#[derive(Clone, std::marker::Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Event {
+    Call(ApiCall),
+    Marker(Marker),
+    Dispatch(Dispatch),
+    Copy(Copy),
+    Allocation(Allocation),
+    Scratch(Scratch),
+}
+
+impl Event {
+    pub(crate) const fn process(&self) -> ProcessId {
+        match self {
+            Self::Call(call) => call.process,
+            Self::Marker(marker) => marker.process,
+            Self::Dispatch(dispatch) => dispatch.process,
+            Self::Copy(copy) => copy.process,
+            Self::Allocation(allocation) => allocation.process,
+            Self::Scratch(scratch) => scratch.process,
+        }
+    }
+
+    /// When it began; for work, when it was submitted, if that is known.
+    pub(crate) const fn start(&self) -> Nanos {
+        match self {
+            Self::Call(call) => call.span.begin,
+            Self::Marker(marker) => marker.span.begin,
+            Self::Allocation(allocation) => allocation.span.begin,
+            Self::Scratch(scratch) => scratch.span.begin,
+            Self::Dispatch(Dispatch { submit: 0, span, .. }) | Self::Copy(Copy { submit: 0, span, .. }) => span.begin,
+            Self::Dispatch(Dispatch { submit, .. }) | Self::Copy(Copy { submit, .. }) => *submit,
+        }
+    }
+}
+
+impl Entry for Event {
+    /// What encloses others comes before them, calls before the work that they cause.
+    type Key = (ProcessId, Nanos, u8, Reverse<Nanos>, u64);
+
+    fn key(&self) -> Self::Key {
+        let (class, end, order) = match self {
+            Self::Call(call) => (0, call.span.end, call.correlation),
+            Self::Marker(marker) => (0, marker.span.end, marker.correlation),
+            Self::Dispatch(dispatch) => (1, Nanos::MAX, dispatch.dispatch_id),
+            Self::Copy(copy) => (1, Nanos::MAX, copy.correlation),
+            Self::Allocation(allocation) => (1, Nanos::MAX, allocation.address),
+            Self::Scratch(scratch) => (1, Nanos::MAX, scratch.correlation),
+        };
+        (self.process(), self.start(), class, Reverse(end), order)
+    }
+}
+
+/// Everything of one or several recordings.
+pub struct Collected {
+    /// What names things; it holds no records, no texts and nothing that was measured.
+    pub run: Run,
+    /// Records, by process and beginning.
+    pub(crate) events: Sorted<Event>,
+    /// Texts of markers and arguments.
+    pub(crate) texts: Texts,
+    /// What was measured.
+    pub(crate) measured: Measured,
+    /// When the first record began.
+    pub first: Nanos,
+    /// What a range of time is counted from.
+    pub beginning: Nanos,
+}
+
+/// Takes items in.
+pub struct Collector {
+    run: Run,
+    events: Sorter<Event>,
+    texts: Texts,
+    measuring: Measuring,
+    first: Nanos,
+    /// Dispatches in flight when each process was last looked at.
+    in_flight: BTreeMap<ProcessId, Vec<Dispatch>>,
+    failed: Option<io::Error>,
+}
+
+impl Collector {
+    /// A collector that sorts in the directory `place` what does not fit in memory.
+    pub fn new(place: &Path) -> Self {
+        Self {
+            run: Run::default(),
+            events: Sorter::new(place, HELD),
+            texts: Texts::new(place),
+            measuring: Measuring::new(place),
+            first: Nanos::MAX,
+            in_flight: BTreeMap::new(),
+            failed: None,
+        }
+    }
+
+    /// Takes items.
+    pub fn take(&mut self, items: Vec<Item>) {
+        for item in items {
+            if self.failed.is_none() {
+                self.failed = self.put(item).err();
+            }
+        }
+    }
+
+    fn put(&mut self, item: Item) -> io::Result<()> {
+        let (event, begin) = match item {
+            Item::Api(call) => (Event::Call(call), call.span.begin),
+            Item::Mark(marker) | Item::Range(marker) => (Event::Marker(marker), marker.span.begin),
+            Item::Dispatch(dispatch) => (Event::Dispatch(dispatch), dispatch.span.begin),
+            // What a call copied itself is not for rocprofv3: its time is the call's.
+            Item::Copy(copy) if copy.engine == engine::CALL => return Ok(()),
+            Item::Copy(copy) => (Event::Copy(copy), copy.span.begin),
+            // Nor is mapping of virtual memory.
+            Item::Allocation(allocation) if allocation.operation > memory::VMEM_FREE => return Ok(()),
+            Item::Allocation(allocation) => (Event::Allocation(allocation), allocation.span.begin),
+            Item::Scratch(scratch) => (Event::Scratch(scratch), scratch.span.begin),
+            Item::Text(id, text) => return self.texts.put(id, text),
+            Item::CounterValue(value) => return self.measuring.value(value),
+            Item::CounterInstances(values) => return self.measuring.instances(values),
+            Item::PcSample(sample) => return self.measuring.sample(sample),
+            Item::Gauges(sample) => return self.measuring.gauges(&sample),
+            Item::Open(open) => {
+                self.in_flight.insert(open.process, open.dispatches);
+                return Ok(());
+            }
+            other => {
+                self.run.add(other);
+                return Ok(());
+            }
+        };
+        if begin > 0 {
+            self.first = self.first.min(begin);
+        }
+        self.events.put(event)
+    }
+
+    /// Everything that was taken.
+    ///
+    /// Errors: what did not fit in memory could not be written.
+    pub fn finish(mut self) -> io::Result<Collected> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        // Of a process that goes on it is not known what became of them.
+        let exits = &self.run.exits;
+        let ended = self
+            .in_flight
+            .into_iter()
+            .filter(|(process, _)| exits.contains_key(process));
+        for mut dispatch in ended.flat_map(|(_, dispatches)| dispatches) {
+            dispatch.span = Span {
+                begin: dispatch.submit,
+                end: dispatch.submit,
+            };
+            self.events.put(Event::Dispatch(dispatch))?;
+        }
+        Ok(Collected {
+            measured: self.measuring.finish(&self.run.processes)?,
+            run: self.run,
+            events: self.events.finish()?,
+            texts: self.texts,
+            first: if self.first == Nanos::MAX { 0 } else { self.first },
+            beginning: 0,
+        })
+    }
+}
+
+/// Everything that recordings hold; with `range`, only what may touch that time after their beginning.
+///
+/// Errors: a recording cannot be read, or there is no room in `place`.
+pub fn collect(
+    whole: &Merged<'_>,
+    range: Option<(Nanos, Nanos)>,
+    place: &Path,
+    progress: &Progress,
+) -> anyhow::Result<(Collected, Replay)> {
+    let begin = whole.span()?.map(|span| span.begin);
+    let beginning = whole.beginning()?;
+    let span = range.zip(beginning).map(|((from, to), begin)| Span {
+        begin: begin.saturating_add(from),
+        end: begin.saturating_add(to),
+    });
+    let mut collector = Collector::new(place);
+    progress.begin("reading", whole.bytes());
+    let replay = whole.items_with_every_text(span, &mut |bytes| progress.add(bytes), &mut |items| {
+        collector.take(items);
+    })?;
+    let mut collected = collector.finish()?;
+    collected.beginning = beginning.unwrap_or(collected.first);
+    // When not everything was read, the first record read is not the first one.
+    if let (Some(_), Some(begin)) = (span, begin) {
+        collected.first = begin;
+    }
+    Ok((collected, replay))
+}

@@ -1,0 +1,338 @@
+//! Files that other tools read. Each format is a pure function to bytes; this room opens the files, beside their final
+//! names, and renames them when they are whole.
+#![forbid(unsafe_code)]
+
+pub mod agent_info;
+mod arguments;
+pub mod collect;
+mod config;
+mod counted;
+pub mod counters;
+pub mod csv;
+pub mod facts;
+mod gauges;
+pub mod hosts;
+mod in_flight;
+mod json;
+mod nesting;
+mod numbers;
+pub mod operation;
+pub mod options;
+mod parquet;
+mod pc_samples;
+mod perfetto;
+pub mod records;
+mod rocpd;
+pub mod run;
+mod sample_streams;
+mod sort;
+pub mod stats;
+mod subject;
+pub mod summary;
+mod texts;
+pub mod view;
+
+use anyhow::{Context, Result};
+use collect::Collected;
+use facts::Facts;
+use hosts::Hosts;
+use options::Choice;
+use roctop_source::progress::Progress;
+use roctop_trace::item::Process;
+use stats::Domain;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use view::View;
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Tables, one file each.
+    Csv,
+    /// One document of the schema `rocprofiler-sdk-tool`.
+    Json,
+    /// A trace for Perfetto.
+    Pftrace,
+    /// An SQLite database as rocpd has it.
+    Rocpd,
+    /// Columns, in folders by kind, host and rank.
+    Parquet,
+}
+
+/// What is written, and where.
+pub struct Job<'a> {
+    /// The records.
+    pub collected: &'a Collected,
+    /// Directory for what does not fit in memory.
+    pub place: &'a Path,
+    /// The driver's topology of each host, completed by the run.
+    pub nodes: &'a Hosts,
+    /// Facts that only files tell.
+    pub facts: &'a Facts,
+    /// The command line that was recorded.
+    pub command: &'a [String],
+    /// What was chosen.
+    pub choice: &'a Choice,
+    /// Formats.
+    pub formats: &'a [Format],
+    /// Told how far it has come.
+    pub progress: &'a Progress,
+    /// Statistics are wanted even when no file holds them.
+    pub sums: bool,
+    /// Beginning of the files' names by process, directory included.
+    pub stem: &'a dyn Fn(&Process) -> PathBuf,
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// Paths of the files.
+    pub files: Vec<PathBuf>,
+    /// Statistics of each process, if they were wanted.
+    pub sums: Vec<Sums>,
+}
+
+/// Statistics of a process.
+#[derive(Debug)]
+pub struct Sums {
+    /// The process.
+    pub process: Process,
+    /// The beginning of its files' names, directory included.
+    pub stem: PathBuf,
+    /// Statistics by domain.
+    pub domains: Vec<Domain>,
+}
+
+/// The files of one process.
+pub(crate) struct Files<'a> {
+    stem: PathBuf,
+    made: &'a mut Vec<PathBuf>,
+    progress: &'a Progress,
+    /// Told whether everything that a file asked for could be read.
+    check: &'a dyn Fn() -> std::io::Result<()>,
+}
+
+/// Tells how many bytes were written.
+struct Counted<'a> {
+    out: &'a mut dyn Write,
+    progress: &'a Progress,
+    bytes: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        if self.bytes >= 1 << 20 {
+            self.progress.add(std::mem::take(&mut self.bytes));
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Files<'_> {
+    /// A file's path, named by the process and `ending`.
+    fn path(&self, ending: &str) -> PathBuf {
+        let mut path = self.stem.clone().into_os_string();
+        path.push("_");
+        path.push(ending);
+        path.into()
+    }
+
+    /// Writes a file by a library that makes it itself.
+    fn write_at(&mut self, path: PathBuf, fill: &dyn Fn(&Path) -> Result<()>) -> Result<()> {
+        self.progress.begin(&format!("writing {}", path.display()), 0);
+        let failed = || format!("cannot write {}", path.display());
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).with_context(failed)?;
+        }
+        let beside = beside(&path);
+        // One that a killed roctop left would be filled up.
+        let _ = std::fs::remove_file(&beside);
+        let written = fill(&beside).and_then(|()| {
+            (self.check)()?;
+            File::open(&beside)?.sync_data()?;
+            Ok(std::fs::rename(&beside, &path)?)
+        });
+        if written.is_err() {
+            let _ = std::fs::remove_file(&beside);
+        }
+        written.with_context(failed)?;
+        self.made.push(path);
+        Ok(())
+    }
+
+    /// Writes a file, named by the process and `ending`.
+    fn write(&mut self, ending: &str, fill: &dyn Fn(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+        let path = self.path(ending);
+        self.progress.begin(&format!("writing {}", path.display()), 0);
+        write_atomic(&path, |out| {
+            fill(&mut Counted {
+                out,
+                progress: self.progress,
+                bytes: 0,
+            })?;
+            (self.check)()
+        })?;
+        self.made.push(path);
+        Ok(())
+    }
+}
+
+/// Writes all files of a run, process by process; at most one process's rows are held, and most of them on disk.
+pub fn write(job: &Job<'_>) -> Result<Written> {
+    let mut written = Written::default();
+    let mut taken = HashSet::new();
+    let source = view::Source {
+        collected: job.collected,
+        nodes: job.nodes,
+        facts: job.facts,
+        place: job.place,
+    };
+    view::each(&source, job.choice, &mut |view| {
+        let stem = free_stem(&mut taken, &(job.stem)(view.process), view.process.pid);
+        let domains = if job.sums || job.choice.stats {
+            stats::domains(view)?
+        } else {
+            Vec::new()
+        };
+        write_process(job, view, &stem, &domains, &mut written.files)?;
+        written.sums.push(Sums {
+            process: view.process.clone(),
+            stem,
+            domains,
+        });
+        Ok(())
+    })?;
+    Ok(written)
+}
+
+/// A beginning of names that no other process has: with the process id, and with a number when ranks on several machines
+/// share that too.
+fn free_stem(taken: &mut HashSet<PathBuf>, wanted: &Path, pid: u32) -> PathBuf {
+    let mut stem = wanted.to_owned();
+    let mut number = 1;
+    while !taken.insert(stem.clone()) {
+        let mut other = wanted.as_os_str().to_owned();
+        other.push(format!("_{pid}"));
+        if number > 1 {
+            other.push(format!("_{number}"));
+        }
+        stem = other.into();
+        number += 1;
+    }
+    stem
+}
+
+fn write_process(
+    job: &Job<'_>,
+    view: &View<'_>,
+    stem: &Path,
+    domains: &[Domain],
+    made: &mut Vec<PathBuf>,
+) -> Result<()> {
+    if let Some(directory) = stem.parent() {
+        prepare_directory(directory)?;
+    }
+    let mut files = Files {
+        stem: stem.to_owned(),
+        made,
+        progress: job.progress,
+        check: &|| view.check(),
+    };
+    let head = json::Head {
+        stem,
+        command: job.command,
+        formats: job.formats,
+        domains,
+    };
+    if job.choice.output_config {
+        files.write("config.json", &|out| config::write(view, &head, out))?;
+    }
+    if job.choice.log_periods {
+        files.write("collection_periods.log", &|out| config::periods(view, out))?;
+    }
+    for format in job.formats {
+        match format {
+            Format::Csv => csv::export(view, domains, &mut files)?,
+            Format::Pftrace => files.write("results.pftrace", &|out| perfetto::write(view, out))?,
+            Format::Json => files.write("results.json", &|out| json::write(view, &head, out))?,
+            Format::Rocpd => {
+                let path = files.path("results.db");
+                files.write_at(path, &|path| rocpd::write(view, &head, path))?;
+            }
+            Format::Parquet => {
+                let base = stem.with_file_name("parquet");
+                let name = stem.file_name().unwrap_or_default().to_string_lossy();
+                for table in parquet::tables(view, &name) {
+                    files.write_at(base.join(&table.path), &*table.fill)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The name under which a file grows.
+fn beside(path: &Path) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.tmp", std::process::id()));
+    beside.into()
+}
+
+/// Writes a file atomically: beside its name, then renamed. Nothing is left when `fill` fails.
+pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    let beside = beside(path);
+    let written = (|| {
+        let mut file = BufWriter::with_capacity(1 << 18, File::create(&beside)?);
+        fill(&mut file)?;
+        file.into_inner()
+            .map_err(std::io::IntoInnerError::into_error)?
+            .sync_data()
+    })()
+    .and_then(|()| std::fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What no other process has in its names of files, on any host that shares the directory.
+pub fn own_word() -> String {
+    let system = rustix::system::uname();
+    format!("{}-{}", system.nodename().to_string_lossy(), std::process::id())
+}
+
+/// Makes the output directory, and finds out now rather than later whether it can be written to.
+pub fn prepare_directory(path: &Path) -> Result<()> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    std::fs::create_dir_all(path).with_context(|| format!("cannot make the directory {}", path.display()))?;
+    let probe = path.join(format!(".roctop-{}.tmp", own_word()));
+    File::create(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))?;
+    std::fs::remove_file(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_processes_share_a_name() {
+        let mut taken = HashSet::new();
+        let mut next = || free_stem(&mut taken, Path::new("out/n"), 7).display().to_string();
+        assert_eq!(
+            [next(), next(), next(), next()],
+            ["out/n", "out/n_7", "out/n_7_2", "out/n_7_3"]
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! Correlation ids as rocprofv3 gives them: dense from 1 by start time over the wanted API calls and markers of a
+//! process, with the enclosing one as ancestor; work belongs to the innermost wanted one that enqueued it.
+//!
+//! One sweep over the records by their beginning finds what lies inside what. What work belongs to is looked up among
+//! the calls of late; the few that are not found there get a second sweep.
+
+mod sweep;
+
+use super::collect::{Collected, Event};
+use super::options::Kinds;
+use super::records::{HELD, Region, Rows, Sink, Tests};
+use super::sort::{Sorted, Sorter};
+use roctop_model::FastMap;
+use roctop_trace::item::ProcessId;
+use std::io;
+use std::path::Path;
+use sweep::{Cause, Sweep};
+
+/// Records of work whose call is looked for in one further sweep.
+const LATE: usize = 1 << 19;
+
+/// What is wanted of a process, and how it is numbered.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) process: ProcessId,
+    pub(crate) kinds: Kinds,
+    /// Whether work that no wanted call caused gets an id of its own (as rocprofiler-sdk 1.0.0 does) or 0.
+    pub(crate) orphans: bool,
+    /// Whether kernels are called by marks and push/pop ranges: then these have numbers, wanted or not.
+    pub(crate) rename: bool,
+}
+
+/// Numbers the wanted records of the process that is next among `events`, a pass over all of `collected`.
+pub(crate) fn rows(
+    collected: &Collected,
+    events: &mut dyn Iterator<Item = io::Result<Event>>,
+    wanted: Wanted,
+    tests: &Tests<'_>,
+    place: &Path,
+) -> io::Result<Rows> {
+    let mut sink = Sink::new(&collected.run, tests, place);
+    let mut sweep = Sweep::new(&collected.run, wanted);
+    let mut late = Sorter::new(place, HELD);
+    for event in events {
+        let event = event?;
+        match sweep.take(&event) {
+            Some(place) => sink.put(event, place)?,
+            None if sweep.is_late => late.put(event)?,
+            None => {}
+        }
+    }
+    let mut regions: Vec<Region> = sweep
+        .texts
+        .iter()
+        .map(|(text, id)| Region { text: *text, id: *id })
+        .collect();
+    regions.sort_unstable_by_key(|region| region.id);
+    let next = sweep.next;
+    number_late(collected, wanted, &late.finish()?, next, &mut sink)?;
+    Ok(Rows {
+        regions,
+        ..sink.finish()?
+    })
+}
+
+/// Numbers work whose call was long ago; `next` is the next id.
+fn number_late(
+    collected: &Collected,
+    wanted: Wanted,
+    late: &Sorted<Event>,
+    mut next: u64,
+    sink: &mut Sink<'_>,
+) -> io::Result<()> {
+    let mut work = late.iter();
+    loop {
+        let these: Vec<Event> = work.by_ref().take(LATE).collect::<io::Result<_>>()?;
+        if these.is_empty() {
+            return Ok(());
+        }
+        let causes = causes(collected, wanted, &these)?;
+        for event in these {
+            let cause = correlation(&event)
+                .and_then(|id| causes.get(&id).copied())
+                .unwrap_or_default();
+            let mut place = cause.place();
+            if place.id == 0 && wanted.orphans {
+                place.id = next;
+                next += 1;
+            }
+            sink.put(event, place)?;
+        }
+    }
+}
+
+/// What caused work whose call was long ago: a sweep for these alone.
+fn causes(collected: &Collected, wanted: Wanted, work: &[Event]) -> io::Result<FastMap<u64, Cause>> {
+    let mut causes: FastMap<u64, Option<Cause>> = work.iter().filter_map(correlation).map(|id| (id, None)).collect();
+    let mut sweep = Sweep::new(&collected.run, wanted);
+    for event in collected.events.iter() {
+        let event = event?;
+        if event.process() != wanted.process {
+            continue;
+        }
+        sweep.take(&event);
+        let id = match &event {
+            Event::Call(call) => call.correlation,
+            Event::Marker(marker) => marker.correlation,
+            _ => continue,
+        };
+        if let Some(found) = causes.get_mut(&id) {
+            *found = sweep.recent.get(&id).copied();
+        }
+    }
+    Ok(causes
+        .into_iter()
+        .filter_map(|(id, cause)| Some((id, cause?)))
+        .collect())
+}
+
+fn correlation(work: &Event) -> Option<u64> {
+    let id = match work {
+        Event::Dispatch(dispatch) => dispatch.correlation,
+        Event::Copy(copy) => copy.correlation,
+        Event::Allocation(allocation) => allocation.correlation,
+        Event::Scratch(scratch) => scratch.correlation,
+        Event::Call(_) | Event::Marker(_) => 0,
+    };
+    (id != 0).then_some(id)
+}

@@ -1,0 +1,356 @@
+//! A sweep over the records of a process by their beginning, with a stack of what is open on each thread.
+
+use super::Wanted;
+use crate::collect::Event;
+use crate::options::Kind;
+use crate::records::{Place, Region};
+use crate::run::Run;
+use roctop_model::FastMap;
+use roctop_ring::record::{Domain, flag};
+use roctop_trace::item::{ApiCall, Nanos, Span, TextId, ThreadId};
+use std::collections::VecDeque;
+
+/// Calls and ranges on a thread that others may lie in.
+const DEPTH: usize = 1 << 16;
+/// Calls of late that work is looked for among.
+const RECENT: usize = 1 << 18;
+
+/// What work needs to know of the call that caused it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cause {
+    /// Id of the nearest wanted node, itself included; 0 for none.
+    owner: u64,
+    /// Id of the nearest wanted node around that.
+    above: u64,
+    /// Push/pop range around it, wanted or not.
+    region: Option<Region>,
+}
+
+impl Cause {
+    /// The numbers of the work that it caused.
+    pub(super) const fn place(self) -> Place {
+        Place {
+            id: self.owner,
+            ancestor: self.above,
+            region: self.region,
+        }
+    }
+}
+
+/// What may lie among others.
+#[derive(Clone, Copy)]
+enum Node {
+    /// Holds what follows on its thread.
+    Call { is_hip: bool },
+    /// A push/pop range: holds what follows, and names it.
+    Region(TextId),
+    /// Names what follows.
+    Mark(TextId),
+    /// A range that is started and stopped: holds nothing.
+    Range,
+}
+
+/// A call or range that may hold others.
+struct Open {
+    correlation: u64,
+    begin: Nanos,
+    end: Nanos,
+    cause: Cause,
+    /// A call of HIP, or inside one.
+    is_hip: bool,
+    /// Of a push/pop range: itself.
+    region: Option<Region>,
+}
+
+/// What is open, and what the next record is numbered with.
+pub(super) struct Sweep<'a> {
+    run: &'a Run,
+    wanted: Wanted,
+    /// The next id.
+    pub(super) next: u64,
+    open: FastMap<ThreadId, Vec<Open>>,
+    /// The mark that names what follows it on a thread outside of all ranges.
+    marked: FastMap<ThreadId, Region>,
+    /// Numbers of the first markers that had these texts, where kernels are called by them.
+    pub(super) texts: FastMap<TextId, u64>,
+    /// Of the calls of late, by their correlation ids.
+    pub(super) recent: FastMap<u64, Cause>,
+    order: VecDeque<u64>,
+    /// The work that was just taken names a call that is not among those of late.
+    pub(super) is_late: bool,
+}
+
+impl<'a> Sweep<'a> {
+    pub(super) fn new(run: &'a Run, wanted: Wanted) -> Self {
+        Self {
+            run,
+            wanted,
+            next: 1,
+            open: FastMap::default(),
+            marked: FastMap::default(),
+            texts: FastMap::default(),
+            recent: FastMap::default(),
+            order: VecDeque::new(),
+            is_late: false,
+        }
+    }
+
+    /// Takes the next record; its numbers if it is wanted.
+    pub(super) fn take(&mut self, event: &Event) -> Option<Place> {
+        self.is_late = false;
+        let at = event.start();
+        match event {
+            Event::Call(call) => {
+                let known = self.run.operations.get(call.operation.0 as usize);
+                let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
+                let is_hip = matches!(kind, Some(Kind::HipRuntime | Kind::HipCompiler));
+                let wanted = kind.is_some_and(|kind| self.wanted.kinds.has(kind));
+                // Calls that HIP makes of itself are left out, as rocprofv3 leaves them out; those of RCCL are not.
+                let wanted = wanted && !(is_hip && call.parent != 0 && self.is_in_hip(call));
+                self.node(call.thread, call.span, call.correlation, wanted, Node::Call { is_hip })
+            }
+            Event::Marker(marker) => {
+                let is_wanted = self.wanted.kinds.has(Kind::Marker);
+                let wanted = is_wanted || self.wanted.rename && marker.range_id == 0;
+                let node = match (marker.range_id, marker.span.end > marker.span.begin) {
+                    (0, true) => Node::Region(marker.text),
+                    (0, false) => Node::Mark(marker.text),
+                    _ => Node::Range,
+                };
+                self.node(marker.thread, marker.span, marker.correlation, wanted, node)
+                    .filter(|_| is_wanted)
+            }
+            // What has no time has no row; it is counted as lost.
+            Event::Dispatch(d) if d.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::Kernel) => {
+                self.work(d.thread, at, d.correlation)
+            }
+            Event::Copy(c) if c.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::MemoryCopy) => {
+                self.work(c.thread, at, c.correlation)
+            }
+            Event::Allocation(a) if self.wanted.kinds.has(Kind::MemoryAllocation) => {
+                self.work(Some(a.thread), at, a.correlation)
+            }
+            // What belongs to no queue any more is the run-time's tear-down, after rocprofv3 has finished.
+            Event::Scratch(s) if s.queue.is_some() && self.wanted.kinds.has(Kind::ScratchMemory) => {
+                self.work(Some(s.thread), at, s.correlation)
+            }
+            Event::Dispatch(_) | Event::Copy(_) | Event::Allocation(_) | Event::Scratch(_) => None,
+        }
+    }
+
+    /// What work belongs to that was submitted in a call which goes on still: the innermost call in it at that time, as the
+    /// one of HSA that rings the doorbell. The collector names the one of HIP.
+    fn inside(&self, thread: ThreadId, at: Nanos, correlation: u64) -> Option<Cause> {
+        let stack = self.open.get(&thread)?;
+        let own = stack.iter().rposition(|open| open.correlation == correlation)?;
+        let inner = stack.get(own..)?.iter().rev();
+        let mut around = inner.filter(|open| open.begin <= at && at <= open.end);
+        around.next().map(|open| open.cause)
+    }
+
+    /// Whether a call lies in one of HIP.
+    fn is_in_hip(&self, call: &ApiCall) -> bool {
+        let open = self.open.get(&call.thread);
+        let around = open.and_then(|stack| stack.iter().rev().find(|open| open.end >= call.span.end));
+        around.is_some_and(|open| open.is_hip)
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn node(&mut self, thread: ThreadId, span: Span, correlation: u64, is_wanted: bool, node: Node) -> Option<Place> {
+        let id = if is_wanted { self.number() } else { 0 };
+        let stack = self.open.entry(thread).or_default();
+        while stack.pop_if(|top| top.end < span.end).is_some() {}
+        let around = stack.last();
+        let (above, region) = around.map_or_else(
+            || (0, self.marked.get(&thread).copied()),
+            |top| (top.cause.owner, top.region),
+        );
+        let above_that = around.map_or(0, |top| top.cause.above);
+        let is_hip = matches!(node, Node::Call { is_hip: true }) || around.is_some_and(|top| top.is_hip);
+        let cause = Cause {
+            owner: if is_wanted { id } else { above },
+            above: if is_wanted { above } else { above_that },
+            region,
+        };
+        let is_renamed = self.wanted.rename;
+        let mut named = |text| {
+            is_renamed.then(|| Region {
+                text,
+                id: *self.texts.entry(text).or_insert(id),
+            })
+        };
+        let hold = |stack: &mut Vec<Open>, region| {
+            // No program calls so deeply.
+            if stack.len() >= DEPTH {
+                return;
+            }
+            stack.push(Open {
+                correlation,
+                begin: span.begin,
+                end: span.end,
+                cause,
+                is_hip,
+                region,
+            });
+        };
+        match node {
+            Node::Call { .. } => hold(stack, region),
+            Node::Region(text) => hold(stack, named(text)),
+            Node::Mark(text) => {
+                if let Some(named) = named(text) {
+                    // It names what follows it, until the range around it ends.
+                    match stack.last_mut() {
+                        Some(top) => top.region = Some(named),
+                        None => drop(self.marked.insert(thread, named)),
+                    }
+                }
+            }
+            Node::Range => {}
+        }
+        if correlation != 0 {
+            if self.order.len() >= RECENT
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.recent.remove(&oldest);
+            }
+            self.order.push_back(correlation);
+            self.recent.insert(correlation, cause);
+        }
+        is_wanted.then_some(Place {
+            id,
+            ancestor: above,
+            region,
+        })
+    }
+
+    fn work(&mut self, thread: Option<ThreadId>, at: Nanos, correlation: u64) -> Option<Place> {
+        let inside = thread.filter(|_| correlation != 0);
+        let inside = inside.and_then(|thread| self.inside(thread, at, correlation));
+        let cause = if correlation == 0 {
+            Cause::default()
+        } else if let Some(inside) = inside {
+            inside
+        } else if let Some(known) = self.recent.get(&correlation) {
+            *known
+        } else {
+            self.is_late = true;
+            return None;
+        };
+        let mut place = cause.place();
+        if place.id == 0 && self.wanted.orphans {
+            place.id = self.number();
+        }
+        Some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Kinds;
+    use roctop_trace::item::{Dispatch, Marker, ProcessId};
+
+    const THREAD: ThreadId = ThreadId(3);
+
+    fn span(begin: Nanos, end: Nanos) -> Span {
+        Span { begin, end }
+    }
+
+    fn marker(text: u32, begin: Nanos, end: Nanos) -> Event {
+        Event::Marker(Marker {
+            thread: THREAD,
+            text: TextId(text),
+            span: span(begin, end),
+            ..Marker::default()
+        })
+    }
+
+    /// A launch at a time, and the text that its kernel is called by.
+    fn launched(sweep: &mut Sweep<'_>, at: Nanos) -> Option<(u32, u64)> {
+        sweep.take(&Event::Call(ApiCall {
+            thread: THREAD,
+            span: span(at, at + 1),
+            correlation: at,
+            ..ApiCall::default()
+        }));
+        let place = sweep.take(&Event::Dispatch(Dispatch {
+            correlation: at,
+            ..Dispatch::default()
+        }));
+        place.unwrap().region.map(|region| (region.text.0, region.id))
+    }
+
+    #[test]
+    fn work_belongs_to_the_innermost_call_that_submitted_it() {
+        let run = Run::default();
+        let wanted = Wanted {
+            process: ProcessId(0),
+            kinds: Kinds::ALL,
+            orphans: true,
+            rename: false,
+        };
+        let mut sweep = Sweep::new(&run, wanted);
+        let mut call = |correlation, begin, end| {
+            let place = sweep.node(
+                THREAD,
+                span(begin, end),
+                correlation,
+                true,
+                Node::Call { is_hip: false },
+            );
+            place.unwrap().id
+        };
+        let (launch, doorbell) = (call(5, 10, 90), call(6, 21, 29));
+        let mut owner = |thread, submit| {
+            let dispatch = Dispatch {
+                thread,
+                submit,
+                correlation: 5,
+                ..Dispatch::default()
+            };
+            let place = sweep.take(&Event::Dispatch(dispatch));
+            place.map(|place| (place.id, place.ancestor))
+        };
+        assert_eq!(owner(Some(THREAD), 25), Some((doorbell, launch)));
+        assert_eq!(owner(Some(THREAD), 40), Some((launch, 0)), "rung by no recorded call");
+        assert_eq!(owner(Some(THREAD), 95), Some((launch, 0)), "rung later");
+        assert_eq!(
+            owner(Some(ThreadId(9)), 25),
+            Some((launch, 0)),
+            "rung by another thread"
+        );
+        assert_eq!(owner(None, 25), Some((launch, 0)));
+    }
+
+    #[test]
+    fn kernels_are_called_by_the_mark_or_range_before_them() {
+        let run = Run::default();
+        let mut kinds = Kinds::NONE;
+        kinds.set(Kind::Kernel, true);
+        let wanted = Wanted {
+            process: ProcessId(0),
+            kinds,
+            orphans: true,
+            rename: true,
+        };
+        let mut sweep = Sweep::new(&run, wanted);
+        assert_eq!(launched(&mut sweep, 1), None);
+        assert!(sweep.take(&marker(7, 10, 10)).is_none(), "markers are not wanted");
+        let mark = sweep.texts[&TextId(7)];
+        assert!(mark > 0);
+        assert_eq!(launched(&mut sweep, 11), Some((7, mark)));
+        sweep.take(&marker(8, 20, 40));
+        let range = sweep.texts[&TextId(8)];
+        assert_eq!(launched(&mut sweep, 21), Some((8, range)));
+        sweep.take(&marker(9, 25, 25));
+        assert_eq!(launched(&mut sweep, 26).unwrap().0, 9);
+        // The range took the mark inside with it; the same text has the same number again.
+        assert_eq!(launched(&mut sweep, 50), Some((7, mark)));
+        sweep.take(&marker(8, 60, 70));
+        assert_eq!(launched(&mut sweep, 61), Some((8, range)));
+    }
+}

@@ -1,0 +1,316 @@
+//! What is exported and how it is named: domains, layout, names of kernels and agents, which rows.
+
+use regex::Regex;
+use roctop_model::query::Filter;
+use roctop_ring::record::Domain;
+use roctop_trace::item::Nanos;
+use roctop_trace::kernel_name::Aliases;
+use roctop_trace::units;
+
+/// Which release's columns and names the files have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// rocprofiler-sdk 1.0.0 and later.
+    #[default]
+    New,
+    /// rocprofv3 of ROCm 6.2 and 6.3.
+    Seed,
+}
+
+/// How kernels are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KernelNames {
+    /// Demangled, with arguments.
+    #[default]
+    Demangled,
+    /// As the symbol is called, `.kd` included.
+    Mangled,
+    /// The bare function.
+    Truncated,
+}
+
+/// How agents are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentIndex {
+    /// `Agent 1`, by order of the nodes that may be used.
+    #[default]
+    Relative,
+    /// `Agent 1`, by the driver's node.
+    Absolute,
+    /// `GPU 0`.
+    TypeRelative,
+}
+
+/// A kind of record that can be wanted by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each is the domain of its name")]
+pub enum Kind {
+    HipRuntime,
+    HipCompiler,
+    HsaCore,
+    HsaAmd,
+    HsaImage,
+    HsaFinalizer,
+    Marker,
+    Kernel,
+    MemoryCopy,
+    MemoryAllocation,
+    ScratchMemory,
+    Rccl,
+    RocDecode,
+    RocJpeg,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::HipRuntime,
+        Self::HipCompiler,
+        Self::HsaCore,
+        Self::HsaAmd,
+        Self::HsaImage,
+        Self::HsaFinalizer,
+        Self::Marker,
+        Self::Kernel,
+        Self::MemoryCopy,
+        Self::MemoryAllocation,
+        Self::ScratchMemory,
+        Self::Rccl,
+        Self::RocDecode,
+        Self::RocJpeg,
+    ];
+
+    /// The kind of an API call's domain.
+    pub const fn of(domain: Domain) -> Option<Self> {
+        Some(match domain {
+            Domain::HIP => Self::HipRuntime,
+            Domain::HIP_COMPILER => Self::HipCompiler,
+            Domain::HSA_CORE => Self::HsaCore,
+            Domain::HSA_AMD => Self::HsaAmd,
+            Domain::HSA_IMAGE => Self::HsaImage,
+            Domain::HSA_FINALIZER => Self::HsaFinalizer,
+            Domain::MARKER => Self::Marker,
+            Domain::RCCL => Self::Rccl,
+            Domain::ROCDECODE => Self::RocDecode,
+            Domain::ROCJPEG => Self::RocJpeg,
+            _ => return None,
+        })
+    }
+}
+
+/// A library above HIP whose calls have files of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Library {
+    /// Kind of its calls.
+    pub kind: Kind,
+    /// What its lists, files and slices are called.
+    pub list: &'static str,
+    /// Its domain's word in the files.
+    pub domain: &'static str,
+    /// The file of its statistics, without ending.
+    pub stats: &'static str,
+    /// Its number among the kinds of buffer records.
+    pub number: usize,
+}
+
+/// These libraries.
+pub const LIBRARIES: [Library; 3] = [
+    Library {
+        kind: Kind::Rccl,
+        list: "rccl_api",
+        domain: "RCCL_API",
+        stats: "rccl_api_stats",
+        number: 14,
+    },
+    Library {
+        kind: Kind::RocDecode,
+        list: "rocdecode_api",
+        domain: "ROCDECODE_API",
+        stats: "rocdecode_api_stats",
+        number: 18,
+    },
+    Library {
+        kind: Kind::RocJpeg,
+        list: "rocjpeg_api",
+        domain: "ROCJPEG_API",
+        stats: "rocjpeg_api_stats",
+        number: 19,
+    },
+];
+
+/// The library of a kind of calls, and its place among them.
+pub fn library(kind: Kind) -> Option<(usize, &'static Library)> {
+    LIBRARIES.iter().enumerate().find(|(_, library)| library.kind == kind)
+}
+
+/// A set of kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(u16);
+
+impl Kinds {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// All.
+    pub const ALL: Self = Self((1 << Kind::ALL.len()) - 1);
+
+    /// Whether a kind is in the set.
+    pub const fn has(self, kind: Kind) -> bool {
+        self.0 & (1 << kind as u16) != 0
+    }
+
+    /// Puts a kind in, or takes it out.
+    pub const fn set(&mut self, kind: Kind, wanted: bool) {
+        if wanted {
+            self.0 |= 1 << kind as u16;
+        } else {
+            self.0 &= !(1 << kind as u16);
+        }
+    }
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+/// Stretches of time after a beginning, one after the other; all time when there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Periods {
+    /// Each with its beginning and end, in order.
+    pub listed: Vec<(Nanos, Nanos)>,
+    /// The last goes on for ever: when its first wait begins, how long it waits and how long it lasts.
+    pub endless: Option<(Nanos, Nanos, Nanos)>,
+}
+
+impl Periods {
+    /// Whether all time is in them.
+    pub const fn is_empty(&self) -> bool {
+        self.listed.is_empty() && self.endless.is_none()
+    }
+
+    /// Whether a moment is in one of them.
+    pub fn has(&self, at: Nanos) -> bool {
+        let next = self.listed.partition_point(|period| period.0 <= at);
+        let listed = next.checked_sub(1).and_then(|last| self.listed.get(last));
+        let in_round = |(from, delay, duration): (Nanos, Nanos, Nanos)| {
+            let after = at.checked_sub(from)?.checked_rem(delay.saturating_add(duration))?;
+            Some(after >= delay)
+        };
+        listed.is_some_and(|period| at < period.1) || self.endless.and_then(in_round) == Some(true)
+    }
+
+    /// Each of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
+        let rounds = self.endless.into_iter().flat_map(|(from, delay, duration)| {
+            let begins = std::iter::successors(Some(from), move |at| at.checked_add(delay)?.checked_add(duration));
+            begins.map(move |at| {
+                let begin = at.saturating_add(delay);
+                (begin, begin.saturating_add(duration))
+            })
+        });
+        self.listed.iter().copied().chain(rounds)
+    }
+}
+
+/// Kernels by their names, as they are shown; all when there are no patterns.
+#[derive(Clone, Debug, Default)]
+pub struct KernelChoice {
+    /// What a name must hold.
+    pub include: Option<Regex>,
+    /// What it must not hold.
+    pub exclude: Option<Regex>,
+}
+
+/// All choices.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
+pub struct Choice {
+    /// Dispatches are there for their counters alone: no rows and slices of their own.
+    pub counters_only: bool,
+    /// Also a table of counters with a column for each.
+    pub wide_counters: bool,
+    /// Which kinds of records.
+    pub kinds: Kinds,
+    /// Whose columns and names.
+    pub layout: Layout,
+    /// Names of kernels.
+    pub kernel_names: KernelNames,
+    /// Names that the user gave to kernels; mangled names stay.
+    pub aliases: Aliases,
+    /// A kernel is called by the innermost push/pop range around its launch.
+    pub rename: bool,
+    /// Kernels whose counters are wanted.
+    pub counted: KernelChoice,
+    /// Names of agents.
+    pub agents: AgentIndex,
+    /// Tables of statistics as well.
+    pub stats: bool,
+    /// Queues, not streams, are the tracks of a trace.
+    pub by_queue: bool,
+    /// Only records that pass.
+    pub filter: Filter,
+    /// Only records that begin in one of these stretches of time, after the process's first calibration.
+    pub periods: Periods,
+    /// Also a file that says when these stretches were.
+    pub log_periods: bool,
+    /// What was chosen, as the configuration in `results.json` says it.
+    pub config: serde_json::Map<String, serde_json::Value>,
+    /// Also a file with the configuration.
+    pub output_config: bool,
+    /// Only records that touch this stretch of time, after the beginning of the recording.
+    pub range: Option<(Nanos, Nanos)>,
+}
+
+/// Reads `A..B`: times after the beginning, each with a unit, either may be left out.
+pub fn parse_range(text: &str) -> Result<(Nanos, Nanos), String> {
+    let wrong = || format!("'{text}' is no range of time; expected A..B as in 1.5s..2s, 200ms.. or ..3s");
+    let (from, to) = text.split_once("..").ok_or_else(wrong)?;
+    let time = |part: &str, usual: Nanos| {
+        if part.trim().is_empty() {
+            return Some(usual);
+        }
+        units::time(part)
+    };
+    let from = time(from, 0).ok_or_else(wrong)?;
+    let to = time(to, Nanos::MAX).ok_or_else(wrong)?;
+    if from > to { Err(wrong()) } else { Ok((from, to)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_units_and_open_ends() {
+        assert_eq!(parse_range("1.5s..2s"), Ok((1_500_000_000, 2_000_000_000)));
+        assert_eq!(parse_range("200ms.."), Ok((200_000_000, Nanos::MAX)));
+        assert_eq!(parse_range("..3"), Ok((0, 3_000_000_000)));
+        for wrong in ["", "3", "2s..1s", "-1s..", "1parsec..", "a..b", "1..2..3"] {
+            assert!(parse_range(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn periods_may_go_on_for_ever() {
+        let periods = Periods {
+            listed: vec![(10, 20), (25, 30)],
+            endless: Some((30, 5, 2)),
+        };
+        let all: Vec<Nanos> = (0..60).filter(|at| periods.has(*at)).collect();
+        let listed = periods.iter().take_while(|period| period.0 < 60);
+        assert_eq!(all, listed.flat_map(|(from, to)| from..to).collect::<Vec<Nanos>>());
+        assert!(periods.has(30 + 7 * 1_000_000_000 + 5) && !periods.has(30 + 7 * 1_000_000_000));
+        assert!(Periods::default().is_empty() && !periods.is_empty());
+    }
+
+    #[test]
+    fn kinds_are_put_in_and_taken_out() {
+        let mut kinds = Kinds::NONE;
+        kinds.set(Kind::MemoryCopy, true);
+        assert!(kinds.has(Kind::MemoryCopy) && !kinds.has(Kind::Kernel));
+        kinds.set(Kind::MemoryCopy, false);
+        assert_eq!(kinds, Kinds::NONE);
+        assert!(Kind::ALL.iter().all(|kind| Kinds::ALL.has(*kind)));
+    }
+}

@@ -1,0 +1,139 @@
+//! Samples of program counters joined with the dispatches that they are of, and the places of instructions.
+
+use super::counted::{Finding, Numbered};
+use super::sample_streams::{Sampled, Walk};
+use super::sort::{Entry, Sorted, Sorter};
+use super::view::View;
+use roctop_trace::item::Nanos;
+use roctop_trace::pc_sampling::Sample;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::io;
+
+/// Bytes of each kind that are held while they are sorted.
+const HELD: usize = 16 << 20;
+
+/// A sample, and what it belongs to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Found {
+    pub(super) sample: Sample,
+    /// The dispatch's correlation id; 0 when it has no row.
+    pub(super) id: u64,
+    /// Number of the instruction's place; -1 outside of code objects, as upstream.
+    pub(super) place: i64,
+}
+
+impl Entry for Found {
+    type Key = (u16, Nanos, u64, i64, u64);
+
+    fn key(&self) -> Self::Key {
+        let Sample {
+            method,
+            at,
+            dispatch,
+            hardware,
+            ..
+        } = self.sample;
+        (method, at, dispatch, self.place, hardware)
+    }
+}
+
+/// The same by its place.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Placed(Found);
+
+impl Entry for Placed {
+    type Key = (u64, u64);
+
+    fn key(&self) -> Self::Key {
+        (self.0.sample.code_object, self.0.sample.offset)
+    }
+}
+
+/// The place of an instruction: code object and offset.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place(u64, u64);
+
+impl Entry for Place {
+    type Key = (u64, u64);
+
+    fn key(&self) -> Self::Key {
+        (self.0, self.1)
+    }
+}
+
+impl Place {
+    /// In words.
+    pub(super) fn words(&self) -> String {
+        let sample = Sample {
+            code_object: self.0,
+            offset: self.1,
+            ..Sample::default()
+        };
+        sample.place()
+    }
+}
+
+/// The samples of a process.
+#[derive(Default)]
+pub(super) struct Samples {
+    found: Sorted<Found>,
+    methods: BTreeSet<u16>,
+    /// Places of instructions in code objects, each once, in the order of their numbers.
+    pub(super) places: Sorted<Place>,
+}
+
+impl Samples {
+    /// Samples of wanted times, and of the dispatches that a filter leaves.
+    pub(super) fn new(view: &View<'_>, walk: &mut Walk<'_>, dispatches: &Sorted<Numbered>) -> io::Result<Self> {
+        let mut placed = Sorter::new(view.place, HELD);
+        let mut finding = Finding::new(dispatches);
+        for sample in walk.samples.of(view.process.id) {
+            let Sampled(sample) = sample?;
+            if !view.is_wanted_at(sample.at) {
+                continue;
+            }
+            let found = finding.find(sample.dispatch)?;
+            if found.is_some() || view.choice.filter.is_empty() {
+                placed.put(Placed(Found {
+                    sample,
+                    id: found.map_or(0, |found| found.id),
+                    place: -1,
+                }))?;
+            }
+        }
+        let (mut places, mut all) = (Sorter::new(view.place, HELD), Sorter::new(view.place, HELD));
+        let (mut last, mut number) = (None, -1);
+        let mut methods = BTreeSet::new();
+        for placed in placed.finish()?.iter() {
+            let Placed(mut found) = placed?;
+            let place = Place(found.sample.code_object, found.sample.offset);
+            if place.0 != 0 {
+                if last.as_ref() != Some(&place) {
+                    number += 1;
+                    places.put(place.clone())?;
+                    last = Some(place);
+                }
+                found.place = number;
+            }
+            methods.insert(found.sample.method);
+            all.put(found)?;
+        }
+        Ok(Self {
+            found: all.finish()?,
+            methods,
+            places: places.finish()?,
+        })
+    }
+
+    /// Whether there is any of a method.
+    pub(super) fn has(&self, method: u16) -> bool {
+        self.methods.contains(&method)
+    }
+
+    /// Those of a method, by time.
+    pub(super) fn of(&self, method: u16) -> impl Iterator<Item = io::Result<Found>> {
+        let is_of = move |found: &io::Result<Found>| found.as_ref().map_or(true, |found| found.sample.method == method);
+        self.found.iter().filter(is_of)
+    }
+}

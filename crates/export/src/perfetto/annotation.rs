@@ -1,0 +1,158 @@
+//! What is written beside a slice: its name, category, flow and annotations.
+
+use super::proto::{Event, Trace, Value};
+use super::slice::Slice;
+use super::uuid;
+use crate::arguments;
+use crate::csv::lds_block;
+use crate::json::strings::{self, Tables};
+use crate::operation::direction_number;
+use crate::options::LIBRARIES;
+use crate::records::Row;
+use crate::view::View;
+use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, ThreadId};
+use std::borrow::Cow;
+use std::io;
+
+/// What is said of a record.
+struct Said<'a> {
+    category: &'static str,
+    name: Cow<'a, str>,
+    annotations: Vec<(&'a str, Value<'a>)>,
+}
+
+/// Begins a slice on a track, with all that is known of its record.
+pub(super) fn begin(
+    view: &View<'_>,
+    tables: &Tables<'_>,
+    (track, time): (u64, u64),
+    slice: &Slice,
+    trace: &mut Trace<'_>,
+) -> io::Result<()> {
+    let (span, id) = (slice.span(), slice.id());
+    let mut said = match slice {
+        Slice::Hip(row) => {
+            let mut said = call(view, tables, row, "hip_api");
+            let stream = view.stream_of_call(row, &arguments::of(view, &row.record));
+            said.annotations.push(("stream_ID", Value::Number(stream.into())));
+            said
+        }
+        Slice::Hsa(row) => call(view, tables, row, "hsa_api"),
+        Slice::Library(at, row) => {
+            let category = LIBRARIES.get(*at).map_or("", |library| library.list);
+            call(view, tables, row, category)
+        }
+        Slice::Marker(row) => Said {
+            category: "marker_api",
+            name: view.message(&row.record),
+            annotations: api(view, row.record.thread, tables.of_marker(&row.record), row),
+        },
+        Slice::Dispatch(row, values) => dispatch(view, row, values),
+        Slice::Copy(row) => copy(view, row),
+    };
+    let mut annotations = numbers(&[
+        ("begin_ns", span.begin),
+        ("end_ns", span.end),
+        ("delta_ns", span.duration()),
+    ]);
+    annotations.append(&mut said.annotations);
+    let flow = if id == 0 {
+        0
+    } else {
+        uuid(view.process.pid, "flow").wrapping_add(id << 1)
+    };
+    let event = Event {
+        category: said.category,
+        name: &said.name,
+        flow,
+        annotations: &annotations,
+    };
+    trace.begin(track, time, &event)
+}
+
+fn numbers<'a>(pairs: &[(&'a str, u64)]) -> Vec<(&'a str, Value<'a>)> {
+    pairs.iter().map(|(key, value)| (*key, Value::Number(*value))).collect()
+}
+
+/// What every call has; kind and operation are places in the strings of the format.
+fn api<'a, T>(
+    view: &View<'_>,
+    thread: ThreadId,
+    (kind, operation): (usize, usize),
+    row: &Row<T>,
+) -> Vec<(&'a str, Value<'a>)> {
+    numbers(&[
+        ("tid", view.tid(Some(thread)).into()),
+        ("kind", kind as u64),
+        ("operation", operation as u64),
+        ("corr_id", row.id),
+        ("ancestor_id", row.ancestor),
+    ])
+}
+
+fn call<'a>(view: &'a View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, category: &'static str) -> Said<'a> {
+    Said {
+        category,
+        name: view.function(&row.record).into(),
+        annotations: api(view, row.record.thread, tables.of_call(&row.record), row),
+    }
+}
+
+fn agent<'a>(view: &View<'_>, agent: Option<AgentId>) -> Value<'a> {
+    Value::Text(view.agent(agent).replace(' ', "-").into())
+}
+
+/// `values` are those of its counters, by place.
+fn dispatch<'a>(view: &'a View<'_>, row: &'a Row<Dispatch>, values: &[(u32, f64)]) -> Said<'a> {
+    let d = &row.record;
+    let kernel = view.run.kernels.get(d.kernel.0 as usize);
+    let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
+    let mut annotations = numbers(&[
+        ("kind", strings::KERNEL_DISPATCH as u64),
+        ("corr_id", row.id),
+        ("queue", view.queue(d.queue).into()),
+        ("tid", view.tid(d.thread).into()),
+        ("kernel_id", u64::from(d.kernel.0) + 1),
+        ("Scratch_Size", d.private_size.into()),
+        ("LDS_Block_Size", lds_block(view, d)),
+        ("VGPR_Count", registers.vgpr.into()),
+        ("Accum_VGPR_Count", registers.agpr.into()),
+        ("SGPR_Count", registers.sgpr.into()),
+        ("workgroup_size", product(d.workgroup.map(u32::from))),
+        ("grid_size", product(d.grid)),
+        ("stream_ID", view.stream(d.stream).into()),
+    ]);
+    annotations.push(("agent", agent(view, Some(d.agent))));
+    annotations.push(("agent_type", Value::Text("GPU".into())));
+    let named = |(place, value): &(u32, f64)| Some((&*view.counted.counter(*place)?.name, Value::Real(*value)));
+    annotations.extend(values.iter().filter_map(named));
+    Said {
+        category: "kernel_dispatch",
+        name: view.kernel_name(row),
+        annotations,
+    }
+}
+
+fn copy<'a>(view: &View<'_>, row: &Row<Copy>) -> Said<'a> {
+    let c = &row.record;
+    let mut annotations = numbers(&[
+        ("kind", strings::MEMORY_COPY as u64),
+        ("operation", direction_number(c) as u64),
+        ("copy_bytes", c.bytes),
+        ("corr_id", row.id),
+        ("tid", view.tid(c.thread).into()),
+        ("stream_ID", view.stream(c.stream).into()),
+    ]);
+    annotations.push(("src_agent", agent(view, c.source)));
+    annotations.push(("dst_agent", agent(view, c.destination)));
+    Said {
+        category: "memory_copy",
+        name: view.direction(c).into(),
+        annotations,
+    }
+}
+
+/// How many there are of a shape.
+fn product(sizes: [u32; 3]) -> u64 {
+    sizes.iter().map(|size| u64::from(*size)).product()
+}

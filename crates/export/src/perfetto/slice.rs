@@ -1,0 +1,188 @@
+//! Which slices there are, and on which tracks they lie.
+
+use super::HELD;
+use crate::records::{Mark, Row};
+use crate::sort::{Entry, Sorted, Sorter};
+use crate::view::View;
+use roctop_trace::item::{ApiCall, Copy, Dispatch, Span};
+use roctop_trace::topology::Node;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+
+/// A record with its category.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Slice {
+    Hip(Row<ApiCall>),
+    Hsa(Row<ApiCall>),
+    /// By the library's place.
+    Library(usize, Row<ApiCall>),
+    Marker(Row<Mark>),
+    /// With the values of its counters, by place.
+    Dispatch(Row<Dispatch>, Vec<(u32, f64)>),
+    Copy(Row<Copy>),
+}
+
+impl Slice {
+    pub(super) const fn span(&self) -> Span {
+        match self {
+            Self::Hip(row) | Self::Hsa(row) | Self::Library(_, row) => row.record.span,
+            Self::Marker(row) => row.record.marker.span,
+            Self::Dispatch(row, _) => row.record.span,
+            Self::Copy(row) => row.record.span,
+        }
+    }
+
+    pub(super) const fn id(&self) -> u64 {
+        match self {
+            Self::Hip(row) | Self::Hsa(row) | Self::Library(_, row) => row.id,
+            Self::Marker(row) => row.id,
+            Self::Dispatch(row, _) => row.id,
+            Self::Copy(row) => row.id,
+        }
+    }
+}
+
+/// A slice on its track.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Placed(pub(super) Track, pub(super) Slice);
+
+impl Entry for Placed {
+    type Key = (Track, u64, Reverse<u64>, u64);
+
+    fn key(&self) -> Self::Key {
+        let span = self.1.span();
+        (self.0, span.begin, Reverse(span.end), self.1.id())
+    }
+
+    fn heap(&self) -> usize {
+        match &self.1 {
+            Slice::Dispatch(_, values) => values.capacity() * size_of::<(u32, f64)>(),
+            _ => 0,
+        }
+    }
+}
+
+/// A range that may overlap others, by its beginning.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Started(Row<Mark>);
+
+impl Entry for Started {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.0.record.span.begin
+    }
+}
+
+/// Where a slice lies.
+#[derive(Clone, std::marker::Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) enum Track {
+    Thread(u32),
+    /// Ranges that are started and stopped may overlap: each takes the first track that is free.
+    Ranges(usize),
+    Stream(u32),
+    Queue(usize, u32),
+    Copies(usize, u32),
+}
+
+/// The tracks, and the slices by track and beginning.
+pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Placed>)> {
+    let mut tracks = BTreeSet::new();
+    let mut slices = Sorter::new(view.place, HELD);
+    let mut put = |track: Track, slice: Slice| {
+        tracks.insert(track);
+        slices.put(Placed(track, slice))
+    };
+    let thread = |thread| Track::Thread(view.tid(Some(thread)));
+    let rows = &view.rows;
+    for row in rows.hip.iter() {
+        let row = row?;
+        put(thread(row.record.thread), Slice::Hip(row))?;
+    }
+    for row in rows.hsa.iter() {
+        let row = row?;
+        put(thread(row.record.thread), Slice::Hsa(row))?;
+    }
+    for (at, calls) in rows.libraries.iter().enumerate() {
+        for row in calls.iter() {
+            let row = row?;
+            put(thread(row.record.thread), Slice::Library(at, row))?;
+        }
+    }
+    let mut started = Sorter::new(view.place, HELD);
+    for row in rows.markers.iter() {
+        let row = row?;
+        if row.record.range_id == 0 {
+            put(thread(row.record.thread), Slice::Marker(row))?;
+        } else {
+            started.put(Started(row))?;
+        }
+    }
+    let mut free: Vec<u64> = Vec::new();
+    for row in started.finish()?.iter() {
+        let row = row?.0;
+        let span = row.record.span;
+        let lane = free.iter().position(|end| *end <= span.begin).unwrap_or(free.len());
+        free.resize(free.len().max(lane + 1), 0);
+        free[lane] = span.end;
+        put(Track::Ranges(lane), Slice::Marker(row))?;
+    }
+    let by_stream = !view.choice.by_queue && view.run.streams.iter().any(|stream| stream.process == view.process.id);
+    let counted = view.counted.rows(&rows.dispatches);
+    for row in counted.filter(|_| !view.choice.counters_only) {
+        let (row, values) = row?.into_values();
+        let d = &row.record;
+        let track = if by_stream {
+            Track::Stream(view.stream(d.stream))
+        } else {
+            Track::Queue(view.logical(view.node(Some(d.agent))), view.queue(d.queue))
+        };
+        put(track, Slice::Dispatch(row, values))?;
+    }
+    for row in rows.copies.iter() {
+        let row = row?;
+        let c = &row.record;
+        let track = if by_stream {
+            Track::Stream(view.stream(c.stream))
+        } else {
+            Track::Copies(view.logical(view.node(c.destination)), view.tid(c.thread))
+        };
+        put(track, Slice::Copy(row))?;
+    }
+    Ok((tracks, slices.finish()?))
+}
+
+/// Numbers of the threads: the main one has 0, the others count from 1 by their ids.
+pub(super) fn threads(tracks: &BTreeSet<Track>, main: u32) -> HashMap<u32, usize> {
+    let mut tids: Vec<u32> = tracks
+        .iter()
+        .filter_map(|track| match track {
+            Track::Thread(tid) | Track::Copies(_, tid) if *tid != main => Some(*tid),
+            _ => None,
+        })
+        .collect();
+    tids.sort_unstable();
+    tids.dedup();
+    let others = tids.into_iter().zip(1..);
+    others.chain([(main, 0)]).collect()
+}
+
+pub(super) fn name(view: &View<'_>, track: Track, threads: &HashMap<u32, usize>) -> String {
+    let number = |tid: u32| threads.get(&tid).copied().unwrap_or(0);
+    match track {
+        Track::Thread(tid) => format!("THREAD {} ({tid})", number(tid)),
+        Track::Ranges(lane) => format!("RANGES {}", lane + 1),
+        Track::Stream(stream) => format!("STREAM [\" {stream} \"] "),
+        Track::Queue(agent, queue) => format!("COMPUTE {} QUEUE [{queue}] GPU", view.track_label(agent)),
+        Track::Copies(agent, tid) => {
+            let kind = if view.nodes.get(agent).is_some_and(Node::is_gpu) {
+                "GPU"
+            } else {
+                "CPU"
+            };
+            format!("COPY to AGENT [{agent}] THREAD [{}] ({kind})", number(tid))
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! `results.db`: rocpd, an SQLite database of one process.
+//!
+//! Ids of queues, streams and kernels are the numbers that the other formats have, those of the process, its threads and
+//! agents the system's own; `stack_id` is the correlation id.
+
+mod calls;
+mod facts;
+mod schema;
+mod work;
+
+use super::json::Head;
+use super::view::View;
+use anyhow::Result;
+use roctop_trace::item::CounterId;
+use rusqlite::{CachedStatement, Connection, params};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+/// Texts whose rows are remembered.
+const MOST_STRINGS: usize = 1 << 16;
+
+/// SQLite's whole numbers have a sign.
+const fn signed(number: u64) -> i64 {
+    number as i64
+}
+
+/// Writes the database of one process at `path`, where nothing is.
+pub(super) fn write(view: &View<'_>, head: &Head<'_>, path: &Path) -> Result<()> {
+    let database = Connection::open(path)?;
+    // The file has its name only when it is whole: nothing needs to be undone.
+    database.execute_batch(
+        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN;",
+    )?;
+    let guid = guid(view);
+    let suffix = format!("_{}", guid.replace('-', "_"));
+    for (name, columns) in schema::TABLES {
+        database.execute_batch(&schema::table(name, columns, &suffix, &guid))?;
+    }
+    let mut writer = Writer {
+        view,
+        database: &database,
+        suffix,
+        strings: HashMap::new(),
+        string: 0,
+        threads: HashSet::new(),
+        tracks: HashMap::new(),
+        counters: BTreeMap::new(),
+        event: 0,
+    };
+    writer.facts(head, &guid)?;
+    writer.counters()?;
+    writer.regions()?;
+    writer.markers()?;
+    writer.dispatches()?;
+    writer.copies()?;
+    writer.memory()?;
+    for (name, body) in schema::VIEWS {
+        database.execute_batch(&format!("CREATE VIEW \"{name}\" AS SELECT {body};"))?;
+    }
+    database.execute_batch("COMMIT;")?;
+    drop(writer);
+    database.close().map_err(|(_, error)| error)?;
+    Ok(())
+}
+
+/// An id of the run: of its host, process and beginning, in the shape of a UUID.
+fn guid(view: &View<'_>) -> String {
+    let mut hash = [0xcbf2_9ce4_8422_2325u64, 0x9e37_79b9_7f4a_7c15];
+    let text = format!("{} {} {}", view.process.host, view.process.pid, view.times().0);
+    for byte in text.bytes() {
+        for half in &mut hash {
+            *half = (*half ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3).rotate_left(7);
+        }
+    }
+    let [a, b] = hash;
+    format!(
+        "{:08x}-{:04x}-8{:03x}-8{:03x}-{:012x}",
+        a >> 32,
+        a >> 16 & 0xffff,
+        a & 0xfff,
+        b >> 48 & 0xfff,
+        b & 0xffff_ffff_ffff
+    )
+}
+
+/// Writes the rows; it knows the ids of those that others name.
+struct Writer<'a> {
+    view: &'a View<'a>,
+    database: &'a Connection,
+    /// Of the tables' names.
+    suffix: String,
+    strings: HashMap<String, i64>,
+    /// How many there were: those of long ago are not kept.
+    string: i64,
+    threads: HashSet<u32>,
+    /// By thread and the name's id.
+    tracks: HashMap<(u32, i64), i64>,
+    /// Ids of the counters' rows.
+    counters: BTreeMap<CounterId, i64>,
+    /// The last event's id.
+    event: i64,
+}
+
+impl<'a> Writer<'a> {
+    /// A statement that inserts a row, by the table's columns.
+    fn insert(&self, table: &str, columns: &str) -> Result<CachedStatement<'a>> {
+        let names: Vec<String> = columns.split(' ').map(|name| format!("\"{name}\"")).collect();
+        let places = vec!["?"; names.len()].join(",");
+        let sql = format!(
+            "INSERT INTO \"rocpd_{table}{}\" ({}) VALUES ({places})",
+            self.suffix,
+            names.join(",")
+        );
+        Ok(self.database.prepare_cached(&sql)?)
+    }
+
+    /// The id of a text; it gets a row when it is new.
+    fn string(&mut self, text: &str) -> Result<i64> {
+        if let Some(known) = self.strings.get(text) {
+            return Ok(*known);
+        }
+        if self.strings.len() >= MOST_STRINGS {
+            self.strings.clear();
+        }
+        self.string += 1;
+        let id = self.string;
+        self.insert("string", "id string")?.execute(params![id, text])?;
+        self.strings.insert(text.to_owned(), id);
+        Ok(id)
+    }
+
+    /// The id of a thread; it gets a row when it is new.
+    fn thread(&mut self, tid: u32) -> Result<i64> {
+        if !self.threads.insert(tid) {
+            return Ok(tid.into());
+        }
+        let id = i64::from(tid);
+        let process = self.view.process;
+        let known = self.view.run.threads.iter();
+        let mut own = known.filter(|thread| thread.process == process.id && thread.tid == tid);
+        let name = own.next().map_or("", |thread| &*thread.name);
+        self.insert("info_thread", "id nid ppid pid tid name")?
+            .execute(params![id, 1, process.parent, process.pid, tid, name])?;
+        Ok(id)
+    }
+
+    /// An event: its id, that of what is around it, and the one that the program gave.
+    fn event(&mut self, category: &str, [id, parent, external]: [u64; 3], data: &str) -> Result<i64> {
+        let category = self.string(category)?;
+        self.event += 1;
+        self.insert(
+            "event",
+            "id category_id stack_id parent_stack_id correlation_id extdata",
+        )?
+        .execute(params![
+            self.event,
+            category,
+            signed(id),
+            signed(parent),
+            signed(external),
+            data
+        ])?;
+        Ok(self.event)
+    }
+}

@@ -1,0 +1,215 @@
+//! Tables that name things: the host, the process, agents, queues, streams, code objects, kernels and counters.
+
+use super::{Writer, schema, signed};
+use crate::config;
+use crate::json::object::symbol_names;
+use crate::json::{self, Head, System};
+use crate::view;
+use anyhow::Result;
+use roctop_ring::record::counter_flag;
+use rusqlite::params;
+
+impl Writer<'_> {
+    pub(super) fn facts(&mut self, head: &Head<'_>, guid: &str) -> Result<()> {
+        let view = self.view;
+        let mut metadata = self.insert("metadata", "tag value")?;
+        for (tag, value) in [
+            ("schema_version", schema::VERSION),
+            ("uuid", &self.suffix),
+            ("guid", guid),
+        ] {
+            metadata.execute(params![tag, value])?;
+        }
+        let (system, process) = (System::of(view.process), view.process);
+        self.insert(
+            "info_node",
+            "id hash machine_id system_name hostname release version hardware_name domain_name",
+        )?
+        .execute(params![
+            1,
+            0,
+            system.machine,
+            system.name,
+            &*process.host,
+            system.release,
+            system.version,
+            system.hardware,
+            system.domain
+        ])?;
+        let (first, last) = view.times();
+        let command = head.command_of(view).join(" ");
+        let mut config = Vec::new();
+        config::object(&config::entries(view, head), &mut config)?;
+        self.insert("info_process", "id nid ppid pid init fini start end command extdata")?
+            .execute(params![
+                process.pid,
+                1,
+                process.parent,
+                process.pid,
+                signed(first),
+                signed(last),
+                signed(first),
+                signed(last),
+                command,
+                String::from_utf8(config)?
+            ])?;
+        self.agents()?;
+        self.queues_and_streams()?;
+        self.kernels()
+    }
+
+    fn agents(&self) -> Result<()> {
+        let mut insert = self.insert(
+            "info_agent",
+            "id nid pid type absolute_index logical_index type_index uuid name model_name vendor_name product_name \
+user_name extdata",
+        )?;
+        for (logical, node) in self.view.nodes.iter().enumerate() {
+            let (index, gpu) = self.view.type_index(node.id);
+            // Its readers take the whole agent from here, as it is in the JSON file.
+            let mut whole = Vec::new();
+            json::agent::write(self.view, logical, node, &mut whole)?;
+            let product = if gpu {
+                self.view.product(node.id)
+            } else {
+                node.cpu_model.clone()
+            };
+            insert.execute(params![
+                node.id,
+                1,
+                self.view.process.pid,
+                if gpu { "GPU" } else { "CPU" },
+                node.id,
+                logical as i64,
+                index as i64,
+                signed(node.property("unique_id")),
+                node.name(),
+                node.model,
+                if gpu { "AMD" } else { "CPU" },
+                product,
+                product,
+                String::from_utf8(whole)?
+            ])?;
+        }
+        Ok(())
+    }
+
+    fn queues_and_streams(&self) -> Result<()> {
+        let own = self.view.process.id;
+        let mut insert = self.insert("info_queue", "id nid pid name")?;
+        for queue in self.view.run.queues.iter().filter(|queue| queue.process == own) {
+            insert.execute(params![
+                queue.number,
+                1,
+                self.view.process.pid,
+                format!("Queue {}", queue.number)
+            ])?;
+        }
+        let mut insert = self.insert("info_stream", "id nid pid name")?;
+        let streams = self.view.run.streams.iter().filter(|stream| stream.process == own);
+        let mut has_default = false;
+        for stream in streams {
+            let usual = format!("Stream {}", stream.number);
+            let name = if stream.name.is_empty() { &*usual } else { &*stream.name };
+            has_default |= stream.number == 0;
+            insert.execute(params![stream.number, 1, self.view.process.pid, name])?;
+        }
+        if !has_default {
+            insert.execute(params![0, 1, self.view.process.pid, "Stream 0"])?;
+        }
+        Ok(())
+    }
+
+    fn kernels(&self) -> Result<()> {
+        let facts = self.view.facts;
+        let mut insert = self.insert(
+            "info_code_object",
+            "id nid pid agent_id uri load_base load_size load_delta storage_type extdata",
+        )?;
+        for (id, object) in &facts.code_objects {
+            let node = facts.nodes.get(&object.agent).copied().unwrap_or_default();
+            insert.execute(params![
+                signed(*id),
+                1,
+                self.view.process.pid,
+                node,
+                facts.text(object.uri),
+                signed(object.base),
+                signed(object.size),
+                signed(object.base),
+                "MEMORY",
+                "{\"size\":88,\"storage_type\":2}"
+            ])?;
+        }
+        let mut insert = self.insert(
+            "info_kernel_symbol",
+            "id nid pid code_object_id kernel_name display_name kernel_object kernarg_segment_size \
+kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arch_vgpr_count accum_vgpr_count extdata",
+        )?;
+        for kernel in &self.view.run.kernels {
+            let known = facts
+                .symbol(&kernel.mangled, kernel.group_size)
+                .copied()
+                .unwrap_or_default();
+            let registers = kernel.registers.unwrap_or_default();
+            let id = i64::from(kernel.id.0) + 1;
+            let (demangled, truncated) = symbol_names(kernel);
+            let data = serde_json::json!({
+                "size": 88,
+                "kernel_id": id,
+                "formatted_kernel_name": self.view.symbol_name(kernel),
+                "demangled_kernel_name": demangled,
+                "truncated_kernel_name": truncated,
+                "kernel_address": { "handle": known.kernel_object },
+            });
+            insert.execute(params![
+                id,
+                1,
+                self.view.process.pid,
+                signed(known.code_object),
+                view::with_kd(&kernel.mangled),
+                self.view.symbol_name(kernel),
+                signed(known.kernel_object),
+                known.kernarg_size,
+                16,
+                kernel.group_size,
+                known.private_size,
+                registers.sgpr,
+                registers.vgpr,
+                registers.agpr,
+                data.to_string()
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// The counters that have values.
+    pub(super) fn counters(&mut self) -> Result<()> {
+        let mut insert = self.insert(
+            "info_pmc",
+            "id nid pid agent_id target_arch name symbol description component value_type block expression is_constant \
+is_derived",
+        )?;
+        for (id, info) in (1..).zip(&self.view.counted.counters) {
+            let flag = |bit: u16| info.flags & bit != 0;
+            insert.execute(params![
+                id,
+                1,
+                self.view.process.pid,
+                self.view.node(Some(info.agent)),
+                "GPU",
+                &*info.name,
+                &*info.name,
+                &*info.description,
+                "rocm",
+                "ABS",
+                &*info.block,
+                &*info.expression,
+                flag(counter_flag::CONSTANT),
+                flag(counter_flag::DERIVED)
+            ])?;
+            self.counters.insert(info.id, id);
+        }
+        Ok(())
+    }
+}

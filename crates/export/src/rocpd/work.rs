@@ -1,0 +1,153 @@
+//! What was done for calls: dispatches with their counters, copies, and memory given and taken back.
+
+use super::{Writer, signed};
+use crate::counted::CountedRow;
+use crate::json::record::external;
+use crate::operation;
+use anyhow::Result;
+use roctop_ring::record::{memory, scratch};
+use rusqlite::params;
+
+impl Writer<'_> {
+    pub(super) fn dispatches(&mut self) -> Result<()> {
+        let view = self.view;
+        for found in view.counted.rows_with_parts(&view.rows.dispatches) {
+            let found = found?;
+            let row = &found.row;
+            let d = &row.record;
+            let event = self.event("KERNEL_DISPATCH", [row.id, row.id, external(view, row)], "{}")?;
+            let region = self.string(&view.region_name(row.region))?;
+            let thread = self.thread(view.tid(d.thread))?;
+            self.insert(
+                "kernel_dispatch",
+                "nid pid tid agent_id kernel_id dispatch_id queue_id stream_id start end private_segment_size \
+group_segment_size workgroup_size_x workgroup_size_y workgroup_size_z grid_size_x grid_size_y grid_size_z \
+region_name_id event_id",
+            )?
+            .execute(params![
+                1,
+                view.process.pid,
+                thread,
+                view.node(Some(d.agent)),
+                d.kernel.0 + 1,
+                signed(d.dispatch_id),
+                view.queue(d.queue),
+                view.stream(d.stream),
+                signed(d.span.begin),
+                signed(d.span.end),
+                d.private_size,
+                d.group_size,
+                d.workgroup[0],
+                d.workgroup[1],
+                d.workgroup[2],
+                d.grid[0],
+                d.grid[1],
+                d.grid[2],
+                region,
+                event
+            ])?;
+            self.values(&found, event)?;
+        }
+        Ok(())
+    }
+
+    /// The values of a dispatch: of each instance where they are known, else their sum.
+    fn values(&self, row: &CountedRow, event: i64) -> Result<()> {
+        if row.is_counted() {
+            let mut insert = self.insert("pmc_event", "event_id pmc_id value")?;
+            for (info, value) in self.view.counted.instances(row) {
+                insert.execute(params![event, self.counters.get(&info.id), value])?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn copies(&mut self) -> Result<()> {
+        let view = self.view;
+        for row in view.rows.copies.iter() {
+            let row = row?;
+            let c = &row.record;
+            let event = self.event("MEMORY_COPY", [row.id, row.id, external(view, &row)], "{}")?;
+            let name = self.string(operation::DIRECTIONS[operation::direction_number(c)])?;
+            let region = self.string("")?;
+            let thread = self.thread(view.tid(c.thread))?;
+            self.insert(
+                "memory_copy",
+                "nid pid tid start end name_id dst_agent_id src_agent_id size stream_id region_name_id event_id",
+            )?
+            .execute(params![
+                1,
+                view.process.pid,
+                thread,
+                signed(c.span.begin),
+                signed(c.span.end),
+                name,
+                view.node(c.destination),
+                view.node(c.source),
+                signed(c.bytes),
+                view.stream(c.stream),
+                region,
+                event
+            ])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn memory(&mut self) -> Result<()> {
+        let view = self.view;
+        let columns = "nid pid tid agent_id type level start end address size queue_id event_id extdata";
+        for row in view.rows.allocations.iter() {
+            let row = row?;
+            let a = &row.record;
+            let event = self.event("MEMORY_ALLOCATION", [row.id, row.ancestor, 0], "{}")?;
+            let free = operation::is_free(a.operation);
+            let level = match a.operation {
+                memory::VMEM_ALLOCATE | memory::VMEM_FREE => "VIRTUAL",
+                _ => "REAL",
+            };
+            let thread = self.thread(view.tid(Some(a.thread)))?;
+            self.insert("memory_allocate", columns)?.execute(params![
+                1,
+                view.process.pid,
+                thread,
+                (!free).then(|| view.node(a.agent)),
+                if free { "FREE" } else { "ALLOC" },
+                level,
+                signed(a.span.begin),
+                signed(a.span.end),
+                signed(a.address),
+                if free { 0 } else { signed(a.bytes) },
+                None::<u32>,
+                event,
+                "{}"
+            ])?;
+        }
+        for row in view.rows.scratches.iter() {
+            let row = row?;
+            let s = &row.record;
+            let event = self.event("SCRATCH_MEMORY", [row.id, row.ancestor, 0], "{}")?;
+            let kind = match s.operation {
+                scratch::ALLOC => "ALLOC",
+                scratch::ASYNC_RECLAIM => "RECLAIM",
+                _ => "FREE",
+            };
+            let thread = self.thread(view.tid(Some(s.thread)))?;
+            self.insert("memory_allocate", columns)?.execute(params![
+                1,
+                view.process.pid,
+                thread,
+                view.node(s.agent),
+                kind,
+                "SCRATCH",
+                signed(s.span.begin),
+                signed(s.span.end),
+                0,
+                signed(s.bytes),
+                s.queue.map(|queue| view.queue(queue)),
+                event,
+                format!("{{\"flags\":{}}}", s.flags)
+            ])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! A whole run in memory, as the file formats need it: every record, and the tables that its ids point into.
+
+use roctop_source::sysfs::Sample;
+use roctop_trace::item::{
+    Agent, Allocation, ApiCall, Copy, CounterInfo, CounterInstances, CounterValue, Dispatch, Exit, Item, Kernel,
+    LossReason, Marker, Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
+};
+use roctop_trace::pc_sampling;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Everything that was recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Processes by dense id.
+    pub processes: Vec<Process>,
+    /// How processes ended.
+    pub exits: BTreeMap<ProcessId, Exit>,
+    /// Agents by dense id.
+    pub agents: Vec<Agent>,
+    /// Queues by dense id.
+    pub queues: Vec<Queue>,
+    /// Streams by dense id.
+    pub streams: Vec<Stream>,
+    /// Threads by dense id.
+    pub threads: Vec<Thread>,
+    /// Kernels by dense id.
+    pub kernels: Vec<Kernel>,
+    /// Operations by dense id.
+    pub operations: Vec<Operation>,
+    /// Marker texts by dense id.
+    pub texts: Vec<Arc<str>>,
+    /// API calls.
+    pub calls: Vec<ApiCall>,
+    /// Dispatches.
+    pub dispatches: Vec<Dispatch>,
+    /// Copies.
+    pub copies: Vec<Copy>,
+    /// Allocations and frees.
+    pub allocations: Vec<Allocation>,
+    /// Scratch memory of queues.
+    pub scratches: Vec<Scratch>,
+    /// Marks and closed ranges.
+    pub markers: Vec<Marker>,
+    /// What the driver told of the GPUs.
+    pub gauges: Vec<Sample>,
+    /// Hardware counters, of each agent.
+    pub counters: Vec<CounterInfo>,
+    /// Values of hardware counters.
+    pub counter_values: Vec<CounterValue>,
+    /// Values of their instances.
+    pub counter_instances: Vec<CounterInstances>,
+    /// Where waves were.
+    pub pc_samples: Vec<pc_sampling::Sample>,
+    /// Records lost, by process and reason.
+    pub lost: BTreeMap<(ProcessId, LossReason), u64>,
+}
+
+impl Run {
+    /// Adds an item.
+    pub fn add(&mut self, item: Item) {
+        match item {
+            Item::Process(process) => put(&mut self.processes, process.id.0, process),
+            Item::Ended { process, exit, .. } => {
+                let known = self.exits.entry(process).or_insert(exit);
+                if *known == Exit::Unknown {
+                    *known = exit;
+                }
+            }
+            Item::Agent(agent) => put(&mut self.agents, agent.id.0, agent),
+            Item::Kernel(kernel) => put(&mut self.kernels, kernel.id.0, kernel),
+            Item::Queue(queue) => put(&mut self.queues, queue.id.0, queue),
+            Item::Stream(stream) => put(&mut self.streams, stream.id.0, stream),
+            Item::Thread(thread) => put(&mut self.threads, thread.id.0, thread),
+            Item::Operation(operation) => put(&mut self.operations, operation.id.0, operation),
+            Item::Text(id, text) => put(&mut self.texts, id.0, text),
+            Item::Api(call) => self.calls.push(call),
+            Item::Dispatch(dispatch) => self.dispatches.push(dispatch),
+            Item::Copy(copy) => self.copies.push(copy),
+            Item::Allocation(allocation) => self.allocations.push(allocation),
+            Item::Scratch(scratch) => self.scratches.push(scratch),
+            Item::Mark(marker) | Item::Range(marker) => self.markers.push(marker),
+            Item::Lost {
+                process,
+                reason,
+                records,
+            } => {
+                self.lost.insert((process, reason), records);
+            }
+            Item::Gauges(sample) => self.gauges.push(sample),
+            Item::CounterInfo(counter) => self.counters.push(counter),
+            Item::CounterValue(value) => self.counter_values.push(value),
+            Item::CounterInstances(values) => self.counter_instances.push(values),
+            Item::PcSample(sample) => self.pc_samples.push(sample),
+            Item::Open(_)
+            | Item::Transfer(_)
+            | Item::Status { .. }
+            | Item::ClockCost { .. }
+            | Item::Switched { .. }
+            | Item::Device(_)
+            | Item::Counter(_)
+            | Item::Sampling(_)
+            | Item::Count(_)
+            | Item::Output(_)
+            | Item::Now(_) => {}
+        }
+    }
+
+    /// When the first record began.
+    pub fn first_time(&self) -> Nanos {
+        let calls = self.calls.iter().map(|call| call.span.begin);
+        let markers = self.markers.iter().map(|marker| marker.span.begin);
+        let dispatches = self.dispatches.iter().map(|dispatch| dispatch.span.begin);
+        let copies = self.copies.iter().map(|copy| copy.span.begin);
+        let all = calls.chain(markers).chain(dispatches).chain(copies);
+        all.filter(|time| *time > 0).min().unwrap_or(0)
+    }
+}
+
+fn put<T: Default + Clone>(table: &mut Vec<T>, index: u32, value: T) {
+    let index = index as usize;
+    if table.len() <= index {
+        table.resize(index + 1, T::default());
+    }
+    table[index] = value;
+}

@@ -1,0 +1,302 @@
+//! What was measured beside the records: values of counters, samples of program counters, gauges. There may be more of it
+//! than of records; it is sorted on disk as they are, by process.
+
+use super::sort::{Entry, Iter, Sorted, Sorter};
+use roctop_source::sysfs::{self, Metric};
+use roctop_trace::item::{CounterId, CounterInstances, CounterValue, Nanos, Process, ProcessId};
+use roctop_trace::pc_sampling;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::io;
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
+
+/// Bytes of each kind that are held while they are taken in.
+const HELD: usize = 16 << 20;
+
+/// An entry of a process.
+pub(super) trait Owned: Entry {
+    /// Whose it is; the order begins with it.
+    fn process(&self) -> ProcessId;
+}
+
+macro_rules! owned {
+    ($($(#[$doc:meta])* $Name:ident($Inner:ty) by $order:expr => $Order:ty;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, Serialize, Deserialize)]
+            pub(super) struct $Name(pub(super) $Inner);
+
+            impl Entry for $Name {
+                type Key = (ProcessId, $Order);
+                fn key(&self) -> Self::Key {
+                    let order: fn(&$Inner) -> $Order = $order;
+                    (self.0.process, order(&self.0))
+                }
+            }
+
+            impl Owned for $Name {
+                fn process(&self) -> ProcessId {
+                    self.0.process
+                }
+            }
+        )*
+    };
+}
+
+owned! {
+    /// A counter over a dispatch.
+    Value(CounterValue) by |one| (one.dispatch.unwrap_or(0), one.counter) => (u64, CounterId);
+    /// A counter's instances over a dispatch.
+    Instances(CounterInstances) by |one| (one.dispatch, one.counter, one.first) => (u64, CounterId, u16);
+    /// A counter of a whole agent.
+    Reading(CounterValue) by |one| (one.counter, one.at) => (CounterId, Nanos);
+    /// Where a wave was.
+    Sampled(pc_sampling::Sample) by |one| (one.dispatch, one.at) => (u64, Nanos);
+    /// A gauge of a process.
+    Gauge(Point) by Point::place => (u32, u32, u16, Nanos);
+}
+
+/// A gauge at a moment.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Point {
+    /// Whose; the first for a whole GPU.
+    process: ProcessId,
+    /// The machine.
+    pub(super) machine: u32,
+    /// The GPU's node.
+    pub(super) node: u32,
+    /// The process that it is about; 0 for the GPU as a whole.
+    pub(super) pid: u32,
+    metric: u16,
+    /// When.
+    pub(super) at: Nanos,
+    /// How much.
+    pub(super) value: f64,
+}
+
+impl Point {
+    /// What it counts.
+    pub(super) const fn metric(&self) -> Metric {
+        Metric(self.metric)
+    }
+
+    const fn place(&self) -> (u32, u32, u16, Nanos) {
+        (self.node, self.pid, self.metric, self.at)
+    }
+}
+
+impl Entry for Point {
+    type Key = (u32, u32, u16, Nanos);
+
+    fn key(&self) -> Self::Key {
+        self.place()
+    }
+}
+
+/// Everything that was measured.
+#[derive(Default)]
+pub(crate) struct Measured {
+    values: Sorted<Value>,
+    instances: Sorted<Instances>,
+    readings: Sorted<Reading>,
+    samples: Sorted<Sampled>,
+    /// Gauges of processes.
+    gauges: Sorted<Gauge>,
+    /// Gauges of whole GPUs.
+    pub(super) whole: Sorted<Point>,
+}
+
+/// Takes it in.
+pub(super) struct Measuring {
+    values: Sorter<Value>,
+    instances: Sorter<Instances>,
+    readings: Sorter<Reading>,
+    samples: Sorter<Sampled>,
+    gauges: Sorter<Point>,
+    place: PathBuf,
+}
+
+impl Measuring {
+    pub(super) fn new(place: &Path) -> Self {
+        Self {
+            values: Sorter::new(place, HELD),
+            instances: Sorter::new(place, HELD),
+            readings: Sorter::new(place, HELD),
+            samples: Sorter::new(place, HELD),
+            gauges: Sorter::new(place, HELD),
+            place: place.to_owned(),
+        }
+    }
+
+    pub(super) fn value(&mut self, value: CounterValue) -> io::Result<()> {
+        match value.dispatch {
+            Some(_) => self.values.put(Value(value)),
+            None => self.readings.put(Reading(value)),
+        }
+    }
+
+    pub(super) fn instances(&mut self, values: CounterInstances) -> io::Result<()> {
+        self.instances.put(Instances(values))
+    }
+
+    pub(super) fn sample(&mut self, sample: pc_sampling::Sample) -> io::Result<()> {
+        self.samples.put(Sampled(sample))
+    }
+
+    /// The numbers among a sample's readings.
+    pub(super) fn gauges(&mut self, sample: &sysfs::Sample) -> io::Result<()> {
+        for (metric, reading) in &sample.readings {
+            // A file may hold what no driver told.
+            if let Ok(value) = reading
+                && value.is_finite()
+            {
+                self.gauges.put(Point {
+                    process: ProcessId(0),
+                    machine: sample.machine,
+                    node: sample.node,
+                    pid: sample.pid.unwrap_or(0),
+                    metric: metric.0,
+                    at: sample.at,
+                    value: *value,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All of it; gauges belong to the processes that have their ids.
+    pub(super) fn finish(self, processes: &[Process]) -> io::Result<Measured> {
+        let mut owners: HashMap<(u32, u32), Vec<ProcessId>> = HashMap::new();
+        for process in processes.iter().filter(|process| process.pid != 0) {
+            owners
+                .entry((process.machine, process.pid))
+                .or_default()
+                .push(process.id);
+        }
+        let (mut own, mut whole) = (Sorter::new(&self.place, HELD), Sorter::new(&self.place, HELD));
+        for point in self.gauges.finish()?.iter() {
+            let point = point?;
+            if point.pid == 0 {
+                whole.put(point)?;
+                continue;
+            }
+            for process in owners.get(&(point.machine, point.pid)).into_iter().flatten() {
+                let process = *process;
+                own.put(Gauge(Point { process, ..point }))?;
+            }
+        }
+        Ok(Measured {
+            values: self.values.finish()?,
+            instances: self.instances.finish()?,
+            readings: self.readings.finish()?,
+            samples: self.samples.finish()?,
+            gauges: own.finish()?,
+            whole: whole.finish()?,
+        })
+    }
+}
+
+/// Goes through what was measured, process by process.
+pub(super) struct Walk<'a> {
+    pub(super) values: Own<'a, Value>,
+    pub(super) instances: Own<'a, Instances>,
+    pub(super) readings: Own<'a, Reading>,
+    pub(super) samples: Own<'a, Sampled>,
+    pub(super) gauges: Own<'a, Gauge>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(measured: &'a Measured) -> Self {
+        Self {
+            values: Own::new(&measured.values),
+            instances: Own::new(&measured.instances),
+            readings: Own::new(&measured.readings),
+            samples: Own::new(&measured.samples),
+            gauges: Own::new(&measured.gauges),
+        }
+    }
+}
+
+/// Entries of one kind, process by process.
+pub(super) struct Own<'a, T: Entry>(Peekable<Iter<'a, T>>);
+
+impl<'a, T: Owned> Own<'a, T> {
+    fn new(sorted: &'a Sorted<T>) -> Self {
+        Self(sorted.iter().peekable())
+    }
+
+    /// Whether there is an entry of a process; those of the ones before it are passed over.
+    pub(super) fn has(&mut self, process: ProcessId) -> bool {
+        let is_before = |entry: &io::Result<T>| entry.as_ref().is_ok_and(|entry| entry.process() < process);
+        while self.0.next_if(is_before).is_some() {}
+        self.0.peek().is_some_and(|entry| is_of(entry, process))
+    }
+
+    /// The entries of a process.
+    pub(super) fn of(&mut self, process: ProcessId) -> impl Iterator<Item = io::Result<T>> {
+        self.has(process);
+        std::iter::from_fn(move || self.0.next_if(|entry| is_of(entry, process)))
+    }
+}
+
+/// Whether it is an entry of a process, or the error that is to be told.
+fn is_of<T: Owned>(entry: &io::Result<T>, process: ProcessId) -> bool {
+    entry.as_ref().map_or(true, |entry| entry.process() == process)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(process: u32, dispatch: Option<u64>, at: Nanos) -> CounterValue {
+        CounterValue {
+            process: ProcessId(process),
+            dispatch,
+            at,
+            ..CounterValue::default()
+        }
+    }
+
+    #[test]
+    fn what_was_measured_comes_back_by_process() {
+        let mut measuring = Measuring::new(&std::env::temp_dir());
+        for (process, dispatch) in [(2, 9), (0, 5), (2, 3), (7, 1)] {
+            measuring.value(value(process, Some(dispatch), 0)).unwrap();
+        }
+        measuring.value(value(2, None, 40)).unwrap();
+        measuring.value(value(2, None, 30)).unwrap();
+        let gauge = |pid, value| sysfs::Sample {
+            pid,
+            at: 1,
+            readings: vec![(Metric::BUSY, Ok(value)), (Metric::FAN, Err(sysfs::Absent::NoFile))],
+            ..sysfs::Sample::default()
+        };
+        for (pid, value) in [(None, 1.0), (Some(70), 2.0), (Some(71), 3.0), (None, f64::NAN)] {
+            measuring.gauges(&gauge(pid, value)).unwrap();
+        }
+        let process = |id, pid| Process {
+            id: ProcessId(id),
+            pid,
+            ..Process::default()
+        };
+        let measured = measuring.finish(&[process(0, 60), process(2, 70)]).unwrap();
+        let mut walk = Walk::new(&measured);
+        let mut of = |process| {
+            let process = ProcessId(process);
+            assert!(walk.values.has(process) && walk.values.has(process));
+            let values = walk.values.of(process).map(|one| one.unwrap().0.dispatch.unwrap());
+            let readings = walk.readings.of(process).map(|one| one.unwrap().0.at);
+            let gauges = walk.gauges.of(process).map(|one| one.unwrap().0.value);
+            (
+                values.collect::<Vec<_>>(),
+                readings.collect::<Vec<_>>(),
+                gauges.collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(of(2), (vec![3, 9], vec![30, 40], vec![2.0]));
+        assert_eq!(of(7), (vec![1], vec![], vec![]));
+        let whole: Vec<f64> = measured.whole.iter().map(|one| one.unwrap().value).collect();
+        assert_eq!(whole, [1.0]);
+    }
+}

@@ -1,0 +1,218 @@
+//! Texts of markers and of calls' arguments: the first of them in memory, the others in a nameless file, in the order of
+//! their numbers, of which a little is kept once it was read.
+
+use super::sort::{nameless, no_room};
+use roctop_trace::item::TextId;
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes of the first texts, which stay in memory.
+const FIRST: usize = 32 << 20;
+/// Bytes of a block before compression.
+const BLOCK: usize = 32 << 10;
+/// Bytes of blocks that are kept once they were read.
+const KEPT: usize = 8 << 20;
+/// Bytes that a text takes in memory besides its own.
+const EACH: usize = 32;
+
+/// Texts by number.
+pub(crate) struct Texts {
+    first: Vec<Arc<str>>,
+    /// Bytes of the first ones, and the most of them.
+    bytes: usize,
+    most: usize,
+    /// How many are in memory or in a block.
+    settled: usize,
+    /// The others.
+    last: Vec<Arc<str>>,
+    last_bytes: usize,
+    blocks: Vec<Block>,
+    place: PathBuf,
+    file: Option<File>,
+    end: u64,
+    read: RefCell<Read>,
+}
+
+/// Texts whose numbers follow each other, from `first` on.
+#[derive(Clone, Copy)]
+struct Block {
+    first: usize,
+    at: u64,
+    packed: usize,
+    bytes: usize,
+}
+
+/// Blocks that were read of late, the oldest first.
+#[derive(Default)]
+struct Read {
+    blocks: HashMap<usize, Vec<Arc<str>>>,
+    order: VecDeque<usize>,
+    bytes: usize,
+    failed: Option<io::Error>,
+}
+
+impl Texts {
+    /// None yet. What does not stay in memory goes to a file in the directory `place`.
+    pub(super) fn new(place: &Path) -> Self {
+        Self::keeping(place, FIRST)
+    }
+
+    fn keeping(place: &Path, most: usize) -> Self {
+        Self {
+            first: Vec::new(),
+            bytes: 0,
+            most,
+            settled: 0,
+            last: Vec::new(),
+            last_bytes: 0,
+            blocks: Vec::new(),
+            place: place.to_owned(),
+            file: None,
+            end: 0,
+            read: RefCell::default(),
+        }
+    }
+
+    /// Takes the next text; one with another number than the next is passed over.
+    ///
+    /// Errors: there is no room for it.
+    pub(super) fn put(&mut self, id: TextId, text: Arc<str>) -> io::Result<()> {
+        if id.0 as usize != self.settled + self.last.len() {
+            return Ok(());
+        }
+        if self.file.is_none() && self.last.is_empty() && self.bytes < self.most {
+            self.bytes += text.len() + EACH;
+            self.first.push(text);
+            self.settled += 1;
+            return Ok(());
+        }
+        self.last_bytes += text.len() + EACH;
+        self.last.push(text);
+        if self.last_bytes >= BLOCK {
+            self.write_block().map_err(|error| no_room(&self.place, &error))?;
+        }
+        Ok(())
+    }
+
+    fn write_block(&mut self) -> io::Result<()> {
+        let mut file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(nameless(&self.place)?),
+        };
+        let bytes = postcard::to_stdvec(&self.last.iter().map(|text| &**text).collect::<Vec<&str>>());
+        let bytes = bytes.map_err(io::Error::other)?;
+        let packed = lz4_flex::block::compress(&bytes);
+        file.write_all(&packed)?;
+        self.blocks.push(Block {
+            first: self.settled,
+            at: self.end,
+            packed: packed.len(),
+            bytes: bytes.len(),
+        });
+        self.end += packed.len() as u64;
+        self.settled += self.last.len();
+        self.last.clear();
+        self.last_bytes = 0;
+        Ok(())
+    }
+
+    /// A text; none for a number that none has. What cannot be read is told by [`Texts::check`].
+    pub(super) fn get(&self, id: TextId) -> Option<Arc<str>> {
+        let id = id.0 as usize;
+        if let Some(text) = self.first.get(id) {
+            return Some(text.clone());
+        }
+        if let Some(place) = id.checked_sub(self.settled) {
+            return self.last.get(place).cloned();
+        }
+        let number = self.blocks.partition_point(|block| block.first <= id).checked_sub(1)?;
+        let block = self.blocks.get(number)?;
+        let mut read = self.read.borrow_mut();
+        if !read.blocks.contains_key(&number) {
+            match self.read_block(*block) {
+                Ok(texts) => self.keep(&mut read, number, texts),
+                Err(error) => {
+                    read.failed.get_or_insert(error);
+                    return None;
+                }
+            }
+        }
+        read.blocks.get(&number)?.get(id - block.first).cloned()
+    }
+
+    fn read_block(&self, block: Block) -> io::Result<Vec<Arc<str>>> {
+        let Some(file) = &self.file else { return Ok(Vec::new()) };
+        let mut packed = vec![0u8; block.packed];
+        file.read_exact_at(&mut packed, block.at)?;
+        let bytes = lz4_flex::block::decompress(&packed, block.bytes).map_err(io::Error::other)?;
+        let texts: Vec<&str> = postcard::from_bytes(&bytes).map_err(io::Error::other)?;
+        Ok(texts.into_iter().map(Arc::from).collect())
+    }
+
+    fn keep(&self, read: &mut Read, number: usize, texts: Vec<Arc<str>>) {
+        let bytes = |number: usize| self.blocks.get(number).map_or(0, |block| block.bytes);
+        while read.bytes + bytes(number) > KEPT
+            && let Some(oldest) = read.order.pop_front()
+        {
+            read.blocks.remove(&oldest);
+            read.bytes -= bytes(oldest);
+        }
+        read.bytes += bytes(number);
+        read.order.push_back(number);
+        read.blocks.insert(number, texts);
+    }
+
+    /// Whether all that was asked for could be read.
+    ///
+    /// Errors: it could not.
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.read.borrow_mut().failed.take().map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(number: u32) -> String {
+        format!("iteration {number}, {}", "x".repeat((number % 50) as usize))
+    }
+
+    #[test]
+    fn texts_that_do_not_stay_in_memory_come_back() {
+        let mut texts = Texts::keeping(&std::env::temp_dir(), 4096);
+        let count = 300_000;
+        for number in 0..count {
+            texts.put(TextId(number), text(number).into()).unwrap();
+        }
+        assert!(texts.first.len() < 200 && texts.blocks.len() > 100);
+        let mixed = (0..count).step_by(7).chain((0..count).rev().step_by(101));
+        for number in mixed {
+            assert_eq!(&*texts.get(TextId(number)).unwrap(), text(number));
+        }
+        assert!(texts.read.borrow().bytes <= KEPT);
+        assert!(texts.get(TextId(count)).is_none());
+        texts.check().unwrap();
+    }
+
+    #[test]
+    fn a_number_out_of_order_is_passed_over() {
+        let mut texts = Texts::new(&std::env::temp_dir());
+        texts.put(TextId(7), "seven".into()).unwrap();
+        texts.put(TextId(0), "none".into()).unwrap();
+        assert!(texts.get(TextId(7)).is_none());
+        assert_eq!(&*texts.get(TextId(0)).unwrap(), "none");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_to_is_told() {
+        let mut texts = Texts::keeping(Path::new("/proc/nowhere"), 0);
+        let failed = (0..10_000).try_for_each(|number| texts.put(TextId(number), text(number).into()));
+        assert!(failed.unwrap_err().to_string().contains("needs room in /proc/nowhere"));
+    }
+}

@@ -1,0 +1,140 @@
+//! What kernels, calls, markers and copies are called in the files.
+
+use super::View;
+use crate::operation::{DIRECTIONS, direction_number};
+use crate::options::{KernelNames, Kind, Layout, library};
+use crate::records::{Mark, Region, Row};
+use roctop_ring::record::{Domain, marker_call};
+use roctop_trace::item::{ApiCall, Copy, Dispatch, Kernel, KernelId, OperationId, TextId};
+use roctop_trace::kernel_name;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+impl<'a> View<'a> {
+    /// The kernel of a dispatch by the chosen kind of name.
+    pub fn kernel_name(&self, row: &Row<Dispatch>) -> Cow<'_, str> {
+        let region = row.region.filter(|_| self.choice.rename);
+        let text = region.and_then(|region| self.texts.get(region.text));
+        text.map_or_else(
+            || self.called(row.record.kernel).unwrap_or("").into(),
+            |text| text.to_string().into(),
+        )
+    }
+
+    /// The text of a range that kernels are called by; empty for none.
+    pub(crate) fn region_name(&self, region: Option<Region>) -> String {
+        let region = region.filter(|_| self.choice.rename);
+        let text = region.and_then(|region| self.texts.get(region.text));
+        text.map_or_else(String::new, |text| text.to_string())
+    }
+
+    /// A text of arguments.
+    pub(crate) fn text(&self, id: TextId) -> Option<Arc<str>> {
+        self.texts.get(id)
+    }
+
+    /// A kernel by the chosen kind of name.
+    pub fn symbol_name(&self, kernel: &'a Kernel) -> Cow<'a, str> {
+        let alias = || self.choice.aliases.of(&kernel.name, &kernel.mangled);
+        match self.choice.kernel_names {
+            KernelNames::Mangled => Cow::Owned(with_kd(&kernel.mangled)),
+            form => match (alias(), form) {
+                (Some(alias), _) => Cow::Borrowed(alias),
+                (None, KernelNames::Truncated) => Cow::Owned(kernel_name::truncate(&kernel.name)),
+                (None, _) => Cow::Borrowed(&kernel.name),
+            },
+        }
+    }
+
+    /// The name of a kernel in the files.
+    pub fn called(&self, kernel: KernelId) -> Option<&str> {
+        self.names.get(kernel.0 as usize).map(|name| &**name)
+    }
+
+    /// What was called.
+    pub fn function(&self, call: &ApiCall) -> &'a str {
+        self.operation(call.operation)
+    }
+
+    fn operation(&self, id: OperationId) -> &'a str {
+        let known = self.run.operations.get(id.0 as usize);
+        known.map_or("", |operation| &operation.name)
+    }
+
+    /// Kind of a call.
+    pub fn kind(&self, call: &ApiCall) -> Kind {
+        self.kind_of(call.operation)
+    }
+
+    /// Kind of an operation.
+    pub fn kind_of(&self, operation: OperationId) -> Kind {
+        let known = self.run.operations.get(operation.0 as usize);
+        let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
+        kind.unwrap_or(Kind::HipRuntime)
+    }
+
+    /// Domain of a call as the files call it.
+    pub fn domain(&self, call: &ApiCall) -> &'static str {
+        match (self.kind(call), self.is_seed()) {
+            (Kind::HipRuntime, true) => "HIP_RUNTIME_API",
+            (Kind::HipRuntime, false) => "HIP_RUNTIME_API_EXT",
+            (Kind::HipCompiler, true) => "HIP_COMPILER_API",
+            (Kind::HipCompiler, false) => "HIP_COMPILER_API_EXT",
+            (Kind::HsaAmd, _) => "HSA_AMD_EXT_API",
+            (Kind::HsaImage, _) => "HSA_IMAGE_EXT_API",
+            (Kind::HsaFinalizer, _) => "HSA_FINALIZE_EXT_API",
+            (kind, _) => library(kind).map_or("HSA_CORE_API", |(_, library)| library.domain),
+        }
+    }
+
+    /// Domain of a marker as the files call it.
+    pub fn marker_domain(&self, mark: &Mark) -> &'static str {
+        match (self.is_control(mark), self.choice.layout) {
+            (true, _) => "MARKER_CONTROL_API",
+            (false, _) if self.is_name(mark) => "MARKER_NAME_API",
+            (false, Layout::Seed) => "MARKER_CORE_API",
+            (false, Layout::New) => "MARKER_CORE_RANGE_API",
+        }
+    }
+
+    /// Whether it asks for recording to pause or go on.
+    pub fn is_control(&self, mark: &Mark) -> bool {
+        self.is_call_of(mark, &[marker_call::PAUSE, marker_call::RESUME])
+    }
+
+    /// Whether it gives a name to something.
+    pub fn is_name(&self, mark: &Mark) -> bool {
+        self.is_call_of(mark, &marker_call::NAMES)
+    }
+
+    fn is_call_of(&self, mark: &Mark, operations: &[u16]) -> bool {
+        let name = mark.call.map(|call| self.operation(call));
+        name.is_some_and(|name| operations.iter().any(|op| marker_call::name(*op) == Some(name)))
+    }
+
+    /// A marker's text; a call's name.
+    pub fn message(&self, mark: &Mark) -> Cow<'a, str> {
+        match mark.call {
+            Some(call) => self.operation(call).into(),
+            None => self
+                .texts
+                .get(mark.text)
+                .map_or("".into(), |text| text.to_string().into()),
+        }
+    }
+
+    /// Direction of a copy as the files call it.
+    pub fn direction(&self, copy: &Copy) -> &'static str {
+        let whole = DIRECTIONS[direction_number(copy)];
+        if self.is_seed() {
+            whole.strip_prefix("MEMORY_COPY_").unwrap_or(whole)
+        } else {
+            whole
+        }
+    }
+}
+
+/// A kernel's name as its symbol is called.
+pub fn with_kd(mangled: &str) -> String {
+    format!("{mangled}.kd")
+}

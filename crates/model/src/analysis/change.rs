@@ -1,0 +1,181 @@
+//! Two sets of durations compared: how much the mean has changed, and whether that is more than noise.
+
+use crate::stats::Stat;
+
+/// A difference of means counts when it is so many standard errors wide …
+pub const ERRORS: f64 = 4.0;
+/// … and this part of the mean at least: durations in a row are not independent, so that the errors are too small.
+pub const LEAST: f64 = 0.02;
+/// With fewer samples no verdict is given.
+pub const FEWEST: u64 = 5;
+
+/// What is to be thought of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Slower by more than noise.
+    Worse,
+    /// Faster by more than noise.
+    Better,
+    /// Within noise.
+    Same,
+    /// Not enough samples.
+    Unclear,
+}
+
+impl Verdict {
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Worse => "slower",
+            Self::Better => "faster",
+            Self::Same => "noise",
+            Self::Unclear => "too few",
+        }
+    }
+}
+
+/// A change of a mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// The difference as a share of the mean before; none without samples on both sides.
+    pub share: Option<f64>,
+    /// How large a difference noise alone would explain, as a share of the mean before.
+    pub noise: Option<f64>,
+    /// What is to be thought of it.
+    pub verdict: Verdict,
+}
+
+/// Durations, in the least that a comparison needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// How many.
+    pub count: u64,
+    /// Mean, ns.
+    pub mean: f64,
+    /// Standard deviation, ns, where it is known.
+    pub deviation: Option<f64>,
+}
+
+impl Sample {
+    /// Of those with a time.
+    pub fn of(stat: &Stat) -> Self {
+        Self {
+            count: stat.timed,
+            mean: stat.total as f64 / stat.timed.max(1) as f64,
+            deviation: stat.deviation().map(|deviation| deviation as f64),
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn joined(self, other: Self) -> Self {
+        let (a, b) = (self.count as f64, other.count as f64);
+        let n = a + b;
+        if self.count == 0 || other.count == 0 {
+            return if self.count == 0 { other } else { self };
+        }
+        let apart = (self.mean - other.mean).powi(2) * a * b / n;
+        let squares = |(one, two): (f64, f64)| a * one.powi(2) + b * two.powi(2) + apart;
+        // One alone deviates from nothing.
+        let deviation = |sample: Self| if sample.count == 1 { Some(0.0) } else { sample.deviation };
+        Self {
+            count: self.count + other.count,
+            mean: (a * self.mean + b * other.mean) / n,
+            deviation: deviation(self)
+                .zip(deviation(other))
+                .map(|both| (squares(both) / n).sqrt()),
+        }
+    }
+
+    /// Time of all of them, ns.
+    pub fn total(self) -> f64 {
+        self.count as f64 * self.mean
+    }
+}
+
+/// Compares two sets of durations.
+pub fn compare(before: Sample, after: Sample) -> Change {
+    if before.count == 0 || after.count == 0 {
+        return Change {
+            share: None,
+            noise: None,
+            verdict: Verdict::Unclear,
+        };
+    }
+    let old = before.mean.max(1.0);
+    let share = (after.mean - old) / old;
+    let error = |sample: Sample| {
+        sample
+            .deviation
+            .map(|deviation| deviation.powi(2) / sample.count as f64)
+    };
+    let noise = error(before)
+        .zip(error(after))
+        .map(|(a, b)| ERRORS * (a + b).sqrt() / old);
+    let verdict = match noise {
+        _ if before.count < FEWEST || after.count < FEWEST => Verdict::Unclear,
+        None => Verdict::Unclear,
+        Some(noise) if share.abs() <= noise.max(LEAST) => Verdict::Same,
+        Some(_) if share > 0.0 => Verdict::Worse,
+        Some(_) => Verdict::Better,
+    };
+    Change {
+        share: Some(share),
+        noise,
+        verdict,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(values: impl Iterator<Item = u64>) -> Sample {
+        Sample::of(&stat(values))
+    }
+
+    fn stat(values: impl Iterator<Item = u64>) -> Stat {
+        let mut stat = Stat::new(false);
+        values.for_each(|value| stat.add(value));
+        stat
+    }
+
+    #[test]
+    fn noise_is_told_from_a_change() {
+        let wide = |shift: u64| sample((0..100).map(move |i| 1_000_000 + shift + (i * 7919) % 400_000));
+        assert_eq!(compare(wide(0), wide(0)).verdict, Verdict::Same);
+        assert_eq!(compare(wide(0), wide(20_000)).verdict, Verdict::Same, "within noise");
+        assert_eq!(compare(wide(0), wide(300_000)).verdict, Verdict::Worse);
+        assert_eq!(compare(wide(300_000), wide(0)).verdict, Verdict::Better);
+        let few = sample([1_000_000, 1_000_001].into_iter());
+        assert_eq!(compare(few, wide(900_000)).verdict, Verdict::Unclear);
+        assert_eq!(compare(sample(std::iter::empty()), few).share, None);
+    }
+
+    #[test]
+    fn parts_of_one_kernel_are_joined() {
+        let sample = |count, mean, deviation| Sample { count, mean, deviation };
+        // 1, 3 and 5, 7, 9: a deviation is that of all.
+        let all = sample(2, 2.0, Some(1.0)).joined(sample(3, 7.0, Some((8.0f64 / 3.0).sqrt())));
+        assert_eq!(all.count, 5);
+        assert!((all.mean - 5.0).abs() < 1e-9 && (all.deviation.unwrap() - 8.0f64.sqrt()).abs() < 1e-9);
+        let some = sample(3, 7.0, Some(1.0));
+        assert_eq!(Sample::default().joined(some), some);
+        assert_eq!(
+            sample(1, 7.0, None).joined(some).deviation.map(|it| it < 1.0),
+            Some(true)
+        );
+    }
+
+    #[test]
+    fn what_came_since_is_compared_with_what_was_before() {
+        let mut all = stat((0..100).map(|i| 1_000_000 + i));
+        let before = all.clone();
+        (0..100).for_each(|i| all.add(2_000_000 + i));
+        let since = all.since(&before);
+        assert_eq!((since.calls, since.average()), (100, Some(2_000_049)));
+        let change = compare(Sample::of(&before), Sample::of(&since));
+        assert_eq!(change.verdict, Verdict::Worse);
+        assert!((change.share.unwrap() - 1.0).abs() < 0.01);
+    }
+}

@@ -1,0 +1,384 @@
+//! The rules: each looks for one thing that is worth a look.
+
+use roctop_ring::record::{Domain, direction};
+
+use super::alert::{Alert, Evidence, Rule};
+use super::host;
+use super::usage::{Usage, has_kernels};
+use crate::names::Class;
+use crate::table::CLASSES;
+use crate::{LaneKey, Snapshot};
+use roctop_trace::item::{KernelId, Nanos, OperationId, Span, ThreadId};
+use roctop_trace::units;
+
+/// Slices of each of so many lanes that are looked through.
+fn each(lanes: usize) -> usize {
+    (super::MOST_SLICES / lanes.max(1)).max(500)
+}
+
+/// The most alerts of one rule.
+const MOST: usize = 5;
+
+/// What is worth a look in a stretch, the worst first.
+pub fn alerts(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Alert> {
+    let mut out = Vec::new();
+    lost(snap, &mut out);
+    failed(snap, &mut out);
+    hang(snap, &mut out);
+    for row in usage {
+        idle(snap, row, &mut out);
+        launch(snap, row, &mut out);
+    }
+    sync(snap, stretch, &mut out);
+    outliers(snap, &mut out);
+    slow_copies(snap, &mut out);
+    let rank = |alert: &Alert| (alert.rule.is_bad(), alert.weight);
+    out.sort_by(|a, b| {
+        let ((bad_a, a), (bad_b, b)) = (rank(a), rank(b));
+        bad_b.cmp(&bad_a).then(b.total_cmp(&a))
+    });
+    out
+}
+
+fn lost(snap: &Snapshot, out: &mut Vec<Alert>) {
+    for row in snap.values.processes.iter().filter(|row| row.lost_total() > 0) {
+        let lost = row.lost_total();
+        out.push(Alert {
+            rule: Rule::Lost,
+            about: row.process.id.0,
+            text: format!("lost {} of pid {}", units::count(lost), row.process.pid),
+            why: "counts and totals are lower bounds; the reasons are with the process".into(),
+            weight: lost as f64,
+            evidence: Evidence::Process(row.process.id),
+        });
+    }
+}
+
+fn failed(snap: &Snapshot, out: &mut Vec<Alert>) {
+    let mut rows: Vec<_> = snap.values.api.iter().filter(|row| row.errors > 0).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.errors));
+    let most = each(
+        snap.lanes
+            .iter()
+            .filter(|lane| matches!(lane.key, LaneKey::Api(..)))
+            .count(),
+    );
+    for row in rows.into_iter().take(MOST) {
+        let name = snap.names.operation(row.id).map_or("?", |name| &name.operation.name);
+        let lanes = snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Api(..)));
+        let last = lanes.filter_map(|lane| {
+            let found = lane
+                .recent(most)
+                .find(|call| call.what == row.id.0 && call.shape != 0)?;
+            Some((lane.key, found.span.begin))
+        });
+        let last = last.max_by_key(|found| found.1);
+        out.push(Alert {
+            rule: Rule::Failed,
+            about: row.id.0,
+            text: format!(
+                "{name} failed {}×, last with {}",
+                units::count(row.errors),
+                snap.names.error_label(row.id, row.last_error)
+            ),
+            why: "the call returned an error code".into(),
+            weight: row.errors as f64,
+            evidence: last.map_or(Evidence::Operation(row.id), |(key, begin)| Evidence::Slice(key, begin)),
+        });
+    }
+}
+
+fn hang(snap: &Snapshot, out: &mut Vec<Alert>) {
+    if !snap.is_running() {
+        return;
+    }
+    let mut oldest: Option<(Nanos, String)> = None;
+    let mut offer = |begin: Nanos, text: &dyn Fn() -> String| {
+        let age = snap.now.saturating_sub(begin);
+        if begin > 0 && age > snap.thresholds.hang && oldest.as_ref().is_none_or(|old| old.0 > begin) {
+            oldest = Some((begin, text()));
+        }
+    };
+    for open in &snap.open {
+        for dispatch in &open.dispatches {
+            offer(dispatch.submit, &|| {
+                let name = snap.names.kernel(dispatch.kernel).map_or("?", |name| &name.short);
+                format!("{name} on {}", snap.names.agent_label(dispatch.agent))
+            });
+        }
+        for call in &open.calls {
+            offer(call.span.begin, &|| {
+                let name = snap
+                    .names
+                    .operation(call.operation)
+                    .map_or("?", |name| &name.operation.name);
+                format!("{name} of {}", snap.names.thread_label(call.thread))
+            });
+        }
+    }
+    if let Some((begin, text)) = oldest {
+        let age = snap.now.saturating_sub(begin);
+        out.push(Alert {
+            rule: Rule::Hang,
+            about: 0,
+            text: format!("open for {}: {text}", units::duration(age)),
+            why: format!(
+                "told when open for longer than {}",
+                units::duration(snap.thresholds.hang)
+            ),
+            weight: age as f64,
+            evidence: Evidence::Open,
+        });
+    }
+}
+
+fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
+    let (name, limits) = (snap.names.agent_label(row.agent), &snap.thresholds);
+    let lane = LaneKey::Agent(row.agent);
+    let share = row.share(row.idle);
+    let Some(longest) = row.gaps.first() else { return };
+    let host = host::during(snap, longest);
+    let doing = host.operation().and_then(|id| snap.names.operation(id));
+    let doing = doing.map_or_else(
+        || "outside of calls".to_string(),
+        |name| format!("in {}", name.operation.name),
+    );
+    let at = units::timestamp_short(longest.span.begin.saturating_sub(snap.origin));
+    if share > limits.idle {
+        out.push(Alert {
+            rule: Rule::Idle,
+            about: row.agent.0,
+            text: format!(
+                "{name} idle {} % of the last {}, {} gaps",
+                units::percent(share),
+                units::duration(row.stretch.duration()),
+                units::count(row.gap_count)
+            ),
+            why: format!(
+                "neither kernel nor copy for more than {} % of {}; host {doing} in the longest",
+                units::percent(limits.idle),
+                units::duration(row.stretch.duration())
+            ),
+            weight: share,
+            evidence: Evidence::Stretch(lane, longest.span),
+        });
+    }
+    if longest.span.duration() > limits.long_gap {
+        out.push(Alert {
+            rule: Rule::Gap,
+            about: row.agent.0,
+            text: format!(
+                "{name} gap of {} at {at}, host {doing}",
+                units::duration(longest.span.duration())
+            ),
+            why: format!("the longest; told beyond {}", units::duration(limits.long_gap)),
+            weight: row.share(longest.span.duration()),
+            evidence: Evidence::Stretch(lane, longest.span),
+        });
+    }
+}
+
+fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
+    let (name, limits) = (snap.names.agent_label(row.agent), &snap.thresholds);
+    let share = row.share(row.starving);
+    let stretch = Evidence::Stretch(LaneKey::Agent(row.agent), row.stretch);
+    let evidence = || greatest_kernel(snap, row.agent).map_or(stretch, Evidence::Kernel);
+    if share > limits.launch {
+        out.push(Alert {
+            rule: Rule::Launch,
+            about: row.agent.0,
+            text: format!(
+                "{name} waits for launches {} %, {} of {} kernels",
+                units::percent(share),
+                units::count(row.starved),
+                units::count(row.kernels)
+            ),
+            why: format!(
+                "submitted only when the stream had run dry; told beyond {} % of the time",
+                units::percent(limits.launch)
+            ),
+            weight: share,
+            evidence: evidence(),
+        });
+    }
+    let shorts = row.short as f64 / row.kernels.max(1) as f64;
+    if row.kernels >= 100 && shorts > limits.shorts {
+        out.push(Alert {
+            rule: Rule::Short,
+            about: row.agent.0,
+            text: format!(
+                "{name}: {} % of {} kernels shorter than {}",
+                units::percent(shorts),
+                units::count(row.kernels),
+                units::duration(limits.short)
+            ),
+            why: format!(
+                "each costs a launch; told beyond {} % of the kernels",
+                units::percent(limits.shorts)
+            ),
+            weight: shorts / 2.0,
+            evidence: evidence(),
+        });
+    }
+}
+
+/// The kernel with most calls on a GPU.
+fn greatest_kernel(snap: &Snapshot, agent: roctop_trace::item::AgentId) -> Option<KernelId> {
+    let calls = |row: &crate::snapshot::KernelRow| {
+        let here = row.numbers.cells.iter().filter(|cell| {
+            let place = snap.values.places.get(cell.place as usize);
+            place.is_some_and(|place| place.agent == agent)
+        });
+        here.map(|cell| cell.sum.calls).sum::<u64>()
+    };
+    let rows = snap.values.kernels.iter().filter(|row| !snap.names.is_internal(row.id));
+    rows.max_by_key(|row| calls(row)).map(|row| row.id)
+}
+
+fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
+    let most = each(
+        snap.lanes
+            .iter()
+            .filter(|lane| matches!(lane.key, LaneKey::Api(..)))
+            .count(),
+    );
+    for lane in snap.lanes.iter() {
+        let LaneKey::Api(thread, 0) = lane.key else { continue };
+        let blocks = |what: u32| snap.names.blocks(OperationId(what));
+        let (mut waited, mut longest) = (0u64, None::<crate::Slice>);
+        // From the youngest on, as far back as the stretch or as many as are looked through.
+        let (mut looked, mut since) = (0, stretch.begin);
+        for call in lane.recent(most).take_while(|call| call.span.end >= stretch.begin) {
+            looked += 1;
+            if looked == most {
+                since = since.max(call.span.begin);
+            }
+            if blocks(call.what) {
+                waited = super::usage::clip(call.span, stretch)
+                    .map_or(waited, |part| part.duration().saturating_add(waited));
+                if longest.is_none_or(|known| known.span.duration() < call.span.duration()) {
+                    longest = Some(*call);
+                }
+            }
+        }
+        let looked_at = stretch.end.saturating_sub(since);
+        let share = waited as f64 / looked_at.max(1) as f64;
+        let Some(longest) = longest.filter(|_| share > snap.thresholds.sync) else {
+            continue;
+        };
+        let name = snap
+            .names
+            .operation(OperationId(longest.what))
+            .map_or("?", |name| &name.operation.name);
+        out.push(Alert {
+            rule: Rule::Sync,
+            about: thread.0,
+            text: format!(
+                "{} waits {} %, most in {name}",
+                snap.names.thread_label(ThreadId(longest.thread.min(thread.0))),
+                units::percent(share)
+            ),
+            why: format!(
+                "of the last {} in calls that wait for the GPU; told beyond {} %",
+                units::duration(looked_at),
+                units::percent(snap.thresholds.sync)
+            ),
+            weight: share / 2.0,
+            evidence: Evidence::Slice(lane.key, longest.span.begin),
+        });
+    }
+}
+
+fn outliers(snap: &Snapshot, out: &mut Vec<Alert>) {
+    let mut found = Vec::new();
+    for row in &*snap.values.kernels {
+        let stat = &row.numbers.stat;
+        let Some(median) = stat.quantiles.p50.filter(|&median| median > 0) else {
+            continue;
+        };
+        let times = stat.max as f64 / median as f64;
+        // What is short varies by its nature.
+        if times > snap.thresholds.outlier && stat.max > 100_000 && !snap.names.is_internal(row.id) {
+            found.push((times, row.id, stat.max));
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let most = each(snap.lanes.iter().filter(|lane| has_kernels(lane.key)).count());
+    for (times, id, max) in found.into_iter().take(MOST) {
+        let lanes = snap.lanes.iter().filter(|lane| has_kernels(lane.key));
+        let longest = lanes.filter_map(|lane| {
+            let own = lane.recent(most).filter(|slice| slice.what == id.0);
+            Some((lane.key, *own.max_by_key(|slice| slice.span.duration())?))
+        });
+        let longest = longest.max_by_key(|(_, slice)| slice.span.duration());
+        let is_kept = |slice: &crate::Slice| slice.span.duration() == max;
+        let name = snap.names.kernel(id).map_or("?", |name| &name.short);
+        out.push(Alert {
+            rule: Rule::Outlier,
+            about: id.0,
+            text: format!(
+                "{}: longest {} is {times:.0}× its median",
+                units::elide(name, 40),
+                units::duration(max)
+            ),
+            why: format!("told beyond {:.0}× the median", snap.thresholds.outlier),
+            weight: 0.1 + times.log10() / 100.0,
+            evidence: longest
+                .filter(|(_, slice)| is_kept(slice))
+                .map_or(Evidence::Kernel(id), |(key, slice)| {
+                    Evidence::Slice(key, slice.span.begin)
+                }),
+        });
+    }
+}
+
+fn slow_copies(snap: &Snapshot, out: &mut Vec<Alert>) {
+    for (at, row) in snap.values.copies.iter().enumerate() {
+        // Classes that begin at 1 MiB.
+        let large = row
+            .classes
+            .iter()
+            .enumerate()
+            .filter(|(class, _)| *class > 0 && CLASSES[class - 1] >= 1 << 20);
+        let (count, bytes, nanos) = large.fold((0u64, 0u64, 0u64), |sum, (_, class)| {
+            (
+                sum.0 + class.0,
+                sum.1.saturating_add(class.1),
+                sum.2.saturating_add(class.2),
+            )
+        });
+        if count < 5 || nanos == 0 {
+            continue;
+        }
+        let speed = bytes as f64 * 1e9 / nanos as f64;
+        if speed < snap.thresholds.slow_copy {
+            let route = row.route;
+            out.push(Alert {
+                rule: Rule::SlowCopy,
+                about: at as u32,
+                text: format!(
+                    "{} {}: large copies at {}",
+                    direction::name(route.direction),
+                    snap.names.route_label(route.source, route.destination),
+                    units::bandwidth(speed)
+                ),
+                why: format!(
+                    "copies of 1 MiB and more; told below {}: pageable memory, or a busy link",
+                    units::bandwidth(snap.thresholds.slow_copy)
+                ),
+                weight: 0.2,
+                evidence: Evidence::Route(at as u32),
+            });
+        }
+    }
+}
+
+/// Whether an operation is one that a launch is made with.
+pub fn launches(snap: &Snapshot, id: OperationId) -> bool {
+    snap.names
+        .operation(id)
+        .is_some_and(|name| name.class == Class::Launch && name.operation.domain == Domain::HIP.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,496 @@
+//! How GPUs were used: compute, copies, both at once, neither, and the gaps.
+
+use roctop_ring::record::engine;
+
+use super::overlap;
+use crate::{FastMap, LaneKey, Slice, Snapshot};
+use roctop_trace::item::{AgentId, AgentKind, Dispatch, Nanos, QueueId, Span, StreamId};
+
+/// Gaps kept of a GPU: the longest.
+const MOST_GAPS: usize = 200;
+/// A wait for the next launch is shorter than this; what is longer is a gap, ns.
+const BETWEEN: u64 = 1_000_000;
+
+/// A stretch in which a GPU neither ran a kernel nor copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gap {
+    /// Which GPU.
+    pub agent: AgentId,
+    /// From when to when.
+    pub span: Span,
+    /// The kernel that ended it: its lane and itself; none when it goes on or a copy did.
+    pub next: Option<(LaneKey, Slice)>,
+}
+
+/// How one GPU was used in a stretch of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Which GPU: the agent of the first process that used it.
+    pub agent: AgentId,
+    /// It as the agent of each process that used it.
+    pub agents: Vec<AgentId>,
+    /// Of which stretch.
+    pub stretch: Span,
+    /// Nanoseconds in which at least one kernel ran, those among them that have not ended.
+    pub compute: u64,
+    /// Nanoseconds in which at least one copy from or to it ran.
+    pub copy: u64,
+    /// Nanoseconds in which both did.
+    pub overlap: u64,
+    /// Nanoseconds in which neither did.
+    pub idle: u64,
+    /// When at least one kernel ran.
+    pub(super) computing: Vec<Span>,
+    /// Durations of all kernels: more than `compute` when some ran at once.
+    pub kernel_time: u64,
+    /// Kernels that began in the stretch.
+    pub kernels: u64,
+    /// Those among them that were shorter than the threshold for short ones.
+    pub short: u64,
+    /// Kernels that were submitted only when their stream had run dry, with a short wait before.
+    pub starved: u64,
+    /// Nanoseconds in which at least one stream waited so and no kernel ran.
+    pub starving: u64,
+    /// Gaps beyond the threshold, the longest first.
+    pub gaps: Vec<Gap>,
+    /// How many there are in all.
+    pub gap_count: u64,
+    /// The longest time without work.
+    pub longest: u64,
+}
+
+impl Usage {
+    /// A part of the stretch as a share.
+    pub fn share(&self, nanos: u64) -> f64 {
+        nanos as f64 / self.stretch.duration().max(1) as f64
+    }
+
+    /// How many kernels ran at once, on the average, while any did.
+    pub fn concurrency(&self) -> Option<f64> {
+        (self.compute > 0).then(|| self.kernel_time as f64 / self.compute as f64)
+    }
+}
+
+/// Whether a lane holds kernels.
+pub const fn has_kernels(key: LaneKey) -> bool {
+    matches!(key, LaneKey::Stream(..) | LaneKey::Queue(..))
+}
+
+/// The youngest part of a stretch of which all slices of GPUs are kept, and not more than `most` of a lane.
+pub fn kept(snap: &Snapshot, wanted: Span, most: usize) -> Span {
+    let mut stretch = wanted;
+    let lanes = || {
+        snap.lanes
+            .iter()
+            .filter(|lane| has_kernels(lane.key) || matches!(lane.key, LaneKey::Copies(_)))
+    };
+    let each = (most / lanes().count().max(1)).max(1000);
+    for lane in lanes() {
+        for _ in 0..24 {
+            if lane.has_slices(stretch.begin, stretch.end, each) {
+                break;
+            }
+            stretch.begin += stretch.duration().div_ceil(2);
+        }
+    }
+    stretch
+}
+
+/// Joins spans that touch; they come by begin.
+pub(super) fn union(spans: impl Iterator<Item = Span>) -> Vec<Span> {
+    let mut out: Vec<Span> = Vec::new();
+    for span in spans {
+        match out.last_mut() {
+            Some(last) if span.begin <= last.end => last.end = last.end.max(span.end),
+            _ => out.push(span),
+        }
+    }
+    out
+}
+
+pub(super) fn total(spans: impl Iterator<Item = Span>) -> u64 {
+    spans.fold(0, |sum, span| sum.saturating_add(span.duration()))
+}
+
+/// The part of a span that lies within another.
+pub(crate) fn clip(span: Span, within: Span) -> Option<Span> {
+    let (begin, end) = (span.begin.max(within.begin), span.end.min(within.end));
+    (begin < end).then_some(Span { begin, end })
+}
+
+/// How the GPUs that had work were used in a stretch.
+pub fn usage(snap: &Snapshot, stretch: Span, least_gap: u64) -> Vec<Usage> {
+    let is_gpu = |id: AgentId| snap.names.agent(id).is_none_or(|agent| agent.kind != AgentKind::Cpu);
+    // Each process has agents of its own for the GPUs that it shares with others.
+    let place = |id: AgentId| {
+        let agent = snap.names.agent(id).filter(|agent| !agent.name.is_empty())?;
+        Some(snap.names.node_of(agent))
+    };
+    let process = |id: AgentId| snap.names.agent(id).map(|agent| agent.process);
+    let mut gpus: Vec<Vec<AgentId>> = Vec::new();
+    let rows = snap.values.agents.iter();
+    for row in rows.filter(|row| row.dispatches > 0 && is_gpu(row.id)) {
+        let here = place(row.id);
+        let is_same = |gpu: &&mut Vec<AgentId>| {
+            here.is_some()
+                && gpu
+                    .iter()
+                    .all(|&id| place(id) == here && process(id) != process(row.id))
+        };
+        match gpus.iter_mut().find(is_same) {
+            Some(gpu) => gpu.push(row.id),
+            None => gpus.push(vec![row.id]),
+        }
+    }
+    gpus.into_iter()
+        .map(|gpu| of_gpu(snap, gpu, stretch, least_gap))
+        .collect()
+}
+
+fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) -> Usage {
+    let mut usage = Usage {
+        agent: agents.first().copied().unwrap_or_default(),
+        stretch,
+        ..Usage::default()
+    };
+    let mut kernels: Vec<(LaneKey, Slice)> = Vec::new();
+    let mut waits: Vec<Span> = Vec::new();
+    for lane in snap.lanes.iter() {
+        let is_own = match lane.key {
+            LaneKey::Stream(of, _) | LaneKey::Queue(of, _) => agents.contains(&of),
+            _ => false,
+        };
+        if !is_own {
+            continue;
+        }
+        let slices = lane
+            .slices(stretch.begin, stretch.end, usize::MAX / 2)
+            .unwrap_or_default();
+        starve(&mut usage, &slices, &mut waits);
+        kernels.extend(slices.into_iter().map(|slice| (lane.key, slice)));
+    }
+    kernels.sort_by_key(|(_, slice)| slice.span.begin);
+    for (_, slice) in &kernels {
+        if slice.span.begin >= stretch.begin {
+            usage.kernels += 1;
+            usage.short += u64::from(slice.span.duration() < snap.thresholds.short);
+        }
+    }
+    let ended = kernels.iter().filter_map(|(_, slice)| clip(slice.span, stretch));
+    let mut spans: Vec<Span> = ended.chain(running(snap, &agents, stretch)).collect();
+    spans.sort_by_key(|span| span.begin);
+    usage.kernel_time = total(spans.iter().copied());
+    let compute = union(spans.into_iter());
+    waits.sort_by_key(|span| span.begin);
+    let waits = union(waits.into_iter().filter_map(|span| clip(span, stretch)));
+    usage.starving = total(waits.iter().copied()).saturating_sub(overlap::common(&waits, &compute));
+    let mut copies: Vec<Span> = Vec::new();
+    for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
+        let slices = lane
+            .slices(stretch.begin, stretch.end, usize::MAX / 2)
+            .unwrap_or_default();
+        let is_own = |slice: &&Slice| {
+            let route = snap.values.copies.get(slice.what as usize).map(|copies| copies.route);
+            // What a call copied itself may be the processor's work: the device is not known to have copied then.
+            let route = route.filter(|route| route.engine != engine::CALL);
+            let ends = route.map_or([None, None], |route| [route.source, route.destination]);
+            ends.into_iter().flatten().any(|end| agents.contains(&end))
+        };
+        copies.extend(
+            slices
+                .iter()
+                .filter(is_own)
+                .filter_map(|slice| clip(slice.span, stretch)),
+        );
+    }
+    copies.sort_by_key(|span| span.begin);
+    let copies = union(copies.into_iter());
+    let mut both: Vec<Span> = compute.iter().chain(&copies).copied().collect();
+    both.sort_by_key(|span| span.begin);
+    let both = union(both.into_iter());
+    (usage.compute, usage.copy) = (total(compute.iter().copied()), total(copies.iter().copied()));
+    let busy = total(both.iter().copied());
+    usage.overlap = usage.compute.saturating_add(usage.copy).saturating_sub(busy);
+    usage.idle = stretch.duration().saturating_sub(busy);
+    usage.computing = compute;
+    usage.agents = agents;
+    gaps(&mut usage, &both, &kernels, least_gap);
+    usage
+}
+
+/// Work that a GPU has and that has not ended: a span by lane, from the submission or the end of what was before it.
+fn running(snap: &Snapshot, agents: &[AgentId], stretch: Span) -> Vec<Span> {
+    if !snap.is_running() {
+        return Vec::new();
+    }
+    // The stream is known once a dispatch of the same queue has ended.
+    let places = snap.values.places.iter();
+    let streams: FastMap<QueueId, StreamId> = places.filter_map(|place| Some((place.queue, place.stream?))).collect();
+    let mut first: FastMap<LaneKey, Nanos> = FastMap::default();
+    for dispatch in snap.open.iter().flat_map(|open| &open.dispatches) {
+        if agents.contains(&dispatch.agent) && dispatch.submit > 0 {
+            let stream = dispatch.stream.or_else(|| streams.get(&dispatch.queue).copied());
+            let key = LaneKey::of(&Dispatch { stream, ..*dispatch });
+            let since = first.entry(key).or_insert(dispatch.submit);
+            *since = dispatch.submit.min(*since);
+        }
+    }
+    let spans = first.into_iter().filter_map(|(key, submit)| {
+        let last = snap.lane(key).map_or(0, |lane| lane.last);
+        let span = Span {
+            begin: submit.max(last),
+            end: stretch.end,
+        };
+        clip(span, stretch)
+    });
+    spans.collect()
+}
+
+/// Waits of a stream for the next launch: submitted when it had run dry.
+fn starve(usage: &mut Usage, slices: &[Slice], waits: &mut Vec<Span>) {
+    let mut end = 0;
+    for slice in slices {
+        let wait = slice.span.begin.saturating_sub(end);
+        if end > 0 && slice.submit >= end && wait < BETWEEN && slice.span.begin >= usage.stretch.begin {
+            usage.starved += 1;
+            waits.push(Span {
+                begin: end,
+                end: slice.span.begin,
+            });
+        }
+        end = end.max(slice.span.end);
+    }
+}
+
+fn gaps(usage: &mut Usage, busy: &[Span], kernels: &[(LaneKey, Slice)], least: u64) {
+    let stretch = usage.stretch;
+    let mut from = stretch.begin;
+    let ends = busy.iter().copied().chain([Span {
+        begin: stretch.end,
+        end: stretch.end,
+    }]);
+    for span in ends {
+        let gap = Span {
+            begin: from,
+            end: span.begin.max(from),
+        };
+        from = span.end.max(from);
+        usage.longest = usage.longest.max(gap.duration());
+        if gap.duration() < least.max(1) {
+            continue;
+        }
+        usage.gap_count += 1;
+        let at = kernels.partition_point(|(_, slice)| slice.span.begin < gap.end);
+        let next = kernels
+            .get(at)
+            .filter(|(_, slice)| slice.span.begin == gap.end)
+            .copied();
+        usage.gaps.push(Gap {
+            agent: usage.agent,
+            span: gap,
+            next,
+        });
+    }
+    usage.gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
+    usage.gaps.truncate(MOST_GAPS);
+}
+
+/// What ran in a range of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measure {
+    /// By GPU; empty when slices are not kept.
+    pub usage: Vec<Usage>,
+    /// By kernel: how many touch the range, and nanoseconds within; the most first.
+    pub kernels: Vec<(roctop_trace::item::KernelId, u64, u64)>,
+    /// By direction: copies, bytes, nanoseconds, of those that ended in the range.
+    pub copies: Vec<(u16, u64, u64, u64)>,
+    /// Whether all slices of the range were kept; else only what the lanes' sums say is known.
+    pub is_whole: bool,
+}
+
+/// Measures a range.
+pub fn measure(snap: &Snapshot, range: Span) -> Measure {
+    let is_whole = kept(snap, range, 4 * super::MOST_SLICES) == range;
+    if !is_whole {
+        return Measure::default();
+    }
+    let mut out = Measure {
+        usage: usage(snap, range, snap.thresholds.gap),
+        is_whole,
+        ..Measure::default()
+    };
+    for lane in snap.lanes.iter() {
+        let slices = || lane.slices(range.begin, range.end, usize::MAX / 2).unwrap_or_default();
+        if has_kernels(lane.key) {
+            for slice in slices() {
+                let nanos = clip(slice.span, range).map_or(0, Span::duration);
+                match out.kernels.iter_mut().find(|known| known.0.0 == slice.what) {
+                    Some(known) => (known.1, known.2) = (known.1 + 1, known.2.saturating_add(nanos)),
+                    None => out.kernels.push((roctop_trace::item::KernelId(slice.what), 1, nanos)),
+                }
+            }
+        } else if let LaneKey::Copies(way) = lane.key {
+            let ended = slices().into_iter().filter(|slice| slice.span.end <= range.end);
+            let sum = ended.fold((way, 0, 0u64, 0u64), |sum, slice| {
+                (
+                    way,
+                    sum.1 + 1,
+                    sum.2.saturating_add(slice.value),
+                    sum.3.saturating_add(slice.span.duration()),
+                )
+            });
+            if sum.1 > 0 {
+                out.copies.push(sum);
+            }
+        }
+    }
+    out.kernels.sort_by_key(|known| std::cmp::Reverse(known.2));
+    out
+}
+
+/// Busy nanoseconds of a GPU in a stretch by its lane's sums, for when slices are not kept.
+pub fn busy(snap: &Snapshot, agent: AgentId, from: Nanos, to: Nanos) -> u64 {
+    snap.lane(LaneKey::Agent(agent)).map_or(0, |lane| lane.busy(from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fresh, Options, Store};
+    use roctop_trace::item::{Agent, Copy, Item, ProcessId};
+
+    const BEGIN: Nanos = 1_000_000;
+    const LENGTH: usize = 2_000;
+
+    #[test]
+    fn a_gpu_that_processes_share_is_one_gpu() {
+        let mut store = Store::new(Options::default());
+        for (process, node) in [(0, 2), (1, 2), (2, 3)] {
+            store.apply(&Item::Agent(Agent {
+                id: AgentId(process + 1),
+                process: ProcessId(process),
+                kind: AgentKind::Gpu,
+                node,
+                name: "gfx942".into(),
+                ..Agent::default()
+            }));
+            let begin = BEGIN + u64::from(process) * 1000;
+            store.apply(&Item::Dispatch(Dispatch {
+                process: ProcessId(process),
+                agent: AgentId(process + 1),
+                span: Span {
+                    begin,
+                    end: begin + 1000,
+                },
+                ..Dispatch::default()
+            }));
+        }
+        let snap = store.snapshot(Fresh::All);
+        let stretch = Span {
+            begin: BEGIN,
+            end: BEGIN + 2000,
+        };
+        let rows = usage(&snap, stretch, 1);
+        assert_eq!(rows[0].agents, [AgentId(1), AgentId(2)]);
+        assert_eq!((rows[0].compute, rows[0].idle), (2000, 0));
+        assert_eq!((rows[1].compute, rows[1].agents.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_kernel_that_runs_is_no_gap() {
+        let ms = |n: u64| n * 1_000_000;
+        let mut store = Store::new(Options::default());
+        let kernel = |number: u64, begin, end| Dispatch {
+            dispatch_id: number,
+            agent: AgentId(1),
+            submit: ms(1000),
+            span: Span { begin, end },
+            ..Dispatch::default()
+        };
+        store.apply(&Item::Agent(Agent {
+            id: AgentId(1),
+            name: "gfx942".into(),
+            ..Agent::default()
+        }));
+        store.apply(&Item::Dispatch(Dispatch {
+            stream: Some(StreamId(3)),
+            ..kernel(1, ms(1000), ms(1100))
+        }));
+        store.apply(&Item::Open(roctop_trace::item::Open {
+            dispatches: vec![kernel(2, 0, 0), kernel(3, 0, 0)],
+            ..roctop_trace::item::Open::default()
+        }));
+        store.apply(&Item::Now(ms(1190)));
+        let snap = store.snapshot(Fresh::All);
+        let rows = usage(
+            &snap,
+            Span {
+                begin: ms(1000),
+                end: ms(1190),
+            },
+            ms(1),
+        );
+        assert_eq!((rows[0].compute, rows[0].idle), (ms(190), 0));
+        assert_eq!(rows[0].kernel_time, ms(190), "it follows what ended in its stream");
+        assert_eq!((rows[0].kernels, rows[0].gaps.len()), (1, 0));
+        let row = snap.values.agents.iter().find(|row| row.id == AgentId(1));
+        assert!(row.expect("a GPU").share > 0.99);
+    }
+
+    #[test]
+    fn shares_are_those_of_counting_each_nanosecond() {
+        let mut seed = 11u64;
+        let mut dice = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        for _ in 0..20 {
+            let mut store = Store::new(Options::default());
+            store.apply(&Item::Agent(Agent {
+                id: AgentId(1),
+                name: "gfx942".into(),
+                ..Agent::default()
+            }));
+            let (mut kernel, mut copy) = ([0u64; LENGTH], [false; LENGTH]);
+            for _ in 0..30 {
+                let begin = dice(1900) as usize;
+                let end = begin + 1 + dice(60) as usize;
+                let span = Span {
+                    begin: BEGIN + begin as u64,
+                    end: BEGIN + end as u64,
+                };
+                if dice(3) == 0 {
+                    copy[begin..end].fill(true);
+                    store.apply(&Item::Copy(Copy {
+                        span,
+                        destination: Some(AgentId(1)),
+                        ..Copy::default()
+                    }));
+                } else {
+                    kernel[begin..end].iter_mut().for_each(|count| *count += 1);
+                    store.apply(&Item::Dispatch(Dispatch {
+                        span,
+                        agent: AgentId(1),
+                        queue: QueueId(dice(2) as u32),
+                        stream: (dice(2) == 0).then_some(StreamId(dice(2) as u32)),
+                        ..Dispatch::default()
+                    }));
+                }
+            }
+            let stretch = Span {
+                begin: BEGIN,
+                end: BEGIN + LENGTH as u64,
+            };
+            let snap = store.snapshot(Fresh::All);
+            let rows = usage(&snap, stretch, 1);
+            let row = rows.iter().find(|row| row.agent == AgentId(1)).expect("it had work");
+            let count = |test: &dyn Fn(usize) -> bool| (0..LENGTH).filter(|&at| test(at)).count() as u64;
+            assert_eq!(row.compute, count(&|at| kernel[at] > 0));
+            assert_eq!(row.copy, count(&|at| copy[at]));
+            assert_eq!(row.overlap, count(&|at| kernel[at] > 0 && copy[at]));
+            assert_eq!(row.idle, count(&|at| kernel[at] == 0 && !copy[at]));
+            assert_eq!(row.kernel_time, kernel.iter().sum::<u64>());
+            assert_eq!(row.gaps.iter().map(|gap| gap.span.duration()).sum::<u64>(), row.idle);
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! What each piece of work adds: to the tables, to its lane, to the ranges in which it was launched.
+
+use roctop_ring::record::{Domain, engine, flag};
+
+use super::lane::{LaneKey, Slice};
+use super::lanes::{keep_at, known_at};
+use super::names::Names;
+use super::range_attribution::Work;
+use super::table::is_untimed;
+use super::{AgentState, Closed, LATEST, OpenBounds, Store, credible, is_within};
+use roctop_trace::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, Span, ThreadId};
+
+/// HIP's "not ready" is an answer, not an error.
+const HIP_NOT_READY: i32 = 600;
+
+/// Dispatches that are counted together.
+const PORTION: usize = 256;
+
+/// Room for them, kept from one portion to the next.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    dispatches: Vec<Dispatch>,
+    shapes: Vec<u32>,
+}
+
+/// These return the error of an earlier call, which counts there.
+const REPORTING: [&str; 3] = ["hipGetLastError", "hipPeekAtLastError", "hipExtGetLastError"];
+
+/// Whether a call failed.
+pub(super) fn is_error(call: &ApiCall, names: &Names) -> bool {
+    let code = call.status.unwrap_or(0);
+    if code == 0 {
+        return false;
+    }
+    let Some(known) = names.operation(call.operation) else {
+        return true;
+    };
+    let operation = &known.operation;
+    operation.domain != Domain::HIP.0 || !(code == HIP_NOT_READY || REPORTING.contains(&&*operation.name))
+}
+
+impl Store {
+    /// What open work there was of a process, by kind.
+    fn bounds(&self, process: ProcessId) -> OpenBounds {
+        self.open_bounds.get(process.0 as usize).copied().unwrap_or_default()
+    }
+
+    pub(super) fn calls(&mut self, calls: &[ApiCall]) {
+        for run in calls.chunk_by(|one, next| (one.process, one.thread) == (next.process, next.thread)) {
+            self.calls_of_thread(run);
+        }
+    }
+
+    /// Calls of one thread: what they have in common is looked up once.
+    fn calls_of_thread(&mut self, calls: &[ApiCall]) {
+        let Some(first) = calls.first() else { return };
+        let (process, thread) = (first.process, first.thread);
+        self.totals.calls += calls.len() as u64;
+        let bounds = self.bounds(process).calls;
+        if bounds.is_some() {
+            for call in calls.iter().filter(|call| is_within(bounds, call.correlation)) {
+                self.close(process, |open| {
+                    let mut calls = open.calls.iter();
+                    calls
+                        .position(|one| one.correlation == call.correlation)
+                        .map(Closed::Call)
+                });
+            }
+        }
+        self.seen_all(process, calls.iter().map(|call| credible(call.span)));
+        self.tables.calls(thread, calls, &self.names);
+        let last = known_at(&self.thread_lanes, thread.0);
+        for nested in [false, true] {
+            let here = |call: &&ApiCall| (call.parent != 0) == nested && credible(call.span).end > 0;
+            if !calls.iter().any(|call| here(&call)) {
+                continue;
+            }
+            let at = self.lane_near(LaneKey::Api(thread, u8::from(nested)), last);
+            if at != last {
+                keep_at(&mut self.thread_lanes, thread.0, at);
+            }
+            let names = &self.names;
+            let slices = calls.iter().filter(here).map(|call| Slice {
+                span: credible(call.span),
+                what: call.operation.0,
+                shape: u32::from(is_error(call, names)),
+                submit: 0,
+                correlation: call.correlation,
+                value: u64::from(call.status.unwrap_or(0) as u32),
+                queue: call.arguments.map_or(u32::MAX, |text| text.0),
+                process: process.0,
+                thread: thread.0,
+                flags: 0,
+            });
+            self.slices += self.lanes[at as usize].add(slices, &mut self.rooms);
+            self.make_room();
+        }
+    }
+
+    pub(super) fn dispatches(&mut self, dispatches: &[Dispatch]) {
+        let is_credible = |one: &Dispatch| one.span.begin <= one.span.end && one.span.end.max(one.submit) <= LATEST;
+        let mut room = std::mem::take(&mut self.room);
+        for portion in dispatches.chunks(PORTION) {
+            if portion.iter().all(is_credible) {
+                self.portion(portion, &mut room.shapes);
+                continue;
+            }
+            room.dispatches.clear();
+            room.dispatches.extend(portion.iter().map(|dispatch| Dispatch {
+                span: credible(dispatch.span),
+                submit: if dispatch.submit > LATEST { 0 } else { dispatch.submit },
+                ..*dispatch
+            }));
+            self.portion(&room.dispatches, &mut room.shapes);
+        }
+        self.room = room;
+    }
+
+    fn portion(&mut self, dispatches: &[Dispatch], shapes: &mut Vec<u32>) {
+        self.tables.dispatches(dispatches, shapes);
+        let place = |one: &Dispatch| (one.process, one.agent, one.queue, one.stream, one.thread);
+        let mut shapes = &shapes[..];
+        for run in dispatches.chunk_by(|one, next| place(one) == place(next)) {
+            let (these, rest) = shapes.split_at(run.len().min(shapes.len()));
+            self.dispatches_in_place(run, these);
+            shapes = rest;
+        }
+    }
+
+    /// Dispatches of one thread in one queue: what they have in common is looked up once.
+    fn dispatches_in_place(&mut self, dispatches: &[Dispatch], shapes: &[u32]) {
+        let Some(first) = dispatches.first() else { return };
+        self.totals.dispatches += dispatches.len() as u64;
+        let bounds = self.bounds(first.process).dispatches;
+        if bounds.is_some() {
+            for dispatch in dispatches.iter().filter(|one| is_within(bounds, one.dispatch_id)) {
+                self.close(first.process, |open| {
+                    let known = &open.dispatches;
+                    let found = known.binary_search_by_key(&dispatch.dispatch_id, |one| one.dispatch_id);
+                    found.ok().map(Closed::Dispatch)
+                });
+            }
+        }
+        self.seen_all(first.process, dispatches.iter().map(|dispatch| dispatch.span));
+        let suspect = dispatches.iter().filter(|one| one.flags & flag::SUSPECT_TIME != 0);
+        self.totals.suspect += suspect.count() as u64;
+        if !self.sampled.is_empty() {
+            for one in dispatches {
+                self.sampled.dispatched(one.process, one.dispatch_id, one.kernel);
+            }
+        }
+        for dispatch in dispatches {
+            if self.names.is_internal(dispatch.kernel) {
+                self.totals.internal += 1;
+                self.blit(dispatch);
+            }
+        }
+        let at = first.agent.0 as usize;
+        if at < 1 << 12 {
+            if self.agents.len() <= at {
+                self.agents.resize_with(at + 1, AgentState::default);
+            }
+            self.agents[at].dispatches += dispatches.len() as u64;
+        }
+        let is_timed = |one: &Dispatch| !is_untimed(one.flags, one.span.end);
+        if !dispatches.iter().any(is_timed) {
+            return;
+        }
+        let timed = || dispatches.iter().filter(|one| is_timed(one));
+        for dispatch in timed() {
+            self.totals.kernel_time = self.totals.kernel_time.saturating_add(dispatch.span.duration());
+        }
+        if self.under.is_wanted() {
+            for dispatch in timed() {
+                self.launched(dispatch.thread, dispatch.submit, Work::kernel(dispatch.span));
+            }
+        }
+        let key = LaneKey::of(first);
+        let last = known_at(&self.queue_lanes, first.queue.0);
+        let lane = self.lane_near(key, last);
+        if lane != last {
+            keep_at(&mut self.queue_lanes, first.queue.0, lane);
+        }
+        let slices = dispatches.iter().zip(shapes).filter(|(one, _)| is_timed(one));
+        let slices = slices.map(|(dispatch, &shape)| Slice {
+            span: dispatch.span,
+            what: dispatch.kernel.0,
+            shape,
+            submit: dispatch.submit,
+            correlation: dispatch.correlation,
+            value: dispatch.dispatch_id,
+            queue: dispatch.queue.0,
+            process: dispatch.process.0,
+            thread: dispatch.thread.map_or(u32::MAX, |thread| thread.0),
+            flags: dispatch.flags,
+        });
+        self.slices += self.lanes[lane as usize].add(slices, &mut self.rooms);
+        if let Some(agent) = self.agents.get_mut(at)
+            && agent
+                .busy
+                .add(timed().map(|one| one.span).filter(|span| span.duration() > 0))
+        {
+            self.settle(at);
+        }
+        self.make_room();
+    }
+
+    /// Brings the time in which an agent was busy up to date.
+    pub(super) fn settle(&mut self, agent: usize) {
+        let Some(last) = self.agents.get(agent).filter(|agent| !agent.busy.is_settled()) else {
+            return;
+        };
+        let number = self.lane_near(LaneKey::Agent(AgentId(agent as u32)), last.lane);
+        let (state, drawn) = (&mut self.agents[agent], &mut self.lanes[number as usize]);
+        state.lane = number;
+        drawn.is_changed = true;
+        state.busy.settle(|piece| drawn.lane.add_time(piece, 0, true));
+    }
+
+    /// Counts work for the ranges in which it was launched.
+    fn launched(&mut self, thread: Option<ThreadId>, submit: Nanos, work: Work) {
+        if let Some(thread) = thread.filter(|_| submit > 0) {
+            let (markers, recent) = (&mut self.tables.markers, &mut self.tables.recent);
+            self.under.work(thread, submit, work, |row| {
+                let row = row as usize;
+                if let (Some(stat), Some(recent)) = (markers.get_mut(row), recent.get_mut(row)) {
+                    stat.work.merge(work);
+                    if work.kernels > 0 {
+                        recent.add(work.nanos);
+                    }
+                }
+            });
+        }
+    }
+
+    /// There are ranges: what was launched in them may have completed already.
+    pub(super) fn want_work(&mut self) {
+        if self.under.is_wanted() {
+            return;
+        }
+        let work = |key: LaneKey, span: Span| match key {
+            LaneKey::Stream(..) | LaneKey::Queue(..) => Some(Work::kernel(span)),
+            LaneKey::Copies(_) => Some(Work::copy(span)),
+            _ => None,
+        };
+        let lanes = self.lanes.iter().map(|drawn| &drawn.lane);
+        let all = lanes.flat_map(|lane| lane.recent(usize::MAX).map(|slice| (lane.key, slice)));
+        let launched = all.filter(|(_, slice)| slice.submit > 0 && slice.thread != u32::MAX);
+        let mut known: Vec<_> = launched
+            .filter_map(|(key, slice)| Some((slice.span.end, slice.thread, slice.submit, work(key, slice.span)?)))
+            .collect();
+        known.sort_by_key(|(end, ..)| *end);
+        let known = known.into_iter();
+        self.under
+            .want(known.map(|(_, thread, launched, work)| (ThreadId(thread), launched, work)));
+    }
+
+    /// Counts for a range that was closed what had completed of it, and notes what was within.
+    fn closed(&mut self, marker: &Marker) {
+        let Some(row) = self.tables.marker_row(marker.text) else {
+            return;
+        };
+        let mut recent = self.tables.recent.get_mut(row as usize);
+        let work = self.under.range(marker.thread, marker.span, row, |nanos| {
+            if let Some(recent) = &mut recent {
+                recent.add(nanos);
+            }
+        });
+        if let Some(row) = self.tables.markers.get_mut(row as usize) {
+            row.work.merge(work);
+        }
+        if marker.range_id == 0 {
+            for child in self.under.nest(marker.thread, marker.level, row) {
+                if let Some(child) = self.tables.markers.get_mut(child as usize) {
+                    child.parent = Some(row);
+                }
+            }
+        }
+    }
+
+    /// The run-time's own kernels that move bytes are copies as well, unless the collector says them as such.
+    fn blit(&mut self, dispatch: &Dispatch) {
+        let Some(name) = self.names.kernel(dispatch.kernel) else {
+            return;
+        };
+        let is_fill = name.kernel.mangled.contains("fill");
+        if (is_fill || name.kernel.mangled.contains("copy")) && !self.copies_with_blits {
+            self.moved(dispatch, is_fill);
+        }
+    }
+
+    pub(super) fn copy(&mut self, copy: &Copy) {
+        self.totals.copies += 1;
+        self.seen(copy.process, copy.span);
+        self.totals.suspect += u64::from(copy.flags & flag::SUSPECT_TIME != 0);
+        self.copies_with_blits |= copy.engine == engine::BLIT && copy.flags & flag::INTERNAL != 0;
+        self.by_engine(copy.process, copy.correlation, copy.bytes);
+        let route = self.tables.copy(copy);
+        if is_untimed(copy.flags, copy.span.end) {
+            return;
+        }
+        let slice = Slice {
+            span: copy.span,
+            what: route,
+            shape: u32::MAX,
+            submit: copy.submit,
+            correlation: copy.correlation,
+            value: copy.bytes,
+            queue: copy.stream.map_or(u32::MAX, |stream| stream.0),
+            process: copy.process.0,
+            thread: copy.thread.map_or(u32::MAX, |thread| thread.0),
+            flags: copy.flags,
+        };
+        self.slice(LaneKey::Copies(copy.direction), slice);
+        if self.under.is_wanted() {
+            self.launched(copy.thread, copy.submit, Work::copy(copy.span));
+        }
+    }
+
+    pub(super) fn marker(&mut self, marker: &Marker, is_mark: bool) {
+        self.totals.markers += 1;
+        if is_within(self.bounds(marker.process).ranges, marker.correlation) {
+            self.close(marker.process, |open| {
+                let mut ranges = open.ranges.iter();
+                ranges
+                    .position(|one| one.correlation == marker.correlation)
+                    .map(Closed::Range)
+            });
+        }
+        self.seen(marker.process, marker.span);
+        self.tables.marker(marker, is_mark);
+        if !is_mark {
+            self.want_work();
+            self.closed(marker);
+        }
+        let slice = Slice {
+            span: marker.span,
+            what: marker.text.0,
+            shape: u32::from(is_mark),
+            submit: 0,
+            correlation: marker.correlation,
+            value: marker.range_id,
+            queue: u32::MAX,
+            process: marker.process.0,
+            thread: marker.thread.0,
+            flags: 0,
+        };
+        let key = match marker.range_id {
+            0 => LaneKey::Markers(marker.thread, marker.level),
+            _ => LaneKey::Ranges(marker.thread),
+        };
+        self.slice(key, slice);
+    }
+
+    pub(super) fn allocation(&mut self, allocation: &Allocation) {
+        self.memory.add(&Allocation {
+            span: credible(allocation.span),
+            ..*allocation
+        });
+    }
+}

@@ -1,0 +1,112 @@
+//! Lanes of threads that have been quiet for long become one: a program may start threads without end.
+
+use super::Store;
+use super::lane::Lane;
+use super::lanes::Drawn;
+
+/// Lanes of threads that are kept at any rate.
+const FEW: usize = 1024;
+/// With more than these, the longest quiet go however short that is.
+const MANY: usize = 8 * FEW;
+/// Quiet for so long, ns: most such threads have ended.
+const QUIET: u64 = 60_000_000_000;
+
+/// How many lanes of threads there are, and at which number they are looked through next.
+#[derive(Debug, Default)]
+pub(super) struct ThreadLanes {
+    count: usize,
+    next: usize,
+}
+
+impl Store {
+    /// A lane of a thread will be made: others go when there are too many. Lanes have other numbers after that.
+    pub(super) fn make_room_for_thread(&mut self) {
+        self.of_threads.count += 1;
+        if self.of_threads.count <= self.of_threads.next.max(FEW) {
+            return;
+        }
+        let is_one = |lane: &Lane| lane.key.is_of_thread() && lane.key != lane.key.of_others();
+        let lanes = self.lanes.iter().map(|drawn| &drawn.lane);
+        let mut ends: Vec<_> = lanes.filter(|lane| is_one(lane)).map(|lane| lane.last).collect();
+        ends.sort_unstable();
+        let surplus = match ends.len() {
+            count if count > MANY => count - MANY / 2,
+            _ => 0,
+        };
+        let quiet = self.now.saturating_sub(QUIET);
+        let before = ends.get(surplus).map_or(quiet, |&end| quiet.max(end));
+        let (gone, left): (Vec<Drawn>, Vec<Drawn>) = std::mem::take(&mut self.lanes)
+            .into_iter()
+            .partition(|drawn| is_one(&drawn.lane) && drawn.lane.last < before);
+        self.lanes = left;
+        let numbered = self.lanes.iter().enumerate();
+        self.lane_ids = numbered.map(|(at, drawn)| (drawn.lane.key, at as u32)).collect();
+        for drawn in &gone {
+            let others = self.lane_id(drawn.lane.key.of_others()) as usize;
+            self.lanes[others].lane.absorb(&drawn.lane);
+            self.lanes[others].is_changed = true;
+            self.slices = self.slices.saturating_sub(drawn.lane.kept());
+        }
+        self.of_threads.count = ends.len() - gone.len();
+        self.of_threads.next = self.of_threads.count + self.of_threads.count / 4;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fresh, LaneKey, Options};
+    use roctop_trace::item::{ApiCall, Item, Span, ThreadId};
+
+    #[test]
+    fn a_program_that_starts_threads_without_end_has_a_bounded_number_of_lanes() {
+        let mut store = Store::new(Options::default());
+        let (second, threads) = (1_000_000_000, 3000);
+        let call = |thread, begin| {
+            Item::Api(ApiCall {
+                thread: ThreadId(thread),
+                span: Span {
+                    begin,
+                    end: begin + second / 4,
+                },
+                ..ApiCall::default()
+            })
+        };
+        for number in 0..threads {
+            let begin = (10 + u64::from(number)) * second;
+            store.apply(&call(number + 1, begin));
+            store.apply(&call(0, begin));
+        }
+        let snap = store.snapshot(Fresh::All);
+        assert!(snap.lanes.len() <= FEW + 2, "{}", snap.lanes.len());
+        let lane = |thread| snap.lane(LaneKey::Api(thread, 0));
+        assert_eq!(lane(ThreadId(0)).map(|lane| lane.total), Some(u64::from(threads)));
+        assert!(lane(ThreadId(threads)).is_some() && lane(ThreadId(1)).is_none());
+        // Nothing is lost of the past.
+        let others = lane(LaneKey::OTHERS).expect("the others");
+        let all: u64 = snap.lanes.iter().map(|lane| lane.total).sum();
+        assert_eq!(all, 2 * u64::from(threads));
+        let past = others.columns(0, 100_000 * second, 1)[0];
+        assert_eq!(u64::from(past.count), others.total);
+        assert!(past.busy.abs_diff(others.total * second / 4) < second, "{past:?}");
+    }
+
+    #[test]
+    fn threads_that_all_work_keep_their_lanes_unless_they_are_far_too_many() {
+        let mut store = Store::new(Options::default());
+        let call = |thread: u32| {
+            Item::Api(ApiCall {
+                thread: ThreadId(thread),
+                span: Span {
+                    begin: 1_000 + u64::from(thread),
+                    end: 2_000 + u64::from(thread),
+                },
+                ..ApiCall::default()
+            })
+        };
+        (0..2 * FEW as u32).for_each(|thread| store.apply(&call(thread)));
+        assert_eq!(store.snapshot(Fresh::All).lanes.len(), 2 * FEW);
+        (0..4 * MANY as u32).for_each(|thread| store.apply(&call(thread)));
+        assert!(store.snapshot(Fresh::All).lanes.len() <= 2 * MANY);
+    }
+}

@@ -1,0 +1,119 @@
+//! All lanes: found by their keys, shared with snapshots, held to the number of slices that is kept.
+
+use std::sync::Arc;
+
+use super::Store;
+use super::lane::{Lane, LaneKey, Rooms, Slice};
+use roctop_trace::item::Nanos;
+
+/// A lane, and how it was when it was last shown.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    pub(super) lane: Lane,
+    shown: Arc<Lane>,
+    pub(super) is_changed: bool,
+}
+
+impl Drawn {
+    fn new(key: LaneKey) -> Self {
+        Self {
+            lane: Lane::new(key),
+            shown: Arc::new(Lane::new(key)),
+            is_changed: false,
+        }
+    }
+
+    /// Forgets its oldest slices, see [`Lane::forget`]; how many went.
+    pub(super) fn forget(&mut self, before: Option<Nanos>, rooms: &mut Rooms) -> usize {
+        let gone = self.lane.forget_in(before, rooms);
+        self.is_changed |= gone > 0;
+        gone
+    }
+
+    /// Adds slices; how many they were.
+    pub(super) fn add(&mut self, slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) -> usize {
+        self.is_changed = true;
+        let before = self.lane.total;
+        self.lane.add_in(slices, rooms);
+        (self.lane.total - before) as usize
+    }
+
+    /// The lane as it is. Its parts are shared with it until one of them changes.
+    pub(super) fn show(&mut self) -> Arc<Lane> {
+        if std::mem::take(&mut self.is_changed) {
+            self.shown = Arc::new(self.lane.clone());
+        }
+        self.shown.clone()
+    }
+}
+
+/// Ids up to here have places in tables of last answers.
+const MOST_NEAR: usize = 1 << 16;
+
+pub(super) fn known_at(places: &[u32], id: u32) -> u32 {
+    places.get(id as usize).copied().unwrap_or(u32::MAX)
+}
+
+pub(super) fn keep_at(places: &mut Vec<u32>, id: u32, value: u32) {
+    let id = id as usize;
+    if id < MOST_NEAR {
+        if places.len() <= id {
+            places.resize(id + 1, u32::MAX);
+        }
+        places[id] = value;
+    }
+}
+
+impl Store {
+    pub(super) fn lane_id(&mut self, key: LaneKey) -> u32 {
+        if let Some(&at) = self.lane_ids.get(&key) {
+            return at;
+        }
+        if key.is_of_thread() && key != key.of_others() {
+            self.make_room_for_thread();
+        }
+        self.lanes.push(Drawn::new(key));
+        let at = self.lanes.len() as u32 - 1;
+        self.lane_ids.insert(key, at);
+        at
+    }
+
+    /// The lane with this key; `last` is the number of the lane that was asked for last in its place.
+    pub(super) fn lane_near(&mut self, key: LaneKey, last: u32) -> u32 {
+        match self.lanes.get(last as usize) {
+            Some(drawn) if drawn.lane.key == key => last,
+            _ => self.lane_id(key),
+        }
+    }
+
+    pub(super) fn slice(&mut self, key: LaneKey, slice: Slice) {
+        if slice.span.end > 0 {
+            let at = self.lane_id(key);
+            self.slices += self.lanes[at as usize].add(std::iter::once(slice), &mut self.rooms);
+            self.make_room();
+        }
+    }
+
+    /// Forgets slices when there are too many: those older than the time to keep, and if there are none the oldest of the
+    /// fuller lanes.
+    pub(super) fn make_room(&mut self) {
+        while self.slices > self.options.slices {
+            let before = self.now.saturating_sub(self.options.keep);
+            let mut gone = 0;
+            for drawn in &mut self.lanes {
+                gone += drawn.forget(Some(before), &mut self.rooms);
+            }
+            if gone == 0 {
+                let kept = |drawn: &Drawn| drawn.lane.kept();
+                let most = self.lanes.iter().map(kept).max().unwrap_or(0);
+                for drawn in self.lanes.iter_mut().filter(|drawn| kept(drawn) > most / 8 * 7) {
+                    gone += drawn.forget(None, &mut self.rooms);
+                }
+            }
+            if gone == 0 {
+                return;
+            }
+            self.slices -= gone.min(self.slices);
+        }
+    }
+}

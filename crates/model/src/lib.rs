@@ -1,0 +1,550 @@
+//! What is known: a [`Store`] that is told [`Item`]s and hands out [`Snapshot`]s.
+//!
+//! Aggregates are for ever and bounded; details are kept for a while; a pyramid holds the whole past of every lane.
+//! There is no clock, file or colour here: time comes with the items.
+#![forbid(unsafe_code)]
+
+pub mod analysis;
+mod apply;
+mod delta;
+pub mod derived;
+mod fx_hash;
+pub mod gauges;
+mod histogram_delta;
+pub mod kernel_counters;
+mod kernels;
+pub mod lane;
+mod lane_eviction;
+mod lanes;
+mod launch_config;
+pub mod memory;
+pub mod names;
+pub mod output;
+mod placement;
+mod pyramid;
+pub mod query;
+pub mod range_attribution;
+pub mod report;
+mod rows;
+pub mod sampled;
+pub mod series;
+pub mod snapshot;
+pub mod stats;
+pub mod table;
+mod transfers;
+mod union;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub use self::lane::{Lane, LaneKey, Slice};
+pub use self::names::{Class, Names};
+pub use self::pyramid::Bucket;
+use self::sampled::Sampled;
+pub use self::snapshot::{Mode, Snapshot, Totals, Values};
+
+pub use self::fx_hash::FastMap;
+
+use self::analysis::Thresholds;
+use self::analysis::usage::has_kernels;
+use self::gauges::Gauges;
+use self::lane::Rooms;
+use self::lane_eviction::ThreadLanes;
+use self::lanes::Drawn;
+use self::memory::Memory;
+use self::output::Output;
+use self::range_attribution::Under;
+use self::snapshot::{ProcessRow, Said, ending};
+use self::table::Tables;
+use self::transfers::Transfers;
+use self::union::Gathered;
+use roctop_ring::record::status;
+use roctop_trace::decode::Decoded;
+use roctop_trace::item::{
+    Copy, Exit, Health, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, earlier,
+};
+use roctop_trace::kernel_name::Aliases;
+use roctop_trace::pc_sampling::Sample;
+
+/// How much is kept, and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Live or a recording.
+    pub mode: Mode,
+    /// What is watched: the command line. Empty: that of the first process.
+    pub title: String,
+    /// When the program was started, CLOCK_BOOTTIME ns: its clock until the first record; none: not known.
+    pub began: Option<Nanos>,
+    /// The most slices kept in full.
+    pub slices: usize,
+    /// How long slices are kept in full at least while there is room, ns.
+    pub keep: u64,
+    /// Kernels by another name: the first that fits the demangled or the mangled name.
+    pub aliases: Aliases,
+    /// The window that shares are of, ns.
+    pub window: u64,
+    /// When something is worth a look.
+    pub thresholds: Thresholds,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Live,
+            title: String::new(),
+            began: None,
+            slices: 1_000_000,
+            keep: 120_000_000_000,
+            aliases: Aliases::default(),
+            window: 10_000_000_000,
+            thresholds: Thresholds::default(),
+        }
+    }
+}
+
+/// Which part of a snapshot is made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// The clock and the timeline; values are those of before.
+    Head,
+    /// All.
+    All,
+}
+
+/// A time beyond this is no time (36 years after the machine began).
+const LATEST: Nanos = 1 << 60;
+/// Dispatches of a lane that samples may be of, when the first sample comes.
+const RECENT: usize = 4096;
+const MOST_SAID: usize = 500;
+
+/// Open work that ended, by its place.
+enum Closed {
+    Call(usize),
+    Range(usize),
+    Dispatch(usize),
+}
+
+/// From which id to which open work has them: nearly all work that ends is not among it, and is told so at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenBounds {
+    calls: Option<(u64, u64)>,
+    ranges: Option<(u64, u64)>,
+    dispatches: Option<(u64, u64)>,
+}
+
+impl OpenBounds {
+    fn of(open: &Open) -> Self {
+        fn bounds(ids: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
+            ids.fold(None, |known, id| {
+                let (low, high) = known.unwrap_or((id, id));
+                Some((low.min(id), high.max(id)))
+            })
+        }
+        Self {
+            calls: bounds(open.calls.iter().map(|call| call.correlation)),
+            ranges: bounds(open.ranges.iter().map(|range| range.correlation)),
+            dispatches: bounds(open.dispatches.iter().map(|dispatch| dispatch.dispatch_id)),
+        }
+    }
+}
+
+fn is_within(bounds: Option<(u64, u64)>, id: u64) -> bool {
+    bounds.is_some_and(|(low, high)| low <= id && id <= high)
+}
+
+#[derive(Debug, Default)]
+struct AgentState {
+    busy: Gathered,
+    dispatches: u64,
+    /// The lane of when it was busy.
+    lane: u32,
+}
+
+/// A span that can be drawn: none of a time that cannot be, none backwards.
+fn credible(span: Span) -> Span {
+    match span {
+        Span { begin, end } if begin > LATEST || end > LATEST => Span::default(),
+        Span { begin, end } => Span {
+            begin,
+            end: end.max(begin),
+        },
+    }
+}
+
+/// Everything known.
+#[derive(Debug, Default)]
+pub struct Store {
+    options: Options,
+    names: Arc<Names>,
+    tables: Tables,
+    lanes: Vec<Drawn>,
+    lane_ids: FastMap<LaneKey, u32>,
+    of_threads: ThreadLanes,
+    /// By queue: the lane of its last dispatch.
+    queue_lanes: Vec<u32>,
+    /// By thread: the lane of its last call.
+    thread_lanes: Vec<u32>,
+    agents: Vec<AgentState>,
+    room: apply::Room,
+    processes: Vec<ProcessRow>,
+    /// By process: which ids its open work has.
+    open_bounds: Vec<OpenBounds>,
+    said: VecDeque<Said>,
+    gauges: Gauges,
+    under: Under,
+    memory: Memory,
+    sampled: Sampled,
+    output: Output,
+    letters: Arc<Vec<KernelId>>,
+    totals: Totals,
+    slices: usize,
+    rooms: Rooms,
+    missed: Option<Arc<str>>,
+    origin: Option<Nanos>,
+    now: Nanos,
+    samples: VecDeque<(Nanos, u64)>,
+    copies_with_blits: bool,
+    transfers: Transfers,
+    /// Whether anything that tables show came since the values were made.
+    is_new: bool,
+    values: Option<Arc<Values>>,
+}
+
+impl Store {
+    /// An empty store.
+    pub fn new(options: Options) -> Self {
+        let mut store = Self {
+            options,
+            ..Self::default()
+        };
+        // A recording tells of a range when it is closed, however much was launched in it before.
+        if store.options.mode == Mode::Replay {
+            store.want_work();
+        }
+        store
+    }
+
+    /// Tells it many things.
+    pub fn apply_all<'a>(&mut self, items: impl IntoIterator<Item = &'a Item>) {
+        for item in items {
+            self.apply(item);
+        }
+    }
+
+    /// Tells it what was decoded.
+    pub fn take(&mut self, decoded: &Decoded<'_>) {
+        self.is_new |= !(decoded.calls.is_empty() && decoded.dispatches.is_empty());
+        self.apply_all(decoded.items);
+        self.calls(decoded.calls);
+        self.dispatches(decoded.dispatches);
+    }
+
+    /// Tells it one thing.
+    pub fn apply(&mut self, item: &Item) {
+        // These change no table.
+        self.is_new |= !matches!(
+            item,
+            Item::Now(_) | Item::Open(_) | Item::Device(_) | Item::Counter(_) | Item::Count(_) | Item::Output(_)
+        );
+        match item {
+            Item::Process(process) => self.process(process),
+            Item::Ended { process, exit, at } => {
+                self.row(*process, |row| row.exit = Some((*exit, (*at).min(LATEST))));
+            }
+            Item::Agent(agent) => Arc::make_mut(&mut self.names).put_agent(agent.clone()),
+            Item::Kernel(kernel) => {
+                let alias = self.options.aliases.of(&kernel.name, &kernel.mangled);
+                Arc::make_mut(&mut self.names).put_kernel(kernel.clone(), alias);
+            }
+            Item::Queue(queue) => Arc::make_mut(&mut self.names).put_queue(*queue),
+            Item::Stream(stream) => Arc::make_mut(&mut self.names).put_stream(stream.clone()),
+            Item::Thread(thread) => Arc::make_mut(&mut self.names).put_thread(thread.clone()),
+            Item::Operation(operation) => Arc::make_mut(&mut self.names).put_operation(operation.clone()),
+            Item::Text(id, text) => {
+                self.tables.text(*id, text);
+                Arc::make_mut(&mut self.names).put_text(*id, text.clone());
+            }
+            Item::Api(call) => self.calls(std::slice::from_ref(call)),
+            Item::Dispatch(dispatch) => self.dispatches(std::slice::from_ref(dispatch)),
+            Item::Copy(copy) => self.copy(&Copy {
+                span: credible(copy.span),
+                ..*copy
+            }),
+            Item::Transfer(transfer) => self.transfer(transfer),
+            Item::Allocation(allocation) => self.allocation(allocation),
+            // For files alone; the screen is told of gauges and counters as devices and counts.
+            Item::Scratch(_)
+            | Item::Gauges(_)
+            | Item::CounterInfo(_)
+            | Item::CounterValue(_)
+            | Item::CounterInstances(_)
+            | Item::Sampling(_) => {}
+            Item::PcSample(sample) => self.pc_sample(sample),
+            Item::Mark(marker) => self.marker(
+                &Marker {
+                    span: credible(marker.span),
+                    ..*marker
+                },
+                true,
+            ),
+            Item::Range(marker) => self.marker(
+                &Marker {
+                    span: credible(marker.span),
+                    ..*marker
+                },
+                false,
+            ),
+            Item::Open(open) => self.open(open),
+            Item::Lost {
+                process,
+                reason,
+                records,
+            } => self.lost(*process, *reason, *records),
+            Item::Status { process, code, text } => {
+                match *code {
+                    status::COUNTING => self.row(*process, |row| row.counting = Some(true)),
+                    status::RESTING => self.row(*process, |row| row.counting = Some(false)),
+                    _ => {}
+                }
+                self.said.push_back(Said {
+                    process: *process,
+                    code: *code,
+                    text: text.clone(),
+                });
+                if self.said.len() > MOST_SAID {
+                    self.said.pop_front();
+                }
+            }
+            Item::ClockCost { process, picoseconds } => self.row(*process, |row| row.reading = Some(*picoseconds)),
+            Item::Switched { process, on, .. } => self.row(*process, |row| row.recording = *on),
+            Item::Device(device) => {
+                if self.names.gpu_number(device.node) != Some(device.number) {
+                    Arc::make_mut(&mut self.names).put_gpu(device.node, device.number);
+                }
+                self.gauges.device(device);
+            }
+            Item::Counter(counter) => self.gauges.counter(counter),
+            Item::Count(count) => self.gauges.count(count),
+            Item::Output(bytes) => self.output.write(bytes),
+            Item::Now(now) => self.tick((*now).min(LATEST)),
+        }
+    }
+
+    /// A sample; the first finds the kernels of the last dispatches and of those under way, which were of no interest before.
+    fn pc_sample(&mut self, sample: &Sample) {
+        if self.sampled.is_empty() {
+            let kernels = self.lanes.iter().filter(|drawn| has_kernels(drawn.lane.key));
+            for slice in kernels.flat_map(|drawn| drawn.lane.recent(RECENT)) {
+                let process = ProcessId(slice.process);
+                self.sampled.dispatched(process, slice.value, KernelId(slice.what));
+            }
+        }
+        self.sampled.add(sample);
+    }
+
+    /// Tells it about programs that use ROCm without a collector.
+    pub fn missed(&mut self, report: Option<String>) {
+        self.missed = report.map(Into::into);
+        self.is_new = true;
+    }
+
+    /// Tells it how processes do.
+    pub fn health(&mut self, all: &[Health]) {
+        let now = self.now;
+        for health in all {
+            self.row(health.process, |row| {
+                if let Some((_, before)) = row.health
+                    && now > before
+                {
+                    let records = row.records.saturating_sub(row.counted);
+                    row.rate = records as f64 * 1e9 / (now - before) as f64;
+                }
+                row.counted = row.records;
+                row.health = Some((*health, now));
+            });
+        }
+    }
+
+    fn process(&mut self, process: &Process) {
+        Arc::make_mut(&mut self.names).put_process(process.clone());
+        self.row(process.id, |row| row.process = process.clone());
+        // One without a ring has no part in what is shown.
+        if process.since > 0 && process.since < LATEST && !process.exe.is_empty() {
+            self.began(process.since);
+        }
+    }
+
+    /// Changes a process's row, which is made when it is not known yet.
+    fn row(&mut self, process: ProcessId, change: impl FnOnce(&mut ProcessRow)) {
+        let at = process.0 as usize;
+        if at > 1 << 16 {
+            return;
+        }
+        while self.processes.len() <= at {
+            let process = Process {
+                id: ProcessId(self.processes.len() as u32),
+                ..Process::default()
+            };
+            self.processes.push(ProcessRow {
+                process,
+                recording: true,
+                ..ProcessRow::default()
+            });
+        }
+        change(&mut self.processes[at]);
+    }
+
+    fn open(&mut self, open: &Open) {
+        let mut open = open.clone();
+        let clamp = |at: &mut Nanos| *at = (*at).min(LATEST);
+        open.calls.iter_mut().for_each(|call| clamp(&mut call.span.begin));
+        open.ranges.iter_mut().for_each(|range| clamp(&mut range.span.begin));
+        open.dispatches
+            .iter_mut()
+            .for_each(|dispatch| clamp(&mut dispatch.submit));
+        if !self.sampled.is_empty() {
+            for one in &open.dispatches {
+                self.sampled.dispatched(one.process, one.dispatch_id, one.kernel);
+            }
+        }
+        if !open.ranges.is_empty() {
+            self.want_work();
+        }
+        // They come by queue; each that ends is looked for by its number.
+        open.dispatches.sort_by_key(|dispatch| dispatch.dispatch_id);
+        let (now, at) = (self.now, open.process.0 as usize);
+        let bounds = OpenBounds::of(&open);
+        self.row(open.process, |row| {
+            row.open = Arc::new(open);
+            row.looked = (row.open.clone(), now);
+        });
+        if at < self.processes.len() {
+            if self.open_bounds.len() <= at {
+                self.open_bounds.resize_with(at + 1, OpenBounds::default);
+            }
+            self.open_bounds[at] = bounds;
+        }
+    }
+
+    fn lost(&mut self, process: ProcessId, reason: LossReason, records: u64) {
+        self.row(process, |row| match row.lost.iter_mut().find(|loss| loss.0 == reason) {
+            Some(loss) => loss.1 = records,
+            None => row.lost.push((reason, records)),
+        });
+        self.totals.lost = self
+            .processes
+            .iter()
+            .fold(0, |sum: u64, row| sum.saturating_add(row.lost_total()));
+    }
+
+    fn began(&mut self, at: Nanos) {
+        self.origin = earlier(self.origin, at);
+    }
+
+    fn seen(&mut self, process: ProcessId, span: Span) {
+        self.seen_all(process, std::iter::once(span));
+    }
+
+    /// Records of these times were seen.
+    fn seen_all(&mut self, process: ProcessId, spans: impl Iterator<Item = Span>) {
+        let mut count = 0;
+        for span in spans {
+            count += 1;
+            // Threads are delivered one after another: what began first may come late.
+            if span.begin > 0 && self.origin.is_none_or(|origin| span.begin < origin) {
+                self.began(span.begin);
+            }
+            // A live clock comes with the polls; a recording's clock is its last record.
+            self.now = self.now.max(span.end);
+        }
+        self.row(process, |row| row.records += count);
+    }
+
+    /// Work that was open when it was last looked at and has ended since is not shown as open.
+    fn close(&mut self, process: ProcessId, close: impl FnOnce(&Open) -> Option<Closed>) {
+        let Some(row) = self.processes.get_mut(process.0 as usize) else {
+            return;
+        };
+        match close(&row.open) {
+            Some(Closed::Call(at)) => drop(Arc::make_mut(&mut row.open).calls.remove(at)),
+            Some(Closed::Range(at)) => drop(Arc::make_mut(&mut row.open).ranges.remove(at)),
+            Some(Closed::Dispatch(at)) => drop(Arc::make_mut(&mut row.open).dispatches.remove(at)),
+            None => {}
+        }
+    }
+
+    /// The clock goes on; it stands once all processes have ended, so that the last moments stay on screen.
+    fn tick(&mut self, now: Nanos) {
+        if self.ended().is_some() {
+            return;
+        }
+        self.now = self.now.max(now);
+        if self.samples.back().is_none_or(|last| now >= last.0 + 250_000_000) {
+            self.samples.push_back((now, self.totals.records()));
+        }
+        while self.samples.len() > 9 {
+            self.samples.pop_front();
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        if self.ended().is_some() {
+            return 0.0;
+        }
+        match (self.samples.front(), self.samples.back()) {
+            (Some(old), Some(new)) if new.0 > old.0 => (new.1 - old.1) as f64 * 1e9 / (new.0 - old.0) as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// Whether anything that tables show came since the last snapshot with fresh values.
+    pub const fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// What is known now.
+    pub fn snapshot(&mut self, fresh: Fresh) -> Arc<Snapshot> {
+        (0..self.agents.len()).for_each(|agent| self.settle(agent));
+        let values = match (&self.values, fresh) {
+            (Some(values), Fresh::Head) => values.clone(),
+            _ => Arc::new(self.make_values()),
+        };
+        self.values = Some(values.clone());
+        let root = self.processes.first();
+        let title = match root {
+            Some(row) if self.options.title.is_empty() => row.process.command.clone(),
+            _ => self.options.title.as_str().into(),
+        };
+        Arc::new(Snapshot {
+            mode: self.options.mode,
+            title,
+            now: self.now,
+            origin: self.origin.or(self.options.began).unwrap_or(self.now),
+            names: self.names.clone(),
+            values,
+            lanes: Arc::new(self.lanes.iter_mut().map(Drawn::show).collect()),
+            output: self.output.lines(),
+            open: self.open_now(),
+            ended: self.ended(),
+            missed: self.missed.clone(),
+            letters: self.letters.clone(),
+            thresholds: self.options.thresholds,
+        })
+    }
+
+    fn open_now(&self) -> Vec<Arc<Open>> {
+        let rows = self.processes.iter().map(|row| &row.open);
+        rows.filter(|open| !(open.calls.is_empty() && open.ranges.is_empty() && open.dispatches.is_empty()))
+            .cloned()
+            .collect()
+    }
+
+    /// How the program ended, when all processes have.
+    fn ended(&self) -> Option<Exit> {
+        let all = self.processes.iter().all(|row| row.exit.is_some());
+        ending(&self.processes).filter(|_| all).map(|exit| exit.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

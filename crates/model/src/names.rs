@@ -1,0 +1,352 @@
+//! Facts: what the ids mean. Shared by reference; copied only when a fact arrives while a snapshot holds the table.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use roctop_ring::record::Domain;
+
+use roctop_trace::item::{
+    Agent, AgentId, AgentKind, Kernel, KernelId, NodeId, Operation, OperationId, Process, ProcessId, Queue, QueueId,
+    Stream, StreamId, TextId, Thread, ThreadId,
+};
+use roctop_trace::units;
+
+/// Ids are dense; one beyond this is a damaged record and is not believed.
+const MOST: u32 = 1 << 22;
+
+/// How an API call is drawn and counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Waits for the GPU.
+    Sync,
+    /// Launches a kernel.
+    Launch,
+    /// Copies, fills, allocates.
+    Memory,
+    /// All else.
+    #[default]
+    Other,
+}
+
+impl Class {
+    /// What an operation of this name does.
+    pub fn of(name: &str) -> Self {
+        let any = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        if any(&["Synchronize", "signal_wait", "hipStreamWaitValue"]) {
+            Self::Sync
+        } else if any(&["Launch", "launch"]) {
+            Self::Launch
+        } else if any(&["Memcpy", "Memset", "Malloc", "Free", "memory", "HostRegister", "memcpy"]) {
+            Self::Memory
+        } else {
+            Self::Other
+        }
+    }
+
+    /// Whether a call of this name keeps its thread waiting for the GPU.
+    pub fn blocks(name: &str) -> bool {
+        let copy = name.starts_with("hipMemcpy") || name.starts_with("hipMemset");
+        Self::of(name) == Self::Sync || (copy && !name.contains("Async"))
+    }
+}
+
+/// A kernel and its name in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelName {
+    /// The fact.
+    pub kernel: Kernel,
+    /// Name without return type, arguments and the inside of templates.
+    pub short: Arc<str>,
+    /// Characters that it has in common with the most similar of the other names: what follows tells it from them.
+    pub common: u32,
+}
+
+/// An operation and what is known of it by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperationName {
+    /// The fact.
+    pub operation: Operation,
+    /// What it does.
+    pub class: Class,
+}
+
+/// All facts by id.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    processes: Vec<Arc<Process>>,
+    agents: Vec<Arc<Agent>>,
+    /// Numbers of the machine's GPUs, by node.
+    gpus: BTreeMap<NodeId, u32>,
+    kernels: Vec<Arc<KernelName>>,
+    internal: Vec<bool>,
+    /// By operation: whether it waits for the GPU. Every call asks, and this lies close.
+    blocking: Vec<bool>,
+    /// Short names in order, with their kernels.
+    sorted: BTreeSet<(Arc<str>, u32)>,
+    queues: Vec<Queue>,
+    streams: Vec<Arc<Stream>>,
+    threads: Vec<Arc<Thread>>,
+    operations: Vec<Arc<OperationName>>,
+    texts: Vec<Arc<str>>,
+}
+
+/// Stores a fact; the ids between are filled with the same default until their facts come.
+fn put<T: Clone>(list: &mut Vec<T>, id: u32, filler: impl FnOnce() -> T, value: T) {
+    if id > MOST {
+        return;
+    }
+    if list.len() <= id as usize {
+        list.resize(id as usize + 1, filler());
+    }
+    list[id as usize] = value;
+}
+
+impl Names {
+    /// A process appeared.
+    pub fn put_process(&mut self, value: Process) {
+        put(&mut self.processes, value.id.0, Default::default, Arc::new(value));
+    }
+    /// An agent. A GPU has the machine's number where that is known: a process counts those that it is allowed to see.
+    pub fn put_agent(&mut self, mut value: Agent) {
+        let number = self.gpu_number(self.node_of(&value));
+        if let Some(number) = number.filter(|_| value.kind == AgentKind::Gpu) {
+            value.number = number;
+        }
+        put(&mut self.agents, value.id.0, Default::default, Arc::new(value));
+    }
+    /// The number of the GPU at a node among all of its machine.
+    pub fn put_gpu(&mut self, node: NodeId, number: u32) {
+        self.gpus.insert(node, number);
+        for at in 0..self.agents.len() {
+            let agent = &self.agents[at];
+            if agent.kind == AgentKind::Gpu && self.node_of(agent) == node {
+                Arc::make_mut(&mut self.agents[at]).number = number;
+            }
+        }
+    }
+    /// Where an agent is: the same for the agents of all processes that share a GPU.
+    pub fn node_of(&self, agent: &Agent) -> NodeId {
+        NodeId {
+            machine: self.process(agent.process).map_or(0, |process| process.machine),
+            node: agent.node,
+        }
+    }
+    /// The number of the GPU at a node, where the driver was asked.
+    pub fn gpu_number(&self, node: NodeId) -> Option<u32> {
+        self.gpus.get(&node).copied()
+    }
+    /// A kernel; `alias` is what it is called instead of its own short name.
+    pub fn put_kernel(&mut self, kernel: Kernel, alias: Option<&str>) {
+        let id = kernel.id.0;
+        if id > MOST {
+            return;
+        }
+        let short: Arc<str> = alias.map_or_else(|| units::short_name(&kernel.name).into(), Into::into);
+        put(&mut self.internal, id, || false, kernel.internal);
+        let name = KernelName {
+            kernel,
+            short: short.clone(),
+            common: 0,
+        };
+        if let Some(old) = self.kernels.get(id as usize) {
+            self.sorted.remove(&(old.short.clone(), id));
+        }
+        put(&mut self.kernels, id, Default::default, Arc::new(name));
+        let key = (short, id);
+        let before = self.sorted.range(..&key).next_back().map(|near| near.1);
+        let after = self
+            .sorted
+            .range((Bound::Excluded(&key), Bound::Unbounded))
+            .next()
+            .map(|near| near.1);
+        for near in [before, after].into_iter().flatten() {
+            self.tell_apart(id, near);
+        }
+        self.sorted.insert(key);
+    }
+
+    /// Notes how much two names that stand side by side have in common; the same name has nothing to tell.
+    fn tell_apart(&mut self, one: u32, other: u32) {
+        let short = |id: u32| self.kernels.get(id as usize).map(|name| name.short.clone());
+        let (Some(a), Some(b)) = (short(one), short(other)) else {
+            return;
+        };
+        if a == b {
+            return;
+        }
+        let common = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count() as u32;
+        for id in [one, other] {
+            let name = Arc::make_mut(&mut self.kernels[id as usize]);
+            name.common = name.common.max(common);
+        }
+    }
+    /// A queue.
+    pub fn put_queue(&mut self, value: Queue) {
+        put(&mut self.queues, value.id.0, Default::default, value);
+    }
+    /// A stream.
+    pub fn put_stream(&mut self, value: Stream) {
+        put(&mut self.streams, value.id.0, Default::default, Arc::new(value));
+    }
+    /// A thread.
+    pub fn put_thread(&mut self, value: Thread) {
+        put(&mut self.threads, value.id.0, Default::default, Arc::new(value));
+    }
+    /// An operation.
+    pub fn put_operation(&mut self, operation: Operation) {
+        let (class, blocks) = (Class::of(&operation.name), Class::blocks(&operation.name));
+        let value = Arc::new(OperationName { operation, class });
+        put(&mut self.blocking, value.operation.id.0, || false, blocks);
+        put(&mut self.operations, value.operation.id.0, Default::default, value);
+    }
+    /// A marker's text.
+    pub fn put_text(&mut self, id: TextId, text: Arc<str>) {
+        put(&mut self.texts, id.0, || "".into(), text);
+    }
+
+    /// All processes, in order of appearance.
+    pub fn processes(&self) -> &[Arc<Process>] {
+        &self.processes
+    }
+    /// All agents.
+    pub fn agents(&self) -> &[Arc<Agent>] {
+        &self.agents
+    }
+    /// A process, if known.
+    pub fn process(&self, id: ProcessId) -> Option<&Process> {
+        self.processes.get(id.0 as usize).map(|p| &**p)
+    }
+    /// An agent, if known.
+    pub fn agent(&self, id: AgentId) -> Option<&Agent> {
+        self.agents.get(id.0 as usize).map(|a| &**a)
+    }
+    /// A kernel, if known.
+    pub fn kernel(&self, id: KernelId) -> Option<&KernelName> {
+        self.kernels.get(id.0 as usize).map(|k| &**k)
+    }
+    /// All kernels, whether they ran or not.
+    pub fn kernels(&self) -> impl Iterator<Item = &KernelName> {
+        self.kernels.iter().map(|k| &**k)
+    }
+    /// A queue, if known.
+    pub fn queue(&self, id: QueueId) -> Option<&Queue> {
+        self.queues.get(id.0 as usize)
+    }
+    /// A stream, if known.
+    pub fn stream(&self, id: StreamId) -> Option<&Stream> {
+        self.streams.get(id.0 as usize).map(|s| &**s)
+    }
+    /// A thread, if known.
+    pub fn thread(&self, id: ThreadId) -> Option<&Thread> {
+        self.threads.get(id.0 as usize).map(|t| &**t)
+    }
+    /// An operation, if known.
+    pub fn operation(&self, id: OperationId) -> Option<&OperationName> {
+        self.operations.get(id.0 as usize).map(|o| &**o)
+    }
+    /// Whether an operation waits for the GPU.
+    #[inline]
+    pub fn blocks(&self, id: OperationId) -> bool {
+        self.blocking.get(id.0 as usize).copied().unwrap_or(false)
+    }
+    /// A marker's text.
+    pub fn text(&self, id: TextId) -> &str {
+        self.texts.get(id.0 as usize).map_or("?", |text| text)
+    }
+
+    /// Whether a kernel is one of the run-time's own.
+    pub fn is_internal(&self, id: KernelId) -> bool {
+        self.internal.get(id.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// `GPU0`, `host`.
+    pub fn agent_label(&self, id: AgentId) -> String {
+        match self.agent(id) {
+            Some(agent) if agent.kind == AgentKind::Cpu => "host".into(),
+            Some(agent) if agent.kind == AgentKind::Gpu => format!("GPU{}", agent.number),
+            Some(agent) => format!("agent{}", agent.number),
+            None => "?".into(),
+        }
+    }
+
+    /// Whose this GPU is, where several processes have one of its number: `r3` by rank, else the process's id.
+    pub fn agent_user(&self, id: AgentId) -> Option<String> {
+        let own = self.agent(id).filter(|agent| agent.kind == AgentKind::Gpu)?;
+        let mut all = self.agents.iter();
+        let is_shared =
+            all.any(|other| (other.kind, other.number) == (own.kind, own.number) && other.process != own.process);
+        let process = self.process(own.process).filter(|_| is_shared)?;
+        Some(
+            process
+                .rank
+                .map_or_else(|| process.pid.to_string(), |rank| format!("r{rank}")),
+        )
+    }
+
+    /// The GPU, and whose it is where that has to be said.
+    pub fn agent_label_of(&self, id: AgentId) -> String {
+        let label = self.agent_label(id);
+        self.agent_user(id)
+            .map_or(label.clone(), |user| format!("{label} {user}"))
+    }
+
+    /// `S1`, or the name that the program gave the stream.
+    pub fn stream_label(&self, id: StreamId) -> String {
+        match self.stream(id) {
+            Some(stream) if !stream.name.is_empty() => format!("S{} {}", stream.number, stream.name),
+            Some(stream) => format!("S{}", stream.number),
+            None => "S?".into(),
+        }
+    }
+
+    /// `Q2`.
+    pub fn queue_label(&self, id: QueueId) -> String {
+        self.queue(id)
+            .map_or_else(|| "Q?".into(), |queue| format!("Q{}", queue.number))
+    }
+
+    /// `4242 main`.
+    pub fn thread_label(&self, id: ThreadId) -> String {
+        match self.thread(id) {
+            Some(thread) if !thread.name.is_empty() => format!("{} {}", thread.tid, thread.name),
+            Some(thread) => thread.tid.to_string(),
+            None => "?".into(),
+        }
+    }
+
+    /// Whether an operation of HIP is known: each call of HIP names its operation.
+    pub fn uses_hip(&self) -> bool {
+        let mut domains = self.operations.iter().map(|name| name.operation.domain);
+        domains.any(|domain| domain == Domain::HIP.0)
+    }
+
+    /// What a call of an operation returned: `hipErrorOutOfMemory`; the number where it has no name.
+    pub fn error_label(&self, operation: OperationId, code: i32) -> String {
+        let is_hip = self
+            .operation(operation)
+            .is_some_and(|name| name.operation.domain == Domain::HIP.0);
+        let name = units::hip_error(code).filter(|_| is_hip);
+        name.map_or_else(|| format!("error {code}"), Into::into)
+    }
+
+    /// `host→GPU0`; `host→GPU0 r3` where several processes have one of its number.
+    pub fn route_label(&self, source: Option<AgentId>, destination: Option<AgentId>) -> String {
+        let route = self.plain_route_label(source, destination);
+        let mut agents = [destination, source].into_iter().flatten();
+        match agents.find_map(|agent| self.agent_user(agent)) {
+            Some(user) => format!("{route} {user}"),
+            None => route,
+        }
+    }
+
+    fn plain_route_label(&self, source: Option<AgentId>, destination: Option<AgentId>) -> String {
+        match (source, destination) {
+            (Some(s), Some(d)) if s == d => self.agent_label(s),
+            (Some(s), Some(d)) => format!("{}→{}", self.agent_label(s), self.agent_label(d)),
+            (None, Some(d)) => format!("→{}", self.agent_label(d)),
+            (Some(s), None) => format!("{}→", self.agent_label(s)),
+            (None, None) => "–".into(),
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Tables of a run as text or JSON.
+
+use crate::snapshot::{ApiRow, KernelRow, ProcessRow};
+use crate::stats::Stat;
+use crate::table::CopyStat;
+use crate::{Snapshot, Totals};
+use roctop_ring::record::{direction, engine};
+use roctop_trace::item::{Exit, KernelId, QueueId};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+const TOP: usize = 20;
+
+/// Aligned tables, largest first. `whole` is what there was before a filter.
+pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> io::Result<()> {
+    let values = &snapshot.values;
+    let totals = values.totals;
+    let state = match snapshot.ended {
+        Some(Exit::Code(code)) => format!("exit {code}"),
+        Some(Exit::Signal(signal)) => format!("killed by signal {signal}"),
+        Some(Exit::Unknown) => "ended".into(),
+        None => "no record of its end".into(),
+    };
+    writeln!(
+        out,
+        "roctop: {} ({state}), {} s",
+        snapshot.title,
+        format_seconds(elapsed(snapshot))
+    )?;
+    writeln!(
+        out,
+        "{} dispatches ({} of them the run-time's own), {} copies, {} API calls, {} markers, lost {}",
+        totals.dispatches, totals.internal, totals.copies, totals.calls, totals.markers, totals.lost
+    )?;
+    if totals.suspect > 0 {
+        let text =
+            "kernels and copies have begin and end exchanged, or times that cannot be (these count as without times)";
+        writeln!(out, "  {} {text}", totals.suspect)?;
+    }
+    for row in &values.processes {
+        for (reason, records) in row.lost.iter().filter(|loss| loss.1 > 0) {
+            writeln!(out, "  process {}: lost {records} ({reason:?})", row.process.pid)?;
+        }
+    }
+    if totals.records() == 0 && whole.records() > 0 {
+        return writeln!(
+            out,
+            "nothing passes the filter, of {} dispatches, {} copies, {} API calls and {} markers",
+            whole.dispatches, whole.copies, whole.calls, whole.markers
+        );
+    }
+    // Of a process without a ring nothing is known but its end.
+    if totals.records() == 0 && values.processes.iter().any(|row| !row.process.exe.is_empty()) {
+        return writeln!(
+            out,
+            "no records: nothing happened in this time, or the program made use of neither a ROCm run-time nor ROC-TX"
+        );
+    }
+    if totals.records() == 0 {
+        return writeln!(out, "{}", nothing(snapshot));
+    }
+    kernels(snapshot, out)?;
+    copies(snapshot, out)?;
+    api(snapshot, out)?;
+    open(snapshot, out)
+}
+
+/// How long it took: without records, from the program's start to its end.
+fn elapsed(snapshot: &Snapshot) -> u64 {
+    let rows = snapshot.values.processes.iter();
+    let lives = rows.filter_map(|row| {
+        let since = Some(row.process.since).filter(|since| *since > 0)?;
+        Some(row.exit?.1.saturating_sub(since))
+    });
+    let life = lives.max().filter(|_| snapshot.values.totals.records() == 0);
+    life.unwrap_or_else(|| snapshot.elapsed())
+}
+
+/// Why a program without a ring was not recorded.
+fn nothing(snapshot: &Snapshot) -> String {
+    let why = snapshot.missed.as_deref().unwrap_or(
+        "the program used neither a ROCm run-time nor ROC-TX, or the collector was not loaded into it (a cleared environment), or \
+         it could not write to the session's tmpfs ('roctop doctor' tells more)",
+    );
+    format!("nothing was recorded: {why}")
+}
+
+fn format_seconds(nanos: u64) -> String {
+    format!("{:.3}", nanos as f64 / 1e9)
+}
+
+fn micros(nanos: Option<u64>) -> String {
+    nanos.map_or_else(|| "-".into(), |nanos| format!("{:.3}", nanos as f64 / 1e3))
+}
+
+fn kernels(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows: Vec<_> = snapshot
+        .values
+        .kernels
+        .iter()
+        .filter(|row| row.numbers.stat.calls > 0)
+        .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.numbers.stat.total));
+    let all: u64 = rows.iter().map(|row| row.numbers.stat.total).sum();
+    writeln!(
+        out,
+        "\n{:>9} {:>12} {:>6} {:>11} {:>11} {:>11}  KERNEL",
+        "CALLS", "TOTAL ms", "%", "AVG us", "MIN us", "MAX us"
+    )?;
+    for row in rows.iter().take(TOP) {
+        let stat = &row.numbers.stat;
+        let name = snapshot.names.kernel(row.id).map_or("?", |known| &known.kernel.name);
+        writeln!(
+            out,
+            "{:>9} {:>12.3} {:>6.1} {:>11} {:>11} {:>11}  {name}",
+            stat.calls,
+            stat.total as f64 / 1e6,
+            100.0 * stat.total as f64 / all.max(1) as f64,
+            micros(stat.average()),
+            micros(Some(stat.min)),
+            micros(Some(stat.max)),
+        )?;
+    }
+    if rows.len() > TOP {
+        writeln!(out, "          … {} more", rows.len() - TOP)?;
+    }
+    Ok(())
+}
+
+/// What a row of copies has behind its route: those that calls made themselves have the calls' times.
+fn maker(row: &CopyStat) -> &'static str {
+    match row.route.engine {
+        engine::CALL => ", by the call",
+        engine::BLIT => ", by kernels",
+        _ => "",
+    }
+}
+
+/// `H2D host→GPU0, by kernels`.
+pub(crate) fn copy_name(snapshot: &Snapshot, row: &CopyStat) -> String {
+    let route = snapshot.names.route_label(row.route.source, row.route.destination);
+    format!("{} {route}{}", direction::name(row.route.direction), maker(row))
+}
+
+fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<_> = snapshot.values.copies.iter().filter(|row| row.stat.calls > 0).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{:>9} {:>12} {:>14} {:>11} {:>9}  COPY",
+        "COUNT", "TOTAL ms", "BYTES", "AVG us", "GB/s"
+    )?;
+    for row in rows {
+        let bytes = row.sizes.total;
+        let rate = if row.stat.total > 0 {
+            bytes as f64 / row.stat.total as f64
+        } else {
+            0.0
+        };
+        writeln!(
+            out,
+            "{:>9} {:>12.3} {:>14} {:>11} {:>9.2}  {}",
+            row.stat.calls,
+            row.stat.total as f64 / 1e6,
+            if row.has_bytes { bytes.to_string() } else { "-".into() },
+            micros(row.stat.average()),
+            rate,
+            copy_name(snapshot, row),
+        )?;
+    }
+    Ok(())
+}
+
+fn api(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows: Vec<_> = snapshot.values.api.iter().filter(|row| row.stat.calls > 0).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.stat.total));
+    writeln!(
+        out,
+        "\n{:>9} {:>12} {:>11} {:>11} {:>7}  API",
+        "CALLS", "TOTAL ms", "AVG us", "MAX us", "ERRORS"
+    )?;
+    for row in rows.iter().take(TOP) {
+        let name = snapshot
+            .names
+            .operation(row.id)
+            .map_or("?", |known| &known.operation.name);
+        writeln!(
+            out,
+            "{:>9} {:>12.3} {:>11} {:>11} {:>7}  {name}",
+            row.stat.calls,
+            row.stat.total as f64 / 1e6,
+            micros(row.stat.average()),
+            micros(Some(row.stat.max)),
+            row.errors
+        )?;
+    }
+    Ok(())
+}
+
+/// What was running when the program ended.
+fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    for row in &snapshot.values.processes {
+        let open = &row.open;
+        if open.calls.is_empty() && open.dispatches.is_empty() && open.copies == 0 {
+            continue;
+        }
+        writeln!(out, "\nopen in process {}:", row.process.pid)?;
+        for call in open.calls.iter().take(TOP) {
+            let name = snapshot
+                .names
+                .operation(call.operation)
+                .map_or("?", |known| &known.operation.name);
+            writeln!(out, "  {name} on {}", snapshot.names.thread_label(call.thread))?;
+        }
+        // A queue holds the same few kernels over and over: each is a line, in order of its oldest dispatch.
+        let mut kinds: Vec<((KernelId, QueueId), usize)> = Vec::new();
+        for dispatch in &open.dispatches {
+            let key = (dispatch.kernel, dispatch.queue);
+            match kinds.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((key, 1)),
+            }
+        }
+        for ((kernel, queue), count) in kinds.iter().take(TOP) {
+            let name = snapshot.names.kernel(*kernel).map_or("?", |known| &known.kernel.name);
+            let times = if *count > 1 {
+                format!(", {count} times")
+            } else {
+                String::new()
+            };
+            writeln!(out, "  {name} on {}{times}", snapshot.names.queue_label(*queue))?;
+        }
+        if kinds.len() > TOP {
+            writeln!(out, "  and {} more kernels", kinds.len() - TOP)?;
+        }
+        if open.copies > 0 {
+            let plural = if open.copies == 1 { "copy" } else { "copies" };
+            writeln!(out, "  {} {plural}, begun and not seen complete", open.copies)?;
+        }
+    }
+    Ok(())
+}
+
+/// A row of the flat tables: kind, name, calls, total, least, average, greatest, p50, p99 (ns), bytes, errors.
+type Flat = (&'static str, String, [Option<u64>; 9]);
+
+fn flat(snapshot: &Snapshot) -> Vec<Flat> {
+    let numbers = |stat: &Stat, bytes: Option<u64>, errors: Option<u64>| {
+        let timed = stat.timed > 0;
+        [
+            Some(stat.calls),
+            Some(stat.total),
+            timed.then_some(stat.min),
+            stat.average(),
+            timed.then_some(stat.max),
+            stat.quantiles.p50,
+            stat.quantiles.p99,
+            bytes,
+            errors,
+        ]
+    };
+    let values = &snapshot.values;
+    let mut rows = Vec::new();
+    for row in values.kernels.iter().filter(|row| row.numbers.stat.calls > 0) {
+        let name = snapshot.names.kernel(row.id).map_or("?", |known| &known.kernel.name);
+        rows.push(("kernel", name.to_owned(), numbers(&row.numbers.stat, None, None)));
+    }
+    for row in values.copies.iter().filter(|row| row.stat.calls > 0) {
+        let name = copy_name(snapshot, row);
+        let bytes = row.has_bytes.then_some(row.sizes.total);
+        rows.push(("copy", name, numbers(&row.stat, bytes, None)));
+    }
+    for row in values.api.iter().filter(|row| row.stat.calls > 0) {
+        let name = snapshot
+            .names
+            .operation(row.id)
+            .map_or("?", |known| &known.operation.name);
+        rows.push(("api", name.to_owned(), numbers(&row.stat, None, Some(row.errors))));
+    }
+    // The greatest total of each kind first; the order of kinds stays.
+    rows.sort_by_key(|row| {
+        let kind = ["kernel", "copy", "api"].iter().position(|kind| *kind == row.0);
+        (kind, std::cmp::Reverse(row.2[1]))
+    });
+    rows
+}
+
+/// Columns of the flat tables; stable.
+const COLUMNS: [&str; 11] = [
+    "kind",
+    "name",
+    "calls",
+    "total_ns",
+    "min_ns",
+    "average_ns",
+    "max_ns",
+    "p50_ns",
+    "p99_ns",
+    "bytes",
+    "errors",
+];
+
+/// One CSV table: a row a kernel, copy and API function. What is not known is empty.
+pub fn write_csv(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", COLUMNS.join(","))?;
+    for (kind, name, numbers) in flat(snapshot) {
+        let cells = numbers.map(|number| number.map_or(String::new(), |number| number.to_string()));
+        writeln!(out, "{kind},\"{}\",{}", name.replace('"', "\"\""), cells.join(","))?;
+    }
+    Ok(())
+}
+
+/// One table of Markdown with the same rows.
+pub fn write_markdown(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "| {} |", COLUMNS.join(" | "))?;
+    writeln!(out, "| --- | --- |{}", " ---: |".repeat(COLUMNS.len() - 2))?;
+    for (kind, name, numbers) in flat(snapshot) {
+        let cells = numbers.map(|number| number.map_or(String::new(), |number| number.to_string()));
+        let name = name.replace('|', "\\|");
+        writeln!(out, "| {kind} | `{name}` | {} |", cells.join(" | "))?;
+    }
+    Ok(())
+}
+
+/// The same as one JSON document. Times are ns, sizes bytes; its shape is stable.
+pub fn json(snapshot: &Snapshot) -> Value {
+    let (values, totals) = (&snapshot.values, snapshot.values.totals);
+    let kernels: Vec<Value> = values.kernels.iter().map(|row| kernel(snapshot, row)).collect();
+    let copies: Vec<Value> = values.copies.iter().map(|row| copy(snapshot, row)).collect();
+    let api: Vec<Value> = values.api.iter().map(|row| operation(snapshot, row)).collect();
+    let processes: Vec<Value> = values.processes.iter().map(process).collect();
+    json!({
+        "schema": 1,
+        "command": snapshot.title.to_string(),
+        "totals": {
+            "dispatches": totals.dispatches, "internal_dispatches": totals.internal, "copies": totals.copies,
+            "api_calls": totals.calls, "markers": totals.markers, "lost": totals.lost,
+            "suspect_times": totals.suspect,
+        },
+        "processes": processes, "kernels": kernels, "copies": copies, "api": api,
+    })
+}
+
+fn kernel(snapshot: &Snapshot, row: &KernelRow) -> Value {
+    let stat = &row.numbers.stat;
+    json!({
+        "name": snapshot.names.kernel(row.id).map(|known| known.kernel.name.to_string()),
+        "calls": stat.calls, "total_ns": stat.total, "min_ns": stat.min, "max_ns": stat.max,
+        "average_ns": stat.average(), "p50_ns": stat.quantiles.p50, "p99_ns": stat.quantiles.p99,
+    })
+}
+
+fn copy(snapshot: &Snapshot, row: &CopyStat) -> Value {
+    json!({
+        "route": snapshot.names.route_label(row.route.source, row.route.destination),
+        "direction": direction::name(row.route.direction), "engine": engine::name(row.route.engine),
+        "count": row.stat.calls,
+        "total_ns": row.stat.total, "bytes": row.has_bytes.then_some(row.sizes.total),
+    })
+}
+
+fn operation(snapshot: &Snapshot, row: &ApiRow) -> Value {
+    json!({
+        "name": snapshot.names.operation(row.id).map(|known| known.operation.name.to_string()),
+        "calls": row.stat.calls, "total_ns": row.stat.total, "max_ns": row.stat.max, "errors": row.errors,
+    })
+}
+
+fn process(row: &ProcessRow) -> Value {
+    let exit = match row.exit {
+        Some((Exit::Code(code), _)) => json!({ "code": code }),
+        Some((Exit::Signal(signal), _)) => json!({ "signal": signal }),
+        _ => Value::Null,
+    };
+    json!({
+        "pid": row.process.pid, "command": row.process.command.to_string(), "exit": exit,
+        "records": row.records, "lost": row.lost_total(),
+        "open_calls": row.open.calls.len(), "open_dispatches": row.open.dispatches.len(),
+    })
+}

@@ -1,0 +1,362 @@
+//! Thresholds for checks that run by themselves: `p99(gemm) > 2ms`.
+
+use crate::Snapshot;
+use crate::report::summary::copy_name;
+use crate::stats::{HISTOGRAMS, Stat};
+use anyhow::{Result, bail};
+use roctop_trace::units;
+
+/// A median needs so many values.
+const LEAST: u64 = 20;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    P50,
+    P95,
+    P99,
+    Min,
+    Max,
+    Average,
+    Total,
+    Calls,
+    Bytes,
+    Errors,
+    Lost,
+}
+
+impl Measure {
+    fn is_time(self) -> bool {
+        !matches!(self, Self::Calls | Self::Bytes | Self::Errors | Self::Lost)
+    }
+}
+
+/// Words of the measures.
+const MEASURES: [(&str, Measure); 12] = [
+    ("p50", Measure::P50),
+    ("p95", Measure::P95),
+    ("p99", Measure::P99),
+    ("min", Measure::Min),
+    ("max", Measure::Max),
+    ("avg", Measure::Average),
+    ("mean", Measure::Average),
+    ("total", Measure::Total),
+    ("calls", Measure::Calls),
+    ("bytes", Measure::Bytes),
+    ("errors", Measure::Errors),
+    ("lost", Measure::Lost),
+];
+
+/// How it is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+const ORDERS: [(&str, Order); 4] = [
+    (">=", Order::AtLeast),
+    ("<=", Order::AtMost),
+    (">", Order::Above),
+    ("<", Order::Below),
+];
+
+/// A condition that must not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    text: String,
+    measure: Measure,
+    /// Part of the names of kernels, copies or API functions, in any case; none for `lost`.
+    name: String,
+    order: Order,
+    /// ns, or a plain number.
+    limit: f64,
+}
+
+impl Threshold {
+    /// Reads `MEASURE(NAME) ORDER LIMIT`, or `lost ORDER LIMIT`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let shape = "expected as 'p99(gemm) > 2ms', 'errors(hipMalloc) > 0' or 'lost > 0'";
+        let found = ORDERS.iter().find_map(|(sign, order)| {
+            // Names of kernels have signs in them too.
+            let from = text.rfind(')').unwrap_or(0);
+            let at = from + text[from..].find(sign)?;
+            Some((text[..at].trim(), text[at + sign.len()..].trim(), *order))
+        });
+        let Some((left, right, order)) = found else {
+            bail!("--fail-if '{text}' compares nothing; {shape}");
+        };
+        let (word, name) = match left.split_once('(') {
+            Some((word, rest)) => match rest.strip_suffix(')') {
+                Some(name) => (word.trim(), name.trim()),
+                None => bail!("--fail-if '{text}' does not close its bracket; {shape}"),
+            },
+            None => (left, ""),
+        };
+        let known = MEASURES.iter().find(|known| known.0 == word.to_ascii_lowercase());
+        let Some((_, measure)) = known else {
+            let words: Vec<&str> = MEASURES.iter().map(|known| known.0).collect();
+            bail!(
+                "--fail-if: there is no measure '{word}'; there are {}",
+                words.join(", ")
+            );
+        };
+        if (*measure == Measure::Lost) != name.is_empty() {
+            bail!("--fail-if '{text}': {shape}");
+        }
+        let is_time = measure.is_time();
+        let Some(limit) = limit(right, is_time) else {
+            let unit = if is_time {
+                "a time with its unit, as 2ms"
+            } else {
+                "a number"
+            };
+            bail!("--fail-if '{text}': '{right}' is not {unit}");
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            measure: *measure,
+            name: name.to_owned(),
+            order,
+            limit,
+        })
+    }
+
+    /// A line for each kernel, route of copies or function for which it holds.
+    ///
+    /// Errors: nothing that ran has such a name, or the value is not known; the reason is in the error.
+    pub fn exceeded(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
+        let lower = self.name.to_lowercase();
+        let mut found = Vec::new();
+        if self.measure == Measure::Lost {
+            let lost = snapshot.values.totals.lost as f64;
+            return Ok(self.told("records", lost).into_iter().collect());
+        }
+        let mut any = false;
+        for row in &*snapshot.values.kernels {
+            let name = snapshot.names.kernel(row.id).map_or("", |known| &known.kernel.name);
+            let has_it = !matches!(self.measure, Measure::Errors | Measure::Bytes);
+            if has_it && row.numbers.stat.calls > 0 && name.to_lowercase().contains(&lower) {
+                any = true;
+                found.extend(self.told(name, self.value(name, &row.numbers.stat)?));
+            }
+        }
+        for row in snapshot.values.copies.iter().filter(|row| row.stat.calls > 0) {
+            let name = copy_name(snapshot, row);
+            if self.measure != Measure::Errors && name.to_lowercase().contains(&lower) {
+                any = true;
+                found.extend(match self.measure {
+                    Measure::Bytes if !row.has_bytes => None,
+                    Measure::Bytes => self.told(&name, row.sizes.total as f64),
+                    _ => self.told(&name, self.value(&name, &row.stat)?),
+                });
+            }
+        }
+        for row in snapshot.values.api.iter().filter(|_| self.measure != Measure::Bytes) {
+            let name = snapshot
+                .names
+                .operation(row.id)
+                .map_or("", |known| &known.operation.name);
+            if row.stat.calls > 0 && name.to_lowercase().contains(&lower) {
+                any = true;
+                let value = match self.measure {
+                    Measure::Errors => row.errors as f64,
+                    _ => self.value(name, &row.stat)?,
+                };
+                found.extend(self.told(name, value));
+            }
+        }
+        if !any {
+            bail!("--fail-if '{}': {}", self.text, self.absence(snapshot, &lower));
+        }
+        Ok(found)
+    }
+
+    /// Why nothing is compared.
+    fn absence(&self, snapshot: &Snapshot, lower: &str) -> String {
+        let name = &self.name;
+        if self.measure == Measure::Bytes {
+            return format!("no copy that was recorded has '{name}' in its name");
+        }
+        let fits = |known: &str| known.to_lowercase().contains(lower);
+        let mut kernels = snapshot
+            .values
+            .kernels
+            .iter()
+            .filter_map(|row| snapshot.names.kernel(row.id));
+        let is_kernel = kernels.any(|known| fits(&known.kernel.name));
+        if is_kernel && self.measure == Measure::Errors {
+            return format!("no API function that was called has '{name}' in its name; kernels have no errors");
+        }
+        if let Some(known) = snapshot.names.kernels().find(|known| fits(&known.kernel.name)) {
+            return format!(
+                "no kernel that ran has '{name}' in its name; '{}' never ran",
+                known.kernel.name
+            );
+        }
+        format!("no kernel, copy or API function that was recorded has '{name}' in its name")
+    }
+
+    /// What is measured.
+    ///
+    /// Errors: why it is not known.
+    fn value(&self, name: &str, stat: &Stat) -> Result<f64> {
+        let nanos = match self.measure {
+            Measure::P50 => stat.quantiles.p50,
+            // Of fewer than 20, or 100, the longest one is the 95th, or 99th, percentile by nearest rank.
+            Measure::P95 => stat.quantiles.p95.or((1..20).contains(&stat.timed).then_some(stat.max)),
+            Measure::P99 => stat
+                .quantiles
+                .p99
+                .or((1..100).contains(&stat.timed).then_some(stat.max)),
+            Measure::Min => (stat.timed > 0).then_some(stat.min),
+            Measure::Max => (stat.timed > 0).then_some(stat.max),
+            Measure::Average => stat.average(),
+            Measure::Total => Some(stat.total),
+            Measure::Calls => Some(stat.calls),
+            Measure::Bytes | Measure::Errors | Measure::Lost => None,
+        };
+        if let Some(nanos) = nanos {
+            return Ok(nanos as f64);
+        }
+        let Stat { calls, timed, .. } = *stat;
+        let text = &self.text;
+        if timed == 0 {
+            bail!("--fail-if '{text}': {name} was recorded {calls} times, but never with a time");
+        }
+        if timed < LEAST {
+            bail!("--fail-if '{text}': p50 needs {LEAST} times, and {name} was recorded with {timed}");
+        }
+        if stat.is_of_sums() {
+            bail!("--fail-if '{text}': a filter by place leaves no percentiles of {name}");
+        }
+        bail!("--fail-if '{text}': percentiles are kept of the first {HISTOGRAMS} kernels that run; {name} came later")
+    }
+
+    /// A line if the condition holds.
+    fn told(&self, name: &str, value: f64) -> Option<String> {
+        let holds = match self.order {
+            Order::Above => value > self.limit,
+            Order::AtLeast => value >= self.limit,
+            Order::Below => value < self.limit,
+            Order::AtMost => value <= self.limit,
+        };
+        let unit = if self.measure.is_time() { " ns" } else { "" };
+        holds.then(|| format!("failed: {}: {name}: {value}{unit}", self.text))
+    }
+}
+
+/// A time as ns, or a plain number.
+fn limit(text: &str, is_time: bool) -> Option<f64> {
+    let digits = text
+        .find(|c: char| c != '.' && c != '_' && !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let number: f64 = text[..digits].replace('_', "").parse().ok()?;
+    let factor = match text[digits..].trim() {
+        "" if !is_time => 1.0,
+        unit if is_time => units::unit_of_time(unit)?,
+        _ => return None,
+    };
+    Some(number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_understood() {
+        let threshold = Threshold::parse("p99(Gemm<float>) >= 1.5ms").unwrap();
+        assert_eq!(threshold.measure, Measure::P99);
+        assert_eq!(
+            (threshold.name.as_str(), threshold.order),
+            ("Gemm<float>", Order::AtLeast)
+        );
+        assert!((threshold.limit - 1_500_000.0).abs() < 1e-6);
+        let threshold = Threshold::parse("p99(Gemm<float>) > 2ms").unwrap();
+        assert_eq!(
+            (threshold.name.as_str(), threshold.order),
+            ("Gemm<float>", Order::Above)
+        );
+        let threshold = Threshold::parse("p50(scale<(Mode)1>(int)) <= 1us").unwrap();
+        assert_eq!(threshold.name, "scale<(Mode)1>(int)");
+        assert_eq!(Threshold::parse("lost > 0").unwrap().measure, Measure::Lost);
+        assert_eq!(Threshold::parse("calls(x)<1_000").unwrap().order, Order::Below);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, word) in [
+            ("p99(gemm)", "compares nothing"),
+            ("p98(gemm) > 2ms", "p98"),
+            ("p99(gemm > 2ms", "bracket"),
+            ("p99(gemm) > 2", "unit"),
+            ("p99(gemm) > -2ms", "-2ms"),
+            ("calls(gemm) > 2ms", "number"),
+            ("p99() > 2ms", "expected as"),
+            ("p99 > 2ms", "expected as"),
+            ("lost(x) > 2", "expected as"),
+            ("", "compares nothing"),
+        ] {
+            let told = Threshold::parse(text).unwrap_err().to_string();
+            assert!(told.contains(word), "{text}: {told}");
+        }
+    }
+
+    fn reason(text: &str, stat: &Stat) -> String {
+        let threshold = Threshold::parse(text).unwrap();
+        threshold.value("gemm", stat).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reasons_for_no_value_are_true() {
+        let filled = |full: bool, count: u64| {
+            let mut stat = Stat::new(full);
+            (0..count).for_each(|i| stat.add(1000 + i));
+            stat.refresh();
+            stat
+        };
+        let mut untimed = Stat::new(true);
+        (0..3).for_each(|_| untimed.add_untimed());
+        for measure in ["p50", "p95", "p99", "min", "max", "avg"] {
+            let told = reason(&format!("{measure}(gemm) > 1us"), &untimed);
+            assert!(told.contains("3 times, but never with a time"), "{told}");
+        }
+        let told = reason("p50(gemm) > 1us", &filled(true, 19));
+        assert!(
+            told.contains("p50 needs 20 times, and gemm was recorded with 19"),
+            "{told}"
+        );
+        for measure in ["p50", "p95", "p99"] {
+            let told = reason(&format!("{measure}(gemm) > 1us"), &filled(false, 234));
+            assert!(
+                told.contains("the first 1024 kernels that run; gemm came later"),
+                "{told}"
+            );
+            let told = reason(&format!("{measure}(gemm) > 1us"), &Stat::from(filled(true, 234).sum()));
+            assert!(told.contains("filter by place"), "{told}");
+            let value = Threshold::parse(&format!("{measure}(gemm) > 1us")).unwrap();
+            assert!(value.value("gemm", &filled(true, 234)).is_ok());
+        }
+    }
+
+    #[test]
+    fn kernels_that_never_ran_are_told_from_others() {
+        use crate::{Fresh, Options, Store};
+        use roctop_trace::item::{Item, Kernel};
+        let mut store = Store::new(Options::default());
+        store.apply(&Item::Kernel(Kernel {
+            name: "gemm(float*)".into(),
+            ..Kernel::default()
+        }));
+        let snapshot = store.snapshot(Fresh::All);
+        let told = |text: &str| {
+            let threshold = Threshold::parse(text).unwrap();
+            threshold.exceeded(&snapshot).unwrap_err().to_string()
+        };
+        assert!(told("p50(gemm) > 1us").contains("'gemm(float*)' never ran"));
+        assert!(told("p50(other) > 1us").contains("no kernel, copy or API function"));
+    }
+}

@@ -1,0 +1,220 @@
+//! The values of a snapshot: rows made from the tables, shares of the window, letters of the timeline.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Store;
+use super::analysis::Cached;
+use super::lane::LaneKey;
+use super::snapshot::{AgentRow, ApiRow, KernelRow, Mode, ThreadRow, Values};
+use super::table::MarkerStat;
+use roctop_trace::item::{AgentId, AgentKind, KernelId, Nanos, OperationId, ThreadId};
+
+/// The analysis is made anew once in so many ns.
+const ANALYSIS: u64 = 1_000_000_000;
+/// The same while nothing comes and nothing is open: only the window goes on.
+const STILL: u64 = 5 * ANALYSIS;
+/// Kernels that have a letter.
+const LETTERS: usize = 26;
+
+impl Store {
+    pub(super) fn make_values(&mut self) -> Values {
+        self.is_new |= self.settle_transfers();
+        let is_same = !self.is_new && !self.tables.is_behind();
+        let known = self.values.clone().filter(|_| is_same);
+        let tables = known.map_or_else(|| self.table_values(), |known| (*known).clone());
+        self.is_new = false;
+        Values {
+            counted_from: 0,
+            at: self.now,
+            window: self.window(),
+            agents: self.agent_rows(),
+            processes: self.processes.clone(),
+            said: self.said.iter().cloned().collect(),
+            gauges: self.gauges.clone(),
+            memory: self.memory.values(),
+            totals: self.totals,
+            rate: self.rate(),
+            analysis: self.analysis(),
+            ..tables
+        }
+    }
+
+    /// What records alone change.
+    fn table_values(&mut self) -> Values {
+        let goes_on = self.options.mode == Mode::Live && self.ended().is_none();
+        self.tables.refresh(!(goes_on && self.is_new));
+        self.assign_letters();
+        let letters = self.letters.clone();
+        let kernels = self
+            .tables
+            .kernels
+            .rows()
+            .iter()
+            .enumerate()
+            .filter(|(_, numbers)| numbers.stat.calls > 0);
+        let kernels = kernels.map(|(id, numbers)| {
+            let id = KernelId(id as u32);
+            let letter = letters.iter().position(|&lettered| lettered == id);
+            let letter = letter.and_then(|at| char::from_u32('a' as u32 + at as u32));
+            KernelRow {
+                id,
+                letter,
+                numbers: numbers.clone(),
+            }
+        });
+        let api = self.tables.api.iter().enumerate().filter(|(_, row)| row.stat.calls > 0);
+        let api = api.map(|(id, row)| {
+            let (stat, errors, last_error) = (row.stat.clone(), row.errors, row.last_error);
+            ApiRow {
+                id: OperationId(id as u32),
+                stat,
+                errors,
+                last_error,
+            }
+        });
+        let threads = self
+            .tables
+            .threads
+            .iter()
+            .enumerate()
+            .filter(|(_, numbers)| numbers.calls > 0);
+        let threads = threads.map(|(id, &numbers)| ThreadRow {
+            id: ThreadId(id as u32),
+            numbers,
+        });
+        Values {
+            kernels: Arc::new(kernels.collect()),
+            copies: Arc::new(self.tables.copies.clone()),
+            api: Arc::new(api.collect()),
+            threads: threads.collect(),
+            markers: Arc::new(self.marker_rows()),
+            samples: self.sampled.count(),
+            sampled: self.sampled.shared(),
+            shapes: Arc::new(self.tables.shapes.all().to_vec()),
+            places: Arc::new(self.tables.places.all().to_vec()),
+            ..Values::default()
+        }
+    }
+
+    /// The analysis of the values before, while it is young: it costs more than all other values.
+    fn analysis(&self) -> Arc<Cached> {
+        let is_young = |values: &Values| {
+            let is_same = values.totals == self.totals;
+            let each = if is_same && self.open_now().is_empty() {
+                STILL
+            } else {
+                ANALYSIS
+            };
+            values.at / each == self.now / each && (self.ended().is_none() || is_same)
+        };
+        let known = self.values.as_ref().filter(|values| is_young(values));
+        known.map_or_else(Arc::default, |values| values.analysis.clone())
+    }
+
+    /// The window that shares are of; a recording's is the whole of it.
+    fn window(&self) -> u64 {
+        let elapsed = self.now.saturating_sub(self.origin.unwrap_or(self.now));
+        if self.options.mode == Mode::Replay {
+            elapsed
+        } else {
+            self.options.window.min(elapsed)
+        }
+    }
+
+    fn marker_rows(&self) -> Vec<MarkerStat> {
+        let used = self.tables.markers.iter().filter(|row| row.stat.calls > 0);
+        used.cloned().collect()
+    }
+
+    fn agent_rows(&self) -> Vec<AgentRow> {
+        let (now, window) = (self.now, self.window());
+        let gpus = self
+            .names
+            .agents()
+            .iter()
+            .filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty());
+        let rows = gpus.map(|agent| {
+            let state = self.agents.get(agent.id.0 as usize);
+            let lane = self
+                .lane_ids
+                .get(&LaneKey::Agent(agent.id))
+                .map(|&at| &self.lanes[at as usize].lane);
+            let busy = |from, to| lane.map_or(0, |lane| lane.busy(from, to));
+            let second = 1_000_000_000;
+            let until = now / second * second;
+            let part = |back: u64| {
+                busy(
+                    until.saturating_sub((back + 1) * second),
+                    until.saturating_sub(back * second),
+                )
+            };
+            let from = now.saturating_sub(window);
+            let last = lane.map_or(0, |lane| lane.last);
+            // What runs has no record yet.
+            let still = self
+                .running_since(agent.id)
+                .map_or(0, |since| now.saturating_sub(since.max(last).max(from)));
+            let streams = |key: &&LaneKey| matches!(key, LaneKey::Stream(id, _) if *id == agent.id);
+            AgentRow {
+                id: agent.id,
+                dispatches: state.map_or(0, |state| state.dispatches),
+                busy: state.map_or(0, |state| state.busy.total()),
+                share: busy(from, now).saturating_add(still).min(window) as f64 / window.max(1) as f64,
+                trend: (0..30).rev().map(|back| part(back) / 1_000_000).collect(),
+                streams: self.lane_ids.keys().filter(streams).count(),
+                queues: self.agent_queues(agent.id),
+            }
+        });
+        rows.collect()
+    }
+
+    /// Since when a GPU has had work that has not ended, while the program runs.
+    fn running_since(&self, agent: AgentId) -> Option<Nanos> {
+        if self.options.mode == Mode::Replay || self.ended().is_some() {
+            return None;
+        }
+        let open = self.processes.iter().flat_map(|row| &row.open.dispatches);
+        let here = open.filter(|dispatch| dispatch.agent == agent && dispatch.submit > 0);
+        here.map(|dispatch| dispatch.submit).min()
+    }
+
+    fn agent_queues(&self, agent: AgentId) -> usize {
+        let here = self.tables.places.all().iter().filter(|place| place.agent == agent);
+        here.map(|place| place.queue).collect::<HashSet<_>>().len()
+    }
+
+    /// Gives letters to the kernels that take most time. A letter stays with its kernel unless that has become small
+    /// and one of the greatest has none.
+    fn assign_letters(&mut self) {
+        let rows = self.tables.kernels.rows();
+        let total = |id: KernelId| rows.get(id.0 as usize).map_or(0, |row| row.stat.total);
+        let numbered = (0..).map(KernelId).zip(rows);
+        let worked = numbered.filter(|(id, row)| row.stat.total > 0 && !self.names.is_internal(*id));
+        let mut greatest: Vec<(Reverse<u64>, KernelId)> =
+            worked.map(|(id, row)| (Reverse(row.stat.total), id)).collect();
+        if greatest.len() > LETTERS {
+            // Of thousands only so many are looked at.
+            greatest.select_nth_unstable(LETTERS - 1);
+            greatest.truncate(LETTERS);
+        }
+        greatest.sort_unstable();
+        let mut letters = (*self.letters).clone();
+        for (rank, &(_, id)) in greatest.iter().enumerate() {
+            if letters.contains(&id) {
+                continue;
+            }
+            if letters.len() < LETTERS {
+                letters.push(id);
+            } else if rank < LETTERS / 2
+                && let Some(least) = letters.iter_mut().min_by_key(|held| total(**held))
+            {
+                *least = id;
+            }
+        }
+        if letters != *self.letters {
+            self.letters = Arc::new(letters);
+        }
+    }
+}

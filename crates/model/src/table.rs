@@ -1,0 +1,416 @@
+//! Aggregates by kernel, copy route, operation and marker: for ever, in bounded tables.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use roctop_ring::record::flag;
+
+use super::apply::is_error;
+use super::credible;
+use super::fx_hash::FastMap;
+use super::histogram_delta::Counts;
+use super::kernels::Kernels;
+pub use super::kernels::{Cell, KernelStat};
+pub use super::launch_config::Shape;
+use super::launch_config::Shapes;
+use super::names::Names;
+pub use super::placement::Place;
+use super::placement::Places;
+use super::range_attribution::{Recent, Work};
+use super::stats::{HISTOGRAMS, Quantiles, Stat, Sum, Trend};
+use super::union::Union;
+use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, TextId, ThreadId};
+
+/// A marker's text with `#` for each run of digits.
+pub fn pattern(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        match (c.is_ascii_digit(), pattern.ends_with('#')) {
+            (true, true) => {}
+            (true, false) => pattern.push('#'),
+            (false, _) => pattern.push(c),
+        }
+    }
+    pattern
+}
+
+/// Whether a piece of GPU work has no time.
+pub fn is_untimed(flags: u8, end: u64) -> bool {
+    flags & flag::UNTIMED != 0 || end == 0
+}
+
+/// From where to where, and by what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Route {
+    /// One of [`roctop_ring::record::direction`].
+    pub direction: u16,
+    /// From.
+    pub source: Option<AgentId>,
+    /// To.
+    pub destination: Option<AgentId>,
+    /// One of [`roctop_ring::record::engine`].
+    pub engine: u16,
+}
+
+/// Copies of one route.
+#[derive(Clone, Debug, Default)]
+pub struct CopyStat {
+    /// The route.
+    pub route: Route,
+    /// Durations.
+    pub stat: Stat,
+    /// Sizes.
+    pub sizes: Stat,
+    /// Number, bytes and time by size class, see [`CLASSES`].
+    pub classes: [(u64, u64, u64); CLASSES.len()],
+    /// Best bandwidth of one copy, bytes/s.
+    pub peak: f64,
+    /// Bytes by second.
+    pub trend: Arc<Trend>,
+    /// Time in which at least one copy of this route ran.
+    pub union: Union,
+    /// Whether the bytes are known: those of kernels by the call that launched them.
+    pub has_bytes: bool,
+}
+
+/// Upper ends of the size classes, bytes.
+pub const CLASSES: [u64; 5] = [4 << 10, 64 << 10, 1 << 20, 16 << 20, u64::MAX];
+
+impl CopyStat {
+    fn add(&mut self, copy: &Copy) {
+        if is_untimed(copy.flags, copy.span.end) {
+            self.add_bytes(copy.bytes, 0);
+            return self.stat.add_untimed();
+        }
+        let nanos = copy.span.duration();
+        self.add_bytes(copy.bytes, nanos);
+        self.stat.add(nanos);
+        self.union.add(copy.span, |_| {});
+        Arc::make_mut(&mut self.trend).add(copy.span.end, copy.bytes);
+    }
+
+    /// Adds bytes that took so many ns together; 0 when that is not known.
+    fn add_bytes(&mut self, bytes: u64, nanos: u64) {
+        self.has_bytes = true;
+        self.sizes.add(bytes);
+        let class = CLASSES.iter().position(|&end| bytes <= end).unwrap_or(0);
+        let (calls, all, time) = &mut self.classes[class];
+        *calls += 1;
+        *all = all.saturating_add(bytes);
+        *time = time.saturating_add(nanos);
+        if nanos > 0 {
+            self.peak = self.peak.max(bytes as f64 * 1e9 / nanos as f64);
+        }
+    }
+}
+
+/// An operation's numbers.
+#[derive(Clone, Debug, Default)]
+pub struct ApiStat {
+    /// Durations.
+    pub stat: Stat,
+    /// Calls that returned an error.
+    pub errors: u64,
+    /// The last error code.
+    pub last_error: i32,
+}
+
+/// A thread's time in calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadStat {
+    /// Calls.
+    pub calls: u64,
+    /// Time in outermost calls.
+    pub total: u64,
+    /// Time in calls that wait for the GPU.
+    pub blocked: u64,
+}
+
+/// Numbers of the markers whose texts differ in digits only.
+#[derive(Clone, Debug, Default)]
+pub struct MarkerStat {
+    /// Its row: dense, it stays.
+    pub id: u32,
+    /// The text, `#` for each run of digits.
+    pub pattern: Arc<str>,
+    /// The latest text.
+    pub text: TextId,
+    /// Whether there was more than one text.
+    pub differs: bool,
+    /// Durations of ranges.
+    pub stat: Stat,
+    /// How many were marks.
+    pub marks: u64,
+    /// Thread that used it last.
+    pub thread: ThreadId,
+    /// Work of the GPU that was launched in its ranges.
+    pub work: Work,
+    /// Kernels among it, as far as they are known one by one, and percentiles of the last.
+    pub kernels: (Sum, Quantiles),
+    /// The row of the range around it, when there is one.
+    pub parent: Option<u32>,
+}
+
+/// All tables.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// By kernel.
+    pub kernels: Kernels,
+    /// By route.
+    pub copies: Vec<CopyStat>,
+    routes: FastMap<Route, u32>,
+    /// By operation.
+    pub api: Vec<ApiStat>,
+    /// By operation: what its histogram was not told yet. As many as there are operations.
+    api_counts: Vec<Counts>,
+    /// By thread.
+    pub threads: Vec<ThreadStat>,
+    /// By pattern of the text; those beyond the bound share the last.
+    pub markers: Vec<MarkerStat>,
+    patterns: HashMap<Arc<str>, u32>,
+    /// By row of the markers: the last kernels.
+    pub(super) recent: Vec<Recent>,
+    /// Pattern of each text.
+    text_patterns: Vec<u32>,
+    /// Distinct places.
+    pub places: Places,
+    /// Room for the places of dispatches that are counted together.
+    room: Vec<u32>,
+    /// Distinct geometries.
+    pub shapes: Shapes,
+}
+
+/// The most patterns that have a row of their own.
+const MOST_MARKERS: usize = 4096;
+pub(super) const MOST_IDS: usize = 1 << 22;
+
+/// The entry with a dense id; those that no one used yet are made.
+pub(super) fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) -> Option<&mut T> {
+    let id = id as usize;
+    if id >= MOST_IDS {
+        return None;
+    }
+    while list.len() <= id {
+        list.push(make(list.len()));
+    }
+    list.get_mut(id)
+}
+
+impl Tables {
+    /// Counts dispatches; the index of each one's geometry in [`Tables::shapes`] goes to `shapes`.
+    pub fn dispatches(&mut self, dispatches: &[Dispatch], shapes: &mut Vec<u32>) {
+        let mut places = std::mem::take(&mut self.room);
+        places.clear();
+        places.extend(dispatches.iter().map(|dispatch| self.places.id(dispatch)));
+        self.kernels.add(dispatches, &places, &mut self.shapes, shapes);
+        self.room = places;
+    }
+
+    /// Index of a route in [`Tables::copies`].
+    pub fn route(&mut self, route: Route) -> u32 {
+        if let Some(&id) = self.routes.get(&route) {
+            return id;
+        }
+        let full = self.copies.len() < HISTOGRAMS;
+        self.copies.push(CopyStat {
+            route,
+            stat: Stat::new(full),
+            sizes: Stat::new(full),
+            ..CopyStat::default()
+        });
+        let id = self.copies.len() as u32 - 1;
+        self.routes.insert(route, id);
+        id
+    }
+
+    /// Counts a copy; its route's index.
+    pub fn copy(&mut self, copy: &Copy) -> u32 {
+        let Copy {
+            direction,
+            source,
+            destination,
+            engine,
+            ..
+        } = *copy;
+        let id = self.route(Route {
+            direction,
+            source,
+            destination,
+            engine,
+        });
+        self.copies[id as usize].add(copy);
+        id
+    }
+
+    /// Counts one of the run-time's own kernels as a copy; its route's index. Bytes may follow.
+    pub fn blit(&mut self, route: Route, dispatch: &Dispatch) -> u32 {
+        let id = self.route(route);
+        let row = &mut self.copies[id as usize];
+        if is_untimed(dispatch.flags, dispatch.span.end) {
+            row.stat.add_untimed();
+        } else {
+            row.stat.add(dispatch.span.duration());
+            row.union.add(dispatch.span, |_| {});
+        }
+        id
+    }
+
+    /// Counts the bytes that such kernels moved for one call, the last until `end`; `took` is 0 unless one kernel moved all.
+    pub fn blit_bytes(&mut self, row: u32, bytes: u64, took: u64, end: u64) {
+        if let Some(row) = self.copies.get_mut(row as usize) {
+            row.add_bytes(bytes, took);
+            if end > 0 {
+                Arc::make_mut(&mut row.trend).add(end, bytes);
+            }
+        }
+    }
+
+    /// Counts calls of a thread.
+    pub fn calls(&mut self, thread: ThreadId, calls: &[ApiCall], names: &Names) {
+        let mut outer = ThreadStat::default();
+        for call in calls {
+            let nanos = credible(call.span).duration();
+            self.call(call, nanos, is_error(call, names));
+            if call.parent == 0 {
+                outer.calls += 1;
+                outer.total = outer.total.saturating_add(nanos);
+                let blocked = if names.blocks(call.operation) { nanos } else { 0 };
+                outer.blocked = outer.blocked.saturating_add(blocked);
+            }
+        }
+        if let Some(known) = dense(&mut self.threads, thread.0, |_| ThreadStat::default()) {
+            known.calls += outer.calls;
+            known.total = known.total.saturating_add(outer.total);
+            known.blocked = known.blocked.saturating_add(outer.blocked);
+        }
+    }
+
+    #[inline]
+    fn call(&mut self, call: &ApiCall, nanos: u64, is_error: bool) {
+        let at = call.operation.0 as usize;
+        if at >= self.api.len() && !self.add_operations(at) {
+            return;
+        }
+        let (row, counts) = (&mut self.api[at], &mut self.api_counts[at]);
+        row.stat.add_apart(nanos);
+        if row.stat.is_full() && counts.add(nanos) {
+            row.stat.count_in(counts);
+        }
+        if is_error {
+            row.errors += 1;
+            row.last_error = call.status.unwrap_or_default();
+        }
+    }
+
+    /// Makes rows for operations up to this one; false when it is beyond the bound.
+    #[cold]
+    fn add_operations(&mut self, last: usize) -> bool {
+        if last >= MOST_IDS {
+            return false;
+        }
+        for number in self.api.len()..=last {
+            self.api.push(ApiStat {
+                stat: Stat::new(number < HISTOGRAMS),
+                ..ApiStat::default()
+            });
+        }
+        self.api_counts.resize_with(self.api.len(), Counts::default);
+        true
+    }
+
+    /// Finds the pattern of a new text.
+    pub fn text(&mut self, id: TextId, text: &str) {
+        let pattern = pattern(text);
+        let row = match self.patterns.get(pattern.as_str()) {
+            Some(&row) => row,
+            None if self.markers.len() < MOST_MARKERS => {
+                let pattern: Arc<str> = pattern.into();
+                let stat = Stat::new(self.markers.len() < HISTOGRAMS);
+                self.markers.push(MarkerStat {
+                    id: self.markers.len() as u32,
+                    pattern: pattern.clone(),
+                    stat,
+                    text: id,
+                    ..MarkerStat::default()
+                });
+                self.recent.push(Recent::default());
+                let row = self.markers.len() as u32 - 1;
+                self.patterns.insert(pattern, row);
+                row
+            }
+            None => {
+                if let Some(last) = self.markers.last_mut() {
+                    last.pattern = "(all other texts)".into();
+                }
+                self.markers.len() as u32 - 1
+            }
+        };
+        if let Some(known) = dense(&mut self.text_patterns, id.0, |_| u32::MAX) {
+            *known = row;
+        }
+    }
+
+    /// The row of a text.
+    pub fn marker_row(&self, text: TextId) -> Option<u32> {
+        let row = *self.text_patterns.get(text.0 as usize)?;
+        (row != u32::MAX).then_some(row)
+    }
+
+    /// Counts a mark or a range.
+    pub fn marker(&mut self, marker: &Marker, is_mark: bool) {
+        let known = |patterns: &[u32]| {
+            patterns
+                .get(marker.text.0 as usize)
+                .copied()
+                .filter(|&row| row != u32::MAX)
+        };
+        if known(&self.text_patterns).is_none() {
+            self.text(marker.text, "?");
+        }
+        let Some(row) = known(&self.text_patterns).and_then(|row| self.markers.get_mut(row as usize)) else {
+            return;
+        };
+        row.differs |= row.text != marker.text;
+        row.text = marker.text;
+        row.thread = marker.thread;
+        if is_mark {
+            row.marks += 1;
+            row.stat.add_untimed();
+        } else {
+            row.stat.add(marker.span.duration());
+        }
+    }
+
+    /// Whether percentiles lag behind.
+    pub fn is_behind(&self) -> bool {
+        self.kernels.is_behind()
+    }
+
+    /// Brings what is made of the numbers up to date: percentiles and cells. Unless it must be exact, percentiles of many
+    /// kernels may lag behind a little.
+    pub fn refresh(&mut self, is_exact: bool) {
+        self.kernels.refresh(&self.shapes, is_exact);
+        for (row, counts) in self.api.iter_mut().zip(&mut self.api_counts) {
+            row.stat.count_in(counts);
+        }
+        self.api.iter_mut().for_each(|row| row.stat.refresh());
+        for (row, recent) in self.markers.iter_mut().zip(&mut self.recent) {
+            row.stat.refresh();
+            row.kernels = recent.fresh().unwrap_or(row.kernels);
+        }
+        for copies in &mut self.copies {
+            copies.stat.refresh();
+            copies.sizes.refresh();
+        }
+    }
+
+    /// The operation's numbers, if it was called.
+    pub fn operation(&self, id: OperationId) -> Option<&ApiStat> {
+        self.api.get(id.0 as usize)
+    }
+
+    /// The kernel's numbers, if it ran.
+    pub fn kernel(&self, id: KernelId) -> Option<&KernelStat> {
+        self.kernels.rows().get(id.0 as usize)
+    }
+}

@@ -1,0 +1,202 @@
+//! What a store makes of items that come in whatever order threads and processes are delivered in.
+
+use super::*;
+use roctop_trace::item::ApiCall;
+
+fn ended(process: u32, exit: Exit, at: Nanos) -> Item {
+    Item::Ended {
+        process: ProcessId(process),
+        exit,
+        at,
+    }
+}
+
+fn call(begin: Nanos, end: Nanos) -> Item {
+    Item::Api(ApiCall {
+        span: Span { begin, end },
+        ..ApiCall::default()
+    })
+}
+
+#[test]
+fn the_program_ended_as_the_process_did_that_was_started() {
+    let mut store = Store::new(Options::default());
+    store.apply(&ended(0, Exit::Unknown, 50));
+    assert_eq!(store.snapshot(Fresh::All).ended, Some(Exit::Unknown));
+    // A script has no ring: its row comes last.
+    store.apply(&ended(1, Exit::Code(0), 70));
+    let snap = store.snapshot(Fresh::All);
+    assert_eq!(snap.ended, Some(Exit::Code(0)));
+    assert_eq!(ending(&snap.values.processes), Some((Exit::Code(0), 70)));
+}
+
+#[test]
+fn the_session_begins_with_its_earliest_record_though_another_thread_is_delivered_first() {
+    let mut store = Store::new(Options::default());
+    let second = 1_000_000_000;
+    store.apply(&call(102 * second, 103 * second));
+    store.apply(&call(100 * second, 101 * second));
+    assert_eq!(store.snapshot(Fresh::All).origin, 100 * second);
+    store.apply(&call(second, 2 * second));
+    assert_eq!(
+        store.snapshot(Fresh::All).origin,
+        100 * second,
+        "that is no time of this run"
+    );
+}
+
+#[test]
+fn gpus_of_two_machines_that_have_the_same_place_are_two() {
+    use roctop_trace::gauge::Device;
+    use roctop_trace::item::{Agent, AgentId, AgentKind, NodeId, Process};
+    let mut store = Store::new(Options::default());
+    for machine in [0, 1] {
+        let process = ProcessId(machine);
+        store.apply(&Item::Process(Process {
+            id: process,
+            machine,
+            ..Process::default()
+        }));
+        store.apply(&Item::Agent(Agent {
+            id: AgentId(machine),
+            process,
+            kind: AgentKind::Gpu,
+            node: 4,
+            ..Agent::default()
+        }));
+    }
+    for (machine, number, power) in [(0, 2, 100.0), (1, 3, 200.0), (0, 2, 101.0)] {
+        store.apply(&Item::Device(Arc::new(Device {
+            node: NodeId { machine, node: 4 },
+            number,
+            power: Ok(power),
+            ..Device::default()
+        })));
+    }
+    let snap = store.snapshot(Fresh::All);
+    let shown = |id: u32| {
+        let agent = snap.names.agent(AgentId(id)).unwrap();
+        (agent.number, snap.device_of(agent).unwrap().now.power.clone())
+    };
+    assert_eq!((shown(0), shown(1)), ((2, Ok(101.0)), (3, Ok(200.0))));
+    assert_eq!(snap.values.gauges.devices.len(), 2);
+}
+
+#[test]
+fn gpus_have_the_machines_numbers_though_a_process_sees_only_some() {
+    use roctop_trace::gauge::Device;
+    use roctop_trace::item::{Agent, AgentId, AgentKind, NodeId};
+    let gpu = |id: u32, node: u32| {
+        Item::Agent(Agent {
+            id: AgentId(id),
+            kind: AgentKind::Gpu,
+            node,
+            ..Agent::default()
+        })
+    };
+    let device = |node: u32, number: u32| {
+        Item::Device(Arc::new(Device {
+            node: NodeId { machine: 0, node },
+            number,
+            ..Device::default()
+        }))
+    };
+    let mut store = Store::new(Options::default());
+    // Two processes see one GPU each, their first; one is told before the driver is asked, one after.
+    store.apply(&gpu(0, 2));
+    store.apply(&device(1, 0));
+    store.apply(&device(2, 1));
+    store.apply(&gpu(1, 1));
+    let names = &store.snapshot(Fresh::All).names;
+    assert_eq!(
+        (
+            names.agent_label(AgentId(0)).as_str(),
+            names.agent_label(AgentId(1)).as_str()
+        ),
+        ("GPU1", "GPU0")
+    );
+}
+
+#[test]
+fn a_gpu_of_several_processes_says_whose_it_is() {
+    use roctop_trace::item::{Agent, AgentId, AgentKind, Process};
+    let mut store = Store::new(Options::default());
+    for id in 0..2 {
+        store.apply(&Item::Process(Process {
+            id: ProcessId(id),
+            pid: 100 + id,
+            rank: (id == 1).then_some(7),
+            ..Process::default()
+        }));
+        store.apply(&Item::Agent(Agent {
+            id: AgentId(id),
+            process: ProcessId(id),
+            kind: AgentKind::Gpu,
+            ..Agent::default()
+        }));
+        let names = &store.snapshot(Fresh::All).names;
+        if id == 0 {
+            assert_eq!(names.agent_user(AgentId(0)), None, "it has it alone");
+        }
+    }
+    let names = &store.snapshot(Fresh::All).names;
+    let labels = [0, 1].map(|id| names.agent_label_of(AgentId(id)));
+    assert_eq!(labels, ["GPU0 100", "GPU0 r7"]);
+}
+
+#[test]
+fn work_counts_for_ranges_whether_these_were_known_before_it_or_not() {
+    use roctop_trace::item::{Dispatch, Marker, TextId, ThreadId};
+    let dispatch = |submit: Nanos, nanos: u64| {
+        Item::Dispatch(Dispatch {
+            thread: Some(ThreadId(3)),
+            submit,
+            span: Span {
+                begin: submit + 10,
+                end: submit + 10 + nanos,
+            },
+            ..Dispatch::default()
+        })
+    };
+    let copy = Item::Copy(Copy {
+        thread: Some(ThreadId(3)),
+        submit: 1500,
+        span: Span { begin: 1510, end: 1530 },
+        ..Copy::default()
+    });
+    let range = |begin: Nanos, end: Nanos| Marker {
+        thread: ThreadId(3),
+        text: TextId(0),
+        span: Span { begin, end },
+        ..Marker::default()
+    };
+    let mut open = Open::default();
+    open.ranges.push(range(1000, 0));
+    let worked = |items: &[Item]| {
+        let mut store = Store::new(Options::default());
+        store.apply(&Item::Text(TextId(0), "step".into()));
+        store.apply_all(items);
+        store.snapshot(Fresh::All).values.markers[0].work
+    };
+    let whole = range_attribution::Work {
+        kernels: 2,
+        copies: 1,
+        nanos: 100 + 50 + 20,
+        copying: 20,
+    };
+    let mut work = vec![
+        dispatch(500, 1),
+        dispatch(1100, 100),
+        copy,
+        dispatch(1600, 50),
+        dispatch(2600, 1),
+    ];
+    let closed = Item::Range(range(1000, 2000));
+    work.push(closed.clone());
+    assert_eq!(worked(&work), whole, "never seen open");
+    work.insert(2, Item::Open(open));
+    assert_eq!(worked(&work), whole, "seen open amidst");
+    work.remove(2);
+    work.rotate_right(1);
+    assert_eq!(worked(&work), whole, "closed before the work completed");
+}

@@ -1,0 +1,7 @@
+//! Where records come from and where they are kept: live sessions, recordings, the files of the GPU's driver.
+#![forbid(unsafe_code)]
+
+pub mod progress;
+pub mod recording;
+pub mod session;
+pub mod sysfs;

@@ -1,0 +1,79 @@
+//! A stretch of time of a recording.
+
+use super::index::Times;
+use super::reader::Clocks;
+use super::{Merged, Recorder, Replay};
+use anyhow::Result;
+use roctop_trace::clock::Clock;
+use roctop_trace::item::{ProcessId, Span};
+use roctop_trace::raw::{Raw, RawSink};
+use std::collections::BTreeMap;
+
+/// Writes what touches `span` (CLOCK_BOOTTIME ns) to `recorder`, with all that names it. `read` is told of bytes as they
+/// are done with.
+pub fn cut(whole: &Merged<'_>, span: Span, read: &mut dyn FnMut(u64), mut recorder: Recorder) -> Result<Replay> {
+    let mut clocks = Clocks::default();
+    whole.deliver_facts(&mut clocks)?;
+    let mut within = Within {
+        clocks: clocks.0,
+        span,
+        is_inside: span.begin == 0,
+        sink: &mut recorder,
+    };
+    let replay = whole.deliver(Some(span), read, &mut within)?;
+    recorder.finish()?;
+    Ok(replay)
+}
+
+/// Passes on what touches a time.
+struct Within<'a> {
+    clocks: BTreeMap<ProcessId, Clock>,
+    span: Span,
+    /// The last time that was told lies within.
+    is_inside: bool,
+    sink: &'a mut dyn RawSink,
+}
+
+impl Within<'_> {
+    fn is_within(&self, at: u64) -> bool {
+        (self.span.begin..=self.span.end).contains(&at)
+    }
+}
+
+impl RawSink for Within<'_> {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        let passes = match raw {
+            Raw::Record(_, slots) => {
+                let Times { ticks, hsa } = Times::of(slots).0;
+                self.clocks.get(&process).is_none_or(|clock| {
+                    let (begin, end) = if ticks.0 <= ticks.1 {
+                        (clock.ticks(ticks.0), clock.ticks(ticks.1))
+                    } else if hsa.0 <= hsa.1 {
+                        (clock.hsa(hsa.0), clock.hsa(hsa.1))
+                    } else {
+                        // What has no time belongs to all times.
+                        return true;
+                    };
+                    end >= self.span.begin && begin <= self.span.end
+                })
+            }
+            Raw::Now(at) => {
+                self.is_inside = self.is_within(*at);
+                self.is_inside
+            }
+            Raw::Gauges(samples) => {
+                let inside: Vec<_> = samples
+                    .iter()
+                    .filter(|sample| self.is_within(sample.at))
+                    .cloned()
+                    .collect();
+                return self.sink.take(process, &Raw::Gauges(&inside));
+            }
+            Raw::Output(_) => self.is_inside,
+            _ => true,
+        };
+        if passes {
+            self.sink.take(process, raw);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! One file of a recording, read block by block. What is damaged is counted, and the next whole block goes on.
+
+use super::block::{self, HEADER, Head, Kind, MAGIC};
+use super::index::{self, Entry};
+use super::payload;
+use super::reader::Replay;
+use anyhow::{Context, Result, bail};
+use roctop_trace::raw::RawSink;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Bytes of the block that ends a segment.
+const FOOTER_BYTES: u64 = HEADER as u64 + 8;
+
+/// An open file of blocks.
+pub(super) struct File {
+    file: std::fs::File,
+    /// Bytes.
+    size: u64,
+}
+
+/// What lies at a place of a file.
+enum Found {
+    Whole(Head, Vec<u8>),
+    /// A block that nobody wants; it was not read.
+    Unwanted,
+    /// Nothing that can be read, up to the next block that looks whole.
+    Damaged,
+}
+
+impl File {
+    /// Errors: it cannot be read, or is no ordinary file.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let cannot = || format!("cannot open {}", path.display());
+        let facts = path.metadata().with_context(cannot)?;
+        // Whoever opens a pipe waits.
+        if !facts.is_file() {
+            bail!("{} is not a file: it is no part of a recording", path.display());
+        }
+        Ok(Self {
+            file: std::fs::File::open(path).with_context(cannot)?,
+            size: facts.len(),
+        })
+    }
+
+    /// The index of a whole segment; none when there is none or it is damaged.
+    pub(super) fn index(&self) -> Result<Option<Vec<Entry>>> {
+        let Some(at) = self.size.checked_sub(FOOTER_BYTES) else {
+            return Ok(None);
+        };
+        let Some((_, footer)) = self.block(at)?.filter(|(head, _)| head.kind == Kind::FOOTER) else {
+            return Ok(None);
+        };
+        let offset = payload::words(&footer).first().copied().unwrap_or(u64::MAX);
+        let found = self.block(offset)?.filter(|(head, _)| head.kind == Kind::INDEX);
+        Ok(found.map(|(_, payload)| index::decode(&payload::words(&payload))))
+    }
+
+    /// Delivers the wanted blocks; what was found goes to `replay`, and `read` is told of bytes as they are done with.
+    pub(super) fn deliver(
+        &self,
+        want: &dyn Fn(&Entry) -> bool,
+        read: &mut dyn FnMut(u64),
+        sink: &mut dyn RawSink,
+        replay: &mut Replay,
+    ) -> Result<()> {
+        let index = self.index()?;
+        let known: BTreeMap<u64, Entry> = index.iter().flatten().map(|entry| (entry.offset, *entry)).collect();
+        let mut seen = BTreeSet::new();
+        let (mut at, mut is_damage) = (0, false);
+        while at < self.size {
+            let (found, next) = self.at(at, known.get(&at), want)?;
+            let was_damage = std::mem::replace(&mut is_damage, matches!(found, Found::Damaged));
+            match found {
+                Found::Damaged => {
+                    replay.damaged += u64::from(!was_damage);
+                    replay.damaged_bytes += next - at;
+                }
+                Found::Unwanted => drop(seen.insert(at)),
+                Found::Whole(head, payload) => {
+                    seen.insert(at);
+                    replay.take(head.kind, &payload);
+                    payload::deliver(head, &payload, sink);
+                }
+            }
+            read(next - at);
+            at = next;
+        }
+        let missing = known.values().filter(|entry| !seen.contains(&entry.offset));
+        replay.missing += missing.map(|entry| u64::from(entry.records)).sum::<u64>();
+        Ok(())
+    }
+
+    /// What lies at a place, of which the index says `known`, and where the next thing begins.
+    fn at(&self, at: u64, known: Option<&Entry>, want: &dyn Fn(&Entry) -> bool) -> Result<(Found, u64)> {
+        // What the index says of a block that is not wanted is enough.
+        if let Some(entry) = known
+            && !want(entry)
+        {
+            let next = at.saturating_add(HEADER as u64 + u64::from(entry.stored));
+            return Ok((Found::Unwanted, next.min(self.size)));
+        }
+        if let Some(head) = self.head(at)? {
+            let next = at + HEADER as u64 + u64::from(head.stored_length);
+            if !want(&known.copied().unwrap_or_else(|| Entry::unknown(at, head))) {
+                return Ok((Found::Unwanted, next));
+            }
+            if let Some(payload) = self.payload(at, head)? {
+                return Ok((Found::Whole(head, payload), next));
+            }
+        }
+        Ok((Found::Damaged, self.next_magic(at + 1)?))
+    }
+
+    /// Where the last block begins of which only a part was written, when nothing follows it.
+    pub(super) fn torn_at(&self) -> Result<Option<u64>> {
+        let mut at = 0;
+        while at < self.size {
+            let Some(head) = self.head(at)? else {
+                return Ok((self.next_magic(at + 1)? == self.size).then_some(at));
+            };
+            at += HEADER as u64 + u64::from(head.stored_length);
+        }
+        Ok(None)
+    }
+
+    /// The block at a place; none when it is not whole.
+    fn block(&self, at: u64) -> Result<Option<(Head, Vec<u8>)>> {
+        let Some(head) = self.head(at)? else {
+            return Ok(None);
+        };
+        Ok(self.payload(at, head)?.map(|payload| (head, payload)))
+    }
+
+    /// The header at a place; none when it is not whole, or its block would not end in the file.
+    fn head(&self, at: u64) -> Result<Option<Head>> {
+        if at >= self.size {
+            return Ok(None);
+        }
+        let mut head = [0u8; HEADER];
+        let got = self.read_full(at, &mut head)?;
+        let fits = |head: &Head| at + (HEADER as u64) + u64::from(head.stored_length) <= self.size;
+        Ok(Head::decode(&head[..got]).filter(fits))
+    }
+
+    /// The payload of the block at a place; none when it is damaged.
+    fn payload(&self, at: u64, head: Head) -> Result<Option<Vec<u8>>> {
+        let mut stored = vec![0u8; head.stored_length as usize];
+        self.read_full(at + HEADER as u64, &mut stored)?;
+        Ok(block::payload(head, &stored))
+    }
+
+    /// Where the first bytes of a block are, from a place on; the end of the file when they are nowhere.
+    fn next_magic(&self, from: u64) -> Result<u64> {
+        let mut at = from;
+        let mut window = vec![0u8; 64 << 10];
+        while at < self.size {
+            let got = self.read_full(at, &mut window)?;
+            if let Some(found) = window[..got].windows(4).position(|bytes| bytes == MAGIC.to_le_bytes()) {
+                return Ok(at + found as u64);
+            }
+            at += (got as u64).saturating_sub(3).max(1);
+        }
+        Ok(self.size)
+    }
+
+    fn read_full(&self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
+        let mut got = 0;
+        while got < into.len() {
+            match self.file.read_at(&mut into[got..], offset + got as u64)? {
+                0 => break,
+                count => got += count,
+            }
+        }
+        Ok(got)
+    }
+}

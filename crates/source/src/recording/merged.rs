@@ -1,0 +1,336 @@
+//! Several recordings as one: processes are numbered on, clocks of different machines are brought together.
+//!
+//! Recordings of one boot share CLOCK_BOOTTIME. Those of others are moved by the difference of CLOCK_REALTIME minus
+//! CLOCK_BOOTTIME, so that their error is that of the samples plus that by which the machines' wall clocks differ, which
+//! no recording can tell.
+
+use super::reader::{Recording, Replay, Samples};
+use anyhow::Result;
+use roctop_ring::layout::clock;
+use roctop_trace::clock::Clock;
+use roctop_trace::decode::Decoder;
+use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span, earlier};
+use roctop_trace::raw::{Raw, RawSink};
+use std::collections::BTreeSet;
+
+/// Items are passed on after so many things.
+const BATCH: u32 = 4096;
+
+/// Recordings as one.
+pub struct Merged<'a> {
+    parts: Vec<Part<'a>>,
+    /// The boots on which processes ran, each with the first of its processes and its number as a machine.
+    machines: Vec<Machine>,
+}
+
+/// Where the processes from one on ran.
+struct Machine {
+    first: ProcessId,
+    number: u32,
+    /// Empty when it is not known.
+    boot: String,
+}
+
+/// One recording and how it is moved.
+struct Part<'a> {
+    recording: &'a Recording,
+    /// Processes before it.
+    first: u32,
+    /// What is added to its times, ns.
+    shift: i64,
+    /// How far its own samples of the wall clock lie apart, and how wide they are, ns; none for one that is not moved.
+    error: Option<u64>,
+}
+
+impl<'a> Merged<'a> {
+    /// Puts recordings together; the first one's clock counts.
+    pub fn new(recordings: Vec<&'a Recording>) -> Result<Self> {
+        let mut parts: Vec<Part<'a>> = Vec::new();
+        let mut machines: Vec<Machine> = Vec::new();
+        let (mut first, mut reference) = (0, None);
+        let several = recordings.len() > 1;
+        for recording in recordings {
+            for (process, boot) in recording.machines() {
+                let is_same = |known: &&Machine| known.boot == *boot && !boot.is_empty();
+                let number = machines.iter().find(is_same).map(|known| known.number);
+                machines.push(Machine {
+                    first: ProcessId(process.0.saturating_add(first)),
+                    number: number.unwrap_or(machines.len() as u32),
+                    boot: boot.clone(),
+                });
+            }
+            let mut part = Part {
+                recording,
+                first,
+                shift: 0,
+                error: None,
+            };
+            if several {
+                let mut processes = Processes::default();
+                recording.deliver_facts(&mut processes)?;
+                first += processes.0.last().map_or(0, |last| last + 1);
+                let offset = Offset::of(recording)?;
+                let (boot, known) = reference.get_or_insert((recording.boot(), offset));
+                let is_same = *boot == recording.boot() && !boot.is_empty();
+                if let (false, Some(own), Some(known)) = (is_same || parts.is_empty(), offset, *known) {
+                    part.shift = own.nanos.wrapping_sub(known.nanos);
+                    part.error = Some(own.error + known.error);
+                }
+            }
+            parts.push(part);
+        }
+        Ok(Self { parts, machines })
+    }
+
+    /// The boots on which processes ran, for a recording of all of it; none for one that says so itself.
+    pub fn machines(&self) -> Vec<(ProcessId, String)> {
+        let all = self
+            .machines
+            .iter()
+            .map(|machine| (machine.first, machine.boot.clone()));
+        all.filter(|_| self.machines.len() > 1).collect()
+    }
+
+    /// How the clocks were brought together, a sentence for each recording that was moved.
+    pub fn alignment(&self) -> Vec<String> {
+        let moved = self.parts.iter().filter_map(|part| Some((part, part.error?)));
+        let told = moved.map(|(part, error)| {
+            format!(
+                "{}: clock of {} moved by {} ns by CLOCK_REALTIME, give or take {error} ns and what the machines' wall clocks \
+differ",
+                part.recording.path().display(),
+                if part.recording.host().is_empty() { "another boot" } else { part.recording.host() },
+                part.shift
+            )
+        });
+        told.collect()
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.recording.bytes()).sum()
+    }
+
+    /// When the first record began and the last one ended, as the indexes say.
+    pub fn span(&self) -> Result<Option<Span>> {
+        let mut whole: Option<Span> = None;
+        for part in &self.parts {
+            if let Some(span) = part.recording.span()? {
+                let begin = span.begin.saturating_add_signed(part.shift);
+                let end = span.end.saturating_add_signed(part.shift);
+                let known = whole.get_or_insert(Span { begin, end });
+                known.begin = known.begin.min(begin);
+                known.end = known.end.max(end);
+            }
+        }
+        Ok(whole)
+    }
+
+    /// What times are counted from, on screen and in ranges: the beginning of the first process, or the first record when
+    /// that was before it.
+    pub fn beginning(&self) -> Result<Option<Nanos>> {
+        let mut beginning = None;
+        let mut look = |items: Vec<Item>| {
+            for item in items {
+                if let Item::Process(process) = item {
+                    beginning = earlier(beginning, process.since);
+                }
+            }
+        };
+        let mut facts = Batches {
+            decoder: self.dated(Decoder::default())?,
+            take: &mut look,
+            pending: 0,
+        };
+        self.deliver_facts(&mut facts)?;
+        let rest = facts.decoder.take_items();
+        look(rest);
+        let first = self.span()?.map(|span| span.begin);
+        Ok(first.map_or(beginning, |first| earlier(beginning, first)))
+    }
+
+    /// A decoder that knows all samples of the clocks.
+    fn dated(&self, mut decoder: Decoder) -> Result<Decoder> {
+        let mut samples = Samples::default();
+        self.deliver_facts(&mut samples)?;
+        for (process, samples) in &samples.0 {
+            decoder.preload_clock(*process, samples);
+        }
+        for machine in &self.machines {
+            decoder.preload_machine(machine.first, machine.number);
+        }
+        Ok(decoder)
+    }
+
+    /// Delivers what names and dates records.
+    pub fn deliver_facts(&self, sink: &mut dyn RawSink) -> Result<()> {
+        for part in &self.parts {
+            part.recording.deliver_facts(&mut part.moved(sink))?;
+        }
+        Ok(())
+    }
+
+    /// Delivers everything that may touch `span`; `read` is told of bytes as they are done with.
+    pub fn deliver(&self, span: Option<Span>, read: &mut dyn FnMut(u64), sink: &mut dyn RawSink) -> Result<Replay> {
+        let mut replay = Replay {
+            finished: true,
+            ..Replay::default()
+        };
+        for part in &self.parts {
+            let back = |time: Nanos| time.saturating_add_signed(part.shift.saturating_neg());
+            let own = span.map(|span| Span {
+                begin: back(span.begin),
+                end: back(span.end),
+            });
+            replay.join(part.recording.deliver_span(own, read, &mut part.moved(sink))?);
+        }
+        Ok(replay)
+    }
+
+    /// Decodes everything that may touch `span`, each batch of items to `take`.
+    pub fn items(
+        &self,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        take: &mut dyn FnMut(Vec<Item>),
+    ) -> Result<Replay> {
+        self.decode(Decoder::default(), span, read, take)
+    }
+
+    /// As [`Merged::items`]; every text of a marker or of arguments has a number, however many there are.
+    pub fn items_with_every_text(
+        &self,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        take: &mut dyn FnMut(Vec<Item>),
+    ) -> Result<Replay> {
+        self.decode(Decoder::with_every_text(), span, read, take)
+    }
+
+    fn decode(
+        &self,
+        decoder: Decoder,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        take: &mut dyn FnMut(Vec<Item>),
+    ) -> Result<Replay> {
+        let mut batches = Batches {
+            decoder: self.dated(decoder)?,
+            take,
+            pending: 0,
+        };
+        let replay = self.deliver(span, read, &mut batches)?;
+        if replay.damaged > 0 {
+            let lost = Item::Lost {
+                process: ProcessId(0),
+                reason: LossReason::Damaged,
+                records: replay.damaged.max(replay.missing),
+            };
+            (batches.take)(vec![lost]);
+        }
+        let rest = batches.decoder.take_items();
+        (batches.take)(rest);
+        Ok(replay)
+    }
+}
+
+impl Part<'_> {
+    fn moved<'b>(&self, sink: &'b mut dyn RawSink) -> Moved<'b> {
+        Moved {
+            first: self.first,
+            shift: self.shift,
+            sink,
+        }
+    }
+}
+
+/// CLOCK_REALTIME minus CLOCK_BOOTTIME of a recording.
+#[derive(Clone, Copy)]
+struct Offset {
+    nanos: i64,
+    error: u64,
+}
+
+impl Offset {
+    /// The middle of all samples; none when there are none.
+    fn of(recording: &Recording) -> Result<Option<Self>> {
+        let clocks = recording.clocks()?;
+        let samples = clocks
+            .values()
+            .flat_map(Clock::samples)
+            .filter(|sample| sample.realtime > 0);
+        let mut offsets: Vec<i64> = samples
+            .map(|sample| sample.realtime.wrapping_sub(sample.boottime) as i64)
+            .collect();
+        offsets.sort_unstable();
+        let Some(middle) = offsets.get(offsets.len() / 2) else {
+            return Ok(None);
+        };
+        let apart = offsets.last().unwrap_or(middle).abs_diff(offsets[0]);
+        let width = clocks.values().map(Clock::error).max().unwrap_or(0);
+        Ok(Some(Self {
+            nanos: *middle,
+            error: apart + width,
+        }))
+    }
+}
+
+#[derive(Default)]
+struct Processes(BTreeSet<u32>);
+
+impl RawSink for Processes {
+    fn take(&mut self, process: ProcessId, _: &Raw<'_>) {
+        self.0.insert(process.0);
+    }
+}
+
+/// Passes on with processes numbered on and times moved.
+struct Moved<'a> {
+    first: u32,
+    shift: i64,
+    sink: &'a mut dyn RawSink,
+}
+
+impl RawSink for Moved<'_> {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        let process = ProcessId(process.0 + self.first);
+        if self.shift == 0 {
+            return self.sink.take(process, raw);
+        }
+        let moved = |time: &Nanos| time.saturating_add_signed(self.shift);
+        match raw {
+            Raw::Calibration(words) => {
+                let mut words = **words;
+                words[clock::BOOTTIME] = moved(&words[clock::BOOTTIME]);
+                self.sink.take(process, &Raw::Calibration(&words));
+            }
+            Raw::Ended(exit, at) => self.sink.take(process, &Raw::Ended(*exit, moved(at))),
+            Raw::Now(at) => self.sink.take(process, &Raw::Now(moved(at))),
+            Raw::Gauges(samples) => {
+                let mut samples = samples.to_vec();
+                for sample in &mut samples {
+                    sample.at = moved(&sample.at);
+                }
+                self.sink.take(process, &Raw::Gauges(&samples));
+            }
+            other => self.sink.take(process, other),
+        }
+    }
+}
+
+struct Batches<'a> {
+    decoder: Decoder,
+    take: &'a mut dyn FnMut(Vec<Item>),
+    pending: u32,
+}
+
+impl RawSink for Batches<'_> {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        self.decoder.take(process, raw);
+        self.pending += 1;
+        if self.pending >= BATCH {
+            self.pending = 0;
+            (self.take)(self.decoder.take_items());
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Writes a recording: collects records by thread and flushes them as blocks, all the time.
+
+use super::block::{Kind, Owner};
+use super::index::Times;
+use super::payload;
+use super::segment::Segments;
+use super::{FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY};
+use crate::sysfs;
+use anyhow::{Context, Result, bail};
+use roctop_ring::record::Slot;
+use roctop_trace::item::ProcessId;
+use roctop_trace::raw::{Raw, RawSink};
+use roctop_trace::topology::Node;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A thread's records are written out when there are this many bytes of them.
+const BLOCK: usize = 256 << 10;
+/// Or when this much time has passed.
+const AGE: Duration = Duration::from_millis(250);
+/// Bytes that are kept free for the end of a recording whose disk is full: what is held, what was lost, the index.
+const RESERVE: usize = 1 << 20;
+/// The file that keeps them.
+const RESERVED: &str = "reserve";
+
+/// Where records were made.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// The machine whose clock the records go by.
+    pub host: String,
+    /// Id of its boot, empty when it is not known.
+    pub boot: String,
+    /// The driver's topology of each machine, by its name.
+    pub topologies: Vec<(String, Vec<Node>)>,
+    /// Boots on which processes ran, each with the first of its processes; none where that is the one above.
+    pub machines: Vec<(ProcessId, String)>,
+}
+
+/// Writes down what a source delivers.
+pub struct Recorder {
+    files: Segments,
+    path: PathBuf,
+    records: BTreeMap<(u32, u32, u32), Vec<u8>>,
+    texts: BTreeMap<u32, Vec<u8>>,
+    facts: BTreeMap<u32, Vec<u8>>,
+    /// Losses since the last flush, by process, ring and thread.
+    lost: BTreeMap<(u32, u32, u32), u64>,
+    flushed: Instant,
+    /// The first error of writing.
+    failed: Option<io::Error>,
+    /// Nothing can be written now; when that was tried last.
+    full: Option<Instant>,
+    /// What has to be written first when it can be again.
+    pending: Vec<(Kind, Owner, Vec<u8>)>,
+    /// Records that found no room.
+    missing: u64,
+    /// Told when the disk is full, and when it no longer is.
+    word: Option<fn(&str)>,
+}
+
+impl Recorder {
+    /// Makes the recording's directory and its first segment.
+    ///
+    /// Errors: the directory exists and is not empty, or cannot be made.
+    pub fn create(path: &Path, command: &[String], nodes: &[Node]) -> Result<Self> {
+        let here = Origin {
+            host: hostname(),
+            boot: boot(),
+            topologies: vec![(hostname(), nodes.to_vec())],
+            machines: Vec::new(),
+        };
+        Self::copy(path, command, &here)
+    }
+
+    /// The same for records that were made elsewhere.
+    pub fn copy(path: &Path, command: &[String], origin: &Origin) -> Result<Self> {
+        if let Ok(mut entries) = std::fs::read_dir(path)
+            && entries.next().is_some()
+        {
+            bail!(
+                "{} exists and is not empty; name another directory with -o",
+                path.display()
+            );
+        }
+        if path.is_file() {
+            bail!("{} is a file; name another directory with -o", path.display());
+        }
+        std::fs::create_dir_all(path).with_context(|| format!("cannot make the recording {}", path.display()))?;
+        // Nothing was recorded: nothing is left.
+        Self::found(path, command, origin)
+            .and_then(|()| Self::begin(path, 1))
+            .inspect_err(|_| drop(std::fs::remove_dir_all(path)))
+    }
+
+    /// Writes what a recording says of itself.
+    fn found(path: &Path, command: &[String], origin: &Origin) -> Result<()> {
+        let cannot = || format!("there is no room for a recording in {}", path.display());
+        let mut manifest = serde_json::json!({
+            "roctop": env!("CARGO_PKG_VERSION"),
+            "format": FORMAT,
+            "command": command,
+            "host": origin.host,
+            "boot": origin.boot,
+        });
+        if !origin.machines.is_empty() {
+            manifest["machines"] = serde_json::to_value(&origin.machines)?;
+        }
+        let text = serde_json::to_string_pretty(&manifest)?;
+        std::fs::write(path.join(MANIFEST), text + "\n").with_context(cannot)?;
+        let of_host = |wanted: bool| {
+            let all = origin.topologies.iter();
+            all.filter(move |(host, _)| (*host == origin.host) == wanted)
+        };
+        let nodes = of_host(true).next().map_or(&[][..], |(_, nodes)| nodes);
+        std::fs::write(path.join(TOPOLOGY), serde_json::to_string_pretty(nodes)? + "\n").with_context(cannot)?;
+        let others: BTreeMap<&String, &Vec<Node>> = of_host(false).map(|(host, nodes)| (host, nodes)).collect();
+        if !others.is_empty() {
+            std::fs::write(path.join(TOPOLOGIES), serde_json::to_string_pretty(&others)? + "\n")
+                .with_context(cannot)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with a recording whose writer died: new files, the first of which has this number.
+    pub(super) fn begin(path: &Path, number: u32) -> Result<Self> {
+        std::fs::write(path.join(RESERVED), vec![0; RESERVE])
+            .with_context(|| format!("there is no room for a recording in {}", path.display()))?;
+        Ok(Self {
+            files: Segments::create(path, number)?,
+            path: path.to_owned(),
+            records: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            facts: BTreeMap::new(),
+            lost: BTreeMap::new(),
+            flushed: Instant::now(),
+            failed: None,
+            full: None,
+            pending: Vec::new(),
+            missing: 0,
+            word: None,
+        })
+    }
+
+    /// Keeps so many bytes of records, about: the oldest go first, and are counted.
+    #[must_use]
+    pub fn with_limit(mut self, most: Option<u64>) -> Self {
+        if let Some(most) = most {
+            self.files.limit(most);
+        }
+        self
+    }
+
+    /// Tells `word` at once when the disk is full, and when it no longer is.
+    #[must_use]
+    pub fn telling(mut self, word: fn(&str)) -> Self {
+        self.word = Some(word);
+        self
+    }
+
+    /// Writes the rest and marks the recording as finished.
+    ///
+    /// Errors: records found no room; those that did are there, and the others are counted as lost.
+    pub fn finish(mut self) -> Result<()> {
+        // It was kept for this; where it cannot be removed there is nothing to be done.
+        let _ = std::fs::remove_file(self.path.join(RESERVED));
+        self.word = None;
+        self.full = self.full.and_then(|at| at.checked_sub(AGE));
+        self.flush_all();
+        if self.write(Kind::FINISHED, Owner::default(), &[])
+            && let Err(error) = self.files.end()
+        {
+            self.fail(error);
+        }
+        match self.failed.take() {
+            Some(error) if self.missing > 0 || self.full.is_some() => Err(error).with_context(|| {
+                let (path, missing) = (self.path.display(), self.missing);
+                format!("the recording {path} is incomplete, {missing} records found no room")
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a block; false when there is no room.
+    fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) -> bool {
+        if !self.has_room() {
+            return false;
+        }
+        let written = self.files.write(kind, owner, payload);
+        written.map_err(|error| self.fail(error)).is_ok()
+    }
+
+    /// Writes a block now or, when there is no room, as soon as there is.
+    fn must_write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) {
+        if !self.write(kind, owner, payload) {
+            let is_state = matches!(kind, Kind::COUNTERS | Kind::OPEN);
+            // The last one says it all.
+            self.pending.retain(|one| !is_state || (one.0, one.1) != (kind, owner));
+            self.pending.push((kind, owner, payload.to_vec()));
+        }
+    }
+
+    /// Whether blocks can be written, as far as is known; after an error that is tried again from time to time.
+    fn has_room(&mut self) -> bool {
+        let Some(tried) = self.full else { return true };
+        if tried.elapsed() < AGE {
+            return false;
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let mut written = self.files.flush();
+        for (kind, owner, payload) in pending {
+            written = written.and_then(|()| self.files.write(kind, owner, &payload));
+            if written.is_err() {
+                self.pending.push((kind, owner, payload));
+            }
+        }
+        match written {
+            Ok(()) => {
+                self.full = None;
+                self.say("there is room again: the recording goes on");
+                true
+            }
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
+    }
+
+    fn fail(&mut self, error: io::Error) {
+        if self.full.replace(Instant::now()).is_none() {
+            let path = self.path.display();
+            self.say(&format!(
+                "{path} cannot be written to: {error}; records are counted, not kept, until there is room"
+            ));
+        }
+        self.failed.get_or_insert(error);
+    }
+
+    fn say(&self, line: &str) {
+        if let Some(word) = self.word {
+            word(line);
+        }
+    }
+
+    /// Texts and facts go first: records name them.
+    fn flush_facts(&mut self, process: u32) {
+        let owner = Owner {
+            process,
+            ..Owner::default()
+        };
+        if let Some(texts) = self.texts.remove(&process)
+            && !self.write(Kind::TEXTS, owner, &texts)
+        {
+            self.texts.insert(process, texts);
+        }
+        if let Some(facts) = self.facts.remove(&process)
+            && !self.write(Kind::FACTS, owner, &facts)
+        {
+            self.facts.insert(process, facts);
+        }
+    }
+
+    /// Writes records of a thread, or counts them.
+    fn write_records(&mut self, key: (u32, u32, u32), bytes: &[u8]) {
+        let (process, thread, tid) = key;
+        if !self.write(Kind::RECORDS, Owner { process, thread, tid }, bytes) {
+            let records = u64::from(Times::of(payload::slots(&payload::words(bytes))).1);
+            self.missing += records;
+            *self.lost.entry(key).or_default() += records;
+        }
+    }
+
+    fn flush_all(&mut self) {
+        let mut processes: Vec<u32> = self.texts.keys().chain(self.facts.keys()).copied().collect();
+        processes.dedup();
+        for process in processes {
+            self.flush_facts(process);
+        }
+        for (key, slots) in std::mem::take(&mut self.records) {
+            self.write_records(key, &slots);
+        }
+        for (key, records) in std::mem::take(&mut self.lost) {
+            let (process, thread, tid) = key;
+            if !self.write(Kind::LOST, Owner { process, thread, tid }, &u64::to_le_bytes(records)) {
+                self.lost.insert(key, records);
+            }
+        }
+        if self.full.is_none()
+            && let Err(error) = self.files.flush()
+        {
+            self.fail(error);
+        }
+        self.flushed = Instant::now();
+    }
+
+    fn record(&mut self, process: u32, thread: roctop_ring::reader::Thread, slots: &[Slot]) {
+        let key = (process, thread.index, thread.tid);
+        let bytes = self.records.entry(key).or_default();
+        payload::put_slots(bytes, slots);
+        if bytes.len() >= BLOCK {
+            let bytes = std::mem::take(bytes);
+            self.flush_facts(process);
+            self.write_records(key, &bytes);
+        }
+    }
+}
+
+impl RawSink for Recorder {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        let process = process.0;
+        let owner = Owner {
+            process,
+            ..Owner::default()
+        };
+        match raw {
+            Raw::Header(header) => self.must_write(Kind::PROCESS, owner, &header.encode()),
+            Raw::Text(id, text) => {
+                let bytes = self.texts.entry(process).or_default();
+                payload::put_text(bytes, *id, text);
+                if bytes.len() >= BLOCK {
+                    self.flush_facts(process);
+                }
+            }
+            Raw::Fact(slots) => {
+                let bytes = self.facts.entry(process).or_default();
+                payload::put_slots(bytes, slots);
+                if bytes.len() >= BLOCK {
+                    self.flush_facts(process);
+                }
+            }
+            Raw::Calibration(words) => self.must_write(Kind::CALIBRATION, owner, &payload::bytes(&words[..])),
+            Raw::Record(thread, slots) => self.record(process, *thread, slots),
+            Raw::Lost(thread, records) => {
+                let lost = self.lost.entry((process, thread.index, thread.tid)).or_default();
+                *lost = lost.saturating_add(*records);
+            }
+            Raw::Counters(words) => {
+                self.flush_facts(process);
+                self.must_write(Kind::COUNTERS, owner, &payload::bytes(words));
+            }
+            Raw::Open(work) => {
+                self.flush_facts(process);
+                self.must_write(Kind::OPEN, owner, &payload::open(work));
+            }
+            Raw::Ended(exit, at) => {
+                self.flush_all();
+                self.must_write(Kind::ENDED, owner, &payload::ended(*exit, *at));
+                self.flush_all();
+            }
+            // These are of no use to anybody without records.
+            Raw::Output(bytes) => drop(self.write(Kind::OUTPUT, owner, bytes)),
+            Raw::Gauges(samples) => drop(self.write(Kind::GAUGES, owner, &sysfs::store::encode(samples))),
+            Raw::Now(at) => {
+                if self.flushed.elapsed() >= AGE {
+                    self.flush_all();
+                    self.write(Kind::NOW, owner, &at.to_le_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// This machine's name.
+pub fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// This boot of this machine; recordings of one boot share their clocks.
+fn boot() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}

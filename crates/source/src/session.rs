@@ -1,0 +1,378 @@
+//! A session: its directory on tmpfs with the control file, those that are there, and the rings in one ([`Live`]).
+
+mod background;
+mod clearing;
+mod live;
+mod missed;
+mod orphans;
+mod unrecorded;
+pub use background::going_on;
+pub use live::Live;
+pub use missed::Watch;
+pub use unrecorded::refused;
+
+use anyhow::{Context, Result, bail};
+use roctop_ring::reader::Reader;
+use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir, wanted};
+use roctop_trace::item::Exit;
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A session's directory and control file.
+#[derive(Debug)]
+pub struct SessionDir {
+    path: PathBuf,
+    control: File,
+    /// No program was started in it yet: it goes when this does.
+    is_unused: bool,
+}
+
+impl Drop for SessionDir {
+    fn drop(&mut self) {
+        if self.is_unused {
+            // A later start removes what stays.
+            let _ = self.remove();
+        }
+    }
+}
+
+impl SessionDir {
+    /// Makes a new session for this user; its name has this process's id.
+    pub fn create() -> Result<Self> {
+        let uid = rustix::process::getuid().as_raw();
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let mut tried = Vec::new();
+        for base in base(uid, runtime.as_deref()) {
+            match Self::create_under(&base, uid) {
+                Ok(made) => return Ok(made),
+                Err(error) => tried.push(format!("{}: {error}", base.display())),
+            }
+        }
+        bail!(
+            "no place for the session: {}; roctop needs a tmpfs at /dev/shm or in XDG_RUNTIME_DIR",
+            tried.join("; ")
+        )
+    }
+
+    fn create_under(base: &Path, uid: u32) -> io::Result<Self> {
+        private_dir(base, uid)?;
+        remove_stale(base);
+        let own = std::process::id();
+        for attempt in 0..100u32 {
+            let name = if attempt == 0 {
+                format!("{own}")
+            } else {
+                format!("{own}.{attempt}")
+            };
+            let path = base.join(name);
+            if path.exists() {
+                continue;
+            }
+            private_dir(&path, uid)?;
+            let control = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path.join(CONTROL))?;
+            control.set_len(CONTROL_BYTES as u64)?;
+            // Held while this roctop lives: that is how others know.
+            control.lock_shared()?;
+            let made = Self {
+                path,
+                control,
+                is_unused: true,
+            };
+            made.set(control::RECORDING, 1)?;
+            made.set(control::WANTED, wanted::USUAL)?;
+            return Ok(made);
+        }
+        Err(io::Error::from(io::ErrorKind::AlreadyExists))
+    }
+
+    /// Opens an existing session.
+    pub fn open(path: &Path) -> Result<Self> {
+        let control = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+            .open(path.join(CONTROL))
+            .with_context(|| format!("{} is not a session of roctop", path.display()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            control,
+            is_unused: false,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a control word; the last writer wins.
+    pub fn set(&self, word: usize, value: u64) -> io::Result<()> {
+        self.control.write_all_at(&value.to_le_bytes(), word as u64 * 8)
+    }
+
+    /// A program is about to start in it.
+    pub const fn started(&mut self) {
+        self.is_unused = false;
+    }
+
+    /// Notes how the program ended, for other viewers.
+    pub fn note_end(&self, pid: u32, exit: Exit) -> io::Result<()> {
+        let word = match exit {
+            Exit::Code(code) => u64::from(code as u32),
+            Exit::Signal(signal) => control::SIGNALED | u64::from(signal as u32),
+            Exit::Unknown => return Ok(()),
+        };
+        self.set(control::EXIT, word)?;
+        self.set(control::ENDED, pid.into())
+    }
+
+    /// Process id and end of the program, once it has ended. The session may have been removed since it was opened.
+    pub fn end(&self) -> Option<(u32, Exit)> {
+        let word = |number: usize| {
+            let mut bytes = [0u8; 8];
+            self.control.read_exact_at(&mut bytes, number as u64 * 8).ok()?;
+            Some(u64::from_le_bytes(bytes))
+        };
+        let pid = u32::try_from(word(control::ENDED)?).ok().filter(|pid| *pid > 0)?;
+        let exit = word(control::EXIT)?;
+        let number = exit as u32 as i32;
+        let is_signal = exit & control::SIGNALED != 0;
+        Some((
+            pid,
+            if is_signal {
+                Exit::Signal(number)
+            } else {
+                Exit::Code(number)
+            },
+        ))
+    }
+
+    /// Notes where the session is recorded, so that the recording can be completed when this roctop is killed.
+    pub fn note_recording(&self, recording: &Path) -> io::Result<()> {
+        let whole = std::path::absolute(recording)?;
+        std::fs::write(self.path.join(RECORDING), whole.as_os_str().as_bytes())
+    }
+
+    /// Starts a roctop of its own that goes on with the recording until the last program in the session has ended, and
+    /// removes the session then. It holds the session's lock from the first moment on.
+    pub fn follow(&self) -> io::Result<()> {
+        let lock = self.control.try_clone()?;
+        Command::new(std::env::current_exe()?)
+            .args([OsStr::new("recover"), OsStr::new("--follow")])
+            .arg(&self.path)
+            .stdin(Stdio::from(lock))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Ctrl-C is not meant for it.
+            .process_group(0)
+            .spawn()
+            .map(drop)
+    }
+
+    /// Removes the session with all its rings.
+    pub fn remove(&self) -> io::Result<()> {
+        std::fs::remove_dir_all(&self.path)
+    }
+}
+
+/// A session that is there, as found from outside.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Processes in it: id and command line.
+    pub processes: Vec<(u32, String)>,
+}
+
+/// Sessions left behind by a roctop that was killed are kept for a look afterwards, so many and so long.
+const KEPT: usize = 4;
+const KEPT_FOR: Duration = Duration::from_hours(24);
+
+/// A session without a ring is of no use to anyone. A roctop that is just starting has not locked its session yet.
+const UNUSED_FOR: Duration = Duration::from_secs(10);
+
+/// Name of the file that says where a session is recorded.
+const RECORDING: &str = "recording";
+
+/// The session of a name, or at a path, whether it is over or not.
+///
+/// Errors: there is none.
+pub fn find(which: &str) -> Result<PathBuf> {
+    let uid = rustix::process::getuid().as_raw();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let bases = base(uid, runtime.as_deref());
+    let here = PathBuf::new();
+    let at_path = which.contains('/').then_some(&here);
+    let mut paths = at_path.into_iter().chain(&bases).map(|base| base.join(which));
+    paths.find(|path| path.join(CONTROL).exists()).with_context(|| {
+        format!(
+            "there is no session {which}; those that are left lie in {}",
+            bases[0].display()
+        )
+    })
+}
+
+/// Where a session is recorded, if it is.
+pub fn recording_of(session: &Path) -> Option<PathBuf> {
+    let bytes = std::fs::read(session.join(RECORDING)).ok()?;
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
+}
+
+/// Whether the roctop of a session lives, or any program in it.
+pub fn is_in_use(session: &Path) -> bool {
+    !is_over(session)
+}
+
+/// True when neither the roctop of a session lives nor any program in it.
+fn is_over(session: &Path) -> bool {
+    let is_free = |path: &Path| open_ring(path).is_ok_and(|file| file.try_lock().is_ok());
+    let Ok(entries) = std::fs::read_dir(session) else {
+        return false;
+    };
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .all(|path| is_free(&path))
+}
+
+fn remove_stale(base: &Path) {
+    let Ok(entries) = std::fs::read_dir(base) else { return };
+    let sessions = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut over: Vec<(std::time::SystemTime, PathBuf)> = sessions
+        .filter(|path| path.join(CONTROL).exists() && is_over(path))
+        .filter_map(|path| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path)))
+        .collect();
+    over.sort();
+    let excess = over.len().saturating_sub(KEPT);
+    for (number, (modified, path)) in over.iter().enumerate() {
+        let age = modified.elapsed().unwrap_or_default();
+        if number < excess || age > KEPT_FOR || (age > UNUSED_FOR && !has_rings(path)) {
+            // Another roctop may be at the same: then it is gone already.
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
+}
+
+fn has_rings(session: &Path) -> bool {
+    let entries = std::fs::read_dir(session).into_iter().flatten().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.any(|path| path.extension().is_some_and(|ending| ending == RING))
+}
+
+/// All sessions of this user that are not over.
+pub fn sessions() -> Vec<Found> {
+    let uid = rustix::process::getuid().as_raw();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let mut found = Vec::new();
+    for base in base(uid, runtime.as_deref()) {
+        let Ok(entries) = std::fs::read_dir(&base) else {
+            continue;
+        };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        for path in paths.filter(|path| path.join(CONTROL).exists() && !is_over(path)) {
+            let processes = processes_of(&path);
+            found.push(Found { path, processes });
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Process ids of the programs in a session that live.
+pub fn alive(session: &Path) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(session) else {
+        return Vec::new();
+    };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let rings = paths.filter(|path| path.extension().is_some_and(|ending| ending == RING));
+    let files = rings.filter_map(|path| open_ring(&path).ok());
+    // A ring's lock is held by its process, and by nobody else for longer than a look.
+    let held = files.filter(|file| file.try_lock().is_err());
+    let mut pids: Vec<u32> = held
+        .filter_map(|file| Some(Reader::open(file).ok()?.header().pid))
+        .collect();
+    pids.sort_unstable();
+    pids.dedup();
+    pids
+}
+
+fn processes_of(session: &Path) -> Vec<(u32, String)> {
+    let Ok(entries) = std::fs::read_dir(session) else {
+        return Vec::new();
+    };
+    let rings = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == RING));
+    let readers = rings.filter_map(|path| Reader::open(open_ring(&path).ok()?).ok());
+    let firsts = readers.filter(|reader| reader.header().ordinal == 0);
+    firsts
+        .map(|reader| (reader.header().pid, reader.header().command.clone()))
+        .collect()
+}
+
+fn open_ring(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::from(io::ErrorKind::InvalidInput))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_without_rings_do_not_stay() {
+        let base = std::env::temp_dir().join(format!("roctop-stale-{}", std::process::id()));
+        let made = |name: &str, files: &[&str], age: u64| {
+            let path = base.join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            for file in files {
+                std::fs::write(path.join(file), "").unwrap();
+            }
+            let then = std::time::SystemTime::now() - Duration::from_secs(age);
+            File::open(&path).unwrap().set_modified(then).unwrap();
+            path
+        };
+        let dead = made("1", &[CONTROL], 60);
+        let starting = made("2", &[CONTROL], 0);
+        let recoverable = made("3", &[CONTROL, "7-1.ring"], 60);
+        let running = made("4", &[CONTROL], 60);
+        let lock = File::open(running.join(CONTROL)).unwrap();
+        lock.lock_shared().unwrap();
+        remove_stale(&base);
+        assert!(!dead.exists(), "nothing can be recovered from it");
+        assert!(starting.exists() && recoverable.exists() && running.exists());
+        std::fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn an_end_is_read_after_the_session_went() {
+        let mut session = SessionDir::create().unwrap();
+        let other = SessionDir::open(session.path()).unwrap();
+        assert_eq!(other.end(), None);
+        session.started();
+        session.note_end(12, Exit::Signal(9)).unwrap();
+        session.remove().unwrap();
+        assert_eq!(other.end(), Some((12, Exit::Signal(9))));
+        let unused = SessionDir::create().unwrap().path().to_owned();
+        assert!(!unused.exists(), "no program was started in it");
+    }
+}

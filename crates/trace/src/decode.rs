@@ -1,0 +1,394 @@
+//! Turns the records of all processes of a session into items: dense ids, names, one clock.
+//!
+//! Decoding is total: what names something unknown gets a name that says so, and what cannot be converted yet (no two
+//! calibration samples) waits, bounded.
+
+mod counters;
+mod facts;
+mod ids;
+mod memory;
+mod names;
+mod queue;
+mod recent;
+mod run;
+mod work;
+
+use crate::clock::{Clock, Sample};
+use crate::item::{
+    Agent, ApiCall, CounterId, Dispatch, Exit, Item, LossReason, Nanos, OperationId, Process, ProcessId, Queue,
+    QueueId, StreamId, ThreadId,
+};
+use crate::raw::{Raw, RawSink, each};
+use facts::Symbol;
+use ids::Place;
+pub use names::MANY_TEXTS;
+use names::Names;
+use recent::{Objects, Recent};
+use roctop_ring::layout::counter;
+use roctop_ring::reader::Thread as RingThread;
+use roctop_ring::record::{self, Body, Head, Slot};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// A tick of the kernel, in which a process's start is given, ns.
+const TICK: u64 = 10_000_000;
+/// The most records that wait for a process's second calibration sample.
+const MAX_WAITING: usize = 1 << 20;
+
+/// Decodes a session. Feed it as a [`RawSink`], then take the items.
+#[derive(Default)]
+pub struct Decoder {
+    names: Names,
+    processes: Vec<State>,
+    /// Machines with the first process of each; none while there is one alone.
+    machines: Vec<(ProcessId, u32)>,
+    recent: Answers,
+    joining: counters::Joining,
+    items: Vec<Item>,
+    /// Calls and dispatches do not become items but lie here, by kind.
+    is_by_kind: bool,
+    calls: Vec<ApiCall>,
+    dispatches: Vec<Dispatch>,
+}
+
+/// What was decoded. Calls and dispatches name nothing that is not among the items, or was before.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoded<'a> {
+    /// All but what follows.
+    pub items: &'a [Item],
+    /// Calls, by thread in order of end.
+    pub calls: &'a [ApiCall],
+    /// Dispatches.
+    pub dispatches: &'a [Dispatch],
+}
+
+/// No process has this number: a session has far fewer.
+const NO_PROCESS: u32 = u32::MAX;
+
+/// What records ask again and again, by process and number.
+struct Answers {
+    kernels: Objects,
+    places: Recent<(u32, u32, u32, u32, u32), Place>,
+    queues: Recent<(u32, u32), QueueId>,
+    streams: Recent<(u32, u32), StreamId>,
+    threads: Recent<(u32, u32), ThreadId>,
+    operations: Recent<(u32, u8, u16), OperationId>,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self {
+            kernels: Objects::default(),
+            places: Recent::new(8, (NO_PROCESS, 0, 0, 0, 0), Place::default()),
+            queues: Recent::new(8, (NO_PROCESS, 0), QueueId(0)),
+            streams: Recent::new(8, (NO_PROCESS, 0), StreamId(0)),
+            threads: Recent::new(8, (NO_PROCESS, 0), ThreadId(0)),
+            operations: Recent::new(9, (NO_PROCESS, 0, 0), OperationId(0)),
+        }
+    }
+}
+
+/// What is known of one process.
+#[derive(Default)]
+struct State {
+    known: bool,
+    clock: Clock,
+    strings: HashMap<u32, Arc<str>>,
+    agents: Vec<Option<Agent>>,
+    symbols: HashMap<u64, Vec<Symbol>>,
+    symbol_count: u32,
+    queues: HashMap<u32, Queue>,
+    /// Facts of queues whose times cannot be converted yet.
+    queue_facts: Vec<record::Queue>,
+    streams: HashMap<u32, StreamId>,
+    threads: HashMap<u32, ThreadId>,
+    /// Threads that the program named: these names stay.
+    named_threads: HashSet<u32>,
+    operations: HashMap<(u8, u16), OperationId>,
+    operation_names: HashMap<(u8, u16), Arc<str>>,
+    counters: HashMap<u32, CounterId>,
+    /// Topology node by the process's own agent index.
+    nodes: HashMap<u32, u32>,
+    waiting: Vec<(RingThread, Vec<Slot>)>,
+    overwritten: u64,
+    losses: HashMap<LossReason, u64>,
+    /// Kernels that began before they were submitted, and that did not.
+    early: u32,
+    on_time: u32,
+    /// Copies begun and not recorded, when the counters were read last.
+    copies: u64,
+}
+
+impl Decoder {
+    /// One that keeps calls and dispatches apart from all other items: for [`Decoder::decoded`].
+    pub fn by_kind() -> Self {
+        Self {
+            is_by_kind: true,
+            ..Self::default()
+        }
+    }
+
+    /// One that gives every text of a marker or of arguments a number, however many there are.
+    pub fn with_every_text() -> Self {
+        let mut decoder = Self::default();
+        decoder.names.is_endless = true;
+        decoder
+    }
+
+    /// What was decoded so far.
+    pub fn decoded(&self) -> Decoded<'_> {
+        Decoded {
+            items: &self.items,
+            calls: &self.calls,
+            dispatches: &self.dispatches,
+        }
+    }
+
+    /// How much was decoded so far.
+    pub fn pending(&self) -> usize {
+        self.items.len() + self.calls.len() + self.dispatches.len()
+    }
+
+    /// Forgets what was decoded so far; the room is used again.
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.calls.clear();
+        self.dispatches.clear();
+    }
+
+    /// Takes the items decoded so far.
+    pub fn take_items(&mut self) -> Vec<Item> {
+        std::mem::take(&mut self.items)
+    }
+
+    /// The clock of a process.
+    pub fn clock(&self, process: ProcessId) -> Option<&Clock> {
+        self.processes.get(process.0 as usize).map(|state| &state.clock)
+    }
+
+    /// Prepares a process's clock with samples that will come later in the stream (a recording read twice), so that
+    /// every time is converted with all of them.
+    pub fn preload_clock(&mut self, process: ProcessId, samples: &[Sample]) {
+        let state = self.state(process);
+        for sample in samples {
+            state.clock.add(*sample);
+        }
+    }
+
+    /// Processes from this one on ran on the machine of this number; told in order of their ids.
+    pub fn preload_machine(&mut self, first: ProcessId, machine: u32) {
+        self.machines.push((first, machine));
+    }
+
+    fn machine(&self, process: ProcessId) -> u32 {
+        let known = self.machines.iter().rfind(|known| known.0 <= process);
+        known.map_or(0, |known| known.1)
+    }
+
+    fn state(&mut self, process: ProcessId) -> &mut State {
+        let index = process.0 as usize;
+        if self.processes.len() <= index {
+            self.processes.resize_with(index + 1, State::default);
+        }
+        &mut self.processes[index]
+    }
+
+    fn header(&mut self, process: ProcessId, header: &roctop_ring::layout::Header) {
+        let machine = self.machine(process);
+        let state = self.state(process);
+        if std::mem::replace(&mut state.known, true) {
+            return;
+        }
+        let item = Process {
+            id: process,
+            pid: header.pid,
+            parent: header.ppid,
+            rank: u32::try_from(header.rank).ok(),
+            host: header.host.as_str().into(),
+            machine,
+            exe: header.exe.as_str().into(),
+            command: header.command.as_str().into(),
+            since: if header.exe.is_empty() {
+                header.start_ticks.saturating_mul(TICK)
+            } else {
+                0
+            },
+        };
+        self.items.push(Item::Process(item));
+    }
+
+    fn tell_call(&mut self, call: ApiCall) {
+        if self.is_by_kind {
+            self.calls.push(call);
+        } else {
+            self.items.push(Item::Api(call));
+        }
+    }
+
+    fn tell_dispatch(&mut self, dispatch: Dispatch) {
+        if self.is_by_kind {
+            self.dispatches.push(dispatch);
+        } else {
+            self.items.push(Item::Dispatch(dispatch));
+        }
+        self.counted(&dispatch);
+    }
+
+    /// Nothing of the process waits, so that records can be converted as they come.
+    fn is_ready(&mut self, process: ProcessId) -> bool {
+        let state = self.state(process);
+        state.clock.is_ready() && state.queue_facts.is_empty() && state.waiting.is_empty()
+    }
+
+    fn record(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
+        let state = self.state(process);
+        if !state.clock.is_ready() {
+            if state.waiting.len() < MAX_WAITING {
+                state.waiting.push((thread, slots.to_vec()));
+            } else {
+                state.overwritten = state.overwritten.saturating_add(1);
+            }
+            return;
+        }
+        if !state.queue_facts.is_empty() {
+            self.queue_times(process);
+        }
+        let state = self.state(process);
+        if !state.waiting.is_empty() {
+            for (thread, slots) in std::mem::take(&mut state.waiting) {
+                self.run(process, thread, &slots);
+            }
+        }
+        self.run(process, thread, slots);
+    }
+
+    fn convert_other(&mut self, process: ProcessId, thread: RingThread, head: Head, slots: &[Slot]) {
+        match record::decode(slots) {
+            Body::ThreadStart(start) => {
+                let mut name = start.name_low.to_le_bytes().to_vec();
+                name.extend(start.name_high.to_le_bytes());
+                let text = String::from_utf8_lossy(&name);
+                self.thread_start(process, start.tid, text.trim_end_matches('\0'));
+            }
+            Body::ExplainedCall(call, arguments) => {
+                let mut item = self.api_call(process, thread.tid, head.domain(), &call);
+                item.arguments = self.arguments(process, head.domain(), call.op, &arguments);
+                self.tell_call(item);
+            }
+            Body::Copy(copy) => {
+                let item = self.copy(process, head.flags(), &copy);
+                self.items.push(Item::Copy(item));
+            }
+            Body::CallCopy(copy) => {
+                let item = self.call_copy(process, thread.tid, &copy);
+                self.items.push(Item::Copy(item));
+            }
+            Body::Transfer(transfer) => {
+                let item = self.transfer(process, &transfer);
+                self.items.push(Item::Transfer(item));
+            }
+            Body::Allocation(allocation) => {
+                let item = self.allocation(process, thread.tid, &allocation);
+                self.items.push(Item::Allocation(item));
+            }
+            Body::Scratch(scratch) => {
+                let item = self.scratch(process, thread.tid, &scratch);
+                self.items.push(Item::Scratch(item));
+            }
+            Body::Mark(marker) => {
+                let item = self.marker(process, thread.tid, &marker);
+                self.items.push(Item::Mark(item));
+            }
+            Body::Range(marker) => {
+                let item = self.marker(process, thread.tid, &marker);
+                self.items.push(Item::Range(item));
+            }
+            Body::CounterValue(value) => self.counter_value(process, &value),
+            Body::CounterInstances(values) => self.counter_instances(process, &values),
+            Body::PcSample(sample) => self.pc_sample(process, &sample),
+            Body::Switch(switch) => {
+                let at = self.processes[process.0 as usize].clock.ticks(switch.time);
+                self.items.push(Item::Switched {
+                    process,
+                    on: switch.on != 0,
+                    at,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn counters(&mut self, process: ProcessId, words: &[u64]) {
+        let at = |index: usize| words.get(index).copied().unwrap_or(0);
+        let overwritten = self.state(process).overwritten;
+        self.state(process).copies = at(counter::COPIES).saturating_sub(at(counter::COPIES_RECORDED));
+        let totals = [
+            (LossReason::Overwritten, overwritten),
+            (LossReason::NoRing, at(counter::NO_RING)),
+            (LossReason::Reentrant, at(counter::REENTRANT)),
+            (LossReason::RangeTable, at(counter::RANGES_LOST)),
+            (
+                LossReason::FactsFull,
+                at(counter::FACTS_FULL).saturating_add(at(counter::STRINGS_FULL)),
+            ),
+            (
+                LossReason::Untimed,
+                at(counter::UNTIMED).saturating_add(at(counter::COPIES_UNTIMED)),
+            ),
+        ];
+        for (reason, records) in totals {
+            let known = self.state(process).losses.entry(reason).or_default();
+            if *known != records {
+                *known = records;
+                self.items.push(Item::Lost {
+                    process,
+                    reason,
+                    records,
+                });
+            }
+        }
+    }
+
+    fn ended(&mut self, process: ProcessId, exit: Exit, at: Nanos) {
+        let waiting = std::mem::take(&mut self.state(process).waiting);
+        for (thread, slots) in waiting {
+            self.run(process, thread, &slots);
+        }
+        self.queue_times(process);
+        self.items.push(Item::Ended { process, exit, at });
+    }
+}
+
+impl RawSink for Decoder {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        match raw {
+            Raw::Header(header) => self.header(process, header),
+            Raw::Text(id, text) => {
+                self.state(process)
+                    .strings
+                    .insert(*id, String::from_utf8_lossy(text).into());
+            }
+            Raw::Fact(slots) => self.fact(process, slots),
+            Raw::Calibration(words) => self.state(process).clock.add(Sample::from_words(words)),
+            Raw::Record(thread, slots) => self.record(process, *thread, slots),
+            Raw::Lost(_, records) => {
+                let state = self.state(process);
+                state.overwritten = state.overwritten.saturating_add(*records);
+            }
+            Raw::Counters(words) => self.counters(process, words),
+            Raw::Open(work) => self.open(process, work),
+            Raw::Ended(exit, at) => self.ended(process, *exit, *at),
+            Raw::Output(bytes) => self.items.push(Item::Output(bytes.to_vec())),
+            Raw::Gauges(samples) => self.gauges(process, samples),
+            Raw::Now(at) => self.items.push(Item::Now(*at)),
+        }
+    }
+    fn records(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
+        if self.is_ready(process) {
+            return self.run(process, thread, slots);
+        }
+        for record in each(slots) {
+            self.record(process, thread, record);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Dense ids of a session: what was named once keeps its number.
+
+use crate::item::{AgentId, CounterId, Kernel, KernelId, NodeId, Operation, OperationId, QueueId, Registers, TextId};
+use crate::kernel_name;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The most different marker texts that keep a name of their own.
+const MAX_TEXTS: u32 = 1 << 18;
+/// What the others are called.
+pub const MANY_TEXTS: &str = "(one of many more texts)";
+/// Texts of calls' arguments may take this many of them, the rest is for markers.
+const MAX_ARGUMENTS: u32 = MAX_TEXTS - (1 << 16);
+
+/// Texts beyond these that are known again, of late and before.
+const LATE_TEXTS: usize = 1 << 15;
+
+/// Numbers given out.
+#[derive(Default)]
+pub(super) struct Names {
+    kernels: HashMap<(Arc<str>, u32, Option<Registers>), KernelId>,
+    operations: HashMap<(u8, Arc<str>), OperationId>,
+    texts: HashMap<Arc<str>, TextId>,
+    /// Every text has a number of its own.
+    pub(super) is_endless: bool,
+    /// Texts beyond the limit: how many there were, and the last of them.
+    further: u32,
+    late: HashMap<Arc<str>, TextId>,
+    before: HashMap<Arc<str>, TextId>,
+    counters: HashMap<(Arc<str>, NodeId), CounterId>,
+    agents: u32,
+    queues: u32,
+    streams: u32,
+    threads: u32,
+    queue_agents: HashMap<QueueId, AgentId>,
+}
+
+impl std::hash::Hash for Registers {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.vgpr, self.agpr, self.sgpr).hash(state);
+    }
+}
+
+impl Names {
+    /// The id of a kernel, and the kernel when it is new. Kernels of one name, LDS size and registers are one kernel,
+    /// whichever process loaded them.
+    pub(super) fn kernel(
+        &mut self,
+        mangled: &Arc<str>,
+        symbol: u32,
+        group_size: u32,
+        registers: Option<Registers>,
+    ) -> (KernelId, Option<Kernel>) {
+        let key = (mangled.clone(), group_size, registers);
+        if let Some(known) = self.kernels.get(&key) {
+            return (*known, None);
+        }
+        let id = KernelId(self.kernels.len() as u32);
+        self.kernels.insert(key, id);
+        let name = kernel_name::demangle(mangled).into();
+        let internal = mangled.starts_with("__amd_rocclr_") || mangled.starts_with("(unnamed kernel");
+        (
+            id,
+            Some(Kernel {
+                id,
+                mangled: mangled.clone(),
+                name,
+                symbol,
+                group_size,
+                registers,
+                internal,
+            }),
+        )
+    }
+
+    /// The id of an operation, and the operation when it is new.
+    pub(super) fn operation(&mut self, domain: u8, name: &Arc<str>) -> (OperationId, Option<Operation>) {
+        let key = (domain, name.clone());
+        if let Some(known) = self.operations.get(&key) {
+            return (*known, None);
+        }
+        let id = OperationId(self.operations.len() as u32);
+        self.operations.insert(key, id);
+        (
+            id,
+            Some(Operation {
+                id,
+                domain,
+                name: name.clone(),
+            }),
+        )
+    }
+
+    /// The id of a counter of a node of the topology, and whether it is new.
+    pub(super) fn counter(&mut self, name: &Arc<str>, node: NodeId) -> (CounterId, bool) {
+        let next = CounterId(self.counters.len() as u32);
+        let id = *self.counters.entry((name.clone(), node)).or_insert(next);
+        (id, id == next)
+    }
+
+    /// The id of a call's arguments, as [`Names::text`]; none when there are too many different ones.
+    pub(super) fn arguments(&mut self, text: &str) -> Option<(TextId, Option<Arc<str>>)> {
+        let has_room = self.is_endless || self.texts.len() < MAX_ARGUMENTS as usize || self.texts.contains_key(text);
+        has_room.then(|| self.text(text))
+    }
+
+    /// The id of a marker's text, and the text when it is new. Beyond the limit all share one name; where every text has
+    /// a number, one that is met again may have several there.
+    pub(super) fn text(&mut self, text: &str) -> (TextId, Option<Arc<str>>) {
+        if let Some(known) = self.texts.get(text) {
+            return (*known, None);
+        }
+        let count = self.texts.len() as u32;
+        if count >= MAX_TEXTS && self.is_endless {
+            return self.further_text(text);
+        }
+        let (id, kept): (_, Arc<str>) = if count < MAX_TEXTS {
+            (TextId(count), text.into())
+        } else {
+            (TextId(MAX_TEXTS), MANY_TEXTS.into())
+        };
+        if count <= MAX_TEXTS {
+            self.texts.insert(kept.clone(), id);
+            return (id, Some(kept));
+        }
+        (id, None)
+    }
+
+    fn further_text(&mut self, text: &str) -> (TextId, Option<Arc<str>>) {
+        if let Some(known) = self.late.get(text).or_else(|| self.before.get(text)) {
+            return (*known, None);
+        }
+        let id = TextId(MAX_TEXTS.saturating_add(self.further));
+        self.further = self.further.saturating_add(1);
+        if self.late.len() >= LATE_TEXTS {
+            self.before = std::mem::take(&mut self.late);
+        }
+        let text: Arc<str> = text.into();
+        self.late.insert(text.clone(), id);
+        (id, Some(text))
+    }
+
+    pub(super) fn next_agent(&mut self) -> u32 {
+        next(&mut self.agents)
+    }
+
+    pub(super) fn next_queue(&mut self) -> u32 {
+        next(&mut self.queues)
+    }
+
+    pub(super) fn next_stream(&mut self) -> u32 {
+        next(&mut self.streams)
+    }
+
+    pub(super) fn next_thread(&mut self) -> u32 {
+        next(&mut self.threads)
+    }
+
+    pub(super) fn set_agent_of_queue(&mut self, queue: QueueId, agent: AgentId) {
+        self.queue_agents.insert(queue, agent);
+    }
+
+    pub(super) fn agent_of_queue(&self, queue: QueueId) -> Option<AgentId> {
+        self.queue_agents.get(&queue).copied()
+    }
+}
+
+fn next(counter: &mut u32) -> u32 {
+    let number = *counter;
+    *counter += 1;
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_has_a_number_where_it_is_wanted() {
+        let told = |is_endless| {
+            let mut names = Names {
+                is_endless,
+                ..Names::default()
+            };
+            for number in 0..MAX_TEXTS {
+                assert_eq!(names.text(&number.to_string()).0, TextId(number));
+            }
+            let found = ["a", "b", "a", "7"].map(|text| {
+                let (id, new) = names.text(text);
+                (id.0, new.as_deref().map(str::to_owned))
+            });
+            assert_eq!(names.arguments("c").is_some(), is_endless);
+            found
+        };
+        let new = |text: &str| Some(text.to_owned());
+        let many = (MAX_TEXTS, None);
+        assert_eq!(
+            told(false),
+            [(MAX_TEXTS, new(MANY_TEXTS)), many.clone(), many, (7, None)]
+        );
+        let first = (MAX_TEXTS, new("a"));
+        assert_eq!(
+            told(true),
+            [first, (MAX_TEXTS + 1, new("b")), (MAX_TEXTS, None), (7, None)]
+        );
+    }
+
+    #[test]
+    fn few_texts_are_kept_to_be_known_again() {
+        let mut names = Names {
+            is_endless: true,
+            ..Names::default()
+        };
+        for number in 0..MAX_TEXTS + 200_000 {
+            let (id, new) = names.text(&number.to_string());
+            assert_eq!((id.0, new.is_some()), (number, true));
+        }
+        assert!(names.late.len() + names.before.len() <= 2 * LATE_TEXTS);
+    }
+}

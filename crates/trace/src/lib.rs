@@ -1,0 +1,20 @@
+//! Records of the ring decoded to typed items: identities, names, times of one clock.
+//!
+//! ```text
+//! raw::Raw ─► decode::Decoder ─► item::Item
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod arguments;
+pub mod clock;
+pub mod clocks;
+pub mod decode;
+pub mod gauge;
+pub mod id;
+pub mod item;
+pub mod kernel_descriptor;
+pub mod kernel_name;
+pub mod pc_sampling;
+pub mod raw;
+pub mod topology;
+pub mod units;

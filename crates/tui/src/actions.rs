@@ -1,0 +1,260 @@
+//! What an action does: the state changes, and perhaps something is to be done outside. Pure.
+
+use std::sync::Arc;
+
+use super::direction::Way;
+use super::keymap::Action;
+use super::list_id::Pane;
+use super::prompt::Prompt;
+use super::time::Zoom;
+use super::widgets::table::Scene;
+use super::{Effect, Popup, Since, Tab, Ui, columns, escalation, export, jump, list, tab, timeline_nav};
+use roctop_model::Snapshot;
+use roctop_model::query::Filter;
+use roctop_trace::units::{self, Unit};
+
+/// An interrupt this soon after another is not meant as the first one.
+const TWICE: u64 = 10_000_000_000;
+
+pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect {
+    let snap = ui.standing(latest);
+    match action {
+        Action::Show(tab) => jump::carry(ui, &snap, tab),
+        Action::Up => list::step(ui, &snap, -1),
+        Action::Down => list::step(ui, &snap, 1),
+        Action::PageUp => list::step(ui, &snap, -list::page(ui)),
+        Action::PageDown => list::step(ui, &snap, list::page(ui)),
+        Action::First => list::step(ui, &snap, isize::MIN),
+        Action::Last => list::step(ui, &snap, isize::MAX),
+        Action::NextPane => list::turn_pane(ui, 1),
+        Action::PreviousPane => list::turn_pane(ui, -1),
+        Action::Left if ui.tab == Tab::Log => tab::log::shift(ui, &snap, Way::Back),
+        Action::Right if ui.tab == Tab::Log => tab::log::shift(ui, &snap, Way::On),
+        Action::Left => timeline_nav::pan(ui, &snap, Way::Back),
+        Action::Right => timeline_nav::pan(ui, &snap, Way::On),
+        Action::ZoomIn => timeline_nav::zoom(ui, &snap, Zoom::In),
+        Action::ZoomOut => timeline_nav::zoom(ui, &snap, Zoom::Out),
+        Action::Fit => timeline_nav::fit(ui, &snap),
+        Action::Previous => timeline_nav::neighbour(ui, &snap, Way::Back),
+        Action::Next => timeline_nav::neighbour(ui, &snap, Way::On),
+        Action::PreviousGap => timeline_nav::gap(ui, &snap, Way::Back),
+        Action::NextGap => timeline_nav::gap(ui, &snap, Way::On),
+        // The newest line is the last: what is looked for next lies further up.
+        Action::NextMatch if ui.tab == Tab::Log => tab::log::find(ui, &snap, Way::Back),
+        Action::PreviousMatch if ui.tab == Tab::Log => tab::log::find(ui, &snap, Way::On),
+        Action::NextMatch => timeline_nav::matching(ui, &snap, Way::On),
+        Action::PreviousMatch => timeline_nav::matching(ui, &snap, Way::Back),
+        Action::Range => timeline_nav::range(ui, &snap),
+        Action::Mark => timeline_nav::mark(ui, &snap),
+        Action::Marks => timeline_nav::to_mark(ui, &snap),
+        Action::GoTo => ask(ui, "goto "),
+        Action::Fold => timeline_nav::fold(ui),
+        Action::Enter => enter(ui, latest, &snap),
+        Action::Back => travel(ui, latest, Way::Back),
+        Action::Forward => travel(ui, latest, Way::On),
+        Action::Close => close(ui),
+        Action::Pause => pause(ui, snap),
+        Action::Follow => timeline_nav::follow(ui),
+        Action::Filter if ui.tab == Tab::Log => ui.prompt = Some(Prompt::search(ui.search.clone())),
+        Action::Filter => ui.prompt = Some(Prompt::new(ui.filter.clone())),
+        Action::FilterTo => narrow(ui, &snap, |term| term),
+        Action::FilterOut => narrow(ui, &snap, |term| format!("!({term})")),
+        Action::Pick => return pick(ui),
+        Action::Rest => return rest(ui, latest),
+        Action::Command => ask(ui, ""),
+        Action::SortNext | Action::SortRight => list::sort(ui, &snap, 1),
+        Action::SortLeft => list::sort(ui, &snap, -1),
+        Action::Reverse => list::reverse(ui),
+        Action::Columns => columns::open(ui, &snap),
+        Action::Group => group(ui),
+        Action::Unit => turn_unit(ui, latest),
+        Action::NameForm => ui.names = ui.names.next(),
+        Action::Logarithmic => ui.logarithmic ^= true,
+        Action::Reset => return reset(ui, latest),
+        Action::Baseline => baseline(ui, snap),
+        Action::Export => {
+            let (name, bytes) = export::export_csv(ui, &snap);
+            return Effect::Export { name, bytes };
+        }
+        Action::ExportAll => {
+            let (name, files) = export::all(ui, &snap);
+            return Effect::ExportAll { name, files };
+        }
+        Action::Record => return Effect::Record,
+        Action::Picture => return Effect::Picture(export::stem(ui, &snap)),
+        Action::Copy => return copy(ui, &snap, tab::copied),
+        Action::CopyName => return copy(ui, &snap, tab::copied_name),
+        Action::Help => ui.popup = Some(Popup::Help(0)),
+        Action::Hints => ui.bare ^= true,
+        Action::Redraw => return Effect::Redraw,
+        Action::Interrupt => return interrupt(ui, latest),
+        Action::Signals if latest.is_running() => ui.popup = Some(Popup::Signals),
+        Action::Type if latest.is_running() => begin_typing(ui, latest),
+        Action::Signals | Action::Type => ui.say(latest, "the program does not run"),
+        Action::Suspend => return Effect::Suspend,
+        Action::Quit if latest.is_running() => ui.popup = Some(Popup::Quit),
+        Action::Quit => return Effect::Quit,
+    }
+    Effect::None
+}
+
+/// Asks for a command that begins so.
+fn ask(ui: &mut Ui, begun: &str) {
+    ui.prompt = Some(Prompt::command(begun, ui.filter.clone()));
+}
+
+fn enter(ui: &mut Ui, latest: &Snapshot, snap: &Snapshot) {
+    if let Some(why) = jump::enter(ui, snap) {
+        ui.say(latest, why);
+    }
+}
+
+fn travel(ui: &mut Ui, latest: &Snapshot, way: Way) {
+    if !jump::travel(ui, way) {
+        ui.say(latest, "no jump to go back or forth to");
+    }
+}
+
+/// The screen stands still, or goes on.
+fn pause(ui: &mut Ui, snap: Arc<Snapshot>) {
+    if ui.frozen.take().is_none() {
+        let columns = ui.lane_columns();
+        ui.time.stand(&snap, columns);
+        ui.frozen = Some(snap);
+    }
+}
+
+/// Counters rest, or count again.
+fn rest(ui: &mut Ui, latest: &Snapshot) -> Effect {
+    match tab::counters::switched(latest) {
+        Ok(rest) => Effect::Rest(rest),
+        Err(why) => {
+            ui.say(latest, why);
+            Effect::None
+        }
+    }
+}
+
+fn copy(ui: &mut Ui, snap: &Snapshot, text: fn(&Scene<'_>) -> Option<String>) -> Effect {
+    let Some(text) = text(&Scene { ui, snap }) else {
+        return Effect::None;
+    };
+    ui.say(snap, "copied to the terminal's clipboard");
+    Effect::Clipboard(text)
+}
+
+fn baseline(ui: &mut Ui, snap: Arc<Snapshot>) {
+    let at = units::clock(snap.elapsed());
+    ui.say(&snap, &format!("baseline is {at}; D shows what changed since"));
+    ui.baseline = Some(snap);
+}
+
+/// From now on keys are the program's.
+fn begin_typing(ui: &mut Ui, latest: &Snapshot) {
+    if ui.away.attached {
+        return ui.say(latest, "the program's terminal is with the roctop that started it");
+    }
+    if ui.away.is_piped {
+        return ui.say(latest, "the program has a pipe in place of a terminal (--app-io pipe)");
+    }
+    ui.typing = true;
+    ui.show(Tab::Log);
+    ui.scrolled = 0;
+}
+
+/// The first interrupt goes to the program; a second one soon after, while it still runs, says what comes next.
+fn interrupt(ui: &mut Ui, latest: &Snapshot) -> Effect {
+    if !latest.is_running() {
+        return Effect::Quit;
+    }
+    if ui.interrupted.is_some_and(|at| latest.now.saturating_sub(at) < TWICE) {
+        ui.interrupted = None;
+        escalation::begin(ui, latest);
+        return Effect::None;
+    }
+    ui.interrupted = Some(latest.now);
+    ui.say(
+        latest,
+        "SIGINT sent to the program; ctrl-c again for SIGTERM and SIGKILL",
+    );
+    Effect::Interrupt
+}
+
+/// Takes back one thing: the range, the selection, at last the filter.
+fn close(ui: &mut Ui) {
+    if ui.range.take().is_some() || ui.gap.take().is_some() || ui.slice.take().is_some() {
+        return;
+    }
+    if ui.tab == Tab::Log && (ui.found.take().is_some() || !ui.search.is_empty()) {
+        ui.search = Filter::default();
+        return;
+    }
+    if let Some(table) = ui.table_mut()
+        && table.selected.take().is_some()
+    {
+        return;
+    }
+    ui.filter = Filter::default();
+}
+
+fn group(ui: &mut Ui) {
+    match ui.tab {
+        Tab::Timeline => {
+            ui.layout = ui.layout.next();
+            ui.track = None;
+        }
+        Tab::Markers => ui.flat ^= true,
+        Tab::Steps => ui.stepped = ui.stepped.wrapping_add(1),
+        _ => {
+            ui.grouping = ui.grouping.next();
+            ui.tables[Pane::Kernels as usize].selected = None;
+        }
+    }
+}
+
+/// Asks for counters; which there are is found out once.
+fn pick(ui: &mut Ui) -> Effect {
+    ask(ui, "pmc ");
+    if ui.counters.is_empty() {
+        Effect::ListCounters
+    } else {
+        Effect::None
+    }
+}
+
+/// Numbers count from now on. A baseline counts from another beginning than what it would be compared with.
+fn reset(ui: &mut Ui, latest: &Snapshot) -> Effect {
+    (ui.baseline, ui.frozen) = (None, None);
+    ui.say(
+        latest,
+        "numbers count from now on; :whole counts from the beginning again",
+    );
+    Effect::Reset(Since::Now)
+}
+
+/// The next unit for times in lists.
+fn turn_unit(ui: &mut Ui, latest: &Snapshot) {
+    ui.unit = Unit::next(ui.unit);
+    let word = Unit::ALL.iter().find(|known| Some(known.0) == ui.unit);
+    let text = word.map_or("each time in the unit that fits".into(), |word| {
+        format!("times in {}", word.1)
+    });
+    ui.say(latest, &text);
+}
+
+/// Adds to the filter what `wanted` makes of the term that names the selected row.
+fn narrow(ui: &mut Ui, snap: &Snapshot, wanted: fn(String) -> String) {
+    let Some(term) = tab::term(&Scene { ui, snap }) else {
+        return ui.say(snap, "no row is selected that a filter could name");
+    };
+    let term = wanted(term);
+    let source = match ui.filter.source.trim() {
+        "" => term,
+        source if source.contains('|') => format!("({source}) {term}"),
+        source => format!("{source} {term}"),
+    };
+    match Filter::parse(&source) {
+        Ok(filter) => ui.filter = filter,
+        Err(error) => ui.say(snap, &error.message),
+    }
+}

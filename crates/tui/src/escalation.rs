@@ -1,0 +1,143 @@
+//! What happens to a program that goes on after it was interrupted: it is asked, and at last killed, and the user sees when.
+//! Pure.
+
+use super::{Effect, Popup, Ui};
+use roctop_model::Snapshot;
+use roctop_trace::item::Nanos;
+use roctop_trace::units;
+
+const TERM: i32 = 15;
+const KILL: i32 = 9;
+
+/// The next signal, and when it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Escalation {
+    signal: i32,
+    due: Nanos,
+}
+
+/// Begins: the program is asked to stop when its time is over, unless the user waits or is faster.
+pub(super) fn begin(ui: &mut Ui, latest: &Snapshot) {
+    ui.escalation = Some(Escalation {
+        signal: TERM,
+        due: latest.now.saturating_add(ui.grace),
+    });
+    ui.popup = Some(Popup::Interrupted);
+}
+
+/// The next signal, at once: SIGTERM, then SIGKILL.
+pub(super) fn hurry(ui: &mut Ui, latest: &Snapshot) -> Effect {
+    let signal = ui.escalation.map_or(TERM, |next| next.signal);
+    send(ui, latest, signal)
+}
+
+/// Sends a signal that may end the program. After SIGTERM, SIGKILL is due; after SIGKILL nothing is.
+pub(super) fn send(ui: &mut Ui, latest: &Snapshot, signal: i32) -> Effect {
+    if signal == TERM {
+        ui.escalation = Some(Escalation {
+            signal: KILL,
+            due: latest.now.saturating_add(ui.grace),
+        });
+    } else {
+        (ui.escalation, ui.popup) = (None, None);
+    }
+    Effect::Signal(signal)
+}
+
+/// Nothing more is sent by itself.
+pub(super) fn wait(ui: &mut Ui) {
+    (ui.escalation, ui.popup) = (None, None);
+}
+
+/// Time goes on.
+pub(super) fn tick(ui: &mut Ui, latest: &Snapshot) -> Effect {
+    if ui.popup == Some(Popup::Interrupted) && !latest.is_running() {
+        wait(ui);
+    }
+    match ui.escalation {
+        Some(next) if latest.now >= next.due => send(ui, latest, next.signal),
+        _ => Effect::None,
+    }
+}
+
+impl Escalation {
+    /// What is sent next, and in how long.
+    pub(crate) fn text(&self, now: Nanos) -> String {
+        let left = self.due.saturating_sub(now).div_ceil(1_000_000_000);
+        format!("{} in {left} s, unless you wait", units::signal_name(self.signal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Key;
+    use crate::{Msg, update};
+    use roctop_trace::item::Exit;
+    use std::sync::Arc;
+
+    /// A program that runs, at a moment in ms.
+    fn at(milliseconds: u64) -> Arc<Snapshot> {
+        Arc::new(Snapshot {
+            now: milliseconds * 1_000_000,
+            ..Snapshot::default()
+        })
+    }
+
+    fn interrupted_twice() -> Ui {
+        let mut ui = Ui::new(roctop_model::Mode::Live);
+        let interrupt = |ui: &mut Ui, when| update(ui, &at(when), Msg::Key(Key::Ctrl('c')));
+        assert_eq!(interrupt(&mut ui, 1000), Effect::Interrupt);
+        assert_eq!(ui.popup, None, "the first one is the program's alone");
+        assert_eq!(interrupt(&mut ui, 2000), Effect::None);
+        assert_eq!(ui.popup, Some(Popup::Interrupted));
+        ui
+    }
+
+    #[test]
+    fn a_program_that_goes_on_is_asked_and_at_last_killed_and_the_seconds_are_counted() {
+        let mut ui = interrupted_twice();
+        let text = |ui: &Ui, when: u64| {
+            ui.escalation
+                .map(|next| next.text(when * 1_000_000))
+                .unwrap_or_default()
+        };
+        assert_eq!(text(&ui, 2000), "SIGTERM in 10 s, unless you wait");
+        assert_eq!(text(&ui, 11_001), "SIGTERM in 1 s, unless you wait");
+        assert_eq!(update(&mut ui, &at(11_900), Msg::Tick), Effect::None);
+        assert_eq!(update(&mut ui, &at(12_000), Msg::Tick), Effect::Signal(15));
+        assert_eq!(text(&ui, 12_000), "SIGKILL in 10 s, unless you wait");
+        assert_eq!(update(&mut ui, &at(21_999), Msg::Tick), Effect::None);
+        assert_eq!(update(&mut ui, &at(22_000), Msg::Tick), Effect::Signal(9));
+        assert_eq!(
+            update(&mut ui, &at(99_000), Msg::Tick),
+            Effect::None,
+            "nothing is sent after it"
+        );
+    }
+
+    #[test]
+    fn whoever_waits_or_is_faster_is_obeyed() {
+        for key in [Key::Char('w'), Key::Char('c'), Key::Esc] {
+            let mut ui = interrupted_twice();
+            assert_eq!(update(&mut ui, &at(3000), Msg::Key(key)), Effect::None);
+            assert_eq!(update(&mut ui, &at(60_000), Msg::Tick), Effect::None, "{key}");
+            assert_eq!(ui.popup, None);
+        }
+        let mut ui = interrupted_twice();
+        let again = Msg::Key(Key::Ctrl('c'));
+        assert_eq!(update(&mut ui, &at(2100), again.clone()), Effect::Signal(15));
+        assert_eq!(update(&mut ui, &at(2200), again), Effect::Signal(9));
+    }
+
+    #[test]
+    fn nothing_is_sent_to_a_program_that_has_ended() {
+        let mut ui = interrupted_twice();
+        let ended = Arc::new(Snapshot {
+            ended: Some(Exit::Code(1)),
+            ..(*at(60_000)).clone()
+        });
+        assert_eq!(update(&mut ui, &ended, Msg::Tick), Effect::None);
+        assert_eq!((ui.popup, ui.escalation), (None, None));
+    }
+}

@@ -1,0 +1,373 @@
+//! What the things on screen answer to a filter.
+
+use roctop_ring::record::{Domain, direction, engine};
+
+use roctop_model::query::{Counted, Field, Subject, Value};
+use roctop_model::snapshot::{ApiRow, ProcessRow};
+use roctop_model::stats::{Stat, Sum};
+use roctop_model::table::{CopyStat, MarkerStat, Place, Shape};
+use roctop_model::{LaneKey, Names, Slice, Snapshot};
+use roctop_trace::item::{AgentId, AgentKind, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId};
+
+fn number<T: Into<f64>>(value: Option<T>) -> Value<'static> {
+    value.map_or(Value::None, |value| Value::Number(value.into()))
+}
+
+/// Number of a GPU; a host is none.
+fn gpu(names: &Names, agent: AgentId) -> Value<'static> {
+    number(
+        names
+            .agent(agent)
+            .filter(|agent| agent.kind == AgentKind::Gpu)
+            .map(|agent| agent.number),
+    )
+}
+
+fn process(names: &Names, id: ProcessId, field: Field) -> Value<'static> {
+    let process = names.process(id);
+    match field {
+        Field::Pid => number(process.map(|process| process.pid)),
+        Field::Rank => number(process.and_then(|process| process.rank)),
+        _ => Value::None,
+    }
+}
+
+/// The numbers of a row.
+fn stat(stat: &Stat, field: Field, whole: u64) -> Value<'static> {
+    match field {
+        Field::Dur if stat.timed > 0 && stat.max > 0 => Value::Between(stat.min as f64, stat.max as f64),
+        Field::Calls => Value::whole(stat.calls),
+        Field::Total => Value::whole(stat.total),
+        Field::Share if whole > 0 => Value::Number(stat.total as f64 / whole as f64),
+        Field::Avg => Value::maybe(stat.average()),
+        Field::Min if stat.timed > 0 => Value::whole(stat.min),
+        Field::Max if stat.timed > 0 => Value::whole(stat.max),
+        Field::P50 => Value::maybe(stat.quantiles.p50),
+        Field::P95 => Value::maybe(stat.quantiles.p95),
+        Field::P99 => Value::maybe(stat.quantiles.p99),
+        _ => Value::None,
+    }
+}
+
+fn shape(shape: &Shape, field: Field) -> Value<'static> {
+    match field {
+        Field::Grid => Value::Number(shape.grid.iter().map(|&n| f64::from(n)).product()),
+        Field::Wg => Value::Number(shape.workgroup.iter().map(|&n| f64::from(n)).product()),
+        Field::Lds => Value::Number(f64::from(shape.group_size)),
+        Field::Scratch => Value::Number(f64::from(shape.private_size)),
+        _ => Value::None,
+    }
+}
+
+fn kernel_names(names: &Names, id: KernelId, test: &dyn Fn(&str) -> bool) -> bool {
+    let Some(name) = names.kernel(id) else { return false };
+    test(&name.short) || test(&name.kernel.name) || test(&name.kernel.mangled)
+}
+
+fn kernel_value(names: &Names, id: KernelId, field: Field) -> Value<'_> {
+    let Some(name) = names.kernel(id) else {
+        return Value::None;
+    };
+    match field {
+        Field::Mangled => Value::Text(&name.kernel.mangled),
+        Field::Vgpr => number(name.kernel.registers.map(|registers| registers.vgpr + registers.agpr)),
+        Field::Sgpr => number(name.kernel.registers.map(|registers| registers.sgpr)),
+        _ => Value::None,
+    }
+}
+
+/// A kernel in one place, with the numbers of its whole row.
+pub(crate) struct KernelSubject<'a> {
+    pub(crate) names: &'a Names,
+    pub(crate) id: KernelId,
+    /// None: several places together.
+    pub(crate) place: Option<Place>,
+    /// The durations there.
+    pub(crate) here: &'a Sum,
+    /// The row.
+    pub(crate) row: &'a Stat,
+    pub(crate) shape: &'a Shape,
+    pub(crate) delay: Option<u64>,
+    pub(crate) whole: u64,
+    /// What was counted of it, by name.
+    pub(crate) counted: &'a dyn Fn(&str) -> Option<f64>,
+}
+
+impl Subject for KernelSubject<'_> {
+    fn counter(&self, name: &str) -> Counted {
+        (self.counted)(name).map_or(Counted::Not, Counted::Value)
+    }
+
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        kernel_names(self.names, self.id, test)
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Dur if self.here.timed > 0 && self.here.max > 0 => {
+                Value::Between(self.here.min as f64, self.here.max as f64)
+            }
+            // Counted from a moment on, only the row's histogram has extremes.
+            Field::Dur if self.here.timed > 0 && self.row.max > 0 => {
+                Value::Between(self.row.min as f64, self.row.max as f64)
+            }
+            Field::Dev => self.place.map_or(Value::None, |place| gpu(self.names, place.agent)),
+            Field::Queue => number(
+                self.place
+                    .and_then(|place| self.names.queue(place.queue))
+                    .map(|queue| queue.number),
+            ),
+            Field::Stream => stream(self.names, self.place.and_then(|place| place.stream)),
+            Field::Pid | Field::Rank => self
+                .place
+                .map_or(Value::None, |place| process(self.names, place.process, field)),
+            Field::Qdly => Value::maybe(self.delay),
+            Field::Grid | Field::Wg | Field::Lds | Field::Scratch => shape(self.shape, field),
+            Field::Mangled | Field::Vgpr | Field::Sgpr => kernel_value(self.names, self.id, field),
+            Field::Dur => Value::None,
+            _ => stat(self.row, field, self.whole),
+        }
+    }
+}
+
+fn stream(names: &Names, id: Option<StreamId>) -> Value<'static> {
+    number(id.and_then(|id| names.stream(id)).map(|stream| stream.number))
+}
+
+fn copy_device(names: &Names, source: Option<AgentId>, destination: Option<AgentId>) -> Value<'static> {
+    let known = [destination, source]
+        .into_iter()
+        .flatten()
+        .map(|agent| gpu(names, agent));
+    known
+        .into_iter()
+        .find(|value| *value != Value::None)
+        .unwrap_or(Value::None)
+}
+
+fn engine_name(engine: u16) -> &'static str {
+    engine::name(engine).unwrap_or("unknown")
+}
+
+/// Copies of a route.
+pub(crate) struct CopySubject<'a>(pub(crate) &'a Names, pub(crate) &'a CopyStat);
+
+impl Subject for CopySubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        let route = &self.1.route;
+        test(&format!(
+            "{} {} {}",
+            direction::name(route.direction),
+            self.0.route_label(route.source, route.destination),
+            engine_name(route.engine)
+        ))
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        let CopyStat { route, sizes, .. } = self.1;
+        match field {
+            Field::Dir => Value::Text(direction::name(route.direction)),
+            Field::Engine => Value::Text(engine_name(route.engine)),
+            Field::Dev => copy_device(self.0, route.source, route.destination),
+            Field::Bytes if sizes.timed > 0 => Value::Between(sizes.min as f64, sizes.max as f64),
+            Field::Bw if self.1.has_bytes && self.1.union.total > 0 => {
+                Value::Number(sizes.total as f64 * 1e9 / self.1.union.total as f64)
+            }
+            _ => stat(&self.1.stat, field, 0),
+        }
+    }
+}
+
+/// An operation.
+pub(crate) struct ApiSubject<'a>(pub(crate) &'a Names, pub(crate) &'a ApiRow, pub(crate) u64);
+
+impl Subject for ApiSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        self.0
+            .operation(self.1.id)
+            .is_some_and(|name| test(&name.operation.name))
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Err => Value::whole(self.1.errors),
+            Field::Domain => domain(self.0, self.1.id).map_or(Value::None, Value::Text),
+            _ => stat(&self.1.stat, field, self.2),
+        }
+    }
+}
+
+/// Name of an operation's domain.
+pub(crate) fn domain(names: &Names, id: OperationId) -> Option<&'static str> {
+    names
+        .operation(id)
+        .and_then(|name| Domain(name.operation.domain).name())
+}
+
+/// A marker.
+pub(crate) struct MarkerSubject<'a>(pub(crate) &'a Names, pub(crate) &'a MarkerStat);
+
+impl Subject for MarkerSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(&self.1.pattern) || test(self.0.text(self.1.text))
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Tid => number(self.0.thread(self.1.thread).map(|thread| thread.tid)),
+            Field::Thread => self
+                .0
+                .thread(self.1.thread)
+                .map_or(Value::None, |thread| Value::Text(&thread.name)),
+            _ => stat(&self.1.stat, field, 0),
+        }
+    }
+}
+
+/// A process.
+pub(crate) struct ProcessSubject<'a>(pub(crate) &'a ProcessRow);
+
+impl Subject for ProcessSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(&self.0.process.command)
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Pid => Value::Number(f64::from(self.0.process.pid)),
+            Field::Rank => number(self.0.process.rank),
+            _ => Value::None,
+        }
+    }
+}
+
+/// A slice of a lane.
+pub(crate) struct SliceSubject<'a> {
+    pub(crate) snap: &'a Snapshot,
+    pub(crate) key: LaneKey,
+    pub(crate) slice: &'a Slice,
+}
+
+impl Subject for SliceSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        let names = &self.snap.names;
+        match self.key {
+            LaneKey::Agent(_) => true,
+            LaneKey::Stream(..) | LaneKey::Queue(..) => kernel_names(names, KernelId(self.slice.what), test),
+            LaneKey::Copies(way) => test(direction::name(way)),
+            LaneKey::Api(..) => names
+                .operation(OperationId(self.slice.what))
+                .is_some_and(|name| test(&name.operation.name)),
+            LaneKey::Markers(..) | LaneKey::Ranges(_) => test(names.text(TextId(self.slice.what))),
+        }
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        let (names, slice) = (&self.snap.names, self.slice);
+        match field {
+            Field::Dur => return Value::whole(slice.span.duration()),
+            Field::Pid | Field::Rank => return process(names, ProcessId(slice.process), field),
+            _ => {}
+        }
+        match self.key {
+            LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => self.kernel(agent, field),
+            LaneKey::Copies(way) => {
+                let route = self
+                    .snap
+                    .values
+                    .copies
+                    .get(slice.what as usize)
+                    .map(|copies| copies.route);
+                match field {
+                    Field::Dir => Value::Text(direction::name(way)),
+                    Field::Engine => route.map_or(Value::None, |route| Value::Text(engine_name(route.engine))),
+                    Field::Bytes => Value::whole(slice.value),
+                    Field::Bw if slice.span.duration() > 0 => {
+                        Value::Number(slice.value as f64 * 1e9 / slice.span.duration() as f64)
+                    }
+                    Field::Stream => stream(names, (slice.queue != u32::MAX).then_some(StreamId(slice.queue))),
+                    Field::Dev => route.map_or(Value::None, |r| copy_device(names, r.source, r.destination)),
+                    _ => Value::None,
+                }
+            }
+            LaneKey::Api(thread, _) | LaneKey::Markers(thread, _) | LaneKey::Ranges(thread) => match field {
+                Field::Tid => number(names.thread(thread).map(|thread| thread.tid)),
+                Field::Thread => names
+                    .thread(thread)
+                    .map_or(Value::None, |thread| Value::Text(&thread.name)),
+                Field::Err if matches!(self.key, LaneKey::Api(..)) => Value::Number(f64::from(slice.shape)),
+                Field::Domain if matches!(self.key, LaneKey::Api(..)) => {
+                    domain(names, OperationId(slice.what)).map_or(Value::None, Value::Text)
+                }
+                _ => Value::None,
+            },
+            LaneKey::Agent(_) => Value::None,
+        }
+    }
+}
+
+impl SliceSubject<'_> {
+    fn kernel(&self, agent: AgentId, field: Field) -> Value<'_> {
+        let (names, slice) = (&self.snap.names, self.slice);
+        match field {
+            Field::Dev => gpu(names, agent),
+            Field::Queue => number(names.queue(QueueId(slice.queue)).map(|queue| queue.number)),
+            Field::Stream => match self.key {
+                LaneKey::Stream(_, id) => stream(names, Some(id)),
+                _ => Value::None,
+            },
+            Field::Qdly if slice.submit > 0 => Value::whole(slice.span.begin.saturating_sub(slice.submit)),
+            Field::Grid | Field::Wg | Field::Lds | Field::Scratch => self
+                .snap
+                .values
+                .shapes
+                .get(slice.shape as usize)
+                .map_or(Value::None, |known| shape(known, field)),
+            _ => kernel_value(names, KernelId(slice.what), field),
+        }
+    }
+}
+
+/// Whether a thread belongs to a lane.
+pub(crate) const fn thread_of(key: LaneKey) -> Option<ThreadId> {
+    match key {
+        LaneKey::Api(thread, _) | LaneKey::Markers(thread, _) | LaneKey::Ranges(thread) => Some(thread),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roctop_model::{Fresh, Options, Store};
+    use roctop_trace::item::{Dispatch, Item, Span};
+
+    #[test]
+    fn counted_from_a_moment_a_duration_is_asked_of_what_came_since() {
+        let mut store = Store::new(Options::default());
+        let kernel = |begin, nanos| {
+            Item::Dispatch(Dispatch {
+                span: Span {
+                    begin,
+                    end: begin + nanos,
+                },
+                ..Dispatch::default()
+            })
+        };
+        store.apply(&kernel(1_000, 100));
+        let earlier = store.snapshot(Fresh::All).values.clone();
+        store.apply(&kernel(10_000, 5_000_000));
+        let snap = store.snapshot(Fresh::All);
+        let since = snap.since(&earlier);
+        let row = &since.kernels[0];
+        let subject = KernelSubject {
+            names: &snap.names,
+            id: row.id,
+            place: None,
+            here: &row.numbers.cells[0].sum,
+            row: &row.numbers.stat,
+            shape: &since.shapes[0],
+            delay: None,
+            whole: 0,
+            counted: &|_| None,
+        };
+        match subject.value(Field::Dur) {
+            Value::Between(least, most) => assert!(least > 4e6 && most < 6e6, "{least} to {most}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}

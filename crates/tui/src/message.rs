@@ -1,0 +1,121 @@
+//! What can happen to the screen, and what is to be done outside for it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::key::{Key, Mouse};
+use roctop_model::Snapshot;
+use roctop_trace::item::Nanos;
+
+/// What can happen.
+#[derive(Clone, Debug)]
+pub enum Msg {
+    /// A key.
+    Key(Key),
+    /// The mouse.
+    Mouse(Mouse),
+    /// The terminal has another size now.
+    Resize(u16, u16),
+    /// A word to the user.
+    Say(String),
+    /// A recording to compare with was read.
+    Baseline(Arc<Snapshot>),
+    /// A recording is made here now, or no more; and a word to the user.
+    Recording(Option<String>, String),
+    /// The names of all counters, for completion.
+    Counters(Arc<[String]>),
+    /// Who ended the program.
+    Fate(String),
+    /// Time has gone on.
+    Tick,
+    /// Bytes were typed while they go to the program.
+    Typed(Vec<u8>),
+}
+
+/// The moment from which numbers count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// The run's beginning.
+    Beginning,
+    /// This moment.
+    Now,
+}
+
+/// What is to be done outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// Nothing; said once in each turn of the loop, so that the loop can be stopped.
+    Idle,
+    /// Interrupt the program (SIGINT to its process group).
+    Interrupt,
+    /// Send a signal to the program.
+    Signal(i32),
+    /// Give the program what was typed.
+    Type(Vec<u8>),
+    /// Leave the terminal, stop ourselves, come back.
+    Suspend,
+    /// Write a file.
+    Export {
+        /// Proposed name.
+        name: String,
+        /// What is in it.
+        bytes: Vec<u8>,
+    },
+    /// Write all lists into a directory.
+    ExportAll {
+        /// Proposed name of the directory.
+        name: String,
+        /// Names in it, and what is in them.
+        files: Vec<(String, Vec<u8>)>,
+    },
+    /// Write whole records of a recording.
+    ExportRecords {
+        /// As the command line names the format.
+        format: &'static str,
+        /// Directory.
+        place: String,
+        /// Filter in force.
+        filter: String,
+        /// The range that is measured: ns since the session began.
+        range: Option<(Nanos, Nanos)>,
+    },
+    /// Write the screen as pictures; the beginning of their names.
+    Picture(String),
+    /// Show in another theme.
+    Theme(String),
+    /// Send ASCII only, or not.
+    Ascii(bool),
+    /// Read a recording to compare with.
+    Compare(PathBuf),
+    /// Keep a filter under a name for good.
+    Keep {
+        /// Its name.
+        name: String,
+        /// The filter.
+        filter: String,
+    },
+    /// Begin or end a recording.
+    Record,
+    /// Count from another moment.
+    Reset(Since),
+    /// Run the program again and compare with this run.
+    Rerun,
+    /// Run it again with these counters, separated by blanks or commas.
+    Count(String),
+    /// Let the program's counters rest, or count again.
+    Rest(bool),
+    /// Find out which counters there are.
+    ListCounters,
+    /// Draw all anew.
+    Redraw,
+    /// Hand a text to the terminal's clipboard.
+    Clipboard(String),
+    /// Leave the program alone and quit.
+    Detach,
+    /// Ask the program to stop (SIGTERM), then quit.
+    StopApp,
+    /// Quit; the program has ended.
+    Quit,
+}

@@ -1,0 +1,47 @@
+//! What can be set while the screen is shown, and is not kept.
+
+use crate::{Effect, Ui};
+use roctop_trace::units::Unit;
+
+/// What can be set, with all values that have words.
+pub(super) const SETTINGS: [&str; 15] = [
+    "glyphs unicode",
+    "glyphs ascii",
+    "units auto",
+    "units ns",
+    "units us",
+    "units ms",
+    "units s",
+    "hints on",
+    "hints off",
+    "layout full",
+    "layout compact",
+    "fps 10",
+    "fps 5",
+    "fps 2",
+    "fps 1",
+];
+
+/// Sets it; an error says what could be set.
+pub(super) fn set(ui: &mut Ui, rest: &str) -> Result<Effect, String> {
+    let (what, value) = rest.split_once(' ').unwrap_or((rest, ""));
+    match (what, value.trim()) {
+        ("glyphs", "ascii") => return Ok(Effect::Ascii(true)),
+        ("glyphs", "unicode" | "block") => return Ok(Effect::Ascii(false)),
+        ("units", "auto") => ui.unit = None,
+        ("units", value) => {
+            let known = Unit::ALL.iter().find(|known| known.1 == value);
+            ui.unit = Some(known.ok_or("set units auto, ns, us, ms or s")?.0);
+        }
+        ("hints", "on") => ui.bare = false,
+        ("hints", "off") => ui.bare = true,
+        ("layout", "full") => ui.is_compact = false,
+        ("layout", "compact") => ui.is_compact = true,
+        ("fps", value) => {
+            let rate = value.parse().ok().filter(|rate| (1..=10).contains(rate));
+            ui.rate = Some(rate.ok_or("set fps 1 to 10")?);
+        }
+        _ => return Err(format!("set {}", SETTINGS.join(", set "))),
+    }
+    Ok(Effect::None)
+}

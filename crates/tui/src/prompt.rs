@@ -1,0 +1,196 @@
+//! A filter or a command while it is typed: a line with a cursor, and what is wrong with it.
+
+use super::direction::Way;
+use super::key::Key;
+use roctop_model::query::{self, Filter};
+
+/// The longest filter that can be typed, characters.
+const LONGEST: usize = 500;
+
+/// What a line is to become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asks {
+    /// A filter, in force as soon as it is valid.
+    #[default]
+    Filter,
+    /// A command, done when it is accepted.
+    Command,
+    /// What is looked for in the log.
+    Search,
+}
+
+/// A line being typed.
+#[derive(Clone, Debug, Default)]
+pub struct Prompt {
+    /// What it is to become.
+    pub asks: Asks,
+    text: Vec<char>,
+    /// Where the next character goes.
+    pub cursor: usize,
+    /// Why the line is no filter.
+    pub error: Option<query::Error>,
+    /// The filter before, for when typing is given up.
+    pub before: Filter,
+    recalled: usize,
+}
+
+/// What became of the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// Still being typed.
+    On,
+    /// Accepted.
+    Accepted,
+    /// Given up.
+    GivenUp,
+}
+
+impl Prompt {
+    /// Begins with the filter in force.
+    pub fn new(before: Filter) -> Self {
+        let text: Vec<char> = before.source.chars().collect();
+        Self {
+            cursor: text.len(),
+            text,
+            before,
+            ..Self::default()
+        }
+    }
+
+    /// Begins with what was looked for.
+    pub fn search(before: Filter) -> Self {
+        Self {
+            asks: Asks::Search,
+            ..Self::new(before)
+        }
+    }
+
+    /// Begins with a part of a command.
+    pub fn command(begun: &str, before: Filter) -> Self {
+        let text: Vec<char> = begun.chars().collect();
+        Self {
+            asks: Asks::Command,
+            cursor: text.len(),
+            text,
+            before,
+            ..Self::default()
+        }
+    }
+
+    /// The line becomes this.
+    pub fn replace(&mut self, text: &str) {
+        self.text = text.chars().take(LONGEST).collect();
+        self.cursor = self.text.len();
+    }
+
+    /// The line.
+    pub fn text(&self) -> String {
+        self.text.iter().collect()
+    }
+
+    /// Completes the word at the cursor; changes `filter` as soon as the line is one.
+    pub fn complete(&mut self, presets: &[(String, String)], filter: &mut Filter) {
+        if let Some((line, cursor)) = query::complete::complete(&self.text(), self.cursor, presets) {
+            self.text = line.chars().take(LONGEST).collect();
+            self.cursor = cursor.min(self.text.len());
+            self.check(filter);
+        }
+    }
+
+    /// A key was typed; changes `filter` as soon as the line is one.
+    pub fn key(&mut self, key: Key, history: &[String], filter: &mut Filter) -> Typed {
+        match key {
+            Key::Enter => return Typed::Accepted,
+            Key::Esc | Key::Ctrl('c') => {
+                *filter = self.before.clone();
+                return Typed::GivenUp;
+            }
+            Key::Char(c) if self.text.len() < LONGEST => {
+                self.text.insert(self.cursor, c);
+                self.cursor += 1;
+            }
+            Key::Backspace if self.cursor > 0 => {
+                self.cursor -= 1;
+                self.text.remove(self.cursor);
+            }
+            Key::Delete if self.cursor < self.text.len() => {
+                self.text.remove(self.cursor);
+            }
+            Key::Left => self.cursor = self.cursor.saturating_sub(1),
+            Key::Right => self.cursor = (self.cursor + 1).min(self.text.len()),
+            Key::Home | Key::Ctrl('a') => self.cursor = 0,
+            Key::End | Key::Ctrl('e') => self.cursor = self.text.len(),
+            Key::Ctrl('u') => {
+                self.text.drain(..self.cursor);
+                self.cursor = 0;
+            }
+            Key::Ctrl('w') => self.erase_word(),
+            Key::Up => self.recall(history, Way::Back),
+            Key::Down => self.recall(history, Way::On),
+            _ => {}
+        }
+        if self.asks == Asks::Command {
+            self.error = None;
+            return Typed::On;
+        }
+        self.check(filter);
+        Typed::On
+    }
+
+    /// The last valid filter stays while the line is none.
+    fn check(&mut self, filter: &mut Filter) {
+        match Filter::parse(&self.text()) {
+            Ok(valid) => {
+                *filter = valid;
+                self.error = None;
+            }
+            Err(error) => self.error = Some(error),
+        }
+    }
+
+    fn erase_word(&mut self) {
+        let is_blank = |at: usize| self.text[at].is_whitespace();
+        let mut from = self.cursor;
+        while from > 0 && is_blank(from - 1) {
+            from -= 1;
+        }
+        while from > 0 && !is_blank(from - 1) {
+            from -= 1;
+        }
+        self.text.drain(from..self.cursor);
+        self.cursor = from;
+    }
+
+    fn recall(&mut self, history: &[String], way: Way) {
+        let most = history.len();
+        self.recalled = match way {
+            Way::Back => (self.recalled + 1).min(most),
+            Way::On => self.recalled.saturating_sub(1),
+        };
+        let line = most.checked_sub(self.recalled).and_then(|at| history.get(at));
+        self.text = line.map_or_else(Vec::new, |line| line.chars().collect());
+        self.cursor = self.text.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_valid_filter_stays_while_the_line_is_none() {
+        let mut filter = Filter::default();
+        let mut prompt = Prompt::new(filter.clone());
+        for c in "gemm (".chars() {
+            prompt.key(Key::Char(c), &[], &mut filter);
+        }
+        assert_eq!(filter.source, "gemm");
+        assert_eq!(prompt.error.as_ref().map(|error| error.column), Some(6));
+        prompt.key(Key::Backspace, &[], &mut filter);
+        assert_eq!(prompt.error, None);
+        assert_eq!(prompt.key(Key::Esc, &[], &mut filter), Typed::GivenUp);
+        assert!(filter.is_empty());
+        prompt.key(Key::Up, &["old".into()], &mut filter);
+        assert_eq!(prompt.text(), "old");
+    }
+}

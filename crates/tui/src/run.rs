@@ -1,0 +1,173 @@
+//! The loop: keys in, messages to [`update`](super::update()), effects out, frames drawn. The only part of the screen that acts.
+
+mod driver;
+mod since_mark;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use self::driver::Driver;
+use super::keymap::Keys;
+use super::list_id::Pane;
+use super::screen::{Options, Screen};
+use super::theme::{Depth, Theme};
+use super::{Effect, GRACE, Tab, Ui};
+use roctop_model::query::Filter;
+use roctop_model::{Mode, Snapshot, Store};
+
+/// What is to become of the loop after an effect.
+#[derive(Debug)]
+pub enum Flow {
+    /// It goes on.
+    Go,
+    /// It goes on, and the user is told something.
+    Say(String),
+    /// It goes on in another theme.
+    Theme(Box<Theme>),
+    /// It goes on with these numbers to compare with.
+    Baseline(Arc<Snapshot>),
+    /// It goes on; a recording is made there now, or no more, and the user is told something.
+    Recording(Option<String>, String),
+    /// It goes on; who ended the program is known.
+    Fate(String),
+    /// It goes on; these counters there are.
+    Counters(Arc<[String]>),
+    /// It ends, and the program is run again with these variables.
+    Again(Vec<(OsString, OsString)>),
+    /// It ends.
+    Stop,
+}
+
+/// What is left of a screen when it has ended.
+#[derive(Debug)]
+pub struct Left {
+    /// How the user had it.
+    pub ui: Ui,
+    /// What was known last.
+    pub last: Arc<Snapshot>,
+}
+
+/// What the user has set.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Filter to start with.
+    pub filter: Filter,
+    /// Keys in force.
+    pub keys: Keys,
+    /// Filters by name.
+    pub presets: Vec<(String, String)>,
+    /// Lists with columns of the user's choice, by their places.
+    pub columns: Vec<(Pane, Vec<usize>)>,
+    /// The share of a core, in per cent, above which frames are drawn less often.
+    pub throttle: f64,
+    /// View to begin with.
+    pub view: Tab,
+    /// One list of each view, however large the terminal is.
+    pub is_compact: bool,
+    /// Frames a second at most; none: as many as are usual.
+    pub rate: Option<u32>,
+    /// Bytes a second to the terminal at most; none: as many as come.
+    pub most_bytes: Option<u64>,
+    /// How long a program that was asked to stop may take, ns.
+    pub grace: u64,
+    /// What of the program is not here.
+    pub away: Away,
+}
+
+/// What of the program is not here: nothing is, for one that roctop started as it usually does.
+#[derive(Clone, Debug, Default)]
+pub struct Away {
+    /// Another roctop started it and has its terminal.
+    pub attached: bool,
+    /// It was started without a collector.
+    pub is_uncollected: bool,
+    /// It writes into a pipe: there is no terminal to type to.
+    pub is_piped: bool,
+    /// Where its output goes when not here.
+    pub output: Option<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            filter: Filter::default(),
+            keys: Keys::default(),
+            presets: Vec::new(),
+            columns: Vec::new(),
+            throttle: 50.0,
+            view: Tab::default(),
+            is_compact: false,
+            rate: None,
+            most_bytes: None,
+            grace: GRACE,
+            away: Away::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The state to begin with.
+    fn begin(self, mode: Mode) -> Ui {
+        let mut ui = Ui::new(mode);
+        (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
+        (ui.tab, ui.rate, ui.is_compact) = (self.view, self.rate, self.is_compact);
+        (ui.grace, ui.away) = (self.grace, self.away);
+        for (pane, columns) in self.columns {
+            ui.tables[pane as usize].columns = Some(columns);
+        }
+        ui
+    }
+}
+
+/// The theme of a name that fits the environment's terminal.
+pub fn theme(name: &str) -> Option<Theme> {
+    let depth = Depth::detect(|variable| std::env::var(variable).ok());
+    let name = if depth == Depth::None { "mono" } else { name };
+    Theme::named(name, depth)
+}
+
+/// Whether the environment's terminal shows ASCII only.
+pub fn is_ascii() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let is_other = set.is_some_and(|locale| !locale.to_lowercase().replace('-', "").contains("utf8"));
+    // Consoles of the kernel's and old terminals have few of the glyphs, whatever the locale says.
+    let term = std::env::var("TERM").unwrap_or_default();
+    is_other || term == "linux" || term.starts_with("vt")
+}
+
+/// Runs the screen on a terminal until an effect stops it or the terminal is gone.
+///
+/// The store is locked for a snapshot and for nothing else. `effects` is told what to do; [`Effect::Idle`] comes in each
+/// turn, so that signals and the program's end can be acted upon: ten times a second, and while nothing changes once a
+/// second and when the screen is woken ([`crate::waker::wake`]).
+pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect) -> Flow) -> io::Result<()> {
+    let theme = theme("dark").ok_or_else(|| io::Error::other("no theme"))?;
+    let options = Options {
+        ascii: is_ascii(),
+        ..Options::default()
+    };
+    run_with(
+        Screen::open(tty, theme, options)?,
+        Settings::default(),
+        None,
+        store,
+        effects,
+    )?;
+    Ok(())
+}
+
+/// Runs the loop on a screen. With what is left of a run before, the screen goes on as the user had it, and that run is what
+/// this one is compared with.
+pub fn run_with(
+    screen: Screen,
+    settings: Settings,
+    before: Option<Left>,
+    store: &Arc<Mutex<Store>>,
+    effects: &mut dyn FnMut(Effect) -> Flow,
+) -> io::Result<Left> {
+    Driver::new(screen, settings, before, store, effects).run()
+}

@@ -1,0 +1,313 @@
+//! The turns of the loop: what is due is brought up to date and drawn, what was typed becomes messages, and what these
+//! ask for is done.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::since_mark::Counting;
+use super::{Flow, Left, Settings};
+use crate::frame_pacing::Pace;
+use crate::key::Input;
+use crate::screen::Screen;
+use crate::throttle::Guard;
+use crate::waker;
+use crate::{Effect, Msg, Own, Since, Ui, picture, update, view};
+use roctop_model::{Fresh, Snapshot, Store};
+use roctop_trace::clocks::{boottime, of_process, of_thread};
+
+/// How often the timeline's head moves.
+const HEAD: Duration = Duration::from_millis(100);
+/// How often our own share is measured.
+const MEASURE: Duration = Duration::from_secs(1);
+/// How often the clock moves when nothing else does.
+const CALM: Duration = Duration::from_secs(1);
+/// How often values change; with thousands of kernels less often, so that making them takes one part in so many of a core.
+const VALUES: Duration = Duration::from_millis(500);
+const VALUES_AT_MOST: Duration = Duration::from_secs(2);
+const MAKING: u32 = 100;
+/// Inputs that are taken before a frame.
+const MOST_INPUTS: usize = 256;
+
+/// The loop between two turns.
+pub(super) struct Driver<'a> {
+    screen: Screen,
+    ui: Ui,
+    latest: Arc<Snapshot>,
+    store: &'a Mutex<Store>,
+    effects: &'a mut dyn FnMut(Effect) -> Flow,
+    counting: Counting,
+    guard: Guard,
+    pace: Pace,
+    began: Instant,
+    /// When our own share was measured last, since the begin.
+    measured: Duration,
+    /// When there was a snapshot last.
+    headed: Instant,
+    /// When there was one with new values.
+    valued: Instant,
+    /// Processor time that these took.
+    making: Duration,
+    /// More is known than is shown.
+    is_dirty: bool,
+    /// The user did something that is not shown yet.
+    is_answer: bool,
+}
+
+impl<'a> Driver<'a> {
+    /// For what is left of a run `before`, when there was one.
+    pub(super) fn new(
+        screen: Screen,
+        settings: Settings,
+        before: Option<Left>,
+        store: &'a Mutex<Store>,
+        effects: &'a mut dyn FnMut(Effect) -> Flow,
+    ) -> Self {
+        let guard = Guard::new(settings.throttle);
+        let pace = Pace::new(settings.most_bytes);
+        let latest = snapshot(store, Fresh::All);
+        let ui = match before {
+            Some(before) => before.ui.again(before.last),
+            None => settings.begin(latest.mode),
+        };
+        let now = Instant::now();
+        Self {
+            screen,
+            ui,
+            latest,
+            store,
+            effects,
+            counting: Counting::default(),
+            guard,
+            pace,
+            began: now,
+            measured: Duration::ZERO,
+            headed: now,
+            valued: now,
+            making: Duration::ZERO,
+            is_dirty: true,
+            is_answer: false,
+        }
+    }
+
+    /// Goes on until an effect stops it or the terminal is gone.
+    pub(super) fn run(mut self) -> io::Result<Left> {
+        while self.turn()? {}
+        Ok(Left {
+            ui: self.ui,
+            last: self.latest,
+        })
+    }
+
+    /// One turn; false for the last.
+    fn turn(&mut self) -> io::Result<bool> {
+        self.measure();
+        let slowed = self.ui.own.map_or(1, |own| own.slowed).max(self.pace.slowed());
+        let slowest = self.ui.rate.map(|rate| Duration::from_secs(1) / rate.max(1));
+        let interval = HEAD.max(slowest.unwrap_or_default()) * slowed;
+        let is_due = self.headed.elapsed() >= interval;
+        if is_due && !self.is_calm() && !self.refresh(VALUES * slowed)? {
+            return Ok(false);
+        }
+        // As it is now: a frame after which nothing changes is the last for a while.
+        let is_down = self.is_calm() && waker::lie_down();
+        let is_left = self.is_calm();
+        self.fit();
+        self.screen.set_raw(self.ui.typing)?;
+        self.draw()?;
+        if !self.perform(Effect::Idle)? {
+            return Ok(false);
+        }
+        self.is_dirty |= self.ui.toast.as_ref().is_some_and(|toast| toast.1 == self.latest.now);
+        let age = self.headed.elapsed();
+        let wait = match (is_left, is_down && !self.is_dirty) {
+            (true, true) => CALM.saturating_sub(age),
+            (true, false) => HEAD,
+            (false, _) => interval.saturating_sub(age).min(HEAD),
+        };
+        // Rounded up: whoever wakes a part of one too early waits once more.
+        let goes_on = self.take_input(wait.as_nanos().div_ceil(1_000_000).max(1) as u64);
+        waker::get_up();
+        goes_on
+    }
+
+    /// The terminal may have another size.
+    fn fit(&mut self) {
+        let size = self.screen.size();
+        if self.ui.size != size {
+            (self.is_dirty, self.is_answer) = (true, true);
+            update(&mut self.ui, &self.latest, Msg::Resize(size.0, size.1));
+        }
+    }
+
+    /// What roctop itself takes, now and then.
+    fn measure(&mut self) {
+        if self.began.elapsed() >= self.measured + MEASURE {
+            self.measured = self.began.elapsed();
+            let wire = self.pace.rate(self.measured);
+            let own = self.guard.measure(of_process(), self.measured).or(self.ui.own);
+            self.ui.own = own.map(|own| Own { wire, ..own });
+        }
+    }
+
+    /// Whether a frame would differ in its clock alone, and that can wait. Seconds that are counted down are not skipped,
+    /// and a signal is sent when it is due.
+    fn is_calm(&self) -> bool {
+        let may_wait = self.headed.elapsed() < CALM && self.ui.escalation.is_none();
+        may_wait && self.latest.is_calm() && !self.store.lock().unwrap_or_else(PoisonError::into_inner).is_new()
+    }
+
+    /// Takes a snapshot, with new values when they are older than `values`; false ends the loop.
+    fn refresh(&mut self, values: Duration) -> io::Result<bool> {
+        let making = (self.making * MAKING).min(VALUES_AT_MOST);
+        let fresh = if self.valued.elapsed() >= values.max(making) {
+            self.valued = Instant::now();
+            Fresh::All
+        } else {
+            Fresh::Head
+        };
+        self.headed = Instant::now();
+        let before = of_thread();
+        self.latest = self.counting.counted(snapshot(self.store, fresh));
+        if fresh == Fresh::All {
+            self.making = of_thread().saturating_sub(before);
+        }
+        self.is_dirty = true;
+        let lag = self.pace.lag(self.began.elapsed(), behind(&self.latest));
+        self.ui.lag = lag.map(|lag| lag.as_nanos() as u64);
+        let effect = update(&mut self.ui, &self.latest, Msg::Tick);
+        Ok(effect == Effect::None || self.perform(effect)?)
+    }
+
+    /// Draws what is not shown yet, if the terminal takes it.
+    fn draw(&mut self) -> io::Result<()> {
+        if !self.is_dirty {
+            return Ok(());
+        }
+        let has_room = self.screen.has_room();
+        if self.pace.may_send(self.began.elapsed(), has_room, self.is_answer) {
+            let (from, written) = (self.began.elapsed(), self.screen.written);
+            let (ui, latest) = (&self.ui, &self.latest);
+            self.screen
+                .draw(ui.size, |theme, buffer| view(ui, latest, theme, buffer))?;
+            let bytes = (self.screen.written - written) as usize;
+            self.pace.sent(from, self.began.elapsed(), bytes);
+            (self.is_dirty, self.is_answer) = (false, false);
+        }
+        Ok(())
+    }
+
+    /// Waits so many ms for input; all that was typed since is taken before the next frame. False ends the loop.
+    fn take_input(&mut self, wait: u64) -> io::Result<bool> {
+        let mut input = self.screen.input(wait);
+        for _ in 0..MOST_INPUTS {
+            let message = match input {
+                Ok(Some(Input::Key(key))) => Msg::Key(key),
+                Ok(Some(Input::Mouse(mouse))) => Msg::Mouse(mouse),
+                Ok(Some(Input::Bytes(bytes))) => Msg::Typed(bytes),
+                Ok(Some(Input::Background { light })) => {
+                    if light && !self.perform(Effect::Theme("light".into()))? {
+                        return Ok(false);
+                    }
+                    self.is_dirty = true;
+                    input = self.screen.input(0);
+                    continue;
+                }
+                Ok(None) => break,
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            (self.is_dirty, self.is_answer) = (true, true);
+            let effect = update(&mut self.ui, &self.latest, message);
+            if let Effect::Reset(since) = effect {
+                let begin = (since == Since::Now).then(|| snapshot(self.store, Fresh::All));
+                self.counting.reset(begin);
+                self.latest = self.counting.counted(snapshot(self.store, Fresh::All));
+            }
+            if !self.perform(effect)? {
+                return Ok(false);
+            }
+            self.screen.set_raw(self.ui.typing)?;
+            input = self.screen.input(0);
+        }
+        Ok(true)
+    }
+
+    /// Does what is the screen's own and hands on the rest; false ends the loop.
+    fn perform(&mut self, effect: Effect) -> io::Result<bool> {
+        let flow = match effect {
+            Effect::None => Flow::Go,
+            Effect::Redraw => {
+                self.screen.redraw();
+                Flow::Go
+            }
+            Effect::Ascii(ascii) => {
+                self.screen.set_ascii(ascii);
+                Flow::Go
+            }
+            Effect::Picture(name) => self.take_picture(&name),
+            Effect::Clipboard(text) => {
+                self.screen.copy(&text)?;
+                Flow::Go
+            }
+            Effect::Suspend => {
+                self.screen.leave();
+                let flow = (self.effects)(Effect::Suspend);
+                self.screen.enter()?;
+                flow
+            }
+            other => (self.effects)(other),
+        };
+        let message = match flow {
+            Flow::Go => return Ok(true),
+            Flow::Stop | Flow::Again(_) => return Ok(false),
+            Flow::Theme(theme) => {
+                self.screen.set_theme(*theme);
+                return Ok(true);
+            }
+            Flow::Counters(names) => Msg::Counters(names),
+            Flow::Say(text) => Msg::Say(text),
+            Flow::Fate(text) => Msg::Fate(text),
+            Flow::Baseline(snapshot) => Msg::Baseline(snapshot),
+            Flow::Recording(place, text) => Msg::Recording(place, text),
+        };
+        update(&mut self.ui, &self.latest, message);
+        Ok(true)
+    }
+
+    /// What is on the screen, as three files.
+    fn take_picture(&mut self, name: &str) -> Flow {
+        let shown = self.screen.shown();
+        let is_light = self.screen.theme().is_light;
+        let sheet = if is_light { picture::LIGHT } else { picture::DARK };
+        let files = [
+            ("svg", picture::svg(shown, sheet).into_bytes()),
+            ("ans", picture::ansi(shown)),
+            ("txt", picture::text(shown).into_bytes()),
+        ];
+        let mut flow = Flow::Go;
+        for (ending, bytes) in files {
+            let name = format!("{name}.{ending}");
+            match (self.effects)(Effect::Export { name, bytes }) {
+                Flow::Say(said) if said.starts_with("wrote ") => {}
+                other => flow = other,
+            }
+        }
+        if matches!(flow, Flow::Go) {
+            flow = Flow::Say(format!("wrote {name}.svg, .ans and .txt"));
+        }
+        flow
+    }
+}
+
+/// How old the newest of a live program's numbers is: the reader may be behind.
+fn behind(latest: &Snapshot) -> Duration {
+    if !latest.is_running() || latest.now == 0 {
+        return Duration::ZERO;
+    }
+    Duration::from_nanos(boottime().saturating_sub(latest.now))
+}
+
+fn snapshot(store: &Mutex<Store>, fresh: Fresh) -> Arc<Snapshot> {
+    store.lock().unwrap_or_else(PoisonError::into_inner).snapshot(fresh)
+}

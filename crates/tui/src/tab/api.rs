@@ -1,0 +1,276 @@
+//! API calls: by operation, by thread, the last ones.
+
+use ratatui::layout::Rect;
+
+use super::calls::{CallTable, ThreadTable};
+use super::wall;
+use crate::Size;
+use crate::filterable::{ApiSubject, domain};
+use crate::jump::{self, Target};
+use crate::list_id::Pane;
+use crate::theme::Role;
+use crate::widgets::canvas::{Canvas, left, top};
+use crate::widgets::chart;
+use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::table::{self, Scene, Table};
+use roctop_model::analysis::rules::launches;
+use roctop_model::snapshot::ApiRow;
+use roctop_trace::item::OperationId;
+use roctop_trace::units;
+
+/// An operation, and its place in the snapshot, which changes when others are called for the first time.
+#[derive(Clone)]
+pub(crate) struct Row {
+    at: usize,
+    id: OperationId,
+}
+
+pub(crate) struct ApiTable;
+
+fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a ApiRow {
+    &scene.snap.values.api[row.at]
+}
+
+/// Name of an operation.
+pub(crate) fn name<'a>(scene: &Scene<'a>, id: OperationId) -> &'a str {
+    scene.snap.names.operation(id).map_or("?", |name| &name.operation.name)
+}
+
+/// What to do when GPU work came from HSA alone: HSA calls are recorded on demand only.
+pub(super) fn without_hip(scene: &Scene<'_>) -> Option<&'static str> {
+    let totals = &scene.snap.values.totals;
+    let is_busy = totals.dispatches > 0 || totals.internal > 0 || totals.copies > 0;
+    (is_busy && !scene.snap.names.uses_hip())
+        .then_some("the program uses HSA without HIP, as OpenCL does: --hsa-trace records HSA calls")
+}
+
+fn blocks(row: &Row, scene: &Scene<'_>) -> bool {
+    scene.snap.names.blocks(source(row, scene).id)
+}
+
+fn share(row: &Row, scene: &Scene<'_>) -> f64 {
+    source(row, scene).stat.total as f64 / wall(scene.snap) as f64
+}
+
+impl Table for ApiTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Operations;
+    const TITLE: &'static str = "API";
+    const WHAT: &'static str = "API call";
+    const SORT: usize = 3;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "API",
+            name: "Function",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| Worth::Text(name(scene, source(row, scene).id).into()),
+            text: Shown::Plain,
+        },
+        Column {
+            title: "DOMAIN",
+            name: "Domain",
+            width: 8,
+            rank: 7,
+            worth: |row, scene| Worth::text(domain(&scene.snap.names, source(row, scene).id)),
+            text: Shown::Own(|row, scene, _| domain(&scene.snap.names, source(row, scene).id).unwrap_or("?").into()),
+        },
+        Column {
+            title: "CALLS",
+            name: "Calls",
+            width: 8,
+            rank: 1,
+            worth: |row, scene| Worth::whole(source(row, scene).stat.calls),
+            text: Shown::Count,
+        },
+        Column::times("TOTAL", "Total_ns", 0, |row, scene| {
+            Worth::whole(source(row, scene).stat.total)
+        }),
+        Column {
+            title: "%WALL",
+            name: "Share_of_wall",
+            width: 6,
+            rank: 2,
+            worth: |row, scene| Worth::Number(share(row, scene)),
+            text: Shown::Share,
+        },
+        Column::times("AVG", "Average_ns", 2, |row, scene| {
+            Worth::maybe(source(row, scene).stat.average())
+        }),
+        Column::times("P50", "P50_ns", 6, |row, scene| {
+            Worth::maybe(source(row, scene).stat.quantiles.p50)
+        }),
+        Column::times("P99", "P99_ns", 3, |row, scene| {
+            Worth::maybe(source(row, scene).stat.quantiles.p99)
+        }),
+        Column::times("MAX", "Max_ns", 5, |row, scene| {
+            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.max))
+        }),
+        Column {
+            title: "ERR",
+            name: "Errors",
+            width: 6,
+            rank: 4,
+            worth: |row, scene| Worth::whole(source(row, scene).errors),
+            text: Shown::Own(|row, scene, _| match source(row, scene).errors {
+                0 => "0".into(),
+                errors => format!("{} ▲", units::count(errors)),
+            }),
+        },
+        Column {
+            title: "WAITS",
+            name: "Waits_for_GPU",
+            width: 5,
+            rank: 5,
+            worth: |row, scene| Worth::whole(u64::from(blocks(row, scene))),
+            text: Shown::Own(|row, scene, _| {
+                if blocks(row, scene) {
+                    "sync".into()
+                } else {
+                    String::new()
+                }
+            }),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let (names, whole) = (&scene.snap.names, wall(scene.snap));
+        let all = scene.snap.values.api.iter().enumerate();
+        all.filter(|(_, row)| scene.ui.filter.accepts(&ApiSubject(names, row, whole)))
+            .map(|(at, row)| Row { at, id: row.id })
+            .collect()
+    }
+
+    fn hint(scene: &Scene<'_>) -> Option<&'static str> {
+        without_hip(scene)
+    }
+
+    fn least(width: u16) -> u16 {
+        if width < 60 { width / 2 } else { (width * 2 / 5).min(40) }
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.api.len()
+    }
+
+    fn key(row: &Row) -> u64 {
+        u64::from(row.id.0)
+    }
+
+    /// To the last call of it.
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let last = jump::last_of_operation(scene.snap, source(row, scene).id);
+        last.map_or(
+            Target::Nowhere("no call of it is kept in full any more"),
+            |(key, slice)| Target::Slice(key, slice.span.begin),
+        )
+    }
+
+    fn term(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        Some(format!("\"{}\"", name(scene, source(row, scene).id)))
+    }
+
+    fn role(row: &Row, scene: &Scene<'_>) -> Role {
+        if source(row, scene).errors > 0 {
+            Role::Warn
+        } else {
+            Role::Text
+        }
+    }
+}
+
+/// Draws the table in a box.
+pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank: u8) {
+    table::panel::<ApiTable>(canvas, area, scene, None, rank);
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    if size < Size::Medium {
+        return panel(canvas, area, scene, u8::MAX);
+    }
+    let (upper, lower) = top(area, area.height * 2 / 5);
+    panel(canvas, upper, scene, u8::MAX);
+    let (middle, recent_area) = top(lower, (lower.height / 3).clamp(5, 10));
+    let (one, two) = left(middle, middle.width / 2);
+    latency(canvas, one, scene);
+    table::panel::<ThreadTable>(canvas, two, scene, Some("% of wall".into()), u8::MAX);
+    table::panel::<CallTable>(canvas, recent_area, scene, Some("open calls first".into()), u8::MAX);
+}
+
+/// Of a launch: the call, the wait in the queue, the kernel, each on the average.
+fn latency(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+    let values = &scene.snap.values;
+    let launches = values.api.iter().filter(|row| launches(scene.snap, row.id));
+    let (graphs, calls): (Vec<_>, Vec<_>) = launches.partition(|row| name(scene, row.id).contains("GraphLaunch"));
+    let average = |rows: &[&ApiRow]| {
+        let (calls, time) = rows.iter().fold((0, 0u64), |sum, row| {
+            (sum.0 + row.stat.calls, sum.1.saturating_add(row.stat.total))
+        });
+        u64::checked_div(time, calls)
+    };
+    let right = if average(&graphs).is_some() {
+        "averages; queue: kernels of graphs as well"
+    } else {
+        "averages"
+    };
+    let inner = canvas.frame(area, "Launch latency", right);
+    let kernels = values.kernels.iter().map(|row| &row.numbers);
+    let (delayed, delay) = kernels
+        .clone()
+        .fold((0, 0u64), |sum, k| (sum.0 + k.delayed, sum.1.saturating_add(k.delay)));
+    let (timed, total) = kernels.fold((0, 0u64), |sum, k| {
+        (sum.0 + k.stat.timed, sum.1.saturating_add(k.stat.total))
+    });
+    let parts = [
+        ("call   ", average(&calls), Role::ApiLaunch),
+        ("graph  ", average(&graphs), Role::ApiLaunch),
+        ("queue  ", delay.checked_div(delayed), Role::GaugeLow),
+        ("kernel ", total.checked_div(timed), Role::GaugeMid),
+    ];
+    let most = parts.iter().filter_map(|part| part.1).max().unwrap_or(0).max(1);
+    let room = inner.width.saturating_sub(20) as usize;
+    let shown = parts
+        .iter()
+        .filter(|(word, value, _)| value.is_some() || *word != "graph  ");
+    for (i, (word, value, role)) in shown.enumerate().take(inner.height as usize) {
+        let y = inner.y + i as u16;
+        canvas.say(inner.x + 1, y, word, 8, Role::Text);
+        canvas.right(inner.x + 17, y, &units::maybe(*value), Role::Text);
+        let bar = chart::bar(value.unwrap_or(0) as f64 / most as f64, room);
+        canvas.say(inner.x + 18, y, &bar, room as u16, *role);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ui;
+    use roctop_model::{Fresh, Mode, Options, Store};
+    use roctop_trace::item::{ApiCall, Item, Span};
+
+    #[test]
+    fn a_function_stays_selected_when_another_is_called_for_the_first_time() {
+        let mut store = Store::new(Options::default());
+        let ui = Ui::new(Mode::Live);
+        let call = |operation| {
+            Item::Api(ApiCall {
+                operation: OperationId(operation),
+                span: Span {
+                    begin: 1_000,
+                    end: 2_000,
+                },
+                ..ApiCall::default()
+            })
+        };
+        let mut keys = |operation| {
+            store.apply(&call(operation));
+            table::keys::<ApiTable>(&Scene {
+                ui: &ui,
+                snap: &store.snapshot(Fresh::All),
+            })
+        };
+        assert_eq!(keys(5), [5]);
+        assert_eq!(keys(2), [2, 5]);
+    }
+}

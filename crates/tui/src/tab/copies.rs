@@ -1,0 +1,369 @@
+//! Copies: by route, by size, the last ones.
+
+use ratatui::layout::Rect;
+use roctop_ring::record::{direction, engine};
+
+use super::transfers::TransferTable;
+use crate::Size;
+use crate::filterable::CopySubject;
+use crate::jump::Target;
+use crate::list_id::Pane;
+use crate::theme::Role;
+use crate::widgets::canvas::{Canvas, left, top};
+use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::table::{self, Scene, Table};
+use crate::widgets::{chart, history, look};
+use roctop_model::LaneKey;
+use roctop_model::table::{CLASSES, CopyStat};
+use roctop_trace::item::AgentKind;
+use roctop_trace::units;
+
+/// A route: its place in the snapshot.
+#[derive(Clone)]
+pub(crate) struct Row(usize);
+
+pub(crate) struct CopyTable;
+
+fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a CopyStat {
+    &scene.snap.values.copies[row.0]
+}
+
+/// Bytes per second of late; none when bytes are not known, or nothing goes on any more.
+fn now(copies: &CopyStat, scene: &Scene<'_>) -> Option<f64> {
+    let last = copies.trend.last(scene.snap.values.at, 2);
+    (copies.has_bytes && scene.snap.is_running()).then(|| last.iter().sum::<u64>() as f64 / last.len().max(1) as f64)
+}
+
+/// Bytes per second while copying.
+fn average(copies: &CopyStat) -> Option<f64> {
+    (copies.has_bytes && copies.union.total > 0).then(|| copies.sizes.total as f64 * 1e9 / copies.union.total as f64)
+}
+
+fn speed(value: Option<f64>) -> String {
+    value.map_or_else(|| units::MISSING.into(), units::bandwidth)
+}
+
+/// Slower on the average than the threshold.
+fn is_slow(row: &Row, scene: &Scene<'_>) -> bool {
+    average(source(row, scene)).is_some_and(|speed| speed < scene.snap.thresholds.slow_copy)
+}
+
+/// The average as a share of what the link to the host carries; none when that is not known, or the host has no part.
+fn of_link(copies: &CopyStat, scene: &Scene<'_>) -> Option<f64> {
+    let ends = [copies.route.source, copies.route.destination];
+    let agents = || ends.iter().flatten().filter_map(|&id| scene.snap.names.agent(id));
+    if !agents().any(|agent| agent.kind == AgentKind::Cpu) {
+        return None;
+    }
+    let gpu = agents().find(|agent| agent.kind == AgentKind::Gpu)?;
+    let device = scene.snap.device_of(gpu)?;
+    let peak = *device.now.link_peak.as_ref().ok()?;
+    average(copies).filter(|_| peak > 0.0).map(|speed| speed / peak)
+}
+
+/// The share of the route's time, of late, in which a kernel ran on one of its GPUs.
+fn hidden(row: &Row, scene: &Scene<'_>) -> Option<f64> {
+    scene.snap.analysis().overlaps.get(row.0)?.share()
+}
+
+fn way(copies: &CopyStat) -> String {
+    let name = match copies.route.direction {
+        direction::UNKNOWN => "copy",
+        known => direction::name(known),
+    };
+    let own = match copies.route.engine {
+        engine::BLIT => "~",
+        engine::CALL => "^",
+        _ => "",
+    };
+    format!("{own}{name}")
+}
+
+impl Table for CopyTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Routes;
+    const TITLE: &'static str = "Copies";
+    const WHAT: &'static str = "copy";
+    const SORT: usize = 3;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "DIR  ",
+            name: "Direction",
+            width: 5,
+            rank: 0,
+            worth: |row, scene| Worth::Text(way(source(row, scene))),
+            text: Shown::Own(|row, scene, width| format!("{:<width$}", way(source(row, scene)))),
+        },
+        Column {
+            title: "ROUTE",
+            name: "Route",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| {
+                let route = source(row, scene).route;
+                Worth::Text(scene.snap.names.route_label(route.source, route.destination))
+            },
+            text: Shown::Plain,
+        },
+        Column {
+            title: "COUNT",
+            name: "Count",
+            width: 8,
+            rank: 2,
+            worth: |row, scene| Worth::whole(source(row, scene).stat.calls),
+            text: Shown::Count,
+        },
+        Column {
+            title: "BYTES",
+            name: "Bytes",
+            width: 9,
+            rank: 0,
+            worth: |row, scene| Worth::maybe(source(row, scene).has_bytes.then(|| source(row, scene).sizes.total)),
+            text: Shown::Bytes,
+        },
+        Column {
+            title: "NOW",
+            name: "Now_Bps",
+            width: 9,
+            rank: 1,
+            worth: |row, scene| Worth::number(now(source(row, scene), scene)),
+            text: Shown::Speed,
+        },
+        Column {
+            title: "AVG",
+            name: "Average_Bps",
+            width: 9,
+            rank: 2,
+            worth: |row, scene| Worth::number(average(source(row, scene))),
+            text: Shown::Speed,
+        },
+        Column {
+            title: "PEAK",
+            name: "Peak_Bps",
+            width: 9,
+            rank: 3,
+            worth: |row, scene| Worth::number(Some(source(row, scene).peak).filter(|&peak| peak > 0.0)),
+            text: Shown::Speed,
+        },
+        Column {
+            title: "",
+            name: "Is_Slow",
+            width: 1,
+            rank: 1,
+            worth: |row, scene| Worth::whole(u64::from(is_slow(row, scene))),
+            text: Shown::Own(|row, scene, _| {
+                if is_slow(row, scene) {
+                    "▲".into()
+                } else {
+                    String::new()
+                }
+            }),
+        },
+        Column {
+            title: "%LINK",
+            name: "Share_of_link",
+            width: 5,
+            rank: 5,
+            worth: |row, scene| Worth::number(of_link(source(row, scene), scene)),
+            text: Shown::Share,
+        },
+        Column {
+            title: "P50 SIZE",
+            name: "P50_Bytes",
+            width: 9,
+            rank: 5,
+            worth: |row, scene| Worth::maybe(source(row, scene).sizes.quantiles.p50),
+            text: Shown::Bytes,
+        },
+        Column {
+            title: "AVG TIME",
+            name: "Average_ns",
+            width: 8,
+            rank: 7,
+            worth: |row, scene| Worth::maybe(source(row, scene).stat.average()),
+            text: Shown::Duration,
+        },
+        Column {
+            title: "BUSY%",
+            name: "Busy_Share_of_wall",
+            width: 5,
+            rank: 4,
+            worth: |row, scene| Worth::Number(source(row, scene).union.total as f64 / super::wall(scene.snap) as f64),
+            text: Shown::Share,
+        },
+        Column {
+            title: "HIDDEN%",
+            name: "Share_under_kernels",
+            width: 7,
+            rank: 4,
+            worth: |row, scene| Worth::number(hidden(row, scene)),
+            text: Shown::Share,
+        },
+        Column {
+            title: "BYTES, 30 s",
+            name: "Bytes_last_second",
+            width: 12,
+            rank: 6,
+            worth: |row, scene| {
+                Worth::whole(
+                    source(row, scene)
+                        .trend
+                        .last(scene.snap.values.at, 1)
+                        .first()
+                        .copied()
+                        .unwrap_or(0),
+                )
+            },
+            text: Shown::Own(|row, scene, width| {
+                chart::trailing(&source(row, scene).trend.last(scene.snap.values.at, 30), width)
+            }),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let all = scene
+            .snap
+            .values
+            .copies
+            .iter()
+            .enumerate()
+            .filter(|(_, copies)| copies.stat.calls > 0);
+        let names = &scene.snap.names;
+        all.filter(|(_, copies)| scene.ui.filter.accepts(&CopySubject(names, copies)))
+            .map(|(at, _)| Row(at))
+            .collect()
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.copies.len()
+    }
+
+    /// To the last copy of the route.
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let way = source(row, scene).route.direction;
+        let lane = scene.snap.lane(LaneKey::Copies(way));
+        let last = lane.and_then(|lane| lane.recent(100_000).find(|slice| slice.what == row.0 as u32));
+        last.map_or(Target::Nowhere("no copy of it is kept in full any more"), |slice| {
+            Target::Slice(LaneKey::Copies(way), slice.span.begin)
+        })
+    }
+
+    fn term(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        let route = source(row, scene).route;
+        let device = [route.destination, route.source].into_iter().flatten();
+        let gpu = device
+            .filter_map(|id| scene.snap.names.agent(id))
+            .find(|agent| agent.kind == AgentKind::Gpu);
+        let place = gpu.map(|agent| format!(" dev={}", agent.number));
+        Some(format!(
+            "dir={}{}",
+            direction::name(route.direction),
+            place.unwrap_or_default()
+        ))
+    }
+
+    fn least(_: u16) -> u16 {
+        11
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.0 as u64
+    }
+
+    fn role(row: &Row, scene: &Scene<'_>) -> Role {
+        if source(row, scene).route.engine == engine::BLIT {
+            Role::Internal
+        } else if is_slow(row, scene) {
+            Role::Warn
+        } else {
+            Role::Text
+        }
+    }
+}
+
+/// Draws the table in a box.
+pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) -> Option<usize> {
+    let row = table::panel::<CopyTable>(
+        canvas,
+        area,
+        scene,
+        Some(format!("▲ below {}", units::bandwidth(scene.snap.thresholds.slow_copy))),
+        u8::MAX,
+    );
+    row.map(|row| row.0)
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    if size < Size::Medium {
+        panel(canvas, area, scene);
+        return;
+    }
+    let wanted = (scene.snap.values.copies.len() as u16).saturating_add(3);
+    let (upper, rest) = top(area, wanted.min(area.height / 3).max(6));
+    let selected = panel(canvas, upper, scene);
+    let (middle, lower) = top(rest, 7.min(rest.height));
+    let (classes, chart_area) = left(middle, middle.width / 2);
+    if let Some(copies) = selected.and_then(|at| scene.snap.values.copies.get(at)) {
+        sizes(canvas, classes, scene, copies);
+        last_minute(canvas, chart_area, scene, copies);
+    } else {
+        canvas.frame(classes, "Sizes", "");
+        canvas.frame(chart_area, "Last minute", "");
+    }
+    table::panel::<TransferTable>(canvas, lower, scene, Some("enter → timeline".into()), u8::MAX);
+}
+
+fn title(scene: &Scene<'_>, copies: &CopyStat) -> String {
+    format!(
+        "{} {}",
+        way(copies),
+        scene
+            .snap
+            .names
+            .route_label(copies.route.source, copies.route.destination)
+    )
+}
+
+const CLASS_NAMES: [&str; CLASSES.len()] = ["≤ 4 KiB", "≤ 64 KiB", "≤ 1 MiB", "≤ 16 MiB", "> 16 MiB"];
+
+fn sizes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopyStat) {
+    let inner = canvas.frame(area, &format!("Sizes of {}", title(scene, copies)), "");
+    if !copies.has_bytes {
+        canvas.empty(inner, &["no call says how many bytes these kernels moved".into()]);
+        return;
+    }
+    for (i, name) in CLASS_NAMES.iter().enumerate() {
+        let (count, bytes, nanos) = copies.classes[i];
+        let mean = (nanos > 0).then(|| bytes as f64 * 1e9 / nanos as f64);
+        let text = format!(
+            "{name:<9}{:>8} {:>9} {:>9}",
+            units::count(count),
+            units::bytes(bytes),
+            speed(mean)
+        );
+        let role = if count > 0 { Role::Text } else { Role::Muted };
+        canvas.say(
+            inner.x + 1,
+            inner.y + i as u16,
+            &text,
+            inner.width.saturating_sub(1),
+            role,
+        );
+    }
+}
+
+fn last_minute(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopyStat) {
+    let inner = canvas.frame(area, "Last minute", &format!("peak {}", speed(Some(copies.peak))));
+    let columns = inner.width.saturating_sub(12) as usize;
+    let values = copies.trend.last(scene.snap.values.at, columns.min(59));
+    let most = values.iter().copied().max().unwrap_or(0).max(1);
+    let top = units::bandwidth(most as f64);
+    history::draw(
+        canvas,
+        inner,
+        &values,
+        (most, &top),
+        look::copy_role(copies.route.direction),
+    );
+}

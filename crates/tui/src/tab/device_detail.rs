@@ -1,0 +1,227 @@
+//! A device in detail: how it was used, and what the driver says of it.
+
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+
+use super::devices::{Row, gauges, label, product, seen};
+use crate::NameForm;
+use crate::theme::Role;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::chart;
+use crate::widgets::table::Scene;
+use roctop_model::snapshot::KernelRow;
+use roctop_trace::gauge::{Device, Reading};
+use roctop_trace::item::AgentId;
+use roctop_trace::units;
+
+/// Shares of the stretch that was looked at: compute, copies, both at once, neither.
+pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+    let analysis = scene.snap.analysis();
+    let of = units::duration(analysis.stretch.duration());
+    let window = scene.snap.values.window;
+    let why = if analysis.stretch.duration() < window {
+        format!(" of {}: too many slices before", units::duration(window))
+    } else {
+        String::new()
+    };
+    let inner = canvas.frame(area, "Busy and idle", &format!("of the last {of}{why}"));
+    let wide = inner.width >= 100;
+    let head = [
+        "COMPUTE", "COPY", "BOTH", "IDLE", "GAPS", "LONGEST", "AT ONCE", "STARVED",
+    ];
+    let words = |words: [&str; 8]| {
+        let [compute, copy, both, idle, gaps, longest, at_once, starved] = words;
+        let first = format!("{compute:>8} {copy:>7} {both:>7} {idle:>7} {gaps:>6} {longest:>9}");
+        if wide {
+            format!("{first} {at_once:>8} {starved:>8}")
+        } else {
+            first
+        }
+    };
+    if inner.height == 0 {
+        return;
+    }
+    if analysis.usage.is_empty() {
+        return canvas.empty(inner, &super::why_empty(scene, "kernel on any GPU", 0));
+    }
+    let text = format!("{:<6} {}", "GPU", words(head));
+    canvas.say(inner.x + 1, inner.y, &text, inner.width.saturating_sub(1), Role::Head);
+    for (i, row) in analysis.usage.iter().take(inner.height as usize - 1).enumerate() {
+        let share = |nanos: u64| format!("{} %", units::percent(row.share(nanos)));
+        let text = format!(
+            "{:<6} {}",
+            scene.snap.names.agent_label(row.agent),
+            words([
+                &share(row.compute),
+                &share(row.copy),
+                &share(row.overlap),
+                &share(row.idle),
+                &units::count(row.gap_count),
+                &units::duration(row.longest),
+                &row.concurrency()
+                    .map_or_else(|| units::MISSING.into(), |many| format!("{many:.2}")),
+                &share(row.starving),
+            ])
+        );
+        let is_idle = row.share(row.idle) > scene.snap.thresholds.idle;
+        let text = if is_idle { format!("{text} ▲") } else { text };
+        let role = if is_idle { Role::Warn } else { Role::Text };
+        canvas.say(
+            inner.x + 1,
+            inner.y + 1 + i as u16,
+            &text,
+            inner.width.saturating_sub(1),
+            role,
+        );
+    }
+}
+
+/// The kernels that took most time on a GPU.
+fn top_kernels(scene: &Scene<'_>, agent: AgentId) -> String {
+    let snap = scene.snap;
+    let here = |row: &KernelRow| {
+        let cells = row.numbers.cells.iter().filter(|cell| {
+            let place = snap.values.places.get(cell.place as usize);
+            place.is_some_and(|place| place.agent == agent)
+        });
+        cells.fold(0u64, |sum, cell| sum.saturating_add(cell.sum.total))
+    };
+    let mut rows: Vec<(u64, &KernelRow)> = snap.values.kernels.iter().map(|row| (here(row), row)).collect();
+    rows.retain(|row| row.0 > 0);
+    rows.sort_by_key(|row| std::cmp::Reverse(row.0));
+    let all = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.0));
+    let told = rows.iter().take(3).map(|(nanos, row)| {
+        let name = super::kernels::name(snap, row.id, NameForm::Short);
+        let share = units::percent(*nanos as f64 / all.max(1) as f64);
+        format!("{} {share} %", units::elide(&name, 24))
+    });
+    told.collect::<Vec<_>>().join("   ")
+}
+
+/// A reading with its unit; its absence with the reason.
+fn told(word: &str, value: &Reading<f64>, decimals: usize, unit: &str) -> String {
+    match value {
+        Ok(value) => format!("{word} {value:.decimals$}{unit}"),
+        Err(_) => format!("{word} {}", units::MISSING),
+    }
+}
+
+/// Draws it.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
+    let place = gauges(row, scene).map_or("", |device| &device.now.location);
+    let title = format!("{} {} {place}", label(row, scene.snap), product(row, scene));
+    let inner = canvas.frame(area, title.trim(), &format!("node {}", row.node.node));
+    let mut lines: Vec<(String, Role)> = Vec::new();
+    if let Some(agent) = seen(row, scene) {
+        let text = format!(
+            "busy {} % of the last {}   {} kernels   {} streams   {} queues   busy so far {}",
+            units::percent(agent.share),
+            units::duration(scene.snap.values.window),
+            units::grouped(agent.dispatches),
+            agent.streams,
+            agent.queues,
+            units::duration(agent.busy),
+        );
+        lines.push((text, Role::Text));
+        let trend = chart::sparkline(&agent.trend);
+        lines.push((
+            format!("30 s {trend}   top: {}", top_kernels(scene, agent.id)),
+            Role::GaugeMid,
+        ));
+    } else {
+        lines.push(("the program does not use this GPU".into(), Role::Muted));
+    }
+    match gauges(row, scene) {
+        Some(device) => lines.extend(driver(&device.now)),
+        None => lines.push((
+            "power, temperatures, clocks, memory: – (the driver's files were not read)".into(),
+            Role::Muted,
+        )),
+    }
+    for (i, (text, role)) in lines.iter().take(inner.height as usize).enumerate() {
+        let y = inner.y + i as u16;
+        let room = inner.width.saturating_sub(2);
+        canvas.say(inner.x + 1, y, &units::items(text, room as usize), room, *role);
+    }
+}
+
+/// What the driver says, and why some of it is missing.
+fn driver(device: &Device) -> Vec<(String, Role)> {
+    let share = |value: &Reading<f64>| value.clone().map(|share| share * 100.0);
+    let words = [
+        [
+            told("driver's busy", &share(&device.busy), 1, " %"),
+            told("memory busy", &share(&device.memory_busy), 1, " %"),
+            told("power", &device.power, 0, " W"),
+            told("of", &device.power_cap, 0, " W"),
+        ],
+        [
+            told("edge", &device.edge, 0, " °C"),
+            told("junction", &device.junction, 0, " °C"),
+            told("memory", &device.memory_temperature, 0, " °C"),
+            format!(
+                "throttle {}",
+                device.throttle.as_ref().map_or(units::MISSING, |why| why)
+            ),
+        ],
+        [
+            told("SCLK", &device.shader_clock, 0, " MHz"),
+            told("MCLK", &device.memory_clock, 0, " MHz"),
+            told("FCLK", &device.fabric_clock, 0, " MHz"),
+            format!(
+                "link {} {}",
+                device.link.as_ref().map_or(units::MISSING, |link| link),
+                device
+                    .link_peak
+                    .as_ref()
+                    .map_or_else(|_| String::new(), |peak| units::bandwidth(*peak))
+            ),
+        ],
+    ];
+    let mut lines: Vec<(String, Role)> = words.iter().map(|words| (words.join("   "), Role::Text)).collect();
+    if device.partitions.len() > 1 {
+        let busy = device.partitions.iter().enumerate();
+        let busy = busy.map(|(number, busy)| told(&number.to_string(), &share(busy), 1, " %"));
+        let text = format!("partitions busy   {}", busy.collect::<Vec<_>>().join("   "));
+        lines.push((text, Role::Text));
+    }
+    for holder in device.holders.iter().take(4) {
+        let held = holder
+            .memory
+            .as_ref()
+            .map_or_else(|_| units::MISSING.into(), |&held| units::bytes(held));
+        lines.push((
+            format!("pid {:<8} holds {held:>9}  {}", holder.pid, holder.name),
+            Role::Text,
+        ));
+    }
+    lines.extend(missing(device));
+    lines
+}
+
+/// What cannot be read, by the reasons why.
+fn missing(device: &Device) -> Vec<(String, Role)> {
+    let readings = [
+        ("busy", device.busy.as_ref().err()),
+        ("memory", device.memory_used.as_ref().err()),
+        ("power", device.power.as_ref().err()),
+        ("temperature", device.junction.as_ref().err()),
+        ("clock", device.shader_clock.as_ref().err()),
+        ("throttle", device.throttle.as_ref().err()),
+        ("link", device.link.as_ref().err()),
+    ];
+    let mut reasons: Vec<(&Arc<str>, Vec<&str>)> = Vec::new();
+    for (word, why) in readings {
+        let Some(why) = why else { continue };
+        match reasons.iter_mut().find(|known| known.0 == why) {
+            Some(known) => known.1.push(word),
+            None => reasons.push((why, vec![word])),
+        }
+    }
+    let told = reasons.iter().map(|(why, words)| {
+        let text = format!("{} {}: {why}", words.join(", "), units::MISSING);
+        (text, Role::Muted)
+    });
+    told.collect()
+}

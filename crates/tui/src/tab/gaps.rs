@@ -1,0 +1,174 @@
+//! When a GPU had nothing to do, and what the host did meanwhile.
+
+use crate::jump::Target;
+use crate::list_id::Pane;
+use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::table::{Scene, Table};
+use roctop_model::LaneKey;
+use roctop_model::analysis::{Gap, host};
+use roctop_model::query::{Field, Subject, Value};
+use roctop_trace::item::AgentKind;
+use roctop_trace::units;
+
+/// Gaps shown: the longest of all GPUs.
+const SHOWN: usize = 100;
+
+/// A gap and what the host did.
+#[derive(Clone)]
+pub(crate) struct Row {
+    gap: Gap,
+    host: host::Host,
+}
+
+pub(crate) struct GapTable;
+
+/// What is beyond the threshold, in words.
+pub(crate) fn title(scene: &Scene<'_>) -> String {
+    let least = units::duration(scene.snap.thresholds.gap);
+    format!("neither kernel nor copy for {least} or more")
+}
+
+/// The call that took most of a gap, or that it was none.
+pub(crate) fn doing(scene: &Scene<'_>, host: &host::Host) -> String {
+    let name = host.operation().map(|id| super::api::name(scene, id).to_string());
+    name.unwrap_or_else(|| "outside of calls".into())
+}
+
+fn kernel(row: &Row, scene: &Scene<'_>) -> String {
+    let next = row.gap.next.map(|(_, next)| roctop_trace::item::KernelId(next.what));
+    next.map_or_else(
+        || units::MISSING.into(),
+        |id| super::kernels::name(scene.snap, id, crate::NameForm::Short),
+    )
+}
+
+impl Table for GapTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Gaps;
+    const TITLE: &'static str = "Idle gaps";
+    const WHAT: &'static str = "gap";
+    const SORT: usize = 2;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "WHEN",
+            name: "Begin_ns",
+            width: 13,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.gap.span.begin),
+            text: Shown::Moment,
+        },
+        Column {
+            title: "GPU ",
+            name: "Device",
+            width: 6,
+            rank: 0,
+            worth: |row, scene| Worth::Text(scene.snap.names.agent_label(row.gap.agent)),
+            text: Shown::Left,
+        },
+        Column {
+            title: "IDLE",
+            name: "Duration_ns",
+            width: 8,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.gap.span.duration()),
+            text: Shown::Duration,
+        },
+        Column {
+            title: "HOST WAS IN",
+            name: "Host_Function",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| Worth::Text(doing(scene, &row.host)),
+            text: Shown::Plain,
+        },
+        Column {
+            title: "FOR",
+            name: "Host_ns",
+            width: 8,
+            rank: 1,
+            worth: |row, _| Worth::maybe(row.host.call.map(|call| call.2)),
+            text: Shown::Duration,
+        },
+        Column {
+            title: "THREAD ",
+            name: "Thread",
+            width: 14,
+            rank: 2,
+            worth: |row, scene| Worth::text(row.host.thread.map(|thread| scene.snap.names.thread_label(thread))),
+            text: Shown::Own(|row, scene, width| {
+                let thread = row.host.thread.map(|thread| scene.snap.names.thread_label(thread));
+                units::fit(&thread.unwrap_or_else(|| units::MISSING.into()), width)
+            }),
+        },
+        Column {
+            title: "ENDED BY ",
+            name: "Next_Kernel",
+            width: 24,
+            rank: 3,
+            worth: |row, scene| Worth::Text(kernel(row, scene)),
+            text: Shown::Own(|row, scene, width| units::fit(&units::elide(&kernel(row, scene), width), width)),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let snap = scene.snap;
+        let mut gaps: Vec<Gap> = snap
+            .analysis()
+            .usage
+            .iter()
+            .flat_map(|usage| &usage.gaps)
+            .copied()
+            .collect();
+        gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
+        let with_host = gaps.into_iter().take(SHOWN).map(|gap| Row {
+            host: host::during(snap, &gap),
+            gap,
+        });
+        with_host
+            .filter(|row| scene.ui.filter.accepts(&GapSubject { row, scene }))
+            .collect()
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.analysis().usage.iter().map(|usage| usage.gaps.len()).sum()
+    }
+
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
+        Some("or no slices of the last while are kept")
+    }
+
+    fn least(_: u16) -> u16 {
+        16
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.gap.span.begin ^ u64::from(row.gap.agent.0) << 52
+    }
+
+    fn target(row: &Row, _: &Scene<'_>) -> Target {
+        Target::Stretch(Some(LaneKey::Agent(row.gap.agent)), row.gap.span)
+    }
+}
+
+struct GapSubject<'a> {
+    row: &'a Row,
+    scene: &'a Scene<'a>,
+}
+
+impl Subject for GapSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        let call = self.row.host.operation();
+        call.is_some_and(|id| test(super::api::name(self.scene, id))) || test(&kernel(self.row, self.scene))
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Dur => Value::whole(self.row.gap.span.duration()),
+            Field::Dev => {
+                let agent = self.scene.snap.names.agent(self.row.gap.agent);
+                let gpu = agent.filter(|agent| agent.kind == AgentKind::Gpu);
+                gpu.map_or(Value::None, |agent| Value::Number(f64::from(agent.number)))
+            }
+            _ => Value::None,
+        }
+    }
+}

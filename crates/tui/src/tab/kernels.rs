@@ -1,0 +1,304 @@
+//! Kernels: a table by name, stream, GPU, process or marker, and the selected one in detail.
+
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+
+use super::kernel_rows::{self, Row, What, delay};
+use super::{counters, kernel_detail};
+
+use crate::jump::{self, Target};
+use crate::list_id::Pane;
+use crate::theme::Role;
+use crate::widgets::canvas::{Canvas, top};
+use crate::widgets::chart;
+use crate::widgets::column::{Column, Heading, Shown, Worth};
+use crate::widgets::kept::Basis;
+use crate::widgets::table::{self, Scene, Table};
+use crate::{Grouping, NameForm, Size, Tab};
+use roctop_model::snapshot::KernelRow;
+use roctop_model::{Lane, LaneKey, Snapshot, kernel_counters};
+use roctop_trace::item::KernelId;
+use roctop_trace::units;
+
+pub(crate) struct KernelTable;
+
+/// The kernel that a row stands for, when it is one.
+pub(crate) fn source<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a KernelRow> {
+    match row.what {
+        What::Kernel(at) => scene.snap.values.kernels.get(at),
+        _ => None,
+    }
+}
+
+fn share(row: &Row, scene: &Scene<'_>) -> f64 {
+    row.stat.total as f64 / scene.snap.values.totals.kernel_time.max(1) as f64
+}
+
+fn trend(row: &Row, scene: &Scene<'_>, seconds: usize) -> Vec<u64> {
+    source(row, scene).map_or_else(Vec::new, |kernel| {
+        kernel.numbers.trend.last(scene.snap.values.at, seconds)
+    })
+}
+
+/// The name in the form that is wanted.
+pub(crate) fn name(snap: &Snapshot, id: KernelId, form: NameForm) -> String {
+    match (snap.names.kernel(id), form) {
+        (Some(name), NameForm::Short) => name.short.to_string(),
+        (Some(name), NameForm::Full) => name.kernel.name.to_string(),
+        (Some(name), NameForm::Mangled) => name.kernel.mangled.to_string(),
+        (None, _) => format!("kernel {}", id.0),
+    }
+}
+
+/// What a row is called, without its letter.
+fn called(row: &Row, scene: &Scene<'_>, form: NameForm) -> String {
+    let (snap, names) = (scene.snap, &scene.snap.names);
+    match row.what {
+        What::Kernel(at) => name(snap, snap.values.kernels[at].id, form),
+        What::Stream(Some(stream)) => {
+            let place = snap.values.places.iter().find(|place| place.stream == Some(stream));
+            let gpu = place.map_or_else(String::new, |place| names.agent_label(place.agent));
+            format!("{gpu} {}", names.stream_label(stream))
+        }
+        What::Stream(None) => "(stream not known)".into(),
+        What::Agent(agent) => names.agent_label(agent),
+        What::Process(process) => names
+            .process(process)
+            .map_or_else(|| "?".into(), |process| format!("{} {}", process.pid, process.command)),
+        What::Marker(Some(at)) => snap.values.markers[at].pattern.to_string(),
+        What::Marker(None) => "(in no range)".into(),
+    }
+}
+
+/// Letter and name.
+pub(crate) fn title(row: &Row, scene: &Scene<'_>) -> String {
+    let letter = source(row, scene).map(|kernel| kernel.letter.unwrap_or('~'));
+    let name = called(row, scene, NameForm::Short);
+    letter.map_or_else(|| name.clone(), |letter| format!("{letter} {name}"))
+}
+
+fn label(row: &Row, scene: &Scene<'_>, width: usize) -> String {
+    let letter = source(row, scene).and_then(|kernel| kernel.letter).unwrap_or(' ');
+    let letter = if row.internal { '~' } else { letter };
+    let name = called(row, scene, scene.ui.names);
+    let known = source(row, scene).and_then(|kernel| scene.snap.names.kernel(kernel.id));
+    let keep = known
+        .filter(|_| scene.ui.names == NameForm::Short)
+        .map_or(0, |known| known.common);
+    let room = width.saturating_sub(2);
+    format!("{letter} {}", units::elide_around(&name, room, keep as usize))
+}
+
+/// The place of the first column of a counter.
+const FIRST_COUNTER: usize = 12;
+/// Columns of counters.
+const COUNTERS: usize = 8;
+
+/// What was counted, by the number of its column.
+fn amount(row: &Row, scene: &Scene<'_>, number: usize) -> Option<f64> {
+    let name = *kernel_counters::columns(scene.snap).get(number)?;
+    kernel_counters::value(scene.snap, source(row, scene)?, name)
+}
+
+/// A column whose heading is a counter's name; absent when there is none.
+macro_rules! counter {
+    ($name:literal, $number:literal) => {
+        Column {
+            title: $name,
+            name: $name,
+            width: 10,
+            rank: 1,
+            worth: |row, scene| Worth::number(amount(row, scene, $number)),
+            text: Shown::Own(|row, scene, _| counters::amount(amount(row, scene, $number))),
+        }
+    };
+}
+
+impl Table for KernelTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Kernels;
+    const TITLE: &'static str = "Kernels";
+    const WHAT: &'static str = "kernel";
+    const SORT: usize = 2;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "  KERNEL",
+            name: "Kernel_Name",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| Worth::Text(called(row, scene, NameForm::Full)),
+            text: Shown::Own(label),
+        },
+        Column {
+            title: "CALLS",
+            name: "Calls",
+            width: 8,
+            rank: 1,
+            worth: |row, _| Worth::whole(row.stat.calls),
+            text: Shown::Count,
+        },
+        Column::times("TOTAL", "Total_ns", 0, |row, _| Worth::whole(row.stat.total)),
+        Column {
+            title: "%",
+            name: "Share",
+            width: 5,
+            rank: 1,
+            worth: |row, scene| Worth::Number(share(row, scene)),
+            text: Shown::Share,
+        },
+        Column::times("AVG", "Average_ns", 2, |row, _| Worth::maybe(row.stat.average())),
+        Column::times("MIN", "Min_ns", 7, |row, _| {
+            Worth::maybe((row.stat.max > 0).then_some(row.stat.min))
+        }),
+        Column::times("P50", "P50_ns", 5, |row, _| Worth::maybe(row.stat.quantiles.p50)),
+        Column::times("P95", "P95_ns", 6, |row, _| Worth::maybe(row.stat.quantiles.p95)),
+        Column::times("P99", "P99_ns", 3, |row, _| Worth::maybe(row.stat.quantiles.p99)),
+        Column::times("MAX", "Max_ns", 4, |row, _| {
+            Worth::maybe((row.stat.max > 0).then_some(row.stat.max))
+        }),
+        Column::times("STDDEV", "StdDev_ns", 8, |row, _| Worth::maybe(row.stat.deviation())),
+        Column::times("QDLY", "Queue_Delay_ns", 6, |row, scene| {
+            Worth::maybe(source(row, scene).and_then(delay))
+        }),
+        counter!("Counter_1", 0),
+        counter!("Counter_2", 1),
+        counter!("Counter_3", 2),
+        counter!("Counter_4", 3),
+        counter!("Counter_5", 4),
+        counter!("Counter_6", 5),
+        counter!("Counter_7", 6),
+        counter!("Counter_8", 7),
+        Column {
+            title: "TIME, 20 s",
+            name: "Time_last_second_ns",
+            width: 20,
+            rank: 9,
+            worth: |row, scene| Worth::maybe(trend(row, scene, 1).first().copied()),
+            text: Shown::Own(|row, scene, width| chart::trailing(&trend(row, scene, 20), width)),
+        },
+    ];
+
+    fn heading(scene: &Scene<'_>, at: usize) -> Heading {
+        match at.checked_sub(FIRST_COUNTER).filter(|number| *number < COUNTERS) {
+            None => Heading::Usual,
+            Some(number) => match kernel_counters::columns(scene.snap).get(number) {
+                Some(name) => Heading::Text((*name).to_string()),
+                None => Heading::Absent,
+            },
+        }
+    }
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        match scene.ui.grouping {
+            Grouping::Name => kernel_rows::by_name(scene),
+            Grouping::Marker => kernel_rows::by_marker(scene),
+            _ => kernel_rows::by_place(scene),
+        }
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.kernels.len()
+    }
+
+    fn basis(scene: &Scene<'_>) -> Option<Basis> {
+        // Percentiles of groups come from the lanes.
+        let is_plain = scene.ui.grouping == Grouping::Name;
+        is_plain.then(|| Basis::of_kernels(scene, scene.ui.tables[Self::PANE as usize].sort))
+    }
+
+    fn key(row: &Row) -> u64 {
+        match row.what {
+            // A kernel's row stands where its id stands: rows are made in the order of the ids.
+            What::Kernel(_) => row.key,
+            What::Stream(stream) => 1 << 32 | stream.map_or(u64::from(u32::MAX), |stream| u64::from(stream.0)),
+            What::Agent(agent) => 2 << 32 | u64::from(agent.0),
+            What::Process(process) => 3 << 32 | u64::from(process.0),
+            What::Marker(_) => 4 << 32 | row.key,
+        }
+    }
+
+    fn role(row: &Row, _: &Scene<'_>) -> Role {
+        if row.internal { Role::Internal } else { Role::Text }
+    }
+
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let last = match row.what {
+            What::Kernel(at) => {
+                let last = jump::last_of_kernel(scene.snap, scene.snap.values.kernels[at].id);
+                last.map(|(key, slice)| Target::Slice(key, slice.span.begin))
+            }
+            What::Marker(Some(at)) => Some(Target::Row(
+                Tab::Markers,
+                Pane::Markers,
+                u64::from(scene.snap.values.markers[at].id),
+            )),
+            What::Agent(agent) => Some(Target::Row(Tab::Devices, Pane::Devices, u64::from(agent.0))),
+            What::Process(process) => Some(Target::Row(Tab::Processes, Pane::Processes, u64::from(process.0))),
+            What::Stream(Some(stream)) => {
+                let own = |lane: &&Arc<Lane>| matches!(lane.key, LaneKey::Stream(_, id) if id == stream);
+                let last = scene
+                    .snap
+                    .lanes
+                    .iter()
+                    .find(own)
+                    .and_then(|lane| Some((lane.key, lane.recent(1).next()?)));
+                last.map(|(key, slice)| Target::Slice(key, slice.span.begin))
+            }
+            _ => None,
+        };
+        last.unwrap_or(Target::Nowhere("no dispatch of it is kept in full any more"))
+    }
+
+    fn term(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        let names = &scene.snap.names;
+        match row.what {
+            What::Kernel(_) => Some(format!("\"{}\"", called(row, scene, NameForm::Short).replace('"', ""))),
+            What::Stream(stream) => Some(format!("stream={}", names.stream(stream?)?.number)),
+            What::Agent(agent) => Some(format!("dev={}", names.agent(agent)?.number)),
+            What::Process(process) => Some(format!("pid={}", names.process(process)?.pid)),
+            What::Marker(_) => None,
+        }
+    }
+}
+
+/// Draws the table of kernels in a box, with at most the columns of `rank`.
+pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank: u8) -> Option<Row> {
+    let all = KernelTable::all(scene);
+    let rows = table::sorted::<KernelTable>(scene).len();
+    let bound = if scene.snap.values.totals.lost > 0 {
+        "≥ after loss   "
+    } else {
+        ""
+    };
+    let count = match scene.ui.grouping {
+        Grouping::Name if rows == all => format!("{bound}{all} kernels"),
+        Grouping::Name => format!("{bound}{rows} of {all} kernels"),
+        Grouping::Marker => format!("{bound}by marker; a range within another counts for both"),
+        other => format!(
+            "{bound}by {}, {rows} rows   percentiles: of the last {} of each lane",
+            other.word(),
+            units::grouped(kernel_rows::LOOKED_AT as u64)
+        ),
+    };
+    table::panel::<KernelTable>(canvas, area, scene, Some(count), rank)
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let detail_rows = match size {
+        Size::Large => 12.max(area.height / 3).min(20),
+        Size::Medium => 8,
+        _ => 0,
+    };
+    let (upper, lower) = top(area, area.height.saturating_sub(detail_rows));
+    let Some(row) = panel(canvas, upper, scene, u8::MAX) else {
+        if detail_rows > 0 {
+            canvas.frame(lower, "Detail", "");
+        }
+        return;
+    };
+    if detail_rows > 0 {
+        kernel_detail::draw(canvas, lower, scene, &row, size);
+    }
+}

@@ -1,0 +1,234 @@
+//! Markers: ranges and marks by text, as a tree, with the work of the GPU that was launched in them.
+
+use std::collections::{HashMap, HashSet};
+
+use ratatui::layout::Rect;
+
+use super::wall;
+use crate::Size;
+use crate::filterable::MarkerSubject;
+use crate::jump::Target;
+use crate::list_id::Pane;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::table::{self, Scene, Table};
+use roctop_model::LaneKey;
+use roctop_model::table::MarkerStat;
+
+/// A pattern of texts: its place in the snapshot, and how deep in the tree it stands.
+#[derive(Clone)]
+pub(crate) struct Row {
+    at: usize,
+    id: u32,
+    depth: usize,
+}
+
+pub(crate) struct MarkerTable;
+
+fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a MarkerStat {
+    &scene.snap.values.markers[row.at]
+}
+
+fn text(row: &Row, scene: &Scene<'_>) -> String {
+    let numbers = source(row, scene);
+    if numbers.differs {
+        numbers.pattern.to_string()
+    } else {
+        scene.snap.names.text(numbers.text).to_string()
+    }
+}
+
+impl Table for MarkerTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Markers;
+    const TITLE: &'static str = "ROC-TX ranges and marks";
+    const WHAT: &'static str = "ROC-TX marker";
+    const SORT: usize = 2;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "MARKER",
+            name: "Marker",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| Worth::Text(text(row, scene)),
+            text: Shown::Own(|row, scene, _| format!("{:1$}{2}", "", row.depth * 2, text(row, scene))),
+        },
+        Column {
+            title: "COUNT",
+            name: "Count",
+            width: 8,
+            rank: 0,
+            worth: |row, scene| Worth::whole(source(row, scene).stat.calls),
+            text: Shown::Count,
+        },
+        Column::times("TOTAL", "Total_ns", 0, |row, scene| {
+            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.total))
+        }),
+        Column {
+            title: "%WALL",
+            name: "Share_of_wall",
+            width: 6,
+            rank: 2,
+            worth: |row, scene| Worth::Number(source(row, scene).stat.total as f64 / wall(scene.snap) as f64),
+            text: Shown::Share,
+        },
+        Column::times("GPU TIME", "GPU_ns", 1, |row, scene| {
+            Worth::maybe((source(row, scene).work.nanos > 0).then_some(source(row, scene).work.nanos))
+        }),
+        Column {
+            title: "GPU%",
+            name: "Share_of_GPU_time",
+            width: 5,
+            rank: 2,
+            worth: |row, scene| Worth::Number(gpu_share(row, scene)),
+            text: Shown::Share,
+        },
+        Column::times("AVG GPU", "Average_GPU_ns", 4, |row, scene| {
+            Worth::maybe(
+                source(row, scene)
+                    .work
+                    .nanos
+                    .checked_div(source(row, scene).stat.timed)
+                    .filter(|&nanos| nanos > 0),
+            )
+        }),
+        Column {
+            title: "KERNELS",
+            name: "Kernels",
+            width: 8,
+            rank: 3,
+            worth: |row, scene| Worth::whole(source(row, scene).work.kernels),
+            text: Shown::Count,
+        },
+        Column {
+            title: "COPIES",
+            name: "Copies",
+            width: 7,
+            rank: 5,
+            worth: |row, scene| Worth::whole(source(row, scene).work.copies),
+            text: Shown::Count,
+        },
+        Column::times("AVG", "Average_ns", 1, |row, scene| {
+            Worth::maybe(source(row, scene).stat.average())
+        }),
+        Column::times("MIN", "Min_ns", 7, |row, scene| {
+            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.min))
+        }),
+        Column::times("P50", "P50_ns", 6, |row, scene| {
+            Worth::maybe(source(row, scene).stat.quantiles.p50)
+        }),
+        Column::times("P99", "P99_ns", 6, |row, scene| {
+            Worth::maybe(source(row, scene).stat.quantiles.p99)
+        }),
+        Column::times("MAX", "Max_ns", 5, |row, scene| {
+            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.max))
+        }),
+        Column {
+            title: "THREAD",
+            name: "Thread",
+            width: 14,
+            rank: 6,
+            worth: |row, scene| Worth::Text(scene.snap.names.thread_label(source(row, scene).thread)),
+            text: Shown::Plain,
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let all = scene.snap.values.markers.iter().enumerate();
+        let names = &scene.snap.names;
+        all.filter(|(_, row)| scene.ui.filter.accepts(&MarkerSubject(names, row)))
+            .map(|(at, row)| Row {
+                at,
+                id: row.id,
+                depth: 0,
+            })
+            .collect()
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.markers.len()
+    }
+
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
+        Some("programs set them with roctxRangePush, roctxRangePop, roctxMark")
+    }
+
+    /// Below each range those within it, in the same order.
+    fn arrange(rows: Vec<Row>, scene: &Scene<'_>) -> Vec<Row> {
+        if scene.ui.flat {
+            return rows;
+        }
+        let shown: HashSet<u32> = rows.iter().map(|row| row.id).collect();
+        let parent = |row: &Row| source(row, scene).parent.filter(|parent| shown.contains(parent));
+        let mut children: HashMap<Option<u32>, Vec<usize>> = HashMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            children.entry(parent(row)).or_default().push(at);
+        }
+        let mut order: Vec<(usize, usize)> = Vec::with_capacity(rows.len());
+        let mut taken = vec![false; rows.len()];
+        let roots = children.get(&None).cloned().unwrap_or_default();
+        // Rows that are each other's parents have no root: they follow as they are.
+        for root in roots.into_iter().chain(0..rows.len()) {
+            let mut stack = vec![(root, 0)];
+            while let Some((at, depth)) = stack.pop() {
+                if std::mem::replace(&mut taken[at], true) {
+                    continue;
+                }
+                order.push((at, depth));
+                let within = children.get(&Some(rows[at].id)).into_iter().flatten();
+                stack.extend(within.rev().map(|&child| (child, depth + 1)));
+            }
+        }
+        order
+            .into_iter()
+            .map(|(at, depth)| Row {
+                at: rows[at].at,
+                id: rows[at].id,
+                depth: depth.min(8),
+            })
+            .collect()
+    }
+
+    fn key(row: &Row) -> u64 {
+        u64::from(row.id)
+    }
+
+    /// To its last range.
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let text = source(row, scene).text;
+        let lanes = scene
+            .snap
+            .lanes
+            .iter()
+            .filter(|lane| matches!(lane.key, LaneKey::Markers(..) | LaneKey::Ranges(_)));
+        let last = lanes.filter_map(|lane| {
+            let slice = lane.recent(20_000).find(|slice| slice.what == text.0)?;
+            Some((lane.key, slice.span.begin))
+        });
+        last.max_by_key(|found| found.1).map_or(
+            Target::Nowhere("none of its ranges is kept in full any more"),
+            |(key, begin)| Target::Slice(key, begin),
+        )
+    }
+
+    fn term(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        let text = text(row, scene);
+        let word = text.split('#').max_by_key(|part| part.len())?.trim().replace('"', "");
+        (!word.is_empty()).then(|| format!("\"{word}\""))
+    }
+}
+
+/// Share of the time of all GPU work, kernels and copies.
+fn gpu_share(row: &Row, scene: &Scene<'_>) -> f64 {
+    let values = &scene.snap.values;
+    let copies = values.copies.iter().map(|copies| copies.stat.total);
+    let all = copies.fold(values.totals.kernel_time, u64::saturating_add);
+    source(row, scene).work.nanos as f64 / all.max(1) as f64
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
+    let kind = if scene.ui.flat { "flat" } else { "tree" };
+    let right = format!("{kind}   # is any number   I step by step");
+    table::panel::<MarkerTable>(canvas, area, scene, Some(right), u8::MAX);
+}

@@ -1,0 +1,232 @@
+//! Memory: what each agent's is held by whom, its peak, and the largest allocations that are not freed.
+
+use ratatui::layout::Rect;
+
+use super::wall;
+use crate::Size;
+use crate::jump::Target;
+use crate::list_id::Pane;
+use crate::theme::Role;
+use crate::widgets::canvas::{Canvas, top};
+use crate::widgets::chart;
+use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::table::{self, Scene, Table};
+use roctop_model::memory::{Held, Pool};
+use roctop_model::query::{Field, Subject, Value};
+use roctop_model::{LaneKey, Slice};
+use roctop_trace::item::{AgentKind, OperationId};
+use roctop_trace::units;
+
+/// An allocation.
+#[derive(Clone)]
+pub(crate) struct Row(Held);
+
+pub(crate) struct MemoryTable;
+
+fn place(held: &Held, scene: &Scene<'_>) -> String {
+    held.agent
+        .map_or_else(|| units::MISSING.into(), |agent| scene.snap.names.agent_label(agent))
+}
+
+/// The recorded call that allocated it, found by its time.
+fn call(held: &Held, scene: &Scene<'_>) -> Option<(LaneKey, Slice)> {
+    let key = LaneKey::Api(held.thread, 0);
+    let calls = scene.snap.lane(key)?.slices(held.at, held.at, 256)?;
+    let own = calls.into_iter().filter(|call| call.correlation == held.correlation);
+    own.map(|call| (key, call)).next()
+}
+
+fn called(held: &Held, scene: &Scene<'_>) -> String {
+    let call = call(held, scene);
+    call.map_or_else(
+        || units::MISSING.into(),
+        |(_, call)| super::api::name(scene, OperationId(call.what)).into(),
+    )
+}
+
+impl Table for MemoryTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Memory;
+    const TITLE: &'static str = "Not freed";
+    const WHAT: &'static str = "allocation that is not freed";
+    const SORT: usize = 0;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "BYTES",
+            name: "Bytes",
+            width: 10,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.0.bytes),
+            text: Shown::Bytes,
+        },
+        Column {
+            title: "OF ",
+            name: "Device",
+            width: 6,
+            rank: 0,
+            worth: |row, scene| Worth::Text(place(&row.0, scene)),
+            text: Shown::Left,
+        },
+        Column {
+            title: "SINCE",
+            name: "Begin_ns",
+            width: 13,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.0.at),
+            text: Shown::Moment,
+        },
+        Column {
+            title: "AGE",
+            name: "Age_ns",
+            width: 8,
+            rank: 2,
+            worth: |row, scene| Worth::whole(scene.snap.now.saturating_sub(row.0.at)),
+            text: Shown::Duration,
+        },
+        Column {
+            title: "THREAD ",
+            name: "Thread",
+            width: 14,
+            rank: 3,
+            worth: |row, scene| Worth::Text(scene.snap.names.thread_label(row.0.thread)),
+            text: Shown::Left,
+        },
+        Column {
+            title: "CALL",
+            name: "Function",
+            width: 0,
+            rank: 1,
+            worth: |row, scene| Worth::Text(called(&row.0, scene)),
+            text: Shown::Plain,
+        },
+        Column {
+            title: "ADDRESS",
+            name: "Address",
+            width: 18,
+            rank: 4,
+            worth: |row, _| Worth::Text(format!("{:#x}", row.0.address)),
+            text: Shown::Plain,
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let held = scene.snap.values.memory.held.iter().copied();
+        held.filter(|held| scene.ui.filter.accepts(&HeldSubject { held, scene }))
+            .map(Row)
+            .collect()
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        scene.snap.values.memory.count as usize
+    }
+
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
+        Some("allocations through HSA are recorded from the run-time's start on")
+    }
+
+    fn least(_: u16) -> u16 {
+        12
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.0.address ^ u64::from(row.0.process.0) << 56
+    }
+
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        call(&row.0, scene).map_or(
+            Target::Nowhere("the call that allocated it is not kept any more"),
+            |(key, call)| Target::Slice(key, call.span.begin),
+        )
+    }
+}
+
+struct HeldSubject<'a> {
+    held: &'a Held,
+    scene: &'a Scene<'a>,
+}
+
+impl Subject for HeldSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(&called(self.held, self.scene)) || test(&place(self.held, self.scene))
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        let names = &self.scene.snap.names;
+        match field {
+            Field::Bytes => Value::whole(self.held.bytes),
+            Field::Pid => names
+                .process(self.held.process)
+                .map_or(Value::None, |process| Value::Number(f64::from(process.pid))),
+            Field::Dev => {
+                let agent = self.held.agent.and_then(|id| names.agent(id));
+                let gpu = agent.filter(|agent| agent.kind == AgentKind::Gpu);
+                gpu.map_or(Value::None, |agent| Value::Number(f64::from(agent.number)))
+            }
+            _ => Value::None,
+        }
+    }
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let memory = &scene.snap.values.memory;
+    let pools = memory.pools.len() as u16;
+    let share = if size < Size::Medium || pools == 0 {
+        0
+    } else {
+        (pools + 3).min(area.height / 2)
+    };
+    let (upper, lower) = top(area, share);
+    if share > 0 {
+        let inner = canvas.frame(upper, "Held by the program", "allocations through HSA");
+        summary(canvas, inner, scene, &memory.pools);
+    }
+    let word = if scene.snap.ended.is_some() {
+        "never freed"
+    } else {
+        "held"
+    };
+    let right = format!(
+        "{} {word}, {}",
+        units::grouped(memory.count),
+        units::bytes(memory.bytes)
+    );
+    table::panel::<MemoryTable>(canvas, lower, scene, Some(right), u8::MAX);
+}
+
+fn summary(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, pools: &[Pool]) {
+    let names = &scene.snap.names;
+    let head = format!(
+        "{:<8} {:<6} {:>10} {:>10} {:>12} {:>8} {:>8} {:>7}",
+        "PID", "OF", "HELD", "PEAK", "PEAK AT", "ALLOCS", "FREES", "RATE"
+    );
+    let room = area.width.saturating_sub(2);
+    canvas.say(area.x + 1, area.y, &head, room, Role::Head);
+    for (i, pool) in pools.iter().take(area.height.saturating_sub(1) as usize).enumerate() {
+        let y = area.y + 1 + i as u16;
+        let pid = names.process(pool.process).map_or(0, |process| process.pid);
+        let of = pool
+            .agent
+            .map_or_else(|| units::MISSING.into(), |agent| names.agent_label(agent));
+        let rate = pool.allocations as f64 * 1e9 / wall(scene.snap) as f64;
+        let text = format!(
+            "{pid:<8} {of:<6} {:>10} {:>10} {:>12} {:>8} {:>8} {:>7}",
+            units::bytes(pool.held),
+            units::bytes(pool.peak),
+            units::timestamp_short(pool.peak_at.saturating_sub(scene.snap.origin)),
+            units::count(pool.allocations),
+            units::count(pool.frees),
+            units::rate(rate),
+        );
+        let x = canvas.say(area.x + 1, y, &text, room, Role::Text) + 2;
+        let capacity = pool
+            .agent
+            .and_then(|agent| names.agent(agent))
+            .map_or(0, |agent| agent.memory);
+        if capacity > 0 && x + 8 < area.right() {
+            let wide = (area.right() - x - 1).min(30);
+            let bar = chart::bar(pool.held as f64 / capacity as f64, wide as usize);
+            canvas.say(x, y, &"─".repeat(wide as usize), wide, Role::GaugeRest);
+            canvas.say(x, y, &bar, wide, Role::GaugeMid);
+        }
+    }
+}

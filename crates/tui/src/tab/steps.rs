@@ -1,0 +1,223 @@
+//! Iterations: time per step, how busy the GPUs were in it, which took much longer.
+
+use ratatui::layout::Rect;
+
+use crate::Size;
+use crate::jump::Target;
+use crate::list_id::Pane;
+use crate::theme::Role;
+use crate::widgets::canvas::{Canvas, top};
+use crate::widgets::chart;
+use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::history;
+use crate::widgets::rows::lane_label;
+use crate::widgets::table::{self, Scene, Table};
+use roctop_model::analysis::steps::{Source, Step, Steps};
+use roctop_model::query::{Field, Subject, Value};
+use roctop_model::{LaneKey, Snapshot};
+use roctop_trace::units;
+
+/// A step, its number from the first that is kept, and the median of all.
+#[derive(Clone)]
+pub(crate) struct Row {
+    step: Step,
+    number: usize,
+    median: u64,
+    lane: LaneKey,
+}
+
+pub(crate) struct StepTable;
+
+/// The steps that are shown.
+fn shown<'a>(scene: &Scene<'a>) -> Option<&'a Steps> {
+    scene.snap.steps(scene.ui.stepped)
+}
+
+const fn lane(source: &Source) -> LaneKey {
+    match source {
+        Source::Ranges(key, _) | Source::Period(key, ..) => *key,
+    }
+}
+
+fn name(snap: &Snapshot, source: &Source) -> String {
+    match source {
+        Source::Ranges(key, text) => format!("{text} of {}", lane_label(snap, *key).trim()),
+        Source::Period(key, length, same) => format!(
+            "every {length} kernels of {}, {} % the same",
+            lane_label(snap, *key).trim(),
+            units::percent(*same)
+        ),
+    }
+}
+
+/// The difference to the median as a share.
+fn difference(row: &Row) -> f64 {
+    (row.step.span.duration() as f64 - row.median as f64) / row.median.max(1) as f64
+}
+
+impl Table for StepTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Steps;
+    const TITLE: &'static str = "Steps";
+    const WHAT: &'static str = "step";
+    const SORT: usize = 1;
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "STEP",
+            name: "Step",
+            width: 0,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.number as u64),
+            text: Shown::Own(|row, _, _| match &*row.step.text {
+                "" => format!("#{}", row.number + 1),
+                text => text.into(),
+            }),
+        },
+        Column {
+            title: "BEGIN",
+            name: "Begin_ns",
+            width: 13,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.step.span.begin),
+            text: Shown::Moment,
+        },
+        Column {
+            title: "TIME",
+            name: "Duration_ns",
+            width: 8,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.step.span.duration()),
+            text: Shown::Duration,
+        },
+        Column {
+            title: "±MEDIAN",
+            name: "Difference_to_median",
+            width: 9,
+            rank: 1,
+            worth: |row, _| Worth::Number(difference(row)),
+            text: Shown::Own(|row, _, _| {
+                let sign = if row.step.is_outlier { " ▲" } else { "" };
+                format!("{:+.1}%{sign}", difference(row) * 100.0)
+            }),
+        },
+        Column {
+            title: "GPU BUSY%",
+            name: "Busy_Share",
+            width: 9,
+            rank: 0,
+            worth: |row, _| Worth::Number(row.step.busy),
+            text: Shown::Share,
+        },
+        Column {
+            title: "",
+            name: "Bar",
+            width: 30,
+            rank: 3,
+            worth: |_, _| Worth::None,
+            text: Shown::Own(|row, _, width| {
+                // Twice the median fills it.
+                let part = row.step.span.duration() as f64 / (2 * row.median).max(1) as f64;
+                units::fit(&chart::bar(part, width), width)
+            }),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let Some(found) = shown(scene) else {
+            return Vec::new();
+        };
+        let (median, lane) = (found.median, lane(&found.source));
+        let passing = found
+            .steps
+            .iter()
+            .enumerate()
+            .filter(|(_, step)| scene.ui.filter.accepts(&StepSubject { step }));
+        passing
+            .map(|(number, step)| Row {
+                step: step.clone(),
+                number,
+                median,
+                lane,
+            })
+            .collect()
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        shown(scene).map_or(0, |found| found.steps.len())
+    }
+
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
+        Some("a step is a ROC-TX range that comes again, or a sequence of kernels that repeats")
+    }
+
+    fn least(_: u16) -> u16 {
+        14
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.step.span.begin
+    }
+
+    fn role(row: &Row, _: &Scene<'_>) -> Role {
+        if row.step.is_outlier { Role::Warn } else { Role::Text }
+    }
+
+    fn target(row: &Row, _: &Scene<'_>) -> Target {
+        Target::Stretch(Some(row.lane), row.step.span)
+    }
+}
+
+struct StepSubject<'a> {
+    step: &'a Step,
+}
+
+impl Subject for StepSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(&self.step.text)
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Dur => Value::whole(self.step.span.duration()),
+            _ => Value::None,
+        }
+    }
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let kinds = scene.snap.step_sources().len();
+    let Some(found) = shown(scene).filter(|_| size >= Size::Medium) else {
+        table::panel::<StepTable>(canvas, area, scene, None, u8::MAX);
+        return;
+    };
+    let (upper, lower) = top(area, (area.height / 3).clamp(5, 14));
+    let right = format!(
+        "median {}   p99 {}   {} outliers",
+        units::duration(found.median),
+        units::duration(found.p99),
+        found.outliers
+    );
+    let inner = canvas.frame(upper, &format!("Time per {}", name(scene.snap, &found.source)), &right);
+    chart(canvas, inner, found);
+    let right = format!(
+        "{} steps   o other kind ({kinds})   enter → timeline",
+        found.steps.len()
+    );
+    table::panel::<StepTable>(canvas, lower, scene, Some(right), u8::MAX);
+}
+
+/// A column a step, the youngest to the right; several steps to a column when there are many, the longest of them shown.
+fn chart(canvas: &mut Canvas<'_>, area: Rect, found: &Steps) {
+    if area.width < 24 || area.height == 0 {
+        return;
+    }
+    let columns = (area.width - 12) as usize;
+    let each = found.steps.len().div_ceil(columns).max(1);
+    let nanos: Vec<u64> = found
+        .steps
+        .chunks(each)
+        .map(|steps| steps.iter().map(|step| step.span.duration()).max().unwrap_or(0))
+        .collect();
+    let most = nanos.iter().copied().max().unwrap_or(0);
+    history::draw(canvas, area, &nanos, (most, &units::duration(most)), Role::GaugeMid);
+}

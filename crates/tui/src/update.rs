@@ -1,0 +1,198 @@
+//! What becomes of a message: keys go to what stands in front, a popup, a prompt or the view. Pure.
+
+use std::sync::Arc;
+
+use super::actions::act;
+use super::direction::Way;
+use super::key::Key;
+use super::keymap::{self, Action};
+use super::prompt::{Asks, Typed};
+use super::{Effect, Msg, Popup, Tab, Ui, columns, escalation, mouse, palette, tab};
+use roctop_model::Snapshot;
+
+/// The byte that ends typing to the program: ctrl-].
+const LEAVES: u8 = 0x1d;
+const MOST_HISTORY: usize = 100;
+
+/// Changes the state.
+pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
+    match msg {
+        Msg::Resize(width, height) => {
+            ui.size = (width, height);
+            Effect::None
+        }
+        Msg::Say(text) => {
+            ui.toast = Some((text, latest.now));
+            Effect::None
+        }
+        Msg::Baseline(snapshot) => {
+            ui.say(latest, &format!("compared with {}", snapshot.title));
+            ui.baseline = Some(snapshot);
+            ui.show(Tab::Diff);
+            Effect::None
+        }
+        Msg::Recording(place, text) => {
+            ui.recording = place;
+            ui.say(latest, &text);
+            Effect::None
+        }
+        Msg::Counters(names) => {
+            ui.counters = names;
+            Effect::None
+        }
+        Msg::Fate(text) => {
+            ui.say(latest, &text);
+            ui.fate = Some(text);
+            Effect::None
+        }
+        Msg::Tick => {
+            if ui.typing && !latest.is_running() {
+                ui.typing = false;
+            }
+            escalation::tick(ui, latest)
+        }
+        Msg::Typed(bytes) => typed(ui, latest, bytes),
+        Msg::Key(key) => on_key(ui, latest, key),
+        Msg::Mouse(mouse) => mouse::on_mouse(ui, latest, mouse),
+    }
+}
+
+pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
+    ui.toast = None;
+    if let Some(popup) = ui.popup {
+        return in_popup(ui, latest, popup, key);
+    }
+    if ui.prompt.is_some() {
+        return in_prompt(ui, latest, key);
+    }
+    // `gg` and `gt`, as in vim.
+    if std::mem::take(&mut ui.leads) {
+        match key {
+            Key::Char('g') => return act(ui, latest, Action::First),
+            Key::Char('t') => return act(ui, latest, Action::GoTo),
+            _ => {}
+        }
+    }
+    if key == Key::Char('g') {
+        ui.leads = true;
+        return Effect::None;
+    }
+    match keymap::action(&ui.keys, ui.tab, key) {
+        Some(action) => act(ui, latest, action),
+        None => Effect::None,
+    }
+}
+
+/// What comes before ctrl-] is for the program.
+fn typed(ui: &mut Ui, latest: &Snapshot, mut bytes: Vec<u8>) -> Effect {
+    if let Some(at) = bytes.iter().position(|&byte| byte == LEAVES) {
+        bytes.truncate(at);
+        ui.typing = false;
+        ui.say(latest, "keys are roctop's again");
+    }
+    if bytes.is_empty() {
+        Effect::None
+    } else {
+        Effect::Type(bytes)
+    }
+}
+
+fn remember(list: &mut Vec<String>, line: String) {
+    if !line.is_empty() && list.last() != Some(&line) {
+        list.push(line);
+        let excess = list.len().saturating_sub(MOST_HISTORY);
+        list.drain(..excess);
+    }
+}
+
+fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
+    let Some(mut prompt) = ui.prompt.take() else {
+        return Effect::None;
+    };
+    let is_command = prompt.asks == Asks::Command;
+    if is_command && key == Key::Tab {
+        let snap = ui.standing(latest);
+        if let Some(meant) = palette::candidates(ui, &snap, &prompt.text()).into_iter().next() {
+            prompt.replace(&meant.completed());
+        }
+        ui.prompt = Some(prompt);
+        return Effect::None;
+    }
+    let is_search = prompt.asks == Asks::Search;
+    let filter = if is_search { &mut ui.search } else { &mut ui.filter };
+    if key == Key::Tab && !is_command {
+        prompt.complete(&ui.presets, filter);
+        ui.prompt = Some(prompt);
+        return Effect::None;
+    }
+    let history = if is_command { &ui.commands } else { &ui.history };
+    let typed = prompt.key(key, history, filter);
+    match typed {
+        Typed::On => ui.prompt = Some(prompt),
+        Typed::GivenUp => {}
+        Typed::Accepted if is_command => {
+            let line = prompt.text().trim().to_string();
+            remember(&mut ui.commands, line.clone());
+            match palette::run(ui, latest, &line) {
+                Ok(effect) => return effect,
+                Err(why) => ui.say(latest, &why),
+            }
+        }
+        Typed::Accepted if is_search => {
+            let source = ui.search.source.clone();
+            remember(&mut ui.history, source);
+            ui.found = None;
+            tab::log::find(ui, latest, Way::Back);
+        }
+        Typed::Accepted => {
+            let source = ui.filter.source.clone();
+            remember(&mut ui.history, source);
+        }
+    }
+    Effect::None
+}
+
+fn in_popup(ui: &mut Ui, latest: &Arc<Snapshot>, popup: Popup, key: Key) -> Effect {
+    if key == Key::Ctrl('c') && popup == Popup::Interrupted {
+        return escalation::hurry(ui, latest);
+    }
+    if key == Key::Ctrl('c') {
+        return act(ui, latest, Action::Interrupt);
+    }
+    if let Popup::Help(line) = popup {
+        ui.popup = match key {
+            Key::Char('j') | Key::Down => Some(Popup::Help(line.saturating_add(1).min(100))),
+            Key::Char('k') | Key::Up => Some(Popup::Help(line.saturating_sub(1))),
+            Key::PageDown | Key::Char(' ') => Some(Popup::Help(line.saturating_add(10).min(100))),
+            Key::PageUp => Some(Popup::Help(line.saturating_sub(10))),
+            Key::Esc | Key::Char('?' | 'q') | Key::Enter | Key::F(1) => None,
+            _ => Some(popup),
+        };
+        return Effect::None;
+    }
+    if popup == Popup::Columns {
+        let snap = ui.standing(latest);
+        columns::key(ui, &snap, key);
+        return Effect::None;
+    }
+    let Key::Char(letter) = key else {
+        if key == Key::Esc {
+            escalation::wait(ui);
+        }
+        return Effect::None;
+    };
+    let effect = match (popup, letter) {
+        (_, 'c') | (Popup::Interrupted, 'w') => Effect::None,
+        (Popup::Interrupted, 't') => return escalation::send(ui, latest, 15),
+        (Popup::Quit | Popup::Interrupted | Popup::Signals, 'd') => Effect::Detach,
+        (Popup::Quit, 's') => Effect::StopApp,
+        (Popup::Signals, 'i') => Effect::Interrupt,
+        (Popup::Signals, 't') => Effect::Signal(15),
+        (Popup::Signals | Popup::Interrupted, 'k') => Effect::Signal(9),
+        (Popup::Signals, 'z') => Effect::Signal(19),
+        (Popup::Signals, 'r') => Effect::Signal(18),
+        _ => return Effect::None,
+    };
+    escalation::wait(ui);
+    effect
+}

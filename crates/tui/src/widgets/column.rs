@@ -1,0 +1,203 @@
+//! A column of a table: what a row is worth in it, how that is written, and which columns fit.
+
+use std::cmp::Ordering;
+
+use super::table::Scene;
+use roctop_trace::units;
+
+/// What a row is worth in a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Worth {
+    None,
+    Number(f64),
+    Text(String),
+}
+
+impl Worth {
+    pub(crate) fn whole(value: u64) -> Self {
+        Self::Number(value as f64)
+    }
+    pub(crate) fn maybe(value: Option<u64>) -> Self {
+        value.map_or(Self::None, Self::whole)
+    }
+    pub(crate) fn number(value: Option<f64>) -> Self {
+        value.map_or(Self::None, Self::Number)
+    }
+    pub(crate) fn text(value: Option<impl Into<String>>) -> Self {
+        value.map_or(Self::None, |text| Self::Text(text.into()))
+    }
+
+    /// Ascending; what is not known is the least. Of texts A is the greatest, so that lists begin with it as with the
+    /// greatest number.
+    pub(super) fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
+            (Self::Text(a), Self::Text(b)) => b.cmp(a),
+            (Self::None, Self::None) => Ordering::Equal,
+            (Self::None, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
+            (_, Self::None) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
+        }
+    }
+
+    pub(crate) fn raw(&self) -> String {
+        match self {
+            Self::None => String::new(),
+            Self::Number(value) if value.fract() == 0.0 && value.abs() < 9e15 => format!("{}", *value as i64),
+            Self::Number(value) => format!("{value:.6}"),
+            Self::Text(text) => text.clone(),
+        }
+    }
+}
+
+/// A column.
+pub(crate) struct Column<R: 'static> {
+    /// Heading.
+    pub(crate) title: &'static str,
+    /// Heading in files: base units.
+    pub(crate) name: &'static str,
+    /// Columns on screen; 0 takes what is left.
+    pub(crate) width: u16,
+    /// The lower, the longer it stays when room is short.
+    pub(crate) rank: u8,
+    /// For sorting and files.
+    pub(crate) worth: fn(&R, &Scene<'_>) -> Worth,
+    /// On screen.
+    pub(crate) text: Shown<R>,
+}
+
+/// How what a row is worth is written on screen. What is not known has a sign, and no text where texts are.
+pub(crate) enum Shown<R: 'static> {
+    /// As it is: a whole number or a text.
+    Plain,
+    /// A text to the left of its column.
+    Left,
+    /// How many there are.
+    Count,
+    /// Nanoseconds, in the unit that was chosen.
+    Duration,
+    /// Nanoseconds of CLOCK_BOOTTIME, since the begin.
+    Moment,
+    /// A share of 1, in per cent.
+    Share,
+    /// Bytes.
+    Bytes,
+    /// Bytes a second.
+    Speed,
+    /// So many a second.
+    Rate,
+    /// Something else, for so many columns.
+    Own(fn(&R, &Scene<'_>, usize) -> String),
+}
+
+impl<R: 'static> Column<R> {
+    /// A column of times, ns.
+    pub(crate) const fn times(
+        title: &'static str,
+        name: &'static str,
+        rank: u8,
+        worth: fn(&R, &Scene<'_>) -> Worth,
+    ) -> Self {
+        Self {
+            title,
+            name,
+            width: 8,
+            rank,
+            worth,
+            text: Shown::Duration,
+        }
+    }
+
+    /// What is on screen for a row, in so many columns.
+    pub(crate) fn shown(&self, row: &R, scene: &Scene<'_>, width: usize) -> String {
+        if let Shown::Own(text) = self.text {
+            return text(row, scene, width);
+        }
+        let value = match (self.worth)(row, scene) {
+            Worth::Number(value) => value,
+            Worth::Text(text) if matches!(self.text, Shown::Left) => return units::fit(&text, width),
+            Worth::Text(text) => return text,
+            Worth::None if matches!(self.text, Shown::Left) => return units::fit("", width),
+            Worth::None => return units::MISSING.into(),
+        };
+        let whole = value as u64;
+        match self.text {
+            Shown::Count => units::count(whole),
+            Shown::Duration => scene.ui.duration(whole),
+            Shown::Moment => units::timestamp_short(whole.saturating_sub(scene.snap.origin)),
+            Shown::Share => units::percent(value),
+            Shown::Bytes => units::bytes(whole),
+            Shown::Speed => units::bandwidth(value),
+            Shown::Rate => units::rate(value),
+            Shown::Plain | Shown::Left | Shown::Own(_) => whole.to_string(),
+        }
+    }
+}
+
+/// A column's heading, where it depends on what there is.
+pub(crate) enum Heading {
+    /// As the column says.
+    Usual,
+    /// This.
+    Text(String),
+    /// There is no such column now.
+    Absent,
+}
+
+/// The columns that fit: (index, width), in their order. The first of those that were chosen stay when room is short; none
+/// chosen: those of the lowest ranks, up to `rank`.
+pub(super) fn layout<R>(
+    columns: &[Column<R>],
+    here: &dyn Fn(usize) -> bool,
+    chosen: Option<&[usize]>,
+    width: u16,
+    least: u16,
+    rank: u8,
+) -> Vec<(usize, u16)> {
+    let flexible = |column: &Column<R>| column.width == 0;
+    let order: Vec<usize> = if let Some(chosen) = chosen {
+        chosen
+            .iter()
+            .copied()
+            .filter(|&at| at < columns.len() && here(at))
+            .collect()
+    } else {
+        let mut order: Vec<usize> = (0..columns.len())
+            .filter(|&at| columns[at].rank <= rank && here(at))
+            .collect();
+        order.sort_by_key(|&at| columns[at].rank);
+        order
+    };
+    let mut left = width.saturating_sub(3);
+    let mut shown = Vec::new();
+    for at in order {
+        let takes = if flexible(&columns[at]) {
+            least
+        } else {
+            columns[at].width + 1
+        };
+        if takes <= left {
+            left -= takes;
+            shown.push(at);
+        } else if flexible(&columns[at]) {
+            shown.push(at);
+            left = 0;
+        }
+    }
+    if chosen.is_none() {
+        shown.sort_unstable();
+    }
+    let grow = left;
+    shown
+        .into_iter()
+        .map(|at| {
+            (
+                at,
+                if flexible(&columns[at]) {
+                    (least + grow).min(width.saturating_sub(3))
+                } else {
+                    columns[at].width
+                },
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,316 @@
+//! Title, tabs, scope: what is watched, how it stands, what is shown of it.
+
+use std::collections::HashSet;
+
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::table::Scene;
+use crate::hit_map::Hit;
+use crate::keymap::Action;
+use crate::tab::counters;
+use crate::theme::Role;
+use crate::{Size, Tab, Ui};
+use roctop_model::{Mode, Snapshot};
+use roctop_trace::item::{AgentKind, Exit, NodeId};
+use roctop_trace::units;
+
+/// Shape, word and role of the state: never a colour alone.
+pub(crate) fn state(ui: &Ui, latest: &Snapshot) -> (&'static str, String, Role) {
+    if ui.frozen.is_some() {
+        return ("❚❚", "PAUSED".into(), Role::Paused);
+    }
+    match (latest.mode, latest.ended) {
+        (Mode::Replay, _) => ("↺", "REPLAY".into(), Role::Replay),
+        (_, Some(Exit::Code(0))) => ("■", "ENDED exit 0".into(), Role::Ended),
+        (_, Some(Exit::Code(code))) => ("■", format!("ENDED exit {code}"), Role::Bad),
+        (_, Some(Exit::Signal(number))) => ("■", format!("KILLED by signal {number}"), Role::Bad),
+        (_, Some(Exit::Unknown)) => ("■", "GONE".into(), Role::Bad),
+        (_, None) => ("●", "LIVE".into(), Role::Live),
+    }
+}
+
+/// Draws the heading: two lines, three when there is room.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot, size: Size) {
+    title(canvas, area, scene, latest, size);
+    tabs(canvas, Rect { y: area.y + 1, ..area }, scene, size);
+    if size == Size::Large {
+        scope(canvas, Rect { y: area.y + 2, ..area }, scene, latest);
+    }
+}
+
+fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot, size: Size) {
+    let large = size == Size::Large;
+    let snap = scene.snap;
+    let mut x = canvas.say(area.x + 1, area.y, "roctop", 6, Role::Title) + 1;
+    let mut end = area.right().saturating_sub(1);
+    let gap = if large { 3 } else { 2 };
+    // The program's own name goes before all but what is wrong with it.
+    let least = units::width(program(&snap.title)).clamp(12, LONGEST_PROGRAM);
+    let mut parts = parts(scene, latest, size);
+    keep_what_fits(
+        &mut parts,
+        usize::from(end.saturating_sub(x)).saturating_sub(least),
+        gap,
+    );
+    for part in parts {
+        canvas.right(end, area.y, &part.text, part.role);
+        end = end.saturating_sub((units::width(&part.text) + gap) as u16);
+    }
+    let room = end.saturating_sub(x);
+    let pids = pids(snap);
+    let beside = units::width(&pids) as u16 + 3;
+    let name = command(&snap.title, room as usize, if large { beside as usize } else { 0 });
+    x = canvas.say(x, area.y, &name, room, Role::Accent);
+    if large && !pids.is_empty() && x + beside <= end {
+        canvas.say(x + 3, area.y, &pids, end.saturating_sub(x + 3), Role::Muted);
+    }
+}
+
+/// A part of the title's right side.
+struct Part {
+    text: String,
+    role: Role,
+    /// Parts of a higher rank go first when there is no room; those of 0 stay.
+    rank: u8,
+}
+
+/// The right side of the title, from its end.
+fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
+    let (large, totals) = (size == Size::Large, latest.values.totals);
+    let part = |text: String, role, rank| Part { text, role, rank };
+    let lost = format!("lost {}", units::count(totals.lost));
+    let mut parts = vec![match totals.lost {
+        0 => part(lost, Role::Muted, 3),
+        _ => part(lost, Role::Bad, 1),
+    }];
+    // Whatever mode changes how the program runs is said on every view.
+    if let Some(what) = counters::perturbs(latest) {
+        parts.push(part(format!("▲ {what}"), Role::Warn, 1));
+    }
+    if scene.ui.away.is_uncollected {
+        parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));
+    }
+    if scene.ui.recording.is_some() {
+        parts.push(part("● REC".into(), Role::Bad, 1));
+    }
+    if let Some(lag) = scene.ui.lag {
+        parts.push(part(format!("▲ LAG {:.1} s", lag as f64 / 1e9), Role::Warn, 1));
+    }
+    let records = if latest.is_running() {
+        format!("{:>6}", units::rate(latest.values.rate))
+    } else {
+        format!("{} records", units::count(totals.records()))
+    };
+    parts.push(part(records, Role::Text, 4));
+    if let Some(own) = scene.ui.own.filter(|own| large || own.slowed > 1) {
+        let text = format!("own {:>3.0} %", own.share);
+        parts.push(if own.slowed > 1 {
+            part(format!("SLOWED 1/{} {text}", own.slowed), Role::Warn, 1)
+        } else {
+            part(format!("{text} {:>9}", units::bandwidth(own.wire)), Role::Muted, 6)
+        });
+    }
+    if large && let Some(gpus) = gpus(scene.snap) {
+        parts.push(part(gpus, Role::Muted, 5));
+    }
+    parts.push(part(units::clock(latest.elapsed()), Role::Text, 2));
+    let (shape, word, role) = state(scene.ui, latest);
+    parts.push(part(format!("{shape} {word}"), role, 0));
+    parts
+}
+
+/// Takes parts away until the others fit into `room` columns, `gap` columns apart.
+fn keep_what_fits(parts: &mut Vec<Part>, room: usize, gap: usize) {
+    let width = |parts: &[Part]| {
+        let widths = parts.iter().map(|part| units::width(&part.text) + gap);
+        widths.sum::<usize>().saturating_sub(gap)
+    };
+    while width(parts) > room {
+        let ranks = parts.iter().map(|part| part.rank).enumerate();
+        let Some((last, _)) = ranks.max_by_key(|ranked| ranked.1).filter(|ranked| ranked.1 > 0) else {
+            return;
+        };
+        parts.remove(last);
+    }
+}
+
+/// Columns of a program's name that are kept at the cost of all that is not wrong.
+const LONGEST_PROGRAM: usize = 24;
+
+/// The command line from the program's file name on.
+fn program_on(title: &str) -> &str {
+    let word = title.split(' ').next().unwrap_or(title);
+    let slash = word.trim_end_matches('/').rfind('/');
+    &title[slash.map_or(0, |slash| slash + 1)..]
+}
+
+/// The program's file name.
+fn program(title: &str) -> &str {
+    program_on(title).split(' ').next().unwrap_or(title)
+}
+
+/// As much of a command line as there is room for: all of it with what stands beside it, without its directory, the
+/// program and the first arguments.
+pub(crate) fn command(title: &str, room: usize, beside: usize) -> String {
+    if units::width(title) + beside <= room {
+        return title.to_owned();
+    }
+    let short = program_on(title);
+    if units::width(short) <= room {
+        short.to_owned()
+    } else {
+        units::fit(short, room).trim_end().to_owned()
+    }
+}
+
+fn pids(snap: &Snapshot) -> String {
+    match &snap.values.processes[..] {
+        [] => String::new(),
+        [only] if only.process.pid == 0 => String::new(),
+        [only] => format!("pid {}", only.process.pid),
+        [first, rest @ ..] => format!("pid {} +{}", first.process.pid, rest.len()),
+    }
+}
+
+/// `2×MI300X`.
+fn gpus(snap: &Snapshot) -> Option<String> {
+    let gpus: Vec<_> = snap
+        .names
+        .agents()
+        .iter()
+        .filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty())
+        .collect();
+    let first = gpus.first()?;
+    let name = model(&first.product).unwrap_or(&first.name);
+    // Processes that share GPUs have each told them.
+    let places: HashSet<NodeId> = gpus.iter().map(|agent| snap.names.node_of(agent)).collect();
+    Some(format!("{}×{name}", places.len()))
+}
+
+/// What tells a product from others (`MI300X` of `AMD Instinct MI300X`); none when nothing does, as in
+/// `AMD Radeon Graphics`.
+pub(crate) fn model(product: &str) -> Option<&str> {
+    let digit = product.rfind(|c: char| c.is_ascii_digit())?;
+    let from = product[..digit].rfind(' ').map_or(0, |space| space + 1);
+    Some(&product[from..])
+}
+
+fn label(tab: Tab, active: bool, size: Size) -> String {
+    let (key, name) = tab.title();
+    match (active, size == Size::Large) {
+        (true, _) => format!("[{key} {name}]"),
+        (false, true) => format!(" {key} {name} "),
+        (false, false) => format!("{key}"),
+    }
+}
+
+fn tabs(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let mut x = area.x + 1;
+    let own = Some(scene.ui.tab).filter(|tab| !Tab::DIGITS.contains(tab));
+    for tab in Tab::DIGITS.into_iter().chain(own) {
+        let active = tab == scene.ui.tab;
+        // A view without a digit needs the room of the names.
+        let text = label(tab, active, if own.is_some() { Size::Medium } else { size });
+        let role = if active { Role::TabActive } else { Role::Tab };
+        let end = canvas.say(x, area.y, &text, area.right().saturating_sub(x), role);
+        let place = Rect {
+            x,
+            y: area.y,
+            width: end - x,
+            height: 1,
+        };
+        scene.ui.hits.add(place, Hit::Do(Action::Show(tab)));
+        x = end + 1;
+    }
+    if size != Size::Large {
+        let from = x + 2;
+        let x = canvas.say(from, area.y, "filter: ", 8, Role::Muted);
+        let (text, role) = filter_text(scene.ui);
+        let place = Rect {
+            x: from,
+            width: area.right().saturating_sub(from),
+            height: 1,
+            ..area
+        };
+        scene.ui.hits.add(place, Hit::Do(Action::Filter));
+        canvas.say(
+            x,
+            area.y,
+            &units::elide(&text, area.right().saturating_sub(x) as usize),
+            area.width,
+            role,
+        );
+    }
+}
+
+fn filter_text(ui: &Ui) -> (String, Role) {
+    match &*ui.filter.source {
+        "" => ("none".into(), Role::Muted),
+        source => (source.to_string(), Role::Warn),
+    }
+}
+
+fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot) {
+    let mut x = canvas.say(area.x + 1, area.y, "filter: ", 8, Role::Muted);
+    let (text, role) = filter_text(scene.ui);
+    let half = area.width / 2;
+    x = canvas.say(x, area.y, &units::elide(&text, half as usize), half, role);
+    let snap = scene.snap;
+    let mut right = Vec::new();
+    if snap.values.window > 0 {
+        right.push(format!("window {}", units::duration(snap.values.window)));
+    }
+    if snap.values.counted_from > 0 {
+        let at = snap.values.counted_from.saturating_sub(snap.origin);
+        right.insert(0, format!("counted from {}", units::timestamp_short(at)));
+    }
+    if scene.ui.frozen.is_some() {
+        let ahead = latest.now.saturating_sub(snap.now);
+        right.insert(0, format!("live is {} ahead", units::duration(ahead)));
+    } else if !scene.ui.time.follows && !scene.ui.time.fits {
+        right.insert(0, "timeline stands, f follows".into());
+    }
+    let alerts = snap.analysis().alerts.len();
+    if alerts > 0 {
+        let plural = if alerts == 1 { "" } else { "s" };
+        right.push(format!("▲ {alerts} alert{plural} (A)"));
+    }
+    let text = right.join("   ");
+    if x + (units::width(&text) as u16) < area.right() {
+        canvas.right(area.right().saturating_sub(1), area.y, &text, Role::Muted);
+        let wide = 16.min(area.width);
+        let place = Rect {
+            x: area.right() - wide,
+            width: if alerts > 0 { wide } else { 0 },
+            height: 1,
+            ..area
+        };
+        scene.ui.hits.add(place, Hit::Do(Action::Show(Tab::Alerts)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_keeps_its_name_longest() {
+        let title = "/opt/site/bin/solver -n 4096 --tolerance 1e-9";
+        assert_eq!(command(title, 60, 12), title);
+        assert_eq!(command(title, 50, 12), "solver -n 4096 --tolerance 1e-9");
+        assert_eq!(command(title, 15, 0), "solver -n 4096…");
+        assert_eq!(command(title, 6, 0), "solve…");
+        assert_eq!(program("./train"), "train");
+        assert_eq!(program("run.0 run.1"), "run.0");
+        assert_eq!((program(""), program("runs/first/")), ("", "first/"));
+    }
+
+    #[test]
+    fn a_product_without_a_number_says_nothing() {
+        assert_eq!(model("AMD Instinct MI300X"), Some("MI300X"));
+        assert_eq!(model("AMD Radeon RX 7900 XTX"), Some("7900 XTX"));
+        assert_eq!(model("AMD Radeon Graphics"), None);
+        assert_eq!(model(""), None);
+    }
+}

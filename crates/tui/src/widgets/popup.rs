@@ -1,0 +1,230 @@
+//! What stands in front of a view: help made from the keymap, and menus.
+
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::table::Scene;
+use crate::Popup;
+use crate::hit_map::Hit;
+use crate::key::Key;
+use crate::keymap::{Binding, Group, KEYMAP, Keys};
+use crate::theme::Role;
+use crate::{columns, tab};
+use roctop_model::Snapshot;
+use roctop_trace::units;
+
+/// Draws it.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot, popup: Popup) {
+    match popup {
+        Popup::Help(line) => help(canvas, area, scene, line),
+        Popup::Quit => menu(canvas, area, scene, "The program still runs", QUIT),
+        Popup::Columns => columns(canvas, area, scene),
+        Popup::Signals => menu(canvas, area, scene, "Signal to the program", SIGNALS),
+        Popup::Interrupted => {
+            let next = scene.ui.escalation.map(|next| next.text(latest.now));
+            menu(canvas, area, scene, &next.unwrap_or_default(), INTERRUPTED);
+        }
+    }
+}
+
+const QUIT: &[(&str, &str)] = &[
+    ("d", "detach: leave it running, quit roctop"),
+    ("s", "stop it: SIGTERM, then quit"),
+    ("c", "cancel"),
+];
+const SIGNALS: &[(&str, &str)] = &[
+    ("i", "SIGINT   interrupt (as ctrl-c)"),
+    ("t", "SIGTERM  ask to stop"),
+    ("k", "SIGKILL  kill now; what was recorded stays"),
+    ("z", "SIGSTOP  stop for a while"),
+    ("r", "SIGCONT  run on"),
+    ("d", "detach: leave it running, quit roctop"),
+    ("c", "cancel"),
+];
+const INTERRUPTED: &[(&str, &str)] = &[
+    ("w", "wait: send nothing by itself"),
+    ("t", "SIGTERM  ask to stop, now"),
+    ("k", "SIGKILL  kill now; what was recorded stays"),
+    ("d", "detach: leave it running, quit roctop"),
+    ("c", "cancel, as w; ctrl-c: the next one now"),
+];
+
+fn menu(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, title: &str, rows: &[(&str, &str)]) {
+    let widest = rows
+        .iter()
+        .map(|row| row.1.len())
+        .max()
+        .unwrap_or(0)
+        .max(title.len() + 4) as u16
+        + 8;
+    let (width, height) = (widest.min(area.width), (rows.len() as u16 + 4).min(area.height));
+    let place = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 3,
+        width,
+        height,
+    };
+    canvas.clear(place);
+    let inner = canvas.frame(place, title, "");
+    for (i, (key, text)) in rows.iter().enumerate() {
+        let y = inner.y + 1 + i as u16;
+        if y < inner.bottom() {
+            canvas.say(inner.x + 2, y, key, 2, Role::Key);
+            canvas.say(inner.x + 5, y, text, inner.width.saturating_sub(6), Role::Text);
+            let place = Rect { y, height: 1, ..inner };
+            scene
+                .ui
+                .hits
+                .add(place, Hit::Press(Key::Char(key.chars().next().unwrap_or('c'))));
+        }
+    }
+}
+
+/// The columns of the list that has the focus: which are on, and which of those have no room.
+fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+    let Some(pane) = scene.ui.pane() else { return };
+    let state = scene.ui.table();
+    let chosen = state.and_then(|state| state.columns.clone());
+    let shown = state.map(|state| state.shown.borrow().clone()).unwrap_or_default();
+    let here: Vec<usize> = (0..tab::headings(pane).len())
+        .filter(|&at| tab::has_column(scene, pane, at))
+        .collect();
+    let (width, height) = (44.min(area.width), (here.len() as u16 + 4).min(area.height));
+    let place = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 3,
+        width,
+        height,
+    };
+    canvas.clear(place);
+    let inner = canvas.frame(place, &format!("Columns of {}", pane.word()), "* usual   esc close");
+    for (line, at) in here.into_iter().enumerate() {
+        let y = inner.y + 1 + line as u16;
+        let Some(letter) = columns::letter(at).filter(|_| y < inner.bottom()) else {
+            break;
+        };
+        let is_shown = shown.contains(&at);
+        let is_on = chosen.as_ref().map_or(is_shown, |chosen| chosen.contains(&at));
+        let mark = match (is_on, is_shown) {
+            (true, true) => "[x]",
+            (true, false) => "[x] no room:",
+            (false, _) => "[ ]",
+        };
+        canvas.say(inner.x + 2, y, &letter.to_string(), 1, Role::Key);
+        let text = format!("{mark} {}", columns::word(pane, at));
+        canvas.say(inner.x + 5, y, &text, inner.width.saturating_sub(6), Role::Text);
+        let row = Rect { y, height: 1, ..inner };
+        scene.ui.hits.add(row, Hit::Press(Key::Char(letter)));
+    }
+}
+
+/// A row of help: keys and what they do.
+fn line(keys: &Keys, binding: &Binding) -> (String, String) {
+    let keys: Vec<String> = keys.of(binding).iter().map(ToString::to_string).collect();
+    (keys.join(" "), binding.help.to_string())
+}
+
+const FILTERS: [(&str, &str); 9] = [
+    ("gemm", "name contains it; any case unless a capital is typed"),
+    ("\"f<4>(int)\"", "name contains exactly this"),
+    ("/mt\\d+/i  ~re  !~re", "regular expression; not"),
+    ("?gmm", "letters in this order"),
+    ("dur>1ms  bytes>=64KiB  bw<2GB/s", "numbers with units"),
+    ("dev=0  stream=1,3  queue=2..4", "lists and ranges"),
+    ("dir=h2d  domain=hip*  thread=main", "texts, * for any part"),
+    ("calls>100  p99>2ms  total>1%", "of the rows of a table"),
+    (
+        "a b = a & b   a | b   !a   ( )",
+        "and, or, not; a field that a thing lacks says nothing",
+    ),
+];
+
+const SIGNS: &str = "● LIVE  ❚❚ PAUSED  ■ ENDED  ↺ REPLAY   ~ the run-time's own   ▒ open   · idle   ▌ end of a slice   [ ] selected   < > belongs to it   – not known   ░ filtered out";
+
+/// Keys, what they do, how it looks.
+type Line = (String, String, Role);
+
+/// Title and rows of a group.
+fn list(keys: &Keys, group: Group) -> Vec<Line> {
+    let title = Group::ALL
+        .iter()
+        .find(|known| known.0 == group)
+        .map_or("", |known| known.1);
+    let mut list = vec![(String::new(), title.to_string(), Role::Accent)];
+    let of_group = KEYMAP.iter().filter(|binding| binding.group == group);
+    list.extend(
+        of_group
+            .map(|binding| line(keys, binding))
+            .map(|(keys, help)| (keys, help, Role::Text)),
+    );
+    list.push((String::new(), String::new(), Role::Text));
+    list
+}
+
+fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
+    canvas.clear(area);
+    scene.ui.hits.add(area, Hit::Press(Key::Esc));
+    let inner = canvas.frame(area, "Help", "j k scroll   esc close");
+    // Groups stand one below the other in so many columns.
+    let columns: &[&[Group]] = if inner.width >= 110 {
+        &[&[Group::View, Group::App], &[Group::Time, Group::Move], &[Group::Table]]
+    } else {
+        &[&[Group::View, Group::Move, Group::App], &[Group::Time, Group::Table]]
+    };
+    let width = inner.width / columns.len() as u16;
+    let blank = || (String::new(), String::new(), Role::Text);
+    let lists: Vec<Vec<Line>> = columns
+        .iter()
+        .map(|groups| groups.iter().flat_map(|&group| list(&scene.ui.keys, group)).collect())
+        .collect();
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let mut rows: Vec<Vec<Line>> = (0..longest)
+        .map(|at| {
+            lists
+                .iter()
+                .map(|list| list.get(at).cloned().unwrap_or_else(blank))
+                .collect()
+        })
+        .collect();
+    let one = |keys: &str, text: &str, role| vec![(keys.to_string(), text.to_string(), role)];
+    rows.push(one("", "FILTER (typed after /)", Role::Accent));
+    rows.extend(FILTERS.iter().map(|(keys, text)| one(keys, text, Role::Text)));
+    rows.push(one("", "", Role::Text));
+    rows.push(one("", SIGNS, Role::Muted));
+    rows.push(one(
+        "",
+        &format!(
+            "names {:?}   times since the session began, CLOCK_BOOTTIME",
+            scene.ui.names
+        ),
+        Role::Muted,
+    ));
+    let first = (first as usize).min(rows.len().saturating_sub(inner.height as usize));
+    for (i, row) in rows.iter().skip(first).take(inner.height as usize).enumerate() {
+        let y = inner.y + i as u16;
+        let single = row.len() == 1;
+        for (at, (keys, text, role)) in row.iter().enumerate() {
+            let x = inner.x + 1 + at as u16 * width;
+            let room = if single {
+                inner.width - 2
+            } else {
+                width.saturating_sub(2)
+            };
+            let indent = if keys.is_empty() {
+                0
+            } else if single {
+                36
+            } else {
+                13
+            };
+            canvas.say(
+                x,
+                y,
+                &units::elide(keys, indent.max(1) as usize - usize::from(indent > 0)),
+                indent,
+                Role::Key,
+            );
+            canvas.say(x + indent, y, text, room.saturating_sub(indent), *role);
+        }
+    }
+}

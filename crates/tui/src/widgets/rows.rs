@@ -1,0 +1,157 @@
+//! The rows of the timeline: which there are, in which order, and what stands to the left of them.
+
+use std::collections::HashSet;
+
+use roctop_ring::record::direction;
+
+use super::open::open_work;
+use super::plot;
+use super::table::Scene;
+use crate::track::{Layout, Track};
+use roctop_model::{LaneKey, Snapshot};
+use roctop_trace::item::{AgentId, AgentKind, QueueId, ThreadId};
+use roctop_trace::units;
+
+/// Where a row stands: group, GPU or thread, kind, number within, tie.
+type Rank = (u8, (u32, u32), u8, u32, u32);
+
+fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
+    let names = &snap.names;
+    let agent = |id: AgentId| names.agent(id).map_or((u32::MAX, id.0), |agent| (agent.number, id.0));
+    let stream = |id| names.stream(id).map_or(u32::MAX, |stream| stream.number);
+    // GPUs, copies, calls, markers; the layouts of the host put their own first.
+    let [gpu, copy, call, mark] = match layout {
+        Layout::Thread => [2, 3, 0, 0],
+        Layout::Marker => [1, 2, 3, 0],
+        _ => [0, 1, 2, 3],
+    };
+    match track {
+        Track::Lane(LaneKey::Agent(id)) => (gpu, agent(id), 0, 0, 0),
+        Track::OnAgent(id) => (gpu, agent(id), 1, 0, 0),
+        Track::Lane(LaneKey::Stream(id, number)) => (gpu, agent(id), 1, stream(number), number.0),
+        Track::InQueue(id, queue) | Track::Lane(LaneKey::Queue(id, queue)) => (gpu, agent(id), 2, queue.0, 0),
+        Track::Lane(LaneKey::Copies(way)) => (copy, (0, 0), 0, u32::from(way), 0),
+        Track::Lane(LaneKey::Api(thread, depth)) => (call, (thread.0, 0), 0, u32::from(depth), 0),
+        Track::By(thread) => (call, (thread.0, 0), 1, 0, 0),
+        Track::Lane(LaneKey::Markers(thread, depth)) => (mark, (thread.0, 0), 2, u32::from(depth), 0),
+        Track::Lane(LaneKey::Ranges(thread)) => (mark, (thread.0, 0), 3, 0, 0),
+        // What was read and counted stands below all that was recorded.
+        Track::Gauge(node, kind) => {
+            let place = plot::agent_of(snap, node).map_or((u32::MAX, node.machine), agent);
+            (4, place, 0, node.node, kind as u32)
+        }
+        Track::Counter(id) => (5, (0, 0), 0, id, 0),
+    }
+}
+
+/// All rows in the order of the screen; those with open work only are among them.
+pub(crate) fn order(scene: &Scene<'_>) -> Vec<Track> {
+    let (snap, layout) = (scene.snap, scene.ui.layout);
+    let folded = |agent: AgentId| scene.ui.folded.contains(&agent);
+    let open = open_work(snap);
+    let keys = snap.lanes.iter().map(|lane| lane.key);
+    let keys = keys.chain(open.iter().map(|open| open.key));
+    let mut tracks: Vec<Track> = Vec::with_capacity(snap.lanes.len());
+    let mut known: HashSet<Track> = HashSet::with_capacity(snap.lanes.len());
+    for key in keys {
+        let is_work = matches!(key, LaneKey::Stream(..) | LaneKey::Queue(..));
+        let track = match (key, layout) {
+            (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _), _) if folded(agent) => continue,
+            (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _), Layout::Agent) => Track::OnAgent(agent),
+            (_, Layout::Queue | Layout::Thread) if is_work => continue,
+            _ => Track::Lane(key),
+        };
+        if known.insert(track) {
+            tracks.push(track);
+        }
+    }
+    match layout {
+        Layout::Queue => {
+            let mut queues: Vec<(AgentId, QueueId)> = snap
+                .values
+                .places
+                .iter()
+                .map(|place| (place.agent, place.queue))
+                .collect();
+            queues.sort_unstable();
+            queues.dedup();
+            queues.retain(|queue| !folded(queue.0));
+            tracks.extend(queues.into_iter().map(|(agent, queue)| Track::InQueue(agent, queue)));
+        }
+        Layout::Thread => {
+            let threads: Vec<ThreadId> = snap.values.threads.iter().map(|row| row.id).collect();
+            tracks.extend(
+                threads
+                    .into_iter()
+                    .map(Track::By)
+                    .filter(|track| launches(snap, *track)),
+            );
+        }
+        _ => {}
+    }
+    tracks.extend(plot::tracks(snap));
+    tracks.sort_by_cached_key(|&track| rank(snap, layout, track));
+    tracks
+}
+
+/// Whether a thread launched any of the last kernels.
+fn launches(snap: &Snapshot, track: Track) -> bool {
+    let Track::By(thread) = track else { return false };
+    let mut lanes = snap
+        .lanes
+        .iter()
+        .filter(|lane| matches!(lane.key, LaneKey::Stream(..) | LaneKey::Queue(..)));
+    lanes.any(|lane| lane.recent(2000).any(|slice| slice.thread == thread.0))
+}
+
+/// What stands to the left of a row.
+pub(crate) fn label(scene: &Scene<'_>, track: Track) -> String {
+    let names = &scene.snap.names;
+    match track {
+        Track::Lane(LaneKey::Agent(agent)) => {
+            let sign = if scene.ui.folded.contains(&agent) { "▸" } else { "" };
+            format!("{sign}{}", lane_label(scene.snap, LaneKey::Agent(agent)))
+        }
+        Track::Lane(key) => lane_label(scene.snap, key),
+        Track::InQueue(_, queue) => format!("  {}", names.queue_label(queue)),
+        Track::OnAgent(_) | Track::By(_) => "  kernels".into(),
+        Track::Gauge(..) | Track::Counter(_) => plot::label(scene.snap, track),
+    }
+}
+
+/// The name of a lane.
+pub(crate) fn lane_label(snap: &Snapshot, key: LaneKey) -> String {
+    let names = &snap.names;
+    match key {
+        LaneKey::Agent(agent) => {
+            let share = snap
+                .values
+                .agents
+                .iter()
+                .find(|row| row.id == agent)
+                .map(|row| units::percent(row.share));
+            format!("{} {}%", names.agent_label_of(agent), share.unwrap_or_default())
+        }
+        LaneKey::Stream(_, stream) => format!("  {}", names.stream_label(stream)),
+        LaneKey::Queue(_, queue) => format!("  {}", names.queue_label(queue)),
+        LaneKey::Copies(direction::UNKNOWN) => "copy ?".into(),
+        LaneKey::Copies(way) => format!("copy {}", direction::name(way)),
+        LaneKey::Api(LaneKey::OTHERS, _) => "API others".into(),
+        LaneKey::Markers(LaneKey::OTHERS, _) => "mark others".into(),
+        LaneKey::Api(thread, 0) => format!("API {}", names.thread_label(thread)),
+        LaneKey::Api(..) => "  within".into(),
+        LaneKey::Markers(thread, 0) => format!("mark {}", names.thread_label(thread)),
+        LaneKey::Markers(_, level) => format!("  level {level}"),
+        LaneKey::Ranges(thread) => format!("rng {}", names.thread_label(thread)),
+    }
+}
+
+/// Whether a lane belongs on the overview: GPUs, their streams, copies, the first markers.
+pub(crate) fn is_principal(snap: &Snapshot, key: LaneKey) -> bool {
+    match key {
+        LaneKey::Agent(id) => snap.names.agent(id).is_some_and(|agent| agent.kind == AgentKind::Gpu),
+        LaneKey::Stream(..) | LaneKey::Queue(..) | LaneKey::Copies(_) => true,
+        LaneKey::Markers(_, level) => level == 0,
+        LaneKey::Api(..) | LaneKey::Ranges(_) => false,
+    }
+}

@@ -1,0 +1,320 @@
+//! A table: columns are data, rows are sorted and filtered by the same code for every view.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::column::{Column, Heading, Worth, layout};
+use super::kept::Basis;
+use crate::hit_map::Hit;
+use crate::jump::Target;
+use crate::list_id::Pane;
+use crate::theme::Role;
+use crate::{TableState, Ui, tab};
+use roctop_model::Snapshot;
+use roctop_trace::units;
+
+/// What a table is drawn from.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'a> {
+    pub(crate) ui: &'a Ui,
+    pub(crate) snap: &'a Snapshot,
+}
+
+/// A kind of table.
+pub(crate) trait Table {
+    type Row: Clone + Send + Sync + 'static;
+    const COLUMNS: &'static [Column<Self::Row>];
+    /// Where its selection and order are kept.
+    const PANE: Pane;
+    /// Heading of the box.
+    const TITLE: &'static str;
+    /// What a row is, for a sentence that says why there is none.
+    const WHAT: &'static str;
+    /// Which column sorts at first, downwards.
+    const SORT: usize;
+    /// Columns that the flexible column gets before others are added.
+    fn least(width: u16) -> u16 {
+        (width * 2 / 5).clamp(14, 60)
+    }
+    /// All rows that pass the filter, unsorted.
+    fn rows(scene: &Scene<'_>) -> Vec<Self::Row>;
+    /// How many rows there are without the filter.
+    fn all(scene: &Scene<'_>) -> usize;
+    /// Where Enter leads.
+    fn target(_row: &Self::Row, _scene: &Scene<'_>) -> Target {
+        Target::Nowhere("nothing to open here")
+    }
+    /// The row as a term of a filter.
+    fn term(_row: &Self::Row, _scene: &Scene<'_>) -> Option<String> {
+        None
+    }
+    /// What else is to be said when there is no row.
+    fn hint(_scene: &Scene<'_>) -> Option<&'static str> {
+        None
+    }
+    /// The heading of a column.
+    fn heading(_scene: &Scene<'_>, _at: usize) -> Heading {
+        Heading::Usual
+    }
+    /// A last word on the order of the sorted rows.
+    fn arrange(rows: Vec<Self::Row>, _scene: &Scene<'_>) -> Vec<Self::Row> {
+        rows
+    }
+    /// What the sorted rows are made of, where they are worth keeping; none: they are made for each frame.
+    fn basis(_scene: &Scene<'_>) -> Option<Basis> {
+        None
+    }
+    /// Identity of a row.
+    fn key(row: &Self::Row) -> u64;
+    /// How a row looks when it is not selected.
+    fn role(_row: &Self::Row, _scene: &Scene<'_>) -> Role {
+        Role::Text
+    }
+}
+
+/// The rows that pass the filter, sorted as the user wants; equal ones by identity, so that they keep their places. While
+/// the user moves about, the order is held.
+pub(crate) fn sorted<T: Table>(scene: &Scene<'_>) -> Arc<Vec<T::Row>> {
+    let state = state::<T>(scene);
+    let held = state.held.as_ref().filter(|(until, _)| scene.snap.now < *until);
+    let basis = T::basis(scene).filter(|_| held.is_none());
+    if let Some(rows) = basis.as_ref().and_then(|basis| state.kept.of(basis)) {
+        return rows;
+    }
+    let held: HashMap<u64, usize> = held.map_or_else(HashMap::new, |(_, keys)| {
+        keys.iter().enumerate().map(|(at, &key)| (key, at)).collect()
+    });
+    let rows = Arc::new(T::arrange(in_order::<T>(T::rows(scene), scene, &held), scene));
+    if let Some(basis) = basis {
+        state.kept.keep(basis, rows.clone());
+    }
+    rows
+}
+
+/// Rows in their order; those in `held` go first, by their places there.
+fn in_order<T: Table>(rows: Vec<T::Row>, scene: &Scene<'_>, held: &HashMap<u64, usize>) -> Vec<T::Row> {
+    let sort = state::<T>(scene).sort;
+    let column = |at: usize| &T::COLUMNS[at.min(T::COLUMNS.len() - 1)];
+    let (first, then) = (column(sort.column.unwrap_or(T::SORT)), sort.then);
+    let worth = |row: &T::Row| {
+        let second = then.map_or(Worth::None, |(at, _)| (column(at).worth)(row, scene));
+        let place = held.get(&T::key(row)).copied().unwrap_or(usize::MAX);
+        (place, (first.worth)(row, scene), second, T::key(row))
+    };
+    let turned = |order: Ordering, ascending: bool| if ascending { order } else { order.reverse() };
+    // What they are worth is sorted, and not the rows: those are large.
+    let worths: Vec<(usize, Worth, Worth, u64)> = rows.iter().map(worth).collect();
+    let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+    order.sort_by(|&a, &b| {
+        let (a, b) = (&worths[a as usize], &worths[b as usize]);
+        let order = turned(a.1.compare(&b.1), sort.ascending);
+        let second = turned(a.2.compare(&b.2), then.is_some_and(|(_, ascending)| ascending));
+        a.0.cmp(&b.0).then(order).then(second).then(a.3.cmp(&b.3))
+    });
+    let mut rows: Vec<Option<T::Row>> = rows.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|at| rows[at as usize].take()).collect()
+}
+
+fn state<'a, T: Table>(scene: &Scene<'a>) -> &'a TableState {
+    &scene.ui.tables[T::PANE as usize]
+}
+
+/// The selected row; the first, when none is.
+pub(crate) fn selected<T: Table>(scene: &Scene<'_>) -> Option<T::Row> {
+    let rows = sorted::<T>(scene);
+    let key = state::<T>(scene).selected;
+    let at = key.and_then(|key| rows.iter().position(|row| T::key(row) == key));
+    rows.get(at.unwrap_or(0)).cloned()
+}
+
+/// Identities in order.
+pub(crate) fn keys<T: Table>(scene: &Scene<'_>) -> Vec<u64> {
+    sorted::<T>(scene).iter().map(T::key).collect()
+}
+
+/// All rows as comma-separated values in base units.
+pub(crate) fn csv<T: Table>(scene: &Scene<'_>) -> String {
+    let quote = |text: String| {
+        if text.contains([',', '"', '\n']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text
+        }
+    };
+    let columns: Vec<(String, &Column<T::Row>)> = T::COLUMNS
+        .iter()
+        .enumerate()
+        .filter_map(|(at, column)| match T::heading(scene, at) {
+            Heading::Usual => Some((column.name.to_string(), column)),
+            Heading::Text(name) => Some((name, column)),
+            Heading::Absent => None,
+        })
+        .collect();
+    let heads: Vec<String> = columns.iter().map(|column| quote(column.0.clone())).collect();
+    let mut out = heads.join(",") + "\n";
+    for row in sorted::<T>(scene).iter() {
+        let cells: Vec<String> = columns
+            .iter()
+            .map(|(_, column)| quote((column.worth)(row, scene).raw()))
+            .collect();
+        out += &cells.join(",");
+        out.push('\n');
+    }
+    out
+}
+
+/// Draws the table in a box; the selected row, or the first.
+pub(crate) fn panel<T: Table>(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    scene: &Scene<'_>,
+    right: Option<String>,
+    rank: u8,
+) -> Option<T::Row> {
+    let rows = sorted::<T>(scene);
+    let all = T::all(scene);
+    let right = right.unwrap_or_else(|| {
+        if rows.len() == all {
+            all.to_string()
+        } else {
+            format!("{} of {all}", rows.len())
+        }
+    });
+    let has_focus = scene.ui.pane() == Some(T::PANE);
+    let is_one_of_many = Pane::of(scene.ui.tab, scene.ui.room()).len() > 1;
+    let title = if has_focus && is_one_of_many {
+        format!("▸ {}", T::TITLE)
+    } else {
+        T::TITLE.into()
+    };
+    let inner = canvas.frame(area, &title, &right);
+    scene.ui.hits.add(area, Hit::Pane(T::PANE));
+    if rows.is_empty() {
+        let mut lines = tab::why_empty(scene, T::WHAT, all);
+        // What to do comes before what collectors say.
+        if let Some(hint) = T::hint(scene).filter(|_| all == 0) {
+            lines.insert(1.min(lines.len()), hint.into());
+        }
+        canvas.empty(inner, &lines);
+        return None;
+    }
+    draw::<T>(canvas, inner, scene, &rows, rank);
+    let key = state::<T>(scene).selected;
+    let at = key.and_then(|key| rows.iter().position(|row| T::key(row) == key));
+    rows.get(at.unwrap_or(0)).cloned()
+}
+
+/// Draws heading and rows, with the columns up to a rank.
+fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[T::Row], rank: u8) {
+    if area.height == 0 || area.width < 8 {
+        return;
+    }
+    let (ui, state) = (scene.ui, state::<T>(scene));
+    let has_focus = ui.pane() == Some(T::PANE);
+    let columns = T::COLUMNS;
+    let here = |at: usize| !matches!(T::heading(scene, at), Heading::Absent);
+    let shown = layout(
+        columns,
+        &here,
+        state.columns.as_deref(),
+        area.width,
+        T::least(area.width),
+        rank,
+    );
+    *state.shown.borrow_mut() = shown.iter().map(|column| column.0).collect();
+    headings::<T>(canvas, area, scene, &shown);
+    let height = area.height as usize - 1;
+    let at = state
+        .selected
+        .and_then(|key| rows.iter().position(|row| T::key(row) == key));
+    let offset = scroll(state, at, rows.len(), height);
+    let below = rows.len().saturating_sub(offset + height);
+    if below > 0 {
+        // On the border: a row of its own would be one less.
+        let text = format!(" ↓{} more ", units::grouped(below as u64));
+        canvas.right(area.right().saturating_sub(1), area.bottom(), &text, Role::Muted);
+    }
+    for (line, row) in rows.iter().skip(offset).take(height).enumerate() {
+        let y = area.y + 1 + line as u16;
+        let is_selected = has_focus && state.selected == Some(T::key(row));
+        let place = Rect { y, height: 1, ..area };
+        ui.hits.add(place, Hit::Row(T::PANE, T::key(row)));
+        let role = if is_selected {
+            Role::Selected
+        } else {
+            T::role(row, scene)
+        };
+        let mut x = area.x + 2;
+        if is_selected {
+            canvas.say(area.x, y, &" ".repeat(area.width as usize), area.width, role);
+            canvas.say(area.x, y, "▸", 1, role);
+        }
+        for &(at, width) in &shown {
+            let text = columns[at].shown(row, scene, width as usize);
+            if columns[at].width == 0 {
+                canvas.say(x, y, &units::elide(&text, width as usize), width, role);
+            } else {
+                canvas.right(x + width, y, &units::elide(&text, width as usize), role);
+            }
+            x += width + 1;
+        }
+    }
+}
+
+/// Draws the headings of the columns that are shown, each where a click sorts by it.
+fn headings<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, shown: &[(usize, u16)]) {
+    let state = state::<T>(scene);
+    let sorted_by = state.sort.column.unwrap_or(T::SORT);
+    let mut x = area.x + 2;
+    for &(at, width) in shown {
+        let column = &T::COLUMNS[at];
+        let (mark, role) = match (at == sorted_by, state.sort.ascending) {
+            (false, _) => ("", Role::Head),
+            (true, false) => ("▼", Role::Sorted),
+            (true, true) => ("▲", Role::Sorted),
+        };
+        let title = match T::heading(scene, at) {
+            Heading::Text(text) => {
+                let room = (width as usize).saturating_sub(mark.chars().count());
+                format!("{}{mark}", units::elide(&text, room))
+            }
+            _ => format!("{}{mark}", column.title),
+        };
+        if column.width == 0 || column.title.ends_with(' ') {
+            // A heading that ends with a space stands to the left, as the texts below it do.
+            let title = format!("{}{mark}", column.title.trim_end());
+            canvas.say(x, area.y, &title, width, role);
+        } else {
+            canvas.right(x + width, area.y, &units::elide(&title, width as usize), role);
+        }
+        let head = Rect {
+            x,
+            y: area.y,
+            width,
+            height: 1,
+        };
+        scene.ui.hits.add(head, Hit::Head(T::PANE, at));
+        x += width + 1;
+    }
+}
+
+/// The first row shown: moves only as far as it must for the selection to be seen.
+fn scroll(state: &TableState, selected: Option<usize>, rows: usize, height: usize) -> usize {
+    let most = rows.saturating_sub(height);
+    let mut at = state.offset.get().min(most);
+    if let Some(selected) = selected {
+        if selected < at {
+            at = selected;
+        } else if height > 0 && selected >= at + height {
+            at = selected + 1 - height;
+        }
+    } else {
+        at = 0;
+    }
+    state.offset.set(at);
+    at
+}
