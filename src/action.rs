@@ -213,6 +213,7 @@ fn job(recorded: &cli::Recorded, request: Option<&Request>) -> Job {
         ring_slots: recorded.ring.ring,
         wanted: recorded.domains.wanted(),
         dispatch_source: recorded.domains.dispatch_source.number(),
+        level: recorded.domains.level,
         gauging: Some(Gauging::rate(recorded.gauges.gauge_rate)),
         variables: request.map(Request::variables).unwrap_or_default(),
         ..Job::default()

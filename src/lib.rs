@@ -39,6 +39,7 @@ pub mod demo;
 pub mod fate;
 pub mod keeper;
 pub mod launch;
+pub mod level;
 pub mod library;
 pub mod misuse;
 pub mod pump;

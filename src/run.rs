@@ -9,6 +9,7 @@ use crate::embedded;
 use crate::fate::{self, Seen};
 use crate::item::Exit;
 use crate::launch::{self, Output, Program};
+use crate::level;
 use crate::metrics::Endpoint;
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::pump::{Gauging, Pump, PumpSender};
@@ -19,7 +20,8 @@ use crate::session::{Live, SessionDir, Watch, going_on, refused};
 use crate::supervise::{self, Terminal};
 use crate::{topology, ui};
 use anyhow::Result;
-use roctop_ring::session::{ENV_RING, control, wanted};
+use roctop_ring::level::Level;
+use roctop_ring::session::{ENV_COUNTERS, ENV_LEVEL, ENV_RING, control, wanted};
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -41,6 +43,8 @@ pub struct Job {
     pub wanted: u64,
     /// One of [`roctop_ring::session::source`].
     pub dispatch_source: u64,
+    /// The level of timing at which the collector starts; none: ROCTOP_LEVEL's, else the collector chooses.
+    pub level: Option<Level>,
     /// What is shown as the program's name; its command line when none.
     pub title: Option<String>,
     /// How gauges are read; none: not at all.
@@ -96,6 +100,10 @@ pub(crate) struct Prepared {
 }
 
 pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
+    let is_counting = job.variables.iter().any(|(name, _)| name == ENV_COUNTERS);
+    let level = level::start(job.level, job.dispatch_source, is_counting, &|name| {
+        std::env::var_os(name)
+    })?;
     let words = program.words();
     let installed = embedded::install()?;
     let recorder = match &job.recording {
@@ -130,7 +138,15 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
     }
     variables.push((OsString::from(ENV_RING), OsString::from(slots.to_string())));
     if !job.no_collect {
-        variables.extend(doctor::gpu::starting_level());
+        // What doctor --gpu found here, where nothing else was asked for that contradicts it.
+        let allows = |kept: &Level| {
+            level::start(Some(*kept), job.dispatch_source, is_counting, &|name| {
+                std::env::var_os(name)
+            })
+            .is_ok()
+        };
+        let level = level.or_else(|| doctor::gpu::kept_level().filter(allows));
+        variables.extend(level.map(|level| (OsString::from(ENV_LEVEL), OsString::from(level.to_string()))));
         // For the user, who is at a terminal; no file and no pipe gets the line.
         if std::io::stderr().is_terminal()
             && let Some(line) = doctor::gpu::hint()

@@ -14,6 +14,8 @@ mod foreign;
 mod gauges;
 #[path = "real_run_time/hip.rs"]
 mod hip;
+#[path = "real_run_time/hostile.rs"]
+mod hostile;
 #[path = "real_run_time/hsa.rs"]
 mod hsa;
 #[path = "real_run_time/machines.rs"]

@@ -8,7 +8,7 @@ use crate::state::{self, word};
 pub use roctop_ring::level::Level;
 use roctop_ring::level::Step;
 use roctop_ring::record::status;
-use roctop_ring::sync::Ordering;
+use roctop_ring::sync::{AtomicU64, Ordering};
 
 /// Why a process is at its level. Numbers are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,14 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Does it say that signals of the collector do not work where they are? Else queues that have them there keep them.
+    const fn is_of_signals(self) -> bool {
+        matches!(
+            self,
+            Self::ProbeFailed | Self::NeverCame | Self::NoTimes | Self::StaleTimes | Self::WrongTimes
+        )
+    }
+
     /// As a sentence goes on.
     const fn text(self) -> &'static str {
         match self {
@@ -69,6 +77,27 @@ pub fn current() -> Level {
     }
 }
 
+/// 1 when signals in flight files did not work.
+static DOUBTED: AtomicU64 = AtomicU64::new(0);
+/// Grows with each step, and where a GPU allows more than before.
+static CHANGES: AtomicU64 = AtomicU64::new(1);
+
+/// Do signals in flight files work, as far as is known?
+pub(crate) fn has_good_files() -> bool {
+    DOUBTED.load(Ordering::Relaxed) == 0
+}
+
+/// A number that is another one when queues have to look at the level again.
+#[inline]
+pub(crate) fn changes() -> u64 {
+    CHANGES.load(Ordering::Relaxed)
+}
+
+/// Queues look at the level again.
+pub(crate) fn changed() {
+    CHANGES.fetch_add(1, Ordering::Release);
+}
+
 /// The level that the user asked for; none when roctop chooses.
 pub(crate) fn asked() -> Option<Level> {
     crate::config::config().and_then(|config| config.level)
@@ -92,7 +121,7 @@ pub fn step_down(to: Level, reason: Reason, place: u32) -> bool {
     step_down_because(to, reason, place, "")
 }
 
-/// The same with more words on the reason.
+/// The same with the reason in other words.
 #[cold]
 pub(crate) fn step_down_because(to: Level, reason: Reason, place: u32, more: &str) -> bool {
     let from = current();
@@ -100,6 +129,10 @@ pub(crate) fn step_down_because(to: Level, reason: Reason, place: u32, more: &st
     if before > u64::from(to.number()) {
         return false;
     }
+    if reason.is_of_signals() {
+        DOUBTED.store(1, Ordering::Relaxed);
+    }
+    changed();
     if let Some(process) = process::get() {
         say(process, from, to, reason, place, more);
     }
@@ -121,7 +154,7 @@ fn say(process: &Process, from: Level, to: Level, reason: Reason, place: u32, mo
         reason: reason as u8,
         place,
     };
-    let colon = if more.is_empty() { "" } else { ": " };
-    let text = format!("level {to}, {}: {}{colon}{more}", to.meaning(), reason.text());
+    let why = if more.is_empty() { reason.text() } else { more };
+    let text = format!("level {to}, {}: {why}", to.meaning());
     process.say(status::LEVEL, step.value(), &text);
 }

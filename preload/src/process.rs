@@ -10,7 +10,7 @@ use crate::state::{self, word};
 use crate::strings::Table;
 use crate::thread::{self, Slab};
 use crate::{clock, control, identity};
-use roctop_ring::flight::{FLIGHT, FlightFile};
+use roctop_ring::flight::{FLIGHT, FlightFile, Reserved};
 use roctop_ring::layout::{Header, counter};
 use roctop_ring::map::RingFile;
 use roctop_ring::record::{Domain, Status, status};
@@ -54,8 +54,6 @@ pub struct Process {
     strings: Table,
     /// Files for dispatches in flight made.
     flights: AtomicU64,
-    /// 1 once a queue had to do without one.
-    grounded: AtomicU64,
     /// How many of the tables that were handed over are told of in the file.
     pub(crate) tables_told: AtomicU64,
     /// Start/stop ranges begun.
@@ -172,7 +170,6 @@ impl Process {
             ring_slots: AtomicU64::new(config.ring_slots),
             strings: Table::new(),
             flights: AtomicU64::new(0),
-            grounded: AtomicU64::new(0),
             tables_told: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
             streams: crate::backend::stream::Streams::new(),
@@ -270,18 +267,21 @@ impl Process {
         grown
     }
 
-    /// A queue has its dispatches in flight in plain memory; told once.
-    pub(crate) fn say_grounded(&self, reason: &str) {
-        if self.grounded.swap(1, Ordering::Relaxed) == 0 {
-            let text = format!("kernels that complete just before a kill -9 may be lost: {reason}");
-            self.say(status::NOTE, 0, &text);
-        }
+    /// Puts pages of a file for dispatches in flight of so many slots over memory. Slow path.
+    ///
+    /// # Safety
+    /// As [`Reserved::put`] says.
+    pub(crate) unsafe fn reserve_flight(&self, slots: usize, address: *mut u8) -> io::Result<Reserved> {
+        let number = self.flights.fetch_add(1, Ordering::Relaxed);
+        let name = self.name.replacen(RING, &format!("{number}.{FLIGHT}"), 1);
+        // SAFETY: the caller's.
+        unsafe { Reserved::put(&self.config.session, &name, slots, address) }
     }
 
-    /// A file for dispatches in flight with so many slots. Slow path.
+    /// The file of such pages.
     ///
     /// Errors: the budget is used up, which is as a full tmpfs; else the system's.
-    pub(crate) fn flight(&self, slots: usize) -> io::Result<FlightFile> {
+    pub(crate) fn take_flight(&self, reserved: Reserved, slots: usize) -> io::Result<FlightFile> {
         let size = FlightFile::bytes(slots);
         let take = |left: u64| left.checked_sub(size);
         let take_of = |budget: &AtomicU64| budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
@@ -291,9 +291,7 @@ impl Process {
             self.flight_budget.fetch_add(size, Ordering::Relaxed);
             is_full(left)
         })?;
-        let number = self.flights.fetch_add(1, Ordering::Relaxed);
-        let name = self.name.replacen(RING, &format!("{number}.{FLIGHT}"), 1);
-        let made = FlightFile::create(&self.config.session, &name, &self.header, slots);
+        let made = reserved.take(&self.header);
         if made.is_err() {
             self.flight_budget.fetch_add(size, Ordering::Relaxed);
             self.budget.fetch_add(size, Ordering::Relaxed);

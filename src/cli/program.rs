@@ -4,6 +4,7 @@ use super::{Look, ring_slots, size};
 use crate::launch::Output;
 use crate::units;
 use clap::{Args, ValueEnum};
+use roctop_ring::level::Level;
 use roctop_ring::session::{source, wanted};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -180,6 +181,11 @@ pub struct Domains {
     /// Where the times of dispatches come from.
     #[arg(long, value_name = "SOURCE", value_enum, default_value_t)]
     pub dispatch_source: DispatchSource,
+    /// How kernels are timed at first: 0 by roctop's signals in a file, 1 by those in memory, 2 by signals that HSA makes, 3 by
+    /// the program's signals alone, 4 not at all (calls and copies only), 5 HIP calls only, 6 nothing is recorded. The collector
+    /// steps down by itself where a level does not hold, and reports it. [default: 0 where the hardware allows it]
+    #[arg(long, value_name = "N", value_parser = crate::level::parse)]
+    pub level: Option<Level>,
 }
 
 /// Where the times of dispatches come from.

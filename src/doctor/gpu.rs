@@ -12,7 +12,7 @@ mod kept;
 mod step;
 mod verdict;
 
-pub use kept::{hint, starting_level};
+pub use kept::{hint, kept_level};
 
 use self::judge::Recorded;
 use self::step::{Check, Place, Status};

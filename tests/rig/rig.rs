@@ -140,6 +140,11 @@ impl Rig {
         }
     }
 
+    /// The same rig with a run-time that refuses to make queues for interception.
+    pub(crate) fn refusing_proxies(&self) -> Self {
+        self.behind(&library("refused"))
+    }
+
     /// The same rig behind this library.
     pub(crate) fn behind(&self, library: &Path) -> Self {
         Self {

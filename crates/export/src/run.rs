@@ -95,6 +95,7 @@ impl Run {
             Item::Open(_)
             | Item::Transfer(_)
             | Item::Status { .. }
+            | Item::Level { .. }
             | Item::ClockCost { .. }
             | Item::Switched { .. }
             | Item::Device(_)

@@ -300,6 +300,9 @@ impl Store {
                 reason,
                 records,
             } => self.lost(*process, *reason, *records),
+            Item::Level { process, step, text } => {
+                self.row(*process, |row| row.level = Some((step.to, text.clone())));
+            }
             Item::Status { process, code, text } => {
                 match *code {
                     status::COUNTING => self.row(*process, |row| row.counting = Some(true)),

@@ -10,6 +10,7 @@ use super::names::Names;
 use super::sampled::SampledPlace;
 use super::stats::{Stat, Sum};
 use super::table::{Cell, CopyStat, KernelStat, MarkerStat, Place, Shape, ThreadStat};
+use roctop_ring::level::Level;
 use roctop_trace::item::{
     Agent, AgentId, Exit, Health, KernelId, LossReason, Nanos, NodeId, Open, OperationId, Process, ProcessId, ThreadId,
 };
@@ -95,6 +96,8 @@ pub struct ProcessRow {
     pub recording: bool,
     /// Whether its counters count now, where they can be told to rest.
     pub counting: Option<bool>,
+    /// Its level of timing, with the collector's sentence; none while it is where it starts by itself.
+    pub level: Option<(Level, Arc<str>)>,
     /// What a reading of the clock takes in it, ps, where its collector measured that.
     pub reading: Option<u64>,
     /// How it did when it was last asked, and when that was; none of recordings.
@@ -110,6 +113,14 @@ impl ProcessRow {
     pub fn lost_total(&self) -> u64 {
         self.lost.iter().fold(0, |sum: u64, loss| sum.saturating_add(loss.1))
     }
+}
+
+/// The level of timing that asks least of the hardware, of all processes; none while all are where they start.
+pub fn level(rows: &[ProcessRow]) -> Option<Level> {
+    rows.iter()
+        .filter_map(|row| row.level.as_ref())
+        .map(|(level, _)| *level)
+        .max()
 }
 
 /// How and when the program ended: the process whose end is known is the one that was started, in whatever row it is.

@@ -19,6 +19,7 @@ pub use crate::id::{
 use crate::gauge::metric::Sample;
 use crate::gauge::{Count, Counter, Device};
 use crate::pc_sampling;
+use roctop_ring::level::Step;
 use std::sync::Arc;
 
 /// What times are counted from when a process is met that began at `at`: the first process, or one a little before it.
@@ -124,6 +125,15 @@ pub enum Item {
         process: ProcessId,
         /// One of [`roctop_ring::record::status`].
         code: u32,
+        /// The sentence.
+        text: Arc<str>,
+    },
+    /// How kernels are timed in a process from now on; a status says it in words.
+    Level {
+        /// Which process.
+        process: ProcessId,
+        /// The step.
+        step: Step,
         /// The sentence.
         text: Arc<str>,
     },

@@ -246,6 +246,10 @@ pub mod info {
     pub const PCI_DOMAIN: i32 = 0xa00f;
     /// Agent: copy engines (5.4 and later).
     pub const COPY_ENGINES: i32 = 0xa10a;
+    /// Agent: bits of what its memory is, eight bytes (6.0 and later).
+    pub const MEMORY_PROPERTIES: i32 = 0xa114;
+    /// The agent is an APU.
+    pub const MEMORY_IS_APU: u64 = 1;
     /// Pool: segment, 0 global.
     pub const POOL_SEGMENT: i32 = 0;
     /// Pool: flags of a global one.

@@ -10,7 +10,7 @@
 #[cfg(not(loom))]
 mod file;
 #[cfg(not(loom))]
-pub use file::FlightFile;
+pub use file::{FlightFile, Reserved};
 
 use crate::bytes::Bytes;
 use crate::record::{CONTINUATION, Dispatch, Domain, Head, PAYLOAD_WORDS, Slot, flag};

@@ -57,7 +57,7 @@ impl Level {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Files => "kernels are timed by signals of roctop's in a file",
-            Self::Memory => "kernels are timed by signals of roctop's in memory",
+            Self::Memory => "kernels that complete just before a kill -9 may be lost",
             Self::RunTime => "kernels are timed by signals that HSA made",
             Self::Program => "only kernels that have a signal of the program's are timed",
             Self::Plain => "kernels are not recorded; calls and copies are",

@@ -221,10 +221,19 @@ pub struct Claim<'m> {
     pub generation: u32,
 }
 
-#[expect(unsafe_code, reason = "open with O_NOFOLLOW and a mode needs the C library's call")]
 pub(crate) fn open_new(path: &Path) -> io::Result<File> {
+    open(path, libc::O_CREAT | libc::O_EXCL)
+}
+
+/// Opens a file that [`open_new`] made.
+pub(crate) fn open_known(path: &Path) -> io::Result<File> {
+    open(path, 0)
+}
+
+#[expect(unsafe_code, reason = "open with O_NOFOLLOW and a mode needs the C library's call")]
+fn open(path: &Path, how: i32) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC | how;
     // SAFETY: `name` is a terminated string that lives during the call. A raw system call, because an emulated driver
     // may stand in for the library's open.
     let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags, 0o600) };
@@ -237,9 +246,22 @@ pub(crate) fn open_new(path: &Path) -> io::Result<File> {
 
 /// Gives all of a new file's bytes a place, so that none of them can fail to be there later.
 ///
-/// Errors: the file is not on tmpfs, no room, larger than the program may make files (`EFBIG`).
-#[expect(unsafe_code, reason = "fallocate, fstatfs and getrlimit have no safe form in std")]
+/// Errors: as [`may_hold`], no room.
+#[expect(unsafe_code, reason = "fallocate has no safe form in std")]
 pub(crate) fn allocate(file: &File, size: u64) -> io::Result<()> {
+    may_hold(file, size)?;
+    // SAFETY: the descriptor is open; the call touches no memory of ours.
+    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size as i64) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// May the file become so large?
+///
+/// Errors: it is not on tmpfs, or larger than the program may make files (`EFBIG`).
+#[expect(unsafe_code, reason = "fstatfs and getrlimit have no safe form in std")]
+pub(crate) fn may_hold(file: &File, size: u64) -> io::Result<()> {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
     let mut facts = std::mem::MaybeUninit::<libc::statfs>::zeroed();
@@ -262,10 +284,6 @@ pub(crate) fn allocate(file: &File, size: u64) -> io::Result<()> {
     if is_limited {
         // Asked for all the same, it would be a SIGXFSZ that ends the program.
         return Err(io::Error::from_raw_os_error(libc::EFBIG));
-    }
-    // SAFETY: the descriptor is open; the call touches no memory of ours.
-    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size as i64) } != 0 {
-        return Err(io::Error::last_os_error());
     }
     Ok(())
 }

@@ -8,7 +8,7 @@
 #![expect(unsafe_code, reason = "signals are put over memory of the test's, as over a pool's")]
 
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
-use roctop_ring::flight::{self, FlightFile, SIGNAL_WORDS, SlotWriter, State, keep_point};
+use roctop_ring::flight::{self, Reserved, SIGNAL_WORDS, SlotWriter, State, keep_point};
 use roctop_ring::layout::{Header, Spec, clock};
 use roctop_ring::map::RingFile;
 use roctop_ring::reader::{Ended, Reader, Sink, Thread};
@@ -90,10 +90,10 @@ fn child(dir: &Path) {
         ..Header::default()
     };
     let ring = RingFile::create(dir, "1-1.ring", &spec, header.clone()).unwrap();
-    let mut file = FlightFile::create(dir, "1-1.0.flight", &header, SLOTS).unwrap();
     let mut pool = MmapMut::map_anon(SLOTS * SIGNAL_WORDS * 8).unwrap();
     // SAFETY: the mapping is this function's own and nothing points into it yet.
-    unsafe { file.put_signals_at(pool.as_mut_ptr()) }.unwrap();
+    let reserved = unsafe { Reserved::put(dir, "1-1.0.flight", SLOTS, pool.as_mut_ptr()) }.unwrap();
+    let file = reserved.take(&header).unwrap();
     let signals = words(pool.as_mut_ptr(), SLOTS * SIGNAL_WORDS);
     let truth = File::options().read(true).write(true).open(dir.join("truth")).unwrap();
     let truth: MmapRaw = MmapOptions::new().len(4096).map_raw(&truth).unwrap();

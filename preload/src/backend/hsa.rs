@@ -28,6 +28,7 @@ pub mod lap;
 pub mod memory;
 pub mod observed;
 pub mod packet;
+pub mod probe;
 pub mod proxy;
 pub mod queue;
 pub mod room;
@@ -35,8 +36,10 @@ pub mod scratch;
 pub mod signal;
 pub mod slots;
 pub mod symbol;
+pub mod witness;
 
 use crate::guard::{Errno, wall};
+use crate::level::{self, Level};
 use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::{clock, control, life, real, thread};
@@ -196,7 +199,10 @@ unsafe extern "C" fn shut_down() -> Status {
         wall((), || {
             let _errno = Errno::keep();
             harvest::take_now();
+            probe::discard(hsa);
             proxy::discard(hsa);
+            slots::discard_spare(hsa);
+            witness::discard(hsa);
         });
     }
     // SAFETY: a plain call of the original.
@@ -205,6 +211,9 @@ unsafe extern "C" fn shut_down() -> Status {
 
 fn install(root: &Root) -> Option<()> {
     let process = process::get()?;
+    if level::current() > Level::Plain {
+        return None;
+    }
     let (core, amd) = (Table::new(root.core)?, Table::new(root.amd)?);
     // SAFETY: both are the run-time's tables.
     let (layout, functions) = unsafe { (AmdLayout { size: amd.size() }, (Core::load(core), Amd::load(amd))) };
@@ -251,6 +260,8 @@ fn forget_all() {
     queue::forget_all();
     observed::forget_all();
     slots::forget_spare();
+    witness::forget_all();
+    probe::forget_all();
     copy::forget_all();
     proxy::forget_all();
     signal::forget_all();
@@ -302,7 +313,7 @@ fn tell(process: &Process, hsa: &Hsa) {
     process.say(
         status::BACKEND,
         hsa.layout.size as u64,
-        if control::dispatch_source() == source::HIP {
+        if control::dispatch_source() == source::HIP || level::current() > Level::Program {
             "copies: on their own signals"
         } else {
             "dispatches: queue interception; copies: on their own signals"

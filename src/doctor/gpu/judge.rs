@@ -6,7 +6,7 @@ use crate::item::{Item, KernelId, Span};
 use crate::recording::Recording;
 use anyhow::Result;
 use roctop_ring::level::Level;
-use roctop_ring::record::{flag, status};
+use roctop_ring::record::flag;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -55,10 +55,7 @@ impl Recorded {
                             spins.push((dispatch.dispatch_id, dispatch.span));
                         }
                     }
-                    Item::Status { code, text, .. } if code == status::LEVEL => {
-                        let number = text.strip_prefix("level ").and_then(|rest| rest.get(..1));
-                        found.level = found.level.max(number.and_then(Level::parse));
-                    }
+                    Item::Level { step, .. } => found.level = found.level.max(Some(step.to)),
                     _ => {}
                 }
             }

@@ -6,9 +6,7 @@ use super::verdict::Verdict;
 use crate::embedded;
 use anyhow::{Context, Result};
 use roctop_ring::level::Level;
-use roctop_ring::session::{ENV_LEVEL, ENV_NO_FLIGHT};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -56,18 +54,13 @@ fn level_of(machine: &Machine) -> Option<Level> {
     (kept.key == key).then(|| Level::of(kept.level.into()))?
 }
 
-/// The variable that makes a program start at this machine's level, unless the user gave one.
-pub fn starting_level() -> Option<(OsString, OsString)> {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    if is_set(ENV_LEVEL) || is_set(ENV_NO_FLIGHT) {
-        return None;
-    }
+/// The level that an earlier check found for this machine.
+pub fn kept_level() -> Option<Level> {
     let machine = inventory::key_facts(Path::new("/"));
     if machine.gpus.is_empty() {
         return None;
     }
-    let level = level_of(&machine)?;
-    Some((ENV_LEVEL.into(), level.to_string().into()))
+    level_of(&machine)
 }
 
 /// The line that names the command, the first time on this machine; none where there is no GPU, a verdict, or no run-time.

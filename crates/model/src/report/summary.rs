@@ -42,6 +42,11 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
             writeln!(out, "  process {}: lost {records} ({reason:?})", row.process.pid)?;
         }
     }
+    for row in &values.processes {
+        if let Some((_, text)) = &row.level {
+            writeln!(out, "  process {}: {text}", row.process.pid)?;
+        }
+    }
     if totals.records() == 0 && whole.records() > 0 {
         return writeln!(
             out,
@@ -383,6 +388,8 @@ fn process(row: &ProcessRow) -> Value {
     json!({
         "pid": row.process.pid, "command": row.process.command.to_string(), "exit": exit,
         "records": row.records, "lost": row.lost_total(),
+        "level": row.level.as_ref().map_or(0, |(level, _)| level.number()),
+        "level_reason": row.level.as_ref().map(|(_, text)| text.to_string()),
         "open_calls": row.open.calls.len(), "open_dispatches": row.open.dispatches.len(),
     })
 }

@@ -3,6 +3,7 @@
 use super::Decoder;
 use crate::item::{Agent, AgentId, AgentKind, Item, KernelId, ProcessId, Registers};
 use crate::kernel_descriptor::{self, Descriptor};
+use roctop_ring::level::Step;
 use roctop_ring::record::{self, Body, Slot, status};
 use std::sync::Arc;
 
@@ -38,7 +39,13 @@ impl Decoder {
                         process,
                         picoseconds: fact.value,
                     }),
-                    code => self.items.push(Item::Status { process, code, text }),
+                    code => {
+                        if let Some(step) = Step::of(fact.value).filter(|_| code == status::LEVEL) {
+                            let text = text.clone();
+                            self.items.push(Item::Level { process, step, text });
+                        }
+                        self.items.push(Item::Status { process, code, text });
+                    }
                 }
             }
             _ => {}

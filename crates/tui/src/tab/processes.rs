@@ -309,6 +309,7 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
             status::RESTING => ("rest", Role::Text),
             status::UNAVAILABLE => ("none", Role::Warn),
             status::OFF => ("OFF ", Role::Bad),
+            status::LEVEL => ("step", Role::Warn),
             _ => ("note", Role::Muted),
         };
         lines.push((format!("pid {pid:<8} {word} {}", said.text), role));

@@ -11,7 +11,7 @@ use crate::keymap::Action;
 use crate::tab::counters;
 use crate::theme::Role;
 use crate::{Size, Tab, Ui};
-use roctop_model::{Mode, Snapshot};
+use roctop_model::{Mode, Snapshot, snapshot};
 use roctop_trace::item::{AgentKind, Exit, NodeId};
 use roctop_trace::units;
 
@@ -87,6 +87,9 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     // Whatever mode changes how the program runs is said on every view.
     if let Some(what) = counters::perturbs(latest) {
         parts.push(part(format!("▲ {what}"), Role::Warn, 1));
+    }
+    if let Some(level) = snapshot::level(&latest.values.processes) {
+        parts.push(part(format!("▲ LEVEL {level}"), Role::Warn, 1));
     }
     if scene.ui.away.is_uncollected {
         parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));

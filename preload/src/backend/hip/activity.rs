@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "reads the run-time's record by offsets")]
 
 use crate::backend::hsa;
+use crate::level::{self, Level};
 use crate::state::{self, word};
 use crate::{clock, collector, control, process, thread};
 use hip_sys::function::FUNCTIONS;
@@ -41,7 +42,7 @@ pub(crate) fn is_source() -> bool {
     match control::dispatch_source() {
         source::HIP => true,
         source::HSA => false,
-        _ => word(word::HSA).load(Ordering::Relaxed) == state::COLD,
+        _ => word(word::HSA).load(Ordering::Relaxed) == state::COLD && level::current() < Level::Plain,
     }
 }
 

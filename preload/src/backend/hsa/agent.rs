@@ -25,6 +25,16 @@ pub(crate) struct Agent {
     node: u32,
     /// Its copies are made by kernels of the run-time's: it has no engines for them.
     has_no_engines: bool,
+    /// Pages of a flight file are put over memory of this one's only once it was tested: it is an APU of a generation whose
+    /// driver was seen to reset the GPU when pages of its queues went (ROCm issues 6386, 5724: gfx1103, gfx1151).
+    pub(crate) needs_a_test: bool,
+}
+
+/// Is this the name of an APU of gfx11 or gfx12, or says the run-time so of one of these?
+fn needs_a_test(name: &[u8], is_apu: bool) -> bool {
+    const APUS: [&[u8]; 2] = [b"gfx1103", b"gfx115"];
+    let is_new = [b"gfx11", b"gfx12"].iter().any(|family| name.starts_with(*family));
+    is_new && (is_apu || APUS.iter().any(|apu| name.starts_with(apu)))
 }
 
 /// All agents, in the run-time's order.
@@ -111,6 +121,11 @@ impl Agents {
                 kind,
                 node,
                 has_no_engines: kind == GPU && number::<u32>(hsa, *handle, info::COPY_ENGINES) == Some(0),
+                needs_a_test: kind == GPU && {
+                    let properties = number::<u64>(hsa, *handle, info::MEMORY_PROPERTIES).unwrap_or(0);
+                    let is_apu = properties & info::MEMORY_IS_APU != 0;
+                    needs_a_test(&text(hsa, *handle, info::AGENT_NAME), is_apu)
+                },
             };
             tell(hsa, process, &agent);
             agent
@@ -195,4 +210,15 @@ unsafe extern "C" fn pool(handle: Pool, data: *mut c_void) -> Status {
         pools.found.push(GlobalPool { handle, flags, size });
     }
     SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::needs_a_test;
+
+    #[test]
+    fn apus_of_gfx11_and_gfx12_need_a_test() {
+        assert!(needs_a_test(b"gfx1103", false) && needs_a_test(b"gfx1151", false) && needs_a_test(b"gfx1200", true));
+        assert!(!needs_a_test(b"gfx1100", false) && !needs_a_test(b"gfx942", true) && !needs_a_test(b"gfx1201", false));
+    }
 }

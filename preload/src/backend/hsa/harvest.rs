@@ -4,6 +4,7 @@
 //! that a sudden end loses little. At the end of a queue, of the run-time, or of the process the thread that ends it
 //! drains what is left, for a bounded time.
 
+mod check;
 mod line;
 mod place;
 mod reckoning;
@@ -66,10 +67,18 @@ pub(crate) fn end(queue: &'static Queue) -> bool {
 
 /// What a queue has in flight will not be seen to complete: recorded without times. Under the lock.
 fn lose(hsa: &Hsa, queue: &'static Queue) {
-    let (tail, head) = (queue.tail.load(Ordering::Relaxed), queue.head.load(Ordering::Acquire));
+    lose_until(hsa, queue, queue.head.load(Ordering::Acquire), |_| ());
+}
+
+/// The same before a sequence number; `missed` gets each signal of ours that did not come.
+fn lose_until(hsa: &Hsa, queue: &'static Queue, head: u64, missed: impl Fn(u64)) {
+    let tail = queue.tail.load(Ordering::Relaxed);
     for sequence in tail..head {
         let Some(side) = queue.slots.side(sequence) else { break };
         let span = side.watch.look().unwrap_or_default();
+        if span == [0; 2] && side.watch.is_waiting() {
+            missed(side.watch.handle());
+        }
         side.watch.lose();
         record(hsa, queue, sequence, span, &Line::through(hsa, queue, &[span]));
     }
@@ -83,6 +92,8 @@ pub(crate) fn forget_all() {
         all.clear();
     }
     ENDED.store(BEGUN.load(Ordering::Relaxed), Ordering::Relaxed);
+    UNSEEN.store(0, Ordering::Relaxed);
+    HELD.store(0, Ordering::Relaxed);
 }
 
 /// The program learned that work is done: so do we, when nobody else is at it.
@@ -123,10 +134,46 @@ pub(crate) fn wait_ends() {
     now();
 }
 
+/// 1 while nothing may begin.
+static HELD: Apart<AtomicU64> = Apart::new(AtomicU64::new(0));
+/// 1 once work began of which nobody will know when it ends.
+static UNSEEN: AtomicU64 = AtomicU64::new(0);
+
+/// Runs `body` while no GPU is at work, and keeps work back meanwhile. None where one is, or may be.
+pub(crate) fn while_idle<T>(body: impl FnOnce() -> T) -> Option<T> {
+    // SeqCst, as in `hold`: either this sees the work or the work sees this.
+    if HELD.swap(1, Ordering::SeqCst) != 0 {
+        return None;
+    }
+    let begun = BEGUN.load(Ordering::SeqCst);
+    let is_idle = ENDED.load(Ordering::SeqCst) == begun && UNSEEN.load(Ordering::SeqCst) == 0;
+    let done = is_idle.then(body);
+    HELD.store(0, Ordering::SeqCst);
+    done
+}
+
+/// Work is about to begin: not now.
+#[cold]
+fn hold() {
+    while HELD.load(Ordering::SeqCst) != 0 {
+        std::thread::yield_now();
+    }
+}
+
+/// Work begins that nobody will see to end.
+#[cold]
+pub(crate) fn began_unseen() {
+    UNSEEN.store(1, Ordering::SeqCst);
+    hold();
+}
+
 /// Work begins.
 #[inline]
 pub(crate) fn began(count: u64) {
-    BEGUN.fetch_add(count, Ordering::Relaxed);
+    BEGUN.fetch_add(count, Ordering::SeqCst);
+    if HELD.load(Ordering::SeqCst) != 0 {
+        hold();
+    }
     if IDLE.load(Ordering::Relaxed) != 0 && IDLE.swap(0, Ordering::Relaxed) != 0 {
         wake();
     }
@@ -237,6 +284,14 @@ fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
             count += 1;
         }
         let Some(spans) = spans.get(..count).filter(|spans| !spans.is_empty()) else {
+            if let Some(last) = check::overdue(queue, tail, head) {
+                lose_until(hsa, queue, last, |signal| check::never_came(queue, signal));
+                done += (last - tail) as usize;
+                continue;
+            }
+            if done == 0 && tail != head {
+                check::wait(queue, tail);
+            }
             return done;
         };
         let line = Line::through(hsa, queue, spans);
@@ -257,14 +312,23 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
         return;
     };
     let mut record = kept.kept();
+    let before = side.watch.keep_span(span);
     side.watch.free();
     if record.dispatch_id == 0 {
         // It told how far the hardware has come, no more.
         return;
     }
+    let ticks = span;
+    // Those of the dispatch that had the signal before are none.
+    let is_stale = before == Some(span) && span[1] != 0;
+    let span = if is_stale { [0; 2] } else { span };
     let (span, mut flags) = line.times(hsa, queue, span);
     [record.begin, record.end] = span;
     let is_timed = flags & flag::UNTIMED == 0;
+    if (check::is_due(queue) || is_stale || ticks == [0; 2]) && before.is_some() {
+        let ticks = (!is_stale).then_some(ticks);
+        check::look(queue, side.watch.handle(), ticks, record.submit, is_timed);
+    }
     if is_timed {
         driver::saw(record.begin, record.end, record.submit);
     }

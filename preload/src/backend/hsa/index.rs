@@ -13,7 +13,7 @@ use hsa_sys::abi::Queue as HsaQueue;
 use hsa_sys::table::{Table, core_entry};
 use std::ffi::c_void;
 
-type Add = unsafe extern "C" fn(*const HsaQueue, u64) -> u64;
+pub(crate) type Add = unsafe extern "C" fn(*const HsaQueue, u64) -> u64;
 type Cas = unsafe extern "C" fn(*const HsaQueue, u64, u64) -> u64;
 type Store = unsafe extern "C" fn(*const HsaQueue, u64);
 
@@ -38,6 +38,14 @@ impl Originals {
                 ],
             })
         }
+    }
+}
+
+impl Originals {
+    /// A function that reserves packets.
+    pub(crate) const fn first_add(&self) -> Add {
+        let [add, ..] = self.add;
+        add
     }
 }
 

@@ -5,9 +5,10 @@
 use super::agent::{self, Agent};
 use super::queue::{Queue, enter, find, leave};
 use super::slots::Slots;
-use super::{Hsa, harvest, hook, hsa, lap, observed, packet};
+use super::{Hsa, harvest, hook, hsa, lap, observed, packet, probe};
 use crate::backend::{hip, sdk};
 use crate::guard::{Errno, wall};
+use crate::level::{self, Level, Reason};
 use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::{control, thread};
@@ -137,9 +138,18 @@ unsafe fn create_seen(
         By::Interception => hsa.amd.intercept_create,
         By::Observation | By::Tool => hsa.core.queue_create,
     });
-    if status != SUCCESS {
+    if status != SUCCESS && by == By::Interception {
         // A proxy may be refused where a plain queue is not.
-        return (by != By::Interception).then_some(status);
+        let plain = make(hsa.core.queue_create);
+        if plain == SUCCESS {
+            level::step_down(Level::Program, Reason::NoProxy, gpu.index);
+            // SAFETY: the call succeeded, so the queue was written.
+            observe(hsa, gpu, unsafe { *out });
+        }
+        return Some(plain);
+    }
+    if status != SUCCESS {
+        return Some(status);
     }
     // SAFETY: the call succeeded, so the queue was written.
     let handle = unsafe { *out };
@@ -217,7 +227,8 @@ unsafe extern "C" fn register_for_tool(handle: *mut HsaQueue, handler: Handler, 
 
 /// The agent of a queue to time; none for a CPU's.
 fn wanted(hsa: &'static Hsa, handle: AgentHandle) -> Option<Agent> {
-    if !state::is_on(word::HSA) || control::dispatch_source() == source::HIP {
+    let is_off = !state::is_on(word::HSA) || level::current() > Level::Program;
+    if is_off || control::dispatch_source() == source::HIP {
         return None;
     }
     hsa.agents.discover(hsa, process::get()?);
@@ -228,18 +239,15 @@ fn wanted(hsa: &'static Hsa, handle: AgentHandle) -> Option<Agent> {
 }
 
 /// What is kept of a new queue, entered by its handle.
-fn new(hsa: &'static Hsa, process: &'static Process, agent: Agent, handle: *mut HsaQueue) -> Option<&'static Queue> {
+fn new(hsa: &'static Hsa, process: &'static Process, agent: Agent, handle: *mut HsaQueue, by: By) -> &'static Queue {
     // SAFETY: the run-time just made it.
     let size = unsafe { (*handle).size } as usize;
     let id = NUMBER.fetch_add(1, Ordering::Relaxed) as u32 + 1;
-    let Some(slots) = Slots::get(hsa, agent, size) else {
-        process.say(
-            status::UNAVAILABLE,
-            u64::from(id),
-            "a queue is not timed: HSA has no uncached memory for its signals",
-        );
-        return None;
-    };
+    probe::before_slots(agent);
+    let slots = Slots::get(hsa, agent, size);
+    if by == By::Interception {
+        probe::before_queue(hsa, agent, &slots);
+    }
     let queue: &'static Queue = Box::leak(Box::new(Queue::new(
         id,
         agent,
@@ -253,15 +261,19 @@ fn new(hsa: &'static Hsa, process: &'static Process, agent: Agent, handle: *mut 
     if queue.words.is_none() {
         process.count(counter::QUEUES_FULL, 1);
     }
+    if by == By::Interception {
+        // The memory of its signals is had now, not in its first launch.
+        queue.level();
+    }
     enter(handle as u64, queue);
     // SAFETY: the bit only makes the processor write times.
     unsafe { (hsa.amd.set_profiler_enabled)(handle, 1) };
-    Some(queue)
+    queue
 }
 
 fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()> {
     let process = process::get()?;
-    let queue = new(hsa, process, agent, handle)?;
+    let queue = new(hsa, process, agent, handle, By::Interception);
     let context = std::ptr::from_ref(queue).cast_mut().cast();
     // SAFETY: the queue was made by `intercept_create`; the context lives for ever.
     if unsafe { (hsa.amd.intercept_register)(handle, packet::handler, context) } != SUCCESS {
@@ -284,16 +296,19 @@ fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<()>
         return Some(());
     }
     let process = process::get()?;
-    let queue = new(hsa, process, agent, handle)?;
+    let queue = new(hsa, process, agent, handle, By::Observation);
     queue.room.is_plain();
     queue.tell(process, handle, 1);
     harvest::begin(queue);
     observed::begin(hsa, handle, queue);
-    process.say(
-        status::NOTE,
-        u64::from(agent.index),
-        "cooperative launches: their queue cannot be intercepted here; their kernels are timed on their own signals",
-    );
+    // SAFETY: the run-time just made it.
+    if unsafe { (*handle).queue_type } == QUEUE_COOPERATIVE {
+        process.say(
+            status::NOTE,
+            u64::from(agent.index),
+            "cooperative launches: their queue cannot be intercepted here; their kernels are timed on their own signals",
+        );
+    }
     Some(())
 }
 
@@ -305,6 +320,7 @@ fn forget(queue: &Queue, is_empty: bool) {
             word.store(0, Ordering::Relaxed);
         }
     }
+    queue.witnesses.give_back();
     if is_empty {
         queue.slots.give_back();
     }

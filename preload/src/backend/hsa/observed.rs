@@ -13,6 +13,7 @@ use super::queue::Queue;
 use super::{Hsa, hsa, signal};
 use crate::clock;
 use crate::control;
+use crate::level::{self, Level};
 use crate::process;
 use hsa_sys::abi::{Packet, Queue as HsaQueue, SignalHandle, packet as aql};
 use roctop_ring::session::wanted;
@@ -159,16 +160,20 @@ fn look(queue: &'static Queue, packet: &Packet, index: u64) {
     if packet.completion != 0 && kind != aql::VENDOR {
         signal::before_change(packet.completion);
     }
-    if kind == aql::DISPATCH && control::is_wanted(wanted::DISPATCH) {
+    if kind == aql::DISPATCH && is_wanted() {
         packet::observe(queue, packet, describe(queue, packet, index));
     }
 }
 
 /// The processor was faster: which type the packet had is gone, but barriers have no dimensions. Its signal has the times.
 fn missed(queue: &'static Queue, packet: &Packet, index: u64) {
-    if packet.setup != 0 && control::is_wanted(wanted::DISPATCH) {
+    if packet.setup != 0 && is_wanted() {
         packet::observe(queue, packet, describe(queue, packet, index));
     }
+}
+
+fn is_wanted() -> bool {
+    control::is_wanted(wanted::DISPATCH) && level::current() <= Level::Program
 }
 
 fn describe(queue: &Queue, packet: &Packet, index: u64) -> roctop_ring::record::Dispatch {

@@ -14,6 +14,7 @@ use super::{harvest, hsa, lap};
 use crate::backend::hip::deferred;
 use crate::backend::sdk;
 use crate::guard::wall;
+use crate::level::Level;
 use crate::state::{self, word};
 use crate::{clock, collector, control, process, thread};
 use hsa_sys::abi::{Packet, packet};
@@ -175,8 +176,9 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     }
     let dispatches = packets.iter().filter(|packet| kind(packet) == packet::DISPATCH).count() as u64;
     // What the SDK counts keeps its signals: its own handler is behind this one, and records it.
-    if dispatches == 0 || !control::is_wanted(wanted::DISPATCH) || sdk::is_counting() {
-        return mark(queue, packets);
+    let level = queue.level();
+    if dispatches == 0 || !control::is_wanted(wanted::DISPATCH) || sdk::is_counting() || level > Level::Program {
+        return mark(queue, packets, index, level);
     }
     let Some(process) = process::get() else { return false };
     let mut id = process.submit(dispatches);
@@ -187,11 +189,30 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     out.reserve(2 * packets.len());
     queue.wait_for_slots(dispatches);
     let is_shared = queue.is_shared.load(Ordering::Acquire) != 0;
-    let barriers = packets.iter().filter(|packet| needs_barrier(packet)).count() as u64;
+    let barriers = if level == Level::Program {
+        0
+    } else {
+        packets.iter().filter(|packet| needs_barrier(packet)).count() as u64
+    };
     let count = packets.len() as u64;
-    let has_room = barriers == 0 || hsa().is_some_and(|hsa| queue.has_room(hsa, index + count, count, barriers));
+    let mut is_witness_due = queue.witnesses.is_due(queue.room.written(), count, queue.size());
+    // In front of the first packets nothing waits for ours that would not wait anyway.
+    let is_first = queue.room.written() == 0 || packets.first().is_some_and(is_ordered);
+    let is_tried = !is_first || level == Level::Program || queue.is_tried();
+    let more = barriers + u64::from(is_witness_due) + if is_tried { 0 } else { 2 };
+    let has_room = more == 0 || hsa().is_some_and(|hsa| queue.has_room(hsa, index + count, count, more));
+    is_witness_due &= has_room;
+    if !is_tried && has_room {
+        queue.try_once();
+        is_witness_due = false;
+        try_signals(queue, out);
+    }
     let mut own = index;
     for (packet, index) in packets.iter().zip(index..) {
+        if is_witness_due && is_ordered(packet) {
+            is_witness_due = false;
+            out.extend(witness(queue, out.len(), true));
+        }
         if kind(packet) == packet::DISPATCH {
             id += 1;
             let mut index = Some(index);
@@ -200,7 +221,9 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
                 own = index.map_or(own, |index| index + 1);
             }
             let record = describe(queue, packet, index, id, now);
-            if has_room || !needs_barrier(packet) {
+            if level == Level::Program {
+                dispatch_in_place(queue, packet, record, out);
+            } else if has_room || !needs_barrier(packet) {
                 dispatch(queue, packet, record, out);
             } else {
                 untimed(queue, record);
@@ -213,6 +236,42 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     true
 }
 
+/// Does this packet wait for all packets before it?
+#[inline]
+fn is_ordered(packet: &Packet) -> bool {
+    packet.header & packet::BARRIER != 0
+}
+
+/// The first packets of a queue: one with a signal of ours through the whole chain, and a witness of it.
+#[cold]
+fn try_signals(queue: &Queue, out: &mut Vec<Packet>) {
+    let sequence = queue.head.load(Ordering::Relaxed);
+    let Some((side, kept)) = free_slot(queue, sequence) else {
+        return;
+    };
+    let Some(own) = queue.slots.arm(sequence) else { return };
+    kept.keep(&Dispatch::default());
+    let position = queue.room.written() + out.len() as u64;
+    side.position.store(position, Ordering::Relaxed);
+    side.watch.own(own, Kind::Mark);
+    queue.room.mark(position);
+    begin(queue, sequence);
+    out.push(Packet {
+        header: packet::BARRIER_AND | packet::BARRIER,
+        completion: own,
+        ..Packet::default()
+    });
+    out.extend(witness(queue, out.len(), true));
+}
+
+/// A packet that tells when those before it are complete, to be handed over behind `ahead` packets.
+#[cold]
+fn witness(queue: &Queue, ahead: usize, is_ordered: bool) -> Option<Packet> {
+    let position = queue.room.written() + ahead as u64;
+    let sequence = queue.head.load(Ordering::Relaxed);
+    queue.witnesses.packet(hsa()?, position, sequence, is_ordered)
+}
+
 /// A dispatch whose signal cannot be watched: it is timed at the price of a packet behind it.
 #[inline]
 fn needs_barrier(packet: &Packet) -> bool {
@@ -220,7 +279,10 @@ fn needs_barrier(packet: &Packet) -> bool {
 }
 
 /// Nothing is recorded; still some packet has to tell how far the hardware has come, and in a large portion several.
-fn mark(queue: &Queue, packets: &[Packet]) -> bool {
+fn mark(queue: &Queue, packets: &[Packet], index: u64, level: Level) -> bool {
+    if level >= Level::Program {
+        return !sdk::is_counting() && mark_by_witness(queue, packets, index);
+    }
     if !queue.room.is_mark_due(packets.len() as u64) {
         return false;
     }
@@ -238,11 +300,12 @@ fn mark(queue: &Queue, packets: &[Packet]) -> bool {
             && let Some(packet) = part.get_mut(at)
             && let Some((side, kept)) = free_slot(queue, sequence)
         {
+            let Some(own) = queue.slots.arm(sequence) else { break };
             // No dispatch has the number 0: the harvester records nothing. Not published: nobody finds it after a kill.
             kept.keep(&Dispatch::default());
             side.position.store(position + at as u64, Ordering::Relaxed);
-            packet.completion = queue.slots.arm(sequence);
-            side.watch.own(packet.completion, Kind::Mark);
+            packet.completion = own;
+            side.watch.own(own, Kind::Mark);
             queue.room.mark(position + at as u64);
             begin(queue, sequence);
             is_marked = true;
@@ -250,6 +313,21 @@ fn mark(queue: &Queue, packets: &[Packet]) -> bool {
         position += part.len() as u64;
     }
     is_marked
+}
+
+/// The same where signals of the collector are not used: by one of the run-time's, in front of the packets.
+fn mark_by_witness(queue: &Queue, packets: &[Packet], index: u64) -> bool {
+    let count = packets.len() as u64;
+    let is_due = queue.witnesses.is_due(queue.room.written(), count, queue.size());
+    if !is_due || !hsa().is_some_and(|hsa| queue.has_room(hsa, index + count, count, 1)) {
+        return false;
+    }
+    // SAFETY: only the handler uses `out`, under the queue's lock.
+    let out = unsafe { &mut *queue.out.get() };
+    out.clear();
+    out.extend(witness(queue, 0, packets.first().is_some_and(is_ordered)));
+    out.extend_from_slice(packets);
+    true
 }
 
 /// The call that made a packet: correlation id, thread | stream << 32.
@@ -314,19 +392,40 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
         out.push(*packet);
         return;
     };
+    let mut copy = *packet;
+    let Some(behind) = watch(queue, side, sequence, &mut copy) else {
+        untimed(queue, record);
+        out.push(*packet);
+        return;
+    };
     kept.keep(&record);
     queue.submitted(Some(sequence), &record);
     let position = queue.room.written() + out.len() as u64;
     side.position.store(position, Ordering::Relaxed);
     queue.room.mark(position);
-    let mut copy = *packet;
-    let behind = watch(queue, side, sequence, &mut copy);
     let is_own = copy.completion != packet.completion;
-    kept.publish(sequence, if is_own { State::Own } else { State::Foreign });
+    kept.publish(sequence, queue.slots.state(is_own));
     begin(queue, sequence);
     queue.prepare(sequence + AHEAD);
     out.push(copy);
     out.extend(behind);
+}
+
+/// A dispatch that is timed when its own signal can be watched in place.
+fn dispatch_in_place(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Packet>) {
+    let sequence = queue.head.load(Ordering::Relaxed);
+    match free_slot(queue, sequence) {
+        Some((side, kept)) if packet.completion != 0 && side.watch.in_place(packet.completion, Kind::Dispatch) => {
+            kept.keep(&record);
+            queue.submitted(Some(sequence), &record);
+            let position = queue.room.written() + out.len() as u64;
+            side.position.store(position, Ordering::Relaxed);
+            kept.publish(sequence, State::Foreign);
+            begin(queue, sequence);
+        }
+        _ => untimed(queue, record),
+    }
+    out.push(*packet);
 }
 
 /// A dispatch of a queue that is only observed: timed when its own signal can be watched.
@@ -344,24 +443,26 @@ pub(crate) fn observe(queue: &'static Queue, packet: &Packet, record: Dispatch) 
     untimed(queue, record);
 }
 
-/// Chooses the signal; returns the barrier packet that serves the program's own one, where it needs that.
-fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet) -> Option<Packet> {
+/// Chooses the signal; returns the barrier packet that serves the program's own one, where it needs that. None when there is
+/// no signal.
+fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet) -> Option<Option<Packet>> {
     let own = packet.completion;
     if own != 0 && side.watch.in_place(own, Kind::Dispatch) {
-        return None;
+        return Some(None);
     }
-    packet.completion = queue.slots.arm(sequence);
+    packet.completion = queue.slots.arm(sequence)?;
     side.watch.own(packet.completion, Kind::Own);
-    (own != 0).then(|| Packet {
+    Some((own != 0).then(|| Packet {
         header: packet::BARRIER_AND | packet::BARRIER | packet.header & packet::RELEASE,
         completion: own,
         ..Packet::default()
-    })
+    }))
 }
 
 /// No slot is free, or no signal can be watched: the dispatch runs without a time.
 #[cold]
 pub(crate) fn untimed(queue: &Queue, record: Dispatch) {
+    harvest::began_unseen();
     queue.submitted(None, &record);
     queue.completed(None, &record);
     queue.untimed();

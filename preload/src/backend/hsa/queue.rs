@@ -2,12 +2,14 @@
 
 #![expect(unsafe_code, reason = "queues reached through their handles")]
 
-use super::Hsa;
 use super::agent::Agent;
 use super::packet::Handed;
 use super::room::Room;
 use super::slots::{Slots, prefetch};
+use super::witness::Witnesses;
+use super::{Hsa, hsa, probe};
 use crate::clock;
+use crate::level::{self, Level, Reason};
 use crate::process::Process;
 use core::cell::UnsafeCell;
 use hsa_sys::abi::{Packet, Queue as HsaQueue};
@@ -50,6 +52,13 @@ pub(crate) struct Queue {
     /// Dispatches handed over. The handler's.
     submitted: AtomicU64,
     pub(crate) room: Room,
+    pub(crate) witnesses: Witnesses,
+    /// The level of timing that the own signals follow, and at which change of it that was looked up. The handler's.
+    level: [AtomicU64; 2],
+    /// 1 once its first packets had the check of its signals in front. The handler's.
+    tried: AtomicU64,
+    /// The dispatch that is not seen complete, plus one, and since when, ns. Under the harvester's lock.
+    pub(crate) still: [AtomicU64; 2],
     /// What the handler hands to the hardware; only under the queue's own lock.
     pub(crate) out: UnsafeCell<Vec<Packet>>,
     pub(crate) words: Option<Words<'static>>,
@@ -89,6 +98,10 @@ impl Queue {
             known_tail: AtomicU64::new(0),
             submitted: AtomicU64::new(0),
             room: Room::new(size),
+            witnesses: Witnesses::new(),
+            level: [const { AtomicU64::new(0) }; 2],
+            tried: AtomicU64::new(0),
+            still: [const { AtomicU64::new(0) }; 2],
             out: UnsafeCell::new(Vec::with_capacity(64)),
             words,
             is_shared: AtomicU64::new(0),
@@ -96,6 +109,50 @@ impl Queue {
             handed: UnsafeCell::new(Vec::new()),
             base,
             handle: handle as u64,
+        }
+    }
+
+    /// The level of timing of the next dispatches. For the handler, or before the program knows the queue.
+    #[inline]
+    pub(crate) fn level(&self) -> Level {
+        let [level, looked_up] = &self.level;
+        if looked_up.load(Ordering::Relaxed) != level::changes() {
+            self.follow_level();
+        }
+        Level::of(level.load(Ordering::Relaxed)).unwrap_or(Level::Off)
+    }
+
+    /// Had its first packets a check of its signals in front? For the handler.
+    #[inline]
+    pub(crate) fn is_tried(&self) -> bool {
+        self.tried.load(Ordering::Relaxed) != 0
+    }
+
+    /// They have now. For the handler.
+    pub(crate) fn try_once(&self) {
+        self.tried.store(1, Ordering::Relaxed);
+    }
+
+    /// The same as the handler last saw it. For other threads.
+    pub(crate) fn known_level(&self) -> Level {
+        Level::of(self.level[0].load(Ordering::Relaxed)).unwrap_or(Level::Off)
+    }
+
+    #[cold]
+    fn follow_level(&self) {
+        let [known, looked_up] = &self.level;
+        loop {
+            let change = level::changes();
+            let level = level::current();
+            let has_files = probe::has_files(self.agent);
+            let has_signals = hsa().is_some_and(|hsa| self.slots.choose(hsa, level, has_files));
+            known.store(u64::from(level.number()), Ordering::Relaxed);
+            looked_up.store(change, Ordering::Relaxed);
+            if has_signals {
+                return;
+            }
+            // The run-time's own signals are in such memory, too, but perhaps in none of a pool that can be asked for.
+            level::step_down(Level::RunTime, Reason::NoMemory, self.id);
         }
     }
 

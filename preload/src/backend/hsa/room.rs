@@ -188,7 +188,7 @@ impl Queue {
                 (seen, since) = (left, Instant::now());
             }
             let place = left.unwrap_or(0);
-            let is_known_still = who != Wait::Reserving && room.still.load(Ordering::Relaxed) == place;
+            let is_known_still = room.still.load(Ordering::Relaxed) == place;
             let is_still = is_known_still || since.elapsed() > STILL;
             let limit = place
                 + if is_still {
@@ -259,8 +259,8 @@ impl Queue {
         }
     }
 
-    /// How many packets have left the hardware's queue: all up to that of the last dispatch that is seen complete. And
-    /// whether that is the last one that was handed over.
+    /// How many packets have left the hardware's queue: all up to that of the last dispatch, or of the last witness, that is
+    /// seen complete. And whether nothing that is still in it will tell.
     fn left(&self) -> (Option<u64>, bool) {
         let tail = self.tail.load(Ordering::Acquire);
         let handed = self.room.handed.load(Ordering::Relaxed).max(tail);
@@ -277,7 +277,8 @@ impl Queue {
             let is_used_again = self.head.load(Ordering::Acquire) >= last + self.slots.len();
             (!is_used_again).then_some(position + 1)
         });
-        (position, from >= handed)
+        let (witnessed, is_pending) = self.witnesses.left();
+        (position.max(witnessed), from >= handed && !is_pending)
     }
 }
 

@@ -156,6 +156,30 @@ impl Watch {
         }
     }
 
+    /// Keeps the span that a signal of ours had, until its place has another one; the span before. None for other signals,
+    /// whose times are no sign of ours.
+    #[inline]
+    pub(crate) fn keep_span(&self, span: [u64; 2]) -> Option<[u64; 2]> {
+        if !self.is(Kind::Own) || self.state.load(Ordering::Relaxed) == LOST {
+            return None;
+        }
+        let before = [self.begin.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed)];
+        self.begin.store(span[0], Ordering::Relaxed);
+        self.end.store(span[1], Ordering::Relaxed);
+        Some(before)
+    }
+
+    /// Is a signal of ours as it was when its packet was handed over?
+    pub(crate) fn is_waiting(&self) -> bool {
+        let is_ours = self.is(Kind::Own) || self.is(Kind::Mark);
+        is_ours && at(self.handle()).is_some_and(|signal| signal.value.load(Ordering::Acquire) >= 1)
+    }
+
+    /// The signal that is watched.
+    pub(crate) fn handle(&self) -> SignalHandle {
+        self.signal.load(Ordering::Relaxed)
+    }
+
     fn is(&self, kind: Kind) -> bool {
         self.kind.load(Ordering::Relaxed) == kind as u64
     }

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGES = 1 << 16, PATIENCE_MS = 100 };
+enum { PAGES = 1 << 16, PATIENCE_MS = 1000 };
 /* As in amd_hsa_signal.h. */
 typedef struct { int64_t kind; volatile int64_t value; uint64_t mailbox; uint32_t event, reserved; uint64_t start, end, more[2]; } by_hand;
 

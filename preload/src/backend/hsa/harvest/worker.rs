@@ -3,7 +3,7 @@
 //! Between two passes it does what else wants no thread of the program's: calibration samples, page tables of rings, what the
 //! viewer says of counters.
 
-use super::super::{copy, hsa, proxy};
+use super::super::{copy, hsa, probe, proxy};
 use super::place::{leave_the_programs_place, without_signals};
 use super::reckoning::Reckoning;
 use super::{IDLE, WAITING, is_busy, pass, queues};
@@ -105,6 +105,7 @@ fn run() {
 /// Takes what all queues and copies completed; how much.
 fn harvest(reckoning: &mut Reckoning) -> usize {
     let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else {
+        pass_on();
         return 0;
     };
     wall(0, || {
@@ -114,6 +115,7 @@ fn harvest(reckoning: &mut Reckoning) -> usize {
             return 0;
         }
         reckoning.step(hsa, &all);
+        probe::look();
         pass(hsa, &all)
     })
 }

@@ -1,0 +1,216 @@
+//! Memory of the pool for signals, and pages of flight files over it.
+//!
+//! The pool's memory is anonymous memory that the driver knows by its address (`hsaKmtAllocMemory` of host memory, thunk of
+//! ROCm 5.2 to 7.2). Pages of tmpfs at the same address are to the driver what an application's registered shared memory is.
+//! But when pages are replaced the driver stops all queues of the process until it has found the new ones, so it is done
+//! while no GPU is at work, and for several queues of a GPU before its first work. Where the pool lies in a mapping of the
+//! driver's own nothing is done.
+
+#![expect(unsafe_code, reason = "memory of the run-time's pools")]
+
+use super::super::{Hsa, agent, harvest};
+use super::source::Source;
+use crate::level::{self, Level, Reason};
+use crate::process;
+use hsa_sys::abi::{Agent as AgentHandle, SIGNAL_USER, SUCCESS, Signal, info};
+use roctop_ring::flight::{FlightFile, PAGE, Reserved};
+use roctop_ring::record::status;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::io::{self, ErrorKind};
+use std::sync::atomic::AtomicI64;
+use std::sync::{Mutex, PoisonError};
+
+/// Queues that HIP makes of a GPU, unless it is asked for others (`GPU_MAX_HW_QUEUES`).
+const QUEUES: usize = 4;
+
+/// Pages of a flight file over memory of a pool, for a queue that is still to come.
+struct Prepared {
+    agent: AgentHandle,
+    count: usize,
+    signals: *mut Signal,
+    reserved: Reserved,
+}
+
+// SAFETY: nobody reads or writes the memory before the file is taken.
+unsafe impl Send for Prepared {}
+
+static PREPARED: Mutex<Vec<Prepared>> = Mutex::new(Vec::new());
+
+/// The run-time starts: memory of an earlier one, or of a parent, is none of this one's.
+pub(super) fn forget_all() {
+    if let Ok(mut prepared) = PREPARED.try_lock() {
+        prepared.clear();
+    }
+}
+
+/// Memory that the host and a GPU see at once, with room for `count` signals.
+///
+/// It comes from the pool of the run-time's own signals: fine-grained, for kernel arguments, uncached (`system_allocator_`,
+/// runtime.cpp of ROCr 5.2 to 7.2). The GPU may cache memory of the plain fine-grained pool from gfx942 on, so the host could
+/// see completions there late or never. A run-time without the former has no pool for our signals.
+pub(super) fn allocate(hsa: &Hsa, agent: AgentHandle, count: usize) -> Option<*mut Signal> {
+    let host = hsa.agents.all().iter().find(|agent| agent.kind == agent::CPU)?;
+    let wanted = info::POOL_FINE | info::POOL_KERNARG;
+    let pools = agent::pools(hsa, host.handle);
+    let pool = pools.into_iter().find(|pool| pool.flags & wanted == wanted)?;
+    let mut address = std::ptr::null_mut();
+    // SAFETY: the pool is the run-time's; `address` has room for the answer.
+    if unsafe { (hsa.amd.pool_allocate)(pool.handle, count * size_of::<Signal>(), 0, &raw mut address) } != SUCCESS {
+        return None;
+    }
+    // SAFETY: the memory was just allocated; one handle is listed.
+    if unsafe { (hsa.amd.allow_access)(1, &raw const agent, std::ptr::null(), address) } != SUCCESS {
+        return None;
+    }
+    Some(address.cast())
+}
+
+/// Makes signals of fresh memory.
+pub(super) fn format(signals: *mut Signal, count: usize) {
+    for index in 0..count {
+        let signal = Signal {
+            kind: SIGNAL_USER,
+            value: AtomicI64::new(0),
+            mailbox: 0,
+            event: 0,
+            reserved0: 0,
+            start: AtomicU64::new(0),
+            end: AtomicU64::new(0),
+            reserved1: [0; 2],
+        };
+        // SAFETY: inside the allocation, which is aligned to a page.
+        unsafe { signals.add(index).write(signal) };
+    }
+}
+
+/// The own signals of `count` slots, in a file that outlives the process where that can be.
+pub(super) fn keep(hsa: &Hsa, agent: AgentHandle, count: usize) -> (Source, Option<&'static FlightFile>) {
+    let nowhere = || (Source::new(count, 0, 0), None);
+    if level::current() != Level::Files {
+        return nowhere();
+    }
+    let Some(prepared) = prepared(hsa, agent, count) else {
+        return nowhere();
+    };
+    let taken = prepared.and_then(|Prepared { signals, reserved, .. }| {
+        let process = process::get().ok_or("the process has no ring")?;
+        let file = process.take_flight(reserved, count).map_err(|error| why(&error))?;
+        Ok((signals, file))
+    });
+    match taken {
+        Ok((signals, file)) => {
+            format(signals, count);
+            let file = Box::leak(Box::new(file));
+            (Source::new(count, signals as u64, 0), Some(file))
+        }
+        Err(reason) => {
+            level::step_down_because(Level::Memory, Reason::NoFile, 0, reason);
+            nowhere()
+        }
+    }
+}
+
+/// Pages for a queue: some that are there already, else new ones for several queues. Else why not; none where the answer may
+/// be another one later.
+fn prepared(hsa: &Hsa, agent: AgentHandle, count: usize) -> Option<Result<Prepared, &'static str>> {
+    let mut all = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = all.iter().position(|one| (one.agent, one.count) == (agent, count));
+    if let Some(at) = known {
+        return Some(Ok(all.swap_remove(at)));
+    }
+    let made = harvest::while_idle(|| Some(prepare(agent, allocate(hsa, agent, QUEUES * count)?, count)));
+    if made.is_none() {
+        say_busy();
+    }
+    Some(made??.and_then(|mut made| {
+        let first = made.pop().ok_or(NO_FILES)?;
+        all.extend(made);
+        Ok(first)
+    }))
+}
+
+const NO_FILES: &str = "the program may open no file any more";
+
+fn why(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "no room for what a queue has in flight in the session's tmpfs (of a container: --shm-size)"
+        }
+        _ => NO_FILES,
+    }
+}
+
+/// Puts pages over fresh memory of the pool for several queues; else why not.
+fn prepare(agent: AgentHandle, signals: *mut Signal, count: usize) -> Result<Vec<Prepared>, &'static str> {
+    let address = signals as usize;
+    let is_anonymous = is_anonymous(address, QUEUES * count * size_of::<Signal>()).map_err(|_| NO_FILES)?;
+    if !is_anonymous || !address.is_multiple_of(PAGE) {
+        return Err("the run-time's memory is a mapping of the driver's own");
+    }
+    let process = process::get().ok_or("the process has no ring")?;
+    let mut made = Vec::with_capacity(QUEUES);
+    for number in 0..QUEUES {
+        let signals = signals.wrapping_add(number * count);
+        // SAFETY: the memory was just allocated for these signals; nothing was written to it and nobody else knows it.
+        match unsafe { process.reserve_flight(count, signals.cast()) } {
+            Ok(reserved) => made.push(Prepared {
+                agent,
+                count,
+                signals,
+                reserved,
+            }),
+            Err(error) if number == 0 => return Err(why(&error)),
+            Err(_) => break,
+        }
+    }
+    made.reverse();
+    Ok(made)
+}
+
+/// A queue was made while others worked. Said once.
+fn say_busy() {
+    static SAID: AtomicU64 = AtomicU64::new(0);
+    if let Some(process) = process::get().filter(|_| SAID.swap(1, Ordering::Relaxed) == 0) {
+        process.say(
+            status::NOTE,
+            0,
+            "kernels of a queue that complete just before a kill -9 may be lost: it was made while GPUs were at work, and a \
+             flight file for it would have stopped them",
+        );
+    }
+}
+
+/// Does the range lie in memory without a file behind it? Some releases map their pools shared, which shows as /dev/zero.
+fn is_anonymous(address: usize, length: usize) -> io::Result<bool> {
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    let mut at = address;
+    for line in maps.lines() {
+        // start-end permissions offset device inode [path]
+        let mut words = line.split_ascii_whitespace();
+        let range = words.next().and_then(|range| range.split_once('-'));
+        let Some((Ok(start), Ok(end))) =
+            range.map(|(from, to)| (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16)))
+        else {
+            return Ok(false);
+        };
+        if end <= at {
+            continue;
+        }
+        let permissions = words.next();
+        let inode = words.nth(2);
+        let path = words.collect::<Vec<_>>();
+        let is_plain = match permissions {
+            Some("rw-p") => inode == Some("0"),
+            Some("rw-s") => path == ["/dev/zero", "(deleted)"],
+            _ => false,
+        };
+        if start > at || !is_plain {
+            return Ok(false);
+        }
+        at = end;
+        if at >= address + length {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

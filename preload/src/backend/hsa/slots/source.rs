@@ -1,0 +1,140 @@
+//! Where the own signals of a queue's slots come from: one place for each level of timing that has some.
+//!
+//! A queue changes its place while it runs, when the process steps down. Dispatches in flight keep the signals that they
+//! have; the next ones get theirs from the new place.
+
+use super::super::{Hsa, witness};
+use super::pages::format;
+use super::prefetch;
+use crate::level::{self, Level, Reason};
+use hsa_sys::abi::{SIGNAL_GPU_ONLY, Signal, SignalHandle};
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+
+/// No signals: addresses are greater.
+const NONE: u64 = 0;
+/// Signals that the run-time makes one by one.
+const MADE: u64 = 1;
+
+/// The own signals of a queue's slots. The handler's, under the queue's lock, but for what is read of it.
+pub(super) struct Source {
+    count: usize,
+    /// Address of the first signal in use, or [`NONE`] or [`MADE`].
+    base: AtomicU64,
+    /// Address of the first signal in the flight file; 0 without one.
+    file: u64,
+    /// Address of the first signal in memory of the pool; 0 before there is some.
+    memory: AtomicU64,
+    made: OnceLock<Box<[AtomicU64]>>,
+}
+
+impl Source {
+    /// `count` signals: those in a flight file, or in memory of the pool, or the run-time's where both are 0.
+    pub(super) const fn new(count: usize, file: u64, memory: u64) -> Self {
+        Self {
+            count,
+            base: AtomicU64::new(NONE),
+            file,
+            memory: AtomicU64::new(memory),
+            made: OnceLock::new(),
+        }
+    }
+
+    /// The next signals are those of this level, in the flight file where there is one and `has_files` allows it. `allocate`
+    /// gives memory of the pool. False where the level has none here.
+    pub(super) fn choose(&self, level: Level, has_files: bool, allocate: impl FnOnce() -> Option<*mut Signal>) -> bool {
+        let base = match level {
+            Level::Files | Level::Memory if has_files && self.file != 0 => self.file,
+            Level::Files | Level::Memory => self.memory(allocate),
+            Level::RunTime => {
+                self.made
+                    .get_or_init(|| (0..self.count).map(|_| AtomicU64::new(0)).collect());
+                MADE
+            }
+            _ => NONE,
+        };
+        self.base.store(base, Ordering::Relaxed);
+        base != NONE || level > Level::RunTime
+    }
+
+    fn memory(&self, allocate: impl FnOnce() -> Option<*mut Signal>) -> u64 {
+        let known = self.memory.load(Ordering::Relaxed);
+        if known != 0 {
+            return known;
+        }
+        let Some(signals) = allocate() else { return NONE };
+        format(signals, self.count);
+        self.memory.store(signals as u64, Ordering::Relaxed);
+        signals as u64
+    }
+
+    /// Is there a flight file?
+    pub(super) const fn has_file(&self) -> bool {
+        self.file != 0
+    }
+
+    /// Are the signals in use those of the flight file?
+    #[inline]
+    pub(super) fn is_file(&self) -> bool {
+        self.file != 0 && self.base.load(Ordering::Relaxed) == self.file
+    }
+
+    /// Is this one of the signals in use?
+    pub(super) fn has(&self, handle: SignalHandle) -> bool {
+        match self.base.load(Ordering::Relaxed) {
+            NONE => false,
+            MADE => {
+                let made = self.made.get().map_or(&[][..], |made| made);
+                made.iter().any(|one| one.load(Ordering::Relaxed) == handle)
+            }
+            base => (base..base + (self.count * size_of::<Signal>()) as u64).contains(&handle),
+        }
+    }
+
+    /// Makes the signal of a slot ready; none where the level has none.
+    #[inline]
+    pub(super) fn arm(&self, hsa: impl FnOnce() -> Option<&'static Hsa>, index: usize) -> Option<SignalHandle> {
+        let base = self.base.load(Ordering::Relaxed);
+        let handle = if base > MADE {
+            base + (index * size_of::<Signal>()) as u64
+        } else {
+            self.made(base, hsa, index)?
+        };
+        // The slot is free: the processor has done with its signal.
+        witness::arm(handle);
+        Some(handle)
+    }
+
+    #[cold]
+    fn made(&self, base: u64, hsa: impl FnOnce() -> Option<&'static Hsa>, index: usize) -> Option<SignalHandle> {
+        let place = self.made.get().filter(|_| base == MADE)?.get(index)?;
+        let known = place.load(Ordering::Relaxed);
+        if known != 0 {
+            return Some(known);
+        }
+        let Some(handle) = hsa().and_then(|hsa| witness::signal(hsa, SIGNAL_GPU_ONLY)) else {
+            level::step_down(Level::Program, Reason::NoSignals, 0);
+            return None;
+        };
+        place.store(handle, Ordering::Relaxed);
+        Some(handle)
+    }
+
+    /// Asks for the memory of a signal, to be written.
+    #[inline]
+    pub(super) fn prefetch(&self, index: usize) {
+        let base = self.base.load(Ordering::Relaxed) as usize as *const Signal;
+        prefetch(base.wrapping_add(index));
+    }
+
+    /// The run-time ends: its signals go, none of which is in flight.
+    pub(super) fn discard(&self, hsa: &Hsa) {
+        for place in self.made.get().into_iter().flatten() {
+            let handle = place.swap(0, Ordering::Relaxed);
+            if handle != 0 {
+                // SAFETY: the signal is ours and nobody uses it any more.
+                unsafe { (hsa.core.signal_destroy)(handle) };
+            }
+        }
+    }
+}
