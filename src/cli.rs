@@ -218,7 +218,7 @@ pub struct Doctor {
     /// Also checks that have reset GPUs elsewhere: save your work first.
     #[arg(long, requires = "gpu")]
     pub risky: bool,
-    /// Seconds that all checks of the GPU may take.
+    /// Seconds that all checks of the GPU may take; with more than 30 each check may take longer, too.
     #[arg(long, value_name = "SECONDS", requires = "gpu", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,
     /// A program to look at, with its arguments.

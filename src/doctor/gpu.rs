@@ -25,6 +25,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+/// What all checks may take, unless something else is wished.
+const USUAL: Duration = Duration::from_secs(30);
 /// With less time left no check is begun.
 const LEAST: Duration = Duration::from_millis(500);
 /// Fact of a check of another GPU: which of the first one's it is.
@@ -116,13 +118,24 @@ impl Round<'_> {
         let kernels = self.run("D8", &[], 5, &[("HSA_ENABLE_SDMA", "0")]);
         self.add("D8", "copies, no SDMA", kernels)?;
         self.alone("D6", "kernel times", &[], 4)?;
-        self.alone("D3", "flight file", &[], 3)?;
+        let has_signals = verdict::level(&self.checks, machine).0 < Level::RunTime;
+        if has_signals {
+            self.alone("D3", "flight file", &[], 3)?;
+        } else {
+            self.skip("D3", "flight file", "not run: signals made by hand do not work (D2)")?;
+        }
         self.level = verdict::level(&self.checks, machine).0;
         self.hip(machine)?;
         self.packets()?;
         self.alone("D15", "restart", &[], 4)?;
         self.nodes(machine)?;
-        if machine.is_mes_apu() && !self.wish.is_risky {
+        if !has_signals {
+            self.skip(
+                "D4",
+                "busy flight file",
+                "not run: signals made by hand do not work (D2)",
+            )?;
+        } else if machine.is_mes_apu() && !self.wish.is_risky {
             self.skip(
                 "D4",
                 "busy flight file",
@@ -145,8 +158,9 @@ impl Round<'_> {
         if alone.status == Status::Skipped {
             return Ok(());
         }
+        let level = self.level;
         let recorded = self.recorded("D9", "HIP recorded", &[], 8, |check, recorded| {
-            judge::hip(check, recorded, &alone)
+            judge::hip(check, recorded, &alone, level)
         })?;
         // The mildest level that leaves the program as it is.
         for level in [Level::Plain, Level::Calls, Level::Off] {
@@ -159,6 +173,9 @@ impl Round<'_> {
         }
         let timed = self.last().clone();
         if let Some(recorded) = recorded {
+            for note in &recorded.notes {
+                self.add("note", "of the collector", Check::found(Status::Note, note))?;
+            }
             self.add("D11", "queues", judge::queues(&recorded, machine))?;
             self.add("D10", "durations", judge::durations(&timed, &recorded))?;
             let hip = ["--dispatch-source", "hip"];
@@ -170,8 +187,9 @@ impl Round<'_> {
         self.alone("D12", "full queue alone", &[], 6)?;
         let alone = self.last().clone();
         if alone.status == Status::Ok {
+            let level = self.level;
             self.recorded("D12", "full queue", &[], 6, |check, recorded| {
-                judge::full(check, recorded, &alone)
+                judge::full(check, recorded, &alone, level)
             })?;
         }
         Ok(())
@@ -179,14 +197,23 @@ impl Round<'_> {
 
     /// D5, D13 and D14: packets by HSA alone, under the collector.
     fn packets(&mut self) -> Result<()> {
-        for threads in ["threads=1", "threads=4"] {
-            self.recorded("D5", "proxy queue", &[threads], 5, judge::proxy)?;
+        let checks: [(&str, &str, &[&str], judge::Judge); 4] = [
+            ("D5", "proxy queue", &["threads=1"], judge::proxy),
+            ("D5", "proxy queue", &["threads=4"], judge::proxy),
+            ("D13", "overlap", &[], judge::overlap),
+            ("D14", "kill -9", &[], judge::killed),
+        ];
+        for (id, title, options, judge) in checks {
+            if self.level >= Level::Plain {
+                self.skip(id, title, "not run: queues are left alone at this level")?;
+                continue;
+            }
+            let level = self.level;
+            self.recorded(id, title, options, 5, |check, recorded| judge(check, recorded, level))?;
+            if id == "D5" && self.last().status == Status::Bad {
+                self.level = Level::Plain;
+            }
         }
-        if self.last().status == Status::Bad && self.level < Level::Plain {
-            self.level = Level::Plain;
-        }
-        self.recorded("D13", "overlap", &[], 4, judge::overlap)?;
-        self.recorded("D14", "kill -9", &[], 4, judge::killed)?;
         Ok(())
     }
 
@@ -198,7 +225,9 @@ impl Round<'_> {
             let mut signals = self.run("D2", &[&which, "milliseconds=100"], 2, &[]);
             signals.facts.insert(PART.into(), "D2".into());
             self.add("D16", &title, signals)?;
-            let (mut proxy, _) = self.run_recorded("D5", &[&which], 3, &[], judge::proxy)?;
+            let level = self.level;
+            let judge = |check: &Check, recorded: &Recorded| judge::proxy(check, recorded, level);
+            let (mut proxy, _) = self.run_recorded("D5", &[&which], 3, &[], judge)?;
             proxy.facts.insert(PART.into(), "D5".into());
             self.add("D16", &title, proxy)?;
         }
@@ -212,7 +241,9 @@ impl Round<'_> {
     /// Time that is left for a check.
     fn left(&self, seconds: u64) -> Option<Duration> {
         let left = self.wish.limit.checked_sub(self.started.elapsed())?;
-        (left > LEAST).then(|| left.min(Duration::from_secs(seconds)))
+        // Who gives all of them more time gives each more.
+        let scale = (self.wish.limit.as_secs_f64() / USUAL.as_secs_f64()).max(1.0);
+        (left > LEAST).then(|| left.min(Duration::from_secs(seconds).mul_f64(scale)))
     }
 
     /// Runs a check as it is, with more variables.

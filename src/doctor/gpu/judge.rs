@@ -6,7 +6,7 @@ use crate::item::{Item, KernelId, Span};
 use crate::recording::Recording;
 use anyhow::Result;
 use roctop_ring::level::Level;
-use roctop_ring::record::flag;
+use roctop_ring::record::{flag, status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -28,6 +28,8 @@ pub(super) struct Recorded {
     dispatches: usize,
     queues: usize,
     agents: BTreeSet<u32>,
+    /// What the collector found worth a note.
+    pub(super) notes: BTreeSet<String>,
     /// The furthest level that the collector stepped down to by itself.
     pub(super) level: Option<Level>,
 }
@@ -55,6 +57,9 @@ impl Recorded {
                             spins.push((dispatch.dispatch_id, dispatch.span));
                         }
                     }
+                    Item::Status { code, text, .. } if code == status::NOTE => {
+                        found.notes.insert(text.to_string());
+                    }
                     Item::Level { step, .. } => found.level = found.level.max(Some(step.to)),
                     _ => {}
                 }
@@ -76,24 +81,32 @@ fn unless(check: &Check, fault: Option<String>) -> Check {
     check
 }
 
-/// Are there as many kernels as were launched, all with times?
-fn count(recorded: &Recorded, launched: f64) -> Option<String> {
+/// Judges a check that was run at a level, by what was recorded of it.
+pub(super) type Judge = fn(&Check, &Recorded, Level) -> Check;
+
+/// Are there as many kernels as were launched, all with times where the level has times for all?
+fn count(recorded: &Recorded, launched: f64, level: Level) -> Option<String> {
+    let level = level.max(recorded.level.unwrap_or_default());
+    if level >= Level::Plain {
+        return None;
+    }
     let launched = launched as usize;
     let seen = recorded.spins.len();
     if seen != launched {
         return Some(format!("{seen} of {launched} kernels were recorded"));
     }
-    (recorded.untimed > 0).then(|| format!("{} of {} kernels have no times", recorded.untimed, recorded.dispatches))
+    (recorded.untimed > 0 && level < Level::Program)
+        .then(|| format!("{} of {} kernels have no times", recorded.untimed, recorded.dispatches))
 }
 
 /// D5.
-pub(super) fn proxy(check: &Check, recorded: &Recorded) -> Check {
+pub(super) fn proxy(check: &Check, recorded: &Recorded, level: Level) -> Check {
     let disorder = recorded
         .spins
         .windows(2)
         .filter(|pair| pair[1].begin < pair[0].begin)
         .count();
-    let fault = count(recorded, check.get("kernels")).or_else(|| {
+    let fault = count(recorded, check.get("kernels"), level).or_else(|| {
         let is_one = check.get("threads") <= 1.0;
         (disorder > 0 && is_one).then(|| format!("{disorder} kernels of one queue begin before the one in front"))
     });
@@ -119,10 +132,10 @@ pub(super) fn same(check: &Check, alone: &Check) -> Check {
 }
 
 /// D9: and its kernels were recorded.
-pub(super) fn hip(check: &Check, recorded: &Recorded, alone: &Check) -> Check {
+pub(super) fn hip(check: &Check, recorded: &Recorded, alone: &Check, level: Level) -> Check {
     let check = same(check, alone);
     let launched = check.get("launches") + check.get("cooperative");
-    let fault = count(recorded, launched);
+    let fault = count(recorded, launched, level);
     let mut check = unless(&check, fault).number("recorded", recorded.spins.len() as f64);
     if check.status == Status::Ok {
         check.text = format!("{}; {} of {launched} kernels", check.text, recorded.spins.len());
@@ -218,7 +231,7 @@ pub(super) fn own_records(check: &Check, own: &Recorded, recorded: &Recorded) ->
 }
 
 /// D12.
-pub(super) fn full(check: &Check, recorded: &Recorded, alone: &Check) -> Check {
+pub(super) fn full(check: &Check, recorded: &Recorded, alone: &Check, level: Level) -> Check {
     let ratio = check.get("wall_ms") / alone.get("wall_ms").max(0.001);
     let seen = recorded.spins.len();
     let launched = check.get("launches") as usize;
@@ -228,7 +241,7 @@ pub(super) fn full(check: &Check, recorded: &Recorded, alone: &Check) -> Check {
         ))
     } else {
         // A ring that the viewer reads late may have been overwritten: that is counted, and no fault of the queue's.
-        (seen == 0).then(|| format!("none of {launched} kernels was recorded"))
+        (seen == 0 && level < Level::Plain).then(|| format!("none of {launched} kernels was recorded"))
     };
     let mut check = unless(check, fault)
         .number("wall_ratio", ratio)
@@ -240,8 +253,8 @@ pub(super) fn full(check: &Check, recorded: &Recorded, alone: &Check) -> Check {
 }
 
 /// D13.
-pub(super) fn overlap(check: &Check, recorded: &Recorded) -> Check {
-    let mut check = unless(check, count(recorded, 2.0));
+pub(super) fn overlap(check: &Check, recorded: &Recorded, level: Level) -> Check {
+    let mut check = unless(check, count(recorded, 2.0, level));
     if let [first, second] = recorded.spins[..] {
         let seen = first.end.min(second.end).saturating_sub(first.begin.max(second.begin)) as f64 / 1e3;
         check = check.number("recorded_overlap_us", seen);
@@ -256,13 +269,15 @@ pub(super) fn overlap(check: &Check, recorded: &Recorded) -> Check {
 }
 
 /// D14.
-pub(super) fn killed(check: &Check, recorded: &Recorded) -> Check {
+pub(super) fn killed(check: &Check, recorded: &Recorded, level: Level) -> Check {
     if check.status == Status::Skipped {
         return check.clone();
     }
     let completed = check.get("completed").max(check.get("witnessed"));
     let timed = recorded.spins.iter().filter(|span| span.end > 0).count();
-    let fault = ((timed as f64) < completed)
+    // Only a file keeps what was complete in the last moment.
+    let is_kept = level.max(recorded.level.unwrap_or_default()) == Level::Files;
+    let fault = (is_kept && (timed as f64) < completed)
         .then(|| format!("{completed} kernels were complete when the process was killed, {timed} are in the records"));
     let mut check = unless(check, fault).number("recorded", timed as f64);
     if check.status != Status::Bad {
@@ -301,17 +316,27 @@ mod tests {
     #[test]
     fn a_missing_or_untimed_kernel_is_bad() {
         let check = told(&[("kernels", 2.0), ("threads", 1.0)]);
-        assert_eq!(proxy(&check, &recorded(&[[1, 2], [3, 4]])).status, Status::Ok);
-        assert_eq!(proxy(&check, &recorded(&[[1, 2]])).text, "1 of 2 kernels were recorded");
         assert_eq!(
-            proxy(&check, &recorded(&[[3, 4], [1, 2]])).text,
+            proxy(&check, &recorded(&[[1, 2], [3, 4]]), Level::Files).status,
+            Status::Ok
+        );
+        assert_eq!(
+            proxy(&check, &recorded(&[[1, 2]]), Level::Files).text,
+            "1 of 2 kernels were recorded"
+        );
+        assert_eq!(
+            proxy(&check, &recorded(&[[3, 4], [1, 2]]), Level::Files).text,
             "1 kernels of one queue begin before the one in front"
         );
         let untimed = Recorded {
             untimed: 1,
             ..recorded(&[[1, 2], [3, 4]])
         };
-        assert_eq!(proxy(&check, &untimed).text, "1 of 2 kernels have no times");
+        assert_eq!(
+            proxy(&check, &untimed, Level::RunTime).text,
+            "1 of 2 kernels have no times"
+        );
+        assert_eq!(proxy(&check, &untimed, Level::Program).status, Status::Ok);
     }
 
     #[test]
@@ -338,8 +363,20 @@ mod tests {
     #[test]
     fn a_kill_loses_no_complete_kernel() {
         let check = told(&[("completed", 2.0), ("witnessed", 0.0)]);
-        assert_eq!(killed(&check, &recorded(&[[1, 2], [3, 4], [5, 0]])).status, Status::Ok);
-        assert_eq!(killed(&check, &recorded(&[[1, 2], [3, 0]])).status, Status::Bad);
+        assert_eq!(
+            killed(&check, &recorded(&[[1, 2], [3, 4], [5, 0]]), Level::Files).status,
+            Status::Ok
+        );
+        assert_eq!(
+            killed(&check, &recorded(&[[1, 2], [3, 0]]), Level::Files).status,
+            Status::Bad
+        );
+    }
+
+    #[test]
+    fn without_files_a_kill_may_lose_what_was_complete() {
+        let check = told(&[("completed", 2.0)]);
+        assert_eq!(killed(&check, &recorded(&[[1, 2]]), Level::Memory).status, Status::Ok);
     }
 
     #[test]
@@ -347,11 +384,23 @@ mod tests {
         let alone = told(&[("wall_ms", 100.0)]);
         let own = recorded(&[[1, 2]]);
         assert_eq!(
-            full(&told(&[("wall_ms", 140.0), ("launches", 1.0)]), &own, &alone).status,
+            full(
+                &told(&[("wall_ms", 140.0), ("launches", 1.0)]),
+                &own,
+                &alone,
+                Level::Files
+            )
+            .status,
             Status::Ok
         );
         assert_eq!(
-            full(&told(&[("wall_ms", 160.0), ("launches", 1.0)]), &own, &alone).status,
+            full(
+                &told(&[("wall_ms", 160.0), ("launches", 1.0)]),
+                &own,
+                &alone,
+                Level::Files
+            )
+            .status,
             Status::Bad
         );
     }

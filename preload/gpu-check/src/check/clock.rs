@@ -1,11 +1,12 @@
 //! D7: times of packets against the host's clock, and how the run-time converts them over two seconds.
 
-#![expect(unsafe_code, reason = "memory of the run-time's pools")]
+#![expect(unsafe_code, reason = "signals of the run-time's")]
 
 use super::started;
 use crate::Options;
-use crate::hsa::{Kind, Lane, Signals, until};
+use crate::hsa::Lane;
 use crate::outcome::{Outcome, Status};
+use hsa_sys::abi::Signal;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -20,20 +21,19 @@ const LIMIT: Duration = Duration::from_millis(600);
 pub(super) fn check(options: &Options) -> Result<Outcome, String> {
     let (hsa, gpu) = started!(options);
     let lane = Lane::create(hsa, gpu, 1024)?;
-    let memory = hsa.host_memory(Kind::Kernarg, 64)?;
-    // SAFETY: memory of this size was just allocated for the signal.
-    let signals = unsafe { Signals::make(memory, 1) };
-    let signal = signals.get(0);
     let (mut early, mut late) = (i64::MIN, i64::MIN);
     let mut samples: Vec<[u64; 2]> = Vec::new();
     for _ in 0..SAMPLES {
-        signal.value.store(1, Ordering::Release);
+        // The run-time's own: whether others work is not the question here.
+        let handle = hsa.signal(1)?;
         let before = hsa.now();
-        lane.barrier(signals.handle(0), LIMIT)?;
-        if !until(LIMIT, || signal.value.load(Ordering::Acquire) == 0) {
+        lane.barrier(handle, LIMIT)?;
+        if hsa.wait(handle, LIMIT).is_err() {
             return Ok(Outcome::new(Status::Bad, "a barrier does not complete"));
         }
         let after = hsa.now();
+        // SAFETY: a signal's handle is its address, and the signal stays.
+        let signal = unsafe { &*(handle as *const Signal) };
         let ticks = [&signal.start, &signal.end].map(|tick| tick.load(Ordering::Acquire));
         if ticks.contains(&0) {
             return Ok(Outcome::new(Status::Bad, "a barrier has no times"));
