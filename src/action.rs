@@ -19,6 +19,7 @@ use roctop_ring::session::ENV_DEMO;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// `roctop config`.
 pub fn config(wish: cli::ConfigWish) -> Result<u8> {
@@ -286,6 +287,13 @@ fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
 
 /// `roctop doctor`: what will work.
 pub fn doctor(options: &cli::Doctor) -> Result<u8> {
+    if options.gpu {
+        let wish = doctor::gpu::Wish {
+            is_risky: options.risky,
+            limit: Duration::from_secs(options.seconds),
+        };
+        return doctor::gpu::examine(wish, &mut std::io::stdout().lock());
+    }
     let report = doctor::examine(&options.words);
     report.write(&mut std::io::stdout().lock())?;
     Ok(u8::from(!report.is_well()))

@@ -211,6 +211,16 @@ pub struct Devices {
 /// Options of the doctor.
 #[derive(Debug, Args)]
 pub struct Doctor {
+    /// Check the GPU, its driver and its run-time by work on the GPU, each check in a process with a time limit; writes
+    /// roctop-hardware-GFX.json here, made for an issue.
+    #[arg(long, conflicts_with = "words")]
+    pub gpu: bool,
+    /// Also checks that have reset GPUs elsewhere: save your work first.
+    #[arg(long, requires = "gpu")]
+    pub risky: bool,
+    /// Seconds that all checks of the GPU may take; with more than 30 each check may take longer, too.
+    #[arg(long, value_name = "SECONDS", requires = "gpu", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub seconds: u64,
     /// A program to look at, with its arguments.
     #[arg(value_name = "APP ARGS", trailing_var_arg = true)]
     pub words: Vec<OsString>,

@@ -1,8 +1,9 @@
 //! What will work here, and why not: one screen, each line a fact that was looked at.
 //!
 //! [`program`] looks at what is to be recorded, [`recorded`] at the run-times and what comes of them, [`trial`] records the
-//! built-in workload.
+//! built-in workload. [`gpu`] runs checks on the GPU itself.
 
+pub mod gpu;
 pub mod program;
 mod recorded;
 mod trial;

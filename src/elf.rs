@@ -32,6 +32,7 @@ pub enum Kind {
 
 const PROGRAM_DYNAMIC: u32 = 2;
 const PROGRAM_INTERPRETER: u32 = 3;
+const PROGRAM_NOTE: u32 = 4;
 const PROGRAM_LOAD: u32 = 1;
 const NEEDED: u64 = 1;
 const STRINGS: u64 = 5;
@@ -94,10 +95,39 @@ fn text(bytes: &(impl Bytes + ?Sized), at: usize) -> Option<String> {
     Some(String::from_utf8_lossy(&rest[..end]).into_owned())
 }
 
+/// The GNU build id of a file.
+pub fn build_id(path: &std::path::Path) -> Option<String> {
+    const GNU_BUILD_ID: u64 = 3;
+    let file = std::fs::File::open(path).ok()?;
+    if !matches!(kind(&file), Kind::Native(_)) {
+        return None;
+    }
+    for (kind, at, _, length) in headers(&file)? {
+        let notes = if kind == PROGRAM_NOTE {
+            file.upto(at, length.min(MOST))
+        } else {
+            continue;
+        };
+        let notes = notes.as_slice();
+        let mut at = 0;
+        while let (Some(name), Some(size)) = (number(notes, at, 4), number(notes, at + 4, 4)) {
+            let (name, size) = (name as usize, size as usize);
+            let content = (at + 12).saturating_add(name).next_multiple_of(4);
+            let end = content.saturating_add(size);
+            if number(notes, at + 8, 4)? == GNU_BUILD_ID && notes.upto(at + 12, name) == b"GNU\0" {
+                let id = notes.get(content..end)?;
+                return Some(id.iter().map(|byte| format!("{byte:02x}")).collect());
+            }
+            at = end.next_multiple_of(4);
+        }
+    }
+    None
+}
+
 /// A program header: kind, place in the file, address, bytes in the file.
 type Header = (u32, usize, u64, usize);
 
-fn read(bytes: &(impl Bytes + ?Sized)) -> Option<Elf> {
+fn headers(bytes: &(impl Bytes + ?Sized)) -> Option<Vec<Header>> {
     let (table, size, count) = (place(bytes, 32)?, number(bytes, 54, 2)?, number(bytes, 56, 2)?);
     let header = |index: u64| -> Option<Header> {
         let at = table.checked_add(usize::try_from(index.checked_mul(size)?).ok()?)?;
@@ -108,7 +138,11 @@ fn read(bytes: &(impl Bytes + ?Sized)) -> Option<Elf> {
             place(bytes, at.checked_add(32)?)?,
         ))
     };
-    let headers: Vec<Header> = (0..count).map_while(header).collect();
+    Some((0..count).map_while(header).collect())
+}
+
+fn read(bytes: &(impl Bytes + ?Sized)) -> Option<Elf> {
+    let headers = headers(bytes)?;
     let find = |kind: u32| headers.iter().find(|header| header.0 == kind);
     let mut elf = Elf {
         interpreter: find(PROGRAM_INTERPRETER).and_then(|header| text(bytes, header.1)),

@@ -4,6 +4,7 @@ use crate::cli::{self, Look, OnExit};
 use crate::clocks::boottime;
 use crate::config::Config;
 use crate::death;
+use crate::doctor;
 use crate::embedded;
 use crate::fate::{self, Seen};
 use crate::item::Exit;
@@ -22,7 +23,7 @@ use anyhow::Result;
 use roctop_ring::level::Level;
 use roctop_ring::session::{ENV_COUNTERS, ENV_LEVEL, ENV_RING, control, wanted};
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -136,7 +137,23 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
         *value = all;
     }
     variables.push((OsString::from(ENV_RING), OsString::from(slots.to_string())));
-    variables.extend(level.map(|level| (OsString::from(ENV_LEVEL), OsString::from(level.to_string()))));
+    if !job.no_collect {
+        // What doctor --gpu found here, where nothing else was asked for that contradicts it.
+        let allows = |kept: &Level| {
+            level::start(Some(*kept), job.dispatch_source, is_counting, &|name| {
+                std::env::var_os(name)
+            })
+            .is_ok()
+        };
+        let level = level.or_else(|| doctor::gpu::kept_level().filter(allows));
+        variables.extend(level.map(|level| (OsString::from(ENV_LEVEL), OsString::from(level.to_string()))));
+        // For the user, who is at a terminal; no file and no pipe gets the line.
+        if std::io::stderr().is_terminal()
+            && let Some(line) = doctor::gpu::hint()
+        {
+            tell(&line);
+        }
+    }
     variables.extend(job.variables.iter().cloned());
     Ok(Prepared {
         session,

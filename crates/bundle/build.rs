@@ -21,13 +21,22 @@ struct Built {
     file: &'static str,
 }
 
-const BUILT: &[Built] = &[Built {
-    name: "COLLECTOR",
-    variable: "ROCTOP_PRELOAD_SO",
-    package: "roctop-preload",
-    target: &["--lib"],
-    file: "libroctop_preload.so",
-}];
+const BUILT: &[Built] = &[
+    Built {
+        name: "COLLECTOR",
+        variable: "ROCTOP_PRELOAD_SO",
+        package: "roctop-preload",
+        target: &["--lib"],
+        file: "libroctop_preload.so",
+    },
+    Built {
+        name: "GPU_CHECK",
+        variable: "ROCTOP_GPU_CHECK",
+        package: "roctop-gpu-check",
+        target: &["--bin", "gpu-check"],
+        file: "gpu-check",
+    },
+];
 
 const COLLECTOR_VARIABLE: &str = BUILT[0].variable;
 const DROP_IN_VARIABLE: &str = "ROCTOP_DROP_IN";

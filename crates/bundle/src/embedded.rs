@@ -3,7 +3,7 @@
 //! The directory's name holds the content's hash, so that releases live side by side and a program that runs for days
 //! keeps the file it was started with.
 
-use crate::built::COLLECTOR;
+use crate::built::{COLLECTOR, GPU_CHECK};
 use crate::drop_in::{self, put, write};
 use anyhow::{Context, Result, bail};
 use rustix::fs::StatVfsMountFlags;
@@ -13,6 +13,8 @@ use std::sync::OnceLock;
 
 /// File name of the collector.
 pub const NAME: &str = "libroctop_preload.so";
+/// File name of the program that runs one hardware check.
+const CHECK: &str = "gpu-check";
 /// The libraries of ROC-TX by the drop-in tree's path, with the other names under which programs ask for them.
 const ROCTX: [(&str, [&str; 2]); 2] = [
     ("libroctx64.so.4", ["libroctx64.so", "libroctx64.so.4.1"]),
@@ -36,15 +38,41 @@ pub fn install() -> Result<Installed> {
     if COLLECTOR.is_empty() {
         bail!("this build of roctop carries no collector (it was built with ROCTOP_PRELOAD_SO set to an empty file)");
     }
+    at_first_place(|base| {
+        let (directory, library) = put_beside(base, NAME, COLLECTOR)?;
+        Ok(Installed {
+            roctx: put_roctx(&directory)?,
+            library,
+        })
+    })
+}
+
+/// Puts the program that runs one hardware check where it can be started, unless it is there already.
+pub fn install_check() -> Result<PathBuf> {
+    if GPU_CHECK.is_empty() {
+        bail!(
+            "this build of roctop carries no hardware checks (it was built with ROCTOP_PRELOAD_SO and without ROCTOP_GPU_CHECK)"
+        );
+    }
+    at_first_place(|base| Ok(put_beside(base, CHECK, GPU_CHECK)?.1))
+}
+
+/// roctop's own directory in the user's cache.
+pub fn cache() -> Option<PathBuf> {
+    bases().iter().find_map(|base| private(base).ok())
+}
+
+/// Does something at the first place where it can be done.
+fn at_first_place<T>(put: impl Fn(&Path) -> Result<T>) -> Result<T> {
     let mut tried = Vec::new();
     for base in bases() {
-        match install_under(&base) {
-            Ok(installed) => return Ok(installed),
+        match put(&base) {
+            Ok(done) => return Ok(done),
             Err(error) => tried.push(format!("{}: {error:#}", base.display())),
         }
     }
     bail!(
-        "no place for the collector: {}; set XDG_CACHE_HOME to a directory of yours that allows execution",
+        "no place for what roctop carries: {}; set XDG_CACHE_HOME to a directory of yours that allows execution",
         tried.join("; ")
     )
 }
@@ -67,7 +95,8 @@ fn bases() -> Vec<PathBuf> {
     bases
 }
 
-fn install_under(base: &Path) -> Result<Installed> {
+/// roctop's own directory below a base: one that nobody else can write to.
+fn private(base: &Path) -> Result<PathBuf> {
     make_private(base)?;
     let ours = base.join("roctop");
     make_private(&ours)?;
@@ -76,17 +105,20 @@ fn install_under(base: &Path) -> Result<Installed> {
     if !facts.is_dir() || facts.uid() != uid || facts.mode() & 0o022 != 0 {
         bail!("{} is not a directory that only you can write to", ours.display());
     }
+    Ok(ours)
+}
+
+/// Puts a file into the directory of this binary's content below a base. The directory and the file.
+fn put_beside(base: &Path, name: &str, content: &[u8]) -> Result<(PathBuf, PathBuf)> {
+    let ours = private(base)?;
     if rustix::fs::statvfs(&ours)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         bail!("mounted without execution");
     }
     let directory = ours.join(format!("collector-{:016x}", hash()));
     make_private(&directory)?;
-    let library = directory.join(NAME);
-    keep(&directory, NAME, COLLECTOR)?;
-    Ok(Installed {
-        roctx: put_roctx(&directory)?,
-        library,
-    })
+    keep(&directory, name, content)?;
+    let file = directory.join(name);
+    Ok((directory, file))
 }
 
 /// Puts a library there, unless it is there already.
@@ -147,10 +179,12 @@ collector: {}; ROCm 5.2 to 7.x on x86-64 with glibc
   HSA calls: the run-time's tables; ROC-TX and RCCL: wrapped functions
   counters: rocprofiler-sdk 0.4 to 1.x, loaded when counters are asked for and it is there
 drop-in libroctracer64 and libroctx64: {}
+hardware checks (doctor --gpu): {}
 exports: csv, json, pftrace, rocpd, parquet",
             env!("CARGO_PKG_VERSION"),
             carried(!COLLECTOR.is_empty()),
             carried(drop_in::file("lib/libroctracer64.so.4").is_some()),
+            carried(!GPU_CHECK.is_empty()),
         )
     })
 }
@@ -160,7 +194,7 @@ fn hash() -> u64 {
     let files = ROCTX
         .iter()
         .filter_map(|(name, _)| drop_in::file(&format!("lib/{name}")));
-    let bytes = std::iter::once(COLLECTOR).chain(files).flatten();
+    let bytes = [COLLECTOR, GPU_CHECK].into_iter().chain(files).flatten();
     bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })

@@ -15,8 +15,8 @@ mod work;
 
 use crate::clock::{Clock, Sample};
 use crate::item::{
-    Agent, ApiCall, CounterId, Dispatch, Exit, Item, LossReason, Nanos, OperationId, Process, ProcessId, Queue,
-    QueueId, StreamId, ThreadId,
+    Agent, AgentId, ApiCall, CounterId, Dispatch, Exit, Item, LossReason, Nanos, OperationId, Process, ProcessId,
+    Queue, QueueId, StreamId, ThreadId,
 };
 use crate::raw::{Raw, RawSink, each};
 use facts::Symbol;
@@ -115,6 +115,10 @@ struct State {
     /// Kernels that began before they were submitted, and that did not.
     early: u32,
     on_time: u32,
+    /// APUs, whose clock and the host's disagree.
+    skewed: Vec<AgentId>,
+    /// Work of one was moved.
+    is_moved: bool,
     /// Copies begun and not recorded, when the counters were read last.
     copies: u64,
 }

@@ -406,6 +406,8 @@ pub mod pointer {
 
 /// Attributes.
 pub mod info {
+    /// System: version of HSA behind 1.
+    pub const VERSION_MINOR: i32 = 1;
     /// System: time stamp, ticks of HSA's system clock.
     pub const TIMESTAMP: i32 = 2;
     /// System: its frequency, Hz.
@@ -426,6 +428,8 @@ pub mod info {
     pub const PRODUCT_NAME: i32 = 0xa009;
     /// Agent: PCI domain.
     pub const PCI_DOMAIN: i32 = 0xa00f;
+    /// Agent: ticks of its counter in a second, Hz (later than 5.2).
+    pub const COUNTER_FREQUENCY: i32 = 0xa016;
     /// Agent: copy engines (5.4 and later).
     pub const COPY_ENGINES: i32 = 0xa10a;
     /// Agent: bits of what its memory is, eight bytes (6.0 and later).

@@ -14,6 +14,11 @@ pub(super) struct Symbol {
     pub(super) kernel: KernelId,
 }
 
+/// GPUs that share the processor's chip: their counter and the host's clock are joined less exactly.
+const APUS: [&str; 10] = [
+    "gfx902", "gfx90c", "gfx1033", "gfx1035", "gfx1036", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",
+];
+
 impl Decoder {
     pub(super) fn fact(&mut self, process: ProcessId, slots: &[Slot]) {
         self.state(process);
@@ -69,6 +74,9 @@ impl Decoder {
         let id = AgentId(self.names.next_agent());
         if state.agents.len() <= index {
             state.agents.resize(index + 1, None);
+        }
+        if kind == AgentKind::Gpu && APUS.contains(&&*name) {
+            state.skewed.push(id);
         }
         let agent = Agent {
             id,

@@ -26,6 +26,21 @@ fn believed(span: Span, flags: u8) -> (Span, u8) {
     (Span { begin: end, end: begin }, flags | flag::SUSPECT_TIME)
 }
 
+/// A clock that is further off than this is another fault than an APU's skew, ns.
+const MOST_SKEW: u64 = 1_000_000;
+
+/// Work that begins before it was submitted, moved to there, as rocprofiler-sdk does it: the GPU's clock is behind.
+#[inline]
+fn moved(span: Span, submit: Nanos) -> Option<Span> {
+    let by = submit
+        .checked_sub(span.begin)
+        .filter(|by| *by > 0 && *by <= MOST_SKEW)?;
+    (span.begin != 0).then_some(Span {
+        begin: submit,
+        end: span.end.saturating_add(by),
+    })
+}
+
 impl Decoder {
     pub(super) fn api_call(&mut self, process: ProcessId, tid: u32, domain: Domain, call: &record::ApiCall) -> ApiCall {
         let clock = &self.processes[process.0 as usize].clock;
@@ -90,10 +105,11 @@ impl Decoder {
         submit: Nanos,
     ) -> Dispatch {
         let (span, flags) = believed(span, flags);
+        let place = self.place(process, found);
+        let span = self.after_submission(process, place.agent, span, submit);
         if span.begin != 0 && submit != 0 {
             self.judge(process, span.begin, submit);
         }
-        let place = self.place(process, found);
         Dispatch {
             process,
             kernel: self.kernel_of(process, found.kernel_object, found.name, found.submit),
@@ -111,6 +127,25 @@ impl Decoder {
             private_size: found.private_size,
             flags,
         }
+    }
+
+    /// The span of work on an APU, whose clock and the host's disagree by fractions of a millisecond, not before its submission.
+    #[inline]
+    fn after_submission(&mut self, process: ProcessId, agent: AgentId, span: Span, submit: Nanos) -> Span {
+        let state = &mut self.processes[process.0 as usize];
+        if state.skewed.is_empty() || !state.skewed.contains(&agent) {
+            return span;
+        }
+        let Some(moved) = moved(span, submit) else { return span };
+        if !std::mem::replace(&mut state.is_moved, true) {
+            let text = "the clock of this APU is behind the host's: kernels that would begin before their launch are moved to it";
+            self.items.push(Item::Status {
+                process,
+                code: record::status::NOTE,
+                text: text.into(),
+            });
+        }
+        moved
     }
 
     /// A kernel cannot begin before it is submitted. Told once when most do: then clocks disagree.
@@ -255,5 +290,29 @@ impl Decoder {
         }
         open.copies = self.state(process).copies;
         self.items.push(Item::Open(open));
+    }
+}
+
+#[cfg(test)]
+mod skew_tests {
+    use super::{Span, moved};
+
+    #[test]
+    fn work_before_its_submission_is_moved_whole() {
+        let span = Span {
+            begin: 1_000,
+            end: 1_500,
+        };
+        assert_eq!(
+            moved(span, 1_200),
+            Some(Span {
+                begin: 1_200,
+                end: 1_700
+            })
+        );
+        assert_eq!(moved(span, 1_000), None);
+        assert_eq!(moved(span, 900), None);
+        assert_eq!(moved(span, 5_000_000), None);
+        assert_eq!(moved(Span { begin: 0, end: 0 }, 900), None);
     }
 }

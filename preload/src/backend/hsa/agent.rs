@@ -5,7 +5,7 @@
 use super::Hsa;
 use crate::process::Process;
 use hsa_sys::abi::{Agent as Handle, Pool, SUCCESS, Status, info};
-use roctop_ring::record::{Agent as Fact, Domain};
+use roctop_ring::record::{Agent as Fact, Domain, status};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
@@ -28,6 +28,21 @@ pub(crate) struct Agent {
     /// Pages of a flight file are put over memory of this one's only once it was tested: it is an APU of a generation whose
     /// driver was seen to reset the GPU when pages of its queues went (ROCm issues 6386, 5724: gfx1103, gfx1151).
     pub(crate) needs_a_test: bool,
+    /// Ticks of its counter in a second; none when the run-time does not say.
+    pub(crate) frequency: Option<u64>,
+}
+
+/// What is known of the times of a GPU of this name with HSA 1.`minor` (15 came with ROCm 6.4; 18 with 7.0).
+fn doubt(name: &[u8], minor: u16) -> Option<&'static str> {
+    match name {
+        b"gfx942" if minor <= 15 => Some(
+            "gfx942 before ROCm 6.4.2: its firmware's time stamps may be wrong, and durations of kernels with them (ROCm issue 4079)",
+        ),
+        b"gfx1151" => {
+            Some("gfx1151: its clock is up to 0.2 ms off the host's, and kernels may begin before their launch")
+        }
+        _ => None,
+    }
 }
 
 /// Is this the name of an APU of gfx11 or gfx12, or says the run-time so of one of these?
@@ -126,11 +141,17 @@ impl Agents {
                     let is_apu = properties & info::MEMORY_IS_APU != 0;
                     needs_a_test(&text(hsa, *handle, info::AGENT_NAME), is_apu)
                 },
+                frequency: (kind == GPU)
+                    .then(|| number::<u64>(hsa, *handle, info::COUNTER_FREQUENCY))
+                    .flatten()
+                    .filter(|hertz| *hertz > 0),
             };
             tell(hsa, process, &agent);
             agent
         });
-        let _ = self.found.set(agents.collect());
+        let agents: Vec<Agent> = agents.collect();
+        doubt_any(hsa, process, &agents);
+        let _ = self.found.set(agents);
     }
 }
 
@@ -174,6 +195,21 @@ fn tell(hsa: &Hsa, process: &Process, agent: &Agent) {
     process.fact(Fact::head(0, Domain::NONE), &fact.payload());
 }
 
+/// A note on the times of the first GPU that there is one on.
+fn doubt_any(hsa: &Hsa, process: &Process, agents: &[Agent]) {
+    let mut minor = 0u16;
+    // SAFETY: the attribute is a 16-bit number.
+    unsafe { (hsa.core.system_get_info)(info::VERSION_MINOR, (&raw mut minor).cast()) };
+    let mut gpus = agents.iter().filter(|agent| agent.kind == GPU);
+    let found = gpus.find_map(|agent| {
+        let text = doubt(&text(hsa, agent.handle, info::AGENT_NAME), minor)?;
+        Some((agent.index, text))
+    });
+    if let Some((index, text)) = found {
+        process.say(status::NOTE, u64::from(index), text);
+    }
+}
+
 /// A global memory pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GlobalPool {
@@ -214,7 +250,13 @@ unsafe extern "C" fn pool(handle: Pool, data: *mut c_void) -> Status {
 
 #[cfg(test)]
 mod tests {
-    use super::needs_a_test;
+    use super::{doubt, needs_a_test};
+
+    #[test]
+    fn times_of_two_gpus_are_in_doubt() {
+        assert!(doubt(b"gfx942", 14).is_some_and(|text| text.contains("6.4.2")) && doubt(b"gfx942", 18).is_none());
+        assert!(doubt(b"gfx1151", 18).is_some() && doubt(b"gfx90a", 5).is_none() && doubt(b"gfx1150", 18).is_none());
+    }
 
     #[test]
     fn apus_of_gfx11_and_gfx12_need_a_test() {

@@ -7,7 +7,10 @@ use hsa_sys::abi::SUCCESS;
 use roctop_ring::record::{flag, status};
 use roctop_ring::sync::{AtomicU64, Ordering};
 
-/// Agent ticks to ticks of the system domain: exact for the first and the last tick of a batch, a line between.
+/// Agent ticks to ticks of the system domain: exact for the last tick of a batch, a line to the first.
+///
+/// Durations are the agent's ticks; only the place of the batch is a conversion's. A run-time that compares both clocks again
+/// between two conversions would bend the line, and all durations with it.
 pub(super) struct Line {
     from: [u64; 2],
     to: [u64; 2],
@@ -27,9 +30,10 @@ impl Line {
             is_known &= out.is_some();
             out.unwrap_or(tick)
         };
-        // The last one first: it may make the run-time look at its clocks again, and both are to come from one look.
+        // The last tick first: it is the one for which the run-time may compare both clocks again.
         let last = convert(from[1]);
         let first = if from[1] == from[0] { last } else { convert(from[0]) };
+        let first = unbent(from, [first, last], queue.agent.frequency, hsa.frequency);
         let ends = [hsa.nanoseconds(first), hsa.nanoseconds(last)];
         let is_broken = from[1] != 0 && !hsa.is_time(ends);
         if from[1] != 0 && !is_broken {
@@ -74,6 +78,30 @@ impl Line {
         let (offset, range) = (u128::from(tick.saturating_sub(from)), u128::from(until - from));
         let span = u128::from(last.saturating_sub(first));
         first.wrapping_add(((offset * span + range / 2) / range) as u64)
+    }
+}
+
+/// A line of another slope than the clocks' rates is bent beyond this part of its length, 1/PART, ...
+const PART: u64 = 2_000;
+/// ... and this many ns.
+const LEAST: u64 = 2_000;
+
+/// The system's ticks of the first tick of a batch: as converted, unless that makes another duration of the batch than the
+/// agent's ticks do.
+fn unbent(from: [u64; 2], [first, last]: [u64; 2], agent: Option<u64>, system: u64) -> u64 {
+    let Some(agent) = agent.filter(|_| system > 0) else {
+        return first;
+    };
+    let length = u128::from(from[1].saturating_sub(from[0])) * u128::from(system) / u128::from(agent);
+    let Ok(length) = u64::try_from(length) else {
+        return first;
+    };
+    let least = u128::from(LEAST) * u128::from(system) / 1_000_000_000;
+    let allowed = (length / PART).max(least as u64);
+    if last.wrapping_sub(first).abs_diff(length) <= allowed {
+        first
+    } else {
+        last.saturating_sub(length)
     }
 }
 
@@ -126,4 +154,35 @@ pub(super) fn convert(hsa: &Hsa, queue: &Queue, tick: u64) -> Option<u64> {
     // SAFETY: the agent is the queue's; `out` has room for the answer.
     let status = unsafe { convert(queue.agent.handle, tick, &raw mut out) };
     (status == SUCCESS).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unbent;
+
+    const NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_jump_between_conversions_does_not_bend_durations() {
+        let of = |first, last| unbent([100, 1_100], [first, last], Some(100_000_000), NS);
+        // 1000 ticks of 10 ns.
+        assert_eq!(of(50_000, 60_000), 50_000);
+        assert_eq!(of(50_000, 2_060_000), 2_050_000);
+        assert_eq!(of(2_050_000, 60_000), 50_000);
+        // What drift and rounding do is the conversion's.
+        assert_eq!(of(50_000, 61_500), 50_000);
+    }
+
+    #[test]
+    fn a_long_line_may_drift() {
+        let of = |first, last| unbent([0, 100_000_000], [first, last], Some(100_000_000), NS);
+        assert_eq!(of(5, NS + 100_000), 5);
+        assert_eq!(of(5, NS + 2_700_000), 2_700_000);
+    }
+
+    #[test]
+    fn an_unknown_rate_is_the_conversions() {
+        assert_eq!(unbent([0, 10], [5, 9_000_000], None, NS), 5);
+        assert_eq!(unbent([0, 10], [5, 9_000_000], Some(100_000_000), 0), 5);
+    }
 }

@@ -1,0 +1,154 @@
+//! Barriers on signals made by hand, one after the other: does each complete, soon, with times of its own?
+
+use crate::hsa::{Hsa, Lane, Signals, until};
+use crate::outcome::{Outcome, Status};
+use hsa_sys::abi::Signal;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A completion is late beyond this.
+const LATE: Duration = Duration::from_millis(5);
+/// A completion that takes longer does not come.
+const LIMIT: Duration = Duration::from_millis(600);
+
+/// What was seen of the barriers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Beat {
+    /// Barriers that completed.
+    pub(crate) done: usize,
+    /// The first one's completion, ns after its doorbell.
+    pub(crate) first: u64,
+    /// Completions, ns.
+    taken: Vec<f64>,
+    /// Barriers whose times came after their value.
+    times_after: usize,
+    /// Barriers without times.
+    untimed: usize,
+    /// Barriers with the times of the slot's previous one.
+    repeated: usize,
+    /// Barriers with an end before their begin.
+    exchanged: usize,
+    /// Barriers that a second mapping of the memory shows otherwise.
+    differ: usize,
+    /// A completion that did not come, and whether a later one on a signal of the run-time's did.
+    missing: Option<bool>,
+}
+
+/// Puts barriers into a queue, one at a time, until `count` are done or the time is over. `second` maps the same signals.
+pub(crate) fn beat(
+    hsa: &Hsa,
+    lane: &Lane,
+    signals: Signals,
+    second: Option<Signals>,
+    count: usize,
+    time: Duration,
+) -> Result<Beat, String> {
+    let start = Instant::now();
+    let mut found = Beat::default();
+    let mut before = vec![[0u64; 2]; signals.count];
+    for round in 0..count {
+        if start.elapsed() > time && found.done > 0 {
+            break;
+        }
+        let index = round % signals.count;
+        let signal = signals.get(index);
+        signal.start.store(0, Ordering::Relaxed);
+        signal.end.store(0, Ordering::Relaxed);
+        signal.value.store(1, Ordering::Release);
+        let rung = Instant::now();
+        lane.barrier(signals.handle(index), LIMIT)?;
+        if !until(LIMIT, || signal.value.load(Ordering::Acquire) == 0) {
+            let later = hsa.signal(1)?;
+            lane.barrier(later, LIMIT)?;
+            found.missing = Some(hsa.wait(later, LIMIT).is_ok());
+            return Ok(found);
+        }
+        let taken = rung.elapsed();
+        if found.done == 0 {
+            found.first = taken.as_nanos() as u64;
+        }
+        found.done += 1;
+        found.taken.push(taken.as_nanos() as f64);
+        let mut times = times_of(signal);
+        if times.contains(&0) {
+            found.times_after += 1;
+            until(LATE, || !times_of(signal).contains(&0));
+            times = times_of(signal);
+        }
+        found.untimed += usize::from(times.contains(&0));
+        found.repeated += usize::from(!times.contains(&0) && times == before[index]);
+        found.exchanged += usize::from(times[0] > times[1]);
+        before[index] = times;
+        if let Some(second) = second {
+            let other = second.get(index);
+            let is_same = other.value.load(Ordering::Acquire) == 0 && times_of(other) == times;
+            found.differ += usize::from(!is_same);
+        }
+    }
+    Ok(found)
+}
+
+fn times_of(signal: &Signal) -> [u64; 2] {
+    [signal.start.load(Ordering::Acquire), signal.end.load(Ordering::Acquire)]
+}
+
+impl Beat {
+    /// The verdict, with the numbers.
+    pub(crate) fn outcome(mut self, what: &str) -> Outcome {
+        let late = self
+            .taken
+            .iter()
+            .filter(|taken| **taken > LATE.as_nanos() as f64)
+            .count();
+        let slowest = self.taken.iter().copied().fold(0.0, f64::max);
+        let median = super::median(&mut self.taken);
+        let done = self.done;
+        let (status, text) = if let Some(is_later) = self.missing {
+            if is_later {
+                let text = format!("{what}: after {done} completions one does not come, though a later packet's does");
+                (Status::Bad, text)
+            } else {
+                let text = format!(
+                    "{what}: undecided: after {done} completions the queue stands still, by a busy GPU or a hang"
+                );
+                (Status::Note, text)
+            }
+        } else if 2 * late > done {
+            let text = format!(
+                "{what}: {late} of {done} completions are seen more than 5 ms late ({:.1} ms)",
+                median / 1e6
+            );
+            (Status::Bad, text)
+        } else if let Some((count, fault)) = [
+            (self.untimed, "without times"),
+            (self.repeated, "with the times of an earlier packet"),
+            (self.exchanged, "with an end before their begin"),
+            (self.differ, "differ in a second mapping of their pages"),
+        ]
+        .into_iter()
+        .find(|(count, _)| *count > 0)
+        {
+            (Status::Bad, format!("{what}: {count} of {done} completions {fault}"))
+        } else {
+            let text = format!(
+                "{what}: {done} completions, {:.0} us each, the first after {:.1} ms",
+                median / 1e3,
+                self.first as f64 / 1e6
+            );
+            (Status::Ok, text)
+        };
+        Outcome::new(status, text)
+            .number("completions", done as f64)
+            .number("first_us", self.first as f64 / 1e3)
+            .number("median_us", median / 1e3)
+            .number("slowest_us", slowest / 1e3)
+            .number("late", late as f64)
+            .number("times_after_value", self.times_after as f64)
+            .number("untimed", self.untimed as f64)
+            .number("repeated", self.repeated as f64)
+            .number("exchanged", self.exchanged as f64)
+            .number("differ", self.differ as f64)
+            .number("missing", f64::from(u8::from(self.missing == Some(true))))
+            .number("stood_still", f64::from(u8::from(self.missing == Some(false))))
+    }
+}

@@ -1,0 +1,89 @@
+//! D7: times of packets against the host's clock, and how the run-time converts them over two seconds.
+
+#![expect(unsafe_code, reason = "signals of the run-time's")]
+
+use super::started;
+use crate::Options;
+use crate::hsa::Lane;
+use crate::outcome::{Outcome, Status};
+use hsa_sys::abi::Signal;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Packets whose times are compared.
+const SAMPLES: usize = 50;
+/// Times may be outside of the host's bracket by so much, ns.
+const ALLOWED: i64 = 20_000;
+/// A tick that was converted before may be converted otherwise later by so much, ns.
+const JUMP: f64 = 50_000.0;
+const LIMIT: Duration = Duration::from_millis(600);
+
+pub(super) fn check(options: &Options) -> Result<Outcome, String> {
+    let (hsa, gpu) = started!(options);
+    let lane = Lane::create(hsa, gpu, 1024)?;
+    let (mut early, mut late) = (i64::MIN, i64::MIN);
+    let mut samples: Vec<[u64; 2]> = Vec::new();
+    for _ in 0..SAMPLES {
+        // The run-time's own: whether others work is not the question here.
+        let handle = hsa.signal(1)?;
+        let before = hsa.now();
+        lane.barrier(handle, LIMIT)?;
+        if hsa.wait(handle, LIMIT).is_err() {
+            return Ok(Outcome::new(Status::Bad, "a barrier does not complete"));
+        }
+        let after = hsa.now();
+        // SAFETY: a signal's handle is its address, and the signal stays.
+        let signal = unsafe { &*(handle as *const Signal) };
+        let ticks = [&signal.start, &signal.end].map(|tick| tick.load(Ordering::Acquire));
+        if ticks.contains(&0) {
+            return Ok(Outcome::new(Status::Bad, "a barrier has no times"));
+        }
+        let [begin, end] = [hsa.at(gpu, ticks[0])?, hsa.at(gpu, ticks[1])?];
+        early = early.max(before.cast_signed().wrapping_sub(begin.cast_signed()));
+        late = late.max(end.cast_signed().wrapping_sub(after.cast_signed()));
+        samples.push([ticks[0], begin]);
+        std::thread::sleep(options.time / SAMPLES as u32);
+    }
+    let mut jump = 0f64;
+    for [tick, then] in &samples {
+        let now = hsa.at(gpu, *tick)?;
+        let moved = now.cast_signed().wrapping_sub(then.cast_signed()) as f64;
+        if moved.abs() > jump.abs() {
+            jump = moved;
+        }
+    }
+    let (first, last) = (samples[0], samples[samples.len() - 1]);
+    let ticks = last[0].saturating_sub(first[0]) as f64;
+    let nanoseconds = last[1].saturating_sub(first[1]) as f64;
+    let drift = if ticks > 0.0 {
+        (nanoseconds / (ticks * 1e9 / gpu.frequency) - 1.0) * 1e6
+    } else {
+        0.0
+    };
+    let (status, text) = if early > ALLOWED || late > ALLOWED {
+        let text = format!(
+            "packets begin up to {} us before their doorbell and end up to {} us after they were seen complete",
+            early.max(0) / 1000,
+            late.max(0) / 1000
+        );
+        (Status::Bad, text)
+    } else if jump.abs() > JUMP {
+        (
+            Status::Note,
+            format!("a tick is converted otherwise later, by {:.0} us", jump / 1e3),
+        )
+    } else {
+        (
+            Status::Ok,
+            format!(
+                "{SAMPLES} times inside the host's brackets; drift {drift:.1} ppm, conversions move {:.2} us",
+                jump / 1e3
+            ),
+        )
+    };
+    Ok(Outcome::new(status, text)
+        .number("early_us", early as f64 / 1e3)
+        .number("late_us", late as f64 / 1e3)
+        .number("drift_ppm", drift)
+        .number("conversion_moves_us", jump / 1e3))
+}

@@ -1,0 +1,171 @@
+//! D5: the queue that the collector's handler is under: barriers and kernels, some laps of the ring, by one thread or more.
+//!
+//! The viewer runs it twice: as it is, and with the collector, whose records it compares with the numbers told here.
+
+use super::{plural, started};
+use crate::Options;
+use crate::hsa::{Hsa, Lane};
+use crate::outcome::{Outcome, Status};
+use crate::spin::Spin;
+use hsa_sys::abi::SignalHandle;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Packets of the queue.
+const SIZE: u32 = 4096;
+/// Packets that go through it: five laps.
+const PACKETS: usize = 20_000;
+/// Each of so many is a kernel, where there is one.
+const KERNEL_EACH: usize = 8;
+/// Each of so many completes a signal of its own.
+const MARK_EACH: usize = 500;
+/// A wait for room is long beyond this: what roctop waits where it sees no progress.
+const LONG: Duration = Duration::from_millis(100);
+/// A busy host makes a thread wait a few times; a wait that roctop causes comes again and again.
+const FEW: u64 = 4;
+const LIMIT: Duration = Duration::from_secs(3);
+
+/// What the makers of packets share.
+struct Work<'a> {
+    lane: &'a Lane,
+    spin: Option<&'a Spin>,
+    /// Counts down, by one for each packet without a signal of its own.
+    all: SignalHandle,
+    next: AtomicU64,
+    longest: AtomicU64,
+    long: AtomicU64,
+    kernels: AtomicU64,
+    has_failed: AtomicBool,
+}
+
+pub(super) fn check(options: &Options) -> Result<Outcome, String> {
+    let (hsa, gpu) = started!(options);
+    let lane = Lane::create(hsa, gpu, SIZE)?;
+    let spin = Spin::load(hsa, gpu, PACKETS);
+    let marks = (0..PACKETS / MARK_EACH)
+        .map(|_| hsa.signal(1))
+        .collect::<Result<Vec<_>, _>>()?;
+    let work = Work {
+        lane: &lane,
+        spin: spin.as_ref().ok(),
+        all: hsa.signal((PACKETS - marks.len()) as i64)?,
+        next: AtomicU64::new(0),
+        longest: AtomicU64::new(0),
+        long: AtomicU64::new(0),
+        kernels: AtomicU64::new(0),
+        has_failed: AtomicBool::new(false),
+    };
+    let before = lane.indices();
+    let start = Instant::now();
+    let order = std::thread::scope(|scope| {
+        let makers: Vec<_> = (0..options.threads.max(1))
+            .map(|_| scope.spawn(|| make(&work, &marks)))
+            .collect();
+        let order = watch(hsa, &work, &marks);
+        for maker in makers {
+            maker.join().map_err(|_| "a thread of the check failed".to_owned())??;
+        }
+        order
+    })?;
+    hsa.wait(work.all, LIMIT)
+        .map_err(|error| format!("of {PACKETS} packets through one queue not all complete: {error}"))?;
+    let taken = start.elapsed().as_secs_f64() * 1e3;
+    let value = hsa.value(work.all);
+    let [read, write] = lane.indices();
+    let longest = Duration::from_nanos(work.longest.load(Ordering::Relaxed));
+    let long = work.long.load(Ordering::Relaxed);
+    let made = write - before[1];
+    let threads = options.threads;
+    let (status, text) = if order > 0 {
+        (
+            Status::Bad,
+            format!("{order} packets completed before those in front of them"),
+        )
+    } else if value != 0 || made != PACKETS as u64 || read > write {
+        let text = format!(
+            "{PACKETS} packets: the counting signal ends at {value}, the write index at {made}, the read index at {read}"
+        );
+        (Status::Bad, text)
+    } else if long > 0 {
+        let text = format!(
+            "threads waited {long} times for more than 100 ms for room in the queue, at most {} ms",
+            longest.as_millis()
+        );
+        (if long > FEW { Status::Bad } else { Status::Note }, text)
+    } else {
+        let kernels = work.kernels.load(Ordering::Relaxed);
+        let text = format!(
+            "{PACKETS} packets ({kernels} kernels) by {threads} thread{} in {taken:.0} ms, in order",
+            plural(threads)
+        );
+        (Status::Ok, text)
+    };
+    Ok(Outcome::new(status, text)
+        .number("packets", PACKETS as f64)
+        .number("kernels", work.kernels.load(Ordering::Relaxed) as f64)
+        .number("threads", threads as f64)
+        .number("milliseconds", taken)
+        .number("longest_wait_ms", longest.as_secs_f64() * 1e3)
+        .number("long_waits", long as f64)
+        .number("disorder", order as f64))
+}
+
+/// Makes packets until all are made.
+fn make(work: &Work<'_>, marks: &[SignalHandle]) -> Result<(), String> {
+    let made = (|| {
+        loop {
+            let number = work.next.fetch_add(1, Ordering::Relaxed) as usize;
+            if number >= PACKETS || work.has_failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let signal = if number % MARK_EACH == 0 {
+                marks.get(number / MARK_EACH).copied().unwrap_or(work.all)
+            } else {
+                work.all
+            };
+            let start = Instant::now();
+            match work.spin.filter(|_| number % KERNEL_EACH == 1) {
+                Some(spin) => {
+                    spin.launch(work.lane, number, Duration::ZERO, signal, LIMIT)?;
+                    work.kernels.fetch_add(1, Ordering::Relaxed);
+                }
+                None => drop(work.lane.barrier(signal, LIMIT)?),
+            }
+            let taken = start.elapsed();
+            work.longest.fetch_max(taken.as_nanos() as u64, Ordering::Relaxed);
+            work.long.fetch_add(u64::from(taken > LONG), Ordering::Relaxed);
+        }
+    })();
+    if made.is_err() {
+        work.has_failed.store(true, Ordering::Relaxed);
+    }
+    made
+}
+
+/// Watches the marks complete; how many of them did before an earlier one of the same thread. With more than one thread a
+/// later number may be the earlier packet, by less than their number of packets: marks are farther apart.
+fn watch(hsa: &Hsa, work: &Work<'_>, marks: &[SignalHandle]) -> Result<usize, String> {
+    let start = Instant::now();
+    let mut disorder = 0;
+    for (index, mark) in marks.iter().enumerate() {
+        loop {
+            // The later one is read first: had it completed before this one, it would be seen so.
+            let later = marks.get(index + 1).map_or(1, |later| hsa.value(*later));
+            if hsa.value(*mark) == 0 {
+                break;
+            }
+            if later == 0 {
+                disorder += 1;
+                break;
+            }
+            if start.elapsed() > 2 * LIMIT || work.has_failed.load(Ordering::Relaxed) {
+                return Err(format!(
+                    "of {} marks in a queue of {PACKETS} packets {index} complete",
+                    marks.len()
+                ));
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+    Ok(disorder)
+}

@@ -1,0 +1,92 @@
+//! `gpu-check CHECK [OPTION=VALUE]…`: runs one hardware check and prints what it found, as one line of JSON.
+//!
+//! The viewer carries this program and starts it once for each check of `roctop doctor --gpu`, with a time limit: what a
+//! check does may hang the process or end it. So each check has a process of its own, and the first thing that it does is to
+//! ask the kernel to end it with its parent. Checks that roctop itself is under are started with the collector.
+//!
+//! Options: `gpu=N` (which GPU, from 0), `dir=PATH` (a private directory for files), `pool=kernarg|fine`, `threads=N`,
+//! `milliseconds=N` (how long a check may measure).
+
+mod check;
+mod hip;
+mod hsa;
+mod library;
+mod outcome;
+mod spin;
+
+use crate::outcome::{Outcome, Status};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What the viewer asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// The GPU's number among HSA's, from 0.
+    pub(crate) gpu: usize,
+    /// Where files may be made.
+    pub(crate) dir: PathBuf,
+    /// Which pool signals come from.
+    pub(crate) pool: hsa::Kind,
+    pub(crate) threads: usize,
+    /// How long a check that repeats itself does so.
+    pub(crate) time: Duration,
+}
+
+impl Options {
+    fn parse(words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self {
+            gpu: 0,
+            dir: PathBuf::from("/dev/shm"),
+            pool: hsa::Kind::Kernarg,
+            threads: 1,
+            time: Duration::from_millis(800),
+        };
+        for word in words {
+            let (name, value) = word.split_once('=').ok_or_else(|| format!("{word}: not NAME=VALUE"))?;
+            let number = || value.parse::<u64>().map_err(|_| format!("{word}: not a number"));
+            match name {
+                "gpu" => options.gpu = number()? as usize,
+                "threads" => options.threads = number()? as usize,
+                "milliseconds" => options.time = Duration::from_millis(number()?),
+                "dir" => options.dir = PathBuf::from(value),
+                "pool" if value == "kernarg" => options.pool = hsa::Kind::Kernarg,
+                "pool" if value == "fine" => options.pool = hsa::Kind::Fine,
+                _ => return Err(format!("{word}: unknown")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn die_with_parent() {
+    #[expect(unsafe_code, reason = "a system call")]
+    // SAFETY: the call changes nothing in memory.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+}
+
+fn main() -> ExitCode {
+    die_with_parent();
+    let mut words = std::env::args().skip(1);
+    let name = words.next().unwrap_or_default();
+    let found = check::find(&name).ok_or_else(|| format!("{name}: there is no such check"));
+    let run = match found.and_then(|run| Ok((run, Options::parse(words)?))) {
+        Ok(run) => run,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "gpu-check: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let outcome = (run.0)(&run.1).unwrap_or_else(|error| Outcome::new(Status::Bad, error));
+    let mut out = std::io::stdout();
+    if writeln!(out, "{}", outcome.line(&name))
+        .and_then(|()| out.flush())
+        .is_err()
+    {
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}

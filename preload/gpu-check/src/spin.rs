@@ -1,0 +1,204 @@
+//! The spin kernel: a witness that stores the GPU's own clock at its begin and its end (`kernels/spin.cl`).
+
+#![expect(unsafe_code, reason = "code objects and the witness's memory")]
+
+use crate::hsa::{Gpu, Hsa, Kind, Lane, dispatch, done};
+use hsa_sys::abi::{SignalHandle, info};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Name of the kernel.
+pub(crate) const NAME: &std::ffi::CStr = c"roctop_spin";
+
+macro_rules! objects {
+    ($($name:literal)*) => {
+        &[$(($name, include_bytes!(concat!("../kernels/", $name, ".co")).as_slice()),)*]
+    };
+}
+
+/// Code objects by the instruction set they are for.
+static OBJECTS: &[(&str, &[u8])] = objects! {
+    "gfx900" "gfx906" "gfx908" "gfx90a" "gfx942" "gfx1010" "gfx1030" "gfx1100" "gfx1101" "gfx1102" "gfx1103" "gfx1150"
+    "gfx1151" "gfx1200" "gfx1201" "gfx9-generic" "gfx10-1-generic" "gfx10-3-generic" "gfx11-generic" "gfx12-generic"
+};
+
+/// The generic instruction set of a GPU.
+fn generic(gfx: &str) -> Option<&'static str> {
+    let number = gfx.strip_prefix("gfx")?;
+    let generic = match number {
+        "902" | "904" | "90c" => "gfx9-generic",
+        "1011" | "1012" | "1013" => "gfx10-1-generic",
+        _ if number.starts_with("103") => "gfx10-3-generic",
+        _ if number.starts_with("11") => "gfx11-generic",
+        _ if number.starts_with("120") => "gfx12-generic",
+        _ => return None,
+    };
+    Some(generic)
+}
+
+/// The code object for a GPU.
+pub(crate) fn object(gfx: &str) -> Result<&'static [u8], String> {
+    let find = |name: &str| OBJECTS.iter().find(|(known, _)| *known == name);
+    let found = find(gfx).or_else(|| generic(gfx).and_then(find));
+    found
+        .map(|(_, bytes)| *bytes)
+        .ok_or_else(|| format!("there is no spin kernel for {gfx}"))
+}
+
+/// The kernel's arguments.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arguments {
+    pub(crate) out: u64,
+    pub(crate) ticks: u64,
+    pub(crate) mark: u64,
+    pub(crate) number: u64,
+}
+
+/// What one launch stored: begin, end, number.
+pub(crate) const WITNESS_WORDS: usize = 4;
+/// Bytes of one launch's arguments.
+const ARGUMENT_BYTES: usize = 64;
+
+/// The kernel, loaded by HSA for one GPU, with memory for some launches.
+#[derive(Debug)]
+pub(crate) struct Spin {
+    gpu: Gpu,
+    kernel_object: u64,
+    sizes: [u32; 2],
+    arguments: usize,
+    witness: &'static [AtomicU64],
+    mark: u64,
+    launches: usize,
+}
+
+impl Spin {
+    /// Loads the kernel.
+    pub(crate) fn load(hsa: &'static Hsa, gpu: Gpu, launches: usize) -> Result<Self, String> {
+        let bytes = object(&hsa.gfx(gpu))?;
+        let (mut reader, mut executable, mut symbol) = (0, 0, 0);
+        let call = &hsa.call;
+        // SAFETY: the bytes are static; each call has room for its answer; 0 is the base profile's default rounding.
+        unsafe {
+            done(
+                "hsa_code_object_reader_create_from_memory",
+                (call.reader_create)(bytes.as_ptr().cast(), bytes.len(), &raw mut reader),
+            )?;
+            done(
+                "hsa_executable_create_alt",
+                (call.executable_create)(1, 0, std::ptr::null(), &raw mut executable),
+            )?;
+            done(
+                "hsa_executable_load_agent_code_object",
+                (call.executable_load)(executable, gpu.handle, reader, std::ptr::null(), std::ptr::null_mut()),
+            )?;
+            done(
+                "hsa_executable_freeze",
+                (call.executable_freeze)(executable, std::ptr::null()),
+            )?;
+            done(
+                "hsa_executable_get_symbol_by_name",
+                (call.executable_symbol)(
+                    executable,
+                    c"roctop_spin.kd".as_ptr(),
+                    &raw const gpu.handle,
+                    &raw mut symbol,
+                ),
+            )?;
+        }
+        let mut kernel_object = 0u64;
+        let mut sizes = [0u32; 2];
+        // SAFETY: these attributes have 64, 32 and 32 bits.
+        unsafe {
+            (call.symbol_get_info)(symbol, info::KERNEL_OBJECT, (&raw mut kernel_object).cast());
+            (call.symbol_get_info)(symbol, info::PRIVATE_SIZE, (&raw mut sizes[0]).cast());
+            (call.symbol_get_info)(symbol, info::GROUP_SIZE, (&raw mut sizes[1]).cast());
+        }
+        if kernel_object == 0 {
+            return Err("HSA names no address of the spin kernel".to_owned());
+        }
+        let words = (launches + 1) * WITNESS_WORDS;
+        let memory = hsa.host_memory(Kind::Kernarg, words * 8)?;
+        Ok(Self {
+            gpu,
+            kernel_object,
+            sizes,
+            arguments: hsa.host_memory(Kind::Kernarg, launches * ARGUMENT_BYTES)? as usize,
+            // SAFETY: memory of this size that stays, aligned to a page, reached through atomics from now on.
+            witness: unsafe { std::slice::from_raw_parts(memory.cast(), words) },
+            mark: memory as u64 + (launches * WITNESS_WORDS * 8) as u64,
+            launches,
+        })
+    }
+
+    /// Marks are stored at this address instead.
+    pub(crate) fn mark_at(&mut self, address: u64) {
+        self.mark = address;
+    }
+
+    /// Launches the kernel for some time; `launch` says which witness it fills.
+    pub(crate) fn launch(
+        &self,
+        lane: &Lane,
+        launch: usize,
+        length: Duration,
+        signal: SignalHandle,
+        limit: Duration,
+    ) -> Result<u64, String> {
+        assert!(launch < self.launches);
+        let arguments = Arguments {
+            out: std::ptr::from_ref(&self.witness[launch * WITNESS_WORDS]) as u64,
+            ticks: (length.as_secs_f64() * self.gpu.frequency) as u64,
+            mark: self.mark,
+            number: launch as u64 + 1,
+        };
+        let place = self.arguments + launch * ARGUMENT_BYTES;
+        // SAFETY: there is room for the arguments of each launch, aligned to 64 bytes; its kernel is not running yet.
+        unsafe { (place as *mut Arguments).write(arguments) };
+        lane.submit(dispatch(self.kernel_object, place as u64, self.sizes, signal), limit)
+    }
+
+    /// What a launch stored: begin and end in ticks of the GPU's clock; none when the kernel did not run.
+    pub(crate) fn witness(&self, launch: usize) -> Option<[u64; 2]> {
+        let words = &self.witness[launch * WITNESS_WORDS..][..3];
+        let [begin, end, number] = [0, 1, 2].map(|word| words[word].load(Ordering::Acquire));
+        (number == launch as u64 + 1).then_some([begin, end])
+    }
+
+    /// Has a launch begun, by what it stored first?
+    pub(crate) fn has_begun(&self, launch: usize) -> bool {
+        self.witness[launch * WITNESS_WORDS].load(Ordering::Acquire) != 0
+    }
+
+    /// The GPU's ticks as nanoseconds.
+    pub(crate) fn nanoseconds(&self, ticks: u64) -> f64 {
+        ticks as f64 * 1e9 / self.gpu.frequency
+    }
+}
+
+/// The arguments as HIP's launches take them: a list of addresses.
+pub(crate) fn addresses(arguments: &mut Arguments) -> [*mut c_void; 4] {
+    [
+        (&raw mut arguments.out).cast(),
+        (&raw mut arguments.ticks).cast(),
+        (&raw mut arguments.mark).cast(),
+        (&raw mut arguments.number).cast(),
+    ]
+}
+
+/// What a check says where kernels do not run: an emulated GPU.
+pub(crate) const NO_WITNESS: &str = "the kernel did not run; no witness";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newest_cards_have_a_kernel() {
+        for gfx in ["gfx90a", "gfx942", "gfx1032", "gfx1152", "gfx1201"] {
+            assert!(object(gfx).is_ok(), "{gfx}");
+        }
+        assert_eq!(object("gfx1250").unwrap_err(), "there is no spin kernel for gfx1250");
+    }
+}
