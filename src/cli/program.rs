@@ -1,7 +1,7 @@
 //! How a program is run, and what is recorded of it.
 
 use super::{Look, ring_slots, size};
-use crate::launch::Output;
+use crate::process::launch::Output;
 use crate::units;
 use clap::{Args, ValueEnum};
 use roctop_ring::session::{source, wanted};
@@ -222,7 +222,7 @@ pub struct Record {
     #[arg(short, long, value_name = "REC")]
     pub output: PathBuf,
     /// Answer Prometheus here while the program runs: PORT of this machine alone, or ADDRESS:PORT.
-    #[arg(long, value_name = "ADDRESS", value_parser = crate::metrics::address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = crate::prometheus::address)]
     pub metrics: Option<std::net::SocketAddr>,
     /// Keep so many bytes of records, as 500M or 20G; the oldest go first and are counted.
     #[arg(long, value_name = "SIZE", value_parser = size)]
