@@ -1,17 +1,17 @@
 //! All readers of foreign text and bytes, except rings and recordings: valid inputs, and the properties that must hold
 //! for any input. The test that changes them and replays the kept inputs uses this too.
 
-use roctop::config::Config;
 use roctop::counters::request;
-use roctop::elf::kind;
 use roctop::export::options::parse_range;
 use roctop::kernel_descriptor::{self, Descriptor};
 use roctop::kernel_name::{demangle, truncate};
 use roctop::pc_sampling::Wish;
+use roctop::process::elf::kind;
 use roctop::query::{self, Field, Filter};
 use roctop::recording::{MANIFEST, Recording};
 use roctop::report::threshold::Threshold;
 use roctop::rocprofv3::jobs_of;
+use roctop::settings::Config;
 use roctop::sysfs::gpu_metrics::{REVISIONS, Table, layout};
 use roctop::sysfs::{Metric, Sample, fdinfo, store, text};
 use roctop::ui::key::{Decoder, Key};
@@ -46,7 +46,7 @@ parsers! {
         "bw<5GB/s !grid=1..64 thread~main", "?fma & \"a \\\" b\" share>10%", "@big scratch != 0",
     ];
     config: [
-        roctop::config::printed().as_str(),
+        roctop::settings::printed().as_str(),
         "theme = \"dark\"\n[keys]\npause = [\"p\", \"ctrl-p\"]\n[columns]\nkernels = [\"KERNEL\", \"P99\"]\n\
          [thresholds]\nidle = 40.0\ngap = \"1ms\"\n[[alias]]\nkernel = \"^_Z5\"\nname = \"five\"\n[presets]\na = \"dur>1ms\"\n",
     ];
@@ -179,7 +179,7 @@ fn words(bytes: &[u8]) {
             let _ = query::amount(*field, rest);
         }
     }
-    let _ = roctop::metrics::address(&text);
+    let _ = roctop::prometheus::address(&text);
 }
 
 fn definitions(bytes: &[u8]) {

@@ -3,12 +3,13 @@
 mod look;
 mod program;
 mod recordings;
+pub mod usage_error;
 
 pub use look::{Color, Glyphs, Look, Views};
 pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, OnExit, Record, Recorded, Ring, Run};
 pub use recordings::{Attach, Cut, Diff, Export, Format, Layout, Merge, Open, Recover, Summary, SummaryFormat};
 
-use crate::misuse::Misuse;
+use crate::cli::usage_error::Misuse;
 use crate::query::{self, Filter};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;

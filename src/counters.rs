@@ -4,5 +4,7 @@
 //! is made by the same collector in a process of roctop's own, so that this binary needs no profiler library.
 
 pub mod list;
+pub mod plan;
+mod report;
 pub mod request;
 pub mod show;

@@ -8,9 +8,10 @@ pub mod program;
 mod recorded;
 mod trial;
 
+use crate::embedded;
+use crate::topology;
 use crate::ui::run::is_ascii;
 use crate::ui::theme::Depth;
-use crate::{embedded, topology};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;

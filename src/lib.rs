@@ -16,32 +16,13 @@ pub use roctop_trace::{
 };
 pub use roctop_tui::{self as ui, waker};
 
-// Data, in the order in which it flows.
-pub mod config;
-pub mod metrics;
-
-// What the user asks for.
-pub mod action;
 pub mod cli;
+pub mod commands;
 pub mod counters;
-pub mod counting;
-pub mod devices;
-pub mod doctor;
-pub mod elf;
-pub mod rank;
-pub mod rocprofv3;
-pub mod run;
-pub mod screen;
-
-// The edge: processes, terminals, threads.
-pub mod death;
 pub mod demo;
-pub mod fate;
-pub mod keeper;
-pub mod launch;
-pub mod level;
-pub mod library;
-pub mod misuse;
-pub mod pump;
-pub mod supervise;
-pub mod yaml;
+pub mod doctor;
+pub mod live;
+pub mod process;
+pub mod prometheus;
+pub mod rocprofv3;
+pub mod settings;

@@ -2,10 +2,15 @@
 #![forbid(unsafe_code)]
 
 use clap::{CommandFactory, Parser};
+use roctop::cli::usage_error::Misuse;
 use roctop::cli::{Action, Cli};
-use roctop::launch::{self, NotStarted};
-use roctop::misuse::Misuse;
-use roctop::{counters, death, demo, keeper, rocprofv3, run};
+use roctop::counters;
+use roctop::demo;
+use roctop::live::pty_keeper;
+use roctop::live::run;
+use roctop::process::launch::{self, NotStarted};
+use roctop::process::reraise;
+use roctop::rocprofv3;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -13,11 +18,11 @@ fn main() -> ExitCode {
     if let Some(arguments) = launch::trampoline_arguments() {
         return launch::trampoline(&arguments).into();
     }
-    if let Some(signal) = death::signal() {
-        return death::raise(signal).into();
+    if let Some(signal) = reraise::signal() {
+        return reraise::raise(signal).into();
     }
-    if let Some(arguments) = keeper::arguments() {
-        return keeper::run(&arguments).into();
+    if let Some(arguments) = pty_keeper::arguments() {
+        return pty_keeper::run(&arguments).into();
     }
     if counters::list::is_worker() {
         // The collector in this process has done all of it when it was loaded.
@@ -64,7 +69,7 @@ fn finish(code: anyhow::Result<u8>) -> ExitCode {
 }
 
 fn act(cli: Cli) -> anyhow::Result<u8> {
-    use roctop::action;
+    use roctop::commands;
     match cli.action {
         None if cli.run.is_nothing() && std::env::args_os().len() > 1 => Err(Misuse(
             "no program was named: roctop [OPTIONS] APP ARGS; 'roctop' alone lists GPUs and running sessions".into(),
@@ -73,24 +78,24 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Some(Action::Run(options)) if options.is_nothing() => {
             Err(Misuse("no program was named: roctop run [OPTIONS] APP ARGS".into()).into())
         }
-        None => action::run(&cli.run),
-        Some(Action::Run(options)) => action::run(&options),
-        Some(Action::Demo(options)) => action::demo(&options),
-        Some(Action::Record(options)) => action::record(&options),
-        Some(Action::Attach(options)) => action::attach(&options),
-        Some(Action::Open(options)) => action::open(&options),
-        Some(Action::Export(options)) => action::export_files(&options),
+        None => commands::run(&cli.run),
+        Some(Action::Run(options)) => commands::run(&options),
+        Some(Action::Demo(options)) => commands::demo(&options),
+        Some(Action::Record(options)) => commands::record(&options),
+        Some(Action::Attach(options)) => commands::attach(&options),
+        Some(Action::Open(options)) => commands::open(&options),
+        Some(Action::Export(options)) => commands::export_files(&options),
         Some(Action::Rocprofv3 { words }) => rocprofv3::act(&words),
-        Some(Action::Summary(options)) => action::summary(&options),
-        Some(Action::Diff(options)) => action::compare(&options),
-        Some(Action::Cut(options)) => action::cut(&options),
-        Some(Action::Merge(options)) => action::merge(&options),
-        Some(Action::Recover(options)) => action::recover(&options),
-        Some(Action::Devices(options)) => action::devices(&options),
-        Some(Action::Counters(options)) => action::counters(&options),
-        Some(Action::Doctor(options)) => action::doctor(&options),
-        Some(Action::DropIn(options)) => action::drop_in(&options),
-        Some(Action::Config { wish }) => action::config(wish),
+        Some(Action::Summary(options)) => commands::summary(&options),
+        Some(Action::Diff(options)) => commands::compare(&options),
+        Some(Action::Cut(options)) => commands::cut(&options),
+        Some(Action::Merge(options)) => commands::merge(&options),
+        Some(Action::Recover(options)) => commands::recover(&options),
+        Some(Action::Devices(options)) => commands::devices(&options),
+        Some(Action::Counters(options)) => commands::counters(&options),
+        Some(Action::Doctor(options)) => commands::doctor(&options),
+        Some(Action::DropIn(options)) => commands::drop_in(&options),
+        Some(Action::Config { wish }) => commands::config(wish),
         Some(Action::Completions { shell }) => {
             // In memory first: clap_complete panics where it cannot write.
             let mut script = Vec::new();

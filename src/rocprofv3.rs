@@ -18,17 +18,18 @@ mod table;
 
 use crate::cli::Look;
 use crate::counters::list::list;
+use crate::counters::plan as counter_plan;
 use crate::counters::request::{Groups, Mode, Request};
 use crate::counters::show;
 use crate::export::Format;
 use crate::export::options::Kind;
+use crate::item;
 use crate::item::Exit;
-use crate::launch::Program;
-use crate::rank::{Rank, Ranks};
+use crate::live::run::{Job, headless, pass_on, tell};
+use crate::process::launch::Program;
+use crate::process::rank::{Rank, Ranks};
+use crate::process::supervise::exit_of;
 use crate::recording::Recording;
-use crate::run::{Job, headless, pass_on, tell};
-use crate::supervise::exit_of;
-use crate::{counting, item};
 use anyhow::{Context, Result, bail};
 use attach::Attach;
 use naming::Keys;
@@ -96,8 +97,8 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     let program = Program::find(&program)?;
     for plan in &mut plans {
         if let Some(mut request) = plan.request.take() {
-            counting::keep_present(&mut request)?;
-            counting::check(&request)?;
+            counter_plan::keep_present(&mut request)?;
+            counter_plan::check(&request)?;
             let is_left = !request.is_empty() || request.sampling.is_some();
             plan.request = is_left.then_some(request);
         }
@@ -187,7 +188,7 @@ fn list_counters(settings: &Settings, is_run: bool) -> Result<u8> {
     if directory.is_some() || name.is_some() {
         let keys = keys(Ranks::default().of(&|name| std::env::var(name).ok()), now());
         let directory = keys.expand(directory.unwrap_or("."));
-        counting::files(&listed, Path::new(&directory), &keys.expand(name.unwrap_or("%pid%")))?;
+        counter_plan::files(&listed, Path::new(&directory), &keys.expand(name.unwrap_or("%pid%")))?;
     } else {
         let mut out = std::io::stdout().lock();
         if is_run {

@@ -1,6 +1,7 @@
 //! Every view at three sizes on two scenarios, compared with the texts in `golden/screens/`.
 //!
-//! `ROCTOP_GOLDEN=write cargo test --test screen` writes them anew; read the difference before committing it.
+//! A failure prints the diff of every screen. `ROCTOP_GOLDEN=write cargo test --test screen` writes the texts; read the
+//! difference before you commit it.
 
 #[path = "screen/colour.rs"]
 mod colour;
@@ -8,6 +9,8 @@ mod colour;
 mod counter;
 #[path = "screen/driven.rs"]
 mod driven;
+#[path = "screen/golden.rs"]
+mod golden;
 #[path = "screen/key.rs"]
 mod key;
 #[path = "screen/list.rs"]
@@ -17,7 +20,8 @@ mod timeline;
 #[path = "screen/told.rs"]
 mod told;
 
-use driven::{Driven, snapshot, tests};
+use driven::{Driven, snapshot};
+use golden::Goldens;
 use ratatui::style::Style;
 use roctop::item::{Agent, AgentId, Dispatch, Item, LossReason, ProcessId, Span, StreamId};
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
@@ -46,63 +50,54 @@ const VIEWS: [(char, &str); 16] = [
     ('C', "samples"),
 ];
 
-fn compare(name: &str, text: &str) {
-    let path = tests().join("golden/screens").join(format!("{name}.txt"));
-    if std::env::var_os("ROCTOP_GOLDEN").is_some() {
-        std::fs::create_dir_all(path.parent().expect("the test data is there")).expect("the test data is there");
-        std::fs::write(&path, text).expect("the test data is there");
-        return;
-    }
-    let known = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(known == text, "{name} differs from {}:\n{text}", path.display());
-}
-
 #[test]
 fn every_view_looks_as_it_did() {
+    let mut goldens = Goldens::default();
     let training = snapshot("training", Mode::Live, 20_050);
     let killed = snapshot("killed", Mode::Live, 2_000);
     let counted = snapshot("counted", Mode::Live, 10_020);
     for size in SIZES {
         let at = format!("{}x{}", size.0, size.1);
         for (key, view) in VIEWS {
-            compare(
+            goldens.compare(
                 &format!("training-{view}-{at}"),
                 &Driven::new(training.clone(), size).typed(&key.to_string()).text(),
             );
-            compare(
+            goldens.compare(
                 &format!("killed-{view}-{at}"),
                 &Driven::new(killed.clone(), size).typed(&key.to_string()).text(),
             );
         }
         let training = || Driven::new(training.clone(), size);
-        compare(&format!("training-help-{at}"), &training().typed("?").text());
-        compare(&format!("training-quit-{at}"), &training().typed("q").text());
-        compare(
+        goldens.compare(&format!("training-help-{at}"), &training().typed("?").text());
+        goldens.compare(&format!("training-quit-{at}"), &training().typed("q").text());
+        goldens.compare(
             &format!("training-prompt-{at}"),
             &training().typed("3/stream=0 dur>5ms").text(),
         );
-        compare(
+        goldens.compare(
             &format!("training-prompt-error-{at}"),
             &training().typed("3/fwd dur>5parsec").text(),
         );
         let counted = || Driven::new(counted.clone(), size);
-        compare(&format!("counted-counters-{at}"), &counted().typed("6").text());
-        compare(
+        goldens.compare(&format!("counted-counters-{at}"), &counted().typed("6").text());
+        goldens.compare(
             &format!("counted-kernels-{at}"),
             &counted().typed("3/SQ_WAVES>50k\r").text(),
         );
-        compare(&format!("training-zoomed-{at}"), &training().typed("2+++jj]]").text());
-        compare(
+        goldens.compare(&format!("training-zoomed-{at}"), &training().typed("2+++jj]]").text());
+        goldens.compare(
             &format!("replay-timeline-{at}"),
             &Driven::new(snapshot("training", Mode::Replay, 20_050), size)
                 .typed("2")
                 .text(),
         );
-        compare(
+        goldens.compare(
             &format!("nothing-overview-{at}"),
             &Driven::new(Arc::default(), size).text(),
         );
     }
+    goldens.finish();
 }
 
 /// The role of a style in a theme; several roles may look the same.
@@ -159,6 +154,7 @@ fn roles(driven: &Driven) -> String {
 
 #[test]
 fn every_view_has_its_roles_in_two_themes_and_says_the_same_in_both() {
+    let mut goldens = Goldens::default();
     let training = snapshot("training", Mode::Live, 20_050);
     for size in SIZES {
         let mut texts = Vec::new();
@@ -173,11 +169,12 @@ fn every_view_has_its_roles_in_two_themes_and_says_the_same_in_both() {
                 all += &["== ", view, "\n", &roles(&driven)].concat();
                 text += &driven.text();
             }
-            compare(&format!("roles-{name}-{}x{}", size.0, size.1), &all);
+            goldens.compare(&format!("roles-{name}-{}x{}", size.0, size.1), &all);
             texts.push(text);
         }
         assert_eq!(texts[0], texts[1], "nothing is told by colour alone");
     }
+    goldens.finish();
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use roctop::clocks::{boottime, of_process, of_thread};
+use roctop::live::ingest::{Gauging, Pump};
 use roctop::model::{Fresh, Options, Store};
-use roctop::pump::{Gauging, Pump};
 use roctop::session::{Live, SessionDir};
 use roctop_ring::map::RingFile;
 use roctop_ring::reader::{Ended, Reader};

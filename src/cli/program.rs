@@ -1,7 +1,7 @@
 //! How a program is run, and what is recorded of it.
 
 use super::{Look, ring_slots, size};
-use crate::launch::Output;
+use crate::process::launch::Output;
 use crate::units;
 use clap::{Args, ValueEnum};
 use roctop_ring::level::Level;
@@ -184,7 +184,7 @@ pub struct Domains {
     /// How kernels are timed at first: 0 by roctop's signals in a file, 1 by those in memory, 2 by signals that HSA makes, 3 by
     /// the program's signals alone, 4 not at all (calls and copies only), 5 HIP calls only, 6 nothing is recorded. The collector
     /// steps down by itself where a level does not hold, and reports it. [default: 0 where the hardware allows it]
-    #[arg(long, value_name = "N", value_parser = crate::level::parse)]
+    #[arg(long, value_name = "N", value_parser = crate::process::level::parse)]
     pub level: Option<Level>,
 }
 
@@ -228,7 +228,7 @@ pub struct Record {
     #[arg(short, long, value_name = "REC")]
     pub output: PathBuf,
     /// Answer Prometheus here while the program runs: PORT of this machine alone, or ADDRESS:PORT.
-    #[arg(long, value_name = "ADDRESS", value_parser = crate::metrics::address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = crate::prometheus::address)]
     pub metrics: Option<std::net::SocketAddr>,
     /// Keep so many bytes of records, as 500M or 20G; the oldest go first and are counted.
     #[arg(long, value_name = "SIZE", value_parser = size)]

@@ -3,10 +3,11 @@
 use super::request::Request;
 use crate::clocks::boottime;
 use crate::decode::Decoder;
+use crate::embedded;
 use crate::item::{Agent, AgentKind, CounterInfo, Exit, Item};
 use crate::pc_sampling::Configuration;
+use crate::process::launch;
 use crate::session::{Live, SessionDir};
-use crate::{embedded, launch};
 use anyhow::{Context, Result};
 use roctop_ring::record::status;
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! What the user wants counted, as the collector reads it.
 
 use crate::pc_sampling::Wish;
-use crate::yaml;
+use crate::settings::yaml;
 use anyhow::{Context, Result, bail};
 use roctop_ring::session::{ENV_COUNTERS, ENV_DEFINITIONS};
 use std::ffi::OsString;

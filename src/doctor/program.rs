@@ -1,9 +1,9 @@
 //! A program: can anything be loaded into it, and which run-time will it use?
 
 use super::{Report, Verdict};
-use crate::elf::{self, Elf, Kind};
-use crate::launch::{Program, sanitizer};
-use crate::library::{self, Library};
+use crate::process::elf::{self, Elf, Kind};
+use crate::process::launch::{Program, sanitizer};
+use crate::process::library::{self, Library};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

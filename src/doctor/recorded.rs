@@ -1,7 +1,7 @@
 //! What will be recorded with the run-times that are here, and what not, and why.
 
 use super::{Report, Verdict};
-use crate::library::{self, Library};
+use crate::process::library::{self, Library};
 use roctop_ring::session::ENV_SDK;
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! `--attach PID`: processes of sessions of roctop can be recorded from now on; of others it is said what is in the way.
 
 use super::settings::{Settings, misuse};
-use crate::pump::{Gauging, Pump};
+use crate::live::ingest::{Gauging, Pump};
+use crate::live::run::tell;
 use crate::recording::Recorder;
-use crate::run::tell;
 use crate::session::{Live, sessions};
 use crate::topology;
 use anyhow::{Result, bail};

@@ -7,9 +7,9 @@ use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
 use crate::export::{self, Sums, summary};
 use crate::item;
+use crate::live::run::{tell, tell_all};
 use crate::progress::Progress;
 use crate::recording::{Merged, Recording};
-use crate::run::{tell, tell_all};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 

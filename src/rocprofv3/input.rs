@@ -2,7 +2,7 @@
 
 use super::settings::Settings;
 use super::table;
-use crate::yaml::documents;
+use crate::settings::yaml::documents;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::Path;

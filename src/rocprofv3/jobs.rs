@@ -2,7 +2,7 @@
 
 use super::input;
 use super::settings::Settings;
-use crate::run::tell;
+use crate::live::run::tell;
 use anyhow::Result;
 use std::path::Path;
 

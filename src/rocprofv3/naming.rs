@@ -1,7 +1,7 @@
 //! Names of output files: the keys that rocprofv3 replaces.
 
 use crate::item::Process;
-use crate::rank::Rank;
+use crate::process::rank::Rank;
 use std::path::Path;
 
 /// What the keys stand for in one process.

@@ -14,7 +14,7 @@ use crate::counters::request::Request;
 use crate::export::Format;
 use crate::export::options::{Choice, Kind, Kinds};
 use crate::export::summary::Tables;
-use crate::rank::{Rank, Ranks};
+use crate::process::rank::{Rank, Ranks};
 use anyhow::{Result, anyhow, bail};
 use std::ffi::OsString;
 use std::path::Path;

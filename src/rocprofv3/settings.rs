@@ -1,7 +1,7 @@
 //! What was set, on the command line or by an input file.
 
 use super::table::{self, Here, Row, TABLE, Takes, truth, typed};
-use crate::misuse::Misuse;
+use crate::cli::usage_error::Misuse;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 use std::collections::BTreeMap;

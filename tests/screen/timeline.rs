@@ -1,7 +1,8 @@
 //! The timeline: layouts, rows, ranges, and jumps between calls and their work.
 
 use crate::driven::{Driven, snapshot};
-use crate::{compare, kernels};
+use crate::golden::Goldens;
+use crate::kernels;
 use roctop::gauge::{Count, Counter, Device};
 use roctop::item::{Agent, AgentId, AgentKind, Item, NodeId, Process};
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
@@ -28,16 +29,18 @@ fn a_dragged_range_is_measured() {
 #[test]
 fn each_layout_shows_all_kernels() {
     let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    let mut goldens = Goldens::default();
     driven.typed("2");
     for layout in Layout::ALL {
         driven.ui.layout = layout.0;
-        compare(&format!("training-lanes-{}-120x36", layout.1), &driven.text());
+        goldens.compare(&format!("training-lanes-{}-120x36", layout.1), &driven.text());
     }
     for grouping in Grouping::ALL {
         driven.typed("3");
         driven.ui.grouping = grouping.0;
-        compare(&format!("training-kernels-{}-120x36", grouping.1), &driven.text());
+        goldens.compare(&format!("training-kernels-{}-120x36", grouping.1), &driven.text());
     }
+    goldens.finish();
 }
 
 #[test]

@@ -54,7 +54,9 @@ pub(super) fn key_facts(root: &Path) -> Machine {
     if let Some(version) = module.iter().find_map(|file| line(root, file)) {
         machine.facts.insert("amdgpu".into(), version);
     }
-    if let Some(id) = library::find_exact("libhsa-runtime64.so.1", &[]).and_then(|path| crate::elf::build_id(&path)) {
+    if let Some(id) =
+        library::find_exact("libhsa-runtime64.so.1", &[]).and_then(|path| crate::process::elf::build_id(&path))
+    {
         machine.facts.insert("hsa_build_id".into(), id);
     }
     machine

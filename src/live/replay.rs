@@ -1,14 +1,14 @@
 //! Recordings on the screen.
 
 use super::appearance::{appearance, open_terminal};
-use super::desk::{Desk, Source};
+use super::effects::{Desk, Source};
 use crate::cli::Look;
 use crate::item::{Nanos, Span};
+use crate::live::ingest::Gauging;
+use crate::live::run::{tell, tell_all};
 use crate::model::{Mode, Options};
-use crate::pump::Gauging;
+use crate::process::supervise::told_to_end;
 use crate::recording::{Merged, Recording};
-use crate::run::{tell, tell_all};
-use crate::supervise::told_to_end;
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, Flow};
 use crate::waker;

@@ -56,7 +56,7 @@ pub fn schema() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::printed;
+    use crate::settings::printed;
 
     #[test]
     fn the_schema_knows_every_setting_and_no_other() {

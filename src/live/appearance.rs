@@ -1,11 +1,11 @@
 //! How a screen looks: theme, glyphs, colours, and the settings that it begins with.
 
+use crate::cli::usage_error::Misuse;
 use crate::cli::{self, Color, Glyphs, Look, Views};
-use crate::config::{self, Config};
 use crate::kernel_name::Aliases;
-use crate::misuse::Misuse;
 use crate::model::analysis::Thresholds;
 use crate::model::{Options as StoreOptions, Store};
+use crate::settings::{self, Config};
 use crate::ui;
 use crate::ui::run::{Away, Settings};
 use crate::ui::screen::Options as ScreenOptions;
@@ -119,7 +119,7 @@ pub(super) fn find_theme(name: &str, depth: Depth) -> Result<Theme> {
     if let Some(theme) = Theme::named(name, depth) {
         return Ok(theme);
     }
-    let own = config::directory().map(|directory| directory.join("themes").join(format!("{name}.toml")));
+    let own = settings::directory().map(|directory| directory.join("themes").join(format!("{name}.toml")));
     let own = own.and_then(|path| std::fs::read_to_string(path).ok());
     let text = own.map_or_else(|| std::fs::read_to_string(name), Ok).with_context(|| {
         let known: Vec<&str> = BUILT_IN.iter().map(|theme| theme.0).collect();

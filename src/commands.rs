@@ -1,17 +1,22 @@
 //! What each subcommand does: options in, exit code out.
 
+pub mod devices;
 mod recordings;
 
 use crate::cli;
+use crate::cli::usage_error::Misuse;
+pub use crate::commands::devices::devices;
+use crate::counters::plan;
 use crate::counters::request::{Mode, Request};
-use crate::counting;
-pub use crate::devices::devices;
-use crate::launch::{NotStarted, Program};
-use crate::misuse::Misuse;
-use crate::pump::Gauging;
-use crate::run::{Job, headless, pass_on, tell};
+use crate::doctor;
+use crate::live;
+use crate::live::ingest::Gauging;
+use crate::live::run::{Job, headless, pass_on, tell};
+use crate::process::launch::{NotStarted, Program};
+use crate::process::rank;
+use crate::rocprofv3;
 use crate::session::sessions;
-use crate::{doctor, rank, rocprofv3, screen, topology};
+use crate::topology;
 use anyhow::{Context, Result, bail};
 use recordings::snapshot;
 pub use recordings::{compare, cut, export_files, merge, open, recover, summary};
@@ -25,13 +30,13 @@ use std::time::Duration;
 pub fn config(wish: cli::ConfigWish) -> Result<u8> {
     let mut out = std::io::stdout().lock();
     let path =
-        crate::config::path().context("neither XDG_CONFIG_HOME nor HOME is set: there is no place for settings")?;
+        crate::settings::path().context("neither XDG_CONFIG_HOME nor HOME is set: there is no place for settings")?;
     match wish {
-        cli::ConfigWish::Print => write!(out, "{}", crate::config::printed())?,
+        cli::ConfigWish::Print => write!(out, "{}", crate::settings::printed())?,
         cli::ConfigWish::Path => writeln!(out, "{}", path.display())?,
-        cli::ConfigWish::Schema => writeln!(out, "{:#}", crate::config::schema())?,
+        cli::ConfigWish::Schema => writeln!(out, "{:#}", crate::settings::schema())?,
         cli::ConfigWish::Check => {
-            crate::config::Config::load()?;
+            crate::settings::Config::load()?;
             let state = if path.exists() {
                 "valid"
             } else {
@@ -150,7 +155,7 @@ pub fn attach(options: &cli::Attach) -> Result<u8> {
         });
     }
     match (&found[..], &options.which) {
-        ([one], _) => screen::attach(&one.path, options).map(|()| 0),
+        ([one], _) => live::attach(&one.path, options).map(|()| 0),
         ([], Some(which)) => {
             bail!("there is no session {which}, and no program with that process id in one; 'roctop' lists them")
         }
@@ -201,7 +206,7 @@ fn start(words: &[OsString], job: &Job, screen: Screen, look: &cli::Look) -> Res
         tell(&format!("nothing of this program can be recorded: {obstacle}"));
     }
     let exit = match screen {
-        Screen::Live => screen::live(&program, job, look)?,
+        Screen::Live => live::live(&program, job, look)?,
         Screen::None => headless(&program, job, look)?.exit(),
     };
     Ok(pass_on(exit))
@@ -274,15 +279,15 @@ pub fn record(options: &cli::Record) -> Result<u8> {
 /// `roctop counters`: what can be counted, or what was counted in recordings.
 pub fn counters(options: &cli::Counters) -> Result<u8> {
     if options.of.is_empty() || options.metrics {
-        return counting::counters(options);
+        return plan::counters(options);
     }
-    counting::counted(&*snapshot(&options.of)?, options.format)
+    plan::counted(&*snapshot(&options.of)?, options.format)
 }
 
 /// The requests of a run, one for each pass.
 fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
     let input = options.input.as_deref().map(rocprofv3::counters_of).transpose()?;
-    counting::requests(options, input.unwrap_or_default())
+    plan::requests(options, input.unwrap_or_default())
 }
 
 /// `roctop doctor`: what will work.

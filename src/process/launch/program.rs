@@ -1,6 +1,6 @@
 //! The program that is to be started, found as a shell would find it.
 
-use crate::elf;
+use crate::process::elf;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;

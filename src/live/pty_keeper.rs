@@ -7,7 +7,7 @@
 
 mod clearing;
 
-use crate::pump::PumpSender;
+use crate::live::ingest::PumpSender;
 use anyhow::{Context, Result};
 use roctop_ring::session::CONTROL;
 use std::ffi::{OsStr, OsString};

@@ -2,23 +2,24 @@
 
 use crate::cli::{self, Look, OnExit};
 use crate::clocks::boottime;
-use crate::config::Config;
-use crate::death;
 use crate::doctor;
 use crate::embedded;
-use crate::fate::{self, Seen};
 use crate::item::Exit;
-use crate::launch::{self, Output, Program};
-use crate::level;
-use crate::metrics::Endpoint;
+use crate::live::ingest::{Gauging, Pump, PumpSender};
 use crate::model::{Fresh, Mode, Options, Store};
-use crate::pump::{Gauging, Pump, PumpSender};
+use crate::process::exit_cause::{self, Seen};
+use crate::process::launch::{self, Output, Program};
+use crate::process::level;
+use crate::process::reraise;
+use crate::process::supervise::{self, Terminal};
+use crate::prometheus::Endpoint;
 use crate::query::Filter;
 use crate::recording::{Recorder, Recording};
 use crate::report::summary;
 use crate::session::{Live, SessionDir, Watch, going_on, refused};
-use crate::supervise::{self, Terminal};
-use crate::{topology, ui};
+use crate::settings::Config;
+use crate::topology;
+use crate::ui;
 use anyhow::Result;
 use roctop_ring::level::Level;
 use roctop_ring::session::{ENV_COUNTERS, ENV_LEVEL, ENV_RING, control, wanted};
@@ -229,7 +230,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let in_flight = job.recording.as_deref().and_then(|path| in_flight(path, exit));
     // The summary says it where nothing was recorded.
     let missed = missed.filter(|_| is_recorded);
-    let lines = [fate::told(exit, &seen), in_flight, refused, missed, unread, said];
+    let lines = [exit_cause::told(exit, &seen), in_flight, refused, missed, unread, said];
     for line in lines.into_iter().flatten() {
         tell(&line);
     }
@@ -261,7 +262,7 @@ fn in_flight(recording: &Path, exit: Exit) -> Option<String> {
 fn run_to_end(command: Command, session: &SessionDir, sender: &PumpSender) -> (Result<Exit>, Seen) {
     let mut pid = 0;
     let mut came = Vec::new();
-    let starved = fate::starved();
+    let starved = exit_cause::starved();
     let ended = supervise::run_to_end(
         command,
         Terminal::Shared,
@@ -280,7 +281,7 @@ fn run_to_end(command: Command, session: &SessionDir, sender: &PumpSender) -> (R
     let seen = Seen {
         came,
         sent: Vec::new(),
-        starved: fate::starved().saturating_sub(starved),
+        starved: exit_cause::starved().saturating_sub(starved),
     };
     (exit, seen)
 }
@@ -337,7 +338,7 @@ pub fn tell_all(lines: &[String]) {
 pub fn pass_on(exit: Exit) -> u8 {
     match exit {
         Exit::Code(code) => code as u8,
-        Exit::Signal(signal) => death::die_by(signal),
+        Exit::Signal(signal) => reraise::die_by(signal),
         Exit::Unknown => 1,
     }
 }

@@ -1,7 +1,7 @@
 //! Programs that are linked to a sanitizer, whose library refuses to work from any place but the first.
 
-use crate::elf::{self, Kind};
-use crate::library;
+use crate::process::elf::{self, Kind};
+use crate::process::library;
 use std::path::{Path, PathBuf};
 
 /// The sanitizer's library that has to come first of all preloaded ones, if the program needs one.

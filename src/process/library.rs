@@ -1,6 +1,6 @@
 //! Libraries where the loader would find them, and what they can do by the names inside of them.
 
-use crate::elf::Elf;
+use crate::process::elf::Elf;
 use std::path::{Path, PathBuf};
 
 /// A library that was looked at.

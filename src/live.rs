@@ -2,13 +2,16 @@
 
 mod appearance;
 mod attached;
-mod desk;
-mod live;
+mod effects;
+pub mod ingest;
+mod launched;
+pub mod pty_keeper;
 mod replay;
+pub mod run;
 mod watched;
 
 pub use self::attached::attach;
-pub use self::live::live;
+pub use self::launched::live;
 pub use self::replay::replay;
 
 use crate::ui::Flow;

@@ -1,16 +1,16 @@
 //! A session that another roctop runs, or none any more, on this screen.
 
 use super::appearance::{appearance, open_terminal};
-use super::desk::{Desk, Source};
+use super::effects::{Desk, Source};
 use super::named;
 use crate::cli::{Attach, OnExit};
 use crate::item::Exit;
-use crate::keeper;
+use crate::live::ingest::{Gauging, Pump};
+use crate::live::pty_keeper;
+use crate::live::run::{sum_up, tell};
 use crate::model::{Mode, Options};
-use crate::pump::{Gauging, Pump};
-use crate::run::{sum_up, tell};
+use crate::process::supervise::told_to_end;
 use crate::session::{Live, SessionDir, alive, sessions};
-use crate::supervise::told_to_end;
 use crate::ui::run::{Away, Settings};
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, Flow};
@@ -33,7 +33,7 @@ pub fn attach(session: &Path, options: &Attach) -> Result<()> {
     let gauging = Gauging::rate(options.gauges.gauge_rate);
     let pump = Pump::start(Live::late(session).watched(), Some(store.clone()), None, &gauging)?;
     let told = told_to_end()?;
-    keeper::follow(session, pump.sender());
+    pty_keeper::follow(session, pump.sender());
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
     let mut desk = Desk::new(
         Source::Session(session.to_owned(), command_of(session)),

@@ -1,10 +1,10 @@
 //! The program under a screen, as the threads around it see it: its terminal, its output, its end.
 
-use crate::fate::{self, Seen};
 use crate::item::Exit;
-use crate::pump::PumpSender;
-use crate::run::tell;
-use crate::supervise::{self, Terminal};
+use crate::live::ingest::PumpSender;
+use crate::live::run::tell;
+use crate::process::exit_cause::{self, Seen};
+use crate::process::supervise::{self, Terminal};
 use crate::ui::Flow;
 use crate::waker;
 use anyhow::Result;
@@ -87,7 +87,7 @@ pub(super) fn wait_for_end(
             watched.seen.came.push((signal.as_raw(), who.to_owned()));
             waker::wake();
         };
-        let starved = fate::starved();
+        let starved = exit_cause::starved();
         let ended = supervise::run_to_end(command, Terminal::Own, started, told);
         let exit = ended.map(supervise::exit_of).map_err(|error| format!("{error:#}"));
         let pid = lock(&shared).pid;
@@ -99,8 +99,11 @@ pub(super) fn wait_for_end(
             }
         }
         let mut watched = lock(&shared);
-        watched.seen.starved = fate::starved().saturating_sub(starved);
-        watched.fate = exit.as_ref().ok().and_then(|exit| fate::told(*exit, &watched.seen));
+        watched.seen.starved = exit_cause::starved().saturating_sub(starved);
+        watched.fate = exit
+            .as_ref()
+            .ok()
+            .and_then(|exit| exit_cause::told(*exit, &watched.seen));
         watched.exit = Some(exit);
         waker::wake();
     })

@@ -1,18 +1,18 @@
 //! A program under the live screen, from start to end.
 
 use super::appearance::{Appearance, appearance, open_terminal};
-use super::desk::{Desk, Source};
+use super::effects::{Desk, Source};
 use super::named;
 use super::watched::{Shared, follow_size, lock, read_output, show_output, signal, stop, type_to, wait_for_end};
 use crate::cli::{Look, OnExit};
 use crate::item::Exit;
-use crate::keeper::{self, Keeper};
-use crate::launch::{self, Output, Program};
+use crate::live::ingest::Pump;
+use crate::live::pty_keeper::{self, Keeper};
+use crate::live::run::{self, Job, Prepared, tell};
 use crate::model::Store;
-use crate::pump::Pump;
-use crate::run::{self, Job, Prepared, tell};
+use crate::process::launch::{self, Output, Program};
+use crate::process::supervise::told_to_end;
 use crate::session::{Live, SessionDir, Watch, refused};
-use crate::supervise::told_to_end;
 use crate::ui::run::{Away, Settings};
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, Flow, Left};
@@ -247,7 +247,7 @@ impl Running {
         self.keeper.leave();
         let name = session.file_name().unwrap_or_default().to_string_lossy();
         tell(&format!("the program goes on; 'roctop attach {name}' shows it again"));
-        if let Some(path) = keeper::kept(session) {
+        if let Some(path) = pty_keeper::kept(session) {
             tell(&format!("what it prints goes to {}", path.display()));
         }
         Ok((Exit::Code(0), None))

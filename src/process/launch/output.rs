@@ -1,6 +1,6 @@
 //! Where a program's standard output and error go.
 
-use crate::misuse::Misuse;
+use crate::cli::usage_error::Misuse;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::path::PathBuf;

@@ -1,22 +1,25 @@
 //! What is done with recordings.
 
 use crate::cli;
-use crate::config::Config;
+use crate::cli::usage_error::Misuse;
 use crate::export::collect::{Collected, collect};
 use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
 use crate::export::options::{Choice, KernelNames, Layout};
 use crate::export::{self, prepare_directory};
 use crate::item::{Process, Span};
-use crate::misuse::Misuse;
+use crate::live;
+use crate::live::run::{tell, tell_all};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::progress::Progress;
+use crate::recording;
 use crate::recording::{Merged, Origin, Recorder, Recording};
 use crate::report::comparison;
 use crate::report::summary as tables;
 use crate::report::threshold::Threshold;
-use crate::run::{tell, tell_all};
-use crate::{recording, screen, session, ui};
+use crate::session;
+use crate::settings::Config;
+use crate::ui;
 use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -84,7 +87,7 @@ pub fn open(options: &cli::Open) -> Result<u8> {
     if !std::io::stdout().is_terminal() {
         bail!("'roctop open' needs a terminal; 'roctop summary' prints tables");
     }
-    screen::replay(recordings, &options.look, options.range)?;
+    live::replay(recordings, &options.look, options.range)?;
     Ok(0)
 }
 

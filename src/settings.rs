@@ -7,6 +7,7 @@ mod place;
 mod preset;
 mod schema;
 mod thresholds;
+pub mod yaml;
 
 pub use self::place::{directory, path};
 pub use self::preset::keep_preset;
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// The file as it is when nobody has set anything, with words on all of it.
-pub const DEFAULT: &str = include_str!("config.toml");
+pub const DEFAULT: &str = include_str!("settings/default.toml");
 
 /// What was set.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,8 @@
 //! Waits for the program and passes signals on, at the viewer's edge.
 
-use crate::fate;
 use crate::item::Exit;
-use crate::launch::NotStarted;
+use crate::process::exit_cause;
+use crate::process::launch::NotStarted;
 use crate::waker;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
@@ -115,7 +115,7 @@ pub fn run_to_end(
                 signal,
                 &sender.map_or_else(
                     || "the terminal or the kernel".into(),
-                    |sender| fate::process(sender.pid),
+                    |sender| exit_cause::process(sender.pid),
                 ),
             );
             if !(from_terminal && shares_terminal)

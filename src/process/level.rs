@@ -1,6 +1,6 @@
 //! The level of timing at which a program's collector starts: what was asked for, checked against the other options.
 
-use crate::misuse::Misuse;
+use crate::cli::usage_error::Misuse;
 use roctop_ring::level::Level;
 use roctop_ring::session::{ENV_LEVEL, ENV_NO_FLIGHT, source};
 use std::ffi::OsString;

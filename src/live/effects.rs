@@ -2,17 +2,18 @@
 //! recording to compare with.
 
 use super::appearance::find_theme;
-use crate::config::{self, Config};
-use crate::counting;
+use crate::counters::plan;
+use crate::export;
 use crate::item::Nanos;
+use crate::live::ingest::{Gauging, Pump, PumpSender};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
-use crate::pump::{Gauging, Pump, PumpSender};
 use crate::recording::{Merged, Recorder, Recording};
 use crate::session::{Live, SessionDir};
+use crate::settings::{self, Config};
+use crate::topology;
 use crate::ui::theme::Depth;
 use crate::ui::{Effect, Flow};
 use crate::waker;
-use crate::{export, topology};
 use anyhow::{Context, Result};
 use roctop_ring::session::control;
 use rustix::process::{Signal, kill_process};
@@ -103,7 +104,7 @@ impl Desk {
             Effect::Compare(path) => self.compare(path),
             Effect::Record => self.record(),
             Effect::Keep { name, filter } => told(
-                config::keep_preset(&name, &filter)
+                settings::keep_preset(&name, &filter)
                     .map(|path| format!("@{name} is this filter from now on, in {}", path.display())),
             ),
             Effect::ListCounters => self.list_counters(),
@@ -203,7 +204,7 @@ impl Desk {
         }
         let sender = self.news.0.clone();
         std::thread::spawn(move || {
-            sender.send(match counting::known() {
+            sender.send(match plan::known() {
                 Ok(names) => Flow::Counters(names.into()),
                 Err(error) => Flow::Say(format!("{error:#}")),
             });
@@ -232,7 +233,7 @@ impl Desk {
         let sender = self.news.0.clone();
         let said = Flow::Say(format!("asking whether {names} can be counted …"));
         std::thread::spawn(move || {
-            sender.send(match counting::fitting(&names) {
+            sender.send(match plan::fitting(&names) {
                 Ok(request) => Flow::Again(request.variables()),
                 Err(error) => Flow::Say(format!("{error:#}")),
             });

@@ -1,15 +1,13 @@
 //! `--pmc` and `roctop counters`: what is asked for, planned and listed.
 
-mod of;
-
 use crate::cli;
 use crate::counters::list::{Listed, list};
 use crate::counters::request::{self, Groups, Mode, Request, iterations, kernels, names};
 use crate::counters::show::{self, Which};
 use crate::export;
+use crate::live::run::tell;
 use crate::model::Snapshot;
 use crate::pc_sampling::Wish;
-use crate::run::tell;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -197,7 +195,7 @@ fn refuse(listed: &Listed) -> Result<()> {
 
 /// `roctop counters --of`: what was counted in recordings.
 pub fn counted(snapshot: &Snapshot, format: cli::CountersFormat) -> Result<u8> {
-    if !of::write(snapshot, format, &mut std::io::stdout().lock())? {
+    if !super::report::write(snapshot, format, &mut std::io::stdout().lock())? {
         tell("no counters were collected there; 'roctop record --pmc …' does");
         return Ok(1);
     }
