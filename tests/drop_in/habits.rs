@@ -2,6 +2,7 @@
 
 use super::{Rig, number, program, rig, text};
 use rig::{Truth, read_truth};
+use roctop::kernel_name::demangle;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -10,6 +11,9 @@ type Counts = BTreeMap<(String, String), u64>;
 
 /// The kernels of features.hip that a graph launches. TAU does not learn their names: no launch call has them.
 const IN_GRAPHS: u64 = 5;
+/// The copies and fills of that graph. Newer HIP makes them by kernels of its own, and reports these as kernels.
+const MOVED_IN_GRAPHS: u64 = 25;
+const INTERNAL: &str = "__amd_rocclr_";
 
 /// Calls that every client counts and every release reports.
 const CALLS: [&str; 9] = [
@@ -56,32 +60,46 @@ fn check(client: &str, app: &str, own: &Counts, app_counts: &Counts, truth: &[Tr
     let kernels = || {
         truth
             .iter()
-            .filter(|row| row.kind == "dispatch" && !row.name.is_empty() && !row.name.starts_with("__amd_rocclr_"))
+            .filter(|row| row.kind == "dispatch" && !row.name.is_empty() && !row.name.starts_with(INTERNAL))
     };
     let mut logged: BTreeMap<&str, u64> = BTreeMap::new();
     for row in kernels() {
         *logged.entry(&row.name).or_default() += 1;
     }
-    assert_eq!(all("kernel"), logged.values().sum::<u64>(), "{what}: {own:?}");
-    let unnamed = get("kernel", "-");
-    let is_unnamed = app == "features" && client == "tau";
-    assert_eq!(unnamed, if is_unnamed { IN_GRAPHS } else { 0 }, "{what}: {own:?}");
-    let named: u64 = logged.keys().map(|name| get("kernel", name)).sum();
-    assert_eq!(named + unnamed, all("kernel"), "{what}: {own:?}\n{logged:?}");
-    if !is_unnamed {
+    let is_graphs = app == "features";
+    let moved = if is_graphs && moves_by_kernels() {
+        MOVED_IN_GRAPHS
+    } else {
+        0
+    };
+    assert_eq!(all("kernel"), logged.values().sum::<u64>() + moved, "{what}: {own:?}");
+    let unnamed = if is_graphs && client == "tau" {
+        IN_GRAPHS + moved
+    } else {
+        0
+    };
+    assert_eq!(get("kernel", "-"), unnamed, "{what}: {own:?}");
+    if unnamed == 0 {
+        let internal = own
+            .iter()
+            .filter(|((of, name), _)| of == "kernel" && name.starts_with(INTERNAL));
+        assert_eq!(internal.map(|(_, count)| count).sum::<u64>(), moved, "{what}: {own:?}");
         for (name, count) in &logged {
-            assert_eq!(get("kernel", name), *count, "{what}: {name}");
+            // Newer HIP has the names of graphs' kernels demangled.
+            let found = get("kernel", name) + get("kernel", &demangle(name));
+            assert_eq!(found, *count, "{what}: {name}");
         }
     }
     let time: u64 = kernels().map(|row| row.end - row.begin).sum();
     // HIP's record of a cooperative launch begins with a kernel of HIP's own.
-    let before = truth.iter().filter(|row| row.name.starts_with("__amd_rocclr_gwsInit"));
-    let before: u64 = before.map(|row| row.end - row.begin).sum();
+    let is_own =
+        |row: &&Truth| row.name.starts_with("__amd_rocclr_gwsInit") || moved > 0 && row.name.starts_with(INTERNAL);
+    let own_time: u64 = truth.iter().filter(is_own).map(|row| row.end - row.begin).sum();
     let slack = 2 * all("kernel");
     let told = get("time", "kernels");
     assert!(
-        (time - slack..=time + before + slack).contains(&told),
-        "{what}: {told}, logged {time} and {before} before"
+        (time - slack..=time + own_time + slack).contains(&told),
+        "{what}: {told}, logged {time} and {own_time} of HIP's own"
     );
 
     for name in CALLS {
@@ -98,6 +116,11 @@ fn check(client: &str, app: &str, own: &Counts, app_counts: &Counts, truth: &[Tr
     }
 }
 
+/// Does this release make the copies and fills of graphs by kernels, and report them?
+fn moves_by_kernels() -> bool {
+    rig::release().is_some_and(|release| release != "5.7.1")
+}
+
 fn run(client: &str) {
     let Some((rig, library)) = program(&format!("lib{client}_habit.so")) else {
         return;
@@ -109,7 +132,8 @@ fn run(client: &str) {
         let output = Rig::ended(command.env("CLIENT_COUNTS", place.join("client")));
         assert!(
             output.status.success(),
-            "{}{}",
+            "{client} in {words:?}: {}: {}{}",
+            output.status,
             text(&output.stdout),
             text(&output.stderr)
         );

@@ -73,6 +73,11 @@ thread_local! {
     static INSIDE: Cell<*const Pool> = const { Cell::new(null()) };
 }
 
+/// Does this thread run the callback of a pool?
+pub(crate) fn is_inside_any() -> bool {
+    !INSIDE.get().is_null()
+}
+
 impl Opened {
     /// Encodes it as a registration's two words.
     pub(crate) fn words(self) -> [u64; 2] {

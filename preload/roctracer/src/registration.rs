@@ -188,6 +188,14 @@ pub(crate) fn flush(opened: Opened) -> Result<()> {
     opened.flush()
 }
 
+/// Returns once the records of completed work are in their pools; at once in a pool's callback, for which the run-time may wait.
+pub(crate) fn settle_all() {
+    let is_work = !(REGISTERED.hip_work.is_empty() && REGISTERED.hsa_work.is_empty());
+    if is_work && !pool::is_inside_any() {
+        hsa::settle();
+    }
+}
+
 /// Returns once the records of completed work are in the pool.
 fn settle(opened: Opened) {
     let ours = |words| words == opened.words();

@@ -3,7 +3,7 @@
 use super::clearing::Clearing;
 use super::{open_ring, orphans};
 use roctop_ring::flight::Left;
-use roctop_ring::layout::{Header, clock, counter, entry};
+use roctop_ring::layout::{Header, MAJOR, MINOR, clock, counter, entry};
 use roctop_ring::reader::{Ended, Progress, Reader, Sink, Thread};
 use roctop_ring::record::{Head, Slot};
 use roctop_ring::session::RING;
@@ -261,6 +261,8 @@ impl Live {
             sink.take(
                 process,
                 &Raw::Header(&Header {
+                    major: MAJOR,
+                    minor: MINOR,
                     pid,
                     start_ticks: self.started.filter(|known| known.0 == pid).map_or(0, |known| known.1),
                     rank: -1,

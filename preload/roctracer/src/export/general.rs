@@ -3,7 +3,7 @@
 use crate::domain::Domain;
 use crate::status::{self, INVALID_ARGUMENT, INVALID_DOMAIN, MISMATCHED_EXTERNAL_ID, Result, SUCCESS, Status, fail};
 use crate::wall::wall;
-use crate::{clock, control, correlation, hip, hsa};
+use crate::{clock, control, correlation, hip, hsa, registration};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
@@ -156,7 +156,13 @@ pub extern "C" fn roctracer_start() {
 /// Stops tracing.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_stop() {
-    wall((), || control::switch(true));
+    wall((), || {
+        if !control::is_stopped() {
+            // A program's wait for its GPU may return before the run-time has told of the work.
+            registration::settle_all();
+        }
+        control::switch(true);
+    });
 }
 
 /// Pushes an external id for this thread's calls.
