@@ -43,7 +43,7 @@ pub fn amd(layout: AmdLayout, entry: usize) -> Option<&'static Function> {
 const AGREED: usize = 6;
 
 /// Tables that are known to their ends: step, entries.
-const KNOWN: [(u32, usize); 4] = [(0x0e, 84), (0x10, 87), (0x11, 89), (0x12, 91)];
+const KNOWN: [(u32, usize); 2] = [(0x0e, 84), (0x12, 91)];
 
 /// The functions behind [`AMD`] that are known of a table of this layout.
 pub fn newer_amd(layout: AmdLayout) -> &'static [Function] {
@@ -333,12 +333,11 @@ mod tests {
 
     #[test]
     fn later_entries_have_names_in_tables_of_known_step_and_size() {
-        for (step, entries) in [(0x10, 87), (0x11, 89), (0x12, 91)] {
-            assert_eq!(name(step, entries, 86), Some("hsa_amd_queue_create"));
-        }
+        assert_eq!(name(0x0e, 84, 83), Some("hsa_amd_external_semaphore_handle_close"));
+        assert_eq!(name(0x12, 91, 86), Some("hsa_amd_queue_create"));
         assert_eq!(name(0x12, 91, 90), Some("hsa_amd_interop_map_buffer_with_size"));
         // In one branch the images come before the queues.
-        for (step, entries) in [(0x10, 88), (0x0f, 86), (0x12, 92), (0x13, 91)] {
+        for (step, entries) in [(0x0f, 86), (0x10, 87), (0x10, 88), (0x12, 92), (0x13, 91)] {
             assert_eq!(name(step, entries, 84), None);
             assert_eq!(name(step, entries, 86), None);
         }
