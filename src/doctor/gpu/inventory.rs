@@ -1,6 +1,7 @@
 //! The machine as files of the system describe it: what a verdict is kept under, and what an issue needs to say.
 
-use crate::{library, topology};
+use crate::process::library;
+use crate::topology;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
