@@ -1,5 +1,5 @@
-//! Hardware, drivers and run-times that do not what they should: programs go on as without roctop, what is recorded with times is
-//! true, what is not is counted, and the level says what was given up.
+//! Hardware, drivers and run-times that fail: programs go on as without roctop, recorded times are the GPU's, missing times are
+//! counted, and the level reports what was given up.
 
 use crate::check_output;
 use crate::rig::{Recorded, Rig, TOLERANCE, Truth, patience, rig};
@@ -249,6 +249,7 @@ fn a_gpu_whose_clock_is_off_by_a_constant_is_timed_all_the_same() {
     }
 }
 
+/// ROCr reckons the rate of the GPU's clock from its first look at both clocks to the last: 2 ms are 2 % of the first 100 ms.
 #[test]
 fn durations_are_the_gpus_when_the_drivers_clock_jumps() {
     let Some(rig) = rig() else { return };
@@ -260,7 +261,7 @@ fn durations_are_the_gpus_when_the_drivers_clock_jumps() {
     let met = meet(&machine, "jumps", &["many_streams", "1", "1", "80000"]);
     let kinds = met.check_by(|row, dispatch| {
         let lasted = (dispatch.span.end - dispatch.span.begin).abs_diff(row.end - row.begin);
-        lasted <= 100 && dispatch.span.begin.abs_diff(row.begin) <= JUMP + TOLERANCE
+        lasted <= (row.end - row.begin) / 20 && dispatch.span.begin.abs_diff(row.begin) <= 2 * JUMP
     });
     assert_eq!((kinds.untimed, met.levels()), (0, vec![]));
 }
@@ -347,7 +348,7 @@ fn a_run_time_that_refuses_proxies_makes_plain_queues() {
     let machine = rig.refusing_proxies();
     for (name, words) in [
         ("refused-streams", &["many_streams", "2", "4", "2000"] as &[_]),
-        ("refused-features", &["features"]),
+        ("refused-transpose", &["matrix_transpose", "3"]),
     ] {
         let met = meet(&machine, name, words);
         let kinds = met.check();

@@ -441,7 +441,7 @@ mod tests {
                 address(&sources[at]),
                 targets[at].as_ptr() as u64,
                 bytes / unit,
-                bytes % unit << 32 | unit,
+                ((bytes % unit) << 32) | unit,
             ]
         };
         let list = [entry(0, 16), entry(1, 4)].concat();

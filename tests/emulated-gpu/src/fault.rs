@@ -20,11 +20,11 @@ pub(crate) struct Faults {
     pub(crate) late: Rule,
     /// When the host sees a completion signal in host memory that the GPU may cache.
     pub(crate) cacheable: Cacheable,
-    /// So long after a signal's value its times are written, ns.
+    /// Delay between a signal's value and its times, ns.
     pub(crate) times_late_ns: u64,
     /// By how much all times in signals are wrong, ns.
     pub(crate) times_shift_ns: i64,
-    /// How long the compute queues of a process wait for somebody else's work, since it opened the driver.
+    /// How long the compute queues of a process wait for another process's work, from when it opened the driver.
     pub(crate) busy: Duration,
     /// What unmapping pages of a user-pointer object does to the queues.
     pub(crate) eviction: Eviction,
@@ -217,7 +217,7 @@ pub(crate) enum Eviction {
     Stop,
     /// The same; if one is busy, all of them stop for ever.
     Hang,
-    /// The same; if one is busy, the GPU is reset: all of them stop for ever, and the driver tells the process.
+    /// The same; if one is busy, the GPU is reset: all of them stop for ever, and the driver sets the process's event.
     Reset,
 }
 

@@ -52,11 +52,11 @@
 //! | `EMULATED_GPU_LATE_SIGNALS` | the same signals change 5 ms late |
 //! | `EMULATED_GPU_WRONG_TIMES` | `what=n,…`: the times that each n-th packet's kernel leaves in its signal: `swapped`, `endless` (end all ones), `ahead` (end in ten years), `first` (begin at tick 1), `unwritten` (no begin), `zero` (both), `stale` (both are those of the signal's last completion), `later` and `sooner` (both by 20 ms) |
 //! | `EMULATED_GPU_WRONG_BARRIER_TIMES` | the same for packets that run no kernel |
-//! | `EMULATED_GPU_TIMES_SHIFT_NS` | all times in signals are off by so many nanoseconds, copies' too |
-//! | `EMULATED_GPU_TIMES_LATE_NS` | so long after a signal's value its times are written |
+//! | `EMULATED_GPU_TIMES_SHIFT_NS` | all times in signals are off by this many nanoseconds, copies' too |
+//! | `EMULATED_GPU_TIMES_LATE_NS` | delay between a signal's value and its times |
 //! | `EMULATED_GPU_CLOCK_JUMP` | `NS@MS`: each MS milliseconds the driver's system clock jumps by NS nanoseconds, forth and back, so conversions of ticks do |
-//! | `EMULATED_GPU_BUSY_MS` | somebody else's kernels keep the GPU's compute queues waiting for so long after the process opened the driver |
-//! | `EMULATED_GPU_EVICTION` | what happens when pages of user memory (pools in host memory are that) are unmapped or replaced: all queues of the process `stop` for 1 ms; with `hang` they never come back if one was busy; with `reset` the driver tells the process so, too |
+//! | `EMULATED_GPU_BUSY_MS` | another process's kernels keep the compute queues waiting for this long after the process opened the driver |
+//! | `EMULATED_GPU_EVICTION` | what happens when pages of user memory (pools in host memory are that) are unmapped or replaced: all queues of the process `stop` for 1 ms; with `hang` they never come back if one was busy; with `reset` the driver also sets the process's event of hardware exceptions |
 //! | `EMULATED_GPU_POOLS` | `shared`: host memory of pools is mapped shared, as some releases do |
 //!
 //! Nothing is ever written to the program's output. The generated topology files lie below the temporary directory, in

@@ -301,7 +301,7 @@ impl Memory {
         found.copied()
     }
 
-    /// Notes what lies in a range of the program's addresses from now on: a file's pages or others.
+    /// Notes which pages a range of the program's addresses has from now on: a file's or others.
     pub(crate) fn set_file(&self, address: u64, len: u64, is_file: bool) {
         if !is_file && !self.has_files.load(Ordering::Acquire) {
             return;

@@ -1,5 +1,5 @@
-/* Barrier packets on one queue of HSA, with completion signals of three kinds: ROCr's own, one made by hand in a pool, one in a
- * file's pages that were put over such a pool. Prints a line for each: its name, and the milliseconds until it changed, or -1.
+/* Barrier packets on one queue of HSA, with completion signals of four kinds: ROCr's own, one made by hand in the pool of kernel
+ * arguments, one in plain fine-grained memory, one in a file's pages that were put over the pool. Prints a line for each: its name, and the milliseconds until it changed, or -1.
  * Then the pages below the pool's signal are replaced while the queue waits: its lines are "idle" and "busy". */
 #define _GNU_SOURCE
 #include <hsa/hsa.h>
@@ -17,7 +17,7 @@ enum { PAGES = 1 << 16, PATIENCE_MS = 1000 };
 typedef struct { int64_t kind; volatile int64_t value; uint64_t mailbox; uint32_t event, reserved; uint64_t start, end, more[2]; } by_hand;
 
 static hsa_agent_t gpu, cpu;
-static hsa_amd_memory_pool_t pool;
+static hsa_amd_memory_pool_t pool, plain;
 static hsa_queue_t *queue;
 
 static void check(int status, const char *what) {
@@ -37,6 +37,7 @@ static hsa_status_t find(hsa_amd_memory_pool_t p, void *data) {
     uint32_t flags = 0, wanted = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT | HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED;
     hsa_amd_memory_pool_get_info(p, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
     if ((flags & wanted) == wanted) pool = p;
+    if ((flags & wanted) == HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) plain = p;
     return HSA_STATUS_SUCCESS;
 }
 
@@ -65,9 +66,9 @@ static double awaited(volatile int64_t *value) {
     return now() - start;
 }
 
-static by_hand *memory(void) {
+static by_hand *memory(hsa_amd_memory_pool_t from) {
     void *place;
-    check(hsa_amd_memory_pool_allocate(pool, PAGES, 0, &place), "allocate");
+    check(hsa_amd_memory_pool_allocate(from, PAGES, 0, &place), "allocate");
     check(hsa_amd_agents_allow_access(1, &gpu, NULL, place), "access");
     return place;
 }
@@ -108,11 +109,14 @@ int main(void) {
     while (hsa_signal_load_scacquire(own) && now() - start < 5000) usleep(100);
     printf("rocr %.1f\n", hsa_signal_load_scacquire(own) ? -1. : now() - start);
 
-    by_hand *one = memory(), *other = memory();
+    by_hand *one = memory(pool), *other = memory(pool), *cached = memory(plain);
     mapping(one);
     submit(0, (uint64_t)armed(one));
     printf("pool %.1f\n", awaited(&one->value));
     printf("span %lld\n", (long long)(one->end - one->start));
+
+    submit(0, (uint64_t)armed(cached));
+    printf("cached %.1f\n", awaited(&cached->value));
 
     start = now();
     replace(other);
@@ -121,8 +125,8 @@ int main(void) {
     printf("file %.1f\n", awaited(&other->value));
 
     submit(gate.handle, (uint64_t)armed(one));
-    while (hsa_queue_load_read_index_relaxed(queue) < 3) usleep(100);
-    replace(memory());
+    while (hsa_queue_load_read_index_relaxed(queue) < 4) usleep(100);
+    replace(memory(pool));
     start = now();
     hsa_signal_store_screlease(gate, 0);
     awaited(&one->value);

@@ -55,14 +55,13 @@ impl Met {
 fn without_faults_all_signals_arrive_and_evictions_are_logged() {
     for release in releases() {
         let Some(met) = Met::on(release, &[]) else { return };
-        for name in ["rocr", "pool", "file", "busy"] {
+        for name in ["rocr", "pool", "cached", "file", "busy"] {
             assert!(met.ms(name).is_some(), "{}: {name}", release.0);
         }
         assert!(met.lines["mapping"].starts_with("rw-p"), "{}", met.lines["mapping"]);
-        assert_eq!(
-            met.rows("lost", "") + met.rows("late", "") + met.rows("cacheable", ""),
-            0
-        );
+        assert_eq!(met.rows("lost", "") + met.rows("late", ""), 0);
+        // Plain fine-grained memory lacks the driver's flag.
+        assert_eq!(met.rows("cacheable", ""), 1);
         assert_eq!((met.rows("eviction", ",idle,"), met.rows("eviction", ",busy,")), (1, 1));
     }
 }
@@ -75,7 +74,7 @@ fn signals_of_one_kind_are_lost_and_those_of_rocr_are_not() {
         };
         assert!(met.ms("rocr").is_some(), "{}", release.0);
         assert_eq!((met.ms("pool"), met.ms("file")), (None, None), "{}", release.0);
-        assert_eq!(met.rows("lost", ""), 3);
+        assert_eq!(met.rows("lost", ""), 4);
         let met = Met::on(release, &[("LOST_SIGNALS", "file")]).unwrap();
         assert!(met.ms("rocr").is_some() && met.ms("pool").is_some());
         assert_eq!((met.ms("file"), met.rows("lost", "")), (None, 1));
@@ -136,5 +135,20 @@ fn a_failed_eviction_of_a_busy_queue_stops_it_for_ever() {
         assert_eq!(met.lines.contains_key("busy"), release == INSTALLED, "{}", release.0);
         let met = Met::on(release, &[("EVICTION", "stop")]).unwrap();
         assert!(met.ms("busy").is_some());
+    }
+}
+
+#[test]
+fn memory_that_the_gpu_caches_is_seen_late_or_never() {
+    for release in releases() {
+        let Some(met) = Met::on(release, &[("CACHEABLE", "late")]) else {
+            return;
+        };
+        assert!(met.ms("cached").unwrap() >= 4.9, "{}", release.0);
+        let met = Met::on(release, &[("CACHEABLE", "never")]).unwrap();
+        assert_eq!(met.ms("cached"), None, "{}", release.0);
+        for name in ["rocr", "pool", "file", "busy"] {
+            assert!(met.ms(name).is_some(), "{}: {name}", release.0);
+        }
     }
 }

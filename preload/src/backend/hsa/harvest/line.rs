@@ -27,8 +27,9 @@ impl Line {
             is_known &= out.is_some();
             out.unwrap_or(tick)
         };
-        let first = convert(from[0]);
-        let last = if from[1] == from[0] { first } else { convert(from[1]) };
+        // The last one first: it may make the run-time look at its clocks again, and both are to come from one look.
+        let last = convert(from[1]);
+        let first = if from[1] == from[0] { last } else { convert(from[0]) };
         let ends = [hsa.nanoseconds(first), hsa.nanoseconds(last)];
         let is_broken = from[1] != 0 && !hsa.is_time(ends);
         if from[1] != 0 && !is_broken {
