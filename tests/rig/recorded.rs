@@ -24,6 +24,14 @@ pub(crate) struct Recorded {
     pub(crate) truth: Vec<Truth>,
 }
 
+/// When a dispatch began, or nearly so where that is not known.
+fn began(dispatch: &Dispatch) -> u64 {
+    match dispatch.span.begin {
+        0 => dispatch.submit,
+        begin => begin,
+    }
+}
+
 impl Recorded {
     pub(crate) fn load(place: &Path, output: Output) -> Self {
         let (mut run, mut said) = (Run::default(), Vec::new());
@@ -96,7 +104,7 @@ impl Recorded {
             let nearest = truth
                 .iter()
                 .filter(same)
-                .min_by_key(|(_, rows)| rows[0].begin.abs_diff(dispatches[0].span.begin))
+                .min_by_key(|(_, rows)| rows[0].begin.abs_diff(began(dispatches[0])))
                 .map(|(key, _)| *key);
             let key = nearest.unwrap_or_else(|| panic!("no queue of the log began as {:?}", dispatches[0]));
             queues.push((truth.remove(&key).unwrap(), dispatches));

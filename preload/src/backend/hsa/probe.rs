@@ -109,10 +109,13 @@ pub(crate) fn before_queue(hsa: &Hsa, agent: Agent, slots: &Slots) {
         return;
     }
     bench.slots = *slots;
+    let mut patience = SOON;
     while level::current() <= Level::RunTime && bench.submit(hsa, level::current()) {
-        if bench.wait() != Found::Bad {
+        if bench.wait(patience) != Found::Bad {
             break;
         }
+        // A GPU that answered once is not busy with others' work: it is waited for as long as a signal.
+        patience = GRACE;
         // The process is one level further down, whose signals are tried next.
     }
 }
@@ -224,12 +227,12 @@ impl Bench {
         true
     }
 
-    /// Waits as long as a queue may take longer to make.
-    fn wait(&mut self) -> Found {
+    /// Waits for the run-time's signal, and then for ours.
+    fn wait(&mut self, patience: Duration) -> Found {
         let began = Instant::now();
         loop {
             let found = self.look();
-            let is_busy = self.since.is_none() && began.elapsed() > SOON;
+            let is_busy = self.since.is_none() && began.elapsed() > patience;
             if found != Found::Nothing || is_busy {
                 return found;
             }
