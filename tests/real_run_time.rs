@@ -63,8 +63,14 @@ fn check_output(recorded: &Recorded, plain: &Output) {
     // waited for one that another processor waits for: both differ from run to run, with roctop and without.
     let counted = |bytes: &[u8]| -> String {
         let text = text(bytes).replace(|c: char| c.is_ascii_digit(), "");
+        // An address has letters, too.
+        let plain = |line: &str| match line.split_once("time stamps may be invalid") {
+            Some((_, rest)) => format!("time stamps may be invalid{rest}"),
+            None => line.to_owned(),
+        };
         text.split_inclusive('\n')
             .filter(|line| !line.contains("Use of non-host signal in host signal wait API"))
+            .map(plain)
             .collect()
     };
     assert_eq!(counted(&recorded.output.stderr), counted(&plain.stderr));
