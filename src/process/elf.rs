@@ -116,7 +116,10 @@ pub fn build_id(path: &std::path::Path) -> Option<String> {
             let end = content.saturating_add(size);
             if number(notes, at + 8, 4)? == GNU_BUILD_ID && notes.upto(at + 12, name) == b"GNU\0" {
                 let id = notes.get(content..end)?;
-                return Some(id.iter().map(|byte| format!("{byte:02x}")).collect());
+                return Some(
+                    id.iter()
+                        .fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
+                );
             }
             at = end.next_multiple_of(4);
         }

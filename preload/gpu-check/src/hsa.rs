@@ -487,6 +487,7 @@ impl Signals {
     /// # Safety
     /// There is room for `count` signals at `memory`, which is aligned to a page and used for nothing else.
     pub(crate) unsafe fn make(memory: *mut u8, count: usize) -> Self {
+        #[expect(clippy::cast_ptr_alignment, reason = "by the contract, aligned to a page")]
         let first = memory.cast::<Signal>();
         for index in 0..count {
             let signal = Signal {

@@ -107,7 +107,10 @@ fn build_id_of(mut bytes: &[u8]) -> Option<String> {
         let content = 12 + name.next_multiple_of(4);
         if kind == NOTE_BUILD_ID && bytes.get(12..12 + name)? == b"GNU\0" {
             let id = bytes.get(content..content + size)?;
-            return Some(id.iter().map(|byte| format!("{byte:02x}")).collect());
+            return Some(
+                id.iter()
+                    .fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
+            );
         }
         bytes = bytes.get(content + size.next_multiple_of(4)..)?;
     }

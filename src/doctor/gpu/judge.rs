@@ -121,7 +121,7 @@ pub(super) fn same(check: &Check, alone: &Check) -> Check {
         ("bytes", "gets other bytes"),
     ]
     .into_iter()
-    .find(|(name, _)| check.get(name) != alone.get(name))
+    .find(|(name, _)| check.get(name).to_bits() != alone.get(name).to_bits())
     .map(|(_, what)| format!("with roctop the program {what}"));
     let mut check = unless(check, fault.filter(|_| alone.status != Status::Bad));
     let ratio = check.get("wall_ms") / alone.get("wall_ms").max(0.001);

@@ -202,6 +202,7 @@ fn filled(hsa: &Hsa, seen: &mut Seen, there: Place, here: Place) -> Result<bool,
         (hsa.call.memory_fill)(there.memory.cast(), VALUE, WORDS)
     })?;
     copy(hsa, seen, "d2h", here, there, 4 * WORDS)?;
+    #[expect(clippy::cast_ptr_alignment, reason = "the memory is aligned to a page")]
     // SAFETY: the copy is over; the memory is aligned to a page.
     let words = unsafe { std::slice::from_raw_parts(here.memory.cast::<u32>(), WORDS) };
     Ok(words.iter().all(|word| *word == VALUE))

@@ -118,7 +118,7 @@ fn make(work: &Work<'_>, marks: &[SignalHandle]) -> Result<(), String> {
             if number >= PACKETS || work.has_failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let signal = if number % MARK_EACH == 0 {
+            let signal = if number.is_multiple_of(MARK_EACH) {
                 marks.get(number / MARK_EACH).copied().unwrap_or(work.all)
             } else {
                 work.all
