@@ -1,7 +1,7 @@
 //! What sources deliver and recordings keep: the collector's records as they are, by process.
 //!
 //! A live session and a recording speak this one language; a [`crate::decode::Decoder`] turns it into items, a
-//! [`crate::recording::Recorder`] writes it down.
+//! recorder writes it down.
 
 use crate::gauge::metric::Sample;
 use crate::item::{Exit, Health, Nanos, ProcessId};
