@@ -38,6 +38,8 @@ pub enum Reason {
     NoProxy = 11,
     /// The GPU is one on which files are not used until it was tested.
     Untested = 12,
+    /// Launches came through no known queue.
+    Unseen = 13,
 }
 
 impl Reason {
@@ -63,6 +65,7 @@ impl Reason {
             Self::NoMemory => "HSA has no uncached memory for signals",
             Self::NoSignals => "HSA made no signal for roctop",
             Self::NoProxy => "HSA refused to make a queue for interception",
+            Self::Unseen => "kernels were launched that came by no known queue",
             Self::Untested => "flight files were not tested on this GPU: see 'roctop doctor --gpu'",
         }
     }

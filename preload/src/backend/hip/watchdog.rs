@@ -9,7 +9,7 @@
 
 use super::{cooperative, tracer};
 use crate::backend::sdk;
-use crate::level::{self, Level};
+use crate::level::{self, Level, Reason};
 use crate::process::{self, Process};
 use crate::state::{self, word};
 use crate::thread::Thread;
@@ -99,6 +99,7 @@ fn switch(process: &Process, missing: u64, has_queue: bool) {
     }
     let has_records = tracer::keep();
     SWITCHED.store(u64::from(has_records), Ordering::Release);
+    level::step_down(Level::Program, Reason::Unseen, 0);
     let where_to = if has_queue {
         "fewer kernels came by HSA's queues than were launched"
     } else {
