@@ -188,7 +188,10 @@ impl Queue {
                 (seen, since) = (left, Instant::now());
             }
             let place = left.unwrap_or(0);
-            let is_known_still = room.still.load(Ordering::Relaxed) == place;
+            let keeps_overflow = hsa().is_some_and(|hsa| hsa.layout.keeps_overflow());
+            // Up to 5.7 several threads that go on at once fill the hardware's queue beyond its end: each waits by itself.
+            let remembers = who != Wait::Reserving || keeps_overflow;
+            let is_known_still = remembers && room.still.load(Ordering::Relaxed) == place;
             let is_still = is_known_still || since.elapsed() > STILL;
             let limit = place
                 + if is_still {
@@ -198,7 +201,6 @@ impl Queue {
                 };
             room.limit.fetch_max(limit, Ordering::Relaxed);
             // Where nothing timed is in flight, what fills the queue is not known: the proxy has to see to it.
-            let keeps_overflow = hsa().is_some_and(|hsa| hsa.layout.keeps_overflow());
             if needed() <= limit {
                 return true;
             }
