@@ -115,7 +115,7 @@ pub(crate) fn can_report_calls() -> Result<()> {
     match hip().map(|hip| &hip.way) {
         Some(Way::None | Way::Tracer(_, None)) => Err(fail(
             NOT_IMPLEMENTED,
-            format_args!("calls of this HIP release cannot be traced: the layout of its reports is unknown"),
+            format_args!("calls of this HIP release cannot be traced: the layout of its reports is not known"),
         )),
         _ => Ok(()),
     }
