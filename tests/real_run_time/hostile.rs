@@ -252,8 +252,8 @@ fn a_gpu_whose_clock_is_off_by_a_constant_is_timed_all_the_same() {
 /// ROCr reckons the rate of the GPU's clock from its first look at both clocks to the last: 2 ms are 2 % of the first 100 ms.
 #[test]
 fn durations_are_the_gpus_when_the_drivers_clock_jumps() {
-    let Some(rig) = rig() else { return };
     const JUMP: u64 = 2_000_000;
+    let Some(rig) = rig() else { return };
     let machine = rig.on(&[
         ("EMULATED_GPU_CLOCK_JUMP", "2000000@100"),
         ("EMULATED_GPU_KERNEL_NS", "25000"),

@@ -1,6 +1,7 @@
 //! Texts compared with their golden files: all differences of a test are reported together, as one diff.
 
 use super::driven::tests;
+use std::fmt::Write as _;
 
 /// The comparisons of one test.
 #[derive(Default)]
@@ -45,7 +46,7 @@ fn difference(name: &str, known: &str, text: &str) -> String {
         }
         for (sign, line) in [('-', before), ('+', now)] {
             if let Some(line) = line {
-                out += &format!("{:4} {sign} {line}\n", index + 1);
+                let _ = writeln!(out, "{:4} {sign} {line}", index + 1);
             }
         }
     }

@@ -17,8 +17,9 @@ type Answer = Result<(), libc::c_int>;
 pub(crate) fn ioctl(process: &Process, device: Device, number: u32, args: Args) -> Answer {
     match number {
         0x00 => version(args),
-        // Client, authentication: any answer serves.
-        0x05 => {}
+        // Client, authentication: any answer serves. End of a timeline of mappings, and a wait for a point of it: a mapping is
+        // there when its call returns.
+        0x05 | 0xc0 | 0xca => {}
         0x09 => process.memory.let_go(process.shares.buffer(args.word(0))?),
         0x0c => args.set_long(8, 0),
         0x2d => dmabuf::export_gem(process, args)?,
@@ -33,9 +34,8 @@ pub(crate) fn ioctl(process: &Process, device: Device, number: u32, args: Args) 
         }
         0x45 => info(process, device, args)?,
         0x48 => map_address(process, args)?,
-        // A timeline of mappings, its end and waiting for a point of it: a mapping is there when its call comes back.
+        // A timeline of mappings.
         0xbf => args.set_word(0, 1),
-        0xc0 | 0xca => {}
         _ => return Err(libc::EINVAL),
     }
     Ok(())
