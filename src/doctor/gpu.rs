@@ -3,7 +3,7 @@
 //! Each check is a process ([`step`]) with a time limit of its own: the program that the viewer carries, alone or under
 //! the collector. They go from harmless to daring; what one found unfit the later ones avoid. [`judge`] compares what a
 //! program says of itself with what was recorded of it, [`verdict`] draws the level of timing from all of them, [`kept`]
-//! keeps it for later runs of programs, [`file`] writes the numbers for an issue.
+//! keeps it for later runs of programs, [`mod@file`] writes the numbers for an issue.
 
 mod file;
 mod inventory;
