@@ -30,13 +30,14 @@ use rig::rig;
 use std::path::{Path, PathBuf};
 
 /// Commands by their beginnings, the files that execute them, and the words by which they do.
-const ELSEWHERE: [(&str, &str, &str); 5] = [
+const ELSEWHERE: [(&str, &str, &str); 6] = [
     (
         "cargo run --release -- demo",
         "packaging/test-fresh",
         "cargo run --release -- demo",
     ),
     ("tests/run ", "packaging/test-fresh", "tests/run"),
+    ("roctop doctor --gpu ", "tests/doctor_gpu.rs", "\"--gpu\""),
     ("docker run ", "packaging/test-sites", ":/usr/bin/roctop:ro"),
     ("apptainer exec ", "packaging/test-sites", "apptainer exec"),
     // What is measured by hand is compiled by tests/run, with all that is there.

@@ -237,7 +237,7 @@ fn newer(words: &[&str]) -> Option<(Recorded, String)> {
     let recording = place.join("rec");
     let options = ["record", "--hsa-trace", "-o", recording.to_str().unwrap()];
     let mut command = rig.command(&place, &options, words);
-    let recorded = Recorded::load(&place, Rig::ended(command.env("NEWER_HSA_TOLD", place.join("told"))));
+    let recorded = Recorded::load(&place, Rig::ended(command.env("NEWER_HSA_NOTES", place.join("told"))));
     check_output(&recorded, &plain);
     recorded.check_calls();
     let told = std::fs::read_to_string(place.join("told")).unwrap_or_default();

@@ -3,7 +3,7 @@
 // through the table as the run-time's own do.
 //
 // The new functions do what their header says by older ones: a counted queue is one of two for each agent, a batch is copies on one
-// counting signal of its own. hsa_amd_queue_create makes a plain queue; NEWER_HSA_TOLD gets a line for each call of it.
+// separate counting signal. hsa_amd_queue_create makes a plain queue; NEWER_HSA_NOTES gets a line for each call of it.
 // NEWER_HSA_HIDES=N lets the run-time make every Nth queue that HIP asks for unseen by tools, as in a way that nobody knows.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -42,8 +42,8 @@ static hsa_status_t (*queue_destroy)(hsa_queue_t *);
 static hsa_status_t (*set_priority)(hsa_queue_t *, hsa_amd_queue_priority_t);
 static hsa_status_t (*async_copy)(void *, hsa_agent_t, const void *, hsa_agent_t, size_t, uint32_t, const hsa_signal_t *, hsa_signal_t);
 
-static void told(const char *text) {
-  const char *path = getenv("NEWER_HSA_TOLD");
+static void note(const char *text) {
+  const char *path = getenv("NEWER_HSA_NOTES");
   FILE *file = path ? fopen(path, "a") : NULL;
   if (file) fprintf(file, "%s\n", text), fclose(file);
 }
@@ -137,7 +137,7 @@ static hsa_status_t create(hsa_agent_t agent, struct descriptor *all, uint32_t c
   for (uint32_t i = 0; i < count; i++) {
     char text[64];
     snprintf(text, sizeof text, "created %u bytes flags %u", all[i].bytes, all[i].flags);
-    told(text);
+    note(text);
     all[i].queue = NULL;
     hsa_status_t status = queue_create(agent, all[i].bytes / 64, all[i].type, all[i].callback, all[i].data, all[i].scratch, UINT32_MAX,
                                        &all[i].queue);

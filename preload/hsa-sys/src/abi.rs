@@ -77,7 +77,7 @@ impl Packet {
         self.header & packet::TYPE != packet::VENDOR || self.is_dispatch()
     }
 
-    /// The format of a vendor packet, which lies where other packets have their dimensions.
+    /// The format of a vendor packet, which is where other packets have their dimensions.
     const fn vendor_format(&self) -> u8 {
         self.setup.to_le_bytes()[0]
     }

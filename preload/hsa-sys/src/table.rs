@@ -189,7 +189,7 @@ pub type GetInfo = unsafe extern "C" fn(u64, i32, *mut c_void) -> Status;
 /// Creates a queue.
 pub type QueueCreate =
     unsafe extern "C" fn(Agent, u32, u32, QueueCallback, *mut c_void, u32, u32, *mut *mut Queue) -> Status;
-/// `hsa_amd_queue_create`: so many descriptors.
+/// `hsa_amd_queue_create`: an agent, descriptors, and their number.
 pub type QueueCreateDescribed = unsafe extern "C" fn(Agent, *mut QueueDescriptor, u32) -> Status;
 /// `hsa_amd_counted_queue_acquire`: agent, type, priority, callback and its data, flags, queue.
 pub type CountedAcquire =
@@ -429,7 +429,7 @@ impl AmdLayout {
     /// The first table with three functions that stream performance monitors, also inserted.
     const WITH_MONITORS: usize = 424;
 
-    /// The layout of a table of so many bytes, of an unknown step.
+    /// The layout of a table of `size` bytes and an unknown step.
     pub const fn of_size(size: usize) -> Self {
         Self { size, step: 0 }
     }

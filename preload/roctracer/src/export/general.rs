@@ -158,7 +158,7 @@ pub extern "C" fn roctracer_start() {
 pub extern "C" fn roctracer_stop() {
     wall((), || {
         if !control::is_stopped() {
-            // A program's wait for its GPU may return before the run-time has told of the work.
+            // A program's wait for its GPU may return before the run-time has reported the work.
             registration::settle_all();
         }
         control::switch(true);

@@ -1,5 +1,5 @@
 /* Kernels that the program has waited for have their records when it stops tracing, although HIP comes to them later: the
- * thread that tells of work is in a stream's callback meanwhile. Prints how many came. */
+ * thread that reports work is in a stream's callback meanwhile. Prints how many came. */
 #include <roctracer_ext.h>
 #include <roctracer_hip.h>
 #include <unistd.h>
