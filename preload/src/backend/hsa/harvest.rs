@@ -141,10 +141,6 @@ static UNSEEN: AtomicU64 = AtomicU64::new(0);
 
 /// Runs `body` while no GPU is at work, and keeps work back meanwhile. None where one is, or may be.
 pub(crate) fn while_idle<T>(body: impl FnOnce() -> T) -> Option<T> {
-    if is_busy() {
-        // What has ended may only not have been seen yet.
-        take_now();
-    }
     // SeqCst, as in `hold`: either this sees the work or the work sees this.
     if HELD.swap(1, Ordering::SeqCst) != 0 {
         return None;
