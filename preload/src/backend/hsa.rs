@@ -160,7 +160,7 @@ pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _
             // SAFETY: not null, and the run-time's.
             unsafe { super::sdk::told_by_tools_entry(table.cast(), 10_000) };
             // SAFETY: as above.
-            thread::aside(|| install(unsafe { &*table }));
+            thread::aside(|| install(unsafe { &*table }, false));
         }
         if word(word::HIP).load(Ordering::Acquire) == state::COLD && super::hip::library().is_some() {
             super::hip::begin(super::hip::By::Hsa);
@@ -175,8 +175,8 @@ pub(crate) fn adopt(root: &Root) -> bool {
     if !thread::is_traced() {
         return false;
     }
-    if word(word::HSA).load(Ordering::Acquire) == state::COLD && thread::aside(|| install(root)).is_some() {
-        end::watch(root);
+    if word(word::HSA).load(Ordering::Acquire) == state::COLD {
+        thread::aside(|| install(root, true));
     }
     state::is_on(word::HSA)
 }
@@ -213,7 +213,8 @@ unsafe extern "C" fn shut_down() -> Status {
     unsafe { (hsa.core.shut_down)() }
 }
 
-fn install(root: &Root) -> Option<()> {
+/// Takes the run-time's tables; `is_silent` when it will not say that it ends.
+fn install(root: &Root, is_silent: bool) -> Option<()> {
     let process = process::get()?;
     if level::current() > Level::Plain {
         return None;
@@ -254,6 +255,14 @@ fn install(root: &Root) -> Option<()> {
     unsafe { (hsa.amd.async_copy_enable)(true) };
     hsa.agents.discover(hsa, process);
     patch(process, root, (core, amd), hsa);
+    if is_silent {
+        end::watch(root);
+    }
+    // Last: in front of the hooks above.
+    #[cfg(target_arch = "x86_64")]
+    if control::is_asked(wanted::HSA_API) {
+        api::patch(process, root, layout);
+    }
     process.calibrate();
     tell(process, hsa);
     Some(())
@@ -272,7 +281,7 @@ fn forget_all() {
     harvest::forget_all();
 }
 
-/// Puts all hooks into the tables.
+/// Puts the hooks into the tables.
 fn patch(process: &Process, root: &Root, (core, amd): (Table, Table), hsa: &Hsa) {
     let layout = hsa.layout;
     index::patch(core);
@@ -289,11 +298,6 @@ fn patch(process: &Process, root: &Root, (core, amd): (Table, Table), hsa: &Hsa)
     memory::patch(core, amd, hsa);
     blocking::patch(core, amd, layout);
     scratch::patch(process, root);
-    // Last: in front of the hooks above.
-    #[cfg(target_arch = "x86_64")]
-    if control::is_asked(wanted::HSA_API) {
-        api::patch(process, root, layout);
-    }
 }
 
 /// Says what is recorded of this run-time, and what is not.
