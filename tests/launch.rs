@@ -307,6 +307,24 @@ fn a_program_without_the_collector_is_as_it_was() {
 }
 
 #[test]
+fn hsa_is_told_to_load_the_users_tools_beside_the_collector() {
+    let script = "echo \"[$HSA_TOOLS_ROCPROFILER_V1_TOOLS]\"";
+    for (tools, user, told) in [
+        ("", None, "[]\n"),
+        ("tool.so", None, "[1]\n"),
+        ("tool.so", Some("no"), "[no]\n"),
+    ] {
+        let mut command = roctop();
+        command
+            .args(["--no-ui", "sh", "-c", script])
+            .env("HSA_TOOLS_LIB", tools);
+        command.envs(user.map(|user| ("HSA_TOOLS_ROCPROFILER_V1_TOOLS", user)));
+        let output = command.output().unwrap();
+        assert_eq!(text(&output.stdout), told, "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn output_goes_where_it_is_wanted() {
     let place = place("app-io");
     let file = place.join("out.txt");

@@ -29,6 +29,10 @@ use std::process::{Command, Stdio};
 /// First argument that makes roctop the trampoline.
 pub const TRAMPOLINE: &str = "__launch";
 
+/// HSA loads the tools that `HSA_TOOLS_LIB` names only if this is set or nobody takes its tables through rocprofiler-register, as the
+/// collector does.
+const OLD_TOOLS: &str = "HSA_TOOLS_ROCPROFILER_V1_TOOLS";
+
 /// Variables that put the collector into the program. What the user set stays: in front, but for tools of HSA, of which
 /// the first one is nearest to the run-time; there the collector sees the queues of the others. Before all comes the
 /// library of a sanitizer that the program is linked to, which refuses to work from another place.
@@ -54,7 +58,8 @@ pub fn environment(installed: &Installed, session: &Path, program: &Path) -> Vec
         (OsString::from(name), value)
     };
     let mut tools = library.to_owned();
-    if let Some(others) = std::env::var_os("HSA_TOOLS_LIB").filter(|others| !others.is_empty()) {
+    let others = std::env::var_os("HSA_TOOLS_LIB").filter(|others| !others.is_empty());
+    if let Some(others) = &others {
         tools.push(" ");
         tools.push(others);
     }
@@ -63,6 +68,9 @@ pub fn environment(installed: &Installed, session: &Path, program: &Path) -> Vec
         (OsString::from("HSA_TOOLS_LIB"), tools),
         (ENV_SESSION.into(), session.as_os_str().to_owned()),
     ];
+    if others.is_some() && std::env::var_os(OLD_TOOLS).is_none() {
+        variables.push((OLD_TOOLS.into(), "1".into()));
+    }
     if !has_roctx() {
         // Programs that open ROC-TX by name find the collector under that name.
         variables.push(joined("LD_LIBRARY_PATH", ":", installed.roctx.as_os_str()));
