@@ -9,6 +9,7 @@
 //   raw_hsa copies       a hundred copies alone, no kernel
 //   raw_hsa extended     kernels by AMD's extended dispatch packets, in clusters of work-groups
 //   raw_hsa counted|batch|described   what ROCr 1.21 adds: counted queues, copies in batches, queues by descriptors
+//   raw_hsa batch BYTES  the same with operations of so many bytes, which differs between published headers: 160 else
 //   raw_hsa leave US     a signal handler ends the process by _exit(7), after US microseconds of launching kernels and asking
 //                        HSA for the times of one again and again
 //
@@ -749,7 +750,7 @@ struct operation {
   char rest[96];
 };
 
-static void batch(void) {
+static void batch(long distance) {
   enum { ENTRIES = 24, BYTES = 512 };
   hsa_signal_t done = signal_of(1);
   void *from[ENTRIES], *to[ENTRIES];
@@ -781,7 +782,10 @@ static void batch(void) {
   // Two operations count one signal down.
   hsa_signal_t two = signal_of(2);
   both[0].done = both[1].done = two;
-  BATCH(both, 2);
+  char room[sizeof both] = {0};
+  if (!distance) distance = sizeof *both;
+  for (int i = 0; i < 2; i++) memcpy(room + i * distance, &both[i], distance);
+  BATCH(room, 2);
   wait_for(two);
   OK(hsa_signal_destroy, two);
   OK(hsa_signal_destroy, done);
@@ -901,7 +905,7 @@ static void run(const char *program, const char *mode, long microseconds) {
     else if (!strcmp(mode, "oversized")) oversized();
     else if (!strcmp(mode, "extended")) extended_in(HSA_QUEUE_TYPE_MULTI), extended_in(HSA_QUEUE_TYPE_COOPERATIVE);
     else if (!strcmp(mode, "counted")) counted();
-    else if (!strcmp(mode, "batch")) batch();
+    else if (!strcmp(mode, "batch")) batch(microseconds);
     else if (!strcmp(mode, "described")) described();
     else blocking();
     OK(hsa_shut_down);

@@ -1,6 +1,6 @@
 //! Programs that use HSA without HIP.
 
-use crate::rig::{Recorded, Rig, rig};
+use crate::rig::{Recorded, Rig, is_newest, rig};
 use crate::{check_output, text};
 use roctop::item::{AgentId, AgentKind, Copy, LossReason};
 use roctop_ring::record::{direction, engine, flag};
@@ -227,9 +227,12 @@ fn stand_in() -> &'static Path {
     STAND_IN.get_or_init(|| crate::rig::library("newer_hsa"))
 }
 
-/// A run-time that has what ROCr 1.21 has, by a stand-in that hands its longer table over.
+/// A run-time that has what ROCr 1.21 has, by a stand-in that hands its longer table over, or because it is that one.
 fn newer(words: &[&str]) -> Option<(Recorded, String)> {
-    let rig = rig()?.behind(stand_in());
+    let rig = match is_newest() {
+        true => rig()?.on(&[("EMULATED_GPU_LARGE_BAR", "1")]),
+        false => rig()?.behind(stand_in()),
+    };
     let name = format!("newer-{}", words[1]);
     let plain = rig.plain(&name, words);
     assert!(text(&plain.stdout).ends_with("wrong times 0\n"), "{plain:?}");
@@ -265,14 +268,20 @@ fn kernel_of_a_counted_queue_is_recorded() {
         return;
     };
     recorded.check_lost();
-    let dispatches = recorded.check_dispatches();
+    // Queues that share the hardware's are one queue in the log of the run-time's own.
+    let dispatches = match is_newest() {
+        true => recorded.check_dispatches_by_begin(),
+        false => recorded.check_dispatches(),
+    };
     println!("counted: {dispatches} dispatches as logged");
     assert_eq!(dispatches, 2 * (3 * 20 + 2 * 10));
 }
 
 #[test]
 fn copies_of_a_batch_are_recorded() {
-    let Some((recorded, _)) = newer(&["raw_hsa", "batch"]) else {
+    // The size of an operation in the header that this run-time was built with.
+    let bytes = if is_newest() { "128" } else { "160" };
+    let Some((recorded, _)) = newer(&["raw_hsa", "batch", bytes]) else {
         return;
     };
     let is_timed = |copy: &&Copy| copy.flags & flag::UNTIMED == 0;
@@ -287,6 +296,11 @@ fn copies_of_a_batch_are_recorded() {
     assert_eq!(untimed, [3000, 5000]);
     let lost: Vec<_> = recorded.run.lost.iter().filter(|(_, records)| **records > 0).collect();
     assert!(matches!(lost[..], [((_, LossReason::Untimed), 2)]), "{lost:?}");
+    if is_newest() {
+        let left: Vec<u64> = recorded.check_batches().iter().map(|row| row.bytes).collect();
+        assert_eq!(left, untimed);
+        return;
+    }
     let logged = crate::rig::engine_copies(&recorded.truth);
     for row in &logged {
         let near = |a: u64, b: u64| a.abs_diff(b) <= crate::rig::TOLERANCE;
@@ -307,7 +321,9 @@ fn kernel_of_a_queue_by_descriptor_is_recorded() {
     println!("described: {dispatches} dispatches as logged");
     assert_eq!(dispatches, 60);
     // The run-time itself made the queue that cannot be intercepted, and that is said.
-    assert_eq!(told, "created 4096 bytes flags 1\n");
+    if !is_newest() {
+        assert_eq!(told, "created 4096 bytes flags 1\n");
+    }
     let said = |text: &&String| text.contains("its descriptor asks for more");
     assert_eq!(recorded.said.iter().filter(said).count(), 1, "{:?}", recorded.said);
 }
@@ -315,6 +331,10 @@ fn kernel_of_a_queue_by_descriptor_is_recorded() {
 /// Runs a program where the run-time hides every Nth queue, and compares what there is with the log.
 fn hidden(every: &str, words: &[&str]) {
     let Some(rig) = rig() else { return };
+    if is_newest() {
+        println!("n/a: the stand-in that hides queues hands over an older table");
+        return;
+    }
     let rig = rig.behind(stand_in());
     let place = Rig::place(&format!("hidden-{every}"));
     let recording = place.join("rec");

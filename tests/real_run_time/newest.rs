@@ -1,7 +1,7 @@
 //! What HIP 7.15 and HSA 1.21 (ROCm 10) do otherwise: graphs reserved at once, batches of copies, other ways to a queue.
 
-use crate::check_on;
-use crate::rig::{release, rig};
+use crate::rig::{is_newest, rig};
+use crate::{check_on, check_output};
 
 /// HIP 10 reserves the packets of a graph at once: a launch that needs more than its queue holds waits inside.
 #[test]
@@ -19,15 +19,39 @@ fn a_graph_larger_than_its_queue_is_recorded_as_it_happened() {
     }
 }
 
+/// Says so where HIP is older.
+fn is_there() -> bool {
+    if !is_newest() {
+        println!("n/a: HIP has it from 7.15 (ROCm 10) on");
+    }
+    is_newest()
+}
+
 #[test]
 fn what_only_the_newest_hip_has_is_recorded_as_it_happened() {
-    if release().is_none_or(|release| !release.starts_with("10")) {
-        println!("n/a: HIP has it from 7.15 (ROCm 10) on");
+    let Some(rig) = rig().filter(|_| is_there()) else {
         return;
-    }
-    let Some(rig) = rig() else { return };
-    for part in ["batch", "contexts", "kernels", "managed"] {
+    };
+    for part in ["contexts", "kernels", "managed"] {
         let recorded = check_on(rig, &format!("newest-{part}"), &["newest", part]);
         assert!(recorded.output.status.success(), "{:?}", recorded.output);
     }
+}
+
+#[test]
+fn copies_of_hips_batches_are_recorded_with_all_their_bytes() {
+    let Some(rig) = rig().filter(|_| is_there()) else {
+        return;
+    };
+    let plain = rig.plain("newest-batch", &["newest", "batch"]);
+    let recorded = rig.record("newest-batch", &["newest", "batch"]);
+    check_output(&recorded, &plain);
+    assert!(recorded.output.status.success(), "{:?}", recorded.output);
+    recorded.check_lost();
+    recorded.check_calls();
+    recorded.check_dispatches();
+    recorded.check_correlation();
+    let left = recorded.check_batches();
+    println!("newest-batch: {} copies", recorded.run.copies.len());
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -1,5 +1,5 @@
 use crate::check_on;
-use crate::rig::{Recorded, Rig, rig};
+use crate::rig::{Recorded, Rig, is_newest, rig};
 use roctop_ring::record::flag;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -147,6 +147,11 @@ const HABITS: [&[&str]; 14] = [
 fn what_programs_do_beside_hip_is_not_in_their_way_and_they_are_recorded_as_they_happened() {
     let Some(rig) = rig() else { return };
     for habit in HABITS {
+        // 16 KiB are less than the thread-local memory of HIP 7.15, untraced too.
+        let habit = match habit {
+            ["small_stacks", _] if is_newest() => &["small_stacks", "64"],
+            _ => habit,
+        };
         check_on(rig, &format!("habit-{}", habit[0]), &[&["habits"], habit].concat());
     }
 }

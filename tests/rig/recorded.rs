@@ -126,6 +126,20 @@ impl Recorded {
         logged
     }
 
+    /// The same where queues of the program share one of the hardware: of all queues together, in order of begin.
+    pub(crate) fn check_dispatches_by_begin(&self) -> usize {
+        let is_named = |row: &&Truth| row.kind == "dispatch" && !row.name.is_empty();
+        let mut rows: Vec<&Truth> = self.truth.iter().filter(is_named).collect();
+        let mut dispatches: Vec<&Dispatch> = self.run.dispatches.iter().collect();
+        rows.sort_by_key(|row| row.begin);
+        dispatches.sort_by_key(|dispatch| dispatch.span.begin);
+        assert_eq!(dispatches.len(), rows.len(), "number of dispatches");
+        for (row, dispatch) in rows.iter().zip(dispatches) {
+            self.check_dispatch(row, dispatch);
+        }
+        rows.len()
+    }
+
     /// The same for a program that ended in the middle of its work. The emulated GPU writes its log before it completes
     /// signals, so a queue's last rows may be dispatches that never completed; these are recorded as in flight.
     pub(crate) fn check_dispatches_after_a_crash(&self) -> usize {
@@ -221,6 +235,27 @@ impl Recorded {
         let missing = self.copies_not_recorded();
         assert_eq!(missing, 0, "copies of the log that are not recorded");
         engine_copies(&self.truth).len()
+    }
+
+    /// Each recorded copy is one or more of the log's that have one signal, their bytes together, within its time; a call of a batch
+    /// makes several. Returns the log's that no copy with a time has.
+    pub(crate) fn check_batches(&self) -> Vec<Truth> {
+        let mut left: Vec<Truth> = self.truth.clone();
+        left.retain(|row| row.kind == "sdma_copy");
+        let timed = |copy: &&Copy| copy.engine == engine::SDMA && copy.flags & flag::UNTIMED == 0;
+        for copy in self.run.copies.iter().filter(timed) {
+            let is_within = |row: &Truth| {
+                row.begin + TOLERANCE >= copy.span.begin && row.end <= copy.span.end.saturating_add(TOLERANCE)
+            };
+            let within = || left.iter().filter(|row| is_within(row));
+            let signal = within().map(|row| row.signal).find(|signal| {
+                let same = within().filter(|row| row.signal == *signal);
+                same.map(|row| row.bytes).sum::<u64>() == copy.bytes
+            });
+            let signal = signal.unwrap_or_else(|| panic!("{copy:?} is not in the log: {left:?}"));
+            left.retain(|row| row.signal != signal || !is_within(row));
+        }
+        left
     }
 
     /// The same after a crash: at most as many copies are missing as roctop reports in flight.
