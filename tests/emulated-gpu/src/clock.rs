@@ -130,6 +130,11 @@ impl Counter {
         }
     }
 
+    /// The frequency as the driver reports it.
+    pub(crate) fn kilohertz(self) -> u32 {
+        (self.hertz / 1000) as u32
+    }
+
     /// Ticks in a time, ns.
     pub(crate) fn ticks_in(self, ns: u64) -> u64 {
         (u128::from(ns) * u128::from(self.hertz) / NS_PER_SECOND) as u64

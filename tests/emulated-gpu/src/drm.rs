@@ -105,7 +105,7 @@ fn device_info(answer: &mut [u8]) {
         (16, target.family),
         (20, engines),
         (24, target.arrays_per_engine),
-        (28, 100_000),
+        (28, model().counter.kilohertz()),
         (48, target.simd_count / target.simd_per_cu),
         (120, 0xff),
         (124, 8),
