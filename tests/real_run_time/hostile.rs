@@ -2,7 +2,7 @@
 //! counted, and the level reports what was given up.
 
 use crate::check_output;
-use crate::rig::{Recorded, Rig, TOLERANCE, Truth, patience, rig};
+use crate::rig::{Recorded, Rig, TOLERANCE, Truth, is_newest, patience, rig};
 use roctop::item::{Dispatch, LossReason};
 use roctop_ring::record::flag;
 use std::process::{Command, Output};
@@ -349,6 +349,10 @@ fn pools_that_are_mapped_shared_hold_flight_files_too() {
 
 #[test]
 fn a_run_time_that_refuses_proxies_makes_plain_queues() {
+    if is_newest() {
+        println!("n/a: HSA loads no stand-in beside a tool that registered");
+        return;
+    }
     let Some(rig) = rig() else { return };
     let machine = rig.refusing_proxies();
     for (name, words) in [
