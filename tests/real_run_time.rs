@@ -223,9 +223,10 @@ fn tables_that_a_run_time_hands_over_are_the_source_of_its_calls() {
     ] {
         let recorded = check_on(&registering, &format!("tables-{}", words[0]), words);
         let said = |part: &str| recorded.said.iter().any(|text| text.contains(part));
-        let (hip, functions, hsa) = match rig::is_newest() {
-            true => ("7.15.0", "528", "1.21.0"),
-            false => ("7.2.0", "49", "1.18.0"),
+        let (hip, functions, hsa) = if rig::is_newest() {
+            ("7.15.0", "528", "1.21.0")
+        } else {
+            ("7.2.0", "49", "1.18.0")
         };
         let all = [
             format!("hip {hip}: dispatch table of {functions}"),

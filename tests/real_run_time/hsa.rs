@@ -229,9 +229,10 @@ fn stand_in() -> &'static Path {
 
 /// A run-time that has what ROCr 1.21 has, by a stand-in that hands its longer table over, or because it is that one.
 fn newer(words: &[&str]) -> Option<(Recorded, String)> {
-    let rig = match is_newest() {
-        true => rig()?.on(&[("EMULATED_GPU_LARGE_BAR", "1")]),
-        false => rig()?.behind(stand_in()),
+    let rig = if is_newest() {
+        rig()?.on(&[("EMULATED_GPU_LARGE_BAR", "1")])
+    } else {
+        rig()?.behind(stand_in())
     };
     let name = format!("newer-{}", words[1]);
     let plain = rig.plain(&name, words);
@@ -269,9 +270,10 @@ fn kernel_of_a_counted_queue_is_recorded() {
     };
     recorded.check_lost();
     // Queues that share the hardware's are one queue in the log of the run-time's own.
-    let dispatches = match is_newest() {
-        true => recorded.check_dispatches_by_begin(),
-        false => recorded.check_dispatches(),
+    let dispatches = if is_newest() {
+        recorded.check_dispatches_by_begin()
+    } else {
+        recorded.check_dispatches()
     };
     println!("counted: {dispatches} dispatches as logged");
     assert_eq!(dispatches, 2 * (3 * 20 + 2 * 10));
