@@ -105,6 +105,12 @@ pub(crate) fn quietly() -> Option<&'static Thread> {
     if tls::get() == NONE { None } else { current() }
 }
 
+/// Can this thread record? Not without a ring, nor while it works for the collector.
+#[inline]
+pub(crate) fn can_record() -> bool {
+    quietly().is_some()
+}
+
 /// Was there no ring for this thread?
 pub(crate) fn is_ringless() -> bool {
     tls::get() == NONE

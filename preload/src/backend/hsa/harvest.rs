@@ -20,7 +20,7 @@ use super::queue::{Apart, Queue};
 use super::{Hsa, copy, driver, hsa, observed, symbol};
 use crate::process;
 use crate::state::{self, word};
-use crate::{clock, collector};
+use crate::{clock, collector, thread};
 use roctop_ring::layout::counter;
 use roctop_ring::record::flag;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -53,6 +53,7 @@ pub(crate) fn begin(queue: &'static Queue) {
 
 /// A queue ends: drains it. True when nothing of it is in flight.
 pub(crate) fn end(queue: &'static Queue) -> bool {
+    leave_to_the_thread(|| in_flight(queue) == 0);
     let mut all = queues();
     let drained = hsa().is_some_and(|hsa| {
         let is_done = drain(|| queue_pass(hsa, queue), || in_flight(queue) == 0);
@@ -104,8 +105,13 @@ fn now() {
     }
 }
 
+/// Takes what is complete, when this thread can record it; else the harvesting thread does, soon.
 #[inline(never)]
 pub(crate) fn take_now() {
+    if !thread::can_record() {
+        wake();
+        return;
+    }
     observed::look_again();
     if let (Some(hsa), Ok(all)) = (hsa(), QUEUES.try_lock()) {
         pass(hsa, &all);
@@ -207,6 +213,7 @@ pub(crate) fn last(which: End) {
         return;
     };
     observed::look_again();
+    leave_to_the_thread(|| !is_busy());
     // Bounded: a signal handler may have ended the process in the middle of a pass.
     let Some(mut all) = (0..2000).find_map(|_| {
         let lock = QUEUES.try_lock().ok();
@@ -254,6 +261,23 @@ fn drain(mut step: impl FnMut() -> usize, is_done: impl Fn() -> bool) -> bool {
         }
         std::thread::sleep(Duration::from_micros(100));
     }
+}
+
+/// What this thread took would be lost when it cannot record: then it waits, bounded as a drain is, until the harvesting
+/// thread has taken all.
+fn leave_to_the_thread(is_done: impl Fn() -> bool) {
+    if thread::can_record() {
+        return;
+    }
+    let mut seen = ENDED.load(Ordering::Relaxed);
+    drain(
+        || {
+            wake();
+            let before = std::mem::replace(&mut seen, ENDED.load(Ordering::Relaxed));
+            seen.wrapping_sub(before) as usize
+        },
+        is_done,
+    );
 }
 
 fn in_flight(queue: &Queue) -> u64 {
