@@ -104,3 +104,73 @@ fn retired_module_names_stay_away() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+/// The packages of this workspace, each with those of them that it may depend on. What stands above knows nothing of what
+/// stands below: the collector's core no back-end, the model no file, exports no terminal, the screen no database.
+const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
+    ("preload/ring", &[]),
+    ("preload/gate", &[]),
+    ("preload/hsa-sys", &[]),
+    ("preload/hip-sys", &[]),
+    ("preload/core", &["roctop-ring"]),
+    (
+        "preload",
+        &["roctop-collector", "roctop-ring", "gate", "hsa-sys", "hip-sys"],
+    ),
+    ("preload/gpu-check", &["hsa-sys"]),
+    ("preload/roctx", &[]),
+    ("preload/roctracer", &["gate", "hsa-sys", "hip-sys"]),
+    ("crates/trace", &["roctop-ring"]),
+    ("crates/source", &["roctop-ring", "roctop-trace"]),
+    ("crates/model", &["roctop-ring", "roctop-trace"]),
+    (
+        "crates/export",
+        &["roctop-ring", "roctop-trace", "roctop-source", "roctop-model"],
+    ),
+    ("crates/tui", &["roctop-ring", "roctop-trace", "roctop-model"]),
+    ("crates/scenario", &["roctop-ring", "roctop-trace", "roctop-model"]),
+    ("crates/bundle", &[]),
+    ("tests/emulated-gpu", &[]),
+];
+
+/// Names of crates that packages of the collector may use besides those of this workspace.
+const COLLECTOR_USES: [&str; 3] = ["libc", "memmap2", "bytemuck"];
+
+/// The names under `[dependencies]` of a manifest.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let table: toml::Table = manifest.parse().unwrap();
+    let found = table.get("dependencies").and_then(toml::Value::as_table);
+    found.into_iter().flat_map(toml::Table::keys).cloned().collect()
+}
+
+/// The folders of the workspace's packages but the binary's.
+fn packages(workspace: &toml::Table) -> BTreeSet<String> {
+    let members = workspace["workspace"]["members"].as_array().unwrap();
+    let members = members.iter().map(|member| member.as_str().unwrap());
+    let expand = |member: &str| match member.strip_suffix("/*") {
+        Some(folder) => entries(folder),
+        None => BTreeSet::from([member.to_owned()]),
+    };
+    members.filter(|member| *member != ".").flat_map(expand).collect()
+}
+
+#[test]
+fn packages_depend_downward_only() {
+    let workspace = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let workspace: toml::Table = workspace.parse().unwrap();
+    let shared = workspace["workspace"]["dependencies"].as_table().unwrap();
+    let is_ours = |name: &str| shared.get(name).is_some_and(|value| value.get("path").is_some());
+    let placed = MAY_DEPEND_ON.iter().map(|(folder, _)| (*folder).to_owned());
+    assert_eq!(placed.collect::<BTreeSet<_>>(), packages(&workspace));
+    for (folder, allowed) in MAY_DEPEND_ON {
+        let manifest = std::fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        for name in dependencies(&manifest) {
+            let is_allowed = if is_ours(&name) {
+                allowed.contains(&name.as_str())
+            } else {
+                !folder.starts_with("preload") || COLLECTOR_USES.contains(&name.as_str())
+            };
+            assert!(is_allowed, "{folder} must not depend on {name}");
+        }
+    }
+}

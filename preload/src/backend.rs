@@ -10,7 +10,6 @@ pub mod register;
 pub mod roctracer;
 pub mod roctx;
 pub mod sdk;
-pub mod stream;
 
 /// Takes what the GPU completed and nobody recorded yet; at the end of the process, before `exit` and in the destructor.
 pub(crate) fn last_drain() {

@@ -1,8 +1,8 @@
 //! The collector: loaded into a stranger's program, writes what it does to the ring.
 //!
-//! How a call becomes a record: an entry point of a back-end ([`backend`]) runs behind the panic wall ([`guard`]), tests
-//! one word of the switch page ([`state`]), takes the thread's ring ([`thread`]) and writes ([`collector`]). The first
-//! entry of all makes the ring file ([`process`]). A fork wipes the switch page: a child begins anew, lazily.
+//! This package has the entry points: functions that the program calls instead of the real ones, callbacks and tables
+//! ([`backend`]), and what happens when the library is loaded and unloaded. An entry point runs behind the panic wall
+//! ([`guard`]) and writes through the core (`preload/core`).
 //!
 //! Rules: nothing happens without `ROCTOP_SESSION`; the real function is called exactly once on every path; errno is
 //! kept; no allocation, lock, system call or text on the hot path; a panic switches the collector off for good and the
@@ -25,18 +25,10 @@
 )]
 
 pub mod backend;
-pub mod clock;
-pub mod collector;
-pub mod config;
-pub mod control;
 mod elf;
-pub mod guard;
-pub mod identity;
-pub mod level;
 mod life;
-pub mod process;
 pub mod real;
-pub mod state;
-pub mod strings;
-pub mod thread;
-mod tls;
+
+pub use roctop_collector::{
+    clock, collector, config, control, guard, identity, level, notices, process, state, stream, thread, tls,
+};

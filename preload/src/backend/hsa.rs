@@ -250,7 +250,7 @@ fn install(root: &Root, is_silent: bool) -> Option<()> {
     }));
     HSA.store(std::ptr::from_ref(hsa) as u64, Ordering::Release);
     state::switch_on(word::HSA);
-    clock::HSA_TIME_AT.store(system_time_at as fn(u64) -> u64 as usize as u64, Ordering::Release);
+    clock::set_hsa_time(Some(system_time_at));
     // SAFETY: the switch is off for the run-time too until its tables say otherwise; a plain call of the original.
     unsafe { (hsa.amd.async_copy_enable)(true) };
     hsa.agents.discover(hsa, process);

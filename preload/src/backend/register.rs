@@ -10,14 +10,12 @@
 
 use super::hip::entry::{self, Which};
 use crate::config;
-use crate::process::{self, Process};
+use crate::notices;
 use crate::real;
 use crate::state::{self, word};
 use hsa_sys::table::Root;
-use roctop_ring::record::status;
 use roctop_ring::sync::Ordering;
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::{Mutex, PoisonError};
 
 const TAKEN: i32 = 0;
 const NOT_TAKEN: i32 = 1;
@@ -67,7 +65,7 @@ fn take(name: &[u8], version: u64, tables: &[*mut c_void], is_taken: bool) -> i3
         if !(1..=HSA_MAJOR).contains(&root.version.major) || !super::hsa::adopt(root) {
             return NOT_TAKEN;
         }
-        say(0, &format!("hsa {}: dispatch tables", text(version)));
+        notices::post(0, &format!("hsa {}: dispatch tables", text(version)));
         return TAKEN;
     }
     if name == b"roctx" {
@@ -77,7 +75,7 @@ fn take(name: &[u8], version: u64, tables: &[*mut c_void], is_taken: bool) -> i3
             return NOT_TAKEN;
         }
         let text = format!("roctx {}: dispatch tables of {wrapped} functions", text(version));
-        say(wrapped as u64, &text);
+        notices::post(wrapped as u64, &text);
         return TAKEN;
     }
     let which = match name {
@@ -87,7 +85,7 @@ fn take(name: &[u8], version: u64, tables: &[*mut c_void], is_taken: bool) -> i3
         b"rocdecode" => Which::Rocdecode,
         b"rocjpeg" => Which::Rocjpeg,
         _ => {
-            say(
+            notices::post(
                 0,
                 &format!(
                     "{} {}: a dispatch table that roctop does not know, whose calls are not recorded",
@@ -101,7 +99,7 @@ fn take(name: &[u8], version: u64, tables: &[*mut c_void], is_taken: bool) -> i3
     // SAFETY: the table of this name is of this kind.
     let wrapped = unsafe { entry::wrap(which, table) };
     let (name, version) = (String::from_utf8_lossy(name), text(version));
-    say(
+    notices::post(
         wrapped as u64,
         &format!("{name} {version}: dispatch table of {wrapped} functions"),
     );
@@ -110,28 +108,4 @@ fn take(name: &[u8], version: u64, tables: &[*mut c_void], is_taken: bool) -> i3
 
 fn text(version: u64) -> String {
     format!("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
-}
-
-/// What was handed over, for the ring file of each process once it has one: a table alone is no reason to make it.
-static SAID: Mutex<Vec<(u64, String)>> = Mutex::new(Vec::new());
-
-/// Told at once, and in the ring file of each process that has none yet.
-pub(crate) fn say(value: u64, text: &str) {
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    said.push((value, text.to_owned()));
-    drop(said);
-    // Behind the lock: either whoever makes the file finds what was pushed, or the file is found here.
-    if let Some(process) = process::get() {
-        tell(process);
-    }
-}
-
-/// Tells of the tables that this process's ring file does not tell of yet, each once though threads come together.
-pub(crate) fn tell(process: &Process) {
-    // Whoever has the lock tells when it has let go. A forked child may find it taken for ever.
-    let Ok(said) = SAID.try_lock() else { return };
-    let told = process.tables_told.swap(said.len() as u64, Ordering::Relaxed);
-    for (value, text) in said.iter().skip(told as usize) {
-        process.say(status::BACKEND, *value, text);
-    }
 }

@@ -19,6 +19,7 @@ mod sampling;
 mod values;
 
 use crate::backend::register;
+use crate::collector;
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::real;
@@ -42,8 +43,6 @@ const NOT_WANTED: c_int = 1;
 
 static REQUEST: OnceLock<Option<Request>> = OnceLock::new();
 static SDK: OnceLock<Option<Sdk>> = OnceLock::new();
-/// 1 when the SDK's dispatch counting runs: its dispatches are recorded, and not ours as well.
-static COUNTING: AtomicU64 = AtomicU64::new(0);
 /// 1 once the SDK has asked us.
 static CONFIGURED: AtomicU64 = AtomicU64::new(0);
 /// 1 once HSA's table was passed on.
@@ -59,7 +58,7 @@ fn request() -> Option<&'static Request> {
 
 /// Is the SDK the source of dispatches?
 pub(crate) fn is_counting() -> bool {
-    COUNTING.load(Ordering::Relaxed) != 0
+    collector::are_dispatches_claimed()
 }
 
 /// The index of an agent that is the `order`th of HSA's.
@@ -249,12 +248,12 @@ fn begin(sdk: &'static Sdk, request: &'static Request, process: &'static Process
         Mode::List => sampling::tell(sdk, process, &found),
         Mode::Sample => {
             if sampling::begin(sdk, request, process, found) {
-                COUNTING.store(1, Ordering::Release);
+                collector::claim_dispatches();
             }
         }
         Mode::Dispatch => {
             if dispatch::begin(sdk, request, process, found) {
-                COUNTING.store(1, Ordering::Release);
+                collector::claim_dispatches();
             }
         }
         Mode::Device => device::begin(sdk, request, process, &found),

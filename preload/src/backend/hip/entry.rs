@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "writes into a library's table of functions")]
 
 use super::gate;
-use crate::backend::register;
+use crate::notices;
 use crate::process::{self, Process};
 use hip_sys::entry;
 use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place as Argument, Returns};
@@ -179,7 +179,7 @@ pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
         let what = which.title();
         let text =
             format!("a second library handed over a table of {what}: calls of its own functions are not recorded");
-        register::say(others, &text);
+        notices::post(others, &text);
     }
     wrapped
 }

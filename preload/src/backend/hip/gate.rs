@@ -6,12 +6,12 @@
 
 use super::stub::STUBS;
 use super::{cooperative, deferred, entry, transfer, unseen, watchdog};
-use crate::backend::{hsa, roctx, stream};
+use crate::backend::{hsa, roctx};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
 use crate::process;
 use crate::state::{self, word};
-use crate::{clock, control, real, thread};
+use crate::{clock, control, real, stream, thread};
 use core::mem::MaybeUninit;
 use gate::{Passage, gate};
 use hip_sys::function::{

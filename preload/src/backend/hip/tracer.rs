@@ -10,6 +10,7 @@ use crate::backend::hip;
 use crate::collector::{self, Call};
 use crate::process::Process;
 use crate::state::{self, word};
+use crate::thread::AnnouncedCall;
 use crate::{control, process, real, thread};
 use hip_sys::function::{FUNCTIONS, Place};
 use hip_sys::tracer::{ApiName, OP_DISPATCH, tail as tail_of};
@@ -190,17 +191,6 @@ pub(crate) enum Entered {
     Call(u64),
 }
 
-/// A call of the run-time's callback, until it returns. All zero: none.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Open {
-    start: u64,
-    correlation: u64,
-    parent: u64,
-    op: u32,
-    /// The exit function of another tool, 0 for none.
-    exit: usize,
-}
-
 pub(crate) fn enter(op: u32, data: *mut c_void) -> Entered {
     if !state::is_on(word::HIP) {
         return Entered::No;
@@ -226,7 +216,7 @@ pub(crate) fn enter(op: u32, data: *mut c_void) -> Entered {
     };
     call.thread.hip_frame.set(here);
     call.thread.stream.set(u32::from(known & NULL_STREAM != 0));
-    call.thread.tracer.set(Open {
+    call.thread.announced.set(AnnouncedCall {
         start: call.start,
         correlation: call.correlation,
         parent: call.parent,
@@ -253,9 +243,9 @@ fn domain(known: u64) -> Domain {
 /// Another tool wants to be called when the call that was just entered returns.
 pub(crate) fn keep_exit(exit: usize) {
     if let Some(thread) = thread::existing() {
-        thread.tracer.set(Open {
+        thread.announced.set(AnnouncedCall {
             exit,
-            ..thread.tracer.get()
+            ..thread.announced.get()
         });
     }
 }
@@ -266,7 +256,7 @@ pub(crate) fn exit(data: *mut c_void) -> usize {
     if thread.hip_frame.get() != data as usize {
         return 0;
     }
-    let open = thread.tracer.take();
+    let open = thread.announced.take();
     thread.hip_frame.set(0);
     thread.stream.set(0);
     let known = known(open.op);

@@ -242,7 +242,7 @@ pub(crate) fn last(which: End) {
         copy::lose_all();
         observed::forget_all();
         word(word::HSA).store(state::COLD, Ordering::Release);
-        clock::HSA_TIME_AT.store(0, Ordering::Release);
+        clock::set_hsa_time(None);
     }
 }
 

@@ -9,7 +9,7 @@
 #![expect(unsafe_code, reason = "writes into a library's tables of functions")]
 
 use super::{Mark, NameDevice, NameThing, Pop, Push, Start, Stop, Switch, ThreadId};
-use crate::backend::register;
+use crate::notices;
 use crate::{real, tls};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{c_char, c_int, c_void};
@@ -167,7 +167,7 @@ pub(crate) unsafe fn wrap(tables: &[*mut c_void]) -> usize {
     }
     if others > 0 {
         let text = "a second library handed over tables of roctx: calls of its own functions are not recorded";
-        register::say(others, text);
+        notices::post(others, text);
     }
     wrapped
 }

@@ -86,23 +86,23 @@ static DOUBTED: AtomicU64 = AtomicU64::new(0);
 static CHANGES: AtomicU64 = AtomicU64::new(1);
 
 /// Do signals in flight files work, as far as is known?
-pub(crate) fn has_good_files() -> bool {
+pub fn has_good_files() -> bool {
     DOUBTED.load(Ordering::Relaxed) == 0
 }
 
 /// A number that is another one when queues have to look at the level again.
 #[inline]
-pub(crate) fn changes() -> u64 {
+pub fn changes() -> u64 {
     CHANGES.load(Ordering::Relaxed)
 }
 
 /// Queues look at the level again.
-pub(crate) fn changed() {
+pub fn changed() {
     CHANGES.fetch_add(1, Ordering::Release);
 }
 
 /// The level that the user asked for; none when roctop chooses.
-pub(crate) fn asked() -> Option<Level> {
+pub fn asked() -> Option<Level> {
     crate::config::config().and_then(|config| config.level)
 }
 
@@ -126,7 +126,7 @@ pub fn step_down(to: Level, reason: Reason, place: u32) -> bool {
 
 /// The same with the reason in other words.
 #[cold]
-pub(crate) fn step_down_because(to: Level, reason: Reason, place: u32, more: &str) -> bool {
+pub fn step_down_because(to: Level, reason: Reason, place: u32, more: &str) -> bool {
     let from = current();
     let before = word(word::LEVEL).fetch_max(u64::from(to.number()) + 1, Ordering::AcqRel);
     if before > u64::from(to.number()) {

@@ -2,7 +2,6 @@
 
 #![expect(unsafe_code, reason = "per-thread state reached through one pointer, pthread keys")]
 
-use crate::backend::hip::tracer::Open;
 use crate::guard::Errno;
 use crate::process::{self, Chunk, Process};
 use crate::state::{self, word};
@@ -28,21 +27,36 @@ const ASIDE: usize = 3;
 /// Values above this are addresses.
 const LAST_MARK: usize = ASIDE;
 
+/// A call that a run-time's callback announced, until it returns. All zero: none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnnouncedCall {
+    /// Enter, ticks.
+    pub start: u64,
+    /// Its correlation id.
+    pub correlation: u64,
+    /// Correlation id of the call around it, 0 for none.
+    pub parent: u64,
+    /// The run-time's number of it.
+    pub op: u32,
+    /// Address of the exit function of another tool, 0 for none.
+    pub exit: usize,
+}
+
 /// A thread's state. All zero means: nobody has it; a forked child reads its parent's states as such.
 #[repr(C, align(128))]
 pub struct Thread {
     live: Cell<u64>,
     busy: Cell<bool>,
     /// Address of the frame of the HIP call that this thread is in, 0 for none.
-    pub(crate) hip_frame: Cell<usize>,
+    pub hip_frame: Cell<usize>,
     /// Correlation id of the call that this thread is in, 0 for none.
     pub current: Cell<u64>,
     /// Correlation id of the cooperative launch that this thread is in, while HIP is made to give its packets signals; else 0.
-    pub(crate) cooperative: Cell<u64>,
+    pub cooperative: Cell<u64>,
     /// Address of the queue whose packets this thread hands to the SDK, 0 for none.
-    pub(crate) handing: Cell<usize>,
+    pub handing: Cell<usize>,
     /// The call that this thread is in by the run-time's callback.
-    pub(crate) tracer: Cell<Open>,
+    pub announced: Cell<AnnouncedCall>,
     /// Dense stream id plus one of the call that this thread is in, 0 unknown.
     pub stream: Cell<u32>,
     tid: Cell<u32>,
@@ -101,29 +115,29 @@ pub fn current() -> Option<&'static Thread> {
 
 /// The same for what is recorded without this thread's ring too: a thread that has none is not counted again.
 #[inline(always)]
-pub(crate) fn quietly() -> Option<&'static Thread> {
+pub fn quietly() -> Option<&'static Thread> {
     if tls::get() == NONE { None } else { current() }
 }
 
 /// Can this thread record? Not without a ring, nor while it works for the collector.
 #[inline]
-pub(crate) fn can_record() -> bool {
+pub fn can_record() -> bool {
     quietly().is_some()
 }
 
 /// Was there no ring for this thread?
-pub(crate) fn is_ringless() -> bool {
+pub fn is_ringless() -> bool {
     tls::get() == NONE
 }
 
 /// Is what this thread does the program's own, in a process that is traced? It needs no ring for that.
-pub(crate) fn is_traced() -> bool {
+pub fn is_traced() -> bool {
     quietly().is_some() || (!is_aside() && process::ensure().is_some())
 }
 
 /// The calling thread's state when it has one.
 #[inline(always)]
-pub(crate) fn existing() -> Option<&'static Thread> {
+pub fn existing() -> Option<&'static Thread> {
     let at = tls::get();
     if at > LAST_MARK {
         // SAFETY: as in `current`.
@@ -174,7 +188,7 @@ fn claim() -> Option<&'static Thread> {
 }
 
 /// Runs `body` with recording off on this thread: what it calls is the collector's own doing.
-pub(crate) fn aside<R>(body: impl FnOnce() -> R) -> R {
+pub fn aside<R>(body: impl FnOnce() -> R) -> R {
     let before = tls::get();
     tls::set(ASIDE);
     let result = body();
@@ -185,7 +199,7 @@ pub(crate) fn aside<R>(body: impl FnOnce() -> R) -> R {
 }
 
 /// Does this thread work for the collector itself? Then whoever asks is a signal handler.
-pub(crate) fn is_aside() -> bool {
+pub fn is_aside() -> bool {
     matches!(tls::get(), ASIDE | CLAIMING)
 }
 
@@ -242,7 +256,7 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     thread.stream.set(0);
     thread.cooperative.set(0);
     thread.handing.set(0);
-    thread.tracer.take();
+    thread.announced.take();
     thread.tid.set(tid);
     thread.base.set((chunk.base as u64 + index as u64 + 1) << 40);
     thread.index.set(index);
@@ -253,7 +267,8 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     Some(thread)
 }
 
-pub(crate) fn gettid() -> u32 {
+/// The calling thread's number in the kernel.
+pub fn gettid() -> u32 {
     // SAFETY: cannot fail, touches no memory.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
@@ -314,7 +329,7 @@ impl Thread {
 
     /// Its directory entry.
     #[inline(always)]
-    pub(crate) fn entry(&self) -> &EntryWriter<'static> {
+    pub fn entry(&self) -> &EntryWriter<'static> {
         &self.claim().entry
     }
 

@@ -63,13 +63,15 @@ mod place {
         write::<0>(value);
     }
 
+    /// What the thread is passing on, 0 for nothing.
     #[inline(always)]
-    pub(crate) fn passing() -> usize {
+    pub fn passing() -> usize {
         read::<8>()
     }
 
+    /// The thread passes this on from now on, 0 for nothing.
     #[inline(always)]
-    pub(crate) fn set_passing(value: usize) {
+    pub fn set_passing(value: usize) {
         write::<8>(value);
     }
 }
@@ -91,15 +93,18 @@ mod place {
         let _ = PLACE.try_with(|place| place.set(value));
     }
 
+    /// What the thread is passing on, 0 for nothing.
     #[inline]
-    pub(crate) fn passing() -> usize {
+    pub fn passing() -> usize {
         PASSING.try_with(Cell::get).unwrap_or(0)
     }
 
+    /// The thread passes this on from now on, 0 for nothing.
     #[inline]
-    pub(crate) fn set_passing(value: usize) {
+    pub fn set_passing(value: usize) {
         let _ = PASSING.try_with(|place| place.set(value));
     }
 }
 
-pub(crate) use place::{get, passing, set, set_passing};
+pub(crate) use place::{get, set};
+pub use place::{passing, set_passing};

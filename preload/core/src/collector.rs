@@ -45,7 +45,7 @@ pub fn api_enter(domain: Domain, op: u16, wanted: u64) -> Option<Call> {
 
 /// The same on this thread's state, of a kind that is wanted.
 #[inline(always)]
-pub(crate) fn enter_on(thread: &'static Thread, domain: Domain, op: u16) -> Option<Call> {
+pub fn enter_on(thread: &'static Thread, domain: Domain, op: u16) -> Option<Call> {
     let correlation = thread.correlate();
     let start = clock::now();
     let parent = thread.hold()?.entry.open_call(start, domain, op, correlation);
@@ -68,7 +68,7 @@ pub fn api_exit(call: &Call, status: Option<i32>, arg: u64) {
 
 /// The same of a call that returned at `end`, ticks.
 #[inline(always)]
-pub(crate) fn exit_at(end: u64, call: &Call, status: Option<i32>, arg: u64) {
+pub fn exit_at(end: u64, call: &Call, status: Option<i32>, arg: u64) {
     call.thread.current.set(call.parent);
     if let Some(held) = call.thread.hold() {
         held.entry
@@ -79,7 +79,7 @@ pub(crate) fn exit_at(end: u64, call: &Call, status: Option<i32>, arg: u64) {
 }
 
 /// As [`exit_at`], with the call's arguments.
-pub(crate) fn exit_explained(end: u64, call: &Call, status: Option<i32>, arg: u64, arguments: &Arguments) {
+pub fn exit_explained(end: u64, call: &Call, status: Option<i32>, arg: u64, arguments: &Arguments) {
     call.thread.current.set(call.parent);
     let slots = arguments.slots();
     let payload = arguments.payload(words(call, end, status, arg));
@@ -99,15 +99,29 @@ fn words(call: &Call, end: u64, status: Option<i32>, arg: u64) -> [u64; PAYLOAD_
     [call.start, end, call.correlation, call.parent, kind, arg]
 }
 
-/// A kernel ran. Not while rocprofiler-sdk counts: then its own dispatches, which the values name, are recorded.
+/// 1 when one source has claimed the dispatches.
+static DISPATCHES_CLAIMED: AtomicU64 = AtomicU64::new(0);
+
+/// From now on only [`counted_dispatch`] records kernels: counter values refer to its records.
+pub fn claim_dispatches() {
+    DISPATCHES_CLAIMED.store(1, Ordering::Release);
+}
+
+/// Has one source claimed the dispatches?
+#[inline]
+pub fn are_dispatches_claimed() -> bool {
+    DISPATCHES_CLAIMED.load(Ordering::Relaxed) != 0
+}
+
+/// A kernel ran. Not recorded while another source has claimed the dispatches.
 pub fn dispatch(record: &Dispatch, flags: u8) {
-    if !crate::backend::sdk::is_counting() {
+    if !are_dispatches_claimed() {
         counted_dispatch(record, flags);
     }
 }
 
-/// A kernel ran whose counters are told as well.
-pub(crate) fn counted_dispatch(record: &Dispatch, flags: u8) {
+/// A kernel ran, as told by the source that claimed the dispatches.
+pub fn counted_dispatch(record: &Dispatch, flags: u8) {
     if let Some(thread) = thread::current() {
         thread.push(
             Dispatch::head(flags | suspect(record.begin, record.end), Domain::NONE),
@@ -117,14 +131,14 @@ pub(crate) fn counted_dispatch(record: &Dispatch, flags: u8) {
 }
 
 /// A counter has a value.
-pub(crate) fn counter_value(record: &CounterValue) {
+pub fn counter_value(record: &CounterValue) {
     if let Some(thread) = thread::current() {
         thread.push(CounterValue::head(0, Domain::NONE), &record.payload());
     }
 }
 
 /// Instances of a counter have values.
-pub(crate) fn counter_instances(record: &CounterInstances) {
+pub fn counter_instances(record: &CounterInstances) {
     if let Some(thread) = thread::current() {
         thread.push(CounterInstances::head(0, Domain::NONE), &record.payload());
     }
@@ -148,7 +162,7 @@ pub fn call_copy(record: &CallCopy) {
 }
 
 /// A call asks for something to be copied or filled.
-pub(crate) fn transfer(record: &Transfer) {
+pub fn transfer(record: &Transfer) {
     if let Some(thread) = thread::current() {
         thread.push(Transfer::head(0, Domain::NONE), &record.payload());
     }

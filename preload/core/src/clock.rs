@@ -12,8 +12,14 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 /// Kind of the ticks, fixed at start; 0 not decided yet. Not wiped by fork: it is the machine's.
 static KIND: AtomicU64 = AtomicU64::new(0);
 
-/// Tells the HSA system domain's time, ns, at a time of CLOCK_BOOTTIME; the HSA back-end puts its function here.
-pub(crate) static HSA_TIME_AT: AtomicU64 = AtomicU64::new(0);
+/// Address of the function that [`set_hsa_time`] was given, 0 for none.
+static HSA_TIME_AT: AtomicU64 = AtomicU64::new(0);
+
+/// Sets the function that gives the HSA system domain's time, ns, at a time of CLOCK_BOOTTIME; `None` when HSA ends.
+pub fn set_hsa_time(function: Option<fn(u64) -> u64>) {
+    let address = function.map_or(0, |function| function as usize);
+    HSA_TIME_AT.store(address as u64, Ordering::Release);
+}
 
 const ROUNDS: usize = 5;
 
@@ -70,7 +76,7 @@ fn is_tsc_good() -> bool {
 }
 
 /// CLOCK_BOOTTIME now, ns.
-pub(crate) fn boottime() -> u64 {
+pub fn boottime() -> u64 {
     time(libc::CLOCK_BOOTTIME)
 }
 
@@ -83,7 +89,7 @@ fn time(which: i32) -> u64 {
 
 /// By how much another clock is ahead of CLOCK_BOOTTIME, brought there by the boot clock on both sides of it, and the
 /// bracket's width, ns: the narrowest of five. None when the clock does not answer.
-pub(crate) fn ahead(mut read: impl FnMut() -> u64) -> Option<(i64, u64)> {
+pub fn ahead(mut read: impl FnMut() -> u64) -> Option<(i64, u64)> {
     let mut best: Option<(i64, u64)> = None;
     for _ in 0..ROUNDS {
         let (early, other, late) = (boottime(), read(), boottime());
@@ -99,7 +105,7 @@ pub(crate) fn ahead(mut read: impl FnMut() -> u64) -> Option<(i64, u64)> {
 }
 
 /// By how much a clock of the system's is ahead of CLOCK_BOOTTIME, ns.
-pub(crate) fn boottime_to(which: i32) -> i64 {
+pub fn boottime_to(which: i32) -> i64 {
     ahead(|| time(which)).map_or(0, |(ahead, _)| ahead)
 }
 
@@ -109,13 +115,13 @@ fn hsa_time_at(boottime: u64) -> u64 {
     if address == 0 {
         return 0;
     }
-    // SAFETY: only the HSA back-end stores here, the address of a `fn(u64) -> u64` of this library.
+    // SAFETY: only `set_hsa_time` stores here, the address of a function of this type.
     let function = unsafe { std::mem::transmute::<usize, fn(u64) -> u64>(address) };
     function(boottime)
 }
 
 /// Takes a calibration sample, the best of five, into the file. Skipped when another thread takes one.
-pub(crate) fn calibrate(file: &RingFile) {
+pub fn calibrate(file: &RingFile) {
     if word(word::CALIBRATING).swap(1, Ordering::Acquire) != 0 {
         return;
     }

@@ -50,11 +50,12 @@ pub mod word {
 
 const WORDS: usize = 512;
 
+/// The words of the switch page.
 #[repr(C, align(4096))]
-pub(crate) struct Page([AtomicU64; WORDS]);
+pub struct Page([AtomicU64; WORDS]);
 
 /// The page itself, for code that tests it without a function: word `w` is at byte `8 * w`.
-pub(crate) static PAGE: Page = Page([const { AtomicU64::new(0) }; WORDS]);
+pub static PAGE: Page = Page([const { AtomicU64::new(0) }; WORDS]);
 
 /// A word of the page.
 #[inline(always)]

@@ -11,9 +11,9 @@ const PROBES: usize = 64;
 const GONE: u64 = u64::MAX;
 
 /// `hipStreamLegacy`: the null stream by another name.
-pub(crate) const LEGACY: u64 = 1;
+pub const LEGACY: u64 = 1;
 /// `hipStreamPerThread`.
-pub(crate) const PER_THREAD: u64 = 2;
+pub const PER_THREAD: u64 = 2;
 
 /// What happened to a stream, as in the record's `state`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Process {
     /// The dense number of a stream plus one, for records; a new stream becomes a fact. The null stream is
     /// number 0.
     #[inline]
-    pub(crate) fn stream(&self, handle: u64, tid: u32) -> u32 {
+    pub fn stream(&self, handle: u64, tid: u32) -> u32 {
         if handle <= LEGACY {
             return 1;
         }
@@ -123,7 +123,7 @@ impl Process {
     }
 
     /// A stream was destroyed: its handle may be given to another one.
-    pub(crate) fn stream_destroyed(&self, handle: u64, tid: u32) {
+    pub fn stream_destroyed(&self, handle: u64, tid: u32) {
         if let Some(place) = self.streams.find(key(handle, tid)) {
             let number = place[1].swap(0, Ordering::AcqRel);
             place[0].store(GONE, Ordering::Release);
@@ -132,7 +132,7 @@ impl Process {
     }
 
     /// A stream was named.
-    pub(crate) fn stream_named(&self, handle: u64, tid: u32, name: &[u8]) {
+    pub fn stream_named(&self, handle: u64, tid: u32, name: &[u8]) {
         let number = self.stream(handle, tid);
         if number > 0 {
             self.stream_fact(handle, number - 1, self.intern(name), Event::Named);

@@ -7,9 +7,10 @@ mod room;
 use self::room::{FILES, SMALLEST_RING, base, budget, flight_budget, room, spec};
 use crate::config::{Config, config};
 use crate::state::{self, word};
+use crate::stream::Streams;
 use crate::strings::Table;
 use crate::thread::{self, Slab};
-use crate::{clock, control, identity};
+use crate::{clock, control, identity, notices};
 use roctop_ring::flight::{FLIGHT, FlightFile, Reserved};
 use roctop_ring::layout::{Header, counter};
 use roctop_ring::map::RingFile;
@@ -25,8 +26,9 @@ const CALIBRATION_TICKS: u64 = 1 << 35;
 const FIRST_CALIBRATION_TICKS: u64 = 1 << 22;
 
 /// One ring file and the threads' states that go with its entries.
-pub(crate) struct Chunk {
-    pub(crate) file: RingFile,
+pub struct Chunk {
+    /// The file.
+    pub file: RingFile,
     pub(crate) slab: Slab,
     /// Number of its entry 0 over all files.
     pub(crate) base: usize,
@@ -54,12 +56,12 @@ pub struct Process {
     strings: Table,
     /// Files for dispatches in flight made.
     flights: AtomicU64,
-    /// How many of the tables that were handed over are told of in the file.
-    pub(crate) tables_told: AtomicU64,
+    /// Notices that are in the file.
+    pub(crate) notices_told: AtomicU64,
     /// Start/stop ranges begun.
     pub(crate) ranges: AtomicU64,
     /// Streams seen.
-    pub(crate) streams: crate::backend::stream::Streams,
+    pub(crate) streams: Streams,
 }
 
 /// Address of the newest state, outside of the page that a fork wipes.
@@ -129,7 +131,7 @@ fn start() {
     state::switch_on(word::COLLECTOR);
     process.say(status::CLOCK, clock::cost(), "");
     crate::level::begin(process);
-    crate::backend::register::tell(process);
+    notices::tell(process);
 }
 
 /// There is no ring to say it in: an empty file's name says why.
@@ -170,9 +172,9 @@ impl Process {
             ring_slots: AtomicU64::new(config.ring_slots),
             strings: Table::new(),
             flights: AtomicU64::new(0),
-            tables_told: AtomicU64::new(0),
+            notices_told: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
-            streams: crate::backend::stream::Streams::new(),
+            streams: Streams::new(),
         };
         process.first_file()
     }
@@ -234,18 +236,18 @@ impl Process {
     }
 
     /// When the collector started, ticks and CLOCK_BOOTTIME ns of one moment.
-    pub(crate) const fn started_at(&self) -> (u64, u64) {
+    pub const fn started_at(&self) -> (u64, u64) {
         (self.started, self.started_at)
     }
 
     /// The first file: facts, strings, counters, what is in flight.
     #[inline]
-    pub(crate) fn main(&self) -> Option<&RingFile> {
+    pub fn main(&self) -> Option<&RingFile> {
         self.chunks[0].get().map(|chunk| &chunk.file)
     }
 
     /// The files in the order of their making.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+    pub fn chunks(&self) -> impl Iterator<Item = &Chunk> {
         self.chunks.iter().map_while(OnceLock::get).map(Box::as_ref)
     }
 
@@ -271,7 +273,7 @@ impl Process {
     ///
     /// # Safety
     /// As [`Reserved::put`] says.
-    pub(crate) unsafe fn reserve_flight(&self, slots: usize, address: *mut u8) -> io::Result<Reserved> {
+    pub unsafe fn reserve_flight(&self, slots: usize, address: *mut u8) -> io::Result<Reserved> {
         let number = self.flights.fetch_add(1, Ordering::Relaxed);
         let name = self.name.replacen(RING, &format!("{number}.{FLIGHT}"), 1);
         // SAFETY: the caller's.
@@ -281,7 +283,7 @@ impl Process {
     /// The file of such pages.
     ///
     /// Errors: the budget is used up, which is as a full tmpfs; else the system's.
-    pub(crate) fn take_flight(&self, reserved: Reserved, slots: usize) -> io::Result<FlightFile> {
+    pub fn take_flight(&self, reserved: Reserved, slots: usize) -> io::Result<FlightFile> {
         let size = FlightFile::bytes(slots);
         let take = |left: u64| left.checked_sub(size);
         let take_of = |budget: &AtomicU64| budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
@@ -300,26 +302,26 @@ impl Process {
     }
 
     /// Is the caller this process, and not a child that shares its memory?
-    pub(crate) fn is_this(&self) -> bool {
+    pub fn is_this(&self) -> bool {
         self.header.pid == identity::pid()
     }
 
     /// Adds to a process-wide counter.
-    pub(crate) fn count(&self, at: usize, by: u64) {
+    pub fn count(&self, at: usize, by: u64) {
         if let Some(word) = self.main().and_then(|file| file.counter(at)) {
             word.fetch_add(by, Ordering::Relaxed);
         }
     }
 
     /// What was counted so far.
-    pub(crate) fn counted(&self, at: usize) -> u64 {
+    pub fn counted(&self, at: usize) -> u64 {
         let word = self.main().and_then(|file| file.counter(at));
         word.map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
     /// Counts dispatches as submitted. Returns how many were before: the id of the first one, less one.
     #[inline]
-    pub(crate) fn submit(&self, count: u64) -> u64 {
+    pub fn submit(&self, count: u64) -> u64 {
         let word = self.main().and_then(|file| file.counter(counter::SUBMITTED));
         word.map_or(0, |word| word.fetch_add(count, Ordering::Relaxed))
     }
@@ -345,7 +347,7 @@ impl Process {
     }
 
     /// Appends a fact that others do without; it leaves half of the room to them.
-    pub(crate) fn minor_fact<const S: usize>(&self, head: roctop_ring::record::Head, payload: &[[u64; 6]; S]) {
+    pub fn minor_fact<const S: usize>(&self, head: roctop_ring::record::Head, payload: &[[u64; 6]; S]) {
         if let Some(facts) = self.main().and_then(RingFile::facts) {
             facts.append_minor(head, payload);
         }
@@ -363,7 +365,7 @@ impl Process {
     }
 
     /// Appends a name that the program gave to something; `code` says to what.
-    pub(crate) fn name(&self, code: u32, value: u64, name: &[u8]) {
+    pub fn name(&self, code: u32, value: u64, name: &[u8]) {
         self.say(code, value, &String::from_utf8_lossy(name));
     }
 
@@ -395,7 +397,7 @@ impl Process {
     }
 
     /// Marks the file as closed by an orderly end.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.calibrate();
         if let Some(file) = self.main() {
             set(file, counter::STATE, 3);
@@ -415,6 +417,6 @@ pub(crate) fn say_off(reason: &str) {
 }
 
 /// The ring of the thread that delivers completions: entry 0.
-pub(crate) fn claim_completion() -> Option<&'static thread::Thread> {
+pub fn claim_completion() -> Option<&'static thread::Thread> {
     thread::claim_entry(ensure()?, 0, 0)
 }
