@@ -1,8 +1,8 @@
 //! `[columns]`: which columns a list has, and in which order.
 
 use super::Error;
+use crate::ui::Pane;
 use crate::ui::columns;
-use crate::ui::list_id::Pane;
 use std::collections::BTreeMap;
 use toml::Spanned;
 

@@ -1,7 +1,7 @@
 //! The settings file as a JSON schema.
 
+use crate::ui::Pane;
 use crate::ui::keymap::KEYMAP;
-use crate::ui::list_id::Pane;
 
 /// A JSON schema of the file, for editors.
 pub fn schema() -> serde_json::Value {

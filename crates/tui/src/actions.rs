@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::Pane;
 use super::direction::Way;
 use super::keymap::Action;
-use super::list_id::Pane;
 use super::prompt::Prompt;
 use super::time::Zoom;
 use super::widgets::table::Scene;
@@ -244,7 +244,8 @@ fn turn_unit(ui: &mut Ui, latest: &Snapshot) {
 
 /// Adds to the filter what `wanted` makes of the term that names the selected row.
 fn narrow(ui: &mut Ui, snap: &Snapshot, wanted: fn(String) -> String) {
-    let Some(term) = tab::term(&Scene { ui, snap }) else {
+    let pane = ui.pane();
+    let Some(term) = pane.and_then(|pane| pane.list().term(&Scene { ui, snap })) else {
         return ui.say(snap, "no row is selected that a filter could name");
     };
     let term = wanted(term);

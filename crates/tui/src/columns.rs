@@ -1,8 +1,8 @@
 //! Which columns of a list are shown: all that there is room for, or those that the user chose.
 
+use super::Pane;
 use super::key::Key;
-use super::list_id::Pane;
-use super::{Popup, Ui, tab};
+use super::{Popup, Ui};
 use roctop_model::Snapshot;
 
 /// The letter that turns a column on and off.
@@ -15,7 +15,7 @@ pub(crate) fn letter(at: usize) -> Option<char> {
 
 /// What a column is called in the settings: its heading, or its name in files where that is not its own.
 pub fn word(pane: Pane, at: usize) -> String {
-    let headings = tab::headings(pane);
+    let headings = pane.list().headings();
     let (title, name) = headings[at];
     let title = title.trim();
     let is_own = headings.iter().filter(|known| known.0.trim() == title).count() == 1;
@@ -29,15 +29,15 @@ pub fn word(pane: Pane, at: usize) -> String {
 /// The column of a word, in any case: a heading, or a name in files.
 pub fn named(pane: Pane, word: &str) -> Option<usize> {
     let word = word.trim();
-    let count = tab::headings(pane).len();
+    let count = pane.list().headings().len();
     let own = (0..count).find(|&at| self::word(pane, at).eq_ignore_ascii_case(word));
-    let names = tab::headings(pane);
+    let names = pane.list().headings();
     own.or_else(|| names.iter().position(|(_, name)| name.eq_ignore_ascii_case(word)))
 }
 
 /// All columns of a list, as they are called in the settings.
 pub fn words(pane: Pane) -> Vec<String> {
-    (0..tab::headings(pane).len()).map(|at| word(pane, at)).collect()
+    (0..pane.list().headings().len()).map(|at| word(pane, at)).collect()
 }
 
 /// Opens the list of columns.
@@ -55,7 +55,7 @@ pub(super) fn key(ui: &mut Ui, snap: &Snapshot, key: Key) {
         ui.popup = None;
         return;
     };
-    let count = tab::headings(pane).len();
+    let count = pane.list().headings().len();
     let state = &mut ui.tables[pane as usize];
     match key {
         Key::Esc | Key::Enter => ui.popup = None,

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use ratatui::layout::Rect;
 
+use super::Pane;
 use super::key::Key;
 use super::keymap::Action;
-use super::list_id::Pane;
 use super::track::Track;
 use roctop_trace::item::Nanos;
 

@@ -16,7 +16,6 @@ mod jump;
 pub mod key;
 pub mod keymap;
 mod list;
-pub mod list_id;
 mod message;
 mod mouse;
 pub mod palette;
@@ -24,6 +23,7 @@ pub mod picture;
 pub mod prompt;
 pub mod run;
 pub mod screen;
+mod size;
 mod tab;
 pub mod theme;
 pub mod throttle;
@@ -43,15 +43,16 @@ use ratatui::layout::Rect;
 
 pub use self::message::{Effect, Msg, Since};
 pub use self::run::{Away, Flow, Left, run};
+pub use self::size::Size;
+pub use self::tab::{Pane, Tab};
 pub use self::update::update;
-pub use self::views::{Size, Tab};
+pub use self::views::View;
 
 use self::choice::choices;
 use self::escalation::Escalation;
 use self::hit_map::Hits;
 use self::jump::Jumps;
 use self::keymap::Keys;
-use self::list_id::Pane;
 use self::prompt::Prompt;
 use self::theme::{Role, Theme};
 use self::time::{Range, Time};
@@ -165,7 +166,7 @@ pub struct Ui {
     /// The snapshot that stands while paused.
     pub frozen: Option<Arc<Snapshot>>,
     /// By list.
-    pub tables: [TableState; Pane::COUNT],
+    pub tables: [TableState; Pane::ALL.len()],
     /// Which list of the view the keys go to.
     pub focus: usize,
     /// The filter in force.
@@ -356,9 +357,14 @@ impl Ui {
         if self.is_compact { size.min(Size::Small) } else { size }
     }
 
+    /// The lists of the view that are shown.
+    pub fn lists(&self) -> &'static [Pane] {
+        self.tab.row().lists(self.room())
+    }
+
     /// The list that has the focus.
     pub fn pane(&self) -> Option<Pane> {
-        let panes = Pane::of(self.tab, self.room());
+        let panes = self.lists();
         panes.get(self.focus.min(panes.len().saturating_sub(1))).copied()
     }
 
@@ -381,8 +387,7 @@ impl Ui {
 
     /// Gives a list of the view the focus.
     fn focus_on(&mut self, pane: Pane) {
-        let panes = Pane::of(self.tab, self.room());
-        if let Some(at) = panes.iter().position(|&known| known == pane) {
+        if let Some(at) = self.lists().iter().position(|&known| known == pane) {
             self.focus = at;
         }
     }
@@ -415,7 +420,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     header::draw(&mut canvas, head, &scene, latest, size);
     let feet = footer::height(&scene, size).min(rest.height);
     let (body, foot) = top(rest, rest.height - feet);
-    tab::draw(&mut canvas, body, &scene, size);
+    (ui.tab.row().draw)(&mut canvas, body, &scene, size);
     footer::draw(&mut canvas, foot, &scene, size);
     ui.tables.iter().for_each(|table| table.kept.drawn());
     if let Some(shown) = ui.popup {

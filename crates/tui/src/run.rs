@@ -9,8 +9,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use self::driver::Driver;
+use super::Pane;
 use super::keymap::Keys;
-use super::list_id::Pane;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
 use super::{Effect, GRACE, Tab, Ui};

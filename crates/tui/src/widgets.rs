@@ -9,6 +9,7 @@ pub(crate) mod header;
 pub(crate) mod history;
 pub(crate) mod kept;
 pub(crate) mod lanes;
+pub(crate) mod list;
 pub(crate) mod look;
 pub(crate) mod open;
 pub(crate) mod overlay;

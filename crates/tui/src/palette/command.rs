@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::setting::set;
-use super::{FORMATS, NAME_FORMS, SIGNALS};
-use crate::list_id::Pane;
+use super::{FORMATS, NAME_FORMS, SIGNALS, titles};
 use crate::track::Layout;
-use crate::{Effect, Grouping, Since, Tab, Ui, actions, jump, keymap, list, tab};
+use crate::{Effect, Grouping, Pane, Since, Tab, Ui, actions, jump, keymap, list};
 use roctop_model::query::Filter;
 use roctop_model::table::pattern;
 use roctop_model::{LaneKey, Snapshot};
@@ -57,7 +56,7 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Done {
 }
 
 fn view(ui: &mut Ui, name: &str) -> Done {
-    let known = Tab::ALL.iter().find(|tab| tab.title().1.eq_ignore_ascii_case(name));
+    let known = Tab::ALL.iter().find(|tab| tab.row().word.eq_ignore_ascii_case(name));
     ui.show(*known.ok_or_else(|| format!("no such view: {name}"))?);
     Ok(Effect::None)
 }
@@ -84,7 +83,7 @@ fn lanes(ui: &mut Ui, word: &str) -> Done {
 
 fn sort(ui: &mut Ui, column: &str) -> Done {
     let pane = ui.pane().ok_or("nothing to sort here")?;
-    let titles = tab::titles(pane);
+    let titles = titles(pane);
     let at = titles.iter().position(|title| title.eq_ignore_ascii_case(column));
     list::sort_by(ui, pane, at.ok_or_else(|| format!("no column {column}"))?);
     Ok(Effect::None)

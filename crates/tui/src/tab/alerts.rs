@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
+use crate::Pane;
 use crate::jump::{self, Target};
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top, words};
 use crate::widgets::column::{Column, Shown, Worth};

@@ -4,10 +4,10 @@ use ratatui::layout::Rect;
 
 use super::calls::{CallTable, ThreadTable};
 use super::wall;
+use crate::Pane;
 use crate::Size;
 use crate::filterable::{ApiSubject, domain};
 use crate::jump::{self, Target};
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::chart;

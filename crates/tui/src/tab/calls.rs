@@ -2,9 +2,9 @@
 
 use super::api::{name, without_hip};
 use super::wall;
+use crate::Pane;
 use crate::filterable::{SliceSubject, thread_of};
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::column::{Column, Shown, Worth};
 use crate::widgets::table::{Scene, Table};

@@ -4,10 +4,10 @@ use ratatui::layout::Rect;
 use roctop_ring::record::{direction, engine};
 
 use super::transfers::TransferTable;
+use crate::Pane;
 use crate::Size;
 use crate::filterable::CopySubject;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::column::{Column, Shown, Worth};

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use super::counter_detail;
 use super::roofline::{self, Roofline};
 
+use crate::Pane;
 use crate::Size;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::column::{Column, Shown, Worth};

@@ -1,7 +1,7 @@
 //! When a GPU had nothing to do, and what the host did meanwhile.
 
+use crate::Pane;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::widgets::column::{Column, Shown, Worth};
 use crate::widgets::table::{Scene, Table};
 use roctop_model::LaneKey;

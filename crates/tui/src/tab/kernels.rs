@@ -7,8 +7,8 @@ use ratatui::layout::Rect;
 use super::kernel_rows::{self, Row, What, delay};
 use super::{counters, kernel_detail};
 
+use crate::Pane;
 use crate::jump::{self, Target};
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
@@ -199,6 +199,14 @@ impl Table for KernelTable {
 
     fn all(scene: &Scene<'_>) -> usize {
         scene.snap.values.kernels.len()
+    }
+
+    fn matches(scene: &Scene<'_>) -> String {
+        let (rows, values) = (table::sorted::<Self>(scene), &scene.snap.values);
+        let time: u64 = rows.iter().map(|row| row.stat.total).sum();
+        let share = time as f64 / values.totals.kernel_time.max(1) as f64;
+        let (rows, all) = (rows.len(), values.kernels.len());
+        format!("{rows} of {all} kernels · {} % of time", units::percent(share))
     }
 
     fn basis(scene: &Scene<'_>) -> Option<Basis> {

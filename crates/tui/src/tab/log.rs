@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use crate::Ui;
 use crate::direction::Way;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::table::Scene;
+use crate::{Size, Ui};
 use roctop_model::snapshot::ending as ending_of;
 use roctop_model::{Mode, Snapshot};
 use roctop_trace::item::Dispatch;
@@ -155,7 +155,7 @@ pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
 }
 
 /// Draws the view.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
     let mut ending = ending(scene.snap);
     if let Some(fate) = scene.ui.fate.as_ref().filter(|_| !ending.is_empty()) {
         ending.insert(1, (format!("  {fate}"), Role::Text));

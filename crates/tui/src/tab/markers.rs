@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use ratatui::layout::Rect;
 
 use super::wall;
+use crate::Pane;
 use crate::Size;
 use crate::filterable::MarkerSubject;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::column::{Column, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};

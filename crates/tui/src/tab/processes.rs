@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use ratatui::layout::Rect;
 use roctop_ring::record::status;
 
+use crate::Pane;
 use crate::filterable::ProcessSubject;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top, words};
 use crate::widgets::column::{Column, Shown, Worth};

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use ratatui::layout::Rect;
 
+use crate::Pane;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;

@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
+use crate::Pane;
 use crate::Size;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;

@@ -2,9 +2,9 @@
 
 use roctop_ring::record::direction;
 
+use crate::Pane;
 use crate::filterable::SliceSubject;
 use crate::jump::{self, Target};
-use crate::list_id::Pane;
 use crate::widgets::column::{Column, Shown, Worth};
 use crate::widgets::table::{Scene, Table};
 use roctop_model::table::Route;

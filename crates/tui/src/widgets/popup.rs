@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::table::Scene;
 use crate::Popup;
+use crate::columns;
 use crate::hit_map::Hit;
 use crate::key::Key;
 use crate::keymap::{Binding, Group, KEYMAP, Keys};
 use crate::theme::Role;
-use crate::{columns, tab};
 use roctop_model::Snapshot;
 use roctop_trace::units;
 
@@ -86,8 +86,8 @@ fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let state = scene.ui.table();
     let chosen = state.and_then(|state| state.columns.clone());
     let shown = state.map(|state| state.shown.borrow().clone()).unwrap_or_default();
-    let here: Vec<usize> = (0..tab::headings(pane).len())
-        .filter(|&at| tab::has_column(scene, pane, at))
+    let here: Vec<usize> = (0..pane.list().headings().len())
+        .filter(|&at| pane.list().has_column(scene, at))
         .collect();
     let (width, height) = (44.min(area.width), (here.len() as u16 + 4).min(area.height));
     let place = Rect {

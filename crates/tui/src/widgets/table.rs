@@ -9,9 +9,9 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::column::{Column, Heading, Worth, layout};
 use super::kept::Basis;
+use crate::Pane;
 use crate::hit_map::Hit;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::{TableState, Ui, tab};
 use roctop_model::Snapshot;
@@ -63,6 +63,11 @@ pub(crate) trait Table {
     /// A last word on the order of the sorted rows.
     fn arrange(rows: Vec<Self::Row>, _scene: &Scene<'_>) -> Vec<Self::Row> {
         rows
+    }
+    /// How many rows pass the filter, in words: `8 of 318 kernels`.
+    fn matches(scene: &Scene<'_>) -> String {
+        let (rows, all) = (Self::rows(scene).len(), Self::all(scene));
+        format!("{rows} of {} {}s", units::grouped(all as u64), Self::WHAT)
     }
     /// What the sorted rows are made of, where they are worth keeping; none: they are made for each frame.
     fn basis(_scene: &Scene<'_>) -> Option<Basis> {
@@ -185,7 +190,7 @@ pub(crate) fn panel<T: Table>(
         }
     });
     let has_focus = scene.ui.pane() == Some(T::PANE);
-    let is_one_of_many = Pane::of(scene.ui.tab, scene.ui.room()).len() > 1;
+    let is_one_of_many = scene.ui.lists().len() > 1;
     let title = if has_focus && is_one_of_many {
         format!("▸ {}", T::TITLE)
     } else {
