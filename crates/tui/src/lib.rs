@@ -47,6 +47,7 @@ pub use self::size::Size;
 pub use self::tab::{Pane, Tab};
 pub use self::update::update;
 pub use self::views::View;
+pub use self::widgets::column::ColumnId;
 
 use self::choice::choices;
 use self::escalation::Escalation;
@@ -73,11 +74,11 @@ pub const GRACE: u64 = 10_000_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sort {
     /// None: the view's own.
-    pub column: Option<usize>,
+    pub column: Option<ColumnId>,
     /// Smallest first.
     pub ascending: bool,
     /// The column that sorted before, and which way: it decides between equals.
-    pub then: Option<(usize, bool)>,
+    pub then: Option<(ColumnId, bool)>,
 }
 
 /// Form of kernel names.
@@ -147,11 +148,11 @@ pub struct TableState {
     /// Rows stay in this order until then, since the user moves about in them.
     pub held: Option<(Nanos, Arc<[u64]>)>,
     /// The columns that were chosen, in their order; none: all that there is room for.
-    pub columns: Option<Vec<usize>>,
+    pub columns: Option<Vec<ColumnId>>,
     /// Its rows as they were sorted last.
     kept: Kept,
     /// The columns that were drawn last.
-    shown: RefCell<Vec<usize>>,
+    shown: RefCell<Vec<ColumnId>>,
     offset: Cell<usize>,
 }
 

@@ -111,9 +111,9 @@ pub(crate) fn candidates(ui: &Ui, snap: &Snapshot, typed: &str) -> Vec<Candidate
 }
 
 /// Headings of a list's columns.
-fn titles(pane: Pane) -> Vec<String> {
-    let headings = pane.list().headings().into_iter();
-    headings.map(|(title, _)| title.trim().to_string()).collect()
+fn headings(pane: Pane) -> Vec<String> {
+    let columns = pane.list().columns().into_iter();
+    columns.map(|(_, heading)| heading.into()).collect()
 }
 
 /// Commands and actions whose names begin so.
@@ -146,7 +146,7 @@ fn words(ui: &Ui, snap: &Snapshot, command: &str) -> Vec<String> {
         "theme" => BUILT_IN.iter().map(|theme| theme.0.into()).collect(),
         "set" => SETTINGS.iter().map(|&setting| setting.into()).collect(),
         "export" => FORMATS.iter().map(|&format| format.into()).collect(),
-        "sort" => ui.pane().map(titles).unwrap_or_default(),
+        "sort" => ui.pane().map_or_else(Vec::new, headings),
         "goto" => {
             let markers = snap.values.markers.iter().take(MOST_MARKERS);
             markers.map(|row| row.pattern.to_string()).collect()

@@ -9,11 +9,10 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use self::driver::Driver;
-use super::Pane;
 use super::keymap::Keys;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
-use super::{Effect, GRACE, Tab, Ui};
+use super::{ColumnId, Effect, GRACE, Pane, Tab, Ui};
 use roctop_model::query::Filter;
 use roctop_model::{Mode, Snapshot, Store};
 
@@ -58,8 +57,8 @@ pub struct Settings {
     pub keys: Keys,
     /// Filters by name.
     pub presets: Vec<(String, String)>,
-    /// Lists with columns of the user's choice, by their places.
-    pub columns: Vec<(Pane, Vec<usize>)>,
+    /// Lists with columns of the user's choice.
+    pub columns: Vec<(Pane, Vec<ColumnId>)>,
     /// The share of a core, in per cent, above which frames are drawn less often.
     pub throttle: f64,
     /// View to begin with.

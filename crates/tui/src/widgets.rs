@@ -17,4 +17,5 @@ pub(crate) mod plot;
 pub(crate) mod popup;
 pub(crate) mod rows;
 mod slice;
+pub(crate) mod stat_column;
 pub(crate) mod table;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::setting::set;
-use super::{FORMATS, NAME_FORMS, SIGNALS, titles};
+use super::{FORMATS, NAME_FORMS, SIGNALS};
 use crate::track::Layout;
 use crate::{Effect, Grouping, Pane, Since, Tab, Ui, actions, jump, keymap, list};
 use roctop_model::query::Filter;
@@ -83,9 +83,9 @@ fn lanes(ui: &mut Ui, word: &str) -> Done {
 
 fn sort(ui: &mut Ui, column: &str) -> Done {
     let pane = ui.pane().ok_or("nothing to sort here")?;
-    let titles = titles(pane);
-    let at = titles.iter().position(|title| title.eq_ignore_ascii_case(column));
-    list::sort_by(ui, pane, at.ok_or_else(|| format!("no column {column}"))?);
+    let columns = pane.list().columns();
+    let found = columns.iter().find(|known| known.1.eq_ignore_ascii_case(column));
+    list::sort_by(ui, pane, found.ok_or_else(|| format!("no column {column}"))?.0);
     Ok(Effect::None)
 }
 

@@ -10,7 +10,7 @@ use crate::filterable::CopySubject;
 use crate::jump::Target;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use crate::widgets::{chart, history, look};
 use roctop_model::LaneKey;
@@ -84,7 +84,7 @@ impl Table for CopyTable {
     const PANE: Pane = Pane::Routes;
     const TITLE: &'static str = "Copies";
     const WHAT: &'static str = "copy";
-    const SORT: usize = 3;
+    const SORT: ColumnId = ColumnId("Bytes");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "DIR  ",

@@ -12,16 +12,24 @@ use crate::jump::{self, Target};
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, Heading, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::kept::Basis;
+use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Grouping, NameForm, Size, Tab};
 use roctop_model::snapshot::KernelRow;
+use roctop_model::stats::Stat;
 use roctop_model::{Lane, LaneKey, Snapshot, kernel_counters};
 use roctop_trace::item::KernelId;
 use roctop_trace::units;
 
 pub(crate) struct KernelTable;
+
+impl HasStat for Row {
+    fn stat<'a>(&'a self, _: &Scene<'a>) -> &'a Stat {
+        &self.stat
+    }
+}
 
 /// The kernel that a row stands for, when it is one.
 pub(crate) fn source<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a KernelRow> {
@@ -90,10 +98,17 @@ fn label(row: &Row, scene: &Scene<'_>, width: usize) -> String {
     format!("{letter} {}", units::elide_around(&name, room, keep as usize))
 }
 
-/// The place of the first column of a counter.
-const FIRST_COUNTER: usize = 12;
-/// Columns of counters.
-const COUNTERS: usize = 8;
+/// The columns of counters.
+const COUNTERS: [ColumnId; 8] = [
+    ColumnId("Counter_1"),
+    ColumnId("Counter_2"),
+    ColumnId("Counter_3"),
+    ColumnId("Counter_4"),
+    ColumnId("Counter_5"),
+    ColumnId("Counter_6"),
+    ColumnId("Counter_7"),
+    ColumnId("Counter_8"),
+];
 
 /// What was counted, by the number of its column.
 fn amount(row: &Row, scene: &Scene<'_>, number: usize) -> Option<f64> {
@@ -103,10 +118,10 @@ fn amount(row: &Row, scene: &Scene<'_>, number: usize) -> Option<f64> {
 
 /// A column whose heading is a counter's name; absent when there is none.
 macro_rules! counter {
-    ($name:literal, $number:literal) => {
+    ($number:literal) => {
         Column {
-            title: $name,
-            name: $name,
+            title: COUNTERS[$number].0,
+            name: COUNTERS[$number].0,
             width: 10,
             rank: 1,
             worth: |row, scene| Worth::number(amount(row, scene, $number)),
@@ -120,7 +135,7 @@ impl Table for KernelTable {
     const PANE: Pane = Pane::Kernels;
     const TITLE: &'static str = "Kernels";
     const WHAT: &'static str = "kernel";
-    const SORT: usize = 2;
+    const SORT: ColumnId = ColumnId("Total_ns");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "  KERNEL",
@@ -147,28 +162,24 @@ impl Table for KernelTable {
             worth: |row, scene| Worth::Number(share(row, scene)),
             text: Shown::Share,
         },
-        Column::times("AVG", "Average_ns", 2, |row, _| Worth::maybe(row.stat.average())),
-        Column::times("MIN", "Min_ns", 7, |row, _| {
-            Worth::maybe((row.stat.max > 0).then_some(row.stat.min))
-        }),
-        Column::times("P50", "P50_ns", 5, |row, _| Worth::maybe(row.stat.quantiles.p50)),
-        Column::times("P95", "P95_ns", 6, |row, _| Worth::maybe(row.stat.quantiles.p95)),
-        Column::times("P99", "P99_ns", 3, |row, _| Worth::maybe(row.stat.quantiles.p99)),
-        Column::times("MAX", "Max_ns", 4, |row, _| {
-            Worth::maybe((row.stat.max > 0).then_some(row.stat.max))
-        }),
-        Column::times("STDDEV", "StdDev_ns", 8, |row, _| Worth::maybe(row.stat.deviation())),
+        Column::average(2),
+        Column::minimum(7),
+        Column::p50(5),
+        Column::p95(6),
+        Column::p99(3),
+        Column::maximum(4),
+        Column::deviation(8),
         Column::times("QDLY", "Queue_Delay_ns", 6, |row, scene| {
             Worth::maybe(source(row, scene).and_then(delay))
         }),
-        counter!("Counter_1", 0),
-        counter!("Counter_2", 1),
-        counter!("Counter_3", 2),
-        counter!("Counter_4", 3),
-        counter!("Counter_5", 4),
-        counter!("Counter_6", 5),
-        counter!("Counter_7", 6),
-        counter!("Counter_8", 7),
+        counter!(0),
+        counter!(1),
+        counter!(2),
+        counter!(3),
+        counter!(4),
+        counter!(5),
+        counter!(6),
+        counter!(7),
         Column {
             title: "TIME, 20 s",
             name: "Time_last_second_ns",
@@ -179,8 +190,8 @@ impl Table for KernelTable {
         },
     ];
 
-    fn heading(scene: &Scene<'_>, at: usize) -> Heading {
-        match at.checked_sub(FIRST_COUNTER).filter(|number| *number < COUNTERS) {
+    fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+        match COUNTERS.iter().position(|counter| *counter == column) {
             None => Heading::Usual,
             Some(number) => match kernel_counters::columns(scene.snap).get(number) {
                 Some(name) => Heading::Text((*name).to_string()),

@@ -9,7 +9,7 @@ use crate::jump::Target;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use crate::{NameForm, Size, Tab};
 use roctop_model::query::{Field, Subject, Value};
@@ -77,7 +77,7 @@ impl Table for SampleTable {
     const PANE: Pane = Pane::Samples;
     const TITLE: &'static str = "Instructions";
     const WHAT: &'static str = "sampled place";
-    const SORT: usize = 2;
+    const SORT: ColumnId = ColumnId("Samples");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "KERNEL",

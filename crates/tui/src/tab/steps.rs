@@ -8,7 +8,7 @@ use crate::jump::Target;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::history;
 use crate::widgets::rows::lane_label;
 use crate::widgets::table::{self, Scene, Table};
@@ -60,7 +60,7 @@ impl Table for StepTable {
     const PANE: Pane = Pane::Steps;
     const TITLE: &'static str = "Steps";
     const WHAT: &'static str = "step";
-    const SORT: usize = 1;
+    const SORT: ColumnId = ColumnId("Begin_ns");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "STEP",

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::column::Heading;
+use super::column::{ColumnId, Heading};
 use super::table::{self, Scene, Table};
 use crate::jump::Target;
 
@@ -10,12 +10,12 @@ use crate::jump::Target;
 pub(crate) trait List {
     /// Identities of its rows in the order of the screen.
     fn keys(&self, scene: &Scene<'_>) -> Vec<u64>;
-    /// How many columns it can be sorted by, and which does so at first.
-    fn sortable(&self) -> (usize, usize);
+    /// Its columns, each with its heading on the screen.
+    fn columns(&self) -> Vec<(ColumnId, &'static str)>;
     /// Whether it has this column now.
-    fn has_column(&self, scene: &Scene<'_>, at: usize) -> bool;
-    /// Headings of its columns, on the screen and in files.
-    fn headings(&self) -> Vec<(&'static str, &'static str)>;
+    fn has_column(&self, scene: &Scene<'_>, id: ColumnId) -> bool;
+    /// The column that sorts it at first.
+    fn sort(&self) -> ColumnId;
     /// Where Enter leads from its selected row, or its first.
     fn target(&self, scene: &Scene<'_>) -> Target;
     /// Its selected row as a term of a filter.
@@ -38,16 +38,17 @@ impl<T: Table> List for ListOf<T> {
         table::keys::<T>(scene)
     }
 
-    fn sortable(&self) -> (usize, usize) {
-        (T::COLUMNS.len(), T::SORT)
+    fn columns(&self) -> Vec<(ColumnId, &'static str)> {
+        let columns = T::COLUMNS.iter();
+        columns.map(|column| (column.id(), column.title.trim())).collect()
     }
 
-    fn has_column(&self, scene: &Scene<'_>, at: usize) -> bool {
-        !matches!(T::heading(scene, at), Heading::Absent)
+    fn has_column(&self, scene: &Scene<'_>, id: ColumnId) -> bool {
+        !matches!(T::heading(scene, id), Heading::Absent)
     }
 
-    fn headings(&self) -> Vec<(&'static str, &'static str)> {
-        T::COLUMNS.iter().map(|column| (column.title, column.name)).collect()
+    fn sort(&self) -> ColumnId {
+        T::SORT
     }
 
     fn target(&self, scene: &Scene<'_>) -> Target {
