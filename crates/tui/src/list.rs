@@ -36,10 +36,10 @@ pub(super) fn step(ui: &mut Ui, snap: &Snapshot, by: isize) {
     match ui.tab {
         Tab::Log => {
             let most = snap.output.len();
-            ui.scrolled = match by {
+            ui.log.scrolled = match by {
                 isize::MIN => most,
                 isize::MAX => 0,
-                by => ui.scrolled.saturating_add_signed(-by).min(most),
+                by => ui.log.scrolled.saturating_add_signed(-by).min(most),
             };
         }
         Tab::Timeline => {

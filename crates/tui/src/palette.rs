@@ -199,7 +199,10 @@ mod tests {
         for setting in SETTINGS {
             assert!(run(&mut ui, &latest, &format!("set {setting}")).is_ok(), "{setting}");
         }
-        assert_eq!((ui.unit, ui.bare, ui.rate), (Some(Unit::Seconds), true, Some(1)));
+        assert_eq!(
+            (ui.prefs.unit, ui.prefs.bare, ui.prefs.rate),
+            (Some(Unit::Seconds), true, Some(1))
+        );
         for wrong in [
             "set",
             "set glyphs runes",

@@ -12,7 +12,7 @@ use self::driver::Driver;
 use super::keymap::Keys;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
-use super::{ColumnId, Effect, GRACE, Pane, Tab, Ui};
+use super::{ColumnId, Effect, GRACE, Pane, Prefs, Tab, Ui};
 use roctop_model::query::Filter;
 use roctop_model::{Mode, Snapshot, Store};
 
@@ -109,10 +109,20 @@ impl Default for Settings {
 impl Settings {
     /// The state to begin with.
     fn begin(self, mode: Mode) -> Ui {
-        let mut ui = Ui::new(mode);
-        (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
-        (ui.tab, ui.rate, ui.is_compact) = (self.view, self.rate, self.is_compact);
-        (ui.grace, ui.away) = (self.grace, self.away);
+        let mut ui = Ui {
+            prefs: Prefs {
+                keys: self.keys,
+                presets: self.presets,
+                is_compact: self.is_compact,
+                rate: self.rate,
+                grace: self.grace,
+                away: self.away,
+                ..Prefs::default()
+            },
+            tab: self.view,
+            filter: self.filter,
+            ..Ui::new(mode)
+        };
         for (pane, columns) in self.columns {
             ui.tables[pane as usize].columns = Some(columns);
         }

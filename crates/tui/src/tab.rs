@@ -237,7 +237,7 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
     let mut lines = Vec::new();
     if snap.values.processes.iter().all(|row| row.process.pid == 0) {
         lines.push(match snap.mode {
-            _ if scene.ui.away.is_uncollected => "started with --no-collect: nothing is recorded".into(),
+            _ if scene.ui.prefs.away.is_uncollected => "started with --no-collect: nothing is recorded".into(),
             _ if snap.missed.is_some() => "nothing is recorded".into(),
             Mode::Live if snap.ended.is_some() => "no collector came up: the program did not use HIP or HSA".into(),
             Mode::Live => "no collector has come up yet: the program has not used HIP or HSA".into(),

@@ -68,7 +68,7 @@ fn filter(ui: &mut Ui, source: &str) -> Done {
 
 fn group(ui: &mut Ui, word: &str) -> Done {
     let known = Grouping::ALL.iter().find(|known| known.1 == word);
-    ui.grouping = known.ok_or_else(|| format!("kernels cannot be grouped by {word}"))?.0;
+    ui.prefs.grouping = known.ok_or_else(|| format!("kernels cannot be grouped by {word}"))?.0;
     ui.show(Tab::Kernels);
     ui.tables[Pane::Kernels as usize].selected = None;
     Ok(Effect::None)
@@ -76,7 +76,7 @@ fn group(ui: &mut Ui, word: &str) -> Done {
 
 fn lanes(ui: &mut Ui, word: &str) -> Done {
     let known = Layout::ALL.iter().find(|known| known.1 == word);
-    ui.layout = known.ok_or_else(|| format!("no lanes by {word}"))?.0;
+    ui.prefs.layout = known.ok_or_else(|| format!("no lanes by {word}"))?.0;
     ui.show(Tab::Timeline);
     Ok(Effect::None)
 }
@@ -91,7 +91,7 @@ fn sort(ui: &mut Ui, column: &str) -> Done {
 
 fn names(ui: &mut Ui, word: &str) -> Done {
     let known = NAME_FORMS.iter().find(|known| known.0 == word);
-    ui.names = known.ok_or("names short, full or mangled")?.1;
+    ui.prefs.names = known.ok_or("names short, full or mangled")?.1;
     Ok(Effect::None)
 }
 
@@ -115,8 +115,8 @@ fn save(ui: &mut Ui, name: &str) -> Done {
         return Err("save NAME, of letters and digits".into());
     }
     let filter = ui.filter.source.clone();
-    ui.presets.retain(|preset| preset.0 != name);
-    ui.presets.push((name.into(), filter.clone()));
+    ui.prefs.presets.retain(|preset| preset.0 != name);
+    ui.prefs.presets.push((name.into(), filter.clone()));
     Ok(Effect::Keep {
         name: name.into(),
         filter,

@@ -90,7 +90,7 @@ impl Table for ChangeTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(super::kernels::name(scene.snap, row.id, NameForm::Full)),
-            text: Shown::Own(|row, scene, _| super::kernels::name(scene.snap, row.id, scene.ui.names)),
+            text: Shown::Own(|row, scene, _| super::kernels::name(scene.snap, row.id, scene.ui.prefs.names)),
         },
         Column {
             title: "CALLS WAS",

@@ -89,10 +89,10 @@ pub(crate) fn title(row: &Row, scene: &Scene<'_>) -> String {
 fn label(row: &Row, scene: &Scene<'_>, width: usize) -> String {
     let letter = source(row, scene).and_then(|kernel| kernel.letter).unwrap_or(' ');
     let letter = if row.internal { '~' } else { letter };
-    let name = called(row, scene, scene.ui.names);
+    let name = called(row, scene, scene.ui.prefs.names);
     let known = source(row, scene).and_then(|kernel| scene.snap.names.kernel(kernel.id));
     let keep = known
-        .filter(|_| scene.ui.names == NameForm::Short)
+        .filter(|_| scene.ui.prefs.names == NameForm::Short)
         .map_or(0, |known| known.common);
     let room = width.saturating_sub(2);
     format!("{letter} {}", units::elide_around(&name, room, keep as usize))
@@ -201,7 +201,7 @@ impl Table for KernelTable {
     }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
-        match scene.ui.grouping {
+        match scene.ui.prefs.grouping {
             Grouping::Name => kernel_rows::by_name(scene),
             Grouping::Marker => kernel_rows::by_marker(scene),
             _ => kernel_rows::by_place(scene),
@@ -222,7 +222,7 @@ impl Table for KernelTable {
 
     fn basis(scene: &Scene<'_>) -> Option<Basis> {
         // Percentiles of groups come from the lanes.
-        let is_plain = scene.ui.grouping == Grouping::Name;
+        let is_plain = scene.ui.prefs.grouping == Grouping::Name;
         is_plain.then(|| Basis::of_kernels(scene, scene.ui.tables[Self::PANE as usize].sort))
     }
 
@@ -290,7 +290,7 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank
     } else {
         ""
     };
-    let count = match scene.ui.grouping {
+    let count = match scene.ui.prefs.grouping {
         Grouping::Name if rows == all => format!("{bound}{all} kernels"),
         Grouping::Name => format!("{bound}{rows} of {all} kernels"),
         Grouping::Marker => format!("{bound}by marker; a range within another counts for both"),

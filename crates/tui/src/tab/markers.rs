@@ -153,7 +153,7 @@ impl Table for MarkerTable {
 
     /// Below each range those within it, in the same order.
     fn arrange(rows: Vec<Row>, scene: &Scene<'_>) -> Vec<Row> {
-        if scene.ui.flat {
+        if scene.ui.prefs.flat {
             return rows;
         }
         let shown: HashSet<u32> = rows.iter().map(|row| row.id).collect();
@@ -226,7 +226,7 @@ fn gpu_share(row: &Row, scene: &Scene<'_>) -> f64 {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
-    let kind = if scene.ui.flat { "flat" } else { "tree" };
+    let kind = if scene.ui.prefs.flat { "flat" } else { "tree" };
     let right = format!("{kind}   # is any number   I step by step");
     table::panel::<MarkerTable>(canvas, area, scene, Some(right), u8::MAX);
 }

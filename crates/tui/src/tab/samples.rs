@@ -31,7 +31,7 @@ fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a SampledPlace {
 fn name(kernel: Option<KernelId>, scene: &Scene<'_>) -> String {
     kernel.map_or_else(
         || "(kernel not known)".into(),
-        |kernel| super::kernels::name(scene.snap, kernel, scene.ui.names),
+        |kernel| super::kernels::name(scene.snap, kernel, scene.ui.prefs.names),
     )
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct StepTable;
 
 /// The steps that are shown.
 fn shown<'a>(scene: &Scene<'a>) -> Option<&'a Steps> {
-    scene.snap.steps(scene.ui.stepped)
+    scene.snap.steps(scene.ui.prefs.stepped)
 }
 
 const fn lane(source: &Source) -> LaneKey {

@@ -94,7 +94,7 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     if latest.values.processes.iter().any(|row| !row.incomplete.is_empty()) {
         parts.push(part("▲ INCOMPLETE".into(), Role::Warn, 1));
     }
-    if scene.ui.away.is_uncollected {
+    if scene.ui.prefs.away.is_uncollected {
         parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));
     }
     if scene.ui.recording.is_some() {

@@ -21,7 +21,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, lates
         Popup::Columns => columns(canvas, area, scene),
         Popup::Signals => menu(canvas, area, scene, "Signal to the program", SIGNALS),
         Popup::Interrupted => {
-            let next = scene.ui.escalation.map(|next| next.text(latest.now));
+            let next = scene.ui.program.escalation.map(|next| next.text(latest.now));
             menu(canvas, area, scene, &next.unwrap_or_default(), INTERRUPTED);
         }
     }
@@ -174,7 +174,12 @@ fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
     let blank = || (String::new(), String::new(), Role::Text);
     let lists: Vec<Vec<Line>> = columns
         .iter()
-        .map(|groups| groups.iter().flat_map(|&group| list(&scene.ui.keys, group)).collect())
+        .map(|groups| {
+            groups
+                .iter()
+                .flat_map(|&group| list(&scene.ui.prefs.keys, group))
+                .collect()
+        })
         .collect();
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
     let mut rows: Vec<Vec<Line>> = (0..longest)
@@ -194,7 +199,7 @@ fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
         "",
         &format!(
             "names {:?}   times since the session began, CLOCK_BOOTTIME",
-            scene.ui.names
+            scene.ui.prefs.names
         ),
         Role::Muted,
     ));
