@@ -19,7 +19,7 @@ use crate::model::analysis::Thresholds;
 use crate::query::Filter;
 use crate::ui::key::Key;
 use crate::ui::keymap::{KEYMAP, Keys};
-use crate::ui::list_id::Pane;
+use crate::ui::{ColumnId, Pane};
 use regex::Regex;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -47,8 +47,8 @@ pub struct Config {
     pub keys: Keys,
     /// Kernels of other names.
     pub aliases: Aliases,
-    /// Lists with columns of the user's choice, by their places.
-    pub columns: Vec<(Pane, Vec<usize>)>,
+    /// Lists with columns of the user's choice.
+    pub columns: Vec<(Pane, Vec<ColumnId>)>,
     /// When something is worth a look.
     pub thresholds: Thresholds,
     /// Filters by name.
@@ -308,7 +308,7 @@ mod tests {
         let named = |word| crate::ui::columns::named(Pane::Kernels, word).unwrap();
         let kernels = of(Pane::Kernels).unwrap();
         assert_eq!(kernels[..3], [named("P99"), named("KERNEL"), named("Counter_1")]);
-        assert_eq!(of(Pane::Routes).map(<[usize]>::len), Some(1));
+        assert_eq!(of(Pane::Routes).map(<[ColumnId]>::len), Some(1));
     }
 
     #[test]

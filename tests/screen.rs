@@ -27,28 +27,10 @@ use roctop::item::{Agent, AgentId, Dispatch, Item, LossReason, ProcessId, Span, 
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Role, Theme};
+use roctop::ui::{Tab, View};
 use std::sync::Arc;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
-
-const VIEWS: [(char, &str); 16] = [
-    ('1', "overview"),
-    ('2', "timeline"),
-    ('3', "kernels"),
-    ('4', "copies"),
-    ('5', "api"),
-    ('6', "counters"),
-    ('7', "devices"),
-    ('8', "markers"),
-    ('9', "processes"),
-    ('0', "log"),
-    ('A', "alerts"),
-    ('W', "running"),
-    ('I', "steps"),
-    ('D', "diff"),
-    ('M', "memory"),
-    ('C', "samples"),
-];
 
 #[test]
 fn every_view_looks_as_it_did() {
@@ -58,7 +40,7 @@ fn every_view_looks_as_it_did() {
     let counted = snapshot("counted", Mode::Live, 10_020);
     for size in SIZES {
         let at = format!("{}x{}", size.0, size.1);
-        for (key, view) in VIEWS {
+        for View { key, word: view, .. } in Tab::ALL.map(Tab::row) {
             goldens.compare(
                 &format!("training-{view}-{at}"),
                 &Driven::new(training.clone(), size).typed(&key.to_string()).text(),
@@ -162,7 +144,7 @@ fn every_view_has_its_roles_in_two_themes_and_says_the_same_in_both() {
             let depth = if name == "mono" { Depth::None } else { Depth::C256 };
             let mut all = String::new();
             let mut text = String::new();
-            for (key, view) in VIEWS {
+            for View { key, word: view, .. } in Tab::ALL.map(Tab::row) {
                 let mut driven = Driven::new(training.clone(), size);
                 driven.theme = Theme::named(name, depth).expect("a theme of this name is there");
                 driven.typed(&key.to_string());

@@ -74,9 +74,9 @@ pub enum Glyphs {
 fn view(text: &str) -> Result<Tab, String> {
     let known = Tab::ALL
         .into_iter()
-        .find(|tab| tab.title().1.eq_ignore_ascii_case(text));
+        .find(|tab| tab.row().word.eq_ignore_ascii_case(text));
     known.ok_or_else(|| {
-        let names: Vec<String> = Tab::ALL.iter().map(|tab| tab.title().1.to_lowercase()).collect();
+        let names: Vec<&str> = Tab::ALL.iter().map(|tab| tab.row().word).collect();
         format!("views are {}", names.join(", "))
     })
 }

@@ -84,7 +84,7 @@ impl Desk {
         self.recording.as_ref().map(|recording| recording.1.sender())
     }
 
-    /// Does what it knows to do; nothing of what it does not.
+    /// Does what is the same for every screen. A session's own effects are done before, by the loop that knows its program.
     pub(super) fn act(&mut self, effect: Effect) -> Flow {
         match effect {
             Effect::Idle => self.news(),
@@ -112,7 +112,19 @@ impl Desk {
             Effect::Rerun | Effect::Count(_) => {
                 Flow::Say("only the roctop that started the program can run it again".into())
             }
-            _ => Flow::Go,
+            // The screen's own, and those for a program where there is none.
+            Effect::None
+            | Effect::Redraw
+            | Effect::Ascii(_)
+            | Effect::Picture(_)
+            | Effect::Clipboard(_)
+            | Effect::Reset(_)
+            | Effect::Interrupt
+            | Effect::Signal(_)
+            | Effect::Type(_)
+            | Effect::Detach
+            | Effect::StopApp
+            | Effect::Quit => Flow::Go,
         }
     }
 

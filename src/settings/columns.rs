@@ -1,16 +1,15 @@
 //! `[columns]`: which columns a list has, and in which order.
 
 use super::Error;
-use crate::ui::columns;
-use crate::ui::list_id::Pane;
+use crate::ui::{ColumnId, Pane, columns};
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// Each list with its columns, by their places.
+/// Each list with its columns.
 pub(super) fn read(
     set: &BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
     at: &dyn Fn(usize, String) -> Error,
-) -> Result<Vec<(Pane, Vec<usize>)>, Error> {
+) -> Result<Vec<(Pane, Vec<ColumnId>)>, Error> {
     let mut all = Vec::new();
     for (list, words) in set {
         let pane = Pane::ALL.into_iter().find(|pane| pane.word() == list.get_ref());
@@ -23,7 +22,7 @@ pub(super) fn read(
             );
             at(list.span().start, message)
         })?;
-        let mut chosen: Vec<usize> = Vec::new();
+        let mut chosen: Vec<ColumnId> = Vec::new();
         for word in words {
             let column = columns::named(pane, word.get_ref());
             let column = column.ok_or_else(|| {
@@ -31,7 +30,11 @@ pub(super) fn read(
                     "[columns] {}: no column {}; it has {}",
                     pane.word(),
                     word.get_ref(),
-                    columns::words(pane).join(", ")
+                    columns::words(pane)
+                        .iter()
+                        .map(|known| known.1)
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 );
                 at(word.span().start, message)
             })?;
@@ -50,11 +53,11 @@ pub(super) fn read(
 }
 
 /// Counters are asked for by the run: their columns stay unless the list says which of them it wants.
-fn counters(pane: Pane, chosen: &[usize]) -> Vec<usize> {
-    let words = columns::words(pane);
-    let is_counter = |at: &usize| words[*at].starts_with("Counter_");
+fn counters(pane: Pane, chosen: &[ColumnId]) -> Vec<ColumnId> {
+    let is_counter = |id: &ColumnId| id.name().starts_with("Counter_");
     if pane != Pane::Kernels || chosen.iter().any(is_counter) {
         return Vec::new();
     }
-    (0..words.len()).filter(is_counter).collect()
+    let all = columns::words(pane).into_iter().map(|known| known.0);
+    all.filter(is_counter).collect()
 }

@@ -1,7 +1,7 @@
 //! The settings file as a JSON schema.
 
+use crate::ui::Pane;
 use crate::ui::keymap::KEYMAP;
-use crate::ui::list_id::Pane;
 
 /// A JSON schema of the file, for editors.
 pub fn schema() -> serde_json::Value {
@@ -17,7 +17,8 @@ pub fn schema() -> serde_json::Value {
     let columns: serde_json::Map<String, serde_json::Value> = Pane::ALL
         .into_iter()
         .map(|pane| {
-            let known = crate::ui::columns::words(pane);
+            let words = crate::ui::columns::words(pane).into_iter();
+            let known: Vec<&str> = words.map(|known| known.1).collect();
             let shape = serde_json::json!({ "type": "array", "minItems": 1, "items": { "enum": known } });
             (pane.word().to_string(), shape)
         })

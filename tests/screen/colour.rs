@@ -1,9 +1,10 @@
 //! Nothing is told by colour alone.
 
+use crate::SIZES;
 use crate::driven::{Driven, snapshot, tests};
-use crate::{SIZES, VIEWS};
 use roctop::model::Mode;
 use roctop::ui::theme::{Depth, Role, Theme};
+use roctop::ui::{Tab, View};
 
 /// A frame in a theme at a depth of colour.
 fn painted(driven: &mut Driven, theme: &str, depth: Depth) -> ratatui::buffer::Buffer {
@@ -18,7 +19,7 @@ fn nothing_is_told_by_colour_alone() {
     for (scenario, until) in [("training", 20_050), ("killed", 2_000)] {
         let snap = snapshot(scenario, Mode::Live, until);
         for size in SIZES {
-            for (key, view) in VIEWS {
+            for View { key, word: view, .. } in Tab::ALL.map(Tab::row) {
                 let mut driven = Driven::new(snap.clone(), size);
                 driven.typed(&key.to_string());
                 let coloured = painted(&mut driven, "dark", Depth::True);
@@ -64,7 +65,7 @@ fn what_a_colour_warns_of_has_a_sign_in_its_row() {
     for (scenario, until) in [("training", 20_050), ("killed", 2_000)] {
         let snap = snapshot(scenario, Mode::Live, until);
         for size in SIZES {
-            for (key, view) in VIEWS {
+            for View { key, word: view, .. } in Tab::ALL.map(Tab::row) {
                 let mut driven = Driven::new(snap.clone(), size);
                 driven.theme = theme.clone();
                 driven.typed(&key.to_string());

@@ -61,12 +61,15 @@ fn the_palette_completes_and_does_what_it_says() {
     driven.key(Key::Tab);
     driven.typed(" agent");
     driven.key(Key::Enter);
-    assert_eq!((driven.ui.tab, driven.ui.grouping), (Tab::Kernels, Grouping::Agent));
+    assert_eq!(
+        (driven.ui.tab, driven.ui.prefs.grouping),
+        (Tab::Kernels, Grouping::Agent)
+    );
     let text = driven.text();
     assert!(text.contains("by agent") && text.contains("GPU1"), "{text}");
     driven.typed(":lanes thread");
     driven.key(Key::Enter);
-    assert_eq!(driven.ui.layout, Layout::Thread);
+    assert_eq!(driven.ui.prefs.layout, Layout::Thread);
     driven.typed(":goto 2.5s");
     driven.key(Key::Enter);
     assert!(driven.text().contains("+2.5"), "{}", driven.text());

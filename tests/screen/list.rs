@@ -1,12 +1,10 @@
 //! Lists: what is selected stays, rows and columns are chosen, and files hold what is on screen.
 
-use crate::VIEWS;
 use crate::driven::{Driven, snapshot};
 use ratatui::style::Modifier;
 use roctop::model::Mode;
 use roctop::ui::key::Key;
-use roctop::ui::list_id::Pane;
-use roctop::ui::{Effect, Tab};
+use roctop::ui::{Effect, Tab, View};
 
 #[test]
 fn a_filter_to_the_row_and_without_it_are_opposites() {
@@ -22,18 +20,18 @@ fn a_filter_to_the_row_and_without_it_are_opposites() {
 #[test]
 fn compact_views_have_one_list_however_large_the_terminal_is() {
     let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (200, 50));
-    for (key, _) in VIEWS {
+    for View { key, .. } in Tab::ALL.map(Tab::row) {
         driven.typed(&key.to_string());
         let full = driven.text();
         driven.typed(":set layout compact").key(Key::Enter);
         let compact = driven.text();
         let boxes = |text: &str| text.matches('┌').count();
-        assert!(key != '1' || boxes(&full) > 3, "{full}");
+        assert!(*key != '1' || boxes(&full) > 3, "{full}");
         assert!(boxes(&compact) <= 1 && boxes(&compact) <= boxes(&full), "{compact}");
-        let lists = Pane::of(driven.ui.tab, driven.ui.room());
+        let lists = driven.ui.lists();
         assert!(lists.len() <= 1, "{lists:?}");
         driven.typed(":set layout full").key(Key::Enter);
-        let again = Pane::of(driven.ui.tab, driven.ui.room());
+        let again = driven.ui.lists();
         assert!(
             again.len() >= lists.len() && boxes(&driven.text()) == boxes(&full),
             "{}",
@@ -117,7 +115,7 @@ fn the_selection_goes_along_from_view_to_view() {
 fn each_list_is_written_under_its_name() {
     let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
     let mut names = Vec::new();
-    for (key, _) in VIEWS {
+    for View { key, .. } in Tab::ALL.map(Tab::row) {
         driven.typed(&key.to_string());
         for _ in 0..3 {
             let Effect::Export { name, bytes } = driven.key(Key::Char('e')) else {

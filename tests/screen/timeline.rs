@@ -32,12 +32,12 @@ fn each_layout_shows_all_kernels() {
     let mut goldens = Goldens::default();
     driven.typed("2");
     for layout in Layout::ALL {
-        driven.ui.layout = layout.0;
+        driven.ui.prefs.layout = layout.0;
         goldens.compare(&format!("training-lanes-{}-120x36", layout.1), &driven.text());
     }
     for grouping in Grouping::ALL {
         driven.typed("3");
-        driven.ui.grouping = grouping.0;
+        driven.ui.prefs.grouping = grouping.0;
         goldens.compare(&format!("training-kernels-{}-120x36", grouping.1), &driven.text());
     }
     goldens.finish();

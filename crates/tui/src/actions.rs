@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::Pane;
 use super::direction::Way;
 use super::keymap::Action;
-use super::list_id::Pane;
 use super::prompt::Prompt;
 use super::time::Zoom;
 use super::widgets::table::Scene;
@@ -55,7 +55,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Close => close(ui),
         Action::Pause => pause(ui, snap),
         Action::Follow => timeline_nav::follow(ui),
-        Action::Filter if ui.tab == Tab::Log => ui.prompt = Some(Prompt::search(ui.search.clone())),
+        Action::Filter if ui.tab == Tab::Log => ui.prompt = Some(Prompt::search(ui.log.search.clone())),
         Action::Filter => ui.prompt = Some(Prompt::new(ui.filter.clone())),
         Action::FilterTo => narrow(ui, &snap, |term| term),
         Action::FilterOut => narrow(ui, &snap, |term| format!("!({term})")),
@@ -68,8 +68,8 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Columns => columns::open(ui, &snap),
         Action::Group => group(ui),
         Action::Unit => turn_unit(ui, latest),
-        Action::NameForm => ui.names = ui.names.next(),
-        Action::Logarithmic => ui.logarithmic ^= true,
+        Action::NameForm => ui.prefs.names = ui.prefs.names.next(),
+        Action::Logarithmic => ui.prefs.logarithmic ^= true,
         Action::Reset => return reset(ui, latest),
         Action::Baseline => baseline(ui, snap),
         Action::Export => {
@@ -85,7 +85,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Copy => return copy(ui, &snap, tab::copied),
         Action::CopyName => return copy(ui, &snap, tab::copied_name),
         Action::Help => ui.popup = Some(Popup::Help(0)),
-        Action::Hints => ui.bare ^= true,
+        Action::Hints => ui.prefs.bare ^= true,
         Action::Redraw => return Effect::Redraw,
         Action::Interrupt => return interrupt(ui, latest),
         Action::Signals if latest.is_running() => ui.popup = Some(Popup::Signals),
@@ -151,15 +151,15 @@ fn baseline(ui: &mut Ui, snap: Arc<Snapshot>) {
 
 /// From now on keys are the program's.
 fn begin_typing(ui: &mut Ui, latest: &Snapshot) {
-    if ui.away.attached {
+    if ui.prefs.away.attached {
         return ui.say(latest, "the program's terminal is with the roctop that started it");
     }
-    if ui.away.is_piped {
+    if ui.prefs.away.is_piped {
         return ui.say(latest, "the program has a pipe in place of a terminal (--app-io pipe)");
     }
-    ui.typing = true;
+    ui.program.typing = true;
     ui.show(Tab::Log);
-    ui.scrolled = 0;
+    ui.log.scrolled = 0;
 }
 
 /// The first interrupt goes to the program; a second one soon after, while it still runs, says what comes next.
@@ -167,12 +167,16 @@ fn interrupt(ui: &mut Ui, latest: &Snapshot) -> Effect {
     if !latest.is_running() {
         return Effect::Quit;
     }
-    if ui.interrupted.is_some_and(|at| latest.now.saturating_sub(at) < TWICE) {
-        ui.interrupted = None;
+    if ui
+        .program
+        .interrupted
+        .is_some_and(|at| latest.now.saturating_sub(at) < TWICE)
+    {
+        ui.program.interrupted = None;
         escalation::begin(ui, latest);
         return Effect::None;
     }
-    ui.interrupted = Some(latest.now);
+    ui.program.interrupted = Some(latest.now);
     ui.say(
         latest,
         "SIGINT sent to the program; ctrl-c again for SIGTERM and SIGKILL",
@@ -185,8 +189,8 @@ fn close(ui: &mut Ui) {
     if ui.range.take().is_some() || ui.gap.take().is_some() || ui.slice.take().is_some() {
         return;
     }
-    if ui.tab == Tab::Log && (ui.found.take().is_some() || !ui.search.is_empty()) {
-        ui.search = Filter::default();
+    if ui.tab == Tab::Log && (ui.log.found.take().is_some() || !ui.log.search.is_empty()) {
+        ui.log.search = Filter::default();
         return;
     }
     if let Some(table) = ui.table_mut()
@@ -200,13 +204,13 @@ fn close(ui: &mut Ui) {
 fn group(ui: &mut Ui) {
     match ui.tab {
         Tab::Timeline => {
-            ui.layout = ui.layout.next();
+            ui.prefs.layout = ui.prefs.layout.next();
             ui.track = None;
         }
-        Tab::Markers => ui.flat ^= true,
-        Tab::Steps => ui.stepped = ui.stepped.wrapping_add(1),
+        Tab::Markers => ui.prefs.flat ^= true,
+        Tab::Steps => ui.prefs.stepped = ui.prefs.stepped.wrapping_add(1),
         _ => {
-            ui.grouping = ui.grouping.next();
+            ui.prefs.grouping = ui.prefs.grouping.next();
             ui.tables[Pane::Kernels as usize].selected = None;
         }
     }
@@ -234,8 +238,8 @@ fn reset(ui: &mut Ui, latest: &Snapshot) -> Effect {
 
 /// The next unit for times in lists.
 fn turn_unit(ui: &mut Ui, latest: &Snapshot) {
-    ui.unit = Unit::next(ui.unit);
-    let word = Unit::ALL.iter().find(|known| Some(known.0) == ui.unit);
+    ui.prefs.unit = Unit::next(ui.prefs.unit);
+    let word = Unit::ALL.iter().find(|known| Some(known.0) == ui.prefs.unit);
     let text = word.map_or("each time in the unit that fits".into(), |word| {
         format!("times in {}", word.1)
     });
@@ -244,7 +248,8 @@ fn turn_unit(ui: &mut Ui, latest: &Snapshot) {
 
 /// Adds to the filter what `wanted` makes of the term that names the selected row.
 fn narrow(ui: &mut Ui, snap: &Snapshot, wanted: fn(String) -> String) {
-    let Some(term) = tab::term(&Scene { ui, snap }) else {
+    let pane = ui.pane();
+    let Some(term) = pane.and_then(|pane| pane.list().term(&Scene { ui, snap })) else {
         return ui.say(snap, "no row is selected that a filter could name");
     };
     let term = wanted(term);

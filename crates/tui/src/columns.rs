@@ -1,8 +1,8 @@
 //! Which columns of a list are shown: all that there is room for, or those that the user chose.
 
+use super::Pane;
 use super::key::Key;
-use super::list_id::Pane;
-use super::{Popup, Ui, tab};
+use super::{ColumnId, Popup, Ui};
 use roctop_model::Snapshot;
 
 /// The letter that turns a column on and off.
@@ -13,31 +13,27 @@ pub(crate) fn letter(at: usize) -> Option<char> {
         .map(|at| (b'a' + at) as char)
 }
 
-/// What a column is called in the settings: its heading, or its name in files where that is not its own.
-pub fn word(pane: Pane, at: usize) -> String {
-    let headings = tab::headings(pane);
-    let (title, name) = headings[at];
-    let title = title.trim();
-    let is_own = headings.iter().filter(|known| known.0.trim() == title).count() == 1;
-    if title.is_empty() || !is_own {
-        name.into()
-    } else {
-        title.into()
-    }
+/// All columns of a list, each with its word in the settings: its heading, or its name in files where another column has
+/// the same heading.
+pub fn words(pane: Pane) -> Vec<(ColumnId, &'static str)> {
+    let columns = pane.list().columns();
+    let is_unique = |title: &str| columns.iter().filter(|column| column.1 == title).count() == 1;
+    let word = |(id, title): (ColumnId, &'static str)| {
+        if title.is_empty() || !is_unique(title) {
+            id.name()
+        } else {
+            title
+        }
+    };
+    columns.iter().map(|&column| (column.0, word(column))).collect()
 }
 
 /// The column of a word, in any case: a heading, or a name in files.
-pub fn named(pane: Pane, word: &str) -> Option<usize> {
-    let word = word.trim();
-    let count = tab::headings(pane).len();
-    let own = (0..count).find(|&at| self::word(pane, at).eq_ignore_ascii_case(word));
-    let names = tab::headings(pane);
-    own.or_else(|| names.iter().position(|(_, name)| name.eq_ignore_ascii_case(word)))
-}
-
-/// All columns of a list, as they are called in the settings.
-pub fn words(pane: Pane) -> Vec<String> {
-    (0..tab::headings(pane).len()).map(|at| word(pane, at)).collect()
+pub fn named(pane: Pane, word: &str) -> Option<ColumnId> {
+    let (word, words) = (word.trim(), words(pane));
+    let by_word = words.iter().find(|known| known.1.eq_ignore_ascii_case(word));
+    let by_name = || words.iter().find(|known| known.0.name().eq_ignore_ascii_case(word));
+    by_word.or_else(by_name).map(|known| known.0)
 }
 
 /// Opens the list of columns.
@@ -55,22 +51,24 @@ pub(super) fn key(ui: &mut Ui, snap: &Snapshot, key: Key) {
         ui.popup = None;
         return;
     };
-    let count = tab::headings(pane).len();
+    let columns = pane.list().columns();
+    let place = |id: ColumnId| columns.iter().position(|column| column.0 == id);
     let state = &mut ui.tables[pane as usize];
     match key {
         Key::Esc | Key::Enter => ui.popup = None,
         Key::Char('*') => state.columns = None,
         Key::Char(typed) => {
-            let Some(at) = (0..count).find(|&at| letter(at) == Some(typed)) else {
+            let Some(at) = (0..columns.len()).find(|&at| letter(at) == Some(typed)) else {
                 return;
             };
+            let id = columns[at].0;
             let mut chosen = state.columns.clone().unwrap_or_else(|| state.shown.borrow().clone());
-            match chosen.iter().position(|&known| known == at) {
+            match chosen.iter().position(|&known| known == id) {
                 Some(_) if chosen.len() == 1 => return ui.say(snap, "one column stays"),
-                Some(place) => drop(chosen.remove(place)),
+                Some(there) => drop(chosen.remove(there)),
                 None => {
-                    let place = chosen.iter().position(|&known| known > at).unwrap_or(chosen.len());
-                    chosen.insert(place, at);
+                    let later = chosen.iter().position(|&known| place(known) > Some(at));
+                    chosen.insert(later.unwrap_or(chosen.len()), id);
                 }
             }
             state.columns = Some(chosen);
@@ -86,10 +84,17 @@ mod tests {
     #[test]
     fn every_column_of_every_list_has_a_word_of_its_own_and_a_letter() {
         for pane in Pane::ALL {
-            for (at, word) in words(pane).iter().enumerate() {
-                assert_eq!(named(pane, word), Some(at), "{pane:?} {word}");
+            for (at, (id, word)) in words(pane).into_iter().enumerate() {
+                assert_eq!(named(pane, word), Some(id), "{pane:?} {word}");
                 assert!(letter(at).is_some(), "{pane:?} {word}");
             }
+            let list = pane.list();
+            let sorts = |id: &ColumnId| *id == list.sort();
+            assert_eq!(
+                list.columns().iter().filter(|column| sorts(&column.0)).count(),
+                1,
+                "{pane:?}"
+            );
         }
         assert_eq!(named(Pane::Kernels, "p99"), named(Pane::Kernels, "P99_ns"));
         assert_eq!(named(Pane::Kernels, "nonsense"), None);

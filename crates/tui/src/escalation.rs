@@ -18,35 +18,35 @@ pub struct Escalation {
 
 /// Begins: the program is asked to stop when its time is over, unless the user waits or is faster.
 pub(super) fn begin(ui: &mut Ui, latest: &Snapshot) {
-    ui.escalation = Some(Escalation {
+    ui.program.escalation = Some(Escalation {
         signal: TERM,
-        due: latest.now.saturating_add(ui.grace),
+        due: latest.now.saturating_add(ui.prefs.grace),
     });
     ui.popup = Some(Popup::Interrupted);
 }
 
 /// The next signal, at once: SIGTERM, then SIGKILL.
 pub(super) fn hurry(ui: &mut Ui, latest: &Snapshot) -> Effect {
-    let signal = ui.escalation.map_or(TERM, |next| next.signal);
+    let signal = ui.program.escalation.map_or(TERM, |next| next.signal);
     send(ui, latest, signal)
 }
 
 /// Sends a signal that may end the program. After SIGTERM, SIGKILL is due; after SIGKILL nothing is.
 pub(super) fn send(ui: &mut Ui, latest: &Snapshot, signal: i32) -> Effect {
     if signal == TERM {
-        ui.escalation = Some(Escalation {
+        ui.program.escalation = Some(Escalation {
             signal: KILL,
-            due: latest.now.saturating_add(ui.grace),
+            due: latest.now.saturating_add(ui.prefs.grace),
         });
     } else {
-        (ui.escalation, ui.popup) = (None, None);
+        (ui.program.escalation, ui.popup) = (None, None);
     }
     Effect::Signal(signal)
 }
 
 /// Nothing more is sent by itself.
 pub(super) fn wait(ui: &mut Ui) {
-    (ui.escalation, ui.popup) = (None, None);
+    (ui.program.escalation, ui.popup) = (None, None);
 }
 
 /// Time goes on.
@@ -54,7 +54,7 @@ pub(super) fn tick(ui: &mut Ui, latest: &Snapshot) -> Effect {
     if ui.popup == Some(Popup::Interrupted) && !latest.is_running() {
         wait(ui);
     }
-    match ui.escalation {
+    match ui.program.escalation {
         Some(next) if latest.now >= next.due => send(ui, latest, next.signal),
         _ => Effect::None,
     }
@@ -98,7 +98,8 @@ mod tests {
     fn a_program_that_goes_on_is_asked_and_at_last_killed_and_the_seconds_are_counted() {
         let mut ui = interrupted_twice();
         let text = |ui: &Ui, when: u64| {
-            ui.escalation
+            ui.program
+                .escalation
                 .map(|next| next.text(when * 1_000_000))
                 .unwrap_or_default()
         };
@@ -138,6 +139,6 @@ mod tests {
             ..(*at(60_000)).clone()
         });
         assert_eq!(update(&mut ui, &ended, Msg::Tick), Effect::None);
-        assert_eq!((ui.popup, ui.escalation), (None, None));
+        assert_eq!((ui.popup, ui.program.escalation), (None, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::list_id::Pane;
+use super::Pane;
 use super::widgets::table::Scene;
 use super::{Tab, Ui, tab};
 use roctop_model::Snapshot;
@@ -14,7 +14,7 @@ pub fn stem(ui: &Ui, snap: &Snapshot) -> String {
     let pid = snap.values.processes.first().map_or(0, |row| row.process.pid);
     let word = match ui.pane() {
         Some(pane) => pane.word().to_string(),
-        None => ui.tab.title().1.to_lowercase(),
+        None => ui.tab.row().word.to_string(),
     };
     format!("roctop-{pid}-{word}-{}s", snap.elapsed() / 1_000_000_000)
 }
@@ -24,7 +24,7 @@ pub fn export_csv(ui: &Ui, snap: &Snapshot) -> (String, Vec<u8>) {
     let snap = ui.shown(snap);
     let scene = Scene { ui, snap };
     let ending = if ui.tab == Tab::Log { "txt" } else { "csv" };
-    (format!("{}.{ending}", stem(ui, snap)), tab::csv(&scene).into_bytes())
+    (format!("{}.{ending}", stem(ui, snap)), tab::file(&scene).into_bytes())
 }
 
 /// A name for a directory and what is in it: every list that has rows, in base units, as filtered and sorted, what the
@@ -33,7 +33,8 @@ pub fn all(ui: &Ui, snap: &Snapshot) -> (String, Vec<(String, Vec<u8>)>) {
     let snap = ui.shown(snap);
     let scene = Scene { ui, snap };
     let lists = Pane::ALL.into_iter().filter_map(|pane| {
-        let text = tab::csv_of(&scene, pane)?;
+        let list = pane.list();
+        let text = (!list.keys(&scene).is_empty()).then(|| list.csv(&scene))?;
         Some((format!("{}.csv", pane.word()), text.into_bytes()))
     });
     let mut files: Vec<(String, Vec<u8>)> = lists.collect();

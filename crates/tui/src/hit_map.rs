@@ -6,8 +6,8 @@ use ratatui::layout::Rect;
 
 use super::key::Key;
 use super::keymap::Action;
-use super::list_id::Pane;
 use super::track::Track;
+use super::{ColumnId, Pane};
 use roctop_trace::item::Nanos;
 
 /// What a click means.
@@ -20,7 +20,7 @@ pub(crate) enum Hit {
     /// A row of a list.
     Row(Pane, u64),
     /// The heading of a column.
-    Head(Pane, usize),
+    Head(Pane, ColumnId),
     /// A list as a whole.
     Pane(Pane),
     /// The name of a lane.

@@ -1,11 +1,11 @@
 //! Going from one thing to what belongs to it, and back.
 
+use super::Pane;
 use super::direction::Way;
-use super::list_id::Pane;
 use super::time::Time;
 use super::track::Track;
 use super::widgets::table::Scene;
-use super::{Tab, Ui, tab};
+use super::{Tab, Ui};
 use roctop_model::table::pattern;
 use roctop_model::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::{KernelId, Nanos, OperationId, Span, TextId, ThreadId};
@@ -87,7 +87,7 @@ pub(crate) fn travel(ui: &mut Ui, way: Way) -> bool {
 pub(crate) fn carry(ui: &mut Ui, snap: &Snapshot, tab: Tab) {
     let selected = ui.pane().filter(|&pane| ui.tables[pane as usize].selected.is_some());
     if tab == Tab::Timeline && matches!(ui.tab, Tab::Kernels | Tab::Copies | Tab::Api | Tab::Markers) {
-        let target = selected.map(|pane| tab::target(&Scene { ui, snap }, pane));
+        let target = selected.map(|pane| pane.list().target(&Scene { ui, snap }));
         if let Some(target @ Target::Slice(..)) = target {
             go(ui, snap, &target);
             return;
@@ -119,7 +119,7 @@ pub(crate) fn enter(ui: &mut Ui, snap: &Snapshot) -> Option<&'static str> {
     } else {
         let scene = Scene { ui, snap };
         ui.pane().map_or(Target::Nowhere("nothing to open here"), |pane| {
-            tab::target(&scene, pane)
+            pane.list().target(&scene)
         })
     };
     go(ui, snap, &target)

@@ -208,8 +208,8 @@ use Key::{Char, Ctrl};
 
 macro_rules! keymap {
     ($($keys:expr, $name:literal, $action:expr, $scope:ident, $group:ident, $help:literal, $hint:literal;)*) => {
-        /// All keys.
-        pub const KEYMAP: &[Binding] = &[$(Binding {
+        /// The keys that are no view's.
+        const ACTIONS: &[Binding] = &[$(Binding {
             keys: &$keys,
             name: $name,
             action: $action,
@@ -222,22 +222,6 @@ macro_rules! keymap {
 }
 
 keymap! {
-    [Char('1')], "overview", A::Show(Tab::Overview), All, View, "overview", "";
-    [Char('2')], "timeline", A::Show(Tab::Timeline), All, View, "timeline", "";
-    [Char('3')], "kernels", A::Show(Tab::Kernels), All, View, "kernels", "";
-    [Char('4')], "copies", A::Show(Tab::Copies), All, View, "copies", "";
-    [Char('5')], "api", A::Show(Tab::Api), All, View, "API calls", "";
-    [Char('6')], "counters", A::Show(Tab::Counters), All, View, "counters", "";
-    [Char('7')], "devices", A::Show(Tab::Devices), All, View, "devices, idle gaps", "";
-    [Char('8')], "markers", A::Show(Tab::Markers), All, View, "markers and ranges", "";
-    [Char('9')], "processes", A::Show(Tab::Processes), All, View, "processes", "";
-    [Char('0')], "log", A::Show(Tab::Log), All, View, "log: program's output", "";
-    [Char('A')], "alerts", A::Show(Tab::Alerts), All, View, "what is worth a look", "";
-    [Char('W')], "running", A::Show(Tab::Running), All, View, "what runs, what hangs", "";
-    [Char('I')], "steps", A::Show(Tab::Steps), All, View, "iterations", "";
-    [Char('D')], "diff", A::Show(Tab::Diff), All, View, "change since b", "";
-    [Char('M')], "memory", A::Show(Tab::Memory), All, View, "memory that is held", "";
-    [Char('C')], "samples", A::Show(Tab::Samples), All, View, "sampled instructions", "";
     [Char('j'), Key::Down], "down", A::Down, All, Move, "down", "";
     [Char('k'), Key::Up], "up", A::Up, All, Move, "up", "";
     [Key::PageDown, Ctrl('d')], "page-down", A::PageDown, All, Move, "a page down", "";
@@ -301,6 +285,35 @@ keymap! {
     [Char('q')], "quit", A::Quit, All, App, "quit", "quit";
 }
 
+/// All keys: those of the views first.
+pub static KEYMAP: &[Binding] = &{
+    let mut all = [ACTIONS[0]; Tab::ALL.len() + ACTIONS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < Tab::ALL.len() {
+            show(Tab::ALL[at])
+        } else {
+            ACTIONS[at - Tab::ALL.len()]
+        };
+        at += 1;
+    }
+    all
+};
+
+/// The key of a view.
+const fn show(tab: Tab) -> Binding {
+    let row = tab.row();
+    Binding {
+        keys: &row.keys,
+        name: row.word,
+        action: Action::Show(tab),
+        scope: Scope::All,
+        group: Group::View,
+        help: row.help,
+        hint: "",
+    }
+}
+
 /// Whether a scope takes part in a view.
 pub fn is_valid(scope: Scope, tab: Tab) -> bool {
     match scope {
@@ -315,7 +328,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
         ),
         Scope::Kernels => matches!(tab, Tab::Kernels | Tab::Overview),
         Scope::Counters => tab == Tab::Counters,
-        Scope::Table => !matches!(tab, Tab::Timeline | Tab::Log),
+        Scope::Table => !tab.row().lists.is_empty(),
     }
 }
 

@@ -16,7 +16,6 @@ mod jump;
 pub mod key;
 pub mod keymap;
 mod list;
-pub mod list_id;
 mod message;
 mod mouse;
 pub mod palette;
@@ -24,6 +23,7 @@ pub mod picture;
 pub mod prompt;
 pub mod run;
 pub mod screen;
+mod size;
 mod tab;
 pub mod theme;
 pub mod throttle;
@@ -43,15 +43,17 @@ use ratatui::layout::Rect;
 
 pub use self::message::{Effect, Msg, Since};
 pub use self::run::{Away, Flow, Left, run};
+pub use self::size::Size;
+pub use self::tab::{Pane, Tab};
 pub use self::update::update;
-pub use self::views::{Size, Tab};
+pub use self::views::View;
+pub use self::widgets::column::ColumnId;
 
 use self::choice::choices;
 use self::escalation::Escalation;
 use self::hit_map::Hits;
 use self::jump::Jumps;
 use self::keymap::Keys;
-use self::list_id::Pane;
 use self::prompt::Prompt;
 use self::theme::{Role, Theme};
 use self::time::{Range, Time};
@@ -72,11 +74,11 @@ pub const GRACE: u64 = 10_000_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sort {
     /// None: the view's own.
-    pub column: Option<usize>,
+    pub column: Option<ColumnId>,
     /// Smallest first.
     pub ascending: bool,
     /// The column that sorted before, and which way: it decides between equals.
-    pub then: Option<(usize, bool)>,
+    pub then: Option<(ColumnId, bool)>,
 }
 
 /// Form of kernel names.
@@ -146,42 +148,128 @@ pub struct TableState {
     /// Rows stay in this order until then, since the user moves about in them.
     pub held: Option<(Nanos, Arc<[u64]>)>,
     /// The columns that were chosen, in their order; none: all that there is room for.
-    pub columns: Option<Vec<usize>>,
+    pub columns: Option<Vec<ColumnId>>,
     /// Its rows as they were sorted last.
     kept: Kept,
     /// The columns that were drawn last.
-    shown: RefCell<Vec<usize>>,
+    shown: RefCell<Vec<ColumnId>>,
     offset: Cell<usize>,
 }
 
-/// State of the screen.
+/// What the user chose for the screen, by settings, keys or commands. It stays when the program is run again.
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of the user")]
+#[derive(Clone, Debug)]
+pub struct Prefs {
+    /// Form of names.
+    pub names: NameForm,
+    /// Histogram with equal ratios.
+    pub logarithmic: bool,
+    /// How the work of GPUs is laid out in rows.
+    pub layout: Layout,
+    /// By what kernels are put together.
+    pub grouping: Grouping,
+    /// Markers as a list, not as a tree.
+    pub flat: bool,
+    /// Which of the possible steps are shown.
+    pub stepped: usize,
+    /// The hint bar is hidden.
+    pub bare: bool,
+    /// One list of each view, however large the terminal is.
+    pub is_compact: bool,
+    /// The unit of times in lists; none: what fits each.
+    pub unit: Option<Unit>,
+    /// Frames a second at most; none: as many as are usual.
+    pub rate: Option<u32>,
+    /// Keys in force.
+    pub keys: Keys,
+    /// Filters by name: name, filter.
+    pub presets: Vec<(String, String)>,
+    /// Filters typed before, youngest last.
+    pub history: Vec<String>,
+    /// Commands typed before, youngest last.
+    pub commands: Vec<String>,
+    /// How long the program may take to end when it was asked to, ns.
+    pub grace: u64,
+    /// What of the program is not here.
+    pub away: Away,
+}
+
+impl Default for Prefs {
+    fn default() -> Self {
+        Self {
+            names: NameForm::default(),
+            logarithmic: true,
+            layout: Layout::default(),
+            grouping: Grouping::default(),
+            flat: false,
+            stepped: 0,
+            bare: false,
+            is_compact: false,
+            unit: None,
+            rate: None,
+            keys: Keys::default(),
+            presets: Vec::new(),
+            history: Vec::new(),
+            commands: Vec::new(),
+            grace: GRACE,
+            away: Away::default(),
+        }
+    }
+}
+
+/// The view of the program's output.
+#[derive(Clone, Debug, Default)]
+pub struct LogView {
+    /// How many lines it is scrolled back.
+    pub scrolled: usize,
+    /// Columns of its lines that are left out on the left.
+    pub shifted: usize,
+    /// What is looked for in it, in the language of filters.
+    pub search: Filter,
+    /// The line that was found: the very line, so that it stays when others come.
+    found: Option<Arc<str>>,
+}
+
+/// The program that is shown, as far as the user acts on it.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// Who ended it, in words.
+    pub fate: Option<String>,
+    /// When it was last interrupted from here.
+    pub interrupted: Option<Nanos>,
+    /// What is sent to it if it goes on after it was interrupted.
+    pub escalation: Option<Escalation>,
+    /// What is typed goes to it.
+    pub typing: bool,
+}
+
+/// State of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct Ui {
+    /// What the user chose.
+    pub prefs: Prefs,
     /// View shown.
     pub tab: Tab,
     /// Columns and rows.
     pub size: (u16, u16),
-    /// The snapshot that stands while paused.
-    pub frozen: Option<Arc<Snapshot>>,
     /// By list.
-    pub tables: [TableState; Pane::COUNT],
+    pub tables: [TableState; Pane::ALL.len()],
     /// Which list of the view the keys go to.
     pub focus: usize,
     /// The filter in force.
     pub filter: Filter,
     /// The filter or command being typed.
     pub prompt: Option<Prompt>,
-    /// Filters typed before, youngest last.
-    pub history: Vec<String>,
-    /// Commands typed before, youngest last.
-    pub commands: Vec<String>,
     /// In front.
     pub popup: Option<Popup>,
-    /// Form of names.
-    pub names: NameForm,
-    /// Histogram with equal ratios.
-    pub logarithmic: bool,
+    /// The program's output.
+    pub log: LogView,
+    /// The program.
+    pub program: Program,
+    /// The snapshot that stands while paused.
+    pub frozen: Option<Arc<Snapshot>>,
+    /// The numbers to compare with.
+    pub baseline: Option<Arc<Snapshot>>,
     /// Window on time.
     pub time: Time,
     /// Selected slice: lane and begin.
@@ -195,65 +283,23 @@ pub struct Ui {
     pub range: Option<Range>,
     /// Marks in time, in order.
     pub marks: Vec<Nanos>,
-    /// How the work of GPUs is laid out in rows.
-    pub layout: Layout,
     /// GPUs whose rows are folded into one.
     pub folded: Vec<AgentId>,
-    /// By what kernels are put together.
-    pub grouping: Grouping,
-    /// Markers as a tree.
-    pub flat: bool,
-    /// Which of the possible steps are shown.
-    pub stepped: usize,
-    /// The numbers to compare with.
-    pub baseline: Option<Arc<Snapshot>>,
-    /// The hint bar is hidden.
-    pub bare: bool,
-    /// One list of each view, however large the terminal is.
-    pub is_compact: bool,
-    /// The unit of times in lists; none: what fits each.
-    pub unit: Option<Unit>,
-    /// Frames a second at most; none: as many as are usual.
-    pub rate: Option<u32>,
+    jumps: Jumps,
+    related: RefCell<Option<Related>>,
     /// A recording is made there.
     pub recording: Option<String>,
-    /// Keys in force.
-    pub keys: Keys,
-    /// Filters by name: name, filter.
-    pub presets: Vec<(String, String)>,
     /// All counters, once that was asked.
     pub counters: Arc<[String]>,
     /// What roctop itself takes, when that is known.
     pub own: Option<Own>,
     /// How old what is on screen is, when that is worth a word, ns.
     pub lag: Option<Nanos>,
-    jumps: Jumps,
-    related: RefCell<Option<Related>>,
+    /// A word to the user, and when it was said.
+    pub toast: Option<(String, Nanos)>,
     hits: Hits,
     pressed: Option<(u16, u16)>,
     leads: bool,
-    /// How many lines the log is scrolled back.
-    pub scrolled: usize,
-    /// Columns of the log's lines that are left out on the left.
-    pub shifted: usize,
-    /// Who ended the program, in words.
-    pub fate: Option<String>,
-    /// What is looked for in the log, in the language of filters.
-    pub search: Filter,
-    /// The line that was found: the very line, so that it stays when others come.
-    found: Option<Arc<str>>,
-    /// A word to the user, and when it was said.
-    pub toast: Option<(String, Nanos)>,
-    /// When the program was last interrupted from here.
-    pub interrupted: Option<Nanos>,
-    /// What is sent to a program that goes on after it was interrupted.
-    pub escalation: Option<Escalation>,
-    /// How long it may take to end, ns.
-    pub grace: u64,
-    /// What is typed goes to the program.
-    pub typing: bool,
-    /// What of the program is not here.
-    pub away: Away,
 }
 
 /// A slice and what belongs to it.
@@ -283,47 +329,39 @@ impl Ui {
         };
         Self {
             time,
-            logarithmic: true,
-            grace: GRACE,
             ..Self::default()
         }
     }
 
-    /// For another run of the same program, which is compared with the numbers of the last one.
+    /// For another run of the same program, which is compared with the numbers of the last one: what the user chose stays,
+    /// and all else begins anew.
     #[must_use]
-    pub fn again(self, last: Arc<Snapshot>) -> Self {
+    pub fn for_next_run(self, last: Arc<Snapshot>) -> Self {
         let tables = self.tables.map(|table| TableState {
             selected: None,
             held: None,
             ..table
         });
         Self {
+            prefs: self.prefs,
+            tab: self.tab,
+            size: self.size,
             tables,
+            focus: self.focus,
+            filter: self.filter,
+            prompt: self.prompt,
+            log: LogView {
+                search: self.log.search,
+                ..LogView::default()
+            },
             baseline: Some(last),
-            frozen: None,
             time: Time {
                 width: self.time.width,
                 ..Time::default()
             },
-            slice: None,
-            track: None,
-            gap: None,
-            range: None,
-            marks: Vec::new(),
-            folded: Vec::new(),
-            jumps: Jumps::default(),
-            related: RefCell::default(),
-            scrolled: 0,
-            shifted: 0,
-            found: None,
-            fate: None,
-            toast: None,
-            popup: None,
-            interrupted: None,
-            escalation: None,
-            typing: false,
-            recording: None,
-            ..self
+            counters: self.counters,
+            own: self.own,
+            ..Self::default()
         }
     }
 
@@ -344,7 +382,7 @@ impl Ui {
 
     /// A duration in a list, in the unit that was chosen.
     pub(crate) fn duration(&self, nanos: u64) -> String {
-        match self.unit {
+        match self.prefs.unit {
             None => units::duration(nanos),
             Some(unit) => units::duration_in(nanos, unit),
         }
@@ -353,12 +391,21 @@ impl Ui {
     /// How much room views take.
     pub fn room(&self) -> Size {
         let size = Size::of(self.size.0, self.size.1);
-        if self.is_compact { size.min(Size::Small) } else { size }
+        if self.prefs.is_compact {
+            size.min(Size::Small)
+        } else {
+            size
+        }
+    }
+
+    /// The lists of the view that are shown.
+    pub fn lists(&self) -> &'static [Pane] {
+        self.tab.row().lists(self.room())
     }
 
     /// The list that has the focus.
     pub fn pane(&self) -> Option<Pane> {
-        let panes = Pane::of(self.tab, self.room());
+        let panes = self.lists();
         panes.get(self.focus.min(panes.len().saturating_sub(1))).copied()
     }
 
@@ -381,8 +428,7 @@ impl Ui {
 
     /// Gives a list of the view the focus.
     fn focus_on(&mut self, pane: Pane) {
-        let panes = Pane::of(self.tab, self.room());
-        if let Some(at) = panes.iter().position(|&known| known == pane) {
+        if let Some(at) = self.lists().iter().position(|&known| known == pane) {
             self.focus = at;
         }
     }
@@ -415,7 +461,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     header::draw(&mut canvas, head, &scene, latest, size);
     let feet = footer::height(&scene, size).min(rest.height);
     let (body, foot) = top(rest, rest.height - feet);
-    tab::draw(&mut canvas, body, &scene, size);
+    (ui.tab.row().draw)(&mut canvas, body, &scene, size);
     footer::draw(&mut canvas, foot, &scene, size);
     ui.tables.iter().for_each(|table| table.kept.drawn());
     if let Some(shown) = ui.popup {
@@ -430,5 +476,36 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
             latest,
             shown,
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_run_keeps_choices_and_forgets_the_program() {
+        let mut ui = Ui::new(Mode::Live);
+        ui.prefs.grouping = Grouping::Stream;
+        ui.filter = Filter::parse("gemm").expect("it is a filter");
+        ui.tables[Pane::Kernels as usize].selected = Some(3);
+        ui.tables[Pane::Kernels as usize].sort.ascending = true;
+        (ui.tab, ui.size, ui.time.width) = (Tab::Kernels, (80, 24), 77);
+        ui.program.typing = true;
+        ui.program.fate = Some("SIGINT".into());
+        (ui.marks, ui.log.scrolled) = (vec![1], 5);
+        let last = Arc::new(Snapshot::default());
+        let next = ui.for_next_run(last.clone());
+        assert_eq!(next.prefs.grouping, Grouping::Stream);
+        assert_eq!(
+            (next.filter.source.as_ref(), next.tab, next.size),
+            ("gemm", Tab::Kernels, (80, 24))
+        );
+        let kernels = &next.tables[Pane::Kernels as usize];
+        assert_eq!((kernels.selected, kernels.sort.ascending), (None, true));
+        assert_eq!((next.time.width, next.time.follows), (77, true));
+        assert!(next.baseline.is_some_and(|baseline| Arc::ptr_eq(&baseline, &last)));
+        assert!(!next.program.typing && next.program.fate.is_none());
+        assert!(next.marks.is_empty() && next.log.scrolled == 0);
     }
 }

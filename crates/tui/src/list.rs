@@ -1,9 +1,10 @@
 //! Keys in lists: what is selected, and in which order rows stand.
 
-use super::list_id::Pane;
+use super::Pane;
+use super::widgets::column::ColumnId;
 use super::widgets::rows;
 use super::widgets::table::Scene;
-use super::{Tab, Ui, tab};
+use super::{Tab, Ui};
 use roctop_model::Snapshot;
 
 /// Rows do not change places for so long after the selection was moved.
@@ -16,7 +17,7 @@ pub(super) fn page(ui: &Ui) -> isize {
 
 /// The focus goes to the next list but `by`.
 pub(super) fn turn_pane(ui: &mut Ui, by: isize) {
-    let count = Pane::of(ui.tab, ui.room()).len();
+    let count = ui.lists().len();
     if count > 0 {
         ui.focus = (ui.focus.min(count - 1) as isize + by).rem_euclid(count as isize) as usize;
     }
@@ -35,10 +36,10 @@ pub(super) fn step(ui: &mut Ui, snap: &Snapshot, by: isize) {
     match ui.tab {
         Tab::Log => {
             let most = snap.output.len();
-            ui.scrolled = match by {
+            ui.log.scrolled = match by {
                 isize::MIN => most,
                 isize::MAX => 0,
-                by => ui.scrolled.saturating_add_signed(-by).min(most),
+                by => ui.log.scrolled.saturating_add_signed(-by).min(most),
             };
         }
         Tab::Timeline => {
@@ -51,7 +52,7 @@ pub(super) fn step(ui: &mut Ui, snap: &Snapshot, by: isize) {
         }
         _ => {
             let Some(pane) = ui.pane() else { return };
-            let keys = tab::keys(&Scene { ui, snap }, pane);
+            let keys = pane.list().keys(&Scene { ui, snap });
             let state = &mut ui.tables[pane as usize];
             let at = state
                 .selected
@@ -65,24 +66,23 @@ pub(super) fn step(ui: &mut Ui, snap: &Snapshot, by: isize) {
 /// Sorts by the next column but `by` that the list has.
 pub(super) fn sort(ui: &mut Ui, snap: &Snapshot, by: isize) {
     let Some(pane) = ui.pane() else { return };
-    let (count, own) = tab::sortable(pane);
-    let at = ui.tables[pane as usize].sort.column.unwrap_or(own) as isize;
-    let count = count.max(1) as isize;
-    let next = (1..=count).map(|steps| (at + by * steps).rem_euclid(count) as usize);
-    let scene = Scene { ui, snap };
-    let found = next.into_iter().find(|at| tab::has_column(&scene, pane, *at));
-    if let Some(at) = found {
-        sort_by(ui, pane, at);
+    let (list, scene) = (pane.list(), Scene { ui, snap });
+    let now = ui.tables[pane as usize].sort.column.unwrap_or(list.sort());
+    let mut columns: Vec<ColumnId> = list.columns().into_iter().map(|column| column.0).collect();
+    columns.retain(|id| *id == now || list.has_column(&scene, *id));
+    let count = columns.len().max(1) as isize;
+    let at = columns.iter().position(|id| *id == now).unwrap_or(0) as isize;
+    if let Some(next) = columns.get((at + by).rem_euclid(count) as usize) {
+        sort_by(ui, pane, *next);
     }
 }
 
 /// Sorts by a column, or turns the order round when it is the one already.
-pub(super) fn sort_by(ui: &mut Ui, pane: Pane, column: usize) {
-    let (_, own) = tab::sortable(pane);
+pub(super) fn sort_by(ui: &mut Ui, pane: Pane, column: ColumnId) {
     let state = &mut ui.tables[pane as usize];
     state.held = None;
     let sort = &mut state.sort;
-    let now = sort.column.unwrap_or(own);
+    let now = sort.column.unwrap_or(pane.list().sort());
     if now == column {
         sort.ascending ^= true;
         return;

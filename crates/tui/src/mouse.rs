@@ -12,7 +12,7 @@ use super::list::{HOLD, sort_by};
 use super::time::{Range, Zoom};
 use super::update::on_key;
 use super::widgets::table::Scene;
-use super::{Effect, Tab, Ui, tab, timeline_nav};
+use super::{Effect, Tab, Ui, timeline_nav};
 use roctop_model::Snapshot;
 use roctop_trace::item::{Nanos, Span};
 
@@ -73,7 +73,7 @@ fn press(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
             if ui.pane() == Some(pane) && ui.tables[pane as usize].selected == Some(key) {
                 return act(ui, latest, Action::Enter);
             }
-            let keys = tab::keys(&Scene { ui, snap: &snap }, pane);
+            let keys = pane.list().keys(&Scene { ui, snap: &snap });
             let state = &mut ui.tables[pane as usize];
             state.selected = Some(key);
             state.held = Some((snap.now.saturating_add(HOLD), keys.into()));

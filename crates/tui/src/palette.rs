@@ -9,7 +9,7 @@ use self::setting::SETTINGS;
 use super::keymap::{KEYMAP, is_valid};
 use super::theme::BUILT_IN;
 use super::track::Layout;
-use super::{Grouping, NameForm, Tab, Ui, tab};
+use super::{Grouping, NameForm, Pane, Tab, Ui};
 use roctop_model::Snapshot;
 
 /// Commands that take a word: name, what the word is, help.
@@ -110,6 +110,12 @@ pub(crate) fn candidates(ui: &Ui, snap: &Snapshot, typed: &str) -> Vec<Candidate
     }
 }
 
+/// Headings of a list's columns.
+fn headings(pane: Pane) -> Vec<String> {
+    let columns = pane.list().columns().into_iter();
+    columns.map(|(_, heading)| heading.into()).collect()
+}
+
 /// Commands and actions whose names begin so.
 fn commands(ui: &Ui, begun: &str) -> Vec<Candidate> {
     let commands = COMMANDS.iter().copied();
@@ -132,7 +138,7 @@ fn commands(ui: &Ui, begun: &str) -> Vec<Candidate> {
 /// The words that a command takes, as far as they can be told.
 fn words(ui: &Ui, snap: &Snapshot, command: &str) -> Vec<String> {
     match command {
-        "view" => Tab::ALL.iter().map(|tab| tab.title().1.to_lowercase()).collect(),
+        "view" => Tab::ALL.iter().map(|tab| tab.row().word.to_string()).collect(),
         "group" => Grouping::ALL.iter().map(|known| known.1.into()).collect(),
         "lanes" => Layout::ALL.iter().map(|known| known.1.into()).collect(),
         "names" => NAME_FORMS.iter().map(|known| known.0.into()).collect(),
@@ -140,7 +146,7 @@ fn words(ui: &Ui, snap: &Snapshot, command: &str) -> Vec<String> {
         "theme" => BUILT_IN.iter().map(|theme| theme.0.into()).collect(),
         "set" => SETTINGS.iter().map(|&setting| setting.into()).collect(),
         "export" => FORMATS.iter().map(|&format| format.into()).collect(),
-        "sort" => ui.pane().map(tab::titles).unwrap_or_default(),
+        "sort" => ui.pane().map_or_else(Vec::new, headings),
         "goto" => {
             let markers = snap.values.markers.iter().take(MOST_MARKERS);
             markers.map(|row| row.pattern.to_string()).collect()
@@ -184,7 +190,7 @@ mod tests {
         let latest = Arc::new(Snapshot::default());
         let mut ui = Ui::default();
         for tab in Tab::ALL {
-            let line = format!("view {}", tab.title().1);
+            let line = format!("view {}", tab.row().word);
             assert_eq!(run(&mut ui, &latest, &line), Ok(Effect::None));
             assert_eq!(ui.tab, tab);
         }
@@ -193,7 +199,10 @@ mod tests {
         for setting in SETTINGS {
             assert!(run(&mut ui, &latest, &format!("set {setting}")).is_ok(), "{setting}");
         }
-        assert_eq!((ui.unit, ui.bare, ui.rate), (Some(Unit::Seconds), true, Some(1)));
+        assert_eq!(
+            (ui.prefs.unit, ui.prefs.bare, ui.prefs.rate),
+            (Some(Unit::Seconds), true, Some(1))
+        );
         for wrong in [
             "set",
             "set glyphs runes",

@@ -10,10 +10,9 @@ use std::sync::{Arc, Mutex};
 
 use self::driver::Driver;
 use super::keymap::Keys;
-use super::list_id::Pane;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
-use super::{Effect, GRACE, Tab, Ui};
+use super::{ColumnId, Effect, GRACE, Pane, Prefs, Tab, Ui};
 use roctop_model::query::Filter;
 use roctop_model::{Mode, Snapshot, Store};
 
@@ -58,8 +57,8 @@ pub struct Settings {
     pub keys: Keys,
     /// Filters by name.
     pub presets: Vec<(String, String)>,
-    /// Lists with columns of the user's choice, by their places.
-    pub columns: Vec<(Pane, Vec<usize>)>,
+    /// Lists with columns of the user's choice.
+    pub columns: Vec<(Pane, Vec<ColumnId>)>,
     /// The share of a core, in per cent, above which frames are drawn less often.
     pub throttle: f64,
     /// View to begin with.
@@ -110,10 +109,20 @@ impl Default for Settings {
 impl Settings {
     /// The state to begin with.
     fn begin(self, mode: Mode) -> Ui {
-        let mut ui = Ui::new(mode);
-        (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
-        (ui.tab, ui.rate, ui.is_compact) = (self.view, self.rate, self.is_compact);
-        (ui.grace, ui.away) = (self.grace, self.away);
+        let mut ui = Ui {
+            prefs: Prefs {
+                keys: self.keys,
+                presets: self.presets,
+                is_compact: self.is_compact,
+                rate: self.rate,
+                grace: self.grace,
+                away: self.away,
+                ..Prefs::default()
+            },
+            tab: self.view,
+            filter: self.filter,
+            ..Ui::new(mode)
+        };
         for (pane, columns) in self.columns {
             ui.tables[pane as usize].columns = Some(columns);
         }

@@ -1,4 +1,4 @@
-//! The views, one file each, and what all of them can be asked.
+//! The views: a file and a row of the table each, and what all of them can be asked.
 
 pub(crate) mod alerts;
 pub(crate) mod api;
@@ -27,9 +27,8 @@ mod timeline;
 pub(crate) mod transfers;
 
 use std::collections::HashSet;
+use std::marker::PhantomData;
 use std::sync::Arc;
-
-use ratatui::layout::Rect;
 
 use self::alerts::AlertTable;
 use self::api::ApiTable;
@@ -47,34 +46,100 @@ use self::running::RunningTable;
 use self::samples::SampleTable;
 use self::steps::StepTable;
 use self::transfers::TransferTable;
+use super::Size;
 use super::filterable::{ApiSubject, CopySubject, MarkerSubject};
-use super::jump::Target;
-use super::list_id::Pane;
-use super::widgets::canvas::Canvas;
-use super::widgets::column;
-use super::widgets::table::{self, Scene, Table};
-use super::{Size, Tab};
+use super::key::Key;
+use super::views::{View, views};
+use super::widgets::list::{List, ListOf};
+use super::widgets::table::Scene;
 use roctop_model::{Mode, Snapshot, Values};
 use roctop_trace::item::{KernelId, OperationId};
 use roctop_trace::units;
 
-/// Calls `$body` with `$T` standing for a list's table.
-macro_rules! with_table {
-    ($pane:expr, $T:ident => $body:expr) => {
-        with_table!(@ $pane, $T, $body,
-            Kernels KernelTable, Routes CopyTable, Transfers TransferTable, Operations ApiTable, Threads ThreadTable,
-            Calls CallTable, Counters CounterTable, Devices DeviceTable, Gaps GapTable, Markers MarkerTable,
-            Processes ProcessTable, Alerts AlertTable, Running RunningTable, Steps StepTable, Changes ChangeTable,
-            Memory MemoryTable, Samples SampleTable)
-    };
-    (@ $pane:expr, $T:ident, $body:expr, $($Pane:ident $Table:ident),*) => {
-        match $pane {
-            $(Pane::$Pane => {
-                type $T = $Table;
-                $body
-            })*
-        }
-    };
+views! {
+    /// All at a glance.
+    #[default]
+    Overview '1' "Overview" "overview" "overview" overview::draw {} [
+        Kernels Small, Routes Large, Operations Large, Alerts Large
+    ]
+    /// Lanes of time.
+    Timeline '2' "Timeline" "timeline" "timeline" timeline::draw {}
+    /// Kernels.
+    Kernels '3' "Kernels" "kernels" "kernels" kernels::draw {
+        /// Kernels, or what they are grouped by.
+        #[default]
+        Kernels "kernels" KernelTable, Small;
+    }
+    /// Copies.
+    Copies '4' "Copies" "copies" "copies" copies::draw {
+        /// Copies by route.
+        Routes "copies" CopyTable, Small;
+        /// The last copies.
+        Transfers "recent-copies" TransferTable, Medium;
+    }
+    /// API calls.
+    Api '5' "API" "api" "API calls" api::draw {
+        /// API calls by operation.
+        Operations "api" ApiTable, Small;
+        /// Threads by time in calls.
+        Threads "threads" ThreadTable, Medium;
+        /// The last calls.
+        Calls "recent-calls" CallTable, Medium;
+    }
+    /// Counters.
+    Counters '6' "Counters" "counters" "counters" counters::draw {
+        /// Counters.
+        Counters "counters" CounterTable, Small;
+    }
+    /// Devices.
+    Devices '7' "Devices" "devices" "devices, idle gaps" devices::draw {
+        /// Devices.
+        Devices "devices" DeviceTable, Small;
+        /// When a device was idle.
+        Gaps "gaps" GapTable, Medium;
+    }
+    /// Markers.
+    Markers '8' "Markers" "markers" "markers and ranges" markers::draw {
+        /// Markers.
+        Markers "markers" MarkerTable, Small;
+    }
+    /// Processes.
+    Processes '9' "Processes" "processes" "processes" processes::draw {
+        /// Processes.
+        Processes "processes" ProcessTable, Small;
+    }
+    /// What the program printed.
+    Log '0' "Log" "log" "log: program's output" log::draw {}
+    /// What is worth a look.
+    Alerts 'A' "Alerts" "alerts" "what is worth a look" alerts::draw {
+        /// What is worth a look.
+        Alerts "alerts" AlertTable, Small;
+    }
+    /// What is open now.
+    Running 'W' "Running" "running" "what runs, what hangs" running::draw {
+        /// What is open now.
+        Running "running" RunningTable, Small;
+    }
+    /// Iterations.
+    Steps 'I' "Steps" "steps" "iterations" steps::draw {
+        /// Steps.
+        Steps "steps" StepTable, Small;
+    }
+    /// Difference to a baseline.
+    Diff 'D' "Diff" "diff" "change since b" diff::draw {
+        /// Differences to the baseline.
+        Changes "changes" ChangeTable, Small;
+    }
+    /// Memory that is held.
+    Memory 'M' "Memory" "memory" "memory that is held" memory::draw {
+        /// Allocations that are not freed.
+        Memory "memory" MemoryTable, Small;
+    }
+    /// Samples of program counters.
+    Samples 'C' "Samples" "samples" "sampled instructions" samples::draw {
+        /// Instructions at which waves were sampled.
+        Samples "pc-samples" SampleTable, Small;
+    }
 }
 
 /// Columns that the names of lanes take.
@@ -85,125 +150,40 @@ pub(crate) const fn label_columns(size: Size) -> u16 {
     }
 }
 
-/// Draws the view.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
-    match scene.ui.tab {
-        Tab::Overview => overview::draw(canvas, area, scene, size),
-        Tab::Timeline => timeline::draw(canvas, area, scene, size),
-        Tab::Kernels => kernels::draw(canvas, area, scene, size),
-        Tab::Copies => copies::draw(canvas, area, scene, size),
-        Tab::Api => api::draw(canvas, area, scene, size),
-        Tab::Counters => counters::draw(canvas, area, scene, size),
-        Tab::Devices => devices::draw(canvas, area, scene, size),
-        Tab::Markers => markers::draw(canvas, area, scene, size),
-        Tab::Processes => processes::draw(canvas, area, scene, size),
-        Tab::Log => log::draw(canvas, area, scene),
-        Tab::Alerts => alerts::draw(canvas, area, scene, size),
-        Tab::Running => running::draw(canvas, area, scene, size),
-        Tab::Steps => steps::draw(canvas, area, scene, size),
-        Tab::Diff => diff::draw(canvas, area, scene, size),
-        Tab::Memory => memory::draw(canvas, area, scene, size),
-        Tab::Samples => samples::draw(canvas, area, scene, size),
+/// The selected row as text; on the timeline what is known of the slice.
+pub(crate) fn copied(scene: &Scene<'_>) -> Option<String> {
+    match (scene.ui.pane(), scene.ui.tab) {
+        (Some(pane), _) => pane.list().copied(scene),
+        (None, Tab::Timeline) => Some(selected::text(scene)),
+        (None, Tab::Log) => log::line(scene),
+        (None, _) => None,
     }
 }
 
-/// Identities of a list's rows in the order of the screen.
-pub(crate) fn keys(scene: &Scene<'_>, pane: Pane) -> Vec<u64> {
-    with_table!(pane, T => table::keys::<T>(scene))
-}
-
-/// How many columns a list can be sorted by, and which does so at first.
-pub(crate) fn sortable(pane: Pane) -> (usize, usize) {
-    with_table!(pane, T => (T::COLUMNS.len(), T::SORT))
-}
-
-/// Whether a list has this column now.
-pub(crate) fn has_column(scene: &Scene<'_>, pane: Pane, at: usize) -> bool {
-    with_table!(pane, T => !matches!(T::heading(scene, at), column::Heading::Absent))
-}
-
-/// Headings of a list's columns.
-pub(crate) fn titles(pane: Pane) -> Vec<String> {
-    with_table!(pane, T => T::COLUMNS.iter().map(|column| column.title.trim().to_string()).collect())
-}
-
-/// Headings of a list's columns, on screen and in files.
-pub(crate) fn headings(pane: Pane) -> Vec<(&'static str, &'static str)> {
-    with_table!(pane, T => T::COLUMNS.iter().map(|column| (column.title, column.name)).collect())
-}
-
-/// Where Enter leads from a list's selected row, or its first.
-pub(crate) fn target(scene: &Scene<'_>, pane: Pane) -> Target {
-    with_table!(pane, T => table::selected::<T>(scene)
-        .map_or(Target::Nowhere("nothing to open here"), |row| T::target(&row, scene)))
-}
-
-/// The selected row of the list that has the focus as a term of a filter.
-pub(crate) fn term(scene: &Scene<'_>) -> Option<String> {
-    let pane = scene.ui.pane()?;
-    with_table!(pane, T => table::selected::<T>(scene).and_then(|row| T::term(&row, scene)))
-}
-
-/// The selected row as text: its cells in base units, apart by tabs; on the timeline what is known of the slice.
-pub(crate) fn copied(scene: &Scene<'_>) -> Option<String> {
-    let Some(pane) = scene.ui.pane() else {
-        return match scene.ui.tab {
-            Tab::Timeline => Some(selected::text(scene)),
-            _ => log::line(scene),
-        };
-    };
-    with_table!(pane, T => table::selected::<T>(scene).map(|row| {
-        let cells: Vec<String> = T::COLUMNS.iter().map(|column| (column.worth)(&row, scene).raw()).collect();
-        cells.join("\t")
-    }))
-}
-
-/// The name in the selected row: what its widest column says.
+/// The name in the selected row.
 pub(crate) fn copied_name(scene: &Scene<'_>) -> Option<String> {
-    let Some(pane) = scene.ui.pane() else {
-        return copied(scene);
-    };
-    with_table!(pane, T => table::selected::<T>(scene).and_then(|row| {
-        let name = T::COLUMNS.iter().find(|column| column.width == 0)?;
-        Some((name.worth)(&row, scene).raw())
-    }))
-}
-
-/// Any list as comma-separated values; none when it has no row.
-pub(crate) fn csv_of(scene: &Scene<'_>, pane: Pane) -> Option<String> {
-    with_table!(pane, T => (!table::keys::<T>(scene).is_empty()).then(|| table::csv::<T>(scene)))
-}
-
-/// The rows of the list that has the focus as comma-separated values.
-pub(crate) fn csv(scene: &Scene<'_>) -> String {
     match scene.ui.pane() {
-        Some(pane) => with_table!(pane, T => table::csv::<T>(scene)),
-        None if scene.ui.tab == Tab::Timeline => timeline::csv(scene),
-        None => log::text(scene),
+        Some(pane) => pane.list().copied_name(scene),
+        None => copied(scene),
+    }
+}
+
+/// What the view shows as a file: the rows of the list that has the focus as comma-separated values.
+pub(crate) fn file(scene: &Scene<'_>) -> String {
+    match (scene.ui.pane(), scene.ui.tab) {
+        (Some(pane), _) => pane.list().csv(scene),
+        (None, Tab::Timeline) => timeline::csv(scene),
+        (None, Tab::Log) => log::text(scene),
+        (None, _) => String::new(),
     }
 }
 
 /// What the filter lets pass, in words: `8 of 318 kernels · 68.0 % of time`.
 pub(crate) fn matches(scene: &Scene<'_>) -> String {
-    let values = &scene.snap.values;
-    match (scene.ui.tab, scene.ui.pane()) {
-        (_, Some(Pane::Kernels)) => {
-            let rows = table::sorted::<KernelTable>(scene);
-            let time: u64 = rows.iter().map(|row| row.stat.total).sum();
-            let share = time as f64 / values.totals.kernel_time.max(1) as f64;
-            format!(
-                "{} of {} kernels · {} % of time",
-                rows.len(),
-                values.kernels.len(),
-                units::percent(share)
-            )
-        }
-        (_, Some(pane)) => with_table!(pane, T => {
-            let (rows, all) = (T::rows(scene).len(), T::all(scene));
-            format!("{rows} of {} {}s", units::grouped(all as u64), T::WHAT)
-        }),
-        (Tab::Log, None) => log::matches(scene),
-        (_, None) => "what does not match is ░".into(),
+    match (scene.ui.pane(), scene.ui.tab) {
+        (Some(pane), _) => pane.list().matches(scene),
+        (None, Tab::Log) => log::matches(scene),
+        (None, _) => "what does not match is ░".into(),
     }
 }
 
@@ -257,7 +237,7 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
     let mut lines = Vec::new();
     if snap.values.processes.iter().all(|row| row.process.pid == 0) {
         lines.push(match snap.mode {
-            _ if scene.ui.away.is_uncollected => "started with --no-collect: nothing is recorded".into(),
+            _ if scene.ui.prefs.away.is_uncollected => "started with --no-collect: nothing is recorded".into(),
             _ if snap.missed.is_some() => "nothing is recorded".into(),
             Mode::Live if snap.ended.is_some() => "no collector came up: the program did not use HIP or HSA".into(),
             Mode::Live => "no collector has come up yet: the program has not used HIP or HSA".into(),

@@ -170,7 +170,7 @@ pub(super) fn fit(ui: &mut Ui, snap: &Snapshot) {
 pub(super) fn follow(ui: &mut Ui) {
     ui.frozen = None;
     (ui.slice, ui.gap, ui.range) = (None, None, None);
-    ui.scrolled = 0;
+    ui.log.scrolled = 0;
     (ui.time.follows, ui.time.fits) = (true, false);
 }
 

@@ -42,12 +42,12 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
         }
         Msg::Fate(text) => {
             ui.say(latest, &text);
-            ui.fate = Some(text);
+            ui.program.fate = Some(text);
             Effect::None
         }
         Msg::Tick => {
-            if ui.typing && !latest.is_running() {
-                ui.typing = false;
+            if ui.program.typing && !latest.is_running() {
+                ui.program.typing = false;
             }
             escalation::tick(ui, latest)
         }
@@ -77,7 +77,7 @@ pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
         ui.leads = true;
         return Effect::None;
     }
-    match keymap::action(&ui.keys, ui.tab, key) {
+    match keymap::action(&ui.prefs.keys, ui.tab, key) {
         Some(action) => act(ui, latest, action),
         None => Effect::None,
     }
@@ -87,7 +87,7 @@ pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
 fn typed(ui: &mut Ui, latest: &Snapshot, mut bytes: Vec<u8>) -> Effect {
     if let Some(at) = bytes.iter().position(|&byte| byte == LEAVES) {
         bytes.truncate(at);
-        ui.typing = false;
+        ui.program.typing = false;
         ui.say(latest, "keys are roctop's again");
     }
     if bytes.is_empty() {
@@ -119,34 +119,38 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
         return Effect::None;
     }
     let is_search = prompt.asks == Asks::Search;
-    let filter = if is_search { &mut ui.search } else { &mut ui.filter };
+    let filter = if is_search { &mut ui.log.search } else { &mut ui.filter };
     if key == Key::Tab && !is_command {
-        prompt.complete(&ui.presets, filter);
+        prompt.complete(&ui.prefs.presets, filter);
         ui.prompt = Some(prompt);
         return Effect::None;
     }
-    let history = if is_command { &ui.commands } else { &ui.history };
+    let history = if is_command {
+        &ui.prefs.commands
+    } else {
+        &ui.prefs.history
+    };
     let typed = prompt.key(key, history, filter);
     match typed {
         Typed::On => ui.prompt = Some(prompt),
         Typed::GivenUp => {}
         Typed::Accepted if is_command => {
             let line = prompt.text().trim().to_string();
-            remember(&mut ui.commands, line.clone());
+            remember(&mut ui.prefs.commands, line.clone());
             match palette::run(ui, latest, &line) {
                 Ok(effect) => return effect,
                 Err(why) => ui.say(latest, &why),
             }
         }
         Typed::Accepted if is_search => {
-            let source = ui.search.source.clone();
-            remember(&mut ui.history, source);
-            ui.found = None;
+            let source = ui.log.search.source.clone();
+            remember(&mut ui.prefs.history, source);
+            ui.log.found = None;
             tab::log::find(ui, latest, Way::Back);
         }
         Typed::Accepted => {
             let source = ui.filter.source.clone();
-            remember(&mut ui.history, source);
+            remember(&mut ui.prefs.history, source);
         }
     }
     Effect::None

@@ -1,125 +1,110 @@
-//! The views, and how much room a terminal has for them.
+//! What the table of views in `tab.rs` makes: views, their lists, their keys.
 
-/// A view.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Tab {
-    /// All at a glance.
-    #[default]
-    Overview,
-    /// Lanes of time.
-    Timeline,
-    /// Kernels.
-    Kernels,
-    /// Copies.
-    Copies,
-    /// API calls.
-    Api,
-    /// Counters.
-    Counters,
-    /// Devices.
-    Devices,
-    /// Markers.
-    Markers,
-    /// Processes.
-    Processes,
-    /// What the program printed.
-    Log,
-    /// What is worth a look.
-    Alerts,
-    /// What is open now.
-    Running,
-    /// Iterations.
-    Steps,
-    /// Difference to a baseline.
-    Diff,
-    /// Memory that is held.
-    Memory,
-    /// Samples of program counters.
-    Samples,
+use ratatui::layout::Rect;
+
+use super::key::Key;
+use super::widgets::canvas::Canvas;
+use super::widgets::table::Scene;
+use super::{Pane, Size};
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct View {
+    /// Its key, for the keymap.
+    pub(crate) keys: [Key; 1],
+    /// The character of that key.
+    pub key: char,
+    /// Its title on the screen.
+    pub title: &'static str,
+    /// Its word on the command line, in the palette and in names of files.
+    pub word: &'static str,
+    /// Its help in a few words.
+    pub help: &'static str,
+    /// Draws it.
+    pub(crate) draw: fn(&mut Canvas<'_>, Rect, &Scene<'_>, Size),
+    /// Its lists; the first has the focus at first.
+    pub(crate) lists: &'static [Pane],
+    /// The least size at which each list is shown, in ascending order.
+    pub(crate) from: &'static [Size],
 }
 
-impl Tab {
-    /// Those of the digits, in order.
-    pub const DIGITS: [Self; 10] = [
-        Self::Overview,
-        Self::Timeline,
-        Self::Kernels,
-        Self::Copies,
-        Self::Api,
-        Self::Counters,
-        Self::Devices,
-        Self::Markers,
-        Self::Processes,
-        Self::Log,
-    ];
-
-    /// All views.
-    pub const ALL: [Self; 16] = [
-        Self::Overview,
-        Self::Timeline,
-        Self::Kernels,
-        Self::Copies,
-        Self::Api,
-        Self::Counters,
-        Self::Devices,
-        Self::Markers,
-        Self::Processes,
-        Self::Log,
-        Self::Alerts,
-        Self::Running,
-        Self::Steps,
-        Self::Diff,
-        Self::Memory,
-        Self::Samples,
-    ];
-
-    /// Its key and name.
-    pub const fn title(self) -> (char, &'static str) {
-        match self {
-            Self::Overview => ('1', "Overview"),
-            Self::Timeline => ('2', "Timeline"),
-            Self::Kernels => ('3', "Kernels"),
-            Self::Copies => ('4', "Copies"),
-            Self::Api => ('5', "API"),
-            Self::Counters => ('6', "Counters"),
-            Self::Devices => ('7', "Devices"),
-            Self::Markers => ('8', "Markers"),
-            Self::Processes => ('9', "Processes"),
-            Self::Log => ('0', "Log"),
-            Self::Alerts => ('A', "Alerts"),
-            Self::Running => ('W', "Running"),
-            Self::Steps => ('I', "Steps"),
-            Self::Diff => ('D', "Diff"),
-            Self::Memory => ('M', "Memory"),
-            Self::Samples => ('C', "Samples"),
-        }
+impl View {
+    /// The lists that are shown at a size.
+    pub(crate) fn lists(&self, size: Size) -> &'static [Pane] {
+        let count = self.from.partition_point(|from| *from <= size.max(Size::Small));
+        &self.lists[..count]
     }
 }
 
-/// How much room there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Size {
-    /// Less than 40×10: a line.
-    Tiny,
-    /// Less than 80×24.
-    Small,
-    /// From 80×24.
-    Medium,
-    /// From 120×36.
-    Large,
+/// Makes the enumerations of views and lists, and a [`View`] for each row:
+///
+/// ```text
+/// /// Doc comment.
+/// Name 'key' "title" "word" "help" draw_function {
+///     /// Doc comment of its list.
+///     List "word" Table, LeastSize;
+/// } [ListOfAnotherView LeastSize, …]
+/// ```
+macro_rules! views {
+    ($(
+        $(#[$view_meta:meta])*
+        $View:ident $key:literal $title:literal $word:literal $help:literal $draw:path {
+            $($(#[$list_meta:meta])* $List:ident $list_word:literal $Table:ty, $from:ident;)*
+        } $([$($Other:ident $other_from:ident),*])?
+    )*) => {
+        /// A view.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum Tab {
+            $($(#[$view_meta])* $View,)*
+        }
+
+        impl Tab {
+            /// All views, in the order of the table.
+            pub const ALL: [Self; [$($key),*].len()] = [$(Self::$View),*];
+
+            /// Its row.
+            pub const fn row(self) -> &'static View {
+                &VIEWS[self as usize]
+            }
+        }
+
+        /// The table of views.
+        pub(crate) static VIEWS: [View; Tab::ALL.len()] = [$(View {
+            keys: [Key::Char($key)],
+            key: $key,
+            title: $title,
+            word: $word,
+            help: $help,
+            draw: $draw,
+            lists: &[$(Pane::$List,)* $($(Pane::$Other,)*)?],
+            from: &[$(Size::$from,)* $($(Size::$other_from,)*)?],
+        }),*];
+
+        /// A list: it has a selection and an order of its own, in each view that shows it.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum Pane {
+            $($($(#[$list_meta])* $List,)*)*
+        }
+
+        impl Pane {
+            /// All lists, in the order of the table.
+            pub const ALL: [Self; [$($($list_word,)*)*].len()] = [$($(Self::$List,)*)*];
+
+            /// Its word in names of files and in the settings.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $($(Self::$List => $list_word,)*)*
+                }
+            }
+
+            /// What can be asked of it.
+            pub(crate) fn list(self) -> &'static dyn List {
+                match self {
+                    $($(Self::$List => &ListOf(PhantomData::<fn() -> $Table>),)*)*
+                }
+            }
+        }
+    };
 }
 
-impl Size {
-    /// The class of a terminal.
-    pub const fn of(width: u16, height: u16) -> Self {
-        if width < 40 || height < 10 {
-            Self::Tiny
-        } else if width < 80 || height < 24 {
-            Self::Small
-        } else if width < 120 || height < 36 {
-            Self::Medium
-        } else {
-            Self::Large
-        }
-    }
-}
+pub(crate) use views;

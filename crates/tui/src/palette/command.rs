@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use super::setting::set;
 use super::{FORMATS, NAME_FORMS, SIGNALS};
-use crate::list_id::Pane;
 use crate::track::Layout;
-use crate::{Effect, Grouping, Since, Tab, Ui, actions, jump, keymap, list, tab};
+use crate::{Effect, Grouping, Pane, Since, Tab, Ui, actions, jump, keymap, list};
 use roctop_model::query::Filter;
 use roctop_model::table::pattern;
 use roctop_model::{LaneKey, Snapshot};
@@ -57,7 +56,7 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Done {
 }
 
 fn view(ui: &mut Ui, name: &str) -> Done {
-    let known = Tab::ALL.iter().find(|tab| tab.title().1.eq_ignore_ascii_case(name));
+    let known = Tab::ALL.iter().find(|tab| tab.row().word.eq_ignore_ascii_case(name));
     ui.show(*known.ok_or_else(|| format!("no such view: {name}"))?);
     Ok(Effect::None)
 }
@@ -69,7 +68,7 @@ fn filter(ui: &mut Ui, source: &str) -> Done {
 
 fn group(ui: &mut Ui, word: &str) -> Done {
     let known = Grouping::ALL.iter().find(|known| known.1 == word);
-    ui.grouping = known.ok_or_else(|| format!("kernels cannot be grouped by {word}"))?.0;
+    ui.prefs.grouping = known.ok_or_else(|| format!("kernels cannot be grouped by {word}"))?.0;
     ui.show(Tab::Kernels);
     ui.tables[Pane::Kernels as usize].selected = None;
     Ok(Effect::None)
@@ -77,22 +76,22 @@ fn group(ui: &mut Ui, word: &str) -> Done {
 
 fn lanes(ui: &mut Ui, word: &str) -> Done {
     let known = Layout::ALL.iter().find(|known| known.1 == word);
-    ui.layout = known.ok_or_else(|| format!("no lanes by {word}"))?.0;
+    ui.prefs.layout = known.ok_or_else(|| format!("no lanes by {word}"))?.0;
     ui.show(Tab::Timeline);
     Ok(Effect::None)
 }
 
 fn sort(ui: &mut Ui, column: &str) -> Done {
     let pane = ui.pane().ok_or("nothing to sort here")?;
-    let titles = tab::titles(pane);
-    let at = titles.iter().position(|title| title.eq_ignore_ascii_case(column));
-    list::sort_by(ui, pane, at.ok_or_else(|| format!("no column {column}"))?);
+    let columns = pane.list().columns();
+    let found = columns.iter().find(|known| known.1.eq_ignore_ascii_case(column));
+    list::sort_by(ui, pane, found.ok_or_else(|| format!("no column {column}"))?.0);
     Ok(Effect::None)
 }
 
 fn names(ui: &mut Ui, word: &str) -> Done {
     let known = NAME_FORMS.iter().find(|known| known.0 == word);
-    ui.names = known.ok_or("names short, full or mangled")?.1;
+    ui.prefs.names = known.ok_or("names short, full or mangled")?.1;
     Ok(Effect::None)
 }
 
@@ -116,8 +115,8 @@ fn save(ui: &mut Ui, name: &str) -> Done {
         return Err("save NAME, of letters and digits".into());
     }
     let filter = ui.filter.source.clone();
-    ui.presets.retain(|preset| preset.0 != name);
-    ui.presets.push((name.into(), filter.clone()));
+    ui.prefs.presets.retain(|preset| preset.0 != name);
+    ui.prefs.presets.push((name.into(), filter.clone()));
     Ok(Effect::Keep {
         name: name.into(),
         filter,

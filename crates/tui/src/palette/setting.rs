@@ -28,18 +28,18 @@ pub(super) fn set(ui: &mut Ui, rest: &str) -> Result<Effect, String> {
     match (what, value.trim()) {
         ("glyphs", "ascii") => return Ok(Effect::Ascii(true)),
         ("glyphs", "unicode" | "block") => return Ok(Effect::Ascii(false)),
-        ("units", "auto") => ui.unit = None,
+        ("units", "auto") => ui.prefs.unit = None,
         ("units", value) => {
             let known = Unit::ALL.iter().find(|known| known.1 == value);
-            ui.unit = Some(known.ok_or("set units auto, ns, us, ms or s")?.0);
+            ui.prefs.unit = Some(known.ok_or("set units auto, ns, us, ms or s")?.0);
         }
-        ("hints", "on") => ui.bare = false,
-        ("hints", "off") => ui.bare = true,
-        ("layout", "full") => ui.is_compact = false,
-        ("layout", "compact") => ui.is_compact = true,
+        ("hints", "on") => ui.prefs.bare = false,
+        ("hints", "off") => ui.prefs.bare = true,
+        ("layout", "full") => ui.prefs.is_compact = false,
+        ("layout", "compact") => ui.prefs.is_compact = true,
         ("fps", value) => {
             let rate = value.parse().ok().filter(|rate| (1..=10).contains(rate));
-            ui.rate = Some(rate.ok_or("set fps 1 to 10")?);
+            ui.prefs.rate = Some(rate.ok_or("set fps 1 to 10")?);
         }
         _ => return Err(format!("set {}", SETTINGS.join(", set "))),
     }

@@ -67,7 +67,7 @@ impl<'a> Driver<'a> {
         let pace = Pace::new(settings.most_bytes);
         let latest = snapshot(store, Fresh::All);
         let ui = match before {
-            Some(before) => before.ui.again(before.last),
+            Some(before) => before.ui.for_next_run(before.last),
             None => settings.begin(latest.mode),
         };
         let now = Instant::now();
@@ -103,7 +103,7 @@ impl<'a> Driver<'a> {
     fn turn(&mut self) -> io::Result<bool> {
         self.measure();
         let slowed = self.ui.own.map_or(1, |own| own.slowed).max(self.pace.slowed());
-        let slowest = self.ui.rate.map(|rate| Duration::from_secs(1) / rate.max(1));
+        let slowest = self.ui.prefs.rate.map(|rate| Duration::from_secs(1) / rate.max(1));
         let interval = HEAD.max(slowest.unwrap_or_default()) * slowed;
         let is_due = self.headed.elapsed() >= interval;
         if is_due && !self.is_calm() && !self.refresh(VALUES * slowed)? {
@@ -113,7 +113,7 @@ impl<'a> Driver<'a> {
         let is_down = self.is_calm() && waker::lie_down();
         let is_left = self.is_calm();
         self.fit();
-        self.screen.set_raw(self.ui.typing)?;
+        self.screen.set_raw(self.ui.program.typing)?;
         self.draw()?;
         if !self.perform(Effect::Idle)? {
             return Ok(false);
@@ -153,7 +153,7 @@ impl<'a> Driver<'a> {
     /// Whether a frame would differ in its clock alone, and that can wait. Seconds that are counted down are not skipped,
     /// and a signal is sent when it is due.
     fn is_calm(&self) -> bool {
-        let may_wait = self.headed.elapsed() < CALM && self.ui.escalation.is_none();
+        let may_wait = self.headed.elapsed() < CALM && self.ui.program.escalation.is_none();
         may_wait && self.latest.is_calm() && !self.store.lock().unwrap_or_else(PoisonError::into_inner).is_new()
     }
 
@@ -227,7 +227,7 @@ impl<'a> Driver<'a> {
             if !self.perform(effect)? {
                 return Ok(false);
             }
-            self.screen.set_raw(self.ui.typing)?;
+            self.screen.set_raw(self.ui.program.typing)?;
             input = self.screen.input(0);
         }
         Ok(true)

@@ -2,11 +2,11 @@
 
 use ratatui::layout::Rect;
 
+use crate::Pane;
 use crate::jump::{self, Target};
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top, words};
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Size, Tab};
 use roctop_model::Snapshot;
@@ -50,7 +50,7 @@ impl Table for AlertTable {
     const PANE: Pane = Pane::Alerts;
     const TITLE: &'static str = "Worth a look";
     const WHAT: &'static str = "alert";
-    const SORT: usize = 0;
+    const SORT: ColumnId = ColumnId("Rule");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "RULE ",

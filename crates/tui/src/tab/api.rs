@@ -4,17 +4,19 @@ use ratatui::layout::Rect;
 
 use super::calls::{CallTable, ThreadTable};
 use super::wall;
+use crate::Pane;
 use crate::Size;
 use crate::filterable::{ApiSubject, domain};
 use crate::jump::{self, Target};
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::analysis::rules::launches;
 use roctop_model::snapshot::ApiRow;
+use roctop_model::stats::Stat;
 use roctop_trace::item::OperationId;
 use roctop_trace::units;
 
@@ -26,6 +28,12 @@ pub(crate) struct Row {
 }
 
 pub(crate) struct ApiTable;
+
+impl HasStat for Row {
+    fn stat<'a>(&'a self, scene: &Scene<'a>) -> &'a Stat {
+        &source(self, scene).stat
+    }
+}
 
 fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a ApiRow {
     &scene.snap.values.api[row.at]
@@ -57,7 +65,7 @@ impl Table for ApiTable {
     const PANE: Pane = Pane::Operations;
     const TITLE: &'static str = "API";
     const WHAT: &'static str = "API call";
-    const SORT: usize = 3;
+    const SORT: ColumnId = ColumnId("Total_ns");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "API",
@@ -94,18 +102,10 @@ impl Table for ApiTable {
             worth: |row, scene| Worth::Number(share(row, scene)),
             text: Shown::Share,
         },
-        Column::times("AVG", "Average_ns", 2, |row, scene| {
-            Worth::maybe(source(row, scene).stat.average())
-        }),
-        Column::times("P50", "P50_ns", 6, |row, scene| {
-            Worth::maybe(source(row, scene).stat.quantiles.p50)
-        }),
-        Column::times("P99", "P99_ns", 3, |row, scene| {
-            Worth::maybe(source(row, scene).stat.quantiles.p99)
-        }),
-        Column::times("MAX", "Max_ns", 5, |row, scene| {
-            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.max))
-        }),
+        Column::average(2),
+        Column::p50(6),
+        Column::p99(3),
+        Column::maximum(5),
         Column {
             title: "ERR",
             name: "Errors",

@@ -2,11 +2,11 @@
 
 use super::api::{name, without_hip};
 use super::wall;
+use crate::Pane;
 use crate::filterable::{SliceSubject, thread_of};
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{Scene, Table};
 use roctop_model::snapshot::ThreadRow;
 use roctop_model::{LaneKey, Slice};
@@ -28,7 +28,7 @@ impl Table for ThreadTable {
     const PANE: Pane = Pane::Threads;
     const TITLE: &'static str = "Threads";
     const WHAT: &'static str = "thread with API calls";
-    const SORT: usize = 1;
+    const SORT: ColumnId = ColumnId("In_API_Share_of_wall");
     const COLUMNS: &'static [Column<ThreadRow>] = &[
         Column {
             title: "THREAD",
@@ -151,7 +151,7 @@ impl Table for CallTable {
     const PANE: Pane = Pane::Calls;
     const TITLE: &'static str = "Recent";
     const WHAT: &'static str = "API call";
-    const SORT: usize = 0;
+    const SORT: ColumnId = ColumnId("Begin_ns");
     const COLUMNS: &'static [Column<CallRow>] = &[
         Column {
             title: "WHEN",

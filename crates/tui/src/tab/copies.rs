@@ -4,13 +4,13 @@ use ratatui::layout::Rect;
 use roctop_ring::record::{direction, engine};
 
 use super::transfers::TransferTable;
+use crate::Pane;
 use crate::Size;
 use crate::filterable::CopySubject;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use crate::widgets::{chart, history, look};
 use roctop_model::LaneKey;
@@ -84,7 +84,7 @@ impl Table for CopyTable {
     const PANE: Pane = Pane::Routes;
     const TITLE: &'static str = "Copies";
     const WHAT: &'static str = "copy";
-    const SORT: usize = 3;
+    const SORT: ColumnId = ColumnId("Bytes");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "DIR  ",

@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use super::counter_detail;
 use super::roofline::{self, Roofline};
 
+use crate::Pane;
 use crate::Size;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::gauges::CounterRow;
 use roctop_model::query::{Field, Subject, Value};
@@ -131,7 +131,7 @@ impl Table for CounterTable {
     const PANE: Pane = Pane::Counters;
     const TITLE: &'static str = "Counters";
     const WHAT: &'static str = "counter";
-    const SORT: usize = 0;
+    const SORT: ColumnId = ColumnId("Counter_Name");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "COUNTER",

@@ -7,13 +7,13 @@ use ratatui::layout::Rect;
 use super::device_detail;
 use super::gaps::{self, GapTable};
 
+use crate::Pane;
 use crate::Size;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, Heading, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::gauges::DeviceRow;
 use roctop_model::query::{Field, Subject, Value};
@@ -117,14 +117,14 @@ macro_rules! gauge {
 }
 
 /// The column that says whose a GPU is.
-const OF: usize = 1;
+const OF: ColumnId = ColumnId("Process");
 
 impl Table for DeviceTable {
     type Row = Row;
     const PANE: Pane = Pane::Devices;
     const TITLE: &'static str = "Devices";
     const WHAT: &'static str = "GPU";
-    const SORT: usize = 0;
+    const SORT: ColumnId = ColumnId("Device");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "GPU ",
@@ -203,12 +203,12 @@ impl Table for DeviceTable {
         },
     ];
 
-    fn heading(scene: &Scene<'_>, at: usize) -> Heading {
+    fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
         let is_said = || {
             let mut agents = scene.snap.names.agents().iter();
             agents.any(|agent| scene.snap.names.agent_user(agent.id).is_some())
         };
-        if at == OF && !is_said() {
+        if column == OF && !is_said() {
             Heading::Absent
         } else {
             Heading::Usual

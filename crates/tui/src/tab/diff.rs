@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use ratatui::layout::Rect;
 
+use crate::Pane;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use crate::{NameForm, Size, Tab};
 use roctop_model::Snapshot;
@@ -82,7 +82,7 @@ impl Table for ChangeTable {
     const PANE: Pane = Pane::Changes;
     const TITLE: &'static str = "Change of kernels";
     const WHAT: &'static str = "kernel on either side";
-    const SORT: usize = 7;
+    const SORT: ColumnId = ColumnId("Cost_ns");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "KERNEL",
@@ -90,7 +90,7 @@ impl Table for ChangeTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(super::kernels::name(scene.snap, row.id, NameForm::Full)),
-            text: Shown::Own(|row, scene, _| super::kernels::name(scene.snap, row.id, scene.ui.names)),
+            text: Shown::Own(|row, scene, _| super::kernels::name(scene.snap, row.id, scene.ui.prefs.names)),
         },
         Column {
             title: "CALLS WAS",

@@ -1,8 +1,8 @@
 //! When a GPU had nothing to do, and what the host did meanwhile.
 
+use crate::Pane;
 use crate::jump::Target;
-use crate::list_id::Pane;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{Scene, Table};
 use roctop_model::LaneKey;
 use roctop_model::analysis::{Gap, host};
@@ -47,7 +47,7 @@ impl Table for GapTable {
     const PANE: Pane = Pane::Gaps;
     const TITLE: &'static str = "Idle gaps";
     const WHAT: &'static str = "gap";
-    const SORT: usize = 2;
+    const SORT: ColumnId = ColumnId("Duration_ns");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "WHEN",

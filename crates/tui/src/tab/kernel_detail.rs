@@ -98,10 +98,10 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
         let full = name(
             scene.snap,
             scene.snap.values.kernels[at].id,
-            if scene.ui.names == NameForm::Short {
+            if scene.ui.prefs.names == NameForm::Short {
                 NameForm::Full
             } else {
-                scene.ui.names
+                scene.ui.prefs.names
             },
         );
         for part in wrap(&full, room).iter().take(2) {
@@ -194,7 +194,7 @@ fn histogram(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) 
         return;
     }
     let stat = &row.stat;
-    let kind = if scene.ui.logarithmic { "log" } else { "linear" };
+    let kind = if scene.ui.prefs.logarithmic { "log" } else { "linear" };
     canvas.say(
         area.x + 1,
         area.y,
@@ -202,7 +202,7 @@ fn histogram(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) 
         area.width,
         Role::Head,
     );
-    let bins = stat.bins(area.height as usize - 1, scene.ui.logarithmic);
+    let bins = stat.bins(area.height as usize - 1, scene.ui.prefs.logarithmic);
     if bins.is_empty() {
         let why = if stat.is_full() || stat.timed == 0 {
             "no times"

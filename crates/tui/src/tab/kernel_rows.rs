@@ -80,7 +80,7 @@ pub(crate) fn by_name(scene: &Scene<'_>) -> Vec<Row> {
 
 /// To which row the kernels of a place belong.
 fn of(scene: &Scene<'_>, place: Option<Place>) -> What {
-    match (scene.ui.grouping, place) {
+    match (scene.ui.prefs.grouping, place) {
         (Grouping::Agent, Some(place)) => What::Agent(place.agent),
         (Grouping::Process, Some(place)) => What::Process(place.process),
         (_, place) => What::Stream(place.and_then(|place| place.stream)),

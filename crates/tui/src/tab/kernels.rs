@@ -7,21 +7,29 @@ use ratatui::layout::Rect;
 use super::kernel_rows::{self, Row, What, delay};
 use super::{counters, kernel_detail};
 
+use crate::Pane;
 use crate::jump::{self, Target};
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, Heading, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::kept::Basis;
+use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Grouping, NameForm, Size, Tab};
 use roctop_model::snapshot::KernelRow;
+use roctop_model::stats::Stat;
 use roctop_model::{Lane, LaneKey, Snapshot, kernel_counters};
 use roctop_trace::item::KernelId;
 use roctop_trace::units;
 
 pub(crate) struct KernelTable;
+
+impl HasStat for Row {
+    fn stat<'a>(&'a self, _: &Scene<'a>) -> &'a Stat {
+        &self.stat
+    }
+}
 
 /// The kernel that a row stands for, when it is one.
 pub(crate) fn source<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a KernelRow> {
@@ -81,19 +89,26 @@ pub(crate) fn title(row: &Row, scene: &Scene<'_>) -> String {
 fn label(row: &Row, scene: &Scene<'_>, width: usize) -> String {
     let letter = source(row, scene).and_then(|kernel| kernel.letter).unwrap_or(' ');
     let letter = if row.internal { '~' } else { letter };
-    let name = called(row, scene, scene.ui.names);
+    let name = called(row, scene, scene.ui.prefs.names);
     let known = source(row, scene).and_then(|kernel| scene.snap.names.kernel(kernel.id));
     let keep = known
-        .filter(|_| scene.ui.names == NameForm::Short)
+        .filter(|_| scene.ui.prefs.names == NameForm::Short)
         .map_or(0, |known| known.common);
     let room = width.saturating_sub(2);
     format!("{letter} {}", units::elide_around(&name, room, keep as usize))
 }
 
-/// The place of the first column of a counter.
-const FIRST_COUNTER: usize = 12;
-/// Columns of counters.
-const COUNTERS: usize = 8;
+/// The columns of counters.
+const COUNTERS: [ColumnId; 8] = [
+    ColumnId("Counter_1"),
+    ColumnId("Counter_2"),
+    ColumnId("Counter_3"),
+    ColumnId("Counter_4"),
+    ColumnId("Counter_5"),
+    ColumnId("Counter_6"),
+    ColumnId("Counter_7"),
+    ColumnId("Counter_8"),
+];
 
 /// What was counted, by the number of its column.
 fn amount(row: &Row, scene: &Scene<'_>, number: usize) -> Option<f64> {
@@ -103,10 +118,10 @@ fn amount(row: &Row, scene: &Scene<'_>, number: usize) -> Option<f64> {
 
 /// A column whose heading is a counter's name; absent when there is none.
 macro_rules! counter {
-    ($name:literal, $number:literal) => {
+    ($number:literal) => {
         Column {
-            title: $name,
-            name: $name,
+            title: COUNTERS[$number].0,
+            name: COUNTERS[$number].0,
             width: 10,
             rank: 1,
             worth: |row, scene| Worth::number(amount(row, scene, $number)),
@@ -120,7 +135,7 @@ impl Table for KernelTable {
     const PANE: Pane = Pane::Kernels;
     const TITLE: &'static str = "Kernels";
     const WHAT: &'static str = "kernel";
-    const SORT: usize = 2;
+    const SORT: ColumnId = ColumnId("Total_ns");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "  KERNEL",
@@ -147,28 +162,24 @@ impl Table for KernelTable {
             worth: |row, scene| Worth::Number(share(row, scene)),
             text: Shown::Share,
         },
-        Column::times("AVG", "Average_ns", 2, |row, _| Worth::maybe(row.stat.average())),
-        Column::times("MIN", "Min_ns", 7, |row, _| {
-            Worth::maybe((row.stat.max > 0).then_some(row.stat.min))
-        }),
-        Column::times("P50", "P50_ns", 5, |row, _| Worth::maybe(row.stat.quantiles.p50)),
-        Column::times("P95", "P95_ns", 6, |row, _| Worth::maybe(row.stat.quantiles.p95)),
-        Column::times("P99", "P99_ns", 3, |row, _| Worth::maybe(row.stat.quantiles.p99)),
-        Column::times("MAX", "Max_ns", 4, |row, _| {
-            Worth::maybe((row.stat.max > 0).then_some(row.stat.max))
-        }),
-        Column::times("STDDEV", "StdDev_ns", 8, |row, _| Worth::maybe(row.stat.deviation())),
+        Column::average(2),
+        Column::minimum(7),
+        Column::p50(5),
+        Column::p95(6),
+        Column::p99(3),
+        Column::maximum(4),
+        Column::deviation(8),
         Column::times("QDLY", "Queue_Delay_ns", 6, |row, scene| {
             Worth::maybe(source(row, scene).and_then(delay))
         }),
-        counter!("Counter_1", 0),
-        counter!("Counter_2", 1),
-        counter!("Counter_3", 2),
-        counter!("Counter_4", 3),
-        counter!("Counter_5", 4),
-        counter!("Counter_6", 5),
-        counter!("Counter_7", 6),
-        counter!("Counter_8", 7),
+        counter!(0),
+        counter!(1),
+        counter!(2),
+        counter!(3),
+        counter!(4),
+        counter!(5),
+        counter!(6),
+        counter!(7),
         Column {
             title: "TIME, 20 s",
             name: "Time_last_second_ns",
@@ -179,8 +190,8 @@ impl Table for KernelTable {
         },
     ];
 
-    fn heading(scene: &Scene<'_>, at: usize) -> Heading {
-        match at.checked_sub(FIRST_COUNTER).filter(|number| *number < COUNTERS) {
+    fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+        match COUNTERS.iter().position(|counter| *counter == column) {
             None => Heading::Usual,
             Some(number) => match kernel_counters::columns(scene.snap).get(number) {
                 Some(name) => Heading::Text((*name).to_string()),
@@ -190,7 +201,7 @@ impl Table for KernelTable {
     }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
-        match scene.ui.grouping {
+        match scene.ui.prefs.grouping {
             Grouping::Name => kernel_rows::by_name(scene),
             Grouping::Marker => kernel_rows::by_marker(scene),
             _ => kernel_rows::by_place(scene),
@@ -201,9 +212,17 @@ impl Table for KernelTable {
         scene.snap.values.kernels.len()
     }
 
+    fn matches(scene: &Scene<'_>) -> String {
+        let (rows, values) = (table::sorted::<Self>(scene), &scene.snap.values);
+        let time: u64 = rows.iter().map(|row| row.stat.total).sum();
+        let share = time as f64 / values.totals.kernel_time.max(1) as f64;
+        let (rows, all) = (rows.len(), values.kernels.len());
+        format!("{rows} of {all} kernels · {} % of time", units::percent(share))
+    }
+
     fn basis(scene: &Scene<'_>) -> Option<Basis> {
         // Percentiles of groups come from the lanes.
-        let is_plain = scene.ui.grouping == Grouping::Name;
+        let is_plain = scene.ui.prefs.grouping == Grouping::Name;
         is_plain.then(|| Basis::of_kernels(scene, scene.ui.tables[Self::PANE as usize].sort))
     }
 
@@ -271,7 +290,7 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank
     } else {
         ""
     };
-    let count = match scene.ui.grouping {
+    let count = match scene.ui.prefs.grouping {
         Grouping::Name if rows == all => format!("{bound}{all} kernels"),
         Grouping::Name => format!("{bound}{rows} of {all} kernels"),
         Grouping::Marker => format!("{bound}by marker; a range within another counts for both"),

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use crate::Ui;
 use crate::direction::Way;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::table::Scene;
+use crate::{Size, Ui};
 use roctop_model::snapshot::ending as ending_of;
 use roctop_model::{Mode, Snapshot};
 use roctop_trace::item::Dispatch;
@@ -16,7 +16,7 @@ use roctop_trace::units;
 
 /// Whether a line is one that is looked for.
 fn is_match(ui: &Ui, line: &str) -> bool {
-    !ui.search.is_empty() && ui.search.accepts_text(line)
+    !ui.log.search.is_empty() && ui.log.search.accepts_text(line)
 }
 
 /// How many lines are looked for, of how many: `3 of 120 lines`.
@@ -37,17 +37,17 @@ pub(crate) fn text(scene: &Scene<'_>) -> String {
 
 /// The line that was found, else the newest.
 pub(crate) fn line(scene: &Scene<'_>) -> Option<String> {
-    let line = scene.ui.found.as_ref().or_else(|| scene.snap.output.last());
+    let line = scene.ui.log.found.as_ref().or_else(|| scene.snap.output.last());
     line.map(ToString::to_string)
 }
 
 /// Goes to the next line that is looked for: upwards from the newest, as the output grows at its end; or back down.
 pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, way: Way) {
-    if ui.search.is_empty() {
+    if ui.log.search.is_empty() {
         return ui.say(snap, "nothing is looked for: / says what");
     }
     let lines = &snap.output;
-    let now = ui.found.as_ref();
+    let now = ui.log.found.as_ref();
     let now = now.and_then(|found| lines.iter().rposition(|line| Arc::ptr_eq(line, found)));
     let wanted = |at: &usize| is_match(ui, &lines[*at]);
     let next = match (now, way) {
@@ -63,9 +63,9 @@ pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, way: Way) {
         };
         return ui.say(snap, text);
     };
-    ui.found = Some(lines[next].clone());
+    ui.log.found = Some(lines[next].clone());
     // The line found stands in the middle, unless the end is nearer.
-    ui.scrolled = (lines.len() - next).saturating_sub(usize::from(ui.size.1 / 2));
+    ui.log.scrolled = (lines.len() - next).saturating_sub(usize::from(ui.size.1 / 2));
 }
 
 /// Columns that one key moves lines to the side.
@@ -74,9 +74,9 @@ const STEP: usize = 20;
 /// Moves the lines to the side, as far as the widest one has something there.
 pub(crate) fn shift(ui: &mut Ui, snap: &Snapshot, way: Way) {
     let widest = snap.output.iter().map(|line| line.chars().count()).max().unwrap_or(0);
-    ui.shifted = match way {
-        Way::Back => ui.shifted.saturating_sub(STEP),
-        Way::On if ui.shifted + STEP < widest => ui.shifted + STEP,
+    ui.log.shifted = match way {
+        Way::Back => ui.log.shifted.saturating_sub(STEP),
+        Way::On if ui.log.shifted + STEP < widest => ui.log.shifted + STEP,
         Way::On => return ui.say(snap, "no line goes further to the right"),
     };
 }
@@ -155,9 +155,9 @@ pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
 }
 
 /// Draws the view.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
     let mut ending = ending(scene.snap);
-    if let Some(fate) = scene.ui.fate.as_ref().filter(|_| !ending.is_empty()) {
+    if let Some(fate) = scene.ui.program.fate.as_ref().filter(|_| !ending.is_empty()) {
         ending.insert(1, (format!("  {fate}"), Role::Text));
     }
     let rows = if ending.is_empty() {
@@ -167,39 +167,48 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     };
     let (upper, lower) = top(area, area.height - rows);
     let lines = &scene.snap.output;
-    let mut right = match scene.ui.scrolled {
+    let mut right = match scene.ui.log.scrolled {
         0 => format!("{} lines", lines.len()),
         back => format!("{back} lines back, G to the end"),
     };
-    if scene.ui.shifted > 0 {
-        right = format!("{right}, from column {}, h back", scene.ui.shifted + 1);
+    if scene.ui.log.shifted > 0 {
+        right = format!("{right}, from column {}, h back", scene.ui.log.shifted + 1);
     }
-    let title = if scene.ui.typing {
+    let title = if scene.ui.program.typing {
         "Output of the program: you type to it"
     } else {
         "Output of the program"
     };
     let inner = canvas.frame(upper, title, &right);
     if lines.is_empty() {
-        let why = match (scene.snap.mode, &scene.ui.away.output) {
+        let why = match (scene.snap.mode, &scene.ui.prefs.away.output) {
             (Mode::Replay, _) => "the recording has no output".into(),
             (Mode::Live, Some(place)) => format!("what the program prints goes to {place}"),
             (Mode::Live, None) => "the program has printed nothing".into(),
         };
         canvas.empty(inner, &[why]);
     }
-    let end = lines
-        .len()
-        .saturating_sub(scene.ui.scrolled.min(lines.len().saturating_sub(inner.height as usize)));
+    let end = lines.len().saturating_sub(
+        scene
+            .ui
+            .log
+            .scrolled
+            .min(lines.len().saturating_sub(inner.height as usize)),
+    );
     let begin = end.saturating_sub(inner.height as usize);
     for (y, line) in (inner.y..).zip(&lines[begin..end]) {
-        let is_found = scene.ui.found.as_ref().is_some_and(|found| Arc::ptr_eq(found, line));
+        let is_found = scene
+            .ui
+            .log
+            .found
+            .as_ref()
+            .is_some_and(|found| Arc::ptr_eq(found, line));
         let is_match = is_found || is_match(scene.ui, line);
         let role = if is_match { Role::Match } else { Role::Text };
         let sign = if is_found { "▸" } else { " " };
         canvas.say(inner.x, y, sign, 1, Role::Accent);
         let room = inner.width.saturating_sub(1);
-        let line = part(line, scene.ui.shifted, room.into());
+        let line = part(line, scene.ui.log.shifted, room.into());
         canvas.say(inner.x + 1, y, &line, room, role);
     }
     if rows > 0 {

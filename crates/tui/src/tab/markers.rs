@@ -5,14 +5,16 @@ use std::collections::{HashMap, HashSet};
 use ratatui::layout::Rect;
 
 use super::wall;
+use crate::Pane;
 use crate::Size;
 use crate::filterable::MarkerSubject;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::LaneKey;
+use roctop_model::stats::Stat;
 use roctop_model::table::MarkerStat;
 
 /// A pattern of texts: its place in the snapshot, and how deep in the tree it stands.
@@ -24,6 +26,12 @@ pub(crate) struct Row {
 }
 
 pub(crate) struct MarkerTable;
+
+impl HasStat for Row {
+    fn stat<'a>(&'a self, scene: &Scene<'a>) -> &'a Stat {
+        &source(self, scene).stat
+    }
+}
 
 fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a MarkerStat {
     &scene.snap.values.markers[row.at]
@@ -43,7 +51,7 @@ impl Table for MarkerTable {
     const PANE: Pane = Pane::Markers;
     const TITLE: &'static str = "ROC-TX ranges and marks";
     const WHAT: &'static str = "ROC-TX marker";
-    const SORT: usize = 2;
+    const SORT: ColumnId = ColumnId("Total_ns");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "MARKER",
@@ -108,21 +116,11 @@ impl Table for MarkerTable {
             worth: |row, scene| Worth::whole(source(row, scene).work.copies),
             text: Shown::Count,
         },
-        Column::times("AVG", "Average_ns", 1, |row, scene| {
-            Worth::maybe(source(row, scene).stat.average())
-        }),
-        Column::times("MIN", "Min_ns", 7, |row, scene| {
-            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.min))
-        }),
-        Column::times("P50", "P50_ns", 6, |row, scene| {
-            Worth::maybe(source(row, scene).stat.quantiles.p50)
-        }),
-        Column::times("P99", "P99_ns", 6, |row, scene| {
-            Worth::maybe(source(row, scene).stat.quantiles.p99)
-        }),
-        Column::times("MAX", "Max_ns", 5, |row, scene| {
-            Worth::maybe((source(row, scene).stat.timed > 0).then_some(source(row, scene).stat.max))
-        }),
+        Column::average(1),
+        Column::minimum(7),
+        Column::p50(6),
+        Column::p99(6),
+        Column::maximum(5),
         Column {
             title: "THREAD",
             name: "Thread",
@@ -155,7 +153,7 @@ impl Table for MarkerTable {
 
     /// Below each range those within it, in the same order.
     fn arrange(rows: Vec<Row>, scene: &Scene<'_>) -> Vec<Row> {
-        if scene.ui.flat {
+        if scene.ui.prefs.flat {
             return rows;
         }
         let shown: HashSet<u32> = rows.iter().map(|row| row.id).collect();
@@ -228,7 +226,7 @@ fn gpu_share(row: &Row, scene: &Scene<'_>) -> f64 {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
-    let kind = if scene.ui.flat { "flat" } else { "tree" };
+    let kind = if scene.ui.prefs.flat { "flat" } else { "tree" };
     let right = format!("{kind}   # is any number   I step by step");
     table::panel::<MarkerTable>(canvas, area, scene, Some(right), u8::MAX);
 }

@@ -3,13 +3,13 @@
 use ratatui::layout::Rect;
 
 use super::wall;
+use crate::Pane;
 use crate::Size;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::memory::{Held, Pool};
 use roctop_model::query::{Field, Subject, Value};
@@ -49,7 +49,7 @@ impl Table for MemoryTable {
     const PANE: Pane = Pane::Memory;
     const TITLE: &'static str = "Not freed";
     const WHAT: &'static str = "allocation that is not freed";
-    const SORT: usize = 0;
+    const SORT: ColumnId = ColumnId("Bytes");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "BYTES",

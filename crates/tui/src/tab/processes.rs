@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use ratatui::layout::Rect;
 use roctop_ring::record::status;
 
+use crate::Pane;
 use crate::filterable::ProcessSubject;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top, words};
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::header;
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Size, Tab};
@@ -47,7 +47,7 @@ impl Table for ProcessTable {
     const PANE: Pane = Pane::Processes;
     const TITLE: &'static str = "Processes";
     const WHAT: &'static str = "process";
-    const SORT: usize = 4;
+    const SORT: ColumnId = ColumnId("Records");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "PID",

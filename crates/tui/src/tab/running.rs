@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 
 use ratatui::layout::Rect;
 
+use crate::Pane;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use crate::{NameForm, Size};
 use roctop_model::query::{Field, Subject, Value};
@@ -234,7 +234,7 @@ impl Table for RunningTable {
     const PANE: Pane = Pane::Running;
     const TITLE: &'static str = "What runs now";
     const WHAT: &'static str = "open work";
-    const SORT: usize = 0;
+    const SORT: ColumnId = ColumnId("Kind");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "KIND ",

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use ratatui::layout::Rect;
 
+use crate::Pane;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use crate::{NameForm, Size, Tab};
 use roctop_model::query::{Field, Subject, Value};
@@ -31,7 +31,7 @@ fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a SampledPlace {
 fn name(kernel: Option<KernelId>, scene: &Scene<'_>) -> String {
     kernel.map_or_else(
         || "(kernel not known)".into(),
-        |kernel| super::kernels::name(scene.snap, kernel, scene.ui.names),
+        |kernel| super::kernels::name(scene.snap, kernel, scene.ui.prefs.names),
     )
 }
 
@@ -77,7 +77,7 @@ impl Table for SampleTable {
     const PANE: Pane = Pane::Samples;
     const TITLE: &'static str = "Instructions";
     const WHAT: &'static str = "sampled place";
-    const SORT: usize = 2;
+    const SORT: ColumnId = ColumnId("Samples");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "KERNEL",

@@ -195,7 +195,7 @@ pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<Line> {
     let kernels = &measure.kernels;
     let all = kernels.iter().fold(0u64, |sum, known| sum.saturating_add(known.2));
     let kernels = kernels.iter().take(3).map(|(id, count, nanos)| {
-        let name = super::kernels::name(snap, *id, scene.ui.names);
+        let name = super::kernels::name(snap, *id, scene.ui.prefs.names);
         let text = format!(
             "{} {} {:>8} {:>5} %  {}×",
             snap.letter(*id).unwrap_or('*'),
@@ -249,10 +249,10 @@ pub(crate) fn what(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> String {
                 .snap
                 .letter(id)
                 .unwrap_or(if names.is_internal(id) { '~' } else { '*' });
-            let form = if scene.ui.names == NameForm::Short {
+            let form = if scene.ui.prefs.names == NameForm::Short {
                 NameForm::Full
             } else {
-                scene.ui.names
+                scene.ui.prefs.names
             };
             format!("{letter} {}", super::kernels::name(scene.snap, id, form))
         }

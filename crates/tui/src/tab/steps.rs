@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
+use crate::Pane;
 use crate::Size;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::history;
 use crate::widgets::rows::lane_label;
 use crate::widgets::table::{self, Scene, Table};
@@ -30,7 +30,7 @@ pub(crate) struct StepTable;
 
 /// The steps that are shown.
 fn shown<'a>(scene: &Scene<'a>) -> Option<&'a Steps> {
-    scene.snap.steps(scene.ui.stepped)
+    scene.snap.steps(scene.ui.prefs.stepped)
 }
 
 const fn lane(source: &Source) -> LaneKey {
@@ -60,7 +60,7 @@ impl Table for StepTable {
     const PANE: Pane = Pane::Steps;
     const TITLE: &'static str = "Steps";
     const WHAT: &'static str = "step";
-    const SORT: usize = 1;
+    const SORT: ColumnId = ColumnId("Begin_ns");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "STEP",

@@ -34,7 +34,11 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let (upper, lower) = top(area, area.height.saturating_sub(detail));
     let columns = scene.ui.lane_columns();
     let stretch = stretch(scene, columns);
-    let right = format!("by {}   {}/col", scene.ui.layout.word(), units::duration(stretch.width));
+    let right = format!(
+        "by {}   {}/col",
+        scene.ui.prefs.layout.word(),
+        units::duration(stretch.width)
+    );
     let inner = canvas.frame(upper, "Timeline", &right);
     let most = if size == Size::Large { 3 } else { 2 };
     panel(canvas, inner, scene, (stretch, size, most), &rows::order(scene));

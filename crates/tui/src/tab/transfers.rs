@@ -2,10 +2,10 @@
 
 use roctop_ring::record::direction;
 
+use crate::Pane;
 use crate::filterable::SliceSubject;
 use crate::jump::{self, Target};
-use crate::list_id::Pane;
-use crate::widgets::column::{Column, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{Scene, Table};
 use roctop_model::table::Route;
 use roctop_model::{LaneKey, Slice};
@@ -50,7 +50,7 @@ impl Table for TransferTable {
     const PANE: Pane = Pane::Transfers;
     const TITLE: &'static str = "Recent";
     const WHAT: &'static str = "copy";
-    const SORT: usize = 0;
+    const SORT: ColumnId = ColumnId("Begin_ns");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "WHEN",

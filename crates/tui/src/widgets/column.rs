@@ -49,6 +49,17 @@ impl Worth {
     }
 }
 
+/// A column of a list, by its name in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnId(pub(crate) &'static str);
+
+impl ColumnId {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
 /// A column.
 pub(crate) struct Column<R: 'static> {
     /// Heading.
@@ -90,6 +101,10 @@ pub(crate) enum Shown<R: 'static> {
 }
 
 impl<R: 'static> Column<R> {
+    pub(crate) const fn id(&self) -> ColumnId {
+        ColumnId(self.name)
+    }
+
     /// A column of times, ns.
     pub(crate) const fn times(
         title: &'static str,
@@ -143,61 +158,42 @@ pub(crate) enum Heading {
     Absent,
 }
 
-/// The columns that fit: (index, width), in their order. The first of those that were chosen stay when room is short; none
-/// chosen: those of the lowest ranks, up to `rank`.
+/// The columns that fit, each with its width, in their order. The first of those that were chosen stay when room is short;
+/// none chosen: those of the lowest ranks, up to `rank`.
 pub(super) fn layout<R>(
-    columns: &[Column<R>],
-    here: &dyn Fn(usize) -> bool,
-    chosen: Option<&[usize]>,
+    columns: &'static [Column<R>],
+    here: &dyn Fn(ColumnId) -> bool,
+    chosen: Option<&[ColumnId]>,
     width: u16,
     least: u16,
     rank: u8,
-) -> Vec<(usize, u16)> {
+) -> Vec<(&'static Column<R>, u16)> {
     let flexible = |column: &Column<R>| column.width == 0;
-    let order: Vec<usize> = if let Some(chosen) = chosen {
-        chosen
-            .iter()
-            .copied()
-            .filter(|&at| at < columns.len() && here(at))
-            .collect()
+    // In the order in which they get room, each with its place in the order of the screen.
+    let mut order: Vec<(usize, &Column<R>)> = if let Some(chosen) = chosen {
+        let known = |id: &ColumnId| columns.iter().find(|column| column.id() == *id);
+        chosen.iter().filter_map(known).enumerate().collect()
     } else {
-        let mut order: Vec<usize> = (0..columns.len())
-            .filter(|&at| columns[at].rank <= rank && here(at))
-            .collect();
-        order.sort_by_key(|&at| columns[at].rank);
-        order
+        let mut ranked: Vec<_> = columns.iter().enumerate().collect();
+        ranked.retain(|(_, column)| column.rank <= rank);
+        ranked.sort_by_key(|(_, column)| column.rank);
+        ranked
     };
+    order.retain(|(_, column)| here(column.id()));
     let mut left = width.saturating_sub(3);
     let mut shown = Vec::new();
-    for at in order {
-        let takes = if flexible(&columns[at]) {
-            least
-        } else {
-            columns[at].width + 1
-        };
+    for (place, column) in order {
+        let takes = if flexible(column) { least } else { column.width + 1 };
         if takes <= left {
             left -= takes;
-            shown.push(at);
-        } else if flexible(&columns[at]) {
-            shown.push(at);
+            shown.push((place, column));
+        } else if flexible(column) {
+            shown.push((place, column));
             left = 0;
         }
     }
-    if chosen.is_none() {
-        shown.sort_unstable();
-    }
-    let grow = left;
-    shown
-        .into_iter()
-        .map(|at| {
-            (
-                at,
-                if flexible(&columns[at]) {
-                    (least + grow).min(width.saturating_sub(3))
-                } else {
-                    columns[at].width
-                },
-            )
-        })
-        .collect()
+    shown.sort_by_key(|(place, _)| *place);
+    let grown = (least + left).min(width.saturating_sub(3));
+    let wide = |column: &Column<R>| if flexible(column) { grown } else { column.width };
+    shown.into_iter().map(|(_, column)| (column, wide(column))).collect()
 }

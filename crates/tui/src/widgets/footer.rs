@@ -28,12 +28,12 @@ fn toast(scene: &Scene<'_>) -> Option<Vec<String>> {
 /// Rows it takes.
 pub(crate) fn height(scene: &Scene<'_>, size: Size) -> u16 {
     let ui = scene.ui;
-    let said = toast(scene).filter(|_| ui.prompt.is_none() && !ui.typing);
+    let said = toast(scene).filter(|_| ui.prompt.is_none() && !ui.program.typing);
     if let Some(lines) = said {
         return lines.len().clamp(1, MOST_ROWS) as u16;
     }
     match (&ui.prompt, size) {
-        (None, _) if ui.bare && !ui.typing => 0,
+        (None, _) if ui.prefs.bare && !ui.program.typing => 0,
         (Some(_), Size::Large) => 3,
         (Some(_), _) => 2,
         (None, _) => 1,
@@ -48,7 +48,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     if let Some(prompt) = &scene.ui.prompt {
         return prompt::draw(canvas, area, scene, prompt);
     }
-    if scene.ui.typing {
+    if scene.ui.program.typing {
         let text = "what you type goes to the program; ctrl-] ends that";
         canvas.say(area.x + 1, area.y, text, area.width.saturating_sub(2), Role::Paused);
         return;
@@ -73,7 +73,7 @@ fn hints(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
         |binding: &&Binding| !binding.hint.is_empty() && is_valid(binding.scope, scene.ui.tab) && is_here(binding);
     let mut hints: Vec<(String, &str, Vec<Action>)> = Vec::new();
     for binding in KEYMAP.iter().filter(shown) {
-        let Some(key) = scene.ui.keys.of(binding).first().map(ToString::to_string) else {
+        let Some(key) = scene.ui.prefs.keys.of(binding).first().map(ToString::to_string) else {
             continue;
         };
         let word = match binding.action {
@@ -135,7 +135,7 @@ mod tests {
     fn a_long_word_to_the_user_has_the_rows_that_it_needs_while_it_stands() {
         let snap = Store::new(Options::default()).snapshot(Fresh::All);
         let mut ui = Ui::new(Mode::Live);
-        (ui.size, ui.bare) = ((80, 24), true);
+        (ui.size, ui.prefs.bare) = ((80, 24), true);
         let rows = |ui: &Ui| height(&Scene { ui, snap: &snap }, Size::Medium);
         assert_eq!(rows(&ui), 0);
         ui.toast = Some(("wrote kernels.csv".into(), snap.now));

@@ -10,7 +10,7 @@ use crate::hit_map::Hit;
 use crate::keymap::Action;
 use crate::tab::counters;
 use crate::theme::Role;
-use crate::{Size, Tab, Ui};
+use crate::{Size, Tab, Ui, View};
 use roctop_model::{Mode, Snapshot, snapshot};
 use roctop_trace::item::{AgentKind, Exit, NodeId};
 use roctop_trace::units;
@@ -94,7 +94,7 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     if latest.values.processes.iter().any(|row| !row.incomplete.is_empty()) {
         parts.push(part("▲ INCOMPLETE".into(), Role::Warn, 1));
     }
-    if scene.ui.away.is_uncollected {
+    if scene.ui.prefs.away.is_uncollected {
         parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));
     }
     if scene.ui.recording.is_some() {
@@ -203,18 +203,19 @@ pub(crate) fn model(product: &str) -> Option<&str> {
 }
 
 fn label(tab: Tab, active: bool, size: Size) -> String {
-    let (key, name) = tab.title();
+    let View { key, title, .. } = tab.row();
     match (active, size == Size::Large) {
-        (true, _) => format!("[{key} {name}]"),
-        (false, true) => format!(" {key} {name} "),
+        (true, _) => format!("[{key} {title}]"),
+        (false, true) => format!(" {key} {title} "),
         (false, false) => format!("{key}"),
     }
 }
 
 fn tabs(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let mut x = area.x + 1;
-    let own = Some(scene.ui.tab).filter(|tab| !Tab::DIGITS.contains(tab));
-    for tab in Tab::DIGITS.into_iter().chain(own) {
+    let has_digit = |tab: &Tab| tab.row().key.is_ascii_digit();
+    let own = Some(scene.ui.tab).filter(|tab| !has_digit(tab));
+    for tab in Tab::ALL.into_iter().filter(has_digit).chain(own) {
         let active = tab == scene.ui.tab;
         // A view without a digit needs the room of the names.
         let text = label(tab, active, if own.is_some() { Size::Medium } else { size });

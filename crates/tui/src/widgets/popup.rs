@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::table::Scene;
 use crate::Popup;
+use crate::columns;
 use crate::hit_map::Hit;
 use crate::key::Key;
 use crate::keymap::{Binding, Group, KEYMAP, Keys};
 use crate::theme::Role;
-use crate::{columns, tab};
 use roctop_model::Snapshot;
 use roctop_trace::units;
 
@@ -21,7 +21,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, lates
         Popup::Columns => columns(canvas, area, scene),
         Popup::Signals => menu(canvas, area, scene, "Signal to the program", SIGNALS),
         Popup::Interrupted => {
-            let next = scene.ui.escalation.map(|next| next.text(latest.now));
+            let next = scene.ui.program.escalation.map(|next| next.text(latest.now));
             menu(canvas, area, scene, &next.unwrap_or_default(), INTERRUPTED);
         }
     }
@@ -86,9 +86,8 @@ fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let state = scene.ui.table();
     let chosen = state.and_then(|state| state.columns.clone());
     let shown = state.map(|state| state.shown.borrow().clone()).unwrap_or_default();
-    let here: Vec<usize> = (0..tab::headings(pane).len())
-        .filter(|&at| tab::has_column(scene, pane, at))
-        .collect();
+    let mut here: Vec<_> = columns::words(pane).into_iter().enumerate().collect();
+    here.retain(|(_, (id, _))| pane.list().has_column(scene, *id));
     let (width, height) = (44.min(area.width), (here.len() as u16 + 4).min(area.height));
     let place = Rect {
         x: area.x + (area.width - width) / 2,
@@ -98,20 +97,20 @@ fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     };
     canvas.clear(place);
     let inner = canvas.frame(place, &format!("Columns of {}", pane.word()), "* usual   esc close");
-    for (line, at) in here.into_iter().enumerate() {
+    for (line, (at, (id, word))) in here.into_iter().enumerate() {
         let y = inner.y + 1 + line as u16;
         let Some(letter) = columns::letter(at).filter(|_| y < inner.bottom()) else {
             break;
         };
-        let is_shown = shown.contains(&at);
-        let is_on = chosen.as_ref().map_or(is_shown, |chosen| chosen.contains(&at));
+        let is_shown = shown.contains(&id);
+        let is_on = chosen.as_ref().map_or(is_shown, |chosen| chosen.contains(&id));
         let mark = match (is_on, is_shown) {
             (true, true) => "[x]",
             (true, false) => "[x] no room:",
             (false, _) => "[ ]",
         };
         canvas.say(inner.x + 2, y, &letter.to_string(), 1, Role::Key);
-        let text = format!("{mark} {}", columns::word(pane, at));
+        let text = format!("{mark} {word}");
         canvas.say(inner.x + 5, y, &text, inner.width.saturating_sub(6), Role::Text);
         let row = Rect { y, height: 1, ..inner };
         scene.ui.hits.add(row, Hit::Press(Key::Char(letter)));
@@ -175,7 +174,12 @@ fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
     let blank = || (String::new(), String::new(), Role::Text);
     let lists: Vec<Vec<Line>> = columns
         .iter()
-        .map(|groups| groups.iter().flat_map(|&group| list(&scene.ui.keys, group)).collect())
+        .map(|groups| {
+            groups
+                .iter()
+                .flat_map(|&group| list(&scene.ui.prefs.keys, group))
+                .collect()
+        })
         .collect();
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
     let mut rows: Vec<Vec<Line>> = (0..longest)
@@ -195,7 +199,7 @@ fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
         "",
         &format!(
             "names {:?}   times since the session began, CLOCK_BOOTTIME",
-            scene.ui.names
+            scene.ui.prefs.names
         ),
         Role::Muted,
     ));

@@ -46,7 +46,7 @@ fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
 
 /// All rows in the order of the screen; those with open work only are among them.
 pub(crate) fn order(scene: &Scene<'_>) -> Vec<Track> {
-    let (snap, layout) = (scene.snap, scene.ui.layout);
+    let (snap, layout) = (scene.snap, scene.ui.prefs.layout);
     let folded = |agent: AgentId| scene.ui.folded.contains(&agent);
     let open = open_work(snap);
     let keys = snap.lanes.iter().map(|lane| lane.key);

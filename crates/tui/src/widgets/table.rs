@@ -7,11 +7,11 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
-use super::column::{Column, Heading, Worth, layout};
+use super::column::{Column, ColumnId, Heading, Worth, layout};
 use super::kept::Basis;
+use crate::Pane;
 use crate::hit_map::Hit;
 use crate::jump::Target;
-use crate::list_id::Pane;
 use crate::theme::Role;
 use crate::{TableState, Ui, tab};
 use roctop_model::Snapshot;
@@ -35,7 +35,7 @@ pub(crate) trait Table {
     /// What a row is, for a sentence that says why there is none.
     const WHAT: &'static str;
     /// Which column sorts at first, downwards.
-    const SORT: usize;
+    const SORT: ColumnId;
     /// Columns that the flexible column gets before others are added.
     fn least(width: u16) -> u16 {
         (width * 2 / 5).clamp(14, 60)
@@ -57,12 +57,17 @@ pub(crate) trait Table {
         None
     }
     /// The heading of a column.
-    fn heading(_scene: &Scene<'_>, _at: usize) -> Heading {
+    fn heading(_scene: &Scene<'_>, _column: ColumnId) -> Heading {
         Heading::Usual
     }
     /// A last word on the order of the sorted rows.
     fn arrange(rows: Vec<Self::Row>, _scene: &Scene<'_>) -> Vec<Self::Row> {
         rows
+    }
+    /// How many rows pass the filter, in words: `8 of 318 kernels`.
+    fn matches(scene: &Scene<'_>) -> String {
+        let (rows, all) = (Self::rows(scene).len(), Self::all(scene));
+        format!("{rows} of {} {}s", units::grouped(all as u64), Self::WHAT)
     }
     /// What the sorted rows are made of, where they are worth keeping; none: they are made for each frame.
     fn basis(_scene: &Scene<'_>) -> Option<Basis> {
@@ -98,12 +103,15 @@ pub(crate) fn sorted<T: Table>(scene: &Scene<'_>) -> Arc<Vec<T::Row>> {
 /// Rows in their order; those in `held` go first, by their places there.
 fn in_order<T: Table>(rows: Vec<T::Row>, scene: &Scene<'_>, held: &HashMap<u64, usize>) -> Vec<T::Row> {
     let sort = state::<T>(scene).sort;
-    let column = |at: usize| &T::COLUMNS[at.min(T::COLUMNS.len() - 1)];
-    let (first, then) = (column(sort.column.unwrap_or(T::SORT)), sort.then);
+    let column = |id: ColumnId| T::COLUMNS.iter().find(|column| column.id() == id);
+    let first = column(sort.column.unwrap_or(T::SORT));
+    let (then, descends) = sort
+        .then
+        .map_or((None, true), |(id, ascending)| (column(id), !ascending));
     let worth = |row: &T::Row| {
-        let second = then.map_or(Worth::None, |(at, _)| (column(at).worth)(row, scene));
+        let of = |column: Option<&Column<T::Row>>| column.map_or(Worth::None, |column| (column.worth)(row, scene));
         let place = held.get(&T::key(row)).copied().unwrap_or(usize::MAX);
-        (place, (first.worth)(row, scene), second, T::key(row))
+        (place, of(first), of(then), T::key(row))
     };
     let turned = |order: Ordering, ascending: bool| if ascending { order } else { order.reverse() };
     // What they are worth is sorted, and not the rows: those are large.
@@ -112,7 +120,7 @@ fn in_order<T: Table>(rows: Vec<T::Row>, scene: &Scene<'_>, held: &HashMap<u64, 
     order.sort_by(|&a, &b| {
         let (a, b) = (&worths[a as usize], &worths[b as usize]);
         let order = turned(a.1.compare(&b.1), sort.ascending);
-        let second = turned(a.2.compare(&b.2), then.is_some_and(|(_, ascending)| ascending));
+        let second = turned(a.2.compare(&b.2), !descends);
         a.0.cmp(&b.0).then(order).then(second).then(a.3.cmp(&b.3))
     });
     let mut rows: Vec<Option<T::Row>> = rows.into_iter().map(Some).collect();
@@ -147,8 +155,7 @@ pub(crate) fn csv<T: Table>(scene: &Scene<'_>) -> String {
     };
     let columns: Vec<(String, &Column<T::Row>)> = T::COLUMNS
         .iter()
-        .enumerate()
-        .filter_map(|(at, column)| match T::heading(scene, at) {
+        .filter_map(|column| match T::heading(scene, column.id()) {
             Heading::Usual => Some((column.name.to_string(), column)),
             Heading::Text(name) => Some((name, column)),
             Heading::Absent => None,
@@ -185,7 +192,7 @@ pub(crate) fn panel<T: Table>(
         }
     });
     let has_focus = scene.ui.pane() == Some(T::PANE);
-    let is_one_of_many = Pane::of(scene.ui.tab, scene.ui.room()).len() > 1;
+    let is_one_of_many = scene.ui.lists().len() > 1;
     let title = if has_focus && is_one_of_many {
         format!("▸ {}", T::TITLE)
     } else {
@@ -215,17 +222,16 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
     }
     let (ui, state) = (scene.ui, state::<T>(scene));
     let has_focus = ui.pane() == Some(T::PANE);
-    let columns = T::COLUMNS;
-    let here = |at: usize| !matches!(T::heading(scene, at), Heading::Absent);
+    let here = |id: ColumnId| !matches!(T::heading(scene, id), Heading::Absent);
     let shown = layout(
-        columns,
+        T::COLUMNS,
         &here,
         state.columns.as_deref(),
         area.width,
         T::least(area.width),
         rank,
     );
-    *state.shown.borrow_mut() = shown.iter().map(|column| column.0).collect();
+    *state.shown.borrow_mut() = shown.iter().map(|(column, _)| column.id()).collect();
     headings::<T>(canvas, area, scene, &shown);
     let height = area.height as usize - 1;
     let at = state
@@ -253,9 +259,9 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
             canvas.say(area.x, y, &" ".repeat(area.width as usize), area.width, role);
             canvas.say(area.x, y, "▸", 1, role);
         }
-        for &(at, width) in &shown {
-            let text = columns[at].shown(row, scene, width as usize);
-            if columns[at].width == 0 {
+        for &(column, width) in &shown {
+            let text = column.shown(row, scene, width as usize);
+            if column.width == 0 {
                 canvas.say(x, y, &units::elide(&text, width as usize), width, role);
             } else {
                 canvas.right(x + width, y, &units::elide(&text, width as usize), role);
@@ -266,18 +272,17 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
 }
 
 /// Draws the headings of the columns that are shown, each where a click sorts by it.
-fn headings<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, shown: &[(usize, u16)]) {
+fn headings<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, shown: &[(&Column<T::Row>, u16)]) {
     let state = state::<T>(scene);
     let sorted_by = state.sort.column.unwrap_or(T::SORT);
     let mut x = area.x + 2;
-    for &(at, width) in shown {
-        let column = &T::COLUMNS[at];
-        let (mark, role) = match (at == sorted_by, state.sort.ascending) {
+    for &(column, width) in shown {
+        let (mark, role) = match (column.id() == sorted_by, state.sort.ascending) {
             (false, _) => ("", Role::Head),
             (true, false) => ("▼", Role::Sorted),
             (true, true) => ("▲", Role::Sorted),
         };
-        let title = match T::heading(scene, at) {
+        let title = match T::heading(scene, column.id()) {
             Heading::Text(text) => {
                 let room = (width as usize).saturating_sub(mark.chars().count());
                 format!("{}{mark}", units::elide(&text, room))
@@ -297,7 +302,7 @@ fn headings<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, sh
             width,
             height: 1,
         };
-        scene.ui.hits.add(head, Hit::Head(T::PANE, at));
+        scene.ui.hits.add(head, Hit::Head(T::PANE, column.id()));
         x += width + 1;
     }
 }

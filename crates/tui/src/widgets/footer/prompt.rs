@@ -65,7 +65,7 @@ fn help(scene: &Scene<'_>, prompt: &Prompt) -> (String, Role) {
         let text = format!("column {place}: {}   (the last valid filter stays)", error.message);
         return (text, Role::Bad);
     }
-    let begun = complete::candidates(&prompt.text(), prompt.cursor, &scene.ui.presets);
+    let begun = complete::candidates(&prompt.text(), prompt.cursor, &scene.ui.prefs.presets);
     if !begun.words.is_empty() {
         return (format!("tab: {}", begun.words.join("  ")), Role::Key);
     }
