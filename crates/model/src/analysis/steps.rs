@@ -188,13 +188,9 @@ pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
     let (median, p99) = (at(0.5), at(0.99));
     // Much longer: a fifth above the median, and beyond what three of four do by twice their spread.
     let limit = (median + median / 5).max(at(0.75) + 2 * at(0.75).saturating_sub(at(0.25)));
-    let agents: Vec<AgentId> = snap
-        .values
-        .agents
-        .iter()
-        .filter(|row| row.dispatches > 0)
-        .map(|row| row.id)
-        .collect();
+    let gpus = snap.gpus();
+    let working = gpus.iter().filter(|gpu| gpu.row.dispatches > 0);
+    let agents: Vec<AgentId> = working.map(|gpu| gpu.row.id).collect();
     let steps: Vec<Step> = spans
         .into_iter()
         .map(|(span, text)| {
