@@ -6,6 +6,7 @@ pub mod change;
 pub mod host;
 pub mod overhead;
 pub mod overlap;
+mod period;
 pub mod rules;
 pub mod steps;
 pub mod usage;
@@ -14,6 +15,7 @@ use std::sync::OnceLock;
 
 pub use self::alert::{Alert, Evidence, Rule};
 pub use self::overlap::Overlap;
+pub use self::period::Period;
 pub use self::steps::{Source, Steps};
 pub use self::usage::{Gap, Usage};
 

@@ -6,8 +6,8 @@ use super::lane::{LaneKey, Slice};
 use super::lanes::{keep_at, known_at};
 use super::names::Names;
 use super::range_attribution::Work;
-use super::table::is_untimed;
-use super::{AgentState, Closed, LATEST, OpenBounds, Store, credible, is_within};
+use super::table::{Route, is_untimed};
+use super::{Closed, LATEST, OpenBounds, Store, credible, is_within};
 use roctop_trace::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, Span, ThreadId};
 
 /// HIP's "not ready" is an answer, not an error.
@@ -156,11 +156,8 @@ impl Store {
             }
         }
         let at = first.agent.0 as usize;
-        if at < 1 << 12 {
-            if self.agents.len() <= at {
-                self.agents.resize_with(at + 1, AgentState::default);
-            }
-            self.agents[at].dispatches += dispatches.len() as u64;
+        if let Some(agent) = self.agent_state(first.agent) {
+            agent.dispatches += dispatches.len() as u64;
         }
         let is_timed = |one: &Dispatch| !is_untimed(one.flags, one.span.end);
         if !dispatches.iter().any(is_timed) {
@@ -214,7 +211,17 @@ impl Store {
         let (state, drawn) = (&mut self.agents[agent], &mut self.lanes[number as usize]);
         state.lane = number;
         drawn.is_changed = true;
-        state.busy.settle(|piece| drawn.lane.add_time(piece, 0, true));
+        let shared = state.shared;
+        match shared.and_then(|shared| self.shared_gpus.get_mut(shared as usize)) {
+            Some(shared) => state.busy.settle(|piece| {
+                drawn.lane.add_time(piece, 0, true);
+                shared.pieces.push(piece);
+            }),
+            None => state.busy.settle(|piece| drawn.lane.add_time(piece, 0, true)),
+        }
+        if let Some(shared) = shared {
+            self.settle_shared(shared);
+        }
     }
 
     /// Counts work for the ranges in which it was launched.
@@ -295,7 +302,13 @@ impl Store {
         self.totals.suspect += u64::from(copy.flags & flag::SUSPECT_TIME != 0);
         self.copies_with_blits |= copy.engine == engine::BLIT && copy.flags & flag::INTERNAL != 0;
         self.by_engine(copy.process, copy.correlation, copy.bytes);
-        let route = self.tables.copy(copy);
+        let route = self.copy_row(Route {
+            direction: copy.direction,
+            source: copy.source,
+            destination: copy.destination,
+            engine: copy.engine,
+        });
+        self.tables.copy(route, copy);
         if is_untimed(copy.flags, copy.span.end) {
             return;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::kernels::Cell;
 use super::sampled::SampledPlace;
 use super::snapshot::{ApiRow, KernelRow, Snapshot, ThreadRow, Values};
-use super::table::{CopyStat, MarkerStat};
+use super::table::{CopyStat, CopySum, MarkerStat};
 
 impl Snapshot {
     /// The same moment with numbers that count from an earlier one on. What shows a time of its own, as the timeline and
@@ -20,6 +20,7 @@ impl Snapshot {
             kernels: Arc::new(all.kernels.iter().map(|row| kernel(row, earlier)).collect()),
             api: Arc::new(all.api.iter().map(|row| call(row, earlier)).collect()),
             copies: Arc::new(copies(all, earlier)),
+            copy_sums: Arc::new(copy_sums(all, earlier)),
             threads: all.threads.iter().map(|row| thread(row, earlier)).collect(),
             markers: Arc::new(all.markers.iter().map(|row| marker(row, earlier)).collect()),
             sampled: Arc::new(sampled(all, earlier)),
@@ -74,20 +75,38 @@ fn call(row: &ApiRow, earlier: &Values) -> ApiRow {
 /// Routes keep their places: slices name them by these.
 fn copies(all: &Values, earlier: &Values) -> Vec<CopyStat> {
     let rows = all.copies.iter().map(|row| {
-        let mut rest = row.clone();
-        if let Some(old) = earlier.copies.iter().find(|old| old.route == row.route) {
-            rest.stat = row.stat.rest(&old.stat);
-            rest.sizes = row.sizes.rest(&old.sizes);
-            rest.union.total = rest.union.total.saturating_sub(old.union.total);
-            for (class, before) in rest.classes.iter_mut().zip(&old.classes) {
-                class.0 = class.0.saturating_sub(before.0);
-                class.1 = class.1.saturating_sub(before.1);
-                class.2 = class.2.saturating_sub(before.2);
-            }
-        }
-        rest
+        let old = earlier.copies.iter().find(|old| old.route == row.route);
+        old.map_or_else(|| row.clone(), |old| copies_since(row, old))
     });
     rows.collect()
+}
+
+fn copy_sums(all: &Values, earlier: &Values) -> Vec<CopySum> {
+    let sums = all.copy_sums.iter().map(|row| {
+        let mut own = earlier.copy_sums.iter().map(|old| &old.sum);
+        // Before it was one of several, it was one of the routes.
+        let mut parts = earlier.copies.iter().zip(0..).filter(|(_, at)| row.parts.contains(at));
+        let old = own.find(|old| old.route == row.sum.route);
+        let old = old.or_else(|| parts.next().map(|(old, _)| old));
+        CopySum {
+            sum: old.map_or_else(|| row.sum.clone(), |old| copies_since(&row.sum, old)),
+            parts: row.parts.clone(),
+        }
+    });
+    sums.collect()
+}
+
+fn copies_since(row: &CopyStat, old: &CopyStat) -> CopyStat {
+    let mut rest = row.clone();
+    rest.stat = row.stat.rest(&old.stat);
+    rest.sizes = row.sizes.rest(&old.sizes);
+    rest.union.total = rest.union.total.saturating_sub(old.union.total);
+    for (class, before) in rest.classes.iter_mut().zip(&old.classes) {
+        class.0 = class.0.saturating_sub(before.0);
+        class.1 = class.1.saturating_sub(before.1);
+        class.2 = class.2.saturating_sub(before.2);
+    }
+    rest
 }
 
 fn thread(row: &ThreadRow, earlier: &Values) -> ThreadRow {

@@ -28,6 +28,7 @@ pub mod report;
 mod rows;
 pub mod sampled;
 pub mod series;
+mod shared_gpu;
 pub mod snapshot;
 pub mod stats;
 pub mod table;
@@ -54,6 +55,7 @@ use self::lanes::Drawn;
 use self::memory::Memory;
 use self::output::Output;
 use self::range_attribution::Under;
+use self::shared_gpu::SharedState;
 use self::snapshot::{ProcessRow, Said, ending};
 use self::table::Tables;
 use self::transfers::Transfers;
@@ -158,6 +160,9 @@ struct AgentState {
     dispatches: u64,
     /// The lane of when it was busy.
     lane: u32,
+    /// Whether it has had work, and which of the shared GPUs it is when other processes have had, too.
+    is_used: bool,
+    shared: Option<u32>,
 }
 
 /// A span that can be drawn: none of a time that cannot be, none backwards.
@@ -185,6 +190,7 @@ pub struct Store {
     /// By thread: the lane of its last call.
     thread_lanes: Vec<u32>,
     agents: Vec<AgentState>,
+    shared_gpus: Vec<SharedState>,
     room: apply::Room,
     processes: Vec<ProcessRow>,
     /// By process: which ids its open work has.

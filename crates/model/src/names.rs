@@ -71,11 +71,22 @@ pub struct OperationName {
     pub class: Class,
 }
 
+/// A GPU that several processes use: their agents for it, and it as one more agent, of no process.
+#[derive(Clone, Debug)]
+struct SharedGpu {
+    agent: Arc<Agent>,
+    members: Vec<AgentId>,
+}
+
+/// Ids from here on are those of shared GPUs; no process has an agent with such an id.
+const FIRST_SHARED: u32 = 1 << 31;
+
 /// All facts by id.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     processes: Vec<Arc<Process>>,
     agents: Vec<Arc<Agent>>,
+    shared: Vec<SharedGpu>,
     /// Numbers of the machine's GPUs, by node.
     gpus: BTreeMap<NodeId, u32>,
     kernels: Vec<Arc<KernelName>>,
@@ -124,6 +135,49 @@ impl Names {
                 Arc::make_mut(&mut self.agents[at]).number = number;
             }
         }
+        for at in 0..self.shared.len() {
+            let first = self.shared[at].members.first();
+            if let Some(number) = first.and_then(|&id| Some(self.agent(id)?.number)) {
+                Arc::make_mut(&mut self.shared[at].agent).number = number;
+            }
+        }
+    }
+    /// Two processes use one GPU: it becomes an agent by itself, the sum of both.
+    pub(super) fn share(&mut self, members: [AgentId; 2]) -> AgentId {
+        let id = AgentId(FIRST_SHARED + self.shared.len() as u32);
+        let agent = Agent {
+            id,
+            process: ProcessId(u32::MAX),
+            ..self.agent(members[0]).cloned().unwrap_or_default()
+        };
+        self.shared.push(SharedGpu {
+            agent: Arc::new(agent),
+            members: members.to_vec(),
+        });
+        id
+    }
+    /// One more process uses a shared GPU.
+    pub(super) fn share_with(&mut self, shared: AgentId, member: AgentId) {
+        if let Some(gpu) = shared.0.checked_sub(FIRST_SHARED) {
+            self.shared[gpu as usize].members.push(member);
+        }
+    }
+    /// The GPU that an agent stands for: the shared one where several processes use it, else the agent itself.
+    pub fn gpu_of(&self, id: AgentId) -> AgentId {
+        let mut shared = self.shared.iter();
+        let found = shared.find(|gpu| gpu.members.contains(&id));
+        found.map_or(id, |gpu| gpu.agent.id)
+    }
+    /// The agents of the processes that share a GPU, by rank and pid; none of any other agent.
+    pub fn members(&self, id: AgentId) -> Vec<AgentId> {
+        let gpu = id.0.checked_sub(FIRST_SHARED);
+        let gpu = gpu.and_then(|at| self.shared.get(at as usize));
+        let mut members = gpu.map_or_else(Vec::new, |gpu| gpu.members.clone());
+        members.sort_by_cached_key(|&id| {
+            let process = self.agent(id).and_then(|agent| self.process(agent.process));
+            process.map(|process| (process.rank.unwrap_or(u32::MAX), process.pid))
+        });
+        members
     }
     /// Where an agent is: the same for the agents of all processes that share a GPU.
     pub fn node_of(&self, agent: &Agent) -> NodeId {
@@ -219,7 +273,10 @@ impl Names {
     }
     /// An agent, if known.
     pub fn agent(&self, id: AgentId) -> Option<&Agent> {
-        self.agents.get(id.0 as usize).map(|a| &**a)
+        match id.0.checked_sub(FIRST_SHARED) {
+            Some(shared) => self.shared.get(shared as usize).map(|gpu| &*gpu.agent),
+            None => self.agents.get(id.0 as usize).map(|a| &**a),
+        }
     }
     /// A kernel, if known.
     pub fn kernel(&self, id: KernelId) -> Option<&KernelName> {
@@ -282,6 +339,15 @@ impl Names {
                 .rank
                 .map_or_else(|| process.pid.to_string(), |rank| format!("r{rank}")),
         )
+    }
+
+    /// `r3 4242`: rank and pid of the process that an agent belongs to.
+    pub fn agent_process(&self, id: AgentId) -> String {
+        let process = self.agent(id).and_then(|agent| self.process(agent.process));
+        process.map_or_else(String::new, |process| match process.rank {
+            Some(rank) => format!("r{rank} {}", process.pid),
+            None => process.pid.to_string(),
+        })
     }
 
     /// The GPU, and whose it is where that has to be said.

@@ -30,6 +30,7 @@ impl Store {
             at: self.now,
             window: self.window(),
             agents: self.agent_rows(),
+            shared: self.shared_rows(),
             processes: self.processes.clone(),
             said: self.said.iter().cloned().collect(),
             gauges: self.gauges.clone(),
@@ -87,6 +88,7 @@ impl Store {
         Values {
             kernels: Arc::new(kernels.collect()),
             copies: Arc::new(self.tables.copies.clone()),
+            copy_sums: Arc::new(self.tables.copy_sums.clone()),
             api: Arc::new(api.collect()),
             threads: threads.collect(),
             markers: Arc::new(self.marker_rows()),
@@ -129,7 +131,6 @@ impl Store {
     }
 
     fn agent_rows(&self) -> Vec<AgentRow> {
-        let (now, window) = (self.now, self.window());
         let gpus = self
             .names
             .agents()
@@ -137,37 +138,60 @@ impl Store {
             .filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty());
         let rows = gpus.map(|agent| {
             let state = self.agents.get(agent.id.0 as usize);
-            let lane = self
-                .lane_ids
-                .get(&LaneKey::Agent(agent.id))
-                .map(|&at| &self.lanes[at as usize].lane);
-            let busy = |from, to| lane.map_or(0, |lane| lane.busy(from, to));
-            let second = 1_000_000_000;
-            let until = now / second * second;
-            let part = |back: u64| {
-                busy(
-                    until.saturating_sub((back + 1) * second),
-                    until.saturating_sub(back * second),
-                )
-            };
-            let from = now.saturating_sub(window);
-            let last = lane.map_or(0, |lane| lane.last);
-            // What runs has no record yet.
-            let still = self
-                .running_since(agent.id)
-                .map_or(0, |since| now.saturating_sub(since.max(last).max(from)));
-            let streams = |key: &&LaneKey| matches!(key, LaneKey::Stream(id, _) if *id == agent.id);
-            AgentRow {
+            let known = AgentRow {
                 id: agent.id,
                 dispatches: state.map_or(0, |state| state.dispatches),
                 busy: state.map_or(0, |state| state.busy.total()),
-                share: busy(from, now).saturating_add(still).min(window) as f64 / window.max(1) as f64,
-                trend: (0..30).rev().map(|back| part(back) / 1_000_000).collect(),
-                streams: self.lane_ids.keys().filter(streams).count(),
-                queues: self.agent_queues(agent.id),
-            }
+                ..AgentRow::default()
+            };
+            self.agent_row(known, &[agent.id])
         });
         rows.collect()
+    }
+
+    /// GPUs that several processes use: the sum of them.
+    fn shared_rows(&self) -> Vec<AgentRow> {
+        let rows = self.shared_gpus.iter().map(|shared| {
+            let members = self.names.members(shared.agent);
+            let states = members.iter().filter_map(|id| self.agents.get(id.0 as usize));
+            let known = AgentRow {
+                id: shared.agent,
+                dispatches: states.map(|state| state.dispatches).sum(),
+                busy: shared.busy.total,
+                ..AgentRow::default()
+            };
+            self.agent_row(known, &members)
+        });
+        rows.collect()
+    }
+
+    /// Completes a row by what its lane says; `agents` are those of the processes whose it is.
+    fn agent_row(&self, known: AgentRow, agents: &[AgentId]) -> AgentRow {
+        let (now, window) = (self.now, self.window());
+        let lane = self.lane_ids.get(&LaneKey::Agent(known.id));
+        let lane = lane.map(|&at| &self.lanes[at as usize].lane);
+        let busy = |from, to| lane.map_or(0, |lane| lane.busy(from, to));
+        let second = 1_000_000_000;
+        let until = now / second * second;
+        let part = |back: u64| {
+            busy(
+                until.saturating_sub((back + 1) * second),
+                until.saturating_sub(back * second),
+            )
+        };
+        let from = now.saturating_sub(window);
+        let last = lane.map_or(0, |lane| lane.last);
+        // What runs has no record yet.
+        let since = agents.iter().filter_map(|&agent| self.running_since(agent)).min();
+        let still = since.map_or(0, |since| now.saturating_sub(since.max(last).max(from)));
+        let is_own = |key: &&LaneKey| matches!(key, LaneKey::Stream(id, _) if agents.contains(id));
+        AgentRow {
+            share: busy(from, now).saturating_add(still).min(window) as f64 / window.max(1) as f64,
+            trend: (0..30).rev().map(|back| part(back) / 1_000_000).collect(),
+            streams: self.lane_ids.keys().filter(is_own).count(),
+            queues: agents.iter().map(|&agent| self.agent_queues(agent)).sum(),
+            ..known
+        }
     }
 
     /// Since when a GPU has had work that has not ended, while the program runs.

@@ -9,7 +9,7 @@ use super::memory::MemoryValues;
 use super::names::Names;
 use super::sampled::SampledPlace;
 use super::stats::{Stat, Sum};
-use super::table::{Cell, CopyStat, KernelStat, MarkerStat, Place, Shape, ThreadStat};
+use super::table::{Cell, CopyStat, CopySum, KernelStat, MarkerStat, Place, Shape, ThreadStat};
 use roctop_ring::level::Level;
 use roctop_trace::item::{
     Agent, AgentId, Exit, Health, KernelId, LossReason, Nanos, NodeId, Open, OperationId, Process, ProcessId, ThreadId,
@@ -196,14 +196,18 @@ pub struct Values {
     pub kernels: Arc<Vec<KernelRow>>,
     /// By route, unsorted.
     pub copies: Arc<Vec<CopyStat>>,
+    /// Of routes to a GPU that processes share: all of theirs.
+    pub copy_sums: Arc<Vec<CopySum>>,
     /// By operation, unsorted.
     pub api: Arc<Vec<ApiRow>>,
     /// By thread, unsorted.
     pub threads: Vec<ThreadRow>,
     /// By pattern of the markers' texts, unsorted.
     pub markers: Arc<Vec<MarkerStat>>,
-    /// By GPU.
+    /// By GPU and process.
     pub agents: Vec<AgentRow>,
+    /// By GPU that several processes use: the sum of them.
+    pub shared: Vec<AgentRow>,
     /// By process.
     pub processes: Vec<ProcessRow>,
     /// What collectors said.
@@ -226,6 +230,22 @@ pub struct Values {
     pub rate: f64,
     /// What is worth knowing of them, once it was asked for.
     pub analysis: Arc<Cached>,
+}
+
+impl Values {
+    /// The row of an agent, or of a GPU that processes share.
+    pub fn agent(&self, id: AgentId) -> Option<&AgentRow> {
+        self.agents.iter().chain(&self.shared).find(|row| row.id == id)
+    }
+}
+
+/// A GPU of the machine, of however many processes.
+#[derive(Clone, Debug)]
+pub struct Gpu<'a> {
+    /// The GPU as a whole.
+    pub row: &'a AgentRow,
+    /// Its processes by rank and pid, where several use it.
+    pub parts: Vec<&'a AgentRow>,
 }
 
 /// Everything known at one moment.
@@ -274,6 +294,37 @@ impl Snapshot {
     /// What the driver says of the GPU at a node.
     pub fn device_at(&self, node: NodeId) -> Option<&DeviceRow> {
         self.values.gauges.devices.iter().find(|row| row.now.node == node)
+    }
+
+    /// The GPUs, each once.
+    pub fn gpus(&self) -> Vec<Gpu<'_>> {
+        let (names, values) = (&self.names, &self.values);
+        let place = |row: &AgentRow| names.agent(row.id).map(|agent| (names.node_of(agent), agent.process));
+        let mut gpus: Vec<Gpu<'_>> = Vec::new();
+        for row in &values.agents {
+            let here = place(row);
+            let is_same = |gpu: &&mut Gpu<'_>| {
+                let (known, own) = (place(gpu.row), here);
+                known
+                    .zip(own)
+                    .is_some_and(|(known, own)| known.0 == own.0 && known.1 != own.1)
+            };
+            match gpus.iter_mut().find(is_same) {
+                // A process may see a GPU that it does not use.
+                Some(known) if known.row.dispatches == 0 && row.dispatches > 0 => known.row = row,
+                Some(_) => {}
+                None => gpus.push(Gpu { row, parts: Vec::new() }),
+            }
+        }
+        for gpu in &mut gpus {
+            let members = names.members(names.gpu_of(gpu.row.id));
+            let shared = values.shared.iter().find(|row| row.id == names.gpu_of(gpu.row.id));
+            if let Some(shared) = shared {
+                gpu.row = shared;
+                gpu.parts = members.into_iter().filter_map(|id| values.agent(id)).collect();
+            }
+        }
+        gpus
     }
 
     /// A lane by its key.

@@ -73,6 +73,15 @@ pub struct CopyStat {
     pub has_bytes: bool,
 }
 
+/// Copies of the processes that share a GPU: one direction, one engine.
+#[derive(Clone, Debug, Default)]
+pub struct CopySum {
+    /// All of them; its route has the shared GPU.
+    pub sum: CopyStat,
+    /// Their rows among the routes.
+    pub parts: Vec<u32>,
+}
+
 /// Upper ends of the size classes, bytes.
 pub const CLASSES: [u64; 5] = [4 << 10, 64 << 10, 1 << 20, 16 << 20, u64::MAX];
 
@@ -159,6 +168,10 @@ pub struct Tables {
     /// By route.
     pub copies: Vec<CopyStat>,
     routes: FastMap<Route, u32>,
+    /// Routes of several processes to one GPU, added up.
+    pub copy_sums: Vec<CopySum>,
+    /// By route: the sum that it counts in.
+    sum_of: FastMap<u32, u32>,
     /// By operation.
     pub api: Vec<ApiStat>,
     /// By operation: what its histogram was not told yet. As many as there are operations.
@@ -223,46 +236,59 @@ impl Tables {
         id
     }
 
-    /// Counts a copy; its route's index.
-    pub fn copy(&mut self, copy: &Copy) -> u32 {
-        let Copy {
-            direction,
-            source,
-            destination,
-            engine,
-            ..
-        } = *copy;
-        let id = self.route(Route {
-            direction,
-            source,
-            destination,
-            engine,
+    /// A new route is one of several processes to a GPU that they share, as another one is: both count in a sum as well.
+    pub(super) fn join_routes(&mut self, known: u32, new: u32, route: Route) {
+        let sum = self.sum_of.get(&known).copied().unwrap_or_else(|| {
+            self.copy_sums.push(CopySum {
+                sum: CopyStat {
+                    route,
+                    ..self.copies[known as usize].clone()
+                },
+                parts: vec![known],
+            });
+            self.copy_sums.len() as u32 - 1
         });
-        self.copies[id as usize].add(copy);
-        id
+        self.copy_sums[sum as usize].parts.push(new);
+        self.sum_of.extend([(known, sum), (new, sum)]);
     }
 
-    /// Counts one of the run-time's own kernels as a copy; its route's index. Bytes may follow.
-    pub fn blit(&mut self, route: Route, dispatch: &Dispatch) -> u32 {
-        let id = self.route(route);
-        let row = &mut self.copies[id as usize];
-        if is_untimed(dispatch.flags, dispatch.span.end) {
-            row.stat.add_untimed();
-        } else {
-            row.stat.add(dispatch.span.duration());
-            row.union.add(dispatch.span, |_| {});
+    /// Counts in a route, and in the sum that it belongs to.
+    fn in_route(&mut self, row: u32, mut count: impl FnMut(&mut CopyStat)) {
+        if let Some(copies) = self.copies.get_mut(row as usize) {
+            count(copies);
         }
-        id
+        if !self.copy_sums.is_empty()
+            && let Some(&sum) = self.sum_of.get(&row)
+        {
+            count(&mut self.copy_sums[sum as usize].sum);
+        }
+    }
+
+    /// Counts a copy of a route.
+    pub fn copy(&mut self, row: u32, copy: &Copy) {
+        self.in_route(row, |copies| copies.add(copy));
+    }
+
+    /// Counts one of the run-time's own kernels as a copy of a route. Bytes may follow.
+    pub fn blit(&mut self, row: u32, dispatch: &Dispatch) {
+        self.in_route(row, |copies| {
+            if is_untimed(dispatch.flags, dispatch.span.end) {
+                copies.stat.add_untimed();
+            } else {
+                copies.stat.add(dispatch.span.duration());
+                copies.union.add(dispatch.span, |_| {});
+            }
+        });
     }
 
     /// Counts the bytes that such kernels moved for one call, the last until `end`; `took` is 0 unless one kernel moved all.
     pub fn blit_bytes(&mut self, row: u32, bytes: u64, took: u64, end: u64) {
-        if let Some(row) = self.copies.get_mut(row as usize) {
-            row.add_bytes(bytes, took);
+        self.in_route(row, |copies| {
+            copies.add_bytes(bytes, took);
             if end > 0 {
-                Arc::make_mut(&mut row.trend).add(end, bytes);
+                Arc::make_mut(&mut copies.trend).add(end, bytes);
             }
-        }
+        });
     }
 
     /// Counts calls of a thread.
@@ -398,7 +424,11 @@ impl Tables {
             row.stat.refresh();
             row.kernels = recent.fresh().unwrap_or(row.kernels);
         }
-        for copies in &mut self.copies {
+        for copies in self
+            .copies
+            .iter_mut()
+            .chain(self.copy_sums.iter_mut().map(|sum| &mut sum.sum))
+        {
             copies.stat.refresh();
             copies.sizes.refresh();
         }

@@ -136,7 +136,8 @@ impl Store {
             self.moved_for_nobody(dispatch, is_fill);
             return true;
         }
-        let row = self.tables.blit(self.route_of(&call.transfer, dispatch), dispatch);
+        let row = self.copy_row(self.route_of(&call.transfer, dispatch));
+        self.tables.blit(row, dispatch);
         let round = self.transfers.round;
         if call.kernels == 0 {
             self.transfers.unsettled.push(key);
@@ -159,7 +160,8 @@ impl Store {
             destination: Some(dispatch.agent),
             engine: engine::BLIT,
         };
-        self.tables.blit(route, dispatch);
+        let row = self.copy_row(route);
+        self.tables.blit(row, dispatch);
     }
 
     /// The route of what a kernel did for a call. Memory that HSA did not allocate is the host's, where the call or the other

@@ -130,6 +130,11 @@ impl Gathered {
         }
     }
 
+    /// All that is settled.
+    pub(super) const fn union(&self) -> &Union {
+        &self.union
+    }
+
     /// Nanoseconds covered by all that is settled.
     pub(super) const fn total(&self) -> u64 {
         self.union.total

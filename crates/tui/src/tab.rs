@@ -52,6 +52,7 @@ use super::key::Key;
 use super::views::{View, views};
 use super::widgets::list::{List, ListOf};
 use super::widgets::table::Scene;
+use roctop_model::table::CopyStat;
 use roctop_model::{Mode, Snapshot, Values};
 use roctop_trace::item::{KernelId, OperationId};
 use roctop_trace::units;
@@ -208,7 +209,15 @@ pub(crate) fn passing(scene: &Scene<'_>) -> Values {
     totals.kernel_time = kernels.iter().map(|row| row.0.numbers.stat.total).sum();
     values.kernels = Arc::new(kernels.into_iter().map(|row| row.0).collect());
     let (names, filter, wall) = (&scene.snap.names, &scene.ui.filter, wall(scene.snap));
-    Arc::make_mut(&mut values.copies).retain(|row| filter.accepts(&CopySubject(names, row)));
+    let passes = |row: &CopyStat| filter.accepts(&CopySubject(names, row));
+    let kept: Vec<bool> = values.copies.iter().map(passes).collect();
+    let place = |at: u32| kept[..at as usize].iter().filter(|kept| **kept).count() as u32;
+    let sums = Arc::make_mut(&mut values.copy_sums);
+    sums.retain(|sum| sum.parts.iter().all(|&at| kept[at as usize]));
+    for sum in sums {
+        sum.parts.iter_mut().for_each(|at| *at = place(*at));
+    }
+    Arc::make_mut(&mut values.copies).retain(passes);
     totals.copies = values.copies.iter().map(|row| row.stat.calls).sum();
     Arc::make_mut(&mut values.api).retain(|row| filter.accepts(&ApiSubject(names, row, wall)));
     totals.calls = values.api.iter().map(|row| row.stat.calls).sum();

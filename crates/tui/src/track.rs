@@ -92,10 +92,17 @@ impl Track {
         }
     }
 
-    fn sources(self, snap: &Snapshot) -> impl Iterator<Item = &roctop_model::Lane> {
+    /// The lanes whose work may stand in it.
+    pub(crate) fn sources(self, snap: &Snapshot) -> impl Iterator<Item = &roctop_model::Lane> {
+        let members = match self {
+            Self::OnAgent(agent) => snap.names.members(agent),
+            _ => Vec::new(),
+        };
+        // A GPU that processes share has what each of them has.
+        let holds = move |key| self.holds(key) || members.iter().any(|&member| Self::OnAgent(member).holds(key));
         snap.lanes
             .iter()
-            .filter(move |lane| self.holds(lane.key))
+            .filter(move |lane| holds(lane.key))
             .map(|lane| &**lane)
     }
 

@@ -2,29 +2,30 @@
 
 use std::sync::Arc;
 
+use super::period::{self, Kernel, Period};
 use super::usage::has_kernels;
 use crate::table::pattern;
-use crate::{Lane, LaneKey, Slice, Snapshot};
-use roctop_trace::item::{AgentId, Span, TextId};
+use crate::{FastMap, Lane, LaneKey, Mode, Slice, Snapshot};
+use roctop_trace::item::{AgentId, KernelId, Nanos, Span, TextId};
 
-/// Steps that are looked at: the youngest.
-const MOST: usize = 1000;
+/// Steps that are listed: the youngest.
+const MAX_STEPS: usize = 4096;
+/// Ranges of a lane in which steps are looked for.
+const MAX_RANGES: usize = 8 * MAX_STEPS;
 /// A range that came less often is no step.
 const FEWEST: usize = 3;
-/// Kernels in which a period is looked for.
-const SEQUENCE: usize = 4096;
-/// The longest period, kernels.
-const LONGEST: usize = 1024;
-/// A period is one when so many of its kernels are the same in the next.
-const SAME: f64 = 0.9;
+/// Kernels in which steps are looked for while the program runs: once a second.
+const LIVE_KERNELS: usize = 1 << 18;
+/// The same in a recording: once.
+const REPLAY_KERNELS: usize = 1 << 20;
 
 /// What is taken as a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// Ranges of one pattern of texts, in one lane.
     Ranges(LaneKey, Arc<str>),
-    /// So many kernels of a lane, of which this share is the same from one to the next.
-    Period(LaneKey, usize, f64),
+    /// A sequence of kernels of a lane that repeats.
+    Period(LaneKey, Period),
 }
 
 /// One step.
@@ -47,6 +48,8 @@ pub struct Steps {
     pub source: Source,
     /// The steps.
     pub steps: Vec<Step>,
+    /// From when on they were looked for; none: in the whole run.
+    pub since: Option<Nanos>,
     /// Median of their durations, ns.
     pub median: u64,
     /// 99 of 100 are shorter, ns; the longest when there are fewer than 100.
@@ -66,7 +69,7 @@ pub fn sources(snap: &Snapshot) -> Vec<Source> {
         };
         let mut patterns: Vec<(Arc<str>, usize, u64)> = Vec::new();
         let mut last: Option<(u32, usize)> = None;
-        for slice in lane.recent(MOST).filter(|slice| slice.shape == 0) {
+        for slice in lane.recent(MAX_STEPS).filter(|slice| slice.shape == 0) {
             // The same text again: the same pattern.
             let at = last.filter(|known| known.0 == slice.what).map(|known| known.1);
             let at = at.unwrap_or_else(|| {
@@ -90,87 +93,89 @@ pub fn sources(snap: &Snapshot) -> Vec<Source> {
     out
 }
 
-/// The last kernels of a lane in order of begin.
-fn sequence(lane: &Lane) -> Vec<Slice> {
-    let mut slices: Vec<Slice> = lane.recent(SEQUENCE).copied().collect();
-    slices.sort_by_key(|slice| slice.span.begin);
-    slices
+/// The youngest kernels of a lane in order of begin, and whether they are all that there were. The run-time's own are left
+/// out: whether it copies by a kernel depends on the copy, not on the step.
+fn sequence(snap: &Snapshot, lane: &Lane) -> (Vec<Kernel>, bool) {
+    let most = match snap.mode {
+        Mode::Live => LIVE_KERNELS,
+        Mode::Replay => REPLAY_KERNELS,
+    };
+    let own = lane
+        .recent(most)
+        .filter(|slice| !snap.names.is_internal(KernelId(slice.what)));
+    let mut kernels: Vec<Kernel> = own
+        .map(|slice| Kernel {
+            what: slice.what,
+            begin: slice.span.begin,
+            end: slice.span.end,
+        })
+        .collect();
+    kernels.reverse();
+    kernels.sort_by_key(|kernel| kernel.begin);
+    (kernels, lane.total <= most.min(lane.kept()) as u64)
 }
 
-/// The shortest period of the lane with most kernels.
+/// The period of the lane with most kernels.
 fn period(snap: &Snapshot) -> Option<Source> {
     let lane = snap
         .lanes
         .iter()
         .filter(|lane| has_kernels(lane.key))
         .max_by_key(|lane| lane.total)?;
-    let kernels: Vec<u32> = sequence(lane).iter().map(|slice| slice.what).collect();
-    let (lag, same) = repeats(&kernels)?;
-    Some(Source::Period(lane.key, lag, same))
+    Some(Source::Period(lane.key, period::find(&sequence(snap, lane).0)?))
 }
 
-/// The shortest distance at which a sequence is the same as itself, and how much of it is; a sequence of one thing has
-/// none that would say anything.
-fn repeats(sequence: &[u32]) -> Option<(usize, f64)> {
-    let first = sequence.first()?;
-    if sequence.iter().all(|what| what == first) {
-        return None;
-    }
-    let longest = LONGEST.min(sequence.len() / FEWEST);
-    for lag in 2..=longest {
-        let pairs = sequence.len() - lag;
-        let most_misses = (pairs as f64 * (1.0 - SAME)) as usize;
-        let mut misses = 0;
-        for (a, b) in sequence.iter().zip(&sequence[lag..]) {
-            misses += usize::from(a != b);
-            if misses > most_misses {
-                break;
-            }
-        }
-        // A run of one thing repeats at any distance: what is not that thing must repeat too.
-        if misses <= most_misses && tells(&sequence[..lag]) {
-            return Some((lag, 1.0 - misses as f64 / pairs as f64));
-        }
-    }
-    None
+/// Spans of the steps of a kind with their texts, and since when they were looked for.
+type Found = (Vec<(Span, Arc<str>)>, Option<Nanos>);
+
+/// The ranges of one pattern of texts in a lane.
+fn ranges(snap: &Snapshot, key: LaneKey, wanted: &str) -> Found {
+    let Some(lane) = snap.lane(key) else {
+        return Found::default();
+    };
+    let mut known: FastMap<u32, bool> = FastMap::default();
+    let text = |slice: &Slice| snap.names.text(TextId(slice.what));
+    let looked_at = lane.recent(MAX_RANGES);
+    let since = (lane.total > MAX_RANGES.min(lane.kept()) as u64).then(|| lane.recent(MAX_RANGES).last());
+    let mut is_wanted = |slice: &&Slice| {
+        let is_same = || pattern(text(slice)) == *wanted;
+        slice.shape == 0 && *known.entry(slice.what).or_insert_with(is_same)
+    };
+    let spans = looked_at.filter(|slice| is_wanted(slice));
+    let spans = spans.map(|slice| (slice.span, text(slice).into()));
+    (spans.collect(), since.flatten().map(|slice| slice.span.begin))
 }
 
-fn tells(period: &[u32]) -> bool {
-    period.iter().any(|what| *what != period[0])
+/// From each beginning of a sequence to the next.
+fn repetitions(snap: &Snapshot, key: LaneKey, period: &Period) -> Found {
+    let Some(lane) = snap.lane(key) else {
+        return Found::default();
+    };
+    let (kernels, is_whole) = sequence(snap, lane);
+    let words = period::words(&kernels);
+    let begins: Vec<usize> = (0..words.len()).filter(|&at| words[at] == period.anchor).collect();
+    let pairs = begins.windows(2);
+    // Where something else came between, there is no step.
+    let steps = pairs.filter(|pair| period::is_like(pair[1] - pair[0], period.length));
+    let spans = steps.map(|pair| Span {
+        begin: kernels[pair[0]].begin,
+        end: kernels[pair[1]].begin,
+    });
+    let since = kernels.first().filter(|_| !is_whole).map(|first| first.begin);
+    (spans.map(|span| (span, "".into())).collect(), since)
 }
 
 /// The steps of a kind.
 pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
-    let mut spans: Vec<(Span, Arc<str>)> = match source {
-        Source::Ranges(key, wanted) => {
-            let lane = snap.lane(*key);
-            let all = lane
-                .into_iter()
-                .flat_map(|lane| lane.recent(MOST * 8))
-                .filter(|slice| slice.shape == 0);
-            let text = |slice: &Slice| snap.names.text(TextId(slice.what));
-            all.filter(|slice| pattern(text(slice)) == **wanted)
-                .take(MOST)
-                .map(|slice| (slice.span, text(slice).into()))
-                .collect()
-        }
-        Source::Period(key, length, _) => {
-            let lane = snap.lane(*key);
-            let kernels = lane.map(|lane| sequence(lane)).unwrap_or_default();
-            // Of all that were ever in the lane every so-many-th begins a step, or steps would move with each kernel.
-            let before = lane.map_or(0, |lane| lane.total.saturating_sub(kernels.len() as u64));
-            let length = (*length).max(1);
-            let first = before.next_multiple_of(length as u64) - before;
-            let from_first = kernels.iter().skip(first as usize).step_by(length);
-            let begins: Vec<u64> = from_first.map(|slice| slice.span.begin).collect();
-            let pairs = begins.windows(2).map(|pair| Span {
-                begin: pair[0],
-                end: pair[1],
-            });
-            pairs.map(|span| (span, "".into())).collect()
-        }
+    let (mut spans, mut since) = match source {
+        Source::Ranges(key, wanted) => ranges(snap, *key, wanted),
+        Source::Period(key, period) => repetitions(snap, *key, period),
     };
     spans.sort_by_key(|(span, _)| span.begin);
+    if let Some(surplus) = spans.len().checked_sub(MAX_STEPS).filter(|surplus| *surplus > 0) {
+        spans.drain(..surplus);
+        since = spans.first().map(|(span, _)| span.begin);
+    }
     let mut nanos: Vec<u64> = spans.iter().map(|(span, _)| span.duration()).collect();
     nanos.sort_unstable();
     let at = |share: f64| {
@@ -183,13 +188,9 @@ pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
     let (median, p99) = (at(0.5), at(0.99));
     // Much longer: a fifth above the median, and beyond what three of four do by twice their spread.
     let limit = (median + median / 5).max(at(0.75) + 2 * at(0.75).saturating_sub(at(0.25)));
-    let agents: Vec<AgentId> = snap
-        .values
-        .agents
-        .iter()
-        .filter(|row| row.dispatches > 0)
-        .map(|row| row.id)
-        .collect();
+    let gpus = snap.gpus();
+    let working = gpus.iter().filter(|gpu| gpu.row.dispatches > 0);
+    let agents: Vec<AgentId> = working.map(|gpu| gpu.row.id).collect();
     let steps: Vec<Step> = spans
         .into_iter()
         .map(|(span, text)| {
@@ -207,6 +208,7 @@ pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
         .collect();
     Steps {
         source: source.clone(),
+        since,
         median,
         p99,
         outliers: steps.iter().filter(|step| step.is_outlier).count(),
@@ -218,45 +220,86 @@ pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
 mod tests {
     use super::*;
     use crate::{Fresh, Options, Store};
-    use roctop_trace::item::{Dispatch, Item, KernelId};
+    use roctop_trace::item::{Dispatch, Item, Kernel as Fact};
 
-    #[test]
-    fn steps_of_a_period_stay_where_they_are_when_a_kernel_comes() {
-        let mut store = Store::new(Options::default());
-        let mut begins = Vec::new();
-        for number in 0..SEQUENCE as u64 + 20 {
-            let begin = 1_000 + number * 100;
-            store.apply(&Item::Dispatch(Dispatch {
-                kernel: KernelId((number % 5) as u32),
-                dispatch_id: number + 1,
-                span: Span { begin, end: begin + 50 },
-                ..Dispatch::default()
-            }));
-            if number >= SEQUENCE as u64 {
-                let snap = store.snapshot(Fresh::All);
-                let source = period(&snap).expect("a period");
-                begins.push(steps(&snap, &source).steps[0].span.begin);
-            }
-        }
-        assert!(begins.iter().all(|begin| (begin - 1_000) % 500 == 0), "{begins:?}");
+    fn dispatch(number: u64, kernel: u32) -> Item {
+        let begin = 1_000 + number * 100;
+        Item::Dispatch(Dispatch {
+            kernel: KernelId(kernel),
+            dispatch_id: number + 1,
+            span: Span { begin, end: begin + 50 },
+            ..Dispatch::default()
+        })
     }
 
     #[test]
-    fn the_shortest_period_is_found_and_none_where_there_is_none() {
-        let sequence: Vec<u32> = (0..300).map(|i| [1, 2, 2, 3, 1, 4][i % 6]).collect();
-        assert_eq!(repeats(&sequence), Some((6, 1.0)));
-        let mut disturbed = sequence.clone();
-        disturbed[100] = 9;
-        assert_eq!(repeats(&disturbed).map(|found| found.0), Some(6));
-        assert_eq!(repeats(&[7; 300]), None);
-        let mut seed = 5u64;
-        let random: Vec<u32> = (0..300)
-            .map(|_| {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                (seed >> 60) as u32
-            })
-            .collect();
-        assert_eq!(repeats(&random), None);
-        assert_eq!(repeats(&[]), None);
+    fn steps_of_a_period_stay_where_they_are_when_a_kernel_comes() {
+        let mut store = Store::new(Options {
+            slices: 4000,
+            ..Options::default()
+        });
+        let mut begins = Vec::new();
+        for number in 0..5000 {
+            store.apply(&dispatch(number, (number % 5) as u32));
+            if number > 4500 && number % 7 == 0 {
+                let snap = store.snapshot(Fresh::All);
+                let source = period(&snap).expect("a period");
+                begins.push(steps(&snap, &source).steps[0].span.begin % 500);
+            }
+        }
+        assert!(begins.iter().all(|begin| *begin == begins[0]), "{begins:?}");
+    }
+
+    /// A model of 32 layers, 452 kernels a token, with the run-time's own copies in between.
+    fn deep(tokens: u64, options: Options) -> Arc<Snapshot> {
+        let mut store = Store::new(options);
+        store.apply(&Item::Kernel(Fact {
+            id: KernelId(99),
+            internal: true,
+            ..Fact::default()
+        }));
+        let mut number = 0;
+        let mut put = |kernel: u32| {
+            store.apply(&dispatch(number, kernel));
+            number += 1;
+        };
+        for token in 0..tokens {
+            (0..2).for_each(|at| put(20 + at));
+            // Tensors of every second layer are of another kind.
+            (0..32 * 14).for_each(|at| put(if at % 14 == 5 { 30 + at / 14 % 2 } else { at % 14 }));
+            (2..4).for_each(|at| put(20 + at));
+            (0..token % 3).for_each(|_| put(99));
+        }
+        store.snapshot(Fresh::All)
+    }
+
+    #[test]
+    fn a_step_of_a_deep_model_is_a_token_over_the_whole_run() {
+        for mode in [Mode::Live, Mode::Replay] {
+            let options = Options {
+                mode,
+                ..Options::default()
+            };
+            let snap = deep(60, options);
+            let source = period(&snap).expect("a period");
+            assert!(
+                matches!(source, Source::Period(_, Period { length: 452, .. })),
+                "{source:?}"
+            );
+            let found = steps(&snap, &source);
+            assert!(found.steps.len() >= 58, "{} steps of 60", found.steps.len());
+            assert_eq!(found.since, None);
+        }
+        // What is not looked at is said.
+        let options = Options {
+            slices: 10_000,
+            ..Options::default()
+        };
+        let snap = deep(60, options);
+        let found = steps(&snap, &period(&snap).expect("a period"));
+        assert!(
+            found.since.is_some() && (19..24).contains(&found.steps.len()),
+            "{found:?}"
+        );
     }
 }

@@ -25,7 +25,7 @@ pub struct Gap {
 /// How one GPU was used in a stretch of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Which GPU: the agent of the first process that used it.
+    /// Which GPU: the agent of the process that used it, or the GPU that several share.
     pub agent: AgentId,
     /// It as the agent of each process that used it.
     pub agents: Vec<AgentId>,
@@ -149,7 +149,10 @@ pub fn usage(snap: &Snapshot, stretch: Span, least_gap: u64) -> Vec<Usage> {
 
 fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) -> Usage {
     let mut usage = Usage {
-        agent: agents.first().copied().unwrap_or_default(),
+        agent: agents
+            .first()
+            .map(|&agent| snap.names.gpu_of(agent))
+            .unwrap_or_default(),
         stretch,
         ..Usage::default()
     };

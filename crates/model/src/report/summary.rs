@@ -5,7 +5,7 @@ use crate::stats::Stat;
 use crate::table::CopyStat;
 use crate::{Snapshot, Totals};
 use roctop_ring::record::{direction, engine};
-use roctop_trace::item::{Exit, KernelId, QueueId};
+use roctop_trace::item::{AgentId, Exit, KernelId, QueueId};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -153,6 +153,24 @@ pub(crate) fn copy_name(snapshot: &Snapshot, row: &CopyStat) -> String {
     format!("{} {route}{}", direction::name(row.route.direction), maker(row))
 }
 
+/// The agent of the process whose copies these are.
+fn copy_agent(snapshot: &Snapshot, row: &CopyStat) -> Option<AgentId> {
+    let mut ends = [row.route.destination, row.route.source].into_iter().flatten();
+    ends.find(|&end| snapshot.names.gpu_of(end) != end)
+}
+
+/// Where the process whose copies these are stands among those of the GPU.
+fn process_order(snapshot: &Snapshot, row: &CopyStat) -> Option<usize> {
+    let agent = copy_agent(snapshot, row)?;
+    let members = snapshot.names.members(snapshot.names.gpu_of(agent));
+    members.iter().position(|&member| member == agent)
+}
+
+/// `r3 4242`: the process whose copies these are.
+fn copy_process(snapshot: &Snapshot, row: &CopyStat) -> String {
+    copy_agent(snapshot, row).map_or_else(String::new, |agent| snapshot.names.agent_process(agent))
+}
+
 fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<_> = snapshot.values.copies.iter().filter(|row| row.stat.calls > 0).collect();
     if rows.is_empty() {
@@ -163,7 +181,24 @@ fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         "\n{:>9} {:>12} {:>14} {:>11} {:>9}  COPY",
         "COUNT", "TOTAL ms", "BYTES", "AVG us", "GB/s"
     )?;
-    for row in rows {
+    let sums = &snapshot.values.copy_sums;
+    let parts: Vec<u32> = sums.iter().flat_map(|sum| sum.parts.iter().copied()).collect();
+    let all = &snapshot.values.copies;
+    let alone = rows.into_iter().filter(|row| {
+        let mut of_sums = parts.iter().filter_map(|&at| all.get(at as usize));
+        of_sums.all(|part| !std::ptr::eq(part, *row))
+    });
+    let alone = alone.map(|row| (row, copy_name(snapshot, row)));
+    // A GPU that processes share has a row, and below it one for each process.
+    let shared = sums.iter().flat_map(|sum| {
+        let mut parts: Vec<_> = sum.parts.iter().filter_map(|&at| all.get(at as usize)).collect();
+        parts.sort_by_cached_key(|row| process_order(snapshot, row));
+        let parts = parts
+            .into_iter()
+            .map(|row| (row, format!("  {}", copy_process(snapshot, row))));
+        std::iter::once((&sum.sum, copy_name(snapshot, &sum.sum))).chain(parts)
+    });
+    for (row, name) in alone.chain(shared) {
         let bytes = row.sizes.total;
         let rate = if row.stat.total > 0 {
             bytes as f64 / row.stat.total as f64
@@ -178,7 +213,7 @@ fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
             if row.has_bytes { bytes.to_string() } else { "-".into() },
             micros(row.stat.average()),
             rate,
-            copy_name(snapshot, row),
+            name,
         )?;
     }
     Ok(())

@@ -14,18 +14,50 @@ use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use crate::widgets::{chart, history, look};
 use roctop_model::LaneKey;
+use roctop_model::analysis::Overlap;
 use roctop_model::table::{CLASSES, CopyStat};
-use roctop_trace::item::AgentKind;
+use roctop_trace::item::{AgentId, AgentKind};
 use roctop_trace::units;
 
 /// A route: its place in the snapshot.
-#[derive(Clone)]
-pub(crate) struct Row(usize);
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Row {
+    Alone(usize),
+    /// Routes of the processes that share a GPU, added up.
+    Sum(usize),
+    /// One of them: the place of the sum, and its own.
+    Part(usize, usize),
+}
 
 pub(crate) struct CopyTable;
 
 fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a CopyStat {
-    &scene.snap.values.copies[row.0]
+    let values = &scene.snap.values;
+    match *row {
+        Row::Alone(at) | Row::Part(_, at) => &values.copies[at],
+        Row::Sum(at) => &values.copy_sums[at].sum,
+    }
+}
+
+/// The routes that a row consists of.
+fn parts(row: &Row, scene: &Scene<'_>) -> Vec<u32> {
+    match *row {
+        Row::Alone(at) | Row::Part(_, at) => vec![at as u32],
+        Row::Sum(at) => scene.snap.values.copy_sums[at].parts.clone(),
+    }
+}
+
+/// `host→GPU0`; below the sum of a shared GPU the process.
+fn route_text(row: &Row, scene: &Scene<'_>) -> String {
+    let (route, names) = (source(row, scene).route, &scene.snap.names);
+    let member = [route.destination, route.source].into_iter().flatten();
+    let member = member
+        .filter(|_| matches!(row, Row::Part(..)))
+        .find(|&end| names.gpu_of(end) != end);
+    member.map_or_else(
+        || names.route_label(route.source, route.destination),
+        |member| format!(" └ {}", names.agent_process(member)),
+    )
 }
 
 /// Bytes per second of late; none when bytes are not known, or nothing goes on any more.
@@ -63,7 +95,13 @@ fn of_link(copies: &CopyStat, scene: &Scene<'_>) -> Option<f64> {
 
 /// The share of the route's time, of late, in which a kernel ran on one of its GPUs.
 fn hidden(row: &Row, scene: &Scene<'_>) -> Option<f64> {
-    scene.snap.analysis().overlaps.get(row.0)?.share()
+    let overlaps = &scene.snap.analysis().overlaps;
+    let own = parts(row, scene).into_iter().filter_map(|at| overlaps.get(at as usize));
+    let sum = own.fold(Overlap::default(), |sum, one| Overlap {
+        copied: sum.copied.saturating_add(one.copied),
+        under: sum.under.saturating_add(one.under),
+    });
+    sum.share()
 }
 
 fn way(copies: &CopyStat) -> String {
@@ -99,10 +137,7 @@ impl Table for CopyTable {
             name: "Route",
             width: 0,
             rank: 0,
-            worth: |row, scene| {
-                let route = source(row, scene).route;
-                Worth::Text(scene.snap.names.route_label(route.source, route.destination))
-            },
+            worth: |row, scene| Worth::Text(route_text(row, scene)),
             text: Shown::Plain,
         },
         Column {
@@ -221,28 +256,59 @@ impl Table for CopyTable {
     ];
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
-        let all = scene
-            .snap
-            .values
-            .copies
-            .iter()
-            .enumerate()
-            .filter(|(_, copies)| copies.stat.calls > 0);
+        let values = &scene.snap.values;
+        let sums = values.copy_sums.iter().enumerate().flat_map(|(at, sum)| {
+            let parts = sum.parts.iter().map(move |&part| Row::Part(at, part as usize));
+            std::iter::once(Row::Sum(at)).chain(parts)
+        });
+        let is_alone = |at: &usize| values.copy_sums.iter().all(|sum| !sum.parts.contains(&(*at as u32)));
+        let alone = (0..values.copies.len()).filter(is_alone).map(Row::Alone);
         let names = &scene.snap.names;
-        all.filter(|(_, copies)| scene.ui.filter.accepts(&CopySubject(names, copies)))
-            .map(|(at, _)| Row(at))
-            .collect()
+        let passes = |row: &Row| {
+            let copies = source(row, scene);
+            copies.stat.calls > 0 && scene.ui.filter.accepts(&CopySubject(names, copies))
+        };
+        alone.chain(sums).filter(passes).collect()
     }
 
     fn all(scene: &Scene<'_>) -> usize {
-        scene.snap.values.copies.len()
+        let values = &scene.snap.values;
+        values.copies.len() + values.copy_sums.len()
+    }
+
+    /// Processes stand below the sum of their GPU, whatever sorts.
+    fn arrange(rows: Vec<Row>, scene: &Scene<'_>) -> Vec<Row> {
+        let order = |row: &Row| {
+            let route = source(row, scene).route;
+            let ends = [route.destination, route.source].into_iter().flatten();
+            let members = ends.flat_map(|end| scene.snap.names.members(scene.snap.names.gpu_of(end)));
+            let is_own = |member: &AgentId| [route.destination, route.source].contains(&Some(*member));
+            members.into_iter().position(|member| is_own(&member))
+        };
+        let mut out = Vec::with_capacity(rows.len());
+        let is_summed = |sum: usize| rows.contains(&Row::Sum(sum));
+        for row in &rows {
+            match *row {
+                Row::Part(sum, _) if is_summed(sum) => {}
+                Row::Sum(sum) => {
+                    out.push(*row);
+                    let own = rows.iter().filter(|row| matches!(row, Row::Part(of, _) if *of == sum));
+                    let mut own: Vec<Row> = own.copied().collect();
+                    own.sort_by_cached_key(order);
+                    out.extend(own);
+                }
+                _ => out.push(*row),
+            }
+        }
+        out
     }
 
     /// To the last copy of the route.
     fn target(row: &Row, scene: &Scene<'_>) -> Target {
         let way = source(row, scene).route.direction;
         let lane = scene.snap.lane(LaneKey::Copies(way));
-        let last = lane.and_then(|lane| lane.recent(100_000).find(|slice| slice.what == row.0 as u32));
+        let own = parts(row, scene);
+        let last = lane.and_then(|lane| lane.recent(100_000).find(|slice| own.contains(&slice.what)));
         last.map_or(Target::Nowhere("no copy of it is kept in full any more"), |slice| {
             Target::Slice(LaneKey::Copies(way), slice.span.begin)
         })
@@ -267,7 +333,10 @@ impl Table for CopyTable {
     }
 
     fn key(row: &Row) -> u64 {
-        row.0 as u64
+        match *row {
+            Row::Alone(at) | Row::Part(_, at) => at as u64,
+            Row::Sum(at) => 1 << 32 | at as u64,
+        }
     }
 
     fn role(row: &Row, scene: &Scene<'_>) -> Role {
@@ -282,15 +351,14 @@ impl Table for CopyTable {
 }
 
 /// Draws the table in a box.
-pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) -> Option<usize> {
-    let row = table::panel::<CopyTable>(
+pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) -> Option<Row> {
+    table::panel::<CopyTable>(
         canvas,
         area,
         scene,
         Some(format!("▲ below {}", units::bandwidth(scene.snap.thresholds.slow_copy))),
         u8::MAX,
-    );
-    row.map(|row| row.0)
+    )
 }
 
 /// Draws the view.
@@ -299,12 +367,12 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         panel(canvas, area, scene);
         return;
     }
-    let wanted = (scene.snap.values.copies.len() as u16).saturating_add(3);
+    let wanted = (CopyTable::all(scene) as u16).saturating_add(3);
     let (upper, rest) = top(area, wanted.min(area.height / 3).max(6));
     let selected = panel(canvas, upper, scene);
     let (middle, lower) = top(rest, 7.min(rest.height));
     let (classes, chart_area) = left(middle, middle.width / 2);
-    if let Some(copies) = selected.and_then(|at| scene.snap.values.copies.get(at)) {
+    if let Some(copies) = selected.map(|row| source(&row, scene)) {
         sizes(canvas, classes, scene, copies);
         last_minute(canvas, chart_area, scene, copies);
     } else {

@@ -20,7 +20,7 @@ use roctop_model::query::{Field, Subject, Value};
 use roctop_model::snapshot::AgentRow;
 use roctop_model::{LaneKey, Snapshot};
 use roctop_trace::gauge::{Device, Reading};
-use roctop_trace::item::{AgentId, AgentKind, NodeId};
+use roctop_trace::item::{AgentId, NodeId};
 use roctop_trace::units;
 
 /// A GPU: as the program's agent, as the machine's device, or both.
@@ -29,6 +29,8 @@ pub(crate) struct Row {
     pub(crate) agent: Option<AgentId>,
     pub(crate) node: NodeId,
     number: u32,
+    /// One of the processes on the GPU, counted from 1; 0: the GPU.
+    part: u32,
 }
 
 pub(crate) struct DeviceTable;
@@ -41,6 +43,7 @@ pub(crate) fn gauges<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a DeviceRow> 
 /// A reading of it; when the driver was not asked at all, that is the reason.
 fn reading<T: Clone>(row: &Row, scene: &Scene<'_>, get: impl Fn(&Device) -> &Reading<T>) -> Reading<T> {
     match gauges(row, scene) {
+        Some(_) if row.part > 0 => Err("it is read of the GPU as a whole".into()),
         Some(device) => get(&device.now).clone(),
         None => Err("the driver's files were not read".into()),
     }
@@ -49,12 +52,17 @@ fn reading<T: Clone>(row: &Row, scene: &Scene<'_>, get: impl Fn(&Device) -> &Rea
 /// What roctop saw on it.
 pub(crate) fn seen<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a AgentRow> {
     let id = row.agent?;
-    scene.snap.values.agents.iter().find(|agent| agent.id == id)
+    scene.snap.values.agent(id)
 }
 
 /// Whose it is, where processes have GPUs of one number.
 fn user(row: &Row, scene: &Scene<'_>) -> Option<String> {
-    scene.snap.names.agent_user(row.agent?)
+    let (id, names) = (row.agent?, &scene.snap.names);
+    match names.members(id).len() {
+        _ if row.part > 0 => Some(names.agent_process(id)),
+        0 => names.agent_user(id),
+        processes => Some(format!("{processes} procs")),
+    }
 }
 
 pub(crate) fn label(row: &Row, snap: &Snapshot) -> String {
@@ -133,12 +141,15 @@ impl Table for DeviceTable {
             rank: 0,
             // Downwards by name is upwards by number.
             worth: |row, _| Worth::Number(-f64::from(row.number)),
-            text: Shown::Own(|row, scene, width| units::fit(&label(row, scene.snap), width)),
+            text: Shown::Own(|row, scene, width| {
+                let label = label(row, scene.snap);
+                units::fit(if row.part > 0 { " └" } else { &label }, width)
+            }),
         },
         Column {
             title: "OF ",
             name: "Process",
-            width: 8,
+            width: 11,
             rank: 1,
             worth: |row, scene| Worth::text(user(row, scene)),
             text: Shown::Left,
@@ -217,24 +228,32 @@ impl Table for DeviceTable {
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let snap = scene.snap;
-        let gpus = snap
-            .names
-            .agents()
-            .iter()
-            .filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty());
-        let mut rows: Vec<Row> = gpus
-            .map(|agent| Row {
-                agent: Some(agent.id),
-                node: snap.names.node_of(agent),
-                number: agent.number,
+        let row = |agent: AgentId, part| {
+            let known = snap.names.agent(agent)?;
+            Some(Row {
+                agent: Some(agent),
+                node: snap.names.node_of(known),
+                number: known.number,
+                part,
             })
-            .collect();
+        };
+        let mut rows: Vec<Row> = Vec::new();
+        for gpu in snap.gpus() {
+            rows.extend(row(gpu.row.id, 0));
+            rows.extend(
+                gpu.parts
+                    .iter()
+                    .zip(1..)
+                    .filter_map(|(process, part)| row(process.id, part)),
+            );
+        }
         for device in &snap.values.gauges.devices {
             if rows.iter().all(|row| row.node != device.now.node) {
                 rows.push(Row {
                     agent: None,
                     node: device.now.node,
                     number: device.now.number,
+                    part: 0,
                 });
             }
         }
@@ -243,13 +262,23 @@ impl Table for DeviceTable {
     }
 
     fn all(scene: &Scene<'_>) -> usize {
-        scene
-            .snap
-            .names
-            .agents()
-            .iter()
-            .filter(|agent| agent.kind == AgentKind::Gpu)
-            .count()
+        scene.snap.gpus().len()
+    }
+
+    /// Processes stand below their GPU, whatever sorts.
+    fn arrange(rows: Vec<Row>, _: &Scene<'_>) -> Vec<Row> {
+        let (gpus, mut parts): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.part == 0);
+        let mut out = Vec::with_capacity(gpus.len() + parts.len());
+        for gpu in gpus {
+            let node = gpu.node;
+            out.push(gpu);
+            let (own, rest): (Vec<Row>, Vec<Row>) = parts.into_iter().partition(|row| row.node == node);
+            out.extend(own);
+            parts = rest;
+        }
+        // Of a GPU that the filter left out.
+        out.extend(parts);
+        out
     }
 
     fn least(_: u16) -> u16 {
@@ -265,12 +294,10 @@ impl Table for DeviceTable {
 
     /// To its longest gap.
     fn target(row: &Row, scene: &Scene<'_>) -> Target {
-        let usage = scene
-            .snap
-            .analysis()
-            .usage
-            .iter()
-            .find(|usage| row.agent.is_some_and(|agent| usage.agents.contains(&agent)));
+        let usage = scene.snap.analysis().usage.iter().find(|usage| {
+            row.agent
+                .is_some_and(|agent| usage.agent == agent || usage.agents.contains(&agent))
+        });
         usage
             .and_then(|usage| usage.gaps.first())
             .map_or(Target::Nowhere("it had no gap worth a look"), |gap| {

@@ -17,14 +17,25 @@ use roctop_model::LaneKey;
 use roctop_model::snapshot::AgentRow;
 use roctop_trace::units;
 
-/// GPUs worth a row: those that work; all, when none does.
+/// GPUs worth a row: those that work; all, when none does. Below one that processes share they have rows of their own.
 fn gpus<'a>(scene: &Scene<'a>) -> Vec<&'a AgentRow> {
-    let all = &scene.snap.values.agents;
-    let working: Vec<&AgentRow> = all.iter().filter(|row| row.dispatches > 0).collect();
-    if working.is_empty() {
-        all.iter().collect()
-    } else {
-        working
+    let mut all = scene.snap.gpus();
+    if all.iter().any(|gpu| gpu.row.dispatches > 0) {
+        all.retain(|gpu| gpu.row.dispatches > 0);
+    }
+    all.sort_by_key(|gpu| scene.snap.names.agent(gpu.row.id).map(|agent| agent.number));
+    let rows = all
+        .into_iter()
+        .flat_map(|gpu| std::iter::once(gpu.row).chain(gpu.parts));
+    rows.collect()
+}
+
+/// What a row is called: a GPU, or a process on the GPU above.
+fn name_of(scene: &Scene<'_>, row: &AgentRow) -> String {
+    let names = &scene.snap.names;
+    match names.gpu_of(row.id) {
+        gpu if gpu == row.id => names.agent_label_of(row.id),
+        _ => format!(" {}", names.agent_process(row.id)),
     }
 }
 
@@ -128,15 +139,9 @@ fn notes(scene: &Scene<'_>) -> Vec<(String, Role)> {
 }
 
 fn one_line(canvas: &mut Canvas<'_>, area: Rect, gpus: &[&AgentRow], scene: &Scene<'_>) {
-    let parts: Vec<String> = gpus
-        .iter()
-        .map(|row| {
-            format!(
-                "{} {}%",
-                scene.snap.names.agent_label_of(row.id),
-                units::percent(row.share)
-            )
-        })
+    let whole = gpus.iter().filter(|row| scene.snap.names.gpu_of(row.id) == row.id);
+    let parts: Vec<String> = whole
+        .map(|row| format!("{} {}%", name_of(scene, row), units::percent(row.share)))
         .collect();
     canvas.say(
         area.x + 1,
@@ -149,7 +154,9 @@ fn one_line(canvas: &mut Canvas<'_>, area: Rect, gpus: &[&AgentRow], scene: &Sce
 
 /// What the driver says of a GPU in a few words; nothing when it was not asked.
 fn driver(scene: &Scene<'_>, row: &AgentRow) -> String {
+    // What the driver says is said of the GPU as a whole.
     let agent = scene.snap.names.agent(row.id);
+    let agent = agent.filter(|_| scene.snap.names.gpu_of(row.id) == row.id);
     let Some(device) = agent.and_then(|agent| scene.snap.device_of(agent)) else {
         return String::new();
     };
@@ -175,9 +182,7 @@ fn gauge(share: f64) -> Role {
 
 /// Columns of the GPUs' names: more where processes have GPUs of one number.
 fn label_columns(scene: &Scene<'_>, gpus: &[&AgentRow]) -> u16 {
-    let widths = gpus
-        .iter()
-        .map(|row| units::width(&scene.snap.names.agent_label_of(row.id)) + 1);
+    let widths = gpus.iter().map(|row| units::width(&name_of(scene, row)) + 1);
     widths.max().unwrap_or(0).clamp(6, 16) as u16
 }
 
@@ -191,7 +196,7 @@ fn many(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&AgentRo
         if x + width > area.right() + 1 {
             continue;
         }
-        let name = units::fit(&scene.snap.names.agent_label_of(row.id), label as usize);
+        let name = units::fit(&name_of(scene, row), label as usize);
         let at = canvas.say(x, y, &name, label, Role::Title);
         let room = width.saturating_sub(label + 8);
         canvas.say(at, y, &chart::bar(row.share, room as usize), room, gauge(row.share));
@@ -216,7 +221,7 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
     for (i, row) in gpus.iter().take(inner.height as usize).enumerate() {
         let y = inner.y + i as u16;
         let agent = scene.snap.names.agent(row.id);
-        let name = units::fit(&scene.snap.names.agent_label_of(row.id), label as usize);
+        let name = units::fit(&name_of(scene, row), label as usize);
         let mut x = canvas.say(inner.x + 1, y, &name, label, Role::Title);
         let role = gauge(row.share);
         let bar = chart::bar(row.share, bar_room as usize);

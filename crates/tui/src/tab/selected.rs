@@ -222,7 +222,8 @@ pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<Line> {
 
 /// What sums say of a range whose slices are not all kept.
 fn estimated(snap: &Snapshot, range: Span, bound: &str) -> Vec<Line> {
-    let rows = snap.values.agents.iter().filter(|row| row.dispatches > 0);
+    let gpus = snap.gpus().into_iter().map(|gpu| gpu.row);
+    let rows = gpus.filter(|row| row.dispatches > 0);
     let busy = rows.map(|row| {
         let busy = usage::busy(snap, row.id, range.begin, range.end);
         let share = units::percent(busy as f64 / range.duration().max(1) as f64);

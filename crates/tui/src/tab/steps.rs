@@ -42,10 +42,11 @@ const fn lane(source: &Source) -> LaneKey {
 fn name(snap: &Snapshot, source: &Source) -> String {
     match source {
         Source::Ranges(key, text) => format!("{text} of {}", lane_label(snap, *key).trim()),
-        Source::Period(key, length, same) => format!(
-            "every {length} kernels of {}, {} % the same",
+        Source::Period(key, period) => format!(
+            "{} kernels of {}, {} % of steps as long",
+            period.length,
             lane_label(snap, *key).trim(),
-            units::percent(*same)
+            units::percent(period.same)
         ),
     }
 }
@@ -199,8 +200,17 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     );
     let inner = canvas.frame(upper, &format!("Time per {}", name(scene.snap, &found.source)), &right);
     chart(canvas, inner, found);
+    let since = found.since.map_or_else(
+        || "of the whole run".into(),
+        |at| {
+            format!(
+                "since {} s",
+                units::timestamp_short(at.saturating_sub(scene.snap.origin))
+            )
+        },
+    );
     let right = format!(
-        "{} steps   o other kind ({kinds})   enter → timeline",
+        "{} steps {since}   o other kind ({kinds})   enter → timeline",
         found.steps.len()
     );
     table::panel::<StepTable>(canvas, lower, scene, Some(right), u8::MAX);

@@ -13,11 +13,25 @@ use roctop_trace::item::{AgentId, AgentKind, QueueId, ThreadId};
 use roctop_trace::units;
 
 /// Where a row stands: group, GPU or thread, kind, number within, tie.
-type Rank = (u8, (u32, u32), u8, u32, u32);
+type Rank = (u8, Place, u8, u32, u32);
+
+/// Number of a GPU, the GPU, the process on it; or a thread.
+type Place = (u32, u32, u32);
+
+/// Where a GPU, or a process on it, stands.
+fn place(snap: &Snapshot, id: AgentId) -> Place {
+    let gpu = snap.names.gpu_of(id);
+    let number = snap.names.agent(id).map_or(u32::MAX, |agent| agent.number);
+    let members = snap.names.members(gpu);
+    let process = members.iter().position(|&member| member == id);
+    // A shared GPU stands where the first of its processes did.
+    let first = members.iter().map(|member| member.0).min();
+    (number, first.unwrap_or(gpu.0), process.map_or(0, |at| at as u32 + 1))
+}
 
 fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
     let names = &snap.names;
-    let agent = |id: AgentId| names.agent(id).map_or((u32::MAX, id.0), |agent| (agent.number, id.0));
+    let agent = |id: AgentId| place(snap, id);
     let stream = |id| names.stream(id).map_or(u32::MAX, |stream| stream.number);
     // GPUs, copies, calls, markers; the layouts of the host put their own first.
     let [gpu, copy, call, mark] = match layout {
@@ -30,24 +44,25 @@ fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
         Track::OnAgent(id) => (gpu, agent(id), 1, 0, 0),
         Track::Lane(LaneKey::Stream(id, number)) => (gpu, agent(id), 1, stream(number), number.0),
         Track::InQueue(id, queue) | Track::Lane(LaneKey::Queue(id, queue)) => (gpu, agent(id), 2, queue.0, 0),
-        Track::Lane(LaneKey::Copies(way)) => (copy, (0, 0), 0, u32::from(way), 0),
-        Track::Lane(LaneKey::Api(thread, depth)) => (call, (thread.0, 0), 0, u32::from(depth), 0),
-        Track::By(thread) => (call, (thread.0, 0), 1, 0, 0),
-        Track::Lane(LaneKey::Markers(thread, depth)) => (mark, (thread.0, 0), 2, u32::from(depth), 0),
-        Track::Lane(LaneKey::Ranges(thread)) => (mark, (thread.0, 0), 3, 0, 0),
+        Track::Lane(LaneKey::Copies(way)) => (copy, (0, 0, 0), 0, u32::from(way), 0),
+        Track::Lane(LaneKey::Api(thread, depth)) => (call, (thread.0, 0, 0), 0, u32::from(depth), 0),
+        Track::By(thread) => (call, (thread.0, 0, 0), 1, 0, 0),
+        Track::Lane(LaneKey::Markers(thread, depth)) => (mark, (thread.0, 0, 0), 2, u32::from(depth), 0),
+        Track::Lane(LaneKey::Ranges(thread)) => (mark, (thread.0, 0, 0), 3, 0, 0),
         // What was read and counted stands below all that was recorded.
         Track::Gauge(node, kind) => {
-            let place = plot::agent_of(snap, node).map_or((u32::MAX, node.machine), agent);
+            let place = plot::agent_of(snap, node).map_or((u32::MAX, node.machine, node.node), agent);
             (4, place, 0, node.node, kind as u32)
         }
-        Track::Counter(id) => (5, (0, 0), 0, id, 0),
+        Track::Counter(id) => (5, (0, 0, 0), 0, id, 0),
     }
 }
 
 /// All rows in the order of the screen; those with open work only are among them.
 pub(crate) fn order(scene: &Scene<'_>) -> Vec<Track> {
     let (snap, layout) = (scene.snap, scene.ui.prefs.layout);
-    let folded = |agent: AgentId| scene.ui.folded.contains(&agent);
+    let is_folded = |agent: AgentId| scene.ui.folded.contains(&agent);
+    let folded = |agent: AgentId| is_folded(agent) || is_folded(snap.names.gpu_of(agent));
     let open = open_work(snap);
     let keys = snap.lanes.iter().map(|lane| lane.key);
     let keys = keys.chain(open.iter().map(|open| open.key));
@@ -57,6 +72,7 @@ pub(crate) fn order(scene: &Scene<'_>) -> Vec<Track> {
         let is_work = matches!(key, LaneKey::Stream(..) | LaneKey::Queue(..));
         let track = match (key, layout) {
             (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _), _) if folded(agent) => continue,
+            (LaneKey::Agent(agent), _) if folded(agent) && !is_folded(agent) => continue,
             (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _), Layout::Agent) => Track::OnAgent(agent),
             (_, Layout::Queue | Layout::Thread) if is_work => continue,
             _ => Track::Lane(key),
@@ -124,13 +140,13 @@ pub(crate) fn lane_label(snap: &Snapshot, key: LaneKey) -> String {
     let names = &snap.names;
     match key {
         LaneKey::Agent(agent) => {
-            let share = snap
-                .values
-                .agents
-                .iter()
-                .find(|row| row.id == agent)
-                .map(|row| units::percent(row.share));
-            format!("{} {}%", names.agent_label_of(agent), share.unwrap_or_default())
+            let share = snap.values.agent(agent).map(|row| units::percent(row.share));
+            let label = match names.gpu_of(agent) {
+                gpu if gpu == agent => names.agent_label_of(agent),
+                // Below the row of the GPU.
+                _ => format!(" {}", names.agent_process(agent)),
+            };
+            format!("{label} {}%", share.unwrap_or_default())
         }
         LaneKey::Stream(_, stream) => format!("  {}", names.stream_label(stream)),
         LaneKey::Queue(_, queue) => format!("  {}", names.queue_label(queue)),
