@@ -144,7 +144,7 @@ impl Store {
                 busy: state.map_or(0, |state| state.busy.total()),
                 ..AgentRow::default()
             };
-            self.agent_row(known, &[agent.id])
+            self.agent_row(&known, &[agent.id])
         });
         rows.collect()
     }
@@ -160,13 +160,13 @@ impl Store {
                 busy: shared.busy.total,
                 ..AgentRow::default()
             };
-            self.agent_row(known, &members)
+            self.agent_row(&known, &members)
         });
         rows.collect()
     }
 
     /// Completes a row by what its lane says; `agents` are those of the processes whose it is.
-    fn agent_row(&self, known: AgentRow, agents: &[AgentId]) -> AgentRow {
+    fn agent_row(&self, known: &AgentRow, agents: &[AgentId]) -> AgentRow {
         let (now, window) = (self.now, self.window());
         let lane = self.lane_ids.get(&LaneKey::Agent(known.id));
         let lane = lane.map(|&at| &self.lanes[at as usize].lane);
@@ -190,7 +190,7 @@ impl Store {
             trend: (0..30).rev().map(|back| part(back) / 1_000_000).collect(),
             streams: self.lane_ids.keys().filter(is_own).count(),
             queues: agents.iter().map(|&agent| self.agent_queues(agent)).sum(),
-            ..known
+            ..known.clone()
         }
     }
 
