@@ -108,13 +108,12 @@ impl Slots {
         }
         drop(spare);
         let (source, file) = keep(hsa, agent.handle, slots);
-        let (points, records) = match file {
-            Some(file) => (file.header(), file.records()),
-            None => {
-                let records = zeroed(slots * SLOT_WORDS);
-                pages::fill_later(records);
-                (&[][..], records)
-            }
+        let (points, records) = if let Some(file) = file {
+            (file.header(), file.records())
+        } else {
+            let records = zeroed(slots * SLOT_WORDS);
+            pages::fill_later(records);
+            (&[][..], records)
         };
         let sides: &'static [Side] = zeroed(slots);
         let launches: &'static [Launch] = zeroed(slots);
