@@ -113,6 +113,39 @@ fn written(name: &str, made: &Made, format: &str) -> (Counts, PathBuf) {
 }
 
 #[test]
+fn every_format_says_what_is_not_recorded() {
+    const REASON: &str = "7 kernels or more are not recorded: their queue is unknown";
+    let place = place("incomplete");
+    let path = place.join("rec");
+    make(
+        &path,
+        &Made {
+            records: 10,
+            incomplete: Some(REASON),
+            ..Made::default()
+        },
+    );
+    let out = export_all("incomplete-out", &path);
+    let csv = Table::read(&out.join("t_incomplete.csv"));
+    assert_eq!(csv.column("Incomplete"), [REASON]);
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("t_results.json")).unwrap()).unwrap();
+    assert_eq!(json["rocprofiler-sdk-tool"][0]["incomplete"][0], REASON);
+    let trace = Trace::read(&std::fs::read(out.join("t_results.pftrace")).unwrap());
+    let expected = (trace.process, "INCOMPLETE".to_owned(), vec![REASON.to_owned()]);
+    assert_eq!(trace.instants, [expected]);
+    let database = rusqlite::Connection::open(out.join("t_results.db")).unwrap();
+    let query = "SELECT json_extract(extdata, '$.incomplete[0]') FROM rocpd_info_process";
+    let found: String = database.query_row(query, [], |row| row.get(0)).unwrap();
+    assert_eq!(found, REASON);
+    let files = parquet_files(&out.join("parquet/kind=incomplete"));
+    let [file] = &files[..] else { panic!("{files:?}") };
+    let reader = SerializedFileReader::new(std::fs::File::open(file).unwrap()).unwrap();
+    let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0].get_string(1).unwrap(), REASON);
+}
+
+#[test]
 fn every_marker_has_its_own_text_however_many_there_are() {
     // More than the screen keeps apart.
     let made = Made {

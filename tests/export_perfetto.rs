@@ -57,6 +57,7 @@ fn every_record_is_one_slice_of_its_category() {
             .iter()
             .all(|slice| known.contains(&slice.category.as_str()))
     );
+    assert!(trace.instants.is_empty(), "nothing is missing");
 }
 
 #[test]

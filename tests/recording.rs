@@ -20,7 +20,11 @@ use demo::{place, roctop};
 use made::{Counts, Made, make};
 use roctop::export::run::Run;
 use roctop::item::ProcessId;
-use roctop::recording::{Recording, Replay};
+use roctop::raw::{Raw, RawSink};
+use roctop::recording::{Recorder, Recording, Replay};
+use roctop_ring::layout::Header;
+use roctop_ring::reader::OpenWork;
+use roctop_ring::record::{CONTINUATION, Domain, Head, KernelSymbol, Slot};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -104,6 +108,55 @@ fn a_limit_drops_the_oldest_segments_and_counts_them() {
         errors.contains(&format!("oldest {} records went", replay.dropped)),
         "{errors}"
     );
+}
+
+/// A recording of two processes with two kernels each, whose facts a reader found in this order.
+fn recorded_in_order(path: &Path, order: &[(u32, u32)]) -> Vec<String> {
+    let mut recorder = Recorder::create(path, &[], &[]).unwrap();
+    for process in 0..2 {
+        let header = Header {
+            major: roctop_ring::layout::MAJOR,
+            pid: 100 + process,
+            ..Header::default()
+        };
+        recorder.take(ProcessId(process), &Raw::Header(&header));
+    }
+    for (process, number) in order {
+        let process = ProcessId(*process);
+        recorder.take(
+            process,
+            &Raw::Text(*number, format!("kernel_{}_{number}", process.0).as_bytes()),
+        );
+        let symbol = KernelSymbol {
+            name: *number,
+            kernel_object: u64::from(0x1000 * number),
+            ..KernelSymbol::default()
+        };
+        let payload = symbol.payload();
+        let heads = (0..payload.len() as u8).map(|at| match at {
+            0 => KernelSymbol::head(0, Domain::NONE),
+            _ => Head::new(CONTINUATION, 0, at, 0),
+        });
+        let slots: Vec<Slot> = heads
+            .zip(payload)
+            .map(|(head, [a, b, c, d, e, f])| [head.0, a, b, c, d, e, f, 0])
+            .collect();
+        recorder.take(process, &Raw::Fact(&slots));
+        // Writes them.
+        recorder.take(process, &Raw::Open(&OpenWork::default()));
+    }
+    recorder.finish().unwrap();
+    let (run, _) = load(path);
+    run.kernels.iter().map(|kernel| kernel.mangled.to_string()).collect()
+}
+
+#[test]
+fn kernel_numbers_follow_processes_whatever_the_reader_found_first() {
+    let place = place("order");
+    let found = recorded_in_order(&place.join("one"), &[(0, 1), (1, 1), (0, 2), (1, 2)]);
+    assert_eq!(found, ["kernel_0_1", "kernel_0_2", "kernel_1_1", "kernel_1_2"]);
+    let other = recorded_in_order(&place.join("other"), &[(1, 1), (1, 2), (0, 1), (0, 2)]);
+    assert_eq!(found, other);
 }
 
 /// As the first releases wrote it: the same blocks, all in one segment, without an index.

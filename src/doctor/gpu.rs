@@ -210,10 +210,7 @@ impl Round<'_> {
             }
             let level = self.level;
             let judge = |check: &Check, recorded: &Recorded| judge(check, recorded, level);
-            let (mut check, _) = self.run_recorded(id, options, 5, &[], judge)?;
-            if id == "D5" && check.status == Status::Bad {
-                check = again(&check, self.run_recorded(id, options, 5, &[], judge)?.0);
-            }
+            let (check, _) = self.run_recorded(id, options, 5, &[], judge)?;
             self.add(id, title, check)?;
             if id == "D5" && self.last().status == Status::Bad {
                 self.level = Level::Plain;
@@ -331,16 +328,6 @@ impl Round<'_> {
         self.checks.push(check);
         Ok(())
     }
-}
-
-/// The second try of a check that was BAD. ROCr up to 5.7 seldom aborts a program of several threads under a proxy: a single
-/// failure is shown, and two decide.
-fn again(first: &Check, mut second: Check) -> Check {
-    if second.status == Status::Ok {
-        second.status = Status::Note;
-        second.text = format!("passed at the second try; the first: {}", first.text);
-    }
-    second
 }
 
 /// What the collector does not use is no fault of the GPU's.

@@ -9,7 +9,7 @@ use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::Thread;
 use roctop_ring::record::{
     Agent, ApiCall, Copy, Counter, CounterValue, Dispatch, Domain, Head, KernelSymbol, Marker, OperationName, PcSample,
-    Queue, Slot, Stream, direction, engine,
+    Queue, Slot, Status, Stream, direction, engine, status,
 };
 use std::path::Path;
 
@@ -47,6 +47,8 @@ pub(crate) struct Made {
     pub(crate) marks: bool,
     /// Counters with a value of each dispatch; then each has a sample of its program counter and the GPU a gauge, too.
     pub(crate) counters: u32,
+    /// What the collector says is not recorded.
+    pub(crate) incomplete: Option<&'static str>,
 }
 
 impl Default for Made {
@@ -62,6 +64,7 @@ impl Default for Made {
             most: None,
             marks: false,
             counters: 0,
+            incomplete: None,
         }
     }
 }
@@ -349,6 +352,15 @@ fn facts(writer: &mut Writer, made: &Made) {
             reserved: 0,
         };
         writer.fact(OperationName::head(0, Domain::NONE), &name.payload());
+    }
+    if let Some(text) = made.incomplete {
+        writer.take(&Raw::Text(99, text.as_bytes()));
+        let status = Status {
+            code: status::INCOMPLETE,
+            text: 99,
+            ..Status::default()
+        };
+        writer.fact(Status::head(0, Domain::NONE), &status.payload());
     }
     for id in 0..made.counters {
         let name = 100 + id;

@@ -89,6 +89,8 @@ pub(crate) struct Trace {
     pub(crate) tracks: BTreeMap<u64, (String, Option<u64>)>,
     pub(crate) counters: BTreeMap<u64, Vec<u64>>,
     pub(crate) slices: Vec<Slice>,
+    /// Track, name and texts of events without a duration.
+    pub(crate) instants: Vec<(u64, String, Vec<String>)>,
 }
 
 impl Trace {
@@ -119,13 +121,13 @@ impl Trace {
                     "a track is described before it is used"
                 );
                 assert!(last.insert(track, time).is_none_or(|before| before <= time));
+                // What has no number is written as it is.
+                let word = |table, field, plain| match number(&event, field) {
+                    Some(number) => interned[&(table, number)].clone(),
+                    None => text(&event, plain).unwrap(),
+                };
                 match number(&event, 9).unwrap() {
                     1 => {
-                        // What has no number is written as it is.
-                        let word = |table, field, plain| match number(&event, field) {
-                            Some(number) => interned[&(table, number)].clone(),
-                            None => text(&event, plain).unwrap(),
-                        };
                         let arguments = all(&event, 4).into_iter().filter_map(|argument| {
                             let argument = fields(&argument);
                             let key = interned[&(3, number(&argument, 1).unwrap())].clone();
@@ -145,6 +147,12 @@ impl Trace {
                     2 => {
                         let slice = open.get_mut(&track).and_then(Vec::pop).unwrap();
                         trace.slices[slice].end = time;
+                    }
+                    3 => {
+                        let said = all(&event, 4)
+                            .into_iter()
+                            .filter_map(|argument| text(&fields(&argument), 6));
+                        trace.instants.push((track, word(2, 10, 23), said.collect()));
                     }
                     4 => trace
                         .counters

@@ -305,6 +305,26 @@ fn a_new_queue_begins_at_slot_0() {
 }
 
 #[test]
+fn a_thread_that_writes_its_packet_late_does_not_overfill_the_queue() {
+    let Some(rig) = rig() else { return };
+    let Some(program) = std::env::var("ROCTOP_GPU_CHECK").ok().filter(|_| rig.is_oldest()) else {
+        println!("n/a: needs ROCTOP_GPU_CHECK and a ROCr that aborts when a queue is full");
+        return;
+    };
+    let machine = rig.on(&[("EMULATED_GPU_BY_NAME", "roctop_spin*=20000")]);
+    let place = Rig::place("late-writer");
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    let words = [program.as_str(), "D5", "threads=4", "pause=60"];
+    let (output, _) = run(&mut machine.command(&place, &options, &words));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    assert!(said.contains("20000 packets (2500 kernels)"), "{said}");
+    let recorded = Recorded::load(&place, output);
+    assert_eq!(recorded.run.dispatches.len(), 2500);
+}
+
+#[test]
 fn no_page_is_replaced_while_a_queue_is_busy() {
     let Some(rig) = rig() else { return };
     for fault in ["stop", "hang", "reset"] {

@@ -15,7 +15,6 @@ use roctop::session::{self, Live};
 use roctop::ui::key::Key;
 use roctop::ui::theme::{Depth, Theme};
 use roctop::ui::{Msg, Ui, update, view};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -166,9 +165,7 @@ fn check_equal(place: &Path) {
     let (recovered, whole) = (exported(place, "rec"), exported(place, "whole"));
     let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&recovered), names(&whole));
-    let differ = recovered
-        .iter()
-        .filter(|(name, bytes)| whole[*name] != **bytes && unnumbered(name, &whole[*name]) != unnumbered(name, bytes));
+    let differ = recovered.iter().filter(|(name, bytes)| whole[*name] != **bytes);
     let differ: Vec<&String> = differ.map(|(name, _)| name).collect();
     assert!(differ.is_empty(), "{differ:?} differ in {}", place.display());
     println!("equal: {:?}", names(&recovered));
@@ -229,77 +226,6 @@ fn check_screens(place: &Path) {
         devices.contains("GPU0") && !devices.contains("no kernel on any GPU"),
         "{devices}"
     );
-}
-
-/// A file's content without the numbers that go by when a reader came to the processes of a run: those of kernels. Tables
-/// are sorted by what is in them.
-fn unnumbered(name: &str, bytes: &[u8]) -> Vec<String> {
-    if Path::new(name).extension().is_some_and(|ending| ending == "db") {
-        return kernels_of(bytes);
-    }
-    let Ok(mut whole) = serde_json::from_slice::<Value>(bytes) else {
-        return vec![format!("{bytes:?}")];
-    };
-    let mut names = BTreeMap::new();
-    for symbol in whole["rocprofiler-sdk-tool"][0]["kernel_symbols"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
-        names.insert(symbol["kernel_id"].to_string(), symbol["kernel_name"].clone());
-    }
-    rename(&mut whole, &names);
-    sort(&mut whole);
-    vec![whole.to_string()]
-}
-
-fn rename(value: &mut Value, names: &BTreeMap<String, Value>) {
-    match value {
-        Value::Object(members) => {
-            for (key, value) in members {
-                match names.get(&value.to_string()) {
-                    Some(name) if key == "kernel_id" => *value = name.clone(),
-                    _ => rename(value, names),
-                }
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(|value| rename(value, names)),
-        _ => {}
-    }
-}
-
-fn sort(value: &mut Value) {
-    match value {
-        Value::Object(members) => members.values_mut().for_each(sort),
-        Value::Array(values) => {
-            values.iter_mut().for_each(sort);
-            values.sort_by_cached_key(ToString::to_string);
-        }
-        _ => {}
-    }
-}
-
-/// The kernels and copies of a database, with names in the place of numbers.
-fn kernels_of(bytes: &[u8]) -> Vec<String> {
-    let path = Rig::place(&format!("database-{:?}", std::thread::current().id())).join("copy.db");
-    fs::write(&path, bytes).unwrap();
-    let database = rusqlite::Connection::open(path).unwrap();
-    let mut rows = Vec::new();
-    for query in [
-        "SELECT name, agent_abs_index, queue_id, stream_id, tid, start, \"end\" FROM kernels",
-        "SELECT name, src_agent_abs_index, dst_agent_abs_index, size, tid, start, \"end\" FROM memory_copies",
-        "SELECT category, name, tid, start, \"end\" FROM regions",
-    ] {
-        let mut query = database.prepare(query).unwrap();
-        let columns = query.column_count();
-        let found = query.query_map([], |row| {
-            let cells = (0..columns).map(|at| row.get::<_, rusqlite::types::Value>(at));
-            cells.collect::<Result<Vec<_>, _>>().map(|cells| format!("{cells:?}"))
-        });
-        rows.extend(found.unwrap().map(Result::unwrap));
-    }
-    rows.sort();
-    rows
 }
 
 /// What a recording in `place` holds, for comparison with the log.

@@ -25,6 +25,7 @@ const CALLS: &[Column] = &[
     number("start_ns"),
     number("end_ns"),
 ];
+const INCOMPLETE: &[Column] = &[number("pid"), text("incomplete")];
 const DISPATCHES: &[Column] = &[
     text("kernel"),
     number("pid"),
@@ -149,6 +150,10 @@ pub(super) fn tables<'a>(view: &'a View<'a>, name: &str) -> Vec<Table<'a>> {
         let fill: Fill<'a> = Box::new(|path| counted(view, path));
         all.push(Some(("counter_collection", fill)));
     }
+    if view.incomplete().next().is_some() {
+        let fill: Fill<'a> = Box::new(|path| incomplete(view, path));
+        all.push(Some(("incomplete", fill)));
+    }
     let table = |(kind, fill): (&str, Fill<'a>)| Table {
         path: folder(view, kind).join(format!("{name}.parquet")),
         fill,
@@ -209,6 +214,19 @@ fn counted(view: &View<'_>, path: &Path) -> Result<()> {
             to.number(d.span.begin).number(d.span.end);
             to.end(&mut file)?;
         }
+    }
+    to.flush(&mut file)?;
+    file.close()?;
+    Ok(())
+}
+
+/// A row for each thing that is not recorded of the process.
+fn incomplete(view: &View<'_>, path: &Path) -> Result<()> {
+    let mut file = begin(INCOMPLETE, path)?;
+    let mut to = Batch::new(INCOMPLETE);
+    for reason in view.incomplete() {
+        to.number(view.process.pid).text(reason);
+        to.end(&mut file)?;
     }
     to.flush(&mut file)?;
     file.close()?;

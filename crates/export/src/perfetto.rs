@@ -14,7 +14,7 @@ mod stack;
 use super::json::strings::Tables;
 use super::sort::Sorted;
 use super::view::View;
-use proto::Trace;
+use proto::{Event, Trace, Value};
 use slice::{Placed, Track};
 use stack::Stack;
 use std::collections::BTreeMap;
@@ -28,6 +28,7 @@ pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut trace = Trace::new(out);
     let process = uuid(view.process.pid, "process");
     trace.process(process, view.process.pid, &view.process.exe)?;
+    incomplete(view, process, &mut trace)?;
     let (tracks, slices) = slice::tracks(view)?;
     let threads = slice::threads(&tracks, view.process.pid);
     let mut named = BTreeMap::new();
@@ -45,6 +46,21 @@ pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     sizes::write(view, process, &mut trace)?;
     counted::values(view, process, &mut trace)?;
     counted::gauges(view, process, &mut trace)
+}
+
+/// What is not recorded of the process, as instants on its own track.
+fn incomplete(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
+    let (first, _) = view.times();
+    for text in view.incomplete() {
+        let event = Event {
+            category: "roctop",
+            name: "INCOMPLETE",
+            flow: 0,
+            annotations: &[("reason", Value::Text(text.into()))],
+        };
+        trace.instant(process, first, &event)?;
+    }
+    Ok(())
 }
 
 /// A number for a track: FNV-1a over its process and name.

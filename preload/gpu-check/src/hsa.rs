@@ -410,11 +410,17 @@ impl Lane {
 
     /// Puts a packet into the queue when there is room, and rings its doorbell. Its index.
     pub(crate) fn submit(&self, packet: Packet, limit: Duration) -> Result<u64, String> {
+        self.submit_late(packet, limit, Duration::ZERO)
+    }
+
+    /// The same with a pause before the packet is written.
+    fn submit_late(&self, packet: Packet, limit: Duration, pause: Duration) -> Result<u64, String> {
         // SAFETY: as above.
         let index = unsafe { (self.hsa.call.add_write_index)(self.queue, 1) };
         if !until(limit, || index.wrapping_sub(self.indices()[0]) < self.size) {
             return Err(format!("a queue had no room for {} ms", limit.as_millis()));
         }
+        std::thread::sleep(pause);
         // SAFETY: the queue's ring has `size` packets.
         let place = unsafe { (*self.queue).base.cast::<Packet>().add((index % self.size) as usize) };
         let head = u32::from(packet.header) | (u32::from(packet.setup) << 16);
@@ -443,6 +449,11 @@ impl Lane {
     /// Puts a barrier into the queue.
     pub(crate) fn barrier(&self, signal: SignalHandle, limit: Duration) -> Result<u64, String> {
         self.submit(barrier(signal), limit)
+    }
+
+    /// The same with a pause before the packet is written.
+    pub(crate) fn late_barrier(&self, signal: SignalHandle, limit: Duration, pause: Duration) -> Result<u64, String> {
+        self.submit_late(barrier(signal), limit, pause)
     }
 }
 

@@ -5,7 +5,8 @@
 //! ask the kernel to end it with its parent. Checks that roctop itself is under are started with the collector.
 //!
 //! Options: `gpu=N` (which GPU, from 0), `dir=PATH` (a private directory for files), `pool=kernarg|fine`, `threads=N`,
-//! `milliseconds=N` (how long a check may measure).
+//! `milliseconds=N` (how long a check may measure), `pause=N` (D5: ms between the reservation of the first packet and its
+//! write).
 
 mod check;
 mod hip;
@@ -32,6 +33,8 @@ pub(crate) struct Options {
     pub(crate) threads: usize,
     /// How long a check that repeats itself does so.
     pub(crate) time: Duration,
+    /// How long the first packet of a queue is reserved and not written.
+    pub(crate) pause: Duration,
 }
 
 impl Options {
@@ -42,6 +45,7 @@ impl Options {
             pool: hsa::Kind::Kernarg,
             threads: 1,
             time: Duration::from_millis(800),
+            pause: Duration::ZERO,
         };
         for word in words {
             let (name, value) = word.split_once('=').ok_or_else(|| format!("{word}: not NAME=VALUE"))?;
@@ -50,6 +54,7 @@ impl Options {
                 "gpu" => options.gpu = number()? as usize,
                 "threads" => options.threads = number()? as usize,
                 "milliseconds" => options.time = Duration::from_millis(number()?),
+                "pause" => options.pause = Duration::from_millis(number()?),
                 "dir" => options.dir = PathBuf::from(value),
                 "pool" if value == "kernarg" => options.pool = hsa::Kind::Kernarg,
                 "pool" if value == "fine" => options.pool = hsa::Kind::Fine,

@@ -289,6 +289,24 @@ pub(crate) fn may_hold(file: &File, size: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Has the file's tmpfs room for so many bytes now?
+///
+/// Errors: it has not.
+#[expect(unsafe_code, reason = "fstatfs has no safe form in std")]
+pub(crate) fn has_room(file: &File, size: u64) -> io::Result<()> {
+    let mut facts = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the descriptor is open and `facts` has room for the answer.
+    let known = unsafe { libc::fstatfs(file.as_raw_fd(), facts.as_mut_ptr()) };
+    // SAFETY: zero is a valid value of every field, and the call filled it when it succeeded.
+    let facts = unsafe { facts.assume_init() };
+    // A tmpfs without a limit has no blocks.
+    let is_full = known != 0 || (facts.f_blocks > 0 && facts.f_bavail.saturating_mul(facts.f_bsize as u64) < size);
+    if is_full {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    Ok(())
+}
+
 fn fill(mut file: &File, header: &Header, spec: &Spec) -> io::Result<()> {
     allocate(file, header.size)?;
     file.write_all(&header.encode())?;

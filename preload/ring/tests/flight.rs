@@ -1,13 +1,18 @@
 //! Work in flight of an ended process is found with its times; foreign files give wrong numbers at worst.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(unsafe_code, reason = "a flight file is put over memory")]
 
+use memmap2::MmapMut;
 use proptest::prelude::*;
 use roctop_ring::flight::{
-    self, Left, MAGIC, PAGE, SIGNAL_WORDS, SLOT_WORDS, SlotWriter, State, header, keep_point, keep_reckoned,
+    self, Left, MAGIC, PAGE, Reserved, SIGNAL_WORDS, SLOT_WORDS, SlotWriter, State, header, keep_point, keep_reckoned,
 };
+use roctop_ring::layout::Header;
 use roctop_ring::record::{Dispatch, Head, flag};
 use roctop_ring::sync::{AtomicU64, Ordering};
+use std::fs::File;
+use std::path::PathBuf;
 
 const SLOTS: usize = 64;
 /// Agent ticks of 10 ns, with a separate origin.
@@ -160,6 +165,50 @@ fn half_written_clock_point_is_ignored() {
     // The third point replaces the first of the two; the writer was killed before it announced it.
     kept.header[header::POINTS].store(u64::MAX, Ordering::Relaxed);
     assert_eq!(kept.read()[0].record.end, 2_001_000);
+}
+
+/// A directory on tmpfs.
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn slots_of_a_full_tmpfs_are_kept_in_memory() {
+    const MANY: usize = 16384;
+    let dir = Directory(PathBuf::from(format!("/dev/shm/roctop-full-{}", std::process::id())));
+    std::fs::create_dir(&dir.0).unwrap();
+    let mut pool = MmapMut::map_anon(MANY * SIGNAL_WORDS * 8).unwrap();
+    // SAFETY: the mapping is this function's own and nothing points into it yet.
+    let reserved = unsafe { Reserved::put(&dir.0, "1-1.0.flight", MANY, pool.as_mut_ptr()) }.unwrap();
+    let file = reserved.take(&Header::default()).unwrap();
+    if file.ready() == MANY {
+        println!("n/a: this kernel makes no pages on request");
+        return;
+    }
+    assert!(file.ready() >= SLOTS);
+    assert!(file.make_ready(4096));
+    assert_eq!(file.ready(), 4096);
+    // No page can be made behind the end of a file, as on a full tmpfs.
+    let shorter = File::options().write(true).open(dir.0.join("1-1.0.flight"));
+    shorter.unwrap().set_len((PAGE + 5000 * SLOT_WORDS * 8) as u64).unwrap();
+    assert!(!file.make_ready(MANY));
+    assert_eq!(file.ready(), 4096);
+    file.detach_rest().unwrap();
+    assert_eq!(file.ready(), MANY);
+    for at in [0, 4095, 4096, MANY - 1] {
+        let record = Dispatch {
+            dispatch_id: at as u64 + 1,
+            ..Dispatch::default()
+        };
+        let slot = SlotWriter::new(file.records(), at).unwrap();
+        slot.keep(&record);
+        slot.publish(at as u64, State::Foreign);
+        assert_eq!(slot.kept(), record);
+    }
 }
 
 proptest! {

@@ -56,7 +56,7 @@ pub(super) enum Value<'a> {
     Text(Cow<'a, str>),
 }
 
-/// What a slice says of itself.
+/// What a slice or an instant says of itself.
 pub(super) struct Event<'a> {
     pub(super) category: &'static str,
     pub(super) name: &'a str,
@@ -68,6 +68,7 @@ pub(super) struct Event<'a> {
 /// Kinds of track events.
 const BEGIN: u64 = 1;
 const END: u64 = 2;
+const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 /// Names that have numbers.
 const MOST_NAMES: usize = 1 << 16;
@@ -200,6 +201,15 @@ impl<'w> Trace<'w> {
 
     /// A slice begins.
     pub(super) fn begin(&mut self, track: u64, time: u64, event: &Event<'_>) -> io::Result<()> {
+        self.event(BEGIN, track, time, event)
+    }
+
+    /// Something without a duration.
+    pub(super) fn instant(&mut self, track: u64, time: u64, event: &Event<'_>) -> io::Result<()> {
+        self.event(INSTANT, track, time, event)
+    }
+
+    fn event(&mut self, kind: u64, track: u64, time: u64, event: &Event<'_>) -> io::Result<()> {
         let mut new = Message::default();
         let category = self.intern(0, event.category, &mut new);
         let name = self.intern(1, event.name, &mut new);
@@ -210,7 +220,7 @@ impl<'w> Trace<'w> {
             .collect();
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {
-                body.number(9, BEGIN).number(11, track);
+                body.number(9, kind).number(11, track);
                 match category {
                     Some(category) => body.number(3, category),
                     None => body.text(22, event.category),

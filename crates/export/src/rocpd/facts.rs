@@ -39,7 +39,12 @@ impl Writer<'_> {
         let (first, last) = view.times();
         let command = head.command_of(view).join(" ");
         let mut config = Vec::new();
-        config::object(&config::entries(view, head), &mut config)?;
+        let mut entries = config::entries(view, head);
+        let incomplete: Vec<&str> = view.incomplete().collect();
+        if !incomplete.is_empty() {
+            entries.push(("incomplete", incomplete.into()));
+        }
+        config::object(&entries, &mut config)?;
         self.insert("info_process", "id nid ppid pid init fini start end command extdata")?
             .execute(params![
                 process.pid,

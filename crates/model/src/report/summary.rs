@@ -7,6 +7,7 @@ use crate::{Snapshot, Totals};
 use roctop_ring::record::{direction, engine};
 use roctop_trace::item::{AgentId, Exit, KernelId, QueueId};
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 const TOP: usize = 20;
@@ -111,7 +112,7 @@ fn kernels(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.numbers.stat.total));
+    rows.sort_by_key(|row| Reverse(row.numbers.stat.total));
     let all: u64 = rows.iter().map(|row| row.numbers.stat.total).sum();
     writeln!(
         out,
@@ -171,8 +172,31 @@ fn copy_process(snapshot: &Snapshot, row: &CopyStat) -> String {
     copy_agent(snapshot, row).map_or_else(String::new, |agent| snapshot.names.agent_process(agent))
 }
 
+/// Routes of copies, the greatest total first. Which one a reader came to first has no influence.
+fn sorted_copies(snapshot: &Snapshot) -> Vec<&CopyStat> {
+    let mut rows: Vec<_> = snapshot.values.copies.iter().collect();
+    rows.sort_by_key(|row| (Reverse(row.stat.total), row.route));
+    rows
+}
+
+/// Functions, the greatest total first.
+fn sorted_api(snapshot: &Snapshot) -> Vec<&ApiRow> {
+    let name = |row: &ApiRow| {
+        snapshot
+            .names
+            .operation(row.id)
+            .map(|known| known.operation.name.clone())
+    };
+    let mut rows: Vec<_> = snapshot.values.api.iter().collect();
+    rows.sort_by_cached_key(|row| (Reverse(row.stat.total), name(row)));
+    rows
+}
+
 fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
-    let rows: Vec<_> = snapshot.values.copies.iter().filter(|row| row.stat.calls > 0).collect();
+    let rows: Vec<_> = sorted_copies(snapshot)
+        .into_iter()
+        .filter(|row| row.stat.calls > 0)
+        .collect();
     if rows.is_empty() {
         return Ok(());
     }
@@ -220,11 +244,13 @@ fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn api(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
-    let mut rows: Vec<_> = snapshot.values.api.iter().filter(|row| row.stat.calls > 0).collect();
+    let rows: Vec<_> = sorted_api(snapshot)
+        .into_iter()
+        .filter(|row| row.stat.calls > 0)
+        .collect();
     if rows.is_empty() {
         return Ok(());
     }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.stat.total));
     writeln!(
         out,
         "\n{:>9} {:>12} {:>11} {:>11} {:>7}  API",
@@ -316,12 +342,12 @@ fn flat(snapshot: &Snapshot) -> Vec<Flat> {
         let name = snapshot.names.kernel(row.id).map_or("?", |known| &known.kernel.name);
         rows.push(("kernel", name.to_owned(), numbers(&row.numbers.stat, None, None)));
     }
-    for row in values.copies.iter().filter(|row| row.stat.calls > 0) {
+    for row in sorted_copies(snapshot).into_iter().filter(|row| row.stat.calls > 0) {
         let name = copy_name(snapshot, row);
         let bytes = row.has_bytes.then_some(row.sizes.total);
         rows.push(("copy", name, numbers(&row.stat, bytes, None)));
     }
-    for row in values.api.iter().filter(|row| row.stat.calls > 0) {
+    for row in sorted_api(snapshot).into_iter().filter(|row| row.stat.calls > 0) {
         let name = snapshot
             .names
             .operation(row.id)
@@ -331,7 +357,7 @@ fn flat(snapshot: &Snapshot) -> Vec<Flat> {
     // The greatest total of each kind first; the order of kinds stays.
     rows.sort_by_key(|row| {
         let kind = ["kernel", "copy", "api"].iter().position(|kind| *kind == row.0);
-        (kind, std::cmp::Reverse(row.2[1]))
+        (kind, Reverse(row.2[1]))
     });
     rows
 }
@@ -377,8 +403,14 @@ pub fn write_markdown(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()
 pub fn json(snapshot: &Snapshot) -> Value {
     let (values, totals) = (&snapshot.values, snapshot.values.totals);
     let kernels: Vec<Value> = values.kernels.iter().map(|row| kernel(snapshot, row)).collect();
-    let copies: Vec<Value> = values.copies.iter().map(|row| copy(snapshot, row)).collect();
-    let api: Vec<Value> = values.api.iter().map(|row| operation(snapshot, row)).collect();
+    let copies: Vec<Value> = sorted_copies(snapshot)
+        .into_iter()
+        .map(|row| copy(snapshot, row))
+        .collect();
+    let api: Vec<Value> = sorted_api(snapshot)
+        .into_iter()
+        .map(|row| operation(snapshot, row))
+        .collect();
     let processes: Vec<Value> = values.processes.iter().map(process).collect();
     json!({
         "schema": 1,

@@ -65,6 +65,19 @@ impl File {
         sink: &mut dyn RawSink,
         replay: &mut Replay,
     ) -> Result<()> {
+        self.visit(want, read, replay, &mut |_, head, payload| {
+            payload::deliver(head, payload, sink);
+        })
+    }
+
+    /// As [`File::deliver`], but gives the place, header and payload of each wanted block to `visitor`.
+    pub(super) fn visit(
+        &self,
+        want: &dyn Fn(&Entry) -> bool,
+        read: &mut dyn FnMut(u64),
+        replay: &mut Replay,
+        visitor: &mut dyn FnMut(u64, Head, &[u8]),
+    ) -> Result<()> {
         let index = self.index()?;
         let known: BTreeMap<u64, Entry> = index.iter().flatten().map(|entry| (entry.offset, *entry)).collect();
         let mut seen = BTreeSet::new();
@@ -81,7 +94,7 @@ impl File {
                 Found::Whole(head, payload) => {
                     seen.insert(at);
                     replay.take(head.kind, &payload);
-                    payload::deliver(head, &payload, sink);
+                    visitor(at, head, &payload);
                 }
             }
             read(next - at);
@@ -126,7 +139,7 @@ impl File {
     }
 
     /// The block at a place; none when it is not whole.
-    fn block(&self, at: u64) -> Result<Option<(Head, Vec<u8>)>> {
+    pub(super) fn block(&self, at: u64) -> Result<Option<(Head, Vec<u8>)>> {
         let Some(head) = self.head(at)? else {
             return Ok(None);
         };

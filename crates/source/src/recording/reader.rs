@@ -318,19 +318,59 @@ impl Recording {
             ))
         };
         let segments = self.format < 2 || probe(Kind::RECORDS) || probe(Kind::NOW);
-        for file in self.files.iter().filter(|file| segments || Self::is_facts(file)) {
+        self.deliver_by_process(want, read, sink, &mut replay)?;
+        for file in self.files.iter().filter(|file| segments && !Self::is_facts(file)) {
             let opened = File::open(file)?;
             opened
                 .deliver(want, read, sink, &mut replay)
-                .with_context(|| format!("cannot read {}", file.display()))?;
+                .with_context(|| cannot_read(file))?;
         }
         Ok(replay)
+    }
+
+    /// Delivers the files of facts, one process after the other. The order in which a reader came to the facts of several
+    /// processes has no influence on the numbers that a decoder gives out: those of kernels follow the order of processes,
+    /// and within a process the order in which it loaded them.
+    fn deliver_by_process(
+        &self,
+        want: &dyn Fn(&Entry) -> bool,
+        read: &mut dyn FnMut(u64),
+        sink: &mut dyn RawSink,
+        replay: &mut Replay,
+    ) -> Result<()> {
+        let mut files = Vec::new();
+        let mut later = Vec::new();
+        for path in self.files.iter().filter(|file| Self::is_facts(file)) {
+            let file = File::open(path)?;
+            file.visit(want, read, replay, &mut |at, head, payload| {
+                // No process comes before the first one.
+                if head.process == 0 {
+                    payload::deliver(head, payload, sink);
+                } else {
+                    later.push((head.process, files.len(), at));
+                }
+            })
+            .with_context(|| cannot_read(path))?;
+            files.push((file, path));
+        }
+        later.sort_unstable();
+        for (_, file, at) in later {
+            let (file, path) = &files[file];
+            if let Some((head, payload)) = file.block(at).with_context(|| cannot_read(path))? {
+                payload::deliver(head, &payload, sink);
+            }
+        }
+        Ok(())
     }
 
     /// Decodes everything, each batch of items to `take`, with the clocks known from the beginning.
     pub fn items(&self, take: &mut dyn FnMut(Vec<Item>)) -> Result<Replay> {
         Merged::new(vec![self])?.items(None, &mut |_| (), take)
     }
+}
+
+fn cannot_read(file: &Path) -> String {
+    format!("cannot read {}", file.display())
 }
 
 /// What reading a recording found.

@@ -36,6 +36,7 @@ struct Work<'a> {
     long: AtomicU64,
     kernels: AtomicU64,
     has_failed: AtomicBool,
+    pause: Duration,
 }
 
 pub(super) fn check(options: &Options) -> Result<Outcome, String> {
@@ -54,6 +55,7 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
         long: AtomicU64::new(0),
         kernels: AtomicU64::new(0),
         has_failed: AtomicBool::new(false),
+        pause: options.pause,
     };
     let before = lane.indices();
     let start = Instant::now();
@@ -129,6 +131,7 @@ fn make(work: &Work<'_>, marks: &[SignalHandle]) -> Result<(), String> {
                     spin.launch(work.lane, number, Duration::ZERO, signal, LIMIT)?;
                     work.kernels.fetch_add(1, Ordering::Relaxed);
                 }
+                None if number == 0 => drop(work.lane.late_barrier(signal, LIMIT, work.pause)?),
                 None => drop(work.lane.barrier(signal, LIMIT)?),
             }
             let taken = start.elapsed();

@@ -7,7 +7,7 @@
 
 use super::{MAGIC, PAGE, SIGNAL_WORDS, SLOT_WORDS, header};
 use crate::layout::Header;
-use crate::map::{allocate, may_hold, open_known, open_new, rename_new};
+use crate::map::{allocate, has_room, may_hold, open_known, open_new, rename_new};
 use crate::sync::{AtomicU64, Ordering};
 use crate::writer::Words;
 use memmap2::{Advice, MmapOptions, MmapRaw};
@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 
 /// Pages of a file that is none yet, over memory of the caller's: they take no room before [`Reserved::take`].
 #[derive(Debug)]
@@ -22,16 +23,29 @@ pub struct Reserved {
     temporary: PathBuf,
     path: PathBuf,
     slots: usize,
+    signals: usize,
 }
 
 /// A mapped flight file, for writing.
+///
+/// Only the header and the first slots have pages at first, because the system takes milliseconds to make all of them. A slot is
+/// used when it is [`ready`](Self::ready), so no access finds a full tmpfs.
 #[derive(Debug)]
 pub struct FlightFile {
     map: MmapRaw,
     /// The page of the last signals, seen through another mapping than the one over the caller's memory.
     last: MmapRaw,
     slots: usize,
+    /// Address of the signals.
+    signals: usize,
+    /// Slots that have their pages, from the first one on.
+    ready: AtomicUsize,
 }
+
+/// Slots that a new file is ready for: as many as a program fills while the system makes the pages of the next ones.
+const FIRST_SLOTS: usize = 2048;
+/// Slots with whole pages of signals, and with whole pages of records.
+const SLOTS_OF_PAGE: usize = PAGE / (SIGNAL_WORDS * 8);
 
 /// Where the signals begin.
 const fn signals_at(slots: usize) -> usize {
@@ -63,12 +77,13 @@ impl Reserved {
             temporary,
             path: dir.join(name),
             slots,
+            signals: address.addr(),
         })
     }
 
-    /// The file, for the process that `of` names: with room for all of it, and with its name.
+    /// The file, for the process that `of` names, with its name. Its first slots are ready.
     ///
-    /// Errors: the file cannot be opened, no room.
+    /// Errors: the file cannot be opened, the tmpfs has no room for all of it.
     pub fn take(self, of: &Header) -> io::Result<FlightFile> {
         let made = self.made(of);
         if made.is_err() {
@@ -80,7 +95,7 @@ impl Reserved {
     fn made(&self, of: &Header) -> io::Result<FlightFile> {
         let file = open_known(&self.temporary)?;
         let slots = self.slots;
-        allocate(&file, FlightFile::bytes(slots))?;
+        has_room(&file, FlightFile::bytes(slots))?;
         let map = MmapOptions::new().len(signals_at(slots)).map_raw(&file)?;
         map.advise(Advice::DontFork)?;
         let end = FlightFile::bytes(slots) as usize;
@@ -89,7 +104,14 @@ impl Reserved {
             .len(PAGE)
             .map_raw(&file)?;
         last.advise(Advice::DontFork)?;
-        let made = FlightFile { map, last, slots };
+        let made = FlightFile {
+            map,
+            last,
+            slots,
+            signals: self.signals,
+            ready: AtomicUsize::new(0),
+        };
+        made.begin(&file)?;
         for (at, value) in [
             (header::MAGIC, MAGIC),
             (header::SLOTS, slots as u64),
@@ -130,10 +152,85 @@ unsafe fn put(file: &File, slots: usize, address: *mut u8) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes the pages of a mapping, without touching what is in them.
+///
+/// Errors: the tmpfs is full, or the kernel does not know the request.
+fn populate(address: usize, length: usize) -> io::Result<()> {
+    loop {
+        // SAFETY: the range is mapped for writing, and its contents stay as they are.
+        let done = unsafe { libc::madvise(address as *mut libc::c_void, length, libc::MADV_POPULATE_WRITE) };
+        let error = io::Error::last_os_error();
+        match done {
+            0 => return Ok(()),
+            _ if error.kind() == io::ErrorKind::Interrupted => {}
+            _ => return Err(error),
+        }
+    }
+}
+
 impl FlightFile {
     /// Bytes of a file with `slots` slots.
     pub const fn bytes(slots: usize) -> u64 {
         (signals_at(slots) + slots * SIGNAL_WORDS * 8) as u64
+    }
+
+    /// Makes the header, the first slots and the last signal ready.
+    fn begin(&self, file: &File) -> io::Result<()> {
+        let base = self.map.as_ptr().addr();
+        let last = self.signals + self.slots * SIGNAL_WORDS * 8 - PAGE;
+        // Kernels before 5.14 make no pages on request: then the whole file gets its room now.
+        let made = populate(base, PAGE).and_then(|()| populate(last, PAGE));
+        match made {
+            Ok(()) if self.make_ready(FIRST_SLOTS) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                allocate(file, Self::bytes(self.slots))?;
+                self.ready.store(self.slots, Ordering::Release);
+                Ok(())
+            }
+            _ => Err(io::ErrorKind::StorageFull.into()),
+        }
+    }
+
+    /// Slots that have their pages, from the first one on.
+    #[inline]
+    pub fn ready(&self) -> usize {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// Makes so many slots ready, or all. False when the tmpfs is full. Any thread may call it.
+    pub fn make_ready(&self, slots: usize) -> bool {
+        let from = self.ready();
+        let until = slots.next_multiple_of(SLOTS_OF_PAGE).min(self.slots);
+        if until <= from {
+            return true;
+        }
+        let (record, signal) = (SLOT_WORDS * 8, SIGNAL_WORDS * 8);
+        let records = self.map.as_ptr().addr() + PAGE + from * record;
+        let made = populate(records, (until - from) * record)
+            .and_then(|()| populate(self.signals + from * signal, (until - from) * signal));
+        if made.is_ok() {
+            self.ready.fetch_max(until, Ordering::Release);
+        }
+        made.is_ok()
+    }
+
+    /// Gives the records of slots that are not ready memory of the process alone: then all slots are ready, but the signals of
+    /// these must not be used. Nobody finds them after a kill. One thread at a time.
+    ///
+    /// Errors: the system has no memory.
+    pub fn detach_rest(&self) -> io::Result<()> {
+        let from = self.ready();
+        let place = self.map.as_mut_ptr().wrapping_add(PAGE + from * SLOT_WORDS * 8);
+        let length = (self.slots - from) * SLOT_WORDS * 8;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a part of our own mapping, of whole pages that hold slots which are not ready: nobody refers to them.
+        let mapped = unsafe { libc::mmap(place.cast(), length, protection, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        self.ready.store(self.slots, Ordering::Release);
+        Ok(())
     }
 
     /// The header page's words.

@@ -202,6 +202,10 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     let more = barriers + u64::from(is_witness_due) + if is_tried { 0 } else { 2 };
     let has_room = more == 0 || hsa().is_some_and(|hsa| queue.has_room(hsa, index + count, count, more));
     is_witness_due &= has_room;
+    if !has_room && hsa().is_some_and(|hsa| queue.has_room_for_witness(hsa, index + count, count)) {
+        // The kernels are not watched.
+        out.extend(witness(queue, 0, packets.first().is_some_and(is_ordered)));
+    }
     if !is_tried && has_room {
         queue.try_once();
         is_witness_due = false;
@@ -285,12 +289,14 @@ fn needs_barrier(packet: &Packet) -> bool {
 
 /// Nothing is recorded; still some packet has to tell how far the hardware has come, and in a large portion several.
 fn mark(queue: &Queue, packets: &[Packet], index: u64, level: Level) -> bool {
-    if level >= Level::Program {
-        return !sdk::is_counting() && mark_by_witness(queue, packets, index);
-    }
-    if !queue.room.is_mark_due(packets.len() as u64) {
-        return false;
-    }
+    let is_by_signal = level < Level::Program && queue.room.is_mark_due(packets.len() as u64);
+    is_by_signal && mark_by_signal(queue, packets)
+        || !sdk::is_counting() && mark_by_witness(queue, packets, index, level)
+}
+
+/// The same by signals of ours, where packets have none.
+#[cold]
+fn mark_by_signal(queue: &Queue, packets: &[Packet]) -> bool {
     let is_free =
         |packet: &Packet| (packet.is_dispatch() || kind(packet) == packet::BARRIER_AND) && packet.completion == 0;
     // SAFETY: only the handler uses `out`, under the queue's lock.
@@ -320,11 +326,22 @@ fn mark(queue: &Queue, packets: &[Packet], index: u64, level: Level) -> bool {
     is_marked
 }
 
-/// The same where signals of the collector are not used: by one of the run-time's, in front of the packets.
-fn mark_by_witness(queue: &Queue, packets: &[Packet], index: u64) -> bool {
+/// The same where signals of the collector are not used, or packets have signals of the program: by one of the run-time's, in
+/// front of the packets.
+fn mark_by_witness(queue: &Queue, packets: &[Packet], index: u64, level: Level) -> bool {
     let count = packets.len() as u64;
-    let is_due = queue.witnesses.is_due(queue.room.written(), count, queue.size());
-    if !is_due || !hsa().is_some_and(|hsa| queue.has_room(hsa, index + count, count, 1)) {
+    let written = queue.room.written();
+    if level < Level::Program && !queue.room.is_long_unmarked(count)
+        || !queue.witnesses.is_due(written, count, queue.size())
+    {
+        return false;
+    }
+    let Some(hsa) = hsa() else { return false };
+    if level < Level::Program && hsa.layout.keeps_overflow() {
+        return false;
+    }
+    let next = index + count;
+    if !queue.has_room(hsa, next, count, 1) && !queue.has_room_for_witness(hsa, next, count) {
         return false;
     }
     // SAFETY: only the handler uses `out`, under the queue's lock.

@@ -48,8 +48,8 @@ pub(crate) struct Queue {
     pub(crate) head: Apart<AtomicU64>,
     /// Slots ever harvested. The harvester's.
     pub(crate) tail: Apart<AtomicU64>,
-    /// The tail as the handler last saw it.
-    known_tail: AtomicU64,
+    /// Sequence numbers before this one have a slot, as the handler last saw it.
+    known_limit: AtomicU64,
     /// Dispatches handed over. The handler's.
     submitted: AtomicU64,
     pub(crate) room: Room,
@@ -97,7 +97,7 @@ impl Queue {
             slots,
             head: Apart::new(AtomicU64::new(0)),
             tail: Apart::new(AtomicU64::new(0)),
-            known_tail: AtomicU64::new(0),
+            known_limit: AtomicU64::new(0),
             submitted: AtomicU64::new(0),
             room: Room::new(size),
             wide: Wide::new(),
@@ -174,13 +174,15 @@ impl Queue {
     /// Is there a free slot for sequence numbers before `last`? For the handler.
     #[inline]
     pub(crate) fn has_slots(&self, last: u64) -> bool {
-        if last.wrapping_sub(self.known_tail.load(Ordering::Relaxed)) <= self.slots.len() {
-            return true;
-        }
+        last <= self.known_limit.load(Ordering::Relaxed) || self.look_for_slots(last)
+    }
+
+    fn look_for_slots(&self, last: u64) -> bool {
         // Acquire: pairs with the harvester's release of the tail; it has done with the slots before.
         let tail = self.tail.load(Ordering::Acquire);
-        self.known_tail.store(tail, Ordering::Relaxed);
-        last.wrapping_sub(tail) <= self.slots.len()
+        let limit = self.slots.limit(hsa(), tail, last);
+        self.known_limit.store(limit, Ordering::Relaxed);
+        last <= limit
     }
 
     /// The next dispatch's memory is asked for: the harvester and the packet processor wrote it last. For the handler.

@@ -43,6 +43,8 @@ pub(crate) struct Room {
     given_up: AtomicU64,
     /// Packets that had left when a wait for room was given up: the handler does not wait for that a second time.
     still: AtomicU64,
+    /// The program's packets that the handler had when a thread gave up waiting for those before its own.
+    unwritten: AtomicU64,
 }
 
 impl Room {
@@ -57,6 +59,7 @@ impl Room {
             marked: AtomicU64::new(0),
             given_up: AtomicU64::new(u64::MAX),
             still: AtomicU64::new(u64::MAX),
+            unwritten: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -81,6 +84,12 @@ impl Room {
     #[inline]
     pub(crate) fn is_mark_due(&self, count: u64) -> bool {
         self.written() + count >= self.marked.load(Ordering::Relaxed) + self.size / MARKS
+    }
+
+    /// The same for twice as many: no packet was found that could tell. For the handler.
+    #[inline]
+    pub(crate) fn is_long_unmarked(&self, count: u64) -> bool {
+        self.written() + count >= self.marked.load(Ordering::Relaxed) + self.size / (MARKS / 2)
     }
 
     /// Packets of a large portion that have at least one that tells when it has left, where any can.
@@ -116,7 +125,7 @@ impl Queue {
         let ahead = || last.saturating_sub(room.taken.load(Ordering::Acquire));
         let needed = || room.written() + ahead();
         if needed() > room.limit.load(Ordering::Relaxed) {
-            self.wait_for_room(needed, Wait::Reserving);
+            self.wait_for_room(needed, Wait::Reserving(first));
         }
         let fits = room.limit.load(Ordering::Relaxed).saturating_sub(room.written());
         let across = lap::wait(hsa, self, handle, first, last);
@@ -175,6 +184,17 @@ impl Queue {
         needed <= room.limit.load(Ordering::Relaxed) || self.wait_for_room(|| needed, Wait::Adding)
     }
 
+    /// Is there room for a witness in front of `count` packets, the last of which is the program's before `next`? That may
+    /// take of the part that is kept free, because without one nothing might tell how far the hardware's queue is. False
+    /// where the proxy keeps what finds no room, and needs none. Waits for nothing. Only the handler calls this, under the
+    /// queue's lock.
+    #[cold]
+    pub(crate) fn has_room_for_witness(&self, hsa: &Hsa, next: u64, count: u64) -> bool {
+        let ahead = self.reserved(hsa).saturating_sub(next);
+        let place = self.left().0.unwrap_or(0);
+        !hsa.layout.keeps_overflow() && self.room.written() + count + 1 + ahead <= place + self.room.last_capacity()
+    }
+
     /// False when room did not come.
     #[cold]
     fn wait_for_room(&self, needed: impl Fn() -> u64, who: Wait) -> bool {
@@ -190,7 +210,7 @@ impl Queue {
             let place = left.unwrap_or(0);
             let keeps_overflow = hsa().is_some_and(|hsa| hsa.layout.keeps_overflow());
             // Up to 5.7 several threads that go on at once fill the hardware's queue beyond its end: each waits by itself.
-            let remembers = who != Wait::Reserving || keeps_overflow;
+            let remembers = !matches!(who, Wait::Reserving(_)) || keeps_overflow;
             let is_known_still = remembers && room.still.load(Ordering::Relaxed) == place;
             let is_still = is_known_still || since.elapsed() > STILL;
             let limit = place
@@ -205,7 +225,11 @@ impl Queue {
                 return true;
             }
             if is_empty {
-                return who != Wait::Adding || keeps_overflow;
+                match who {
+                    Wait::Adding => return keeps_overflow,
+                    Wait::Reserving(first) if !keeps_overflow && self.wait_for_writers(first) => continue,
+                    _ => return true,
+                }
             }
             // What the program's own queue would hold never waits for ever: the program may have to do something first,
             // on this very thread. Up to 5.7 the proxy keeps one packet too many, and lets those of the same doorbell
@@ -219,6 +243,27 @@ impl Queue {
             };
             if is_still && gives_up {
                 room.still.store(place, Ordering::Relaxed);
+                return false;
+            }
+            std::thread::sleep(NAP);
+        }
+        true
+    }
+
+    /// Waits until threads that reserved packets before `first` write some of them. All that is written goes to the hardware at
+    /// the next doorbell, and up to 5.7 all of it has to find room there. False when there is nothing to wait for. A thread
+    /// that waits for itself gives up, for all.
+    #[cold]
+    fn wait_for_writers(&self, first: u64) -> bool {
+        let (taken, unwritten) = (&self.room.taken, &self.room.unwritten);
+        let before = taken.load(Ordering::Acquire);
+        if before >= first || before == unwritten.load(Ordering::Relaxed) {
+            return false;
+        }
+        let since = Instant::now();
+        while taken.load(Ordering::Acquire) == before {
+            if since.elapsed() > STILL {
+                unwritten.store(before, Ordering::Relaxed);
                 return false;
             }
             std::thread::sleep(NAP);
@@ -289,8 +334,8 @@ impl Queue {
 /// Who waits for room.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
-    /// A thread of the program that reserved packets: the handler's wait comes behind this one.
-    Reserving,
+    /// A thread of the program that reserved packets from this one on: the handler's wait comes behind this one.
+    Reserving(u64),
     /// The handler, which could do without packets of its own.
     Adding,
     /// The handler, which had the program's packets up to this one.

@@ -8,13 +8,13 @@
 mod pages;
 mod source;
 
-pub(crate) use self::pages::fill;
 use self::pages::{allocate, keep};
+pub(crate) use self::pages::{fill, make_ready};
 use self::source::Source;
 use super::Hsa;
 use super::agent::Agent;
 use super::signal::Watch;
-use crate::level::Level;
+use crate::level::{self, Level, Reason};
 use hsa_sys::abi::{Agent as AgentHandle, SignalHandle};
 use roctop_ring::flight::{FlightFile, PAGE, SLOT_WORDS, SlotWriter, State, is_reckoned, keep_point, keep_reckoned};
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -108,13 +108,15 @@ impl Slots {
         }
         drop(spare);
         let (source, file) = keep(hsa, agent.handle, slots);
-        let (points, records) = match file {
-            Some(file) => (file.header(), file.records()),
-            None => (&[][..], zeroed(slots * SLOT_WORDS)),
+        let (points, records) = if let Some(file) = file {
+            (file.header(), file.records())
+        } else {
+            let records = zeroed(slots * SLOT_WORDS);
+            pages::fill_later(records);
+            (&[][..], records)
         };
         let sides: &'static [Side] = zeroed(slots);
         let launches: &'static [Launch] = zeroed(slots);
-        pages::fill_later(records);
         pages::fill_later(sides);
         pages::fill_later(launches);
         Self {
@@ -137,6 +139,35 @@ impl Slots {
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.sides.len() as u64
+    }
+
+    /// Sequence numbers before this one can have a slot where those before `tail` are done with: a flight file gets its pages
+    /// by and by. Makes those up to `last` ready. For the handler, under the queue's lock.
+    #[cold]
+    pub(crate) fn limit(&self, hsa: Option<&Hsa>, tail: u64, last: u64) -> u64 {
+        let limit = tail + self.len();
+        let Some(file) = self.file else { return limit };
+        let is_ready = |ready: usize| ready as u64 >= self.len();
+        if is_ready(file.ready()) {
+            return limit;
+        }
+        if last > file.ready() as u64 && !file.make_ready(last.min(limit) as usize + pages::STEP_SLOTS) {
+            self.leave_file(hsa, file);
+        }
+        if is_ready(file.ready()) {
+            limit
+        } else {
+            limit.min(file.ready() as u64)
+        }
+    }
+
+    /// The tmpfs is full: what follows is kept in memory.
+    fn leave_file(&self, hsa: Option<&Hsa>, file: &FlightFile) {
+        level::step_down_because(Level::Memory, Reason::NoFile, 0, pages::NO_ROOM);
+        let allocate = || allocate(hsa?, self.agent, self.sides.len());
+        self.source.leave_file(allocate);
+        // Without memory the queue goes on with the slots that it has.
+        let _ = file.detach_rest();
     }
 
     /// Notes that can be kept.
@@ -185,7 +216,7 @@ impl Slots {
     }
 
     /// Is there a flight file?
-    pub(crate) const fn has_file(&self) -> bool {
+    pub(crate) fn has_file(&self) -> bool {
         self.source.has_file()
     }
 

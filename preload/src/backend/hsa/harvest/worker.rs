@@ -79,8 +79,11 @@ fn run() {
     let mut reckoning = Reckoning::new();
     let mut rings = Rings::default();
     let mut was_recording = control::is_recording();
+    let mut is_filling = false;
     loop {
-        nap.take();
+        if !is_filling {
+            nap.take();
+        }
         let Some(process) = process::get() else { return };
         if word(word::COLLECTOR).load(Ordering::Acquire) == state::OFF {
             if pass_on() {
@@ -93,6 +96,7 @@ fn run() {
         nap.follow(done);
         calibration.step(process);
         rings.step(process);
+        is_filling = slots::make_ready();
         slots::fill();
         sdk::follow_the_viewer();
         let is_recording = control::is_recording();

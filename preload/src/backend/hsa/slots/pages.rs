@@ -17,7 +17,7 @@ use roctop_ring::flight::{FlightFile, PAGE, Reserved};
 use roctop_ring::record::status;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::io::{self, ErrorKind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Queues that HIP makes of a GPU, unless it is asked for others (`GPU_MAX_HW_QUEUES`).
 const QUEUES: usize = 4;
@@ -42,6 +42,9 @@ pub(super) fn forget_all() {
     }
     if let Ok(mut unfilled) = UNFILLED.try_lock() {
         unfilled.clear();
+    }
+    if let Ok(mut unready) = UNREADY.try_lock() {
+        unready.clear();
     }
 }
 
@@ -74,15 +77,44 @@ static HAS_UNFILLED: AtomicU64 = AtomicU64::new(0);
 /// The pages of memory that lives for ever come later, by the harvesting thread: launches shall not wait for them, nor those
 /// who make queues.
 pub(super) fn fill_later<T>(memory: &'static [T]) {
-    later(memory.as_ptr().addr(), size_of_val(memory));
-}
-
-fn later(address: usize, bytes: usize) {
     UNFILLED
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .push([address, bytes]);
+        .push([memory.as_ptr().addr(), size_of_val(memory)]);
     HAS_UNFILLED.store(1, Ordering::Release);
+}
+
+/// Flight files some of whose slots are not ready.
+static UNREADY: Mutex<Vec<&'static FlightFile>> = Mutex::new(Vec::new());
+static HAS_UNREADY: AtomicU64 = AtomicU64::new(0);
+/// Slots that get their pages at once.
+pub(super) const STEP_SLOTS: usize = 2048;
+
+fn unready() -> MutexGuard<'static, Vec<&'static FlightFile>> {
+    UNREADY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes some slots of a flight file ready: a program that launches without a pause needs the next ones soon. False when there
+/// are none. By the harvesting thread.
+pub(crate) fn make_ready() -> bool {
+    if HAS_UNREADY.load(Ordering::Acquire) == 0 {
+        return false;
+    }
+    let file = {
+        let all = unready();
+        let Some(file) = all.first().copied() else {
+            HAS_UNREADY.store(0, Ordering::Release);
+            return false;
+        };
+        file
+    };
+    let ready = file.ready();
+    // Where the tmpfs is full, the queue's handler sees to it.
+    let is_done = !file.make_ready(ready + STEP_SLOTS) || file.ready() == ready;
+    if is_done {
+        unready().retain(|other| !std::ptr::eq(*other, file));
+    }
+    true
 }
 
 /// Fills in some pages. By the harvesting thread.
@@ -122,8 +154,9 @@ pub(super) fn keep(hsa: &Hsa, agent: AgentHandle, count: usize) -> (Source, Opti
     });
     match taken {
         Ok((signals, file)) => {
-            later(signals.addr(), count * size_of::<Signal>());
-            let file = Box::leak(Box::new(file));
+            let file: &'static FlightFile = Box::leak(Box::new(file));
+            unready().push(file);
+            HAS_UNREADY.store(1, Ordering::Release);
             (Source::new(count, signals as u64, 0), Some(file))
         }
         Err(reason) => {
@@ -152,13 +185,13 @@ fn prepared(hsa: &Hsa, agent: AgentHandle, count: usize) -> Option<Result<Prepar
     }))
 }
 
+pub(super) const NO_ROOM: &str =
+    "no room for what a queue has in flight in the session's tmpfs (of a container: --shm-size)";
 const NO_FILES: &str = "the program may open no file any more";
 
 fn why(error: &io::Error) -> &'static str {
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "no room for what a queue has in flight in the session's tmpfs (of a container: --shm-size)"
-        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => NO_ROOM,
         _ => NO_FILES,
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Source {
     /// Address of the first signal in use, or [`NONE`] or [`MADE`].
     base: AtomicU64,
     /// Address of the first signal in the flight file; 0 without one.
-    file: u64,
+    file: AtomicU64,
     /// Address of the first signal in memory of the pool; 0 before there is some.
     memory: AtomicU64,
     made: OnceLock<Box<[AtomicU64]>>,
@@ -35,7 +35,7 @@ impl Source {
         Self {
             count,
             base: AtomicU64::new(NONE),
-            file,
+            file: AtomicU64::new(file),
             memory: AtomicU64::new(memory),
             made: OnceLock::new(),
         }
@@ -45,7 +45,7 @@ impl Source {
     /// gives memory of the pool. False where the level has none here.
     pub(super) fn choose(&self, level: Level, has_files: bool, allocate: impl FnOnce() -> Option<*mut Signal>) -> bool {
         let base = match level {
-            Level::Files | Level::Memory if has_files && self.file != 0 => self.file,
+            Level::Files | Level::Memory if has_files && self.has_file() => self.file.load(Ordering::Relaxed),
             Level::Files | Level::Memory => self.memory(allocate),
             Level::RunTime => {
                 self.made
@@ -69,14 +69,23 @@ impl Source {
     }
 
     /// Is there a flight file?
-    pub(super) const fn has_file(&self) -> bool {
-        self.file != 0
+    pub(super) fn has_file(&self) -> bool {
+        self.file.load(Ordering::Relaxed) != 0
+    }
+
+    /// The next signals do not lie in the flight file. Under the queue's lock.
+    pub(super) fn leave_file(&self, allocate: impl FnOnce() -> Option<*mut Signal>) {
+        let was_used = self.is_file();
+        self.file.store(0, Ordering::Relaxed);
+        if was_used {
+            self.base.store(self.memory(allocate), Ordering::Relaxed);
+        }
     }
 
     /// Are the signals in use those of the flight file?
     #[inline]
     pub(super) fn is_file(&self) -> bool {
-        self.file != 0 && self.base.load(Ordering::Relaxed) == self.file
+        self.has_file() && self.base.load(Ordering::Relaxed) == self.file.load(Ordering::Relaxed)
     }
 
     /// Is this one of the signals in use?
