@@ -138,6 +138,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("crates/scenario", &["roctop-ring", "roctop-trace", "roctop-model"]),
     ("crates/bundle", &[]),
     ("tests/emulated-gpu", &[]),
+    ("xtask", &["hip-functions", "hip-sys", "hsa-sys"]),
 ];
 
 /// Names of crates that packages of the collector may use besides those of this workspace.

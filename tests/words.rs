@@ -20,7 +20,8 @@ const FILES: [&str; 8] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 11] = [
+const ROOMS: [&str; 12] = [
+    "xtask",
     "preload/ring",
     "preload/gate",
     "preload/hip-functions",
