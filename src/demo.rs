@@ -1,6 +1,17 @@
-//! The demo's worker: a process of roctop's own that prints what a training program would. The collector in it makes up
-//! the records.
+//! The demo's worker: a roctop process that prints what a training program would, and records a made-up one.
+//!
+//! It links the collector's core, so that ring, session and screen are the real ones; the preloaded collector sees nothing
+//! in it to record.
 
+mod counters;
+mod gpu;
+mod host;
+mod model;
+mod noise;
+mod program;
+mod workload;
+
+use roctop_bundle::embedded::NAME;
 use roctop_ring::session::ENV_DEMO;
 use std::io::Write;
 
@@ -12,8 +23,13 @@ pub fn is_worker() -> bool {
     std::env::args_os().nth(1).is_some_and(|word| word == WORKER)
 }
 
-/// The demo's worker: the collector in it makes the records; here are the lines that such a program prints.
+/// Runs as the demo's worker, with the lines that a training program prints.
 pub fn work() -> u8 {
+    if !has_what_was_preloaded() {
+        let _ = writeln!(std::io::stderr(), "the loader did not load the collector");
+        return 1;
+    }
+    let _running = model::start();
     let seconds = std::env::var(ENV_DEMO)
         .ok()
         .and_then(|text| text.parse::<f64>().ok())
@@ -40,4 +56,11 @@ pub fn work() -> u8 {
             return 0;
         }
     }
+}
+
+/// False if the environment says that the collector is preloaded and it is not in this process. The worker needs none, but a
+/// trial has to find out whether programs get it.
+fn has_what_was_preloaded() -> bool {
+    let is_preloaded = std::env::var("LD_PRELOAD").is_ok_and(|list| list.contains(NAME));
+    !is_preloaded || std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.contains(NAME))
 }

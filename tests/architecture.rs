@@ -111,7 +111,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("preload/ring", &[]),
     ("preload/gate", &[]),
     ("preload/hsa-sys", &[]),
-    ("preload/hip-sys", &[]),
+    ("preload/hip-functions", &[]),
+    ("preload/hip-sys", &["hip-functions"]),
     ("preload/core", &["roctop-ring"]),
     (
         "preload",
@@ -120,17 +121,24 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("preload/gpu-check", &["hsa-sys"]),
     ("preload/roctx", &[]),
     ("preload/roctracer", &["gate", "hsa-sys", "hip-sys"]),
-    ("crates/trace", &["roctop-ring"]),
+    ("crates/trace", &["roctop-ring", "hip-functions"]),
     ("crates/source", &["roctop-ring", "roctop-trace"]),
     ("crates/model", &["roctop-ring", "roctop-trace"]),
     (
         "crates/export",
-        &["roctop-ring", "roctop-trace", "roctop-source", "roctop-model"],
+        &[
+            "hip-functions",
+            "roctop-ring",
+            "roctop-trace",
+            "roctop-source",
+            "roctop-model",
+        ],
     ),
     ("crates/tui", &["roctop-ring", "roctop-trace", "roctop-model"]),
     ("crates/scenario", &["roctop-ring", "roctop-trace", "roctop-model"]),
     ("crates/bundle", &[]),
     ("tests/emulated-gpu", &[]),
+    ("xtask", &["hip-functions", "hip-sys", "hsa-sys"]),
 ];
 
 /// Names of crates that packages of the collector may use besides those of this workspace.

@@ -20,9 +20,11 @@ const FILES: [&str; 8] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 10] = [
+const ROOMS: [&str; 12] = [
+    "xtask",
     "preload/ring",
     "preload/gate",
+    "preload/hip-functions",
     "preload/hsa-sys",
     "preload/hip-sys",
     "preload/roctx",

@@ -1,6 +1,5 @@
 //! The ways in, each by what the loaded run-time offers, never by its version number.
 
-mod demo;
 pub mod hip;
 pub mod hsa;
 #[cfg(target_arch = "x86_64")]
@@ -19,9 +18,6 @@ pub(crate) fn last_drain() {
 
 /// Starts what a variable of the environment asks for; called when the library is loaded.
 pub(crate) fn at_load() {
-    if std::env::var_os(roctop_ring::session::ENV_DEMO).is_some() {
-        demo::start();
-    }
     hsa::harvest::at_load();
     sdk::at_load();
 }

@@ -1,10 +1,13 @@
 //! Arguments of calls as rocprofiler-sdk tells them: type, name and value of each.
 
 use super::view::View;
+use hip_functions::{ROWS, signature};
 use roctop_trace::arguments::GIVEN;
 use roctop_trace::item::ApiCall;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 /// An argument.
 pub(super) struct Argument {
@@ -18,203 +21,46 @@ pub(super) struct Argument {
     pub(super) given: Option<String>,
 }
 
-/// Parameters of functions as `api_args.h` of rocprofiler-sdk 1.0.0 declares them: mangled type and name of each, in the
-/// order of the arguments that are recorded.
-const FUNCTIONS: &[(&str, &str)] = &[
-    (
-        "__hipPushCallConfiguration",
-        "18rocprofiler_dim3_t gridDim, 18rocprofiler_dim3_t blockDim, m sharedMem, P12ihipStream_t stream",
-    ),
-    (
-        "hipDeviceGetAttribute",
-        "Pi pi, 20hipDeviceAttribute_t attr, i deviceId",
-    ),
-    ("hipEventCreate", "PP11ihipEvent_t event"),
-    ("hipEventCreateWithFlags", "PP11ihipEvent_t event, j flags"),
-    ("hipEventDestroy", "P11ihipEvent_t event"),
-    (
-        "hipEventElapsedTime",
-        "Pf ms, P11ihipEvent_t start, P11ihipEvent_t stop",
-    ),
-    ("hipEventQuery", "P11ihipEvent_t event"),
-    ("hipEventRecord", "P11ihipEvent_t event, P12ihipStream_t stream"),
-    ("hipEventSynchronize", "P11ihipEvent_t event"),
-    (
-        "hipExtLaunchKernel",
-        "PKv function_address, 18rocprofiler_dim3_t numBlocks, 18rocprofiler_dim3_t dimBlocks, PPv args, \
-         m sharedMemBytes, P12ihipStream_t stream, P11ihipEvent_t startEvent, P11ihipEvent_t stopEvent, i flags",
-    ),
-    ("hipExtMallocWithFlags", "PPv ptr, m sizeBytes, j flags"),
-    (
-        "hipExtModuleLaunchKernel",
-        "P18ihipModuleSymbol_t func, j globalWorkSizeX, j globalWorkSizeY, j globalWorkSizeZ, j localWorkSizeX, \
-         j localWorkSizeY, j localWorkSizeZ, m sharedMemBytes, P12ihipStream_t stream, PPv kernelParams, \
-         PPv extra, P11ihipEvent_t startEvent, P11ihipEvent_t stopEvent, j flags",
-    ),
-    ("hipFree", "Pv ptr"),
-    ("hipFreeAsync", "Pv dev_ptr, P12ihipStream_t stream"),
-    ("hipFreeHost", "Pv ptr"),
-    ("hipGetDevice", "Pi deviceId"),
-    ("hipGetDeviceCount", "Pi count"),
-    ("hipGraphInstantiate", "PP12hipGraphExec pGraphExec, P9ihipGraph graph"),
-    ("hipGraphLaunch", "P12hipGraphExec graphExec, P12ihipStream_t stream"),
-    ("hipHostFree", "Pv ptr"),
-    ("hipHostMalloc", "PPv ptr, m size, j flags"),
-    ("hipHostRegister", "Pv hostPtr, m sizeBytes, j flags"),
-    ("hipHostUnregister", "Pv hostPtr"),
-    (
-        "hipLaunchCooperativeKernel",
-        "PKv func, 18rocprofiler_dim3_t gridDim, 18rocprofiler_dim3_t blockDimX, PPv kernelParams, \
-         j sharedMemBytes, P12ihipStream_t stream",
-    ),
-    (
-        "hipLaunchKernel",
-        "PKv function_address, 18rocprofiler_dim3_t numBlocks, 18rocprofiler_dim3_t dimBlocks, PPv args, \
-         m sharedMemBytes, P12ihipStream_t stream",
-    ),
-    ("hipMalloc", "PPv ptr, m size"),
-    ("hipMallocAsync", "PPv dev_ptr, m size, P12ihipStream_t stream"),
-    (
-        "hipMallocFromPoolAsync",
-        "PPv dev_ptr, m size, P20ihipMemPoolHandle_t mem_pool, P12ihipStream_t stream",
-    ),
-    ("hipMallocHost", "PPv ptr, m size"),
-    ("hipMallocManaged", "PPv dev_ptr, m size, j flags"),
-    ("hipMallocPitch", "PPv ptr, Pm pitch, m width, m height"),
-    (
-        "hipMemAdvise",
-        "PKv dev_ptr, m count, 15hipMemoryAdvise advice, i device",
-    ),
-    (
-        "hipMemPrefetchAsync",
-        "PKv dev_ptr, m count, i device, P12ihipStream_t stream",
-    ),
-    ("hipMemcpy", "Pv dst, PKv src, m sizeBytes, 13hipMemcpyKind kind"),
-    (
-        "hipMemcpy2D",
-        "Pv dst, m dpitch, PKv src, m spitch, m width, m height, 13hipMemcpyKind kind",
-    ),
-    (
-        "hipMemcpy2DAsync",
-        "Pv dst, m dpitch, PKv src, m spitch, m width, m height, 13hipMemcpyKind kind, P12ihipStream_t stream",
-    ),
-    (
-        "hipMemcpyAsync",
-        "Pv dst, PKv src, m sizeBytes, 13hipMemcpyKind kind, P12ihipStream_t stream",
-    ),
-    ("hipMemcpyDtoD", "Pv dst, Pv src, m sizeBytes"),
-    (
-        "hipMemcpyDtoDAsync",
-        "Pv dst, Pv src, m sizeBytes, P12ihipStream_t stream",
-    ),
-    ("hipMemcpyDtoH", "Pv dst, Pv src, m sizeBytes"),
-    (
-        "hipMemcpyDtoHAsync",
-        "Pv dst, Pv src, m sizeBytes, P12ihipStream_t stream",
-    ),
-    ("hipMemcpyHtoD", "Pv dst, PKv src, m sizeBytes"),
-    (
-        "hipMemcpyHtoDAsync",
-        "Pv dst, PKv src, m sizeBytes, P12ihipStream_t stream",
-    ),
-    (
-        "hipMemcpyPeer",
-        "Pv dst, i dstDeviceId, PKv src, i srcDeviceId, m sizeBytes",
-    ),
-    (
-        "hipMemcpyPeerAsync",
-        "Pv dst, i dstDeviceId, PKv src, i srcDevice, m sizeBytes, P12ihipStream_t stream",
-    ),
-    (
-        "hipMemcpyWithStream",
-        "Pv dst, PKv src, m sizeBytes, 13hipMemcpyKind kind, P12ihipStream_t stream",
-    ),
-    ("hipMemset", "Pv dst, i value, m sizeBytes"),
-    ("hipMemset2D", "Pv dst, m pitch, i value, m width, m height"),
-    ("hipMemsetAsync", "Pv dst, i value, m sizeBytes, P12ihipStream_t stream"),
-    ("hipMemsetD32Async", "Pv dst, i value, m count, P12ihipStream_t stream"),
-    (
-        "hipModuleGetFunction",
-        "PP18ihipModuleSymbol_t function, P12ihipModule_t module, PKc kname",
-    ),
-    (
-        "hipModuleLaunchKernel",
-        "P18ihipModuleSymbol_t func, j gridDimX, j gridDimY, j gridDimZ, j blockDimX, j blockDimY, j blockDimZ, \
-         j sharedMemBytes, P12ihipStream_t stream, PPv kernelParams, PPv extra",
-    ),
-    ("hipModuleLoad", "PP12ihipModule_t module, PKc fname"),
-    ("hipModuleLoadData", "PP12ihipModule_t module, PKv image"),
-    ("hipSetDevice", "i deviceId"),
-    (
-        "hipStreamAddCallback",
-        "P12ihipStream_t stream, PFvP12ihipStream_t10hipError_tPvE callback, Pv userData, j flags",
-    ),
-    (
-        "hipStreamBeginCapture",
-        "P12ihipStream_t stream, 20hipStreamCaptureMode mode",
-    ),
-    ("hipStreamCreate", "PP12ihipStream_t stream"),
-    ("hipStreamCreateWithFlags", "PP12ihipStream_t stream, j flags"),
-    (
-        "hipStreamCreateWithPriority",
-        "PP12ihipStream_t stream, j flags, i priority",
-    ),
-    ("hipStreamDestroy", "P12ihipStream_t stream"),
-    ("hipStreamQuery", "P12ihipStream_t stream"),
-    ("hipStreamSynchronize", "P12ihipStream_t stream"),
-    (
-        "hipStreamWaitEvent",
-        "P12ihipStream_t stream, P11ihipEvent_t event, j flags",
-    ),
-    (
-        "ncclAllGather",
-        "PKv sendbuff, Pv recvbuff, m sendcount, 14ncclDataType_t datatype, P8ncclComm comm, \
-         P12ihipStream_t stream",
-    ),
-    (
-        "ncclAllReduce",
-        "PKv sendbuff, Pv recvbuff, m count, 14ncclDataType_t datatype, 11ncclRedOp_t op, P8ncclComm comm, \
-         P12ihipStream_t stream",
-    ),
-    (
-        "ncclAllToAll",
-        "PKv sendbuff, Pv recvbuff, m count, 14ncclDataType_t datatype, P8ncclComm comm, P12ihipStream_t stream",
-    ),
-    (
-        "ncclBroadcast",
-        "PKv sendbuff, Pv recvbuff, m count, 14ncclDataType_t datatype, i root, P8ncclComm comm, \
-         P12ihipStream_t stream",
-    ),
-    ("ncclCommInitRank", "PP8ncclComm newcomm, i nranks, i myrank"),
-    (
-        "ncclGather",
-        "PKv sendbuff, Pv recvbuff, m sendcount, 14ncclDataType_t datatype, i root, P8ncclComm comm, \
-         P12ihipStream_t stream",
-    ),
-    (
-        "ncclRecv",
-        "Pv recvbuff, m count, 14ncclDataType_t datatype, i peer, P8ncclComm comm, P12ihipStream_t stream",
-    ),
-    (
-        "ncclReduce",
-        "PKv sendbuff, Pv recvbuff, m count, 14ncclDataType_t datatype, 11ncclRedOp_t op, i root, \
-         P8ncclComm comm, P12ihipStream_t stream",
-    ),
-    (
-        "ncclReduceScatter",
-        "PKv sendbuff, Pv recvbuff, m recvcount, 14ncclDataType_t datatype, 11ncclRedOp_t op, P8ncclComm comm, \
-         P12ihipStream_t stream",
-    ),
-    (
-        "ncclScatter",
-        "PKv sendbuff, Pv recvbuff, m recvcount, 14ncclDataType_t datatype, i root, P8ncclComm comm, \
-         P12ihipStream_t stream",
-    ),
-    (
-        "ncclSend",
-        "PKv sendbuff, m count, 14ncclDataType_t datatype, i peer, P8ncclComm comm, P12ihipStream_t stream",
-    ),
-];
+/// Mangled type and name of each shown parameter, by function, as `api_args.h` of rocprofiler-sdk 1.0.0 declares them: of
+/// functions in dispatch tables alone.
+static PARAMETERS: LazyLock<HashMap<&'static str, Vec<(String, &'static str)>>> = LazyLock::new(|| {
+    let rows = ROWS.iter().filter(|row| row.entry.is_some() && !row.shown.is_empty());
+    rows.map(|row| {
+        let shown = row.shown.split(' ').zip(signature::parameters(row.signature));
+        let shown = shown.filter(|(name, _)| *name != "_");
+        let typed = shown.map(|(_, parameter)| (mangled(parameter.kind), parameter.name));
+        (row.name, typed.collect())
+    })
+    .collect()
+});
+
+/// A C type as the C++ ABI mangles it.
+fn mangled(kind: &str) -> String {
+    let base = kind.trim_end_matches('*');
+    let pointers = "P".repeat(kind.len() - base.len());
+    let (constant, base) = base.strip_prefix("const ").map_or(("", base), |base| ("K", base));
+    let base = match base {
+        "void" => "v",
+        "char" => "c",
+        "int" | "hipDevice_t" => "i",
+        "unsigned int" | "uint32_t" => "j",
+        "size_t" => "m",
+        "float" => "f",
+        "dim3" => DIM3,
+        "hipDeviceptr_t" => "Pv",
+        "hipEvent_t" => "P11ihipEvent_t",
+        "hipFunction_t" => "P18ihipModuleSymbol_t",
+        "hipGraph_t" => "P9ihipGraph",
+        "hipGraphExec_t" => "P12hipGraphExec",
+        "hipMemPool_t" => "P20ihipMemPoolHandle_t",
+        "hipModule_t" => "P12ihipModule_t",
+        "hipStream_t" => STREAM,
+        "hipStreamCallback_t" => "PFvP12ihipStream_t10hipError_tPvE",
+        "ncclComm_t" => "P8ncclComm",
+        named => return format!("{pointers}{constant}{}{named}", named.len()),
+    };
+    format!("{pointers}{constant}{base}")
+}
 
 /// The arguments of a call; none when they were not recorded.
 pub(super) fn of(view: &View<'_>, call: &ApiCall) -> Vec<Argument> {
@@ -232,18 +78,17 @@ pub(super) fn stream(arguments: &[Argument]) -> Option<u64> {
 }
 
 const STREAM: &str = "P12ihipStream_t";
+const DIM3: &str = "18rocprofiler_dim3_t";
 /// How a null pointer to something is told.
 const NOTHING: &str = "(null)";
 
 fn parts(function: &str, text: &str) -> Vec<Argument> {
-    let known = FUNCTIONS.iter().find(|(name, _)| *name == function);
-    let mut parameters = known.map_or("", |(_, parameters)| *parameters).split(", ");
+    let mut parameters = PARAMETERS.get(function).into_iter().flatten();
     let own = text.split(", ").filter_map(|part| part.split_once('='));
     own.map(|(name, value)| {
-        let parameter = parameters.next().and_then(|parameter| parameter.split_once(' '));
-        let (kind, name) = parameter.map_or_else(
+        let (kind, name) = parameters.next().map_or_else(
             || ("", Cow::Owned(name.to_owned())),
-            |(kind, name)| (kind, Cow::Borrowed(name)),
+            |(kind, name)| (kind.as_str(), Cow::Borrowed(*name)),
         );
         let (value, given) = value.split_once(GIVEN).unwrap_or((value, ""));
         Argument {
@@ -262,7 +107,7 @@ fn shown(kind: &str, value: &str) -> String {
         .strip_prefix("0x")
         .and_then(|digits| u64::from_str_radix(digits, 16).ok());
     match (kind, number) {
-        ("18rocprofiler_dim3_t", _) => {
+        (DIM3, _) => {
             let mut axes = value.split('x');
             let [x, y, z] = [(); 3].map(|()| axes.next().unwrap_or("0"));
             format!("{{z={z}, y={y}, x={x}}}")

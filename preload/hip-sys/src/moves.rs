@@ -1,6 +1,7 @@
 //! Functions that copy or fill memory, and the meaning of their arguments.
 
-use crate::function::{Place, is_same};
+use crate::function::Place;
+use hip_functions::signature::is_same;
 
 /// Direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +102,7 @@ const TABLE: [(&str, Moves); 18] = [
 pub const fn moves(name: &str) -> Option<Moves> {
     let mut at = 0;
     while at < TABLE.len() {
-        if is_variant(name.as_bytes(), TABLE[at].0.as_bytes()) {
+        if is_variant(name, TABLE[at].0) {
             return Some(TABLE[at].1);
         }
         at += 1;
@@ -110,12 +111,12 @@ pub const fn moves(name: &str) -> Option<Moves> {
 }
 
 /// Whether `name` is this function or its variant `Async`, `_spt` or `Async_spt`.
-const fn is_variant(name: &[u8], function: &[u8]) -> bool {
+const fn is_variant(name: &str, function: &str) -> bool {
     let Some((begin, end)) = name.split_at_checked(function.len()) else {
         return false;
     };
     is_same(begin, function)
-        && (end.is_empty() || is_same(end, b"Async") || is_same(end, b"_spt") || is_same(end, b"Async_spt"))
+        && (end.is_empty() || is_same(end, "Async") || is_same(end, "_spt") || is_same(end, "Async_spt"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub const ENV_SESSION: &str = "ROCTOP_SESSION";
 /// Environment variable: slots of an application thread's ring.
 pub const ENV_RING: &str = "ROCTOP_RING_SLOTS";
-/// Environment variable: private, starts the demo back-end.
+/// Environment variable: private, seconds that the demo's worker runs; 0 for no end.
 pub const ENV_DEMO: &str = "ROCTOP_DEMO_WORKER";
 /// Environment variable: if not empty, the program begins paused, as after `roctxProfilerPause`.
 pub const ENV_PAUSED: &str = "ROCTOP_PAUSED";

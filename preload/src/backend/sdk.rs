@@ -24,7 +24,7 @@ use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::real;
 use crate::thread;
-pub(crate) use rest::{follow as follow_the_viewer, tell as tell_rest};
+pub(crate) use rest::follow as follow_the_viewer;
 
 use abi::{Configured, Sdk, status_text};
 use request::{Mode, Request};

@@ -9,7 +9,7 @@ use core::arch::naked_asm;
 use roctop_ring::session::control;
 
 macro_rules! stubs {
-    ($($index:literal $op:literal $domain:ident $symbol:ident $name:literal $returns:ident $arg:ident $stream:ident $effect:ident $words:literal;)*) => {
+    ($($index:literal $op:literal $domain:ident $symbol:ident $name:literal $entry:tt $stream:ident $effect:ident $argument:ident $signature:literal $shown:literal;)*) => {
         $(
             #[doc = concat!("`", $name, "`.")]
             #[unsafe(no_mangle)]
@@ -49,4 +49,4 @@ macro_rules! stubs {
     };
 }
 
-hip_sys::functions!(stubs);
+hip_sys::function::functions!(stubs);

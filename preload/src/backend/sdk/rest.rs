@@ -40,7 +40,7 @@ pub(super) fn offer(sdk: &'static Sdk, others: Option<u64>) {
 }
 
 /// Says that counters rest, or count.
-pub(crate) fn tell(rest: bool, what: &str) {
+pub(super) fn tell(rest: bool, what: &str) {
     if let Some(process) = process::get() {
         let code = if rest { status::RESTING } else { status::COUNTING };
         process.say(code, 0, &format!("counters {what}"));

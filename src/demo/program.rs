@@ -6,7 +6,7 @@ use super::workload::{
     ADAM, ALL_REDUCE, ATTENTION, EMBEDDING, EVENT_RECORD, GELU, GEMM, GEMM_BACKWARD, GPUS, LAYERS, LOSS, MEMCPY, NORM,
     SET_DEVICE, WAIT_EVENT,
 };
-use crate::collector::{self, pop, push};
+use roctop_collector::collector::{self, pop, push};
 use roctop_ring::record::direction;
 use std::sync::mpsc::Sender;
 use std::time::Duration;

@@ -2,10 +2,9 @@
 //! where counters are asked for, which roctop does for its screen.
 
 use super::workload::{GPUS, KERNELS};
-use crate::backend::sdk;
-use crate::process::Process;
-use crate::{clock, collector, control};
-use roctop_ring::record::{self, CounterValue, Dispatch, Domain, counter_flag, counter_source};
+use roctop_collector::process::Process;
+use roctop_collector::{clock, collector, control};
+use roctop_ring::record::{self, CounterValue, Dispatch, Domain, counter_flag, counter_source, status};
 use roctop_ring::session::ENV_COUNTERS;
 
 /// Between two readings, ns.
@@ -52,7 +51,7 @@ impl Counters {
                 process.fact(record::Counter::head(0, Domain::NONE), &fact.payload());
             }
         }
-        sdk::tell_rest(false, "of the made-up GPUs count");
+        say(process, status::COUNTING, "count");
         Some(Self {
             sums: [[0; COUNTERS.len()]; GPUS],
             ended: [0; GPUS],
@@ -83,7 +82,7 @@ impl Counters {
     }
 
     /// Reads them, when it is time.
-    pub(super) fn read_when_due(&mut self, now: u64) {
+    pub(super) fn read_when_due(&mut self, process: &Process, now: u64) {
         if now - self.read < INTERVAL {
             return;
         }
@@ -91,12 +90,11 @@ impl Counters {
         let rests = control::counters_rest();
         if rests != self.rests {
             self.rests = rests;
-            let what = if rests {
-                "of the made-up GPUs rest"
+            if rests {
+                say(process, status::RESTING, "rest");
             } else {
-                "of the made-up GPUs count"
-            };
-            sdk::tell_rest(rests, what);
+                say(process, status::COUNTING, "count");
+            }
         }
         if rests {
             return;
@@ -117,4 +115,9 @@ impl Counters {
             });
         }
     }
+}
+
+/// Says what the counters do.
+fn say(process: &Process, code: u32, what: &str) {
+    process.say(code, 0, &format!("counters of the made-up GPUs {what}"));
 }

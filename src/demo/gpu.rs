@@ -2,9 +2,9 @@
 
 use super::counters::Counters;
 use super::workload::kernel_of;
-use crate::clock::boottime as now;
-use crate::collector::{copy, dispatch};
-use crate::process::Process;
+use roctop_collector::clock::boottime as now;
+use roctop_collector::collector::{copy, dispatch};
+use roctop_collector::process::Process;
 use roctop_ring::layout::queue;
 use roctop_ring::record::{Copy, Dispatch};
 use roctop_ring::sync::Ordering;
@@ -80,7 +80,7 @@ pub(super) fn complete(process: &'static Process, work: &Receiver<Work>) {
             }
         }
         if let Some(counters) = &mut counters {
-            counters.read_when_due(now());
+            counters.read_when_due(process, now());
         }
         if now() - calibrated > 2_000_000_000 {
             calibrated = now();

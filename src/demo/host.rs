@@ -3,9 +3,9 @@
 use super::gpu::Work;
 use super::noise::Noise;
 use super::workload::{FREE, GPUS, KERNELS, LAUNCH, MALLOC, MEMCPY_ASYNC, STREAMS, SYNCHRONIZE, object};
-use crate::clock::{self, boottime as now};
-use crate::collector::{allocation, api_enter, api_exit};
-use crate::process;
+use roctop_collector::clock::{self, boottime as now};
+use roctop_collector::collector::{allocation, api_enter, api_exit};
+use roctop_collector::process;
 use roctop_ring::record::{Allocation, Copy, Dispatch, Domain, direction, engine, memory};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::Ordering;
@@ -83,7 +83,7 @@ impl Host {
     }
 
     fn tid() -> u32 {
-        crate::thread::current().map_or(0, crate::thread::Thread::tid)
+        roctop_collector::thread::current().map_or(0, roctop_collector::thread::Thread::tid)
     }
 
     /// Takes the queue for a while: begin and end.

@@ -1,27 +1,29 @@
-//! The demo: a training loop that is made up, recorded by the real collector.
+//! A made-up training loop on made-up GPUs, recorded by the collector's core.
 //!
-//! A private variable ([`ENV_DEMO`](roctop_ring::session::ENV_DEMO)) starts it in roctop's own worker process. Host
-//! calls are entered and left by real threads at real times; kernels and copies have modelled durations on modelled
-//! queues, and a third thread records each when its time has come, as the completion thread does for a real GPU.
-//!
-//! Stands in for a GPU and a program alone. Absent on purpose: anything of it in a program that a user runs.
+//! Host calls are entered and left by real threads at real times. Kernels and copies have modelled durations on modelled
+//! queues; a third thread records each when its time has come, as the harvesting thread does for a real GPU.
 
-mod counters;
-mod gpu;
-mod host;
-mod noise;
-mod program;
-mod workload;
-
-use self::workload::{GPUS, KERNELS, OPERATIONS, STREAMS, object};
-use crate::clock;
-use crate::process::{self, Process};
+use super::workload::{GPUS, KERNELS, OPERATIONS, STREAMS, object};
+use super::{gpu, program};
+use roctop_collector::clock;
+use roctop_collector::process::{self, Process};
 use roctop_ring::record::{Agent, Domain, KernelSymbol, OperationName, Queue, Stream, status};
 use std::sync::mpsc::channel;
 
-/// Starts the demo's threads. They go on until the process ends.
-pub(crate) fn start() {
-    let Some(process) = process::ensure() else { return };
+/// A training loop whose threads run until the process ends.
+pub(super) struct Running {
+    process: &'static Process,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.process.close();
+    }
+}
+
+/// Starts the training loop; `None` if the process is not traced.
+pub(super) fn start() -> Option<Running> {
+    let process = process::ensure()?;
     facts(process);
     let (sender, receiver) = channel();
     let trainer = sender.clone();
@@ -35,6 +37,7 @@ pub(crate) fn start() {
     let _ = std::thread::Builder::new()
         .name("trainer".into())
         .spawn(move || program::train(trainer));
+    Some(Running { process })
 }
 
 fn facts(process: &'static Process) {
