@@ -8,6 +8,7 @@ mod launched;
 pub mod pty_keeper;
 mod replay;
 pub mod run;
+mod schedule;
 mod watched;
 
 pub use self::attached::attach;

@@ -3,9 +3,10 @@
 //! Emptying is a copy and no more, so that rings do not fill while the store or the disk is slow; it looks again sooner
 //! the fuller the rings were. What waits between the two is bounded; beyond that the rings overwrite, and it is counted.
 
+use super::schedule::{Schedule, Step};
 use crate::clocks::{boottime, of_thread};
 use crate::decode::Decoder;
-use crate::item::{Exit, Health, ProcessId};
+use crate::item::{Exit, Health, Nanos, ProcessId};
 use crate::model::Store;
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
@@ -22,47 +23,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The soonest next look.
-const FASTEST: Duration = Duration::from_millis(1);
-/// The usual time between looks while something happens: a thread that begins to call without a pause fills its ring in
-/// twice this time.
-const USUAL: Duration = Duration::from_millis(2);
-/// Where a look costs more, with many processes, it comes later, but not later than this.
-const USUAL_AT_MOST: Duration = Duration::from_millis(4);
-/// The time between looks is so many times the processor time that a look takes, with the waking up and lying down around it,
-/// and more when nothing has happened for two seconds.
-const LOOKING: u32 = 200;
-const LOOKING_IDLE: u32 = 500;
-/// Files that come are no reason to empty rings anew before so many times as long has passed as that took: programs that fork
-/// without end make files without end.
-const EMPTYING: u32 = 20;
-/// Rings that are nearly empty are left alone for so long: emptying costs more than looking, and what is known of kernels and
-/// lanes is fetched to the processor once for more records. Screens move ten times a second.
-const GATHERING: Duration = Duration::from_millis(50);
-/// Nearly empty, in 1/1000 of the fullest ring.
-const NEARLY_EMPTY: u32 = 60;
-/// The same when nothing has happened for two seconds.
-const IDLE: Duration = Duration::from_millis(200);
-/// The time between looks then: the program may begin again at any time. A recording is to have every record, so it takes
-/// the time between looks as usual.
-const IDLE_LOOK: Duration = Duration::from_millis(3);
-const IDLE_LOOK_AT_MOST: Duration = Duration::from_millis(32);
-/// How often it is asked how processes do, also when nothing has happened for two seconds, and of how many.
-const HEALTH: Duration = Duration::from_millis(500);
-const HEALTH_IDLE: Duration = Duration::from_secs(1);
-const MOST_HEALTHS: usize = 64;
-const IDLE_AFTER: Duration = Duration::from_secs(2);
-/// Bytes that may wait between the two threads before rings are left as they are. What the last poll took comes on top: 32 MiB
-/// of a file at most. A burst of many threads fills their rings faster than it is compressed.
-const WAITING: usize = 256 << 20;
-/// How often rings are read once more when the reading ends, while they are not empty: one poll takes 32 MiB of a file.
-const POLLS_AT_STOP: usize = 64;
-/// Slots with which a batch is handed on: 1 MiB, which lies near the processors still, in room that is used again.
-const FULL: usize = 1 << 14;
-/// Slots that are delivered at once, about: a batch may have so many more.
-const MOST_AT_ONCE: usize = 1 << 10;
-/// Batches that lie ready to be filled again.
-const SPARES: usize = 8;
+/// Processes whose health is read.
+const MAX_HEALTH_PROCESSES: usize = 64;
+/// Slots of a full batch: 1 MiB, which is still in the processor's cache when it is decoded, in reused memory.
+const BATCH_SLOTS: usize = 1 << 14;
+/// Slots that the reader delivers at once, about: a batch may exceed its size by as many.
+const MAX_DELIVERED_SLOTS: usize = 1 << 10;
+/// Emptied batches that are kept for reuse.
+const MAX_SPARE_BATCHES: usize = 8;
 
 enum Message {
     Started(u32, u64),
@@ -148,7 +116,7 @@ impl Pump {
     ) -> Result<Self> {
         let (sender, messages) = channel();
         let (batches, received) = channel();
-        let (spare, spares) = sync_channel(SPARES);
+        let (spare, spares) = sync_channel(MAX_SPARE_BATCHES);
         let waiting = Arc::new(AtomicUsize::new(0));
         let pids = Pids::default();
         let gauges = start_gauges(
@@ -244,14 +212,14 @@ struct Filling {
 impl Filling {
     /// More is in the batch.
     fn kept(&mut self) {
-        if self.batch.slots() >= FULL {
+        if self.batch.slots() >= BATCH_SLOTS {
             self.hand_on();
         }
     }
 
     fn hand_on(&mut self) {
         let next = self.spares.try_recv();
-        let next = next.unwrap_or_else(|_| Batch::with_room(FULL + MOST_AT_ONCE));
+        let next = next.unwrap_or_else(|_| Batch::with_room(BATCH_SLOTS + MAX_DELIVERED_SLOTS));
         let full = std::mem::replace(&mut self.batch, next);
         self.is_over |= !self.sending.send(full);
     }
@@ -312,129 +280,85 @@ impl Emptying {
         // Rings overwrite while this thread waits for a core, so it goes first where that is allowed. It takes no more time
         // for that.
         let _ = rustix::process::nice(-10);
-        let mut pause = USUAL;
-        // How long rings that are nearly empty are left alone; none when they are filling.
-        let mut gathering = Some(USUAL);
-        let mut emptying = Duration::ZERO;
-        let mut looks = Looks::begin();
-        let mut busy_at = Instant::now();
-        let mut emptied_at = Instant::now();
-        let mut asked_at = None;
+        let began = Instant::now();
+        let mut schedule = Schedule::new(self.is_recorded, of_thread());
         loop {
-            let message = match messages.recv_timeout(pause) {
+            let message = match messages.recv_timeout(schedule.pause()) {
                 Ok(message) => Some(message),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => Some(Message::Stop),
             };
-            if message.is_none() && gathering.is_some_and(|gathering| emptied_at.elapsed() < gathering) {
-                // A system call on a processor that slept costs more than what it does: files may come a look later.
-                let is_skipped = gathering == Some(IDLE) && looks.count % 2 == 1;
-                let is_early = is_skipped || emptied_at.elapsed() < emptying * EMPTYING;
-                let is_left = (is_early || !self.live.has_new_files()) && self.live.fill()? < NEARLY_EMPTY;
-                looks.count += 1;
-                if is_left {
-                    continue;
-                }
+            if message.is_none() && self.may_wait(schedule.step(began.elapsed()))? {
+                continue;
             }
-            looks.measure();
-            emptied_at = Instant::now();
+            schedule.drain_begins(began.elapsed(), of_thread());
             let now = boottime();
-            let into = &mut self.filling;
-            let mut stop = false;
-            // All that waits: a program may write faster than rings are looked at.
-            let mut next = message;
-            while let Some(message) = next {
-                match message {
-                    Message::Started(pid, start) => self.live.started(pid, start),
-                    Message::Exited(pid, exit) => self.live.exited(pid, exit, now, into)?,
-                    Message::Output(bytes) => into.take(ProcessId(0), &Raw::Output(&bytes)),
-                    Message::Missed(report) => into.batch.missed = Some(report.unwrap_or_default()),
-                    Message::Stop => stop = true,
-                }
-                next = messages.try_recv().ok().filter(|_| !stop);
+            let is_last = self.take_messages(message, messages, now)?;
+            let progress = self.drain(now, is_last)?;
+            if self.is_shown && schedule.takes_health() {
+                let fills = self.live.fills().into_iter().take(MAX_HEALTH_PROCESSES);
+                self.filling.batch.health = fills.map(health).collect();
             }
-            let is_full = into.sending.waiting.load(Ordering::Relaxed) > WAITING && !stop;
-            let mut progress = if is_full {
-                Progress::default()
-            } else {
-                self.live.poll(now, into)?
-            };
-            if stop {
-                // All that lay there; a program that goes on is not followed for ever.
-                for _ in 0..POLLS_AT_STOP {
-                    if progress.more {
-                        progress = self.live.poll(now, into)?;
-                    }
-                }
-                self.live.settle(now, into)?;
-            }
-            let asking = if gathering == Some(IDLE) { HEALTH_IDLE } else { HEALTH };
-            if self.is_shown && asked_at.is_none_or(|at: Instant| at.elapsed() >= asking) {
-                asked_at = Some(emptied_at);
-                into.batch.health = self.live.fills().into_iter().take(MOST_HEALTHS).map(health).collect();
-            }
-            let alive = self.live.pids_alive();
-            let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);
-            if *pids != alive {
-                *pids = alive;
-            }
-            drop(pids);
+            self.share_pids();
             self.filling.hand_on();
-            emptying = emptied_at.elapsed();
-            looks.again();
-            if self.filling.is_over || stop {
+            if self.filling.is_over || is_last {
                 return Ok(());
             }
-            if progress.records > 0 {
-                busy_at = Instant::now();
+            schedule.drain_ends(began.elapsed(), of_thread(), &progress);
+        }
+    }
+
+    /// Whether the rings need no drain yet.
+    fn may_wait(&mut self, step: Step) -> Result<bool> {
+        match step {
+            Step::Drain => Ok(false),
+            Step::Check { files: true } if self.live.has_new_files() => Ok(false),
+            Step::Check { .. } => Ok(Schedule::may_wait(self.live.fill()?)),
+        }
+    }
+
+    /// Takes this message and all that wait: a program may write faster than rings are checked. True after the last one.
+    fn take_messages(&mut self, first: Option<Message>, messages: &Receiver<Message>, now: Nanos) -> Result<bool> {
+        let into = &mut self.filling;
+        let mut next = first;
+        while let Some(message) = next {
+            match message {
+                Message::Started(pid, start) => self.live.started(pid, start),
+                Message::Exited(pid, exit) => self.live.exited(pid, exit, now, into)?,
+                Message::Output(bytes) => into.take(ProcessId(0), &Raw::Output(&bytes)),
+                Message::Missed(report) => into.batch.missed = Some(report.unwrap_or_default()),
+                Message::Stop => return Ok(true),
             }
-            (pause, gathering) = match progress.fill {
-                _ if progress.more => (Duration::ZERO, None),
-                0 if busy_at.elapsed() > IDLE_AFTER => {
-                    let at_most = if self.is_recorded {
-                        USUAL_AT_MOST
-                    } else {
-                        IDLE_LOOK_AT_MOST
-                    };
-                    ((looks.one * LOOKING_IDLE).clamp(IDLE_LOOK, at_most), Some(IDLE))
-                }
-                0..NEARLY_EMPTY => ((looks.one * LOOKING).clamp(USUAL, USUAL_AT_MOST), Some(GATHERING)),
-                _ => (FASTEST, None),
-            };
+            next = messages.try_recv().ok();
         }
-    }
-}
-
-/// What looks at rings take: measured over those between two times that rings are emptied.
-struct Looks {
-    /// One of them, with the waking up and lying down around it.
-    one: Duration,
-    /// So many since rings were emptied.
-    count: u32,
-    /// Processor time of the thread then.
-    before: Duration,
-}
-
-impl Looks {
-    fn begin() -> Self {
-        Self {
-            one: Duration::ZERO,
-            count: 0,
-            before: of_thread(),
-        }
+        Ok(false)
     }
 
-    /// Rings are to be emptied.
-    fn measure(&mut self) {
-        if self.count > 0 {
-            let mean = of_thread().saturating_sub(self.before) / self.count;
-            self.one = (self.one + mean) / 2;
+    /// Reads what the rings hold; the last time until they are empty.
+    fn drain(&mut self, now: Nanos, is_last: bool) -> Result<Progress> {
+        let into = &mut self.filling;
+        if Schedule::leaves_rings(into.sending.waiting.load(Ordering::Relaxed), is_last) {
+            return Ok(Progress::default());
         }
+        let mut progress = self.live.poll(now, into)?;
+        if is_last {
+            let mut drains = 1;
+            while Schedule::drains_again(drains, &progress) {
+                progress = self.live.poll(now, into)?;
+                drains += 1;
+            }
+            self.live.settle(now, into)?;
+        }
+        Ok(progress)
     }
 
-    /// Rings were emptied.
-    fn again(&mut self) {
-        (self.before, self.count) = (of_thread(), 0);
+    /// Shares the process ids with the thread that reads gauges.
+    fn share_pids(&self) {
+        let alive = self.live.pids_alive();
+        let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);
+        if *pids != alive {
+            *pids = alive;
+        }
     }
 }
 

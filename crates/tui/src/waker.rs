@@ -5,16 +5,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether somebody has to be woken.
-static IS_DOWN: AtomicBool = AtomicBool::new(false);
-/// Readable when that was done. None where there is no descriptor left: nobody lies down then.
+/// Whether the screen sleeps and has to be woken.
+static IS_ARMED: AtomicBool = AtomicBool::new(false);
+/// Readable when it was woken. `None` if the eventfd could not be created; the loop then polls.
 static EVENT: LazyLock<Option<OwnedFd>> =
     LazyLock::new(|| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok());
 
 /// Something came that the screen shows or acts upon. From any thread, as often as one likes.
 pub fn wake() {
-    if IS_DOWN.load(Ordering::SeqCst)
-        && IS_DOWN.swap(false, Ordering::SeqCst)
+    if IS_ARMED.load(Ordering::SeqCst)
+        && IS_ARMED.swap(false, Ordering::SeqCst)
         && let Some(event) = &*EVENT
     {
         // A full counter wakes as well.
@@ -22,17 +22,17 @@ pub fn wake() {
     }
 }
 
-/// What comes from now on wakes; false where that cannot be. What came before has to be looked at after this.
-pub(crate) fn lie_down() -> bool {
+/// From now on [`wake`] wakes the screen; false if the eventfd could not be created. Look for earlier changes after this.
+pub(crate) fn arm() -> bool {
     if EVENT.is_some() {
-        IS_DOWN.store(true, Ordering::SeqCst);
+        IS_ARMED.store(true, Ordering::SeqCst);
     }
     EVENT.is_some()
 }
 
-/// Nobody has to be woken any more.
-pub(crate) fn get_up() {
-    IS_DOWN.store(false, Ordering::SeqCst);
+/// The screen is awake: [`wake`] does nothing.
+pub(crate) fn disarm() {
+    IS_ARMED.store(false, Ordering::SeqCst);
 }
 
 /// What to wait for beside the terminal.

@@ -29,6 +29,17 @@ const MAKING: u32 = 100;
 /// Inputs that are taken before a frame.
 const MOST_INPUTS: usize = 256;
 
+/// What ends the wait for input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// The next frame is due: something changes.
+    Frame,
+    /// Nothing changes, and nobody can wake the loop: it looks ten times a second.
+    Poll,
+    /// Nothing changes: the loop is woken, and its clock moves once a second.
+    Sleep,
+}
+
 /// The loop between two turns.
 pub(super) struct Driver<'a> {
     screen: Screen,
@@ -105,13 +116,14 @@ impl<'a> Driver<'a> {
         let slowed = self.ui.own.map_or(1, |own| own.slowed).max(self.pace.slowed());
         let slowest = self.ui.prefs.rate.map(|rate| Duration::from_secs(1) / rate.max(1));
         let interval = HEAD.max(slowest.unwrap_or_default()) * slowed;
-        let is_due = self.headed.elapsed() >= interval;
-        if is_due && !self.is_calm() && !self.refresh(VALUES * slowed)? {
-            return Ok(false);
+        let mut wait = self.wait();
+        if wait == Wait::Frame && self.headed.elapsed() >= interval {
+            if !self.refresh(VALUES * slowed)? {
+                return Ok(false);
+            }
+            // A frame after which nothing changes is the last for a while.
+            wait = self.wait();
         }
-        // As it is now: a frame after which nothing changes is the last for a while.
-        let is_down = self.is_calm() && waker::lie_down();
-        let is_left = self.is_calm();
         self.fit();
         self.screen.set_raw(self.ui.program.typing)?;
         self.draw()?;
@@ -120,14 +132,14 @@ impl<'a> Driver<'a> {
         }
         self.is_dirty |= self.ui.toast.as_ref().is_some_and(|toast| toast.1 == self.latest.now);
         let age = self.headed.elapsed();
-        let wait = match (is_left, is_down && !self.is_dirty) {
-            (true, true) => CALM.saturating_sub(age),
-            (true, false) => HEAD,
-            (false, _) => interval.saturating_sub(age).min(HEAD),
+        let wait = match wait {
+            Wait::Frame => interval.saturating_sub(age).min(HEAD),
+            Wait::Sleep if !self.is_dirty => CALM.saturating_sub(age),
+            Wait::Sleep | Wait::Poll => HEAD,
         };
-        // Rounded up: whoever wakes a part of one too early waits once more.
+        // Rounded up: a loop that wakes a fraction of a millisecond too early waits once more.
         let goes_on = self.take_input(wait.as_nanos().div_ceil(1_000_000).max(1) as u64);
-        waker::get_up();
+        waker::disarm();
         goes_on
     }
 
@@ -150,11 +162,20 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether a frame would differ in its clock alone, and that can wait. Seconds that are counted down are not skipped,
-    /// and a signal is sent when it is due.
-    fn is_calm(&self) -> bool {
-        let may_wait = self.headed.elapsed() < CALM && self.ui.program.escalation.is_none();
-        may_wait && self.latest.is_calm() && !self.store.lock().unwrap_or_else(PoisonError::into_inner).is_new()
+    /// What the loop waits for. A frame that would differ in its clock alone can wait, unless seconds are counted down to a
+    /// signal.
+    fn wait(&self) -> Wait {
+        let is_moving = self.ui.program.escalation.is_some() || !self.latest.is_calm();
+        if is_moving || self.headed.elapsed() >= CALM {
+            return Wait::Frame;
+        }
+        // Armed before the store is asked: what comes after that ends the sleep.
+        let is_armed = waker::arm();
+        if self.store.lock().unwrap_or_else(PoisonError::into_inner).is_new() {
+            waker::disarm();
+            return Wait::Frame;
+        }
+        if is_armed { Wait::Sleep } else { Wait::Poll }
     }
 
     /// Takes a snapshot, with new values when they are older than `values`; false ends the loop.
