@@ -276,7 +276,7 @@ impl Ui {
         let time = match mode {
             Mode::Live => Time::default(),
             Mode::Replay => Time {
-                fits: true,
+                is_work: true,
                 follows: false,
                 ..Time::default()
             },
@@ -303,6 +303,8 @@ impl Ui {
             frozen: None,
             time: Time {
                 width: self.time.width,
+                motion: self.time.motion,
+                usual: self.time.usual,
                 ..Time::default()
             },
             slice: None,

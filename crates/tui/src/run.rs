@@ -13,6 +13,7 @@ use super::keymap::Keys;
 use super::list_id::Pane;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
+use super::time::Motion;
 use super::{Effect, GRACE, Tab, Ui};
 use roctop_model::query::Filter;
 use roctop_model::{Mode, Snapshot, Store};
@@ -66,6 +67,8 @@ pub struct Settings {
     pub view: Tab,
     /// One list of each view, however large the terminal is.
     pub is_compact: bool,
+    /// How the timeline moves; none: as the line allows.
+    pub motion: Option<Motion>,
     /// Frames a second at most; none: as many as are usual.
     pub rate: Option<u32>,
     /// Bytes a second to the terminal at most; none: as many as come.
@@ -99,6 +102,7 @@ impl Default for Settings {
             throttle: 50.0,
             view: Tab::default(),
             is_compact: false,
+            motion: None,
             rate: None,
             most_bytes: None,
             grace: GRACE,
@@ -114,6 +118,7 @@ impl Settings {
         (ui.filter, ui.keys, ui.presets) = (self.filter, self.keys, self.presets);
         (ui.tab, ui.rate, ui.is_compact) = (self.view, self.rate, self.is_compact);
         (ui.grace, ui.away) = (self.grace, self.away);
+        ui.time.motion = self.motion.unwrap_or_else(|| Motion::of_line(self.most_bytes));
         for (pane, columns) in self.columns {
             ui.tables[pane as usize].columns = Some(columns);
         }
