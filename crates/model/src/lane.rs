@@ -380,7 +380,9 @@ impl Lane {
             }
             self.forgotten_until = self.forgotten_until.max(group.end);
             if let Some(chunks) = self.groups.pop_front().and_then(|group| Arc::into_inner(group.chunks)) {
-                chunks.into_iter().for_each(|chunk| rooms.keep(chunk));
+                for chunk in chunks {
+                    rooms.keep(chunk);
+                }
             }
             return GROUP * CHUNK;
         }
@@ -684,7 +686,7 @@ mod tests {
         for round in 0..150u32 {
             let (lane, all) = random(&mut seed, [1, 2, 3, 7][round as usize % 4]);
             let end = all.iter().map(|slice| slice.span.end).max().unwrap_or(0);
-            let width = (end / 50 >> (round % 12)).max(1);
+            let width = ((end / 50) >> (round % 12)).max(1);
             let from = end / 7 * u64::from(round % 7);
             for takes in [
                 (|_| true) as fn(Origin) -> bool,

@@ -71,12 +71,11 @@ impl Bucket {
         let mut kinds = [(0, 0); 2 * KINDS];
         let mut known = 0;
         for (what, nanos) in self.kinds().chain(other.kinds()) {
-            match kinds[..known].iter_mut().find(|kind: &&mut (u32, u64)| kind.0 == what) {
-                Some(kind) => kind.1 = kind.1.saturating_add(nanos),
-                None => {
-                    kinds[known] = (what, nanos);
-                    known += 1;
-                }
+            if let Some(kind) = kinds[..known].iter_mut().find(|kind: &&mut (u32, u64)| kind.0 == what) {
+                kind.1 = kind.1.saturating_add(nanos);
+            } else {
+                kinds[known] = (what, nanos);
+                known += 1;
             }
         }
         self.busy = self.busy.saturating_add(other.busy);
@@ -129,7 +128,7 @@ impl Finest {
         let (held, sum) = &mut self.slots[what as usize % SLOTS];
         // Choices of values, which need no branch: nobody foresees which kind comes. The greater keeps the slot.
         let is_held = *held == what;
-        let is_kept = is_held | (*sum > nanos);
+        let is_kept = is_held || *sum > nanos;
         *sum = if is_held {
             sum.saturating_add(nanos)
         } else {

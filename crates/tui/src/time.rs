@@ -436,7 +436,7 @@ mod tests {
                 let now = snap(tenth * 100_000_000 + tenth * 7_919);
                 let segments = time.segments(&now, 100);
                 let columns: usize = segments.iter().map(|segment| segment.columns).sum();
-                assert!(columns >= 100 - WIPER && columns <= 100, "{motion:?}: {segments:?}");
+                assert!((100 - WIPER..=100).contains(&columns), "{motion:?}: {segments:?}");
                 // Which time each column shows.
                 let times: Vec<(usize, u64)> = segments
                     .iter()

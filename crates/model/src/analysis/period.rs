@@ -152,7 +152,9 @@ fn count(kernels: &[Kernel]) -> (Vec<Word>, Vec<u32>) {
 
 /// How many distances of each word are those of most, and how long nothing ran before it.
 fn measure(table: &mut [Word], places: &[u32], kernels: &[Kernel]) {
-    table.iter_mut().for_each(|word| word.last = u32::MAX);
+    for word in table.iter_mut() {
+        word.last = u32::MAX;
+    }
     let mut busy_until = kernels.first().map_or(0, |first| first.begin);
     for ((at, &id), kernel) in (0u32..).zip(places).zip(kernels) {
         let word = &mut table[id as usize];
