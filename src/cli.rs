@@ -239,7 +239,7 @@ pub struct DropIn {
 }
 
 /// A number of bytes: 256K, 20G.
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
     let (digits, factor) = match lower.trim_end_matches('b').trim_end_matches('i') {
         number if number.ends_with('k') => (&number[..number.len() - 1], 1u64 << 10),

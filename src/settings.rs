@@ -19,6 +19,7 @@ use crate::model::analysis::Thresholds;
 use crate::query::Filter;
 use crate::ui::key::Key;
 use crate::ui::keymap::{KEYMAP, Keys};
+use crate::ui::time::Motion;
 use crate::ui::{ColumnId, Pane};
 use regex::Regex;
 use serde::Deserialize;
@@ -30,6 +31,9 @@ use toml::Spanned;
 /// The file as it is when nobody has set anything, with words on all of it.
 pub const DEFAULT: &str = include_str!("settings/default.toml");
 
+/// A screen takes so much without any data.
+const MIN_MEMORY: u64 = 64 << 20;
+
 /// What was set.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
@@ -39,6 +43,10 @@ pub struct Config {
     pub unicode: Option<bool>,
     /// One list of each view, however large the terminal is.
     pub is_compact: bool,
+    /// Memory that a screen may take, for exact data of the timeline; none: as usual.
+    pub memory: Option<u64>,
+    /// How the timeline moves; none: as the line to the terminal allows.
+    pub motion: Option<Motion>,
     /// Whether the mouse is asked for.
     pub no_mouse: bool,
     /// Filter to start with.
@@ -78,6 +86,8 @@ struct File {
     theme: Option<String>,
     glyphs: Option<Spanned<String>>,
     layout: Option<Spanned<String>>,
+    #[serde(default)]
+    timeline: Timeline,
     mouse: Option<bool>,
     filter: Option<Spanned<String>>,
     throttle: Option<Spanned<f64>>,
@@ -91,6 +101,13 @@ struct File {
     alias: Vec<Alias>,
     #[serde(default)]
     presets: BTreeMap<String, Spanned<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Timeline {
+    motion: Option<Spanned<String>>,
+    memory: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -119,6 +136,20 @@ impl Config {
         )?;
         let layouts = [("full", false), ("compact", true)];
         let is_compact = one_of("layout", file.layout.as_ref(), &layouts, &at)?;
+        let motions = [
+            ("auto", None),
+            ("scroll", Some(Motion::Scroll)),
+            ("sweep", Some(Motion::Sweep)),
+            ("page", Some(Motion::Page)),
+        ];
+        let motion = one_of("motion", file.timeline.motion.as_ref(), &motions, &at)?;
+        let memory = |set: &Spanned<String>| {
+            let bytes = crate::cli::size(set.get_ref());
+            let least = |bytes: &u64| *bytes >= MIN_MEMORY;
+            let wrong = || "[timeline] memory: expected a size from 64M, such as 512M or 2G".to_string();
+            let bytes = bytes.ok().filter(least);
+            bytes.ok_or_else(|| at(set.span().start, wrong()))
+        };
         let checked = |source: &Spanned<String>| match Filter::parse(source.get_ref()) {
             Ok(_) => Ok(source.get_ref().clone()),
             Err(error) => Err(at(
@@ -146,6 +177,8 @@ impl Config {
             theme: file.theme,
             unicode,
             is_compact,
+            motion,
+            memory: file.timeline.memory.as_ref().map(memory).transpose()?,
             no_mouse: file.mouse == Some(false),
             filter: file.filter.as_ref().map(checked).transpose()?,
             keys: keys(&file.keys, &at)?,

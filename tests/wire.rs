@@ -17,6 +17,7 @@ use roctop::ui::key::Key;
 use roctop::ui::screen::attributes;
 use roctop::ui::screen::frames::Frames;
 use roctop::ui::theme::{Depth, Theme};
+use roctop::ui::time::Motion;
 use roctop::ui::{Msg, Ui, update, view};
 use roctop_scenario::{BEGIN, Scenario};
 
@@ -68,7 +69,8 @@ fn same(screen: &vt100::Screen, buffer: &Buffer, when: &str) {
     }
 }
 
-fn replay(keys: &str, size: (u16, u16), seconds: u64) -> Cost {
+/// What a view costs; `settles`: the window comes from the data.
+fn replay(keys: &str, size: (u16, u16), seconds: u64, (motion, settles): (Motion, bool)) -> Cost {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/training.toml");
     let scenario = Scenario::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut store = Store::new(Options {
@@ -80,6 +82,7 @@ fn replay(keys: &str, size: (u16, u16), seconds: u64) -> Cost {
     let mut items = items.iter().peekable();
     let theme = Theme::named("dark", Depth::C256).unwrap();
     let mut ui = Ui::new(Mode::Live);
+    ui.time.motion = motion;
     let mut frames = Frames::new(false);
     let mut terminal = vt100::Parser::new(some(size.1), some(size.0), 0);
     let mut cost = Cost {
@@ -101,6 +104,9 @@ fn replay(keys: &str, size: (u16, u16), seconds: u64) -> Cost {
                 update(&mut ui, &snap, Msg::Key(Key::Char(key)));
             }
         }
+        if settles {
+            update(&mut ui, &snap, Msg::Tick);
+        }
         let mut buffer = Buffer::empty(Rect::new(0, 0, size.0, size.1));
         view(&ui, &snap, &theme, &mut buffer);
         let bytes = frames.next(size, |next| next.clone_from(&buffer));
@@ -116,9 +122,10 @@ fn replay(keys: &str, size: (u16, u16), seconds: u64) -> Cost {
         }
     }
     println!(
-        "{keys} {}x{}: {} B/s, first {} B, worst {} B",
+        "{keys} {}x{} {}: {} B/s, first {} B, worst {} B",
         size.0,
         size.1,
+        motion.word(),
         cost.total as u64 / seconds,
         cost.first,
         cost.worst
@@ -132,13 +139,24 @@ fn a_live_screen_is_cheap_on_the_wire() {
     let mut over = Vec::new();
     for (size, budget) in [((120, 36), 5500), ((80, 24), 3200)] {
         for keys in ["1", "2", "3", "4", "5", "8", "9", "0"] {
-            let cost = replay(keys, size, seconds);
+            let cost = replay(keys, size, seconds, (Motion::Sweep, false));
             if cost.total > budget * seconds as usize || cost.worst > 10_000 || cost.first > 16_000 {
                 over.push((keys, size, cost.total / seconds as usize, cost.worst, cost.first));
             }
         }
     }
     assert!(over.is_empty(), "view, size, B/s, worst, first: {over:?}");
+}
+
+#[test]
+fn a_scrolling_timeline_is_moved_by_the_terminal() {
+    let cost = |motion, settles| replay("2", (120, 36), 30, (motion, settles)).total / 30;
+    let [scroll, sweep, page] = [Motion::Scroll, Motion::Sweep, Motion::Page].map(|motion| cost(motion, false));
+    // A row that is written anew takes some 300 bytes.
+    assert!(scroll < 14_000, "{scroll} B/s");
+    assert!(sweep <= 5_500 && page < scroll, "{sweep} and {page} B/s");
+    // Three steps: a short window moves once a second.
+    assert!(cost(Motion::Sweep, true) <= 5_500);
 }
 
 struct Dice(u64);
@@ -193,10 +211,23 @@ fn a_terminal_shows_what_was_meant() {
                 let style = style(&mut dice);
                 put(&mut buffer, (x, y), TEXTS[dice.below(8) as usize], style);
             }
+            if dice.below(3) == 0 {
+                move_row(&mut buffer, dice.below(size.1.into()) as usize, dice.below(30) as usize);
+            }
             let bytes = frames.next(size, |next| next.clone_from(&buffer));
             terminal.process(&bytes);
             same(terminal.screen(), &buffer, &format!("seed {seed} frame {frame}"));
         }
+    }
+}
+
+/// Moves a part of a row to the left, as a scrolling timeline does; one with wide glyphs stays.
+fn move_row(buffer: &mut Buffer, y: usize, from: usize) {
+    let columns = buffer.area.width as usize;
+    let row = &mut buffer.content[y * columns..(y + 1) * columns];
+    let is_narrow = row.iter().all(|cell| cell.symbol().chars().all(|c| c < '\u{2e80}'));
+    if is_narrow && from + 3 < columns {
+        row[from..].rotate_left(2);
     }
 }
 

@@ -17,6 +17,9 @@ use std::sync::{Arc, Mutex};
 /// Bytes a second to a terminal at the other end of SSH, when the user says nothing else.
 const MOST_OVER_SSH: u64 = 8 << 10;
 
+/// Memory of a screen on a terminal, bytes, when the user says nothing else.
+const MEMORY: u64 = 512 << 20;
+
 /// What the command line, the settings and the terminal make of it.
 pub(super) struct Appearance {
     pub(super) theme: Theme,
@@ -25,6 +28,8 @@ pub(super) struct Appearance {
     pub(super) settings: Settings,
     pub(super) aliases: Aliases,
     pub(super) thresholds: Thresholds,
+    /// Memory that the screen may take, bytes.
+    memory: u64,
 }
 
 impl Appearance {
@@ -33,6 +38,7 @@ impl Appearance {
         Arc::new(Mutex::new(Store::new(StoreOptions {
             aliases: self.aliases.clone(),
             thresholds: self.thresholds,
+            slices: StoreOptions::slices_in(self.memory),
             ..options
         })))
     }
@@ -98,6 +104,7 @@ pub(super) fn appearance(look: &Look) -> Result<Appearance> {
             throttle: config.throttle.unwrap_or(defaults.throttle),
             view: look.view.unwrap_or_default(),
             is_compact: look.layout.map_or(config.is_compact, |layout| layout == Views::Compact),
+            motion: config.motion,
             rate: look.fps,
             most_bytes: most_bytes.filter(|most| *most > 0),
             grace: defaults.grace,
@@ -105,6 +112,7 @@ pub(super) fn appearance(look: &Look) -> Result<Appearance> {
         },
         aliases: config.aliases,
         thresholds: config.thresholds,
+        memory: config.memory.unwrap_or(MEMORY),
     })
 }
 

@@ -35,6 +35,10 @@ pub fn schema() -> serde_json::Value {
             "theme": { "type": "string" },
             "glyphs": { "enum": ["auto", "unicode", "ascii"] },
             "layout": { "enum": ["full", "compact"] },
+            "timeline": { "type": "object", "additionalProperties": false, "properties": {
+                "motion": { "enum": ["auto", "scroll", "sweep", "page"] },
+                "memory": { "type": "string", "description": "a size, as 512M" },
+            } },
             "mouse": { "type": "boolean" },
             "filter": { "type": "string" },
             "throttle": { "type": "number", "minimum": 1 },

@@ -2,7 +2,7 @@
 
 use roctop_ring::record::{Domain, engine, flag};
 
-use super::lane::{LaneKey, Slice};
+use super::lane::{LaneKey, Origin, Slice};
 use super::lanes::{keep_at, known_at};
 use super::names::Names;
 use super::range_attribution::Work;
@@ -92,7 +92,7 @@ impl Store {
                 thread: thread.0,
                 flags: 0,
             });
-            self.slices += self.lanes[at as usize].add(slices, &mut self.rooms);
+            self.slices += self.lanes[at as usize].add(Origin::NONE, slices, &mut self.rooms);
             self.make_room();
         }
     }
@@ -191,7 +191,11 @@ impl Store {
             thread: dispatch.thread.map_or(u32::MAX, |thread| thread.0),
             flags: dispatch.flags,
         });
-        self.slices += self.lanes[lane as usize].add(slices, &mut self.rooms);
+        let source = Origin {
+            queue: first.queue.0,
+            thread: first.thread.map_or(u32::MAX, |thread| thread.0),
+        };
+        self.slices += self.lanes[lane as usize].add(source, slices, &mut self.rooms);
         if let Some(agent) = self.agents.get_mut(at)
             && agent
                 .busy

@@ -1,14 +1,80 @@
-//! A lane of the timeline: slices of the last while in full, and its whole past in a pyramid.
+//! A lane of the timeline: slices of the last while in full, and its whole past in pyramids.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::pyramid::{Bucket, FINEST, Pyramid, lay};
+use super::pyramid::{Bucket, Pyramid, lay};
 use roctop_trace::item::{AgentId, Dispatch, Nanos, QueueId, Span, StreamId, ThreadId};
 
 const CHUNK: usize = 256;
+/// Full chunks that snapshots share as one.
+const GROUP: usize = 64;
 /// Slices that columns narrower than the pyramid's are made of, at most.
-const MOST_IN_COLUMNS: usize = 1 << 14;
+const MAX_IN_COLUMNS: usize = 1 << 17;
+/// Places that the work of a lane is told apart by.
+const MAX_PARTS: usize = 16;
+
+/// From where kernels of a lane came: by this they can be grouped at any zoom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Queue of the hardware, `u32::MAX` unknown.
+    pub queue: u32,
+    /// Thread that launched them, `u32::MAX` unknown.
+    pub thread: u32,
+}
+
+impl Origin {
+    /// Of lanes that are not grouped.
+    pub(super) const NONE: Self = Self {
+        queue: u32::MAX,
+        thread: u32::MAX,
+    };
+}
+
+/// What a column is made of, the most exact first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resolution {
+    /// Slices.
+    #[default]
+    Exact,
+    /// Sums over stretches of so many ns, which are not wider than the column.
+    Sums(u64),
+    /// Sums over stretches of so many ns that are wider than the column: it has the average of its stretch.
+    Average(u64),
+    /// Sums in which work of other tracks is, too.
+    Mixed,
+}
+
+/// A column of a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    /// What lies in it.
+    pub sums: Bucket,
+    /// How exact that is.
+    pub resolution: Resolution,
+}
+
+impl Column {
+    /// Whether nothing lies in it.
+    pub const fn is_empty(&self) -> bool {
+        self.sums.busy == 0 && self.sums.count == 0
+    }
+
+    /// Adds the same column of another lane.
+    pub fn add(&mut self, other: &Self) {
+        if !other.is_empty() {
+            self.sums.merge(&other.sums);
+            self.resolution = self.resolution.max(other.resolution);
+        }
+    }
+}
+
+/// Work of a lane that came from one place; none: from any.
+#[derive(Clone, Debug)]
+struct Part {
+    origin: Option<Origin>,
+    pyramid: Pyramid,
+}
 
 /// What a lane shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,19 +186,44 @@ impl Rooms {
     }
 }
 
+/// Old chunks; snapshots share them by one count.
+#[derive(Clone, Debug)]
+struct Group {
+    chunks: Arc<Vec<Arc<Chunk>>>,
+    begin: Nanos,
+    end: Nanos,
+}
+
+impl Group {
+    fn new(chunks: Vec<Arc<Chunk>>) -> Self {
+        Self {
+            begin: chunks.iter().map(|chunk| chunk.begin).min().unwrap_or(Nanos::MAX),
+            end: chunks.iter().map(|chunk| chunk.end).max().unwrap_or(0),
+            chunks: Arc::new(chunks),
+        }
+    }
+}
+
 /// A lane.
 #[derive(Clone, Debug)]
 pub struct Lane {
     /// What it shows.
     pub key: LaneKey,
+    /// The oldest chunks.
+    groups: VecDeque<Group>,
     /// Full ones, oldest first.
     chunks: VecDeque<Arc<Chunk>>,
     /// The youngest slices.
     open: Chunk,
-    pyramid: Pyramid,
+    /// Its past, by where the work came from.
+    parts: Vec<Part>,
+    /// The part that was added to last.
+    near: usize,
     forgotten_until: Nanos,
     /// Slices ever added.
     pub total: u64,
+    /// Begin of the earliest slice, in lanes that have any.
+    pub first: Nanos,
     /// End of the latest slice.
     pub last: Nanos,
 }
@@ -142,23 +233,62 @@ impl Lane {
     pub fn new(key: LaneKey) -> Self {
         Self {
             key,
+            groups: VecDeque::new(),
             chunks: VecDeque::new(),
             open: Chunk::default(),
-            pyramid: Pyramid::default(),
+            parts: Vec::new(),
+            near: 0,
             forgotten_until: 0,
             total: 0,
+            first: Nanos::MAX,
             last: 0,
         }
     }
 
     /// Adds a slice to details and pyramid.
     pub fn add(&mut self, slice: Slice) {
-        self.add_in(std::iter::once(slice), &mut Rooms::default());
+        let origin = self.origin(&slice);
+        self.add_in(origin, std::iter::once(slice), &mut Rooms::default());
     }
 
-    /// The same with many, in room that forgotten slices left.
+    /// By what a slice of it can be grouped.
+    pub(super) const fn origin(&self, slice: &Slice) -> Origin {
+        match self.key {
+            LaneKey::Stream(..) | LaneKey::Queue(..) => Origin {
+                queue: slice.queue,
+                thread: slice.thread,
+            },
+            _ => Origin::NONE,
+        }
+    }
+
+    /// The pyramid of a source.
     #[inline]
-    pub(super) fn add_in(&mut self, mut slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) {
+    fn part(&mut self, origin: Origin) -> usize {
+        match self.parts.get(self.near) {
+            Some(part) if part.origin == Some(origin) => self.near,
+            _ => self.other_part(origin),
+        }
+    }
+
+    #[inline(never)]
+    fn other_part(&mut self, origin: Origin) -> usize {
+        let wanted = Some(origin).filter(|_| self.parts.len() < MAX_PARTS);
+        let known = |part: &Part| part.origin == Some(origin) || part.origin.is_none();
+        self.near = self.parts.iter().position(known).unwrap_or_else(|| {
+            self.parts.push(Part {
+                origin: wanted,
+                pyramid: Pyramid::default(),
+            });
+            self.parts.len() - 1
+        });
+        self.near
+    }
+
+    /// The same with many of one source, in room that forgotten slices left.
+    #[inline]
+    pub(super) fn add_in(&mut self, origin: Origin, mut slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) {
+        let part = self.part(origin);
         loop {
             if self.open.slices.len() >= CHUNK {
                 self.turn(rooms);
@@ -172,8 +302,9 @@ impl Lane {
             for slice in added {
                 self.open.begin = self.open.begin.min(slice.span.begin);
                 self.open.end = self.open.end.max(slice.span.end);
-                self.pyramid.add(slice.span, slice.what, true);
+                self.parts[part].pyramid.add(slice.span, slice.what, true);
             }
+            self.first = self.first.min(self.open.begin);
             self.last = self.last.max(self.open.end);
             self.total += added.len() as u64;
         }
@@ -186,30 +317,54 @@ impl Lane {
             ..Chunk::default()
         };
         self.chunks.push_back(Arc::new(std::mem::replace(&mut self.open, next)));
+        if self.chunks.len() >= 2 * GROUP {
+            self.groups.push_back(Group::new(self.chunks.drain(..GROUP).collect()));
+        }
     }
 
     /// Adds time to the pyramid alone.
     pub fn add_time(&mut self, span: Span, what: u32, begins: bool) {
         self.last = self.last.max(span.end);
-        self.pyramid.add(span, what, begins);
+        let part = self.part(Origin::NONE);
+        self.parts[part].pyramid.add(span, what, begins);
     }
 
     /// Takes over what another lane knows of the past; its slices are forgotten.
     pub(super) fn absorb(&mut self, other: &Self) {
-        self.pyramid.absorb(&other.pyramid);
+        for part in &other.parts {
+            let own = self.part(part.origin.unwrap_or(Origin::NONE));
+            self.parts[own].pyramid.absorb(&part.pyramid);
+        }
         self.total += other.total;
+        self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
     }
 
     /// Slices kept.
     pub fn kept(&self) -> usize {
-        self.chunks.len() * CHUNK + self.open.slices.len()
+        (self.groups.len() * GROUP + self.chunks.len()) * CHUNK + self.open.slices.len()
     }
 
     /// Chunks that hold something, oldest first.
     fn all(&self) -> impl DoubleEndedIterator<Item = &Chunk> {
+        self.about(0, Nanos::MAX)
+    }
+
+    /// The same, without old ones that do not touch a stretch of time.
+    fn about(&self, from: Nanos, to: Nanos) -> impl DoubleEndedIterator<Item = &Chunk> {
+        let groups = self
+            .groups
+            .iter()
+            .filter(move |group| group.end >= from && group.begin <= to);
+        let old = groups.flat_map(|group| group.chunks.iter());
         let open = Some(&self.open).filter(|chunk| !chunk.slices.is_empty());
-        self.chunks.iter().map(|chunk| &**chunk).chain(open)
+        old.chain(&self.chunks).map(|chunk| &**chunk).chain(open)
+    }
+
+    /// Chunks that touch a stretch of time.
+    fn touching(&self, from: Nanos, to: Nanos) -> impl DoubleEndedIterator<Item = &Chunk> {
+        self.about(from, to)
+            .filter(move |chunk| chunk.end >= from && chunk.begin <= to)
     }
 
     /// Forgets the oldest chunk when it ended before `before` (or at any rate, when none): how many slices went.
@@ -219,6 +374,18 @@ impl Lane {
 
     /// The same; their room is kept.
     pub(super) fn forget_in(&mut self, before: Option<Nanos>, rooms: &mut Rooms) -> usize {
+        if let Some(group) = self.groups.front() {
+            if before.is_some_and(|before| group.end >= before) {
+                return 0;
+            }
+            self.forgotten_until = self.forgotten_until.max(group.end);
+            if let Some(chunks) = self.groups.pop_front().and_then(|group| Arc::into_inner(group.chunks)) {
+                for chunk in chunks {
+                    rooms.keep(chunk);
+                }
+            }
+            return GROUP * CHUNK;
+        }
         let oldest = self.chunks.front().map_or(&self.open, |chunk| &**chunk);
         if oldest.slices.is_empty() || before.is_some_and(|before| oldest.end >= before) {
             return 0;
@@ -238,7 +405,7 @@ impl Lane {
         if from < self.forgotten_until || (self.kept() == 0 && self.last > 0) {
             return false;
         }
-        let touching = || self.all().filter(|chunk| chunk.end >= from && chunk.begin <= to);
+        let touching = || self.touching(from, to);
         if touching().map(|chunk| chunk.slices.len()).sum::<usize>() > most + 2 * CHUNK {
             return false;
         }
@@ -259,9 +426,9 @@ impl Lane {
         if !self.has_slices(from, to, most) {
             return None;
         }
-        let touching = self.all().filter(|chunk| chunk.end >= from && chunk.begin <= to);
         let inside = |slice: &&Slice| slice.span.end >= from && slice.span.begin <= to;
-        let mut out: Vec<Slice> = touching
+        let mut out: Vec<Slice> = self
+            .touching(from, to)
             .flat_map(|chunk| &chunk.slices)
             .filter(inside)
             .copied()
@@ -277,22 +444,53 @@ impl Lane {
 
     /// The first slice that begins after `at`, or the last that begins before it.
     pub fn neighbour(&self, at: Nanos, forward: bool) -> Option<Slice> {
-        let all = self.all().flat_map(|chunk| &chunk.slices).copied();
+        self.search(at, forward, |_| true)
+    }
+
+    /// The nearest slice that begins after (or before) `at` and passes a test. What cannot be nearer is not looked at.
+    pub fn search(&self, at: Nanos, forward: bool, mut test: impl FnMut(&Slice) -> bool) -> Option<Slice> {
+        let mut best: Option<Slice> = None;
         if forward {
-            all.filter(|slice| slice.span.begin > at)
-                .min_by_key(|slice| slice.span.begin)
+            let is_near = |best: &Option<Slice>, begin: Nanos| best.is_none_or(|best| begin < best.span.begin);
+            let groups = self.groups.iter().filter(|group| group.end > at);
+            let mut look = |chunk: &Chunk| {
+                if chunk.end > at && is_near(&best, chunk.begin) {
+                    let ahead = chunk.slices.iter().filter(|slice| slice.span.begin > at);
+                    for slice in ahead {
+                        if is_near(&best, slice.span.begin) && test(slice) {
+                            best = Some(*slice);
+                        }
+                    }
+                }
+            };
+            for group in groups {
+                group.chunks.iter().for_each(|chunk| look(chunk));
+            }
+            self.chunks.iter().for_each(|chunk| look(chunk));
+            look(&self.open);
         } else {
-            all.filter(|slice| slice.span.begin < at)
-                .max_by_key(|slice| slice.span.begin)
+            let is_near = |best: &Option<Slice>, end: Nanos| best.is_none_or(|best| end >= best.span.begin);
+            let mut look = |chunk: &Chunk| {
+                if chunk.begin < at && is_near(&best, chunk.end) {
+                    for slice in chunk.slices.iter().rev().filter(|slice| slice.span.begin < at) {
+                        if best.is_none_or(|best| slice.span.begin > best.span.begin) && test(slice) {
+                            best = Some(*slice);
+                        }
+                    }
+                }
+            };
+            look(&self.open);
+            self.chunks.iter().rev().for_each(|chunk| look(chunk));
+            for group in self.groups.iter().rev().filter(|group| group.begin < at) {
+                group.chunks.iter().rev().for_each(|chunk| look(chunk));
+            }
         }
+        best
     }
 
     /// The slice that began at `begin`.
     pub fn at(&self, begin: Nanos) -> Option<&Slice> {
-        let near = self
-            .all()
-            .rev()
-            .filter(|chunk| chunk.begin <= begin && chunk.end >= begin);
+        let near = self.touching(begin, begin).rev();
         near.flat_map(|chunk| &chunk.slices)
             .find(|slice| slice.span.begin == begin)
     }
@@ -303,25 +501,100 @@ impl Lane {
         all.take(100_000).find(|slice| slice.correlation == correlation)
     }
 
-    /// Sums by column. Narrow columns are exact where all slices are kept.
-    pub fn columns(&self, from: Nanos, width: u64, columns: usize) -> Vec<Bucket> {
-        let to = from.saturating_add(width.saturating_mul(columns as u64));
-        let is_narrow = (1..1 << FINEST).contains(&width) && self.kept() > 0;
-        match is_narrow.then(|| self.slices(from, to, MOST_IN_COLUMNS)).flatten() {
-            Some(slices) => {
-                let mut out = vec![Bucket::default(); columns];
-                for slice in slices {
-                    lay(slice.span, slice.what, from, width, &mut out);
-                }
-                out
+    /// Sums by column of the work from sources that a test takes: exact where the slices are kept and the columns are
+    /// narrower than what the pyramids hold.
+    pub fn columns(&self, from: Nanos, width: u64, columns: usize, takes: impl Fn(Origin) -> bool) -> Vec<Column> {
+        let width = width.max(1);
+        let mut out = vec![Column::default(); columns];
+        let first = self.first_exact(from, width, columns);
+        let split = match self.stored_for(from, width) {
+            stored if stored <= width => columns,
+            _ => first,
+        };
+        let mut sums = vec![Bucket::default(); split];
+        for part in &self.parts {
+            if part.origin.is_some_and(|source| !takes(source)) {
+                continue;
             }
-            None => self.pyramid.columns(from, width, columns),
+            sums.fill(Bucket::default());
+            let stored = part.pyramid.columns(from, width, &mut sums);
+            let resolution = match part.origin {
+                None if !takes(Origin::NONE) => Resolution::Mixed,
+                _ if stored > width => Resolution::Average(stored),
+                _ => Resolution::Sums(stored),
+            };
+            for (column, sums) in out.iter_mut().zip(&sums) {
+                column.add(&Column {
+                    sums: *sums,
+                    resolution,
+                });
+            }
         }
+        if split < columns {
+            let start = from.saturating_add(width.saturating_mul(split as u64));
+            let to = from.saturating_add(width.saturating_mul(columns as u64));
+            let mut exact = vec![Bucket::default(); columns - split];
+            let slices = self.touching(start, to).flat_map(|chunk| &chunk.slices);
+            let inside = slices.filter(|slice| slice.span.end >= start && slice.span.begin < to);
+            for slice in inside.filter(|slice| takes(self.origin(slice))) {
+                lay(slice.span, slice.what, start, width, &mut exact);
+            }
+            for (column, sums) in out[split..].iter_mut().zip(&exact) {
+                column.sums = *sums;
+            }
+        }
+        out
+    }
+
+    /// The first column from which on slices are kept and not too many.
+    fn first_exact(&self, from: Nanos, width: u64, columns: usize) -> usize {
+        if self.kept() == 0 && self.last > 0 {
+            return columns;
+        }
+        let before = (self.forgotten_until + 1).saturating_sub(from).div_ceil(width);
+        let first = if self.forgotten_until == 0 {
+            0
+        } else {
+            before.min(columns as u64)
+        };
+        let start = from.saturating_add(width.saturating_mul(first));
+        let to = from.saturating_add(width.saturating_mul(columns as u64));
+        let slices: usize = self.touching(start, to).map(|chunk| chunk.slices.len()).sum();
+        if slices > MAX_IN_COLUMNS {
+            columns
+        } else {
+            first as usize
+        }
+    }
+
+    /// How wide the stretches are whose sums columns of a width are made of.
+    fn stored_for(&self, from: Nanos, width: u64) -> u64 {
+        let stored = self.parts.iter().map(|part| part.pyramid.stored(from, width));
+        stored.max().unwrap_or(1)
+    }
+
+    /// The finest that is known of a moment: 0 where slices are kept, else the width of the sums, ns.
+    pub fn stored(&self, at: Nanos) -> u64 {
+        if at > self.forgotten_until && (self.kept() > 0 || self.last == 0) {
+            return 0;
+        }
+        self.stored_for(at, 1)
+    }
+
+    /// Until when slices were forgotten, if any were.
+    pub fn forgotten(&self) -> Option<Nanos> {
+        (self.forgotten_until > 0).then_some(self.forgotten_until)
+    }
+
+    /// Where its work came from; none: also from places that are not told apart.
+    pub fn origins(&self) -> impl Iterator<Item = Option<Origin>> {
+        self.parts.iter().map(|part| part.origin)
     }
 
     /// Nanoseconds of work between `from` and `to`, not more than there is time.
     pub fn busy(&self, from: Nanos, to: Nanos) -> u64 {
-        self.pyramid.busy(from, to)
+        let parts = self.parts.iter().map(|part| part.pyramid.busy(from, to));
+        parts.sum::<u64>().min(to.saturating_sub(from))
     }
 }
 
@@ -352,5 +625,119 @@ mod tests {
         assert_eq!(lane.neighbour(100_000, true).map(|s| s.span.begin), Some(100_100));
         assert_eq!(lane.neighbour(100_000, false).map(|s| s.span.begin), Some(99_900));
         assert_eq!(lane.total, 2000);
+    }
+
+    #[test]
+    fn groups_of_chunks_are_kept_and_forgotten_like_chunks() {
+        let mut lane = Lane::new(LaneKey::Copies(2));
+        let count = (5 * GROUP * CHUNK) as u64;
+        for i in 0..count {
+            lane.add(slice(i * 100, i * 100 + 50));
+        }
+        assert_eq!(
+            (lane.kept() as u64, lane.recent(usize::MAX).count() as u64),
+            (count, count)
+        );
+        assert_eq!(lane.slices(1000, 2000, 100).map(|s| s.len()), Some(11));
+        assert_eq!(lane.at(777_700).map(|slice| slice.span.begin), Some(777_700));
+        let gone = lane.forget(None);
+        assert_eq!((gone, lane.kept() as u64), (GROUP * CHUNK, count - gone as u64));
+        assert_eq!(lane.slices(1000, 2000, 100), None);
+        let forgotten = lane.forgotten().expect("it forgot");
+        assert!(lane.stored(forgotten) > 0 && lane.stored(forgotten + 1) == 0);
+        while lane.forget(None) > 0 {}
+        assert_eq!(lane.kept(), 0);
+    }
+
+    /// Work of several queues and threads in one lane, at random.
+    fn random(seed: &mut u64, sources: u32) -> (Lane, Vec<Slice>) {
+        let mut next = |most: u64| {
+            *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (*seed >> 33) % most
+        };
+        let mut lane = Lane::new(LaneKey::Stream(AgentId(0), StreamId(0)));
+        let (scale, mut at, mut all) = (10u64.pow(3 + next(5) as u32), 1_000, Vec::new());
+        for _ in 0..3000 {
+            at += next(scale);
+            let one = Slice {
+                span: Span {
+                    begin: at,
+                    end: at + next(2 * scale),
+                },
+                what: 1 + next(5) as u32,
+                queue: next(u64::from(sources)) as u32,
+                thread: 10 + next(u64::from(sources)) as u32,
+                ..Slice::default()
+            };
+            lane.add(one);
+            all.push(one);
+            at = if next(2) == 0 { at } else { one.span.end };
+        }
+        for _ in 0..next(9) {
+            lane.forget(None);
+        }
+        (lane, all)
+    }
+
+    #[test]
+    fn each_column_agrees_with_the_slices_or_says_that_it_is_an_average() {
+        let mut seed = 42;
+        let (mut exact, mut sums, mut averages, mut mixed) = (0, 0, 0, 0);
+        for round in 0..150u32 {
+            let (lane, all) = random(&mut seed, [1, 2, 3, 7][round as usize % 4]);
+            let end = all.iter().map(|slice| slice.span.end).max().unwrap_or(0);
+            let width = ((end / 50) >> (round % 12)).max(1);
+            let from = end / 7 * u64::from(round % 7);
+            for takes in [
+                (|_| true) as fn(Origin) -> bool,
+                |source| source.queue == 1,
+                |source| source.thread == 10,
+            ] {
+                let shown = lane.columns(from, width, 60, takes);
+                for (column, at) in shown.iter().zip(0..) {
+                    let (left, right) = (from + width * at, from + width * (at + 1));
+                    let part = |left: u64, right: u64| {
+                        let own = all.iter().filter(|slice| takes(lane.origin(slice)));
+                        let parts =
+                            own.map(|slice| slice.span.end.min(right).saturating_sub(slice.span.begin.max(left)));
+                        parts.sum::<u64>()
+                    };
+                    let (busy, truth) = (column.sums.busy, part(left, right));
+                    match column.resolution {
+                        _ if column.is_empty() => {
+                            let is_short = truth <= 2 * width / 1000 + 2;
+                            assert!(
+                                is_short,
+                                "round {round}: empty, and {truth} ns of {width} in {column:?}"
+                            );
+                        }
+                        Resolution::Exact => {
+                            exact += 1;
+                            assert_eq!(busy, truth, "round {round}, column {at}");
+                        }
+                        Resolution::Sums(stored) => {
+                            sums += 1;
+                            assert!(stored <= width);
+                            // Right but for the stretches that its edges cut.
+                            let (most, least) = (
+                                part(left.saturating_sub(stored), right + stored),
+                                part((left + stored).min(right), right.saturating_sub(stored).max(left)),
+                            );
+                            let slack = most / 1000 + 100;
+                            assert!(busy <= most + slack && busy + slack >= least, "{least} {busy} {most}");
+                        }
+                        Resolution::Average(stored) => {
+                            averages += 1;
+                            assert!(stored > width);
+                        }
+                        Resolution::Mixed => mixed += 1,
+                    }
+                }
+            }
+        }
+        assert!(
+            exact > 1000 && sums > 1000 && averages > 100 && mixed > 100,
+            "{exact} {sums} {averages} {mixed}"
+        );
     }
 }

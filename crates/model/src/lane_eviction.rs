@@ -86,7 +86,7 @@ mod tests {
         let others = lane(LaneKey::OTHERS).expect("the others");
         let all: u64 = snap.lanes.iter().map(|lane| lane.total).sum();
         assert_eq!(all, 2 * u64::from(threads));
-        let past = others.columns(0, 100_000 * second, 1)[0];
+        let past = others.columns(0, 100_000 * second, 1, |_| true)[0].sums;
         assert_eq!(u64::from(past.count), others.total);
         assert!(past.busy.abs_diff(others.total * second / 4) < second, "{past:?}");
     }

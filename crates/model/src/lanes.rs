@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Store;
-use super::lane::{Lane, LaneKey, Rooms, Slice};
+use super::lane::{Lane, LaneKey, Origin, Rooms, Slice};
 use roctop_trace::item::Nanos;
 
 /// A lane, and how it was when it was last shown.
@@ -30,11 +30,11 @@ impl Drawn {
         gone
     }
 
-    /// Adds slices; how many they were.
-    pub(super) fn add(&mut self, slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) -> usize {
+    /// Adds slices of one source; how many they were.
+    pub(super) fn add(&mut self, source: Origin, slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) -> usize {
         self.is_changed = true;
         let before = self.lane.total;
-        self.lane.add_in(slices, rooms);
+        self.lane.add_in(source, slices, rooms);
         (self.lane.total - before) as usize
     }
 
@@ -89,7 +89,7 @@ impl Store {
     pub(super) fn slice(&mut self, key: LaneKey, slice: Slice) {
         if slice.span.end > 0 {
             let at = self.lane_id(key);
-            self.slices += self.lanes[at as usize].add(std::iter::once(slice), &mut self.rooms);
+            self.slices += self.lanes[at as usize].add(Origin::NONE, std::iter::once(slice), &mut self.rooms);
             self.make_room();
         }
     }

@@ -38,7 +38,7 @@ mod union;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use self::lane::{Lane, LaneKey, Slice};
+pub use self::lane::{Column, Lane, LaneKey, Origin, Resolution, Slice};
 pub use self::names::{Class, Names};
 pub use self::pyramid::Bucket;
 use self::sampled::Sampled;
@@ -87,6 +87,15 @@ pub struct Options {
     pub window: u64,
     /// When something is worth a look.
     pub thresholds: Thresholds,
+}
+
+impl Options {
+    /// The most slices that are kept in full within so many bytes of memory. The tables, the sums of the past and the
+    /// snapshots that still hold what was forgotten have their part of it.
+    pub const fn slices_in(memory: u64) -> usize {
+        let part = memory / 16 * 11;
+        (part / size_of::<Slice>() as u64) as usize
+    }
 }
 
 impl Default for Options {

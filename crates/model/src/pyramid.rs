@@ -12,7 +12,7 @@ use std::sync::Arc;
 use roctop_trace::item::{Nanos, Span};
 
 /// Half a millisecond: what is narrower is told by the slices themselves.
-pub(super) const FINEST: u32 = 19;
+const FINEST: u32 = 19;
 const FACTOR: u32 = 3;
 const LEVELS: usize = 7;
 const BLOCK: usize = 64;
@@ -27,41 +27,134 @@ pub struct Bucket {
     pub busy: u64,
     /// Pieces of work that began here.
     pub count: u32,
-    /// What took most of the time, as a majority vote.
-    pub what: u32,
-    weight: u64,
+    /// What took most of the time, and what took less; the first is right wherever anything is here.
+    what: [u32; KINDS],
+    /// Their shares of `busy`, of [`WHOLE`].
+    shares: [u16; KINDS],
 }
+
+/// Kinds of work that a bucket names.
+const KINDS: usize = 3;
+const WHOLE: u64 = u16::MAX as u64;
 
 impl Bucket {
     /// Adds work of so many nanoseconds.
     pub fn add(&mut self, what: u32, nanos: u64, begins: bool) {
-        self.busy = self.busy.saturating_add(nanos);
-        self.count = self.count.saturating_add(u32::from(begins));
-        self.vote(what, nanos.max(1));
+        self.merge(&Self {
+            busy: nanos,
+            count: u32::from(begins),
+            what: [what; KINDS],
+            shares: [u16::MAX, 0, 0],
+        });
+    }
+
+    /// What took most of the time.
+    pub const fn what(&self) -> u32 {
+        self.what[0]
+    }
+
+    /// Kinds of work and their nanoseconds, the greatest first.
+    pub fn kinds(&self) -> impl Iterator<Item = (u32, u64)> {
+        let nanos = |share: u16| (u128::from(self.busy) * u128::from(share) / u128::from(WHOLE)) as u64;
+        let kinds = self.what.into_iter().zip(self.shares.map(nanos)).enumerate();
+        kinds
+            .filter(|(at, (_, nanos))| *at == 0 || *nanos > 0)
+            .map(|(_, kind)| kind)
     }
 
     /// Adds another.
-    fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
+        if self.is_empty() {
+            *self = *other;
+            return;
+        }
+        let mut kinds = [(0, 0); 2 * KINDS];
+        let mut known = 0;
+        for (what, nanos) in self.kinds().chain(other.kinds()) {
+            if let Some(kind) = kinds[..known].iter_mut().find(|kind: &&mut (u32, u64)| kind.0 == what) {
+                kind.1 = kind.1.saturating_add(nanos);
+            } else {
+                kinds[known] = (what, nanos);
+                known += 1;
+            }
+        }
         self.busy = self.busy.saturating_add(other.busy);
         self.count = self.count.saturating_add(other.count);
-        self.vote(other.what, other.weight);
+        self.name(&mut kinds[..known]);
     }
 
-    /// Two choices of values, which need no branch: nobody foresees whose vote comes.
+    /// Names the greatest of these kinds.
+    fn name(&mut self, kinds: &mut [(u32, u64)]) {
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.1));
+        self.shares = [0; KINDS];
+        for (at, (what, nanos)) in kinds.iter().take(KINDS).enumerate() {
+            self.what[at] = *what;
+            let share = u128::from(*nanos) * u128::from(WHOLE) / u128::from(self.busy.max(1));
+            self.shares[at] = share.min(u128::from(WHOLE)) as u16;
+        }
+    }
+
+    /// The part of it that lies in `part` of `whole` ns, without what began in it.
+    fn part(&self, part: u64, whole: u64) -> Self {
+        Self {
+            busy: (u128::from(self.busy) * u128::from(part) / u128::from(whole.max(1))) as u64,
+            count: 0,
+            ..*self
+        }
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.busy == 0 && self.count == 0
+    }
+}
+
+/// Kinds that the open bucket of the finest level tells apart.
+const SLOTS: usize = 8;
+
+/// The open bucket of the finest level, to which each piece of work is added: kinds have slots by their numbers, so that
+/// adding needs no search.
+#[derive(Clone, Copy, Debug, Default)]
+struct Finest {
+    busy: u64,
+    count: u32,
+    slots: [(u32, u64); SLOTS],
+}
+
+impl Finest {
     #[inline]
-    fn vote(&mut self, what: u32, vote: u64) {
-        let is_held = self.weight != 0 && self.what != what;
-        let is_kept = is_held && self.weight >= vote;
-        self.weight = if is_held {
-            self.weight.abs_diff(vote)
+    fn add(&mut self, what: u32, nanos: u64, begins: bool) {
+        self.busy = self.busy.saturating_add(nanos);
+        self.count = self.count.saturating_add(u32::from(begins));
+        let (held, sum) = &mut self.slots[what as usize % SLOTS];
+        // Choices of values, which need no branch: nobody foresees which kind comes. The greater keeps the slot.
+        let is_held = *held == what;
+        let is_kept = is_held || *sum > nanos;
+        *sum = if is_held {
+            sum.saturating_add(nanos)
         } else {
-            self.weight.saturating_add(vote)
+            nanos.max(*sum)
         };
-        self.what = if is_kept { self.what } else { what };
+        *held = if is_kept { *held } else { what };
     }
 
-    fn is_empty(&self) -> bool {
-        self.weight == 0 && self.busy == 0 && self.count == 0
+    const fn is_empty(&self) -> bool {
+        self.busy == 0 && self.count == 0
+    }
+
+    fn bucket(&self) -> Bucket {
+        let mut bucket = Bucket {
+            busy: self.busy,
+            count: self.count,
+            ..Bucket::default()
+        };
+        let mut kinds = self.slots;
+        bucket.name(&mut kinds);
+        if self.busy == 0 {
+            // Work without a duration has a kind, too: the slot that one took last.
+            let named = self.slots.iter().find(|slot| slot.0 != 0);
+            bucket.what[0] = named.map_or(0, |slot| slot.0);
+        }
+        bucket
     }
 }
 
@@ -144,8 +237,10 @@ impl Level {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pyramid {
     levels: [Level; LEVELS],
-    /// By level: the number of the open bucket, and what is in it and not in a level's blocks yet.
+    /// By level but the finest: the number of the open bucket, and what is in it and not in a level's blocks yet.
     open: [(u64, Bucket); LEVELS],
+    /// The same of the finest.
+    finest: (u64, Finest),
 }
 
 const fn shift(level: usize) -> u32 {
@@ -160,7 +255,10 @@ impl Pyramid {
         // Most work is short.
         let index = span.begin >> FINEST;
         if end.saturating_sub(1).max(span.begin) >> FINEST == index {
-            return self.open(0, index).add(what, end - span.begin, begins);
+            if self.finest.0 != index {
+                self.turn_finest(index);
+            }
+            return self.finest.1.add(what, end - span.begin, begins);
         }
         self.add_slowly(Span { end, ..span }, what, begins);
     }
@@ -177,13 +275,16 @@ impl Pyramid {
             for index in from..=last {
                 let low = (index << shift).max(span.begin);
                 let high = ((index + 1) << shift).min(end);
-                let bucket = if is_short {
-                    Some(self.open(number, index))
-                } else {
-                    self.levels[number].bucket(index)
-                };
-                if let Some(bucket) = bucket {
-                    bucket.add(what, high.saturating_sub(low), begins && index == first);
+                let (nanos, begins) = (high.saturating_sub(low), begins && index == first);
+                if is_short && number == 0 {
+                    if self.finest.0 != index {
+                        self.turn_finest(index);
+                    }
+                    self.finest.1.add(what, nanos, begins);
+                } else if is_short {
+                    self.open(number, index).add(what, nanos, begins);
+                } else if let Some(bucket) = self.levels[number].bucket(index) {
+                    bucket.add(what, nanos, begins);
                 }
             }
             if is_short {
@@ -209,6 +310,19 @@ impl Pyramid {
                     place.merge(&bucket);
                 }
             }
+        }
+    }
+
+    /// Opens another bucket of the finest level.
+    #[inline(never)]
+    fn turn_finest(&mut self, index: u64) {
+        let (old, bucket) = std::mem::replace(&mut self.finest, (index, Finest::default()));
+        if !bucket.is_empty() {
+            let bucket = bucket.bucket();
+            if let Some(place) = self.levels[0].bucket(old) {
+                place.merge(&bucket);
+            }
+            self.open(1, old >> FACTOR).merge(&bucket);
         }
     }
 
@@ -239,8 +353,9 @@ impl Pyramid {
     /// What is open and belongs to a level: its own and all that is open below.
     fn opened(&self, level: usize) -> Vec<(u64, Bucket)> {
         let mut out: Vec<(u64, Bucket)> = Vec::with_capacity(LEVELS);
+        let finest = (self.finest.0, self.finest.1.bucket());
         for below in (0..=level).rev() {
-            let (index, bucket) = &self.open[below];
+            let (index, bucket) = if below == 0 { &finest } else { &self.open[below] };
             let index = index >> (FACTOR * (level - below) as u32);
             if bucket.is_empty() || index / (BLOCK as u64) < self.levels[level].since {
                 continue;
@@ -265,12 +380,13 @@ impl Pyramid {
             .unwrap_or(LEVELS - 1)
     }
 
-    /// Adds up `columns` stretches of `width` ns from `from` on; a bucket that crosses an edge is split by time.
-    pub(crate) fn columns(&self, from: Nanos, width: u64, columns: usize) -> Vec<Bucket> {
+    /// Adds up stretches of `width` ns from `from` on; a bucket that crosses an edge is split by time. How wide the buckets
+    /// are that they are made of.
+    pub(crate) fn columns(&self, from: Nanos, width: u64, out: &mut [Bucket]) -> u64 {
         let width = width.max(1);
-        let mut out = vec![Bucket::default(); columns];
-        self.sum(self.level(from, width), from, width, &mut out);
-        out
+        let level = self.level(from, width);
+        self.sum(level, from, width, out);
+        1 << shift(level)
     }
 
     fn sum(&self, number: usize, from: Nanos, width: u64, out: &mut [Bucket]) {
@@ -303,6 +419,11 @@ impl Pyramid {
         for (index, bucket) in opened.iter().filter(|open| !open.1.is_empty()) {
             put(*index, bucket);
         }
+    }
+
+    /// How wide the buckets are that columns of a width are made of.
+    pub(crate) fn stored(&self, from: Nanos, width: u64) -> u64 {
+        1 << shift(self.level(from, width))
     }
 
     /// Nanoseconds of work between `from` and `to`.
@@ -348,9 +469,8 @@ fn spread(bucket: &Bucket, low: u64, high: u64, from: u64, width: u64, out: &mut
             break;
         }
         let part = right.min(high).saturating_sub(left.max(low));
-        let nanos = (u128::from(bucket.busy) * u128::from(part) / u128::from(high - low)) as u64;
         let cell = &mut out[column as usize];
-        cell.add(bucket.what, nanos, false);
+        cell.merge(&bucket.part(part, high - low));
         if !counted {
             cell.count = cell.count.saturating_add(bucket.count);
             counted = true;
@@ -361,6 +481,41 @@ fn spread(bucket: &Bucket, low: u64, high: u64, from: u64, width: u64, out: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn columns(pyramid: &Pyramid, from: Nanos, width: u64, columns: usize) -> Vec<Bucket> {
+        let mut out = vec![Bucket::default(); columns];
+        pyramid.columns(from, width, &mut out);
+        out
+    }
+
+    #[test]
+    fn kinds_keep_their_shares_through_all_levels() {
+        let mut pyramid = Pyramid::default();
+        // Of each millisecond 0.5 are a, 0.3 b, 0.1 c.
+        for milli in 0..8000u64 {
+            let begin = milli * 1_000_000;
+            for (what, from, to) in [(11, 0, 500_000), (22, 500_000, 800_000), (33, 800_000, 900_000)] {
+                let span = Span {
+                    begin: begin + from,
+                    end: begin + to,
+                };
+                pyramid.add(span, what, true);
+            }
+        }
+        for width in [20_000_000, 500_000_000, 2_000_000_000] {
+            let out = columns(&pyramid, 0, width, (8_000_000_000 / width) as usize);
+            // The last bucket goes beyond the last column.
+            for bucket in &out[..out.len() - 1] {
+                let kinds: Vec<(u32, u64)> = bucket.kinds().collect();
+                let share = |at: usize| kinds[at].1 as f64 / width as f64;
+                assert_eq!((kinds[0].0, kinds[1].0, kinds[2].0), (11, 22, 33));
+                assert!(
+                    (share(0) - 0.5).abs() < 0.03 && (share(1) - 0.3).abs() < 0.03,
+                    "{width}: {kinds:?}"
+                );
+            }
+        }
+    }
 
     #[test]
     fn every_level_adds_up_to_the_same_time() {
@@ -379,7 +534,7 @@ mod tests {
             total += 37_000;
         }
         for width in [100_000u64, 1_000_000, 60_000_000, 10_000_000_000] {
-            let columns = pyramid.columns(0, width, (61_000_000 / width + 1) as usize);
+            let columns = columns(&pyramid, 0, width, (61_000_000 / width + 1) as usize);
             let busy: u64 = columns.iter().map(|c| c.busy).sum();
             assert!(total - busy <= 2000, "width {width}: {busy} of {total}");
             assert_eq!(columns.iter().map(|c| c.count).sum::<u32>(), 500, "width {width}");
@@ -400,7 +555,7 @@ mod tests {
                 true,
             );
         }
-        let hour = pyramid.columns(0, 60_000_000_000, 61);
+        let hour = columns(&pyramid, 0, 60_000_000_000, 61);
         assert!(
             hour[..59]
                 .iter()
@@ -410,7 +565,11 @@ mod tests {
         assert_eq!(hour.iter().map(|c| c.count).sum::<u32>(), 3600);
         assert!(hour.iter().map(|c| c.busy).sum::<u64>().abs_diff(900_000_000_000) < 1000);
         // A fine view of the first second gets the finest level that still knows it.
-        assert!(pyramid.columns(0, 10_000_000, 100).iter().any(|column| column.busy > 0));
+        assert!(
+            columns(&pyramid, 0, 10_000_000, 100)
+                .iter()
+                .any(|column| column.busy > 0)
+        );
     }
 
     #[test]
@@ -425,6 +584,12 @@ mod tests {
             6,
             true,
         );
-        assert_eq!(pyramid.columns(0, 1 << FINEST, 1)[0].what, 6);
+        let bucket = columns(&pyramid, 0, 1 << FINEST, 1)[0];
+        assert_eq!(bucket.what(), 6);
+        let kinds: Vec<u32> = bucket
+            .kinds()
+            .map(|(what, nanos)| what * 10_000 + (nanos + 5) as u32 / 10_000)
+            .collect();
+        assert_eq!(kinds, [60_005, 50_001]);
     }
 }

@@ -138,13 +138,11 @@ impl Store {
             .filter(|agent| agent.kind == AgentKind::Gpu && !agent.name.is_empty());
         let rows = gpus.map(|agent| {
             let state = self.agents.get(agent.id.0 as usize);
-            let known = AgentRow {
-                id: agent.id,
+            AgentRow {
                 dispatches: state.map_or(0, |state| state.dispatches),
                 busy: state.map_or(0, |state| state.busy.total()),
-                ..AgentRow::default()
-            };
-            self.agent_row(&known, &[agent.id])
+                ..self.agent_row(agent.id, &[agent.id])
+            }
         });
         rows.collect()
     }
@@ -154,21 +152,19 @@ impl Store {
         let rows = self.shared_gpus.iter().map(|shared| {
             let members = self.names.members(shared.agent);
             let states = members.iter().filter_map(|id| self.agents.get(id.0 as usize));
-            let known = AgentRow {
-                id: shared.agent,
+            AgentRow {
                 dispatches: states.map(|state| state.dispatches).sum(),
                 busy: shared.busy.total,
-                ..AgentRow::default()
-            };
-            self.agent_row(&known, &members)
+                ..self.agent_row(shared.agent, &members)
+            }
         });
         rows.collect()
     }
 
-    /// Completes a row by what its lane says; `agents` are those of the processes whose it is.
-    fn agent_row(&self, known: &AgentRow, agents: &[AgentId]) -> AgentRow {
+    /// What the lane of a GPU says of it; `agents` are those of the processes whose it is.
+    fn agent_row(&self, id: AgentId, agents: &[AgentId]) -> AgentRow {
         let (now, window) = (self.now, self.window());
-        let lane = self.lane_ids.get(&LaneKey::Agent(known.id));
+        let lane = self.lane_ids.get(&LaneKey::Agent(id));
         let lane = lane.map(|&at| &self.lanes[at as usize].lane);
         let busy = |from, to| lane.map_or(0, |lane| lane.busy(from, to));
         let second = 1_000_000_000;
@@ -186,11 +182,12 @@ impl Store {
         let still = since.map_or(0, |since| now.saturating_sub(since.max(last).max(from)));
         let is_own = |key: &&LaneKey| matches!(key, LaneKey::Stream(id, _) if agents.contains(id));
         AgentRow {
+            id,
             share: busy(from, now).saturating_add(still).min(window) as f64 / window.max(1) as f64,
             trend: (0..30).rev().map(|back| part(back) / 1_000_000).collect(),
             streams: self.lane_ids.keys().filter(is_own).count(),
             queues: agents.iter().map(|&agent| self.agent_queues(agent)).sum(),
-            ..known.clone()
+            ..AgentRow::default()
         }
     }
 

@@ -322,7 +322,7 @@ impl Ui {
         let time = match mode {
             Mode::Live => Time::default(),
             Mode::Replay => Time {
-                fits: true,
+                is_work: true,
                 follows: false,
                 ..Time::default()
             },
@@ -357,6 +357,8 @@ impl Ui {
             baseline: Some(last),
             time: Time {
                 width: self.time.width,
+                motion: self.time.motion,
+                usual: self.time.usual,
                 ..Time::default()
             },
             counters: self.counters,

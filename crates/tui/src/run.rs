@@ -12,6 +12,7 @@ use self::driver::Driver;
 use super::keymap::Keys;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
+use super::time::Motion;
 use super::{ColumnId, Effect, GRACE, Pane, Prefs, Tab, Ui};
 use roctop_model::query::Filter;
 use roctop_model::{Mode, Snapshot, Store};
@@ -65,6 +66,8 @@ pub struct Settings {
     pub view: Tab,
     /// One list of each view, however large the terminal is.
     pub is_compact: bool,
+    /// How the timeline moves; none: as the line allows.
+    pub motion: Option<Motion>,
     /// Frames a second at most; none: as many as are usual.
     pub rate: Option<u32>,
     /// Bytes a second to the terminal at most; none: as many as come.
@@ -98,6 +101,7 @@ impl Default for Settings {
             throttle: 50.0,
             view: Tab::default(),
             is_compact: false,
+            motion: None,
             rate: None,
             most_bytes: None,
             grace: GRACE,
@@ -123,6 +127,7 @@ impl Settings {
             filter: self.filter,
             ..Ui::new(mode)
         };
+        ui.time.motion = self.motion.unwrap_or_else(|| Motion::of_line(self.most_bytes));
         for (pane, columns) in self.columns {
             ui.tables[pane as usize].columns = Some(columns);
         }

@@ -3,6 +3,7 @@
 mod encode;
 pub mod frames;
 mod sequence;
+mod shift;
 
 use crate::waker;
 use std::fs::File;

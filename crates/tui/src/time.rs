@@ -1,6 +1,8 @@
 //! Which stretch of time is on screen.
 
-use roctop_model::Snapshot;
+use crate::choice::choices;
+use roctop_model::analysis::usage::has_kernels;
+use roctop_model::{LaneKey, Snapshot};
 use roctop_trace::item::{Nanos, Span};
 
 /// The finest zoom, ns per column.
@@ -9,6 +11,16 @@ const FINEST: u64 = 10;
 const USUAL: u64 = 2_000_000_000;
 /// A live window does not turn over more often: nobody could read it, and a slow line could not carry it.
 const TURN: u64 = 400_000_000;
+/// The same over a slow line.
+const SLOW_TURN: u64 = 1_000_000_000;
+/// Steps that a window holds until it is zoomed.
+const STEPS: u64 = 3;
+/// What a window holds then, ns.
+const HOLDS: std::ops::RangeInclusive<u64> = 1_000_000..=60_000_000_000;
+/// So many ns of a run decide on the window; if there are no steps by then, kernels do.
+const LOOKS: u64 = 5_000_000_000;
+/// Columns that a sweep leaves blank ahead of the newest.
+pub const WIPER: usize = 2;
 
 /// A range that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +52,38 @@ pub enum Zoom {
     Out,
 }
 
+/// How a live window moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Motion {
+    /// The newest is at the right edge, and all moves to the left.
+    #[default]
+    Scroll,
+    /// The newest goes from left to right and overwrites what was there: nothing else moves.
+    Sweep,
+    /// The window stands until it is full, and then turns over by three quarters.
+    Page,
+}
+
+choices!(Motion: Scroll "scroll" Sweep "sweep" Page "page");
+
+impl Motion {
+    /// That of a line that carries so many bytes a second at most; none: as many as come.
+    pub const fn of_line(most: Option<u64>) -> Self {
+        if most.is_some() { Self::Sweep } else { Self::Scroll }
+    }
+}
+
+/// A part of the window: from which column, how many, and when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its first column.
+    pub column: usize,
+    /// Its columns.
+    pub columns: usize,
+    /// Its begin.
+    pub from: Nanos,
+}
+
 /// The window on time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time {
@@ -49,6 +93,12 @@ pub struct Time {
     pub follows: bool,
     /// Whether the window is always the whole run.
     pub fits: bool,
+    /// Of a run that has ended and that nobody has looked about in: only the part in which GPUs worked.
+    pub is_work: bool,
+    /// How it moves while the program runs.
+    pub motion: Motion,
+    /// What it holds until it is zoomed, once the data have said so, ns.
+    pub usual: Option<u64>,
     /// Where it begins when it does not follow.
     pub from: Nanos,
 }
@@ -59,43 +109,150 @@ impl Default for Time {
             width: 0,
             follows: true,
             fits: false,
+            is_work: false,
+            motion: Motion::default(),
+            usual: None,
             from: 0,
         }
     }
 }
 
+/// From the first kernel to the end of the last; the whole run where there is none.
+fn work(snap: &Snapshot) -> Span {
+    let is_work = |key: LaneKey| has_kernels(key) || matches!(key, LaneKey::Copies(_));
+    let lanes = || snap.lanes.iter().filter(|lane| is_work(lane.key) && lane.total > 0);
+    let span = Span {
+        begin: lanes().map(|lane| lane.first).min().unwrap_or(snap.origin),
+        end: lanes().map(|lane| lane.last).max().unwrap_or(snap.now),
+    };
+    if span.begin < span.end {
+        span
+    } else {
+        Span {
+            begin: snap.origin,
+            end: snap.now,
+        }
+    }
+}
+
+/// Median of the kernels' average durations, by calls.
+fn median_kernel(snap: &Snapshot) -> Option<u64> {
+    let rows = snap.values.kernels.iter().map(|row| &row.numbers.stat);
+    let mut rows: Vec<(u64, u64)> = rows.filter_map(|stat| Some((stat.average()?, stat.calls))).collect();
+    rows.sort_unstable();
+    let all: u64 = rows.iter().map(|row| row.1).sum();
+    let mut before = 0;
+    let median = rows.iter().find(|row| {
+        before += row.1;
+        2 * before >= all
+    });
+    median.map(|row| row.0)
+}
+
 impl Time {
     /// Nanoseconds per column, for so many columns.
     pub fn width(&self, snap: &Snapshot, columns: usize) -> u64 {
+        let columns = columns.max(1) as u64;
         if self.fits {
-            fitting(snap.elapsed().div_ceil(columns.max(1) as u64))
+            fitting(snap.elapsed().div_ceil(columns))
+        } else if self.is_work {
+            fitting(work(snap).duration().div_ceil(columns))
         } else if self.width == 0 {
-            nice(USUAL / columns.max(1) as u64)
+            nice(self.usual.unwrap_or(USUAL) / columns)
         } else {
             self.width.max(FINEST)
         }
     }
 
-    /// When the window begins. A live window turns over by three quarters of a page, so that most frames change few cells; a
-    /// short one shows the last page before a moment that comes a few times a second.
+    /// Looks at the data, for the window to hold what they suggest: three steps; where there are none after a while, so much
+    /// that the median kernel has a column. Of a run that has ended it holds the work.
+    pub fn settle(&mut self, snap: &Snapshot, columns: usize) {
+        if !self.follows || self.width > 0 {
+            return;
+        }
+        if !snap.is_running() && snap.values.totals.dispatches > 0 {
+            (self.is_work, self.follows) = (true, false);
+            return;
+        }
+        if self.usual.is_some() || snap.values.totals.dispatches == 0 {
+            return;
+        }
+        let begun = work(snap).begin;
+        let enough = |steps: &&roctop_model::analysis::Steps| steps.steps.len() as u64 >= STEPS;
+        let steps = snap.steps(0).filter(enough).map(|steps| STEPS * steps.median);
+        let kernels = || {
+            let kernel = median_kernel(snap).filter(|_| snap.now.saturating_sub(begun) > LOOKS)?;
+            Some(kernel.saturating_mul(columns as u64).min(USUAL))
+        };
+        let usual = steps.or_else(kernels);
+        self.usual = usual.map(|usual| usual.clamp(*HOLDS.start(), *HOLDS.end()));
+    }
+
+    /// How often a short window moves.
+    const fn turn(&self) -> u64 {
+        match self.motion {
+            Motion::Sweep => SLOW_TURN,
+            Motion::Scroll | Motion::Page => TURN,
+        }
+    }
+
+    /// When the window begins. A short live window shows the last page before a moment that comes a few times a second.
     pub fn from(&self, snap: &Snapshot, columns: usize) -> Nanos {
         let width = self.width(snap, columns);
+        let elapsed = snap.elapsed();
         if self.fits {
             return snap.origin;
+        }
+        if self.is_work {
+            return work(snap).begin;
         }
         if !self.follows {
             return self.from;
         }
         let page = width.saturating_mul(columns.max(1) as u64);
         let part = (page / 4 * 3).max(1);
-        let head = if part >= TURN {
-            (snap.elapsed() / part).saturating_mul(part).saturating_add(part)
-        } else if snap.is_running() {
-            snap.elapsed() / TURN * TURN
+        let head = if part < self.turn() {
+            let each = if snap.is_running() { self.turn() } else { 1 };
+            elapsed / each * each
+        } else if self.motion == Motion::Page {
+            (elapsed / part).saturating_mul(part).saturating_add(part)
         } else {
-            snap.elapsed()
+            (elapsed / width.max(1) + 1).saturating_mul(width)
         };
         snap.origin.saturating_add(head.saturating_sub(page))
+    }
+
+    /// The parts of the window from left to right: one, or of a sweep this pass and what is left of the one before.
+    pub fn segments(&self, snap: &Snapshot, columns: usize) -> Vec<Segment> {
+        let whole = Segment {
+            column: 0,
+            columns,
+            from: self.from(snap, columns),
+        };
+        let width = self.width(snap, columns).max(1);
+        let page = width.saturating_mul(columns.max(1) as u64);
+        let is_short = page / 4 * 3 < self.turn() || columns <= 2 * WIPER;
+        let sweeps = self.motion == Motion::Sweep && self.follows && !self.fits && !self.is_work;
+        if !sweeps || is_short || !snap.is_running() || snap.elapsed() < page {
+            return vec![whole];
+        }
+        let column = snap.elapsed() / width;
+        let here = (column % columns as u64) as usize + 1;
+        let pass = snap.origin + (column + 1 - here as u64) * width;
+        let (old, first) = (
+            here + WIPER,
+            Segment {
+                column: 0,
+                columns: here,
+                from: pass,
+            },
+        );
+        let before = (old < columns).then(|| Segment {
+            column: old,
+            columns: columns - old,
+            from: pass.saturating_sub(page) + old as u64 * width,
+        });
+        std::iter::once(first).chain(before).collect()
     }
 
     /// When the window ends.
@@ -108,8 +265,7 @@ impl Time {
     pub fn stand(&mut self, snap: &Snapshot, columns: usize) {
         self.from = self.from(snap, columns);
         self.width = self.width(snap, columns);
-        self.follows = false;
-        self.fits = false;
+        (self.follows, self.fits, self.is_work) = (false, false, false);
     }
 
     /// Zooms by one step of 1, 2, 5 with `anchor` staying in its column.
@@ -121,7 +277,7 @@ impl Time {
         };
         let longest = coarser(nice(snap.elapsed().max(1_000_000_000).div_ceil(columns.max(1) as u64)));
         let new = new.clamp(FINEST, longest.max(FINEST));
-        if self.follows && anchor.is_none() && !self.fits {
+        if self.follows && anchor.is_none() && !self.fits && !self.is_work {
             self.width = new;
             return;
         }
@@ -134,8 +290,7 @@ impl Time {
             .saturating_sub(column.saturating_mul(new))
             .max(snap.origin.saturating_sub(new));
         self.width = new;
-        self.follows = false;
-        self.fits = false;
+        (self.follows, self.fits, self.is_work) = (false, false, false);
     }
 
     /// Moves by a part of a page (negative: earlier).
@@ -257,7 +412,7 @@ mod tests {
             follows: false,
             from: 2_000_000_000,
             width: 1_000_000,
-            fits: false,
+            ..Time::default()
         };
         let anchor = 2_030_500_000;
         time.zoom(&snap, 100, Zoom::In, Some(anchor));
@@ -265,6 +420,62 @@ mod tests {
         for eighths in [-8, 8, 100, -100] {
             time.pan(&snap, 100, eighths);
             assert!(time.to(&snap, 100) > snap.origin && time.from <= snap.now);
+        }
+    }
+
+    #[test]
+    fn a_long_run_leaves_no_empty_column_and_never_jumps() {
+        for motion in [Motion::Scroll, Motion::Sweep] {
+            let time = Time {
+                motion,
+                ..Time::default()
+            };
+            let width = time.width(&snap(0), 100);
+            let (mut shown, mut steps) = (Vec::new(), 0);
+            for tenth in 30..300u64 {
+                let now = snap(tenth * 100_000_000 + tenth * 7_919);
+                let segments = time.segments(&now, 100);
+                let columns: usize = segments.iter().map(|segment| segment.columns).sum();
+                assert!((100 - WIPER..=100).contains(&columns), "{motion:?}: {segments:?}");
+                // Which time each column shows.
+                let times: Vec<(usize, u64)> = segments
+                    .iter()
+                    .flat_map(|part| (0..part.columns).map(|at| (part.column + at, part.from + at as u64 * width)))
+                    .collect();
+                assert!(
+                    times.iter().all(|known| known.1 <= now.now),
+                    "no column is of the future"
+                );
+                assert!(times.iter().any(|known| known.1 + width > now.now), "now is on screen");
+                let new = times.iter().filter(|known| !shown.contains(&known.1)).count();
+                if tenth > 30 {
+                    assert!(new <= 6, "{motion:?}: {new} columns at once");
+                    steps += new;
+                }
+                shown = times.into_iter().map(|known| known.1).collect();
+            }
+            assert!(steps > 1000, "{motion:?}: {steps}");
+        }
+    }
+
+    #[test]
+    fn a_sweep_moves_nothing_that_it_does_not_overwrite() {
+        let time = Time {
+            motion: Motion::Sweep,
+            ..Time::default()
+        };
+        let width = time.width(&snap(0), 100);
+        let place = |now: u64| -> Vec<(usize, u64)> {
+            let segments = time.segments(&snap(now), 100);
+            let columns = segments
+                .iter()
+                .flat_map(|part| (0..part.columns).map(|at| (part.column + at, part.from + at as u64 * width)));
+            columns.collect()
+        };
+        for tenth in 30..100u64 {
+            let (before, after) = (place(tenth * 100_000_000), place((tenth + 1) * 100_000_000));
+            let stays = after.iter().filter(|known| before.contains(known)).count();
+            assert!(stays >= 90, "{stays} of 100 columns stay");
         }
     }
 }

@@ -4,6 +4,7 @@ use super::direction::Way;
 use super::jump;
 use super::time::{Range, Zoom};
 use super::track::Track;
+use super::widgets::lanes::since;
 use super::widgets::rows;
 use super::widgets::table::Scene;
 use super::{Tab, Ui};
@@ -152,7 +153,29 @@ pub(super) fn pan(ui: &mut Ui, snap: &Snapshot, way: Way) {
 pub(super) fn zoom(ui: &mut Ui, snap: &Snapshot, zoom: Zoom) {
     let anchor = ui.slice.map(|slice| slice.1).or(ui.gap.map(|gap| gap.begin));
     let columns = ui.lane_columns();
+    let before = ui.time;
     ui.time.zoom(snap, columns, zoom, anchor);
+    let from = ui.time.from(snap, columns);
+    let width = ui.time.width(snap, columns);
+    if zoom == Zoom::In && width < stored(snap, from, ui.time.to(snap, columns)) {
+        ui.time = before;
+        let exact = snap.lanes.iter().filter_map(|lane| lane.forgotten()).max().unwrap_or(0);
+        let since = since(exact.saturating_sub(snap.origin));
+        ui.say(
+            snap,
+            &format!("no finer here: exact data begin at {since}; R keeps all"),
+        );
+    }
+}
+
+/// The finest that is known of a stretch of time: 0 where anything in it is exact, else how wide its sums are, ns.
+fn stored(snap: &Snapshot, from: Nanos, to: Nanos) -> u64 {
+    let lanes = snap.lanes.iter().filter(|lane| {
+        let all = lane.columns(from, to.saturating_sub(from), 1, |_| true);
+        all.iter().any(|column| !column.is_empty())
+    });
+    // The end of the stretch is its most exact part.
+    lanes.map(|lane| lane.stored(to.min(snap.now))).min().unwrap_or(0)
 }
 
 /// Fits the range that is measured, else the whole run, into the screen.
@@ -162,7 +185,7 @@ pub(super) fn fit(ui: &mut Ui, snap: &Snapshot) {
             let columns = ui.lane_columns();
             ui.time.frame(snap, columns, range.span());
         }
-        _ => (ui.time.fits, ui.time.follows) = (true, false),
+        _ => (ui.time.fits, ui.time.follows, ui.time.is_work) = (true, false, false),
     }
 }
 
@@ -171,7 +194,7 @@ pub(super) fn follow(ui: &mut Ui) {
     ui.frozen = None;
     (ui.slice, ui.gap, ui.range) = (None, None, None);
     ui.log.scrolled = 0;
-    (ui.time.follows, ui.time.fits) = (true, false);
+    (ui.time.follows, ui.time.fits, ui.time.is_work) = (true, false, false);
 }
 
 pub(super) fn mark(ui: &mut Ui, snap: &Snapshot) {

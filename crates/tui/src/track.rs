@@ -3,7 +3,7 @@
 use super::direction::Way;
 use crate::choice::choices;
 use roctop_model::gauges::GaugeKind;
-use roctop_model::{Bucket, LaneKey, Slice, Snapshot};
+use roctop_model::{Column, LaneKey, Origin, Slice, Snapshot};
 use roctop_trace::item::{AgentId, Nanos, NodeId, QueueId, ThreadId};
 
 /// By what the work of GPUs is laid out in rows.
@@ -61,6 +61,21 @@ impl Track {
             Self::InQueue(_, queue) => slice.queue == queue.0,
             Self::By(thread) => slice.thread == thread.0,
         }
+    }
+
+    /// Whether work from somewhere stands in it.
+    const fn takes_from(self, origin: Origin) -> bool {
+        match self {
+            Self::Lane(_) | Self::OnAgent(_) | Self::Gauge(..) | Self::Counter(_) => true,
+            Self::InQueue(_, queue) => origin.queue == queue.0,
+            Self::By(thread) => origin.thread == thread.0,
+        }
+    }
+
+    /// Whether any work of a lane is known to stand in it.
+    pub fn is_from(self, snap: &Snapshot) -> bool {
+        let mut origins = self.sources(snap).flat_map(roctop_model::Lane::origins);
+        origins.any(|origin| origin.is_some_and(|origin| self.takes_from(origin)))
     }
 
     /// The GPU that it belongs to.
@@ -132,19 +147,12 @@ impl Track {
         Some(out)
     }
 
-    /// Sums by column; of all its lanes, also where some of their work belongs to other tracks.
-    pub fn columns(self, snap: &Snapshot, from: Nanos, width: u64, columns: usize) -> Vec<Bucket> {
-        let mut out = vec![Bucket::default(); columns];
+    /// Sums by column of its work in all its lanes.
+    pub fn columns(self, snap: &Snapshot, from: Nanos, width: u64, columns: usize) -> Vec<Column> {
+        let mut out = vec![Column::default(); columns];
         for lane in self.sources(snap) {
-            let here = lane.columns(from, width, columns);
-            for (sum, bucket) in out
-                .iter_mut()
-                .zip(here)
-                .filter(|(_, bucket)| bucket.busy > 0 || bucket.count > 0)
-            {
-                sum.add(bucket.what, bucket.busy, false);
-                sum.count += bucket.count;
-            }
+            let here = lane.columns(from, width, columns, |origin| self.takes_from(origin));
+            out.iter_mut().zip(&here).for_each(|(sum, column)| sum.add(column));
         }
         out
     }
@@ -162,24 +170,14 @@ impl Track {
         way: Way,
         mut test: impl FnMut(LaneKey, &Slice) -> bool,
     ) -> Option<(LaneKey, Slice)> {
-        let mut best: Option<(LaneKey, Slice)> = None;
-        for lane in self.sources(snap) {
-            for slice in lane.recent(usize::MAX) {
-                let begin = slice.span.begin;
-                let is_ahead = match way {
-                    Way::On => begin > at,
-                    Way::Back => begin < at,
-                };
-                let is_nearer = best.is_none_or(|(_, best)| match way {
-                    Way::On => begin < best.span.begin,
-                    Way::Back => begin > best.span.begin,
-                });
-                if is_ahead && is_nearer && self.takes(slice) && test(lane.key, slice) {
-                    best = Some((lane.key, *slice));
-                }
-            }
+        let found = self.sources(snap).filter_map(|lane| {
+            let own = |slice: &Slice| self.takes(slice) && test(lane.key, slice);
+            Some((lane.key, lane.search(at, way == Way::On, own)?))
+        });
+        match way {
+            Way::On => found.min_by_key(|(_, slice)| slice.span.begin),
+            Way::Back => found.max_by_key(|(_, slice)| slice.span.begin),
         }
-        best
     }
 
     /// Whether it has slices in full.

@@ -49,6 +49,10 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             if ui.program.typing && !latest.is_running() {
                 ui.program.typing = false;
             }
+            let columns = ui.lane_columns();
+            if ui.frozen.is_none() {
+                ui.time.settle(latest, columns);
+            }
             escalation::tick(ui, latest)
         }
         Msg::Typed(bytes) => typed(ui, latest, bytes),

@@ -1,10 +1,11 @@
 //! What can be set while the screen is shown, and is not kept.
 
+use crate::time::Motion;
 use crate::{Effect, Ui};
 use roctop_trace::units::Unit;
 
 /// What can be set, with all values that have words.
-pub(super) const SETTINGS: [&str; 15] = [
+pub(super) const SETTINGS: [&str; 18] = [
     "glyphs unicode",
     "glyphs ascii",
     "units auto",
@@ -16,6 +17,9 @@ pub(super) const SETTINGS: [&str; 15] = [
     "hints off",
     "layout full",
     "layout compact",
+    "motion scroll",
+    "motion sweep",
+    "motion page",
     "fps 10",
     "fps 5",
     "fps 2",
@@ -37,6 +41,10 @@ pub(super) fn set(ui: &mut Ui, rest: &str) -> Result<Effect, String> {
         ("hints", "off") => ui.prefs.bare = true,
         ("layout", "full") => ui.prefs.is_compact = false,
         ("layout", "compact") => ui.prefs.is_compact = true,
+        ("motion", value) => {
+            let known = Motion::ALL.iter().find(|known| known.1 == value);
+            ui.time.motion = known.ok_or("set motion scroll, sweep or page")?.0;
+        }
         ("fps", value) => {
             let rate = value.parse().ok().filter(|rate| (1..=10).contains(rate));
             ui.prefs.rate = Some(rate.ok_or("set fps 1 to 10")?);

@@ -8,6 +8,8 @@ use std::io::Write;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
+use super::shift::shift;
+
 use roctop_trace::units::width;
 
 /// As many blanks as this are erased rather than written.
@@ -67,6 +69,11 @@ type Change<'a> = (u16, u16, &'a Cell);
 impl Encoder {
     /// Adds the bytes that turn what is shown into what is next.
     pub(crate) fn encode(&mut self, shown: &Buffer, next: &Buffer, ascii: bool, out: &mut Vec<u8>) {
+        let moved = shift(shown, next, out);
+        if moved.is_some() {
+            self.pen = Self::default().pen;
+        }
+        let shown = moved.as_ref().unwrap_or(shown);
         let changes = changes(shown, next);
         if changes.is_empty() {
             return;
@@ -136,7 +143,7 @@ impl Encoder {
 }
 
 /// Whether two cells look the same; what is blank has no colour of letters.
-fn is_same(old: &Cell, new: &Cell) -> bool {
+pub(super) fn is_same(old: &Cell, new: &Cell) -> bool {
     let modifier = attributes(new);
     let is_blank = new.symbol() == " " && !modifier.union(attributes(old)).intersects(SHOWS);
     let letters = |cell: &Cell| (cell.fg, attributes(cell));
@@ -360,6 +367,8 @@ fn plain(c: char) -> char {
         '▃' | '▄' => '=',
         '▅' | '▆' | '▇' | '█' | '▊' | '▉' | '▋' => '#',
         '▒' | '░' => ':',
+        '▖' => ',',
+        '▚' => '%',
         '●' => '*',
         '❚' => '|',
         '■' => '#',

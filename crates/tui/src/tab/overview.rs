@@ -86,14 +86,21 @@ fn principal(scene: &Scene<'_>) -> Vec<Track> {
 /// The last moments.
 fn lanes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size, mut tracks: Vec<Track>) {
     let stretch = timeline::stretch(scene, scene.ui.lane_columns());
-    let right = format!("{}/col", units::duration(stretch.width));
-    let inner = canvas.frame(area, "Timeline", &right);
+    let inner = timeline::within(area);
     let is_gpu = |track: &Track| matches!(track, Track::Lane(LaneKey::Agent(_)));
     // Many GPUs and few rows: a row for each GPU before any stream.
     if tracks.iter().filter(|key| is_gpu(key)).count() > inner.height as usize / 2 {
         tracks.sort_by_key(|key| !is_gpu(key));
     }
-    timeline::panel(canvas, inner, scene, (stretch, size, 1), &tracks);
+    let exactness = timeline::panel(canvas, inner, scene, (stretch, size, 1), &tracks);
+    let words = exactness
+        .words(scene)
+        .map_or_else(String::new, |words| format!("{words}   "));
+    canvas.frame(
+        area,
+        "Timeline",
+        &format!("{words}{}/col", units::duration(stretch.width)),
+    );
 }
 
 /// As much of the end and the alerts as goes into a line; half a sentence says nothing, but the first one is cut if it must be.

@@ -6,10 +6,11 @@ use super::selected;
 use crate::Size;
 use crate::hit_map::Hit;
 use crate::theme::Role;
+use crate::time::Segment;
 use crate::track::Track;
 use crate::widgets::axis::{self, Stretch};
 use crate::widgets::canvas::{Canvas, left, top};
-use crate::widgets::lanes::{self, Frame, Layers};
+use crate::widgets::lanes::{self, Exactness, Frame, Layers};
 use crate::widgets::overlay;
 use crate::widgets::rows;
 use crate::widgets::table::Scene;
@@ -34,14 +35,17 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let (upper, lower) = top(area, area.height.saturating_sub(detail));
     let columns = scene.ui.lane_columns();
     let stretch = stretch(scene, columns);
+    let most = if size == Size::Large { 3 } else { 2 };
+    let exactness = panel(canvas, within(upper), scene, (stretch, size, most), &rows::order(scene));
+    let words = exactness
+        .words(scene)
+        .map_or_else(String::new, |words| format!("{words}   "));
     let right = format!(
-        "by {}   {}/col",
+        "{words}by {}   {}/col",
         scene.ui.prefs.layout.word(),
         units::duration(stretch.width)
     );
-    let inner = canvas.frame(upper, "Timeline", &right);
-    let most = if size == Size::Large { 3 } else { 2 };
-    panel(canvas, inner, scene, (stretch, size, most), &rows::order(scene));
+    canvas.frame(upper, "Timeline", &right);
     if detail == 0 {
         return;
     }
@@ -73,7 +77,59 @@ fn lines(canvas: &mut Canvas<'_>, area: Rect, lines: &[(String, Role)]) {
     }
 }
 
-/// Draws the axis and as many rows as there is room for; `look` is the stretch, the class of size, and how many rows
+/// A part of the window: its columns among those of the lanes, and its stretch of time.
+struct Part {
+    column: u16,
+    columns: u16,
+    stretch: Stretch,
+}
+
+impl Part {
+    fn new(segment: Segment, width: u64) -> Self {
+        Self {
+            column: segment.column as u16,
+            columns: segment.columns as u16,
+            stretch: Stretch {
+                from: segment.from,
+                width,
+            },
+        }
+    }
+
+    /// Its place in a row.
+    fn of(&self, row: Rect) -> Rect {
+        let (_, rest) = left(row, self.column);
+        left(rest, self.columns).0
+    }
+}
+
+/// A track with what it has in each part of the window.
+struct Row {
+    track: Track,
+    layers: Vec<Layers>,
+    height: u16,
+}
+
+impl Row {
+    fn new(scene: &Scene<'_>, track: Track, parts: &[Part], most: u16) -> Self {
+        let lay = |part: &Part| Layers::new(scene, track, part.stretch, part.columns, most);
+        let layers: Vec<Layers> = parts.iter().map(lay).collect();
+        let height = layers.iter().map(|layers| layers.height).max().unwrap_or(1);
+        Self { track, layers, height }
+    }
+}
+
+/// What a frame around an area leaves.
+pub(crate) fn within(area: Rect) -> Rect {
+    Rect {
+        x: area.x + 1,
+        y: area.y + 1,
+        width: area.width.saturating_sub(2),
+        height: area.height.saturating_sub(2),
+    }
+}
+
+/// Draws the axis and as many rows as there is room for, and says how exact they are; `look` is the stretch, the class of size, and how many rows
 /// slices of one track that overlap may take.
 pub(crate) fn panel(
     canvas: &mut Canvas<'_>,
@@ -81,57 +137,67 @@ pub(crate) fn panel(
     scene: &Scene<'_>,
     look: (Stretch, Size, u16),
     tracks: &[Track],
-) {
+) -> Exactness {
     let (stretch, size, most) = look;
     if area.height == 0 {
-        return;
+        return Exactness::default();
     }
     if tracks.is_empty() {
-        return canvas.empty(area, &super::why_empty(scene, "kernel, copy, call or marker", 0));
+        canvas.empty(area, &super::why_empty(scene, "kernel, copy, call or marker", 0));
+        return Exactness::default();
     }
     let label = super::label_columns(size);
     let (head, body) = top(area, 1);
     let (_, axis_area) = left(head, label);
-    axis::axis(canvas, axis_area, scene, stretch);
-    scene
-        .ui
-        .hits
-        .add(axis_area, Hit::Time(None, stretch.from, stretch.width));
     let columns = body.width.saturating_sub(label);
-    let lay = |track: &Track| Layers::new(scene, *track, stretch, columns, most);
+    let segments = scene.ui.time.segments(scene.snap, columns as usize);
+    let parts: Vec<Part> = segments
+        .into_iter()
+        .map(|part| Part::new(part, stretch.width))
+        .collect();
+    for part in &parts {
+        let place = part.of(axis_area);
+        axis::axis(canvas, place, scene, part.stretch);
+        let hit = Hit::Time(None, part.stretch.from, stretch.width);
+        scene.ui.hits.add(place, hit);
+    }
+    let lay = |track: &Track| Row::new(scene, *track, &parts, most);
     let (first, shown) = visible(scene, tracks, body.height, lay);
     scene.ui.track_offset.set(first);
-    let frame = Frame::new(scene, stretch);
+    let frames: Vec<Frame> = parts.iter().map(|part| Frame::new(scene, part.stretch)).collect();
     let mut y = body.y;
     let mut ends: Vec<(u16, u16)> = Vec::new();
-    for layers in &shown {
-        for row in 0..layers.height {
+    for shown in &shown {
+        for row in 0..shown.height {
             let place = Rect { y, height: 1, ..body };
             let (name, lane) = left(place, label);
-            name_row(canvas, name, scene, layers.track, row);
-            lanes::draw(canvas, lane, scene, layers, row, &frame);
-            ends.extend(overlay::ends(scene, layers, row, &frame, lane).map(|x| (x, y)));
-            scene.ui.hits.add(name, Hit::Lane(layers.track));
-            scene
-                .ui
-                .hits
-                .add(lane, Hit::Time(Some(layers.track), stretch.from, stretch.width));
+            name_row(canvas, name, scene, shown.track, row);
+            for ((part, frame), layers) in parts.iter().zip(&frames).zip(&shown.layers) {
+                let lane = part.of(lane);
+                lanes::draw(canvas, lane, scene, layers, row, frame);
+                ends.extend(overlay::ends(scene, layers, row, frame, lane).map(|x| (x, y)));
+                let hit = Hit::Time(Some(shown.track), part.stretch.from, stretch.width);
+                scene.ui.hits.add(lane, hit);
+            }
+            scene.ui.hits.add(name, Hit::Lane(shown.track));
             y += 1;
         }
     }
     overlay::flow(canvas, &ends);
+    let exactness = Exactness::of(scene, shown.iter().flat_map(|shown| &shown.layers));
     let hidden = tracks.len() - first - shown.len();
     let note = match (hidden, first) {
-        (0, 0) => return,
+        (0, 0) => return exactness,
         (0, above) => format!("↑{above} more"),
         (below, _) => format!("↓{below} more"),
     };
     canvas.say(area.x, area.y, &note, label - 1, Role::Warn);
+    exactness
 }
 
 /// The first row and those that are shown: as far down as it takes for the selected row to be seen, and not further than the
 /// last row needs.
-fn visible(scene: &Scene<'_>, tracks: &[Track], height: u16, lay: impl Fn(&Track) -> Layers) -> (usize, Vec<Layers>) {
+fn visible(scene: &Scene<'_>, tracks: &[Track], height: u16, lay: impl Fn(&Track) -> Row) -> (usize, Vec<Row>) {
     let selected = scene.ui.track;
     let selected = selected.and_then(|track| tracks.iter().position(|&known| known == track));
     let mut first = scene.ui.track_offset.get().min(tracks.len() - 1);
@@ -140,7 +206,7 @@ fn visible(scene: &Scene<'_>, tracks: &[Track], height: u16, lay: impl Fn(&Track
     }
     loop {
         let mut left = height;
-        let mut shown: Vec<Layers> = Vec::new();
+        let mut shown: Vec<Row> = Vec::new();
         for track in &tracks[first..] {
             let layers = lay(track);
             if layers.height > left {

@@ -275,7 +275,7 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     if scene.ui.frozen.is_some() {
         let ahead = latest.now.saturating_sub(snap.now);
         right.insert(0, format!("live is {} ahead", units::duration(ahead)));
-    } else if !scene.ui.time.follows && !scene.ui.time.fits {
+    } else if !scene.ui.time.follows && !scene.ui.time.fits && !scene.ui.time.is_work {
         right.insert(0, "timeline stands, f follows".into());
     }
     let alerts = snap.analysis().alerts.len();

@@ -96,28 +96,13 @@ pub(crate) fn order(scene: &Scene<'_>) -> Vec<Track> {
         }
         Layout::Thread => {
             let threads: Vec<ThreadId> = snap.values.threads.iter().map(|row| row.id).collect();
-            tracks.extend(
-                threads
-                    .into_iter()
-                    .map(Track::By)
-                    .filter(|track| launches(snap, *track)),
-            );
+            tracks.extend(threads.into_iter().map(Track::By).filter(|track| track.is_from(snap)));
         }
         _ => {}
     }
     tracks.extend(plot::tracks(snap));
     tracks.sort_by_cached_key(|&track| rank(snap, layout, track));
     tracks
-}
-
-/// Whether a thread launched any of the last kernels.
-fn launches(snap: &Snapshot, track: Track) -> bool {
-    let Track::By(thread) = track else { return false };
-    let mut lanes = snap
-        .lanes
-        .iter()
-        .filter(|lane| matches!(lane.key, LaneKey::Stream(..) | LaneKey::Queue(..)));
-    lanes.any(|lane| lane.recent(2000).any(|slice| slice.thread == thread.0))
 }
 
 /// What stands to the left of a row.
