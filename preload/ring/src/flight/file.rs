@@ -42,9 +42,11 @@ pub struct FlightFile {
     ready: AtomicUsize,
 }
 
+/// Files that are put over memory at about the same time, each of which needs room later.
+const NEIGHBOURS: u64 = 4;
 /// Slots that a new file is ready for: as many as a program fills while the system makes the pages of the next ones.
 const FIRST_SLOTS: usize = 2048;
-/// Slots with whole pages of signals, and with whole pages of records.
+/// Slots that take whole pages, both of signals and of records.
 const SLOTS_OF_PAGE: usize = PAGE / (SIGNAL_WORDS * 8);
 
 /// Where the signals begin.
@@ -56,7 +58,10 @@ impl Reserved {
     /// Makes `dir/name` for `slots` slots (a multiple of 64) under another name, and puts the pages of its signals over the
     /// memory at `address`, whose contents are gone then.
     ///
-    /// Errors: the directory is missing, the name is taken, the system refuses; the memory is as it was.
+    /// A driver that maps host memory by its pages makes all pages of the signals soon after this, and a GPU that uses a page
+    /// for which there was no room ends the program. So the tmpfs has to have room for several such files.
+    ///
+    /// Errors: the directory is missing, the name is taken, no room, the system refuses; the memory is as it was.
     ///
     /// # Safety
     /// `address` is at a page boundary and begins as many bytes as the signals take, all of them memory that the caller owns.
@@ -66,6 +71,7 @@ impl Reserved {
         let file = open_new(&temporary)?;
         let size = FlightFile::bytes(slots);
         let put = may_hold(&file, size)
+            .and_then(|()| has_room(&file, size * NEIGHBOURS))
             .and_then(|()| file.set_len(size))
             // SAFETY: the caller owns the memory.
             .and_then(|()| unsafe { put(&file, slots, address) });
