@@ -106,6 +106,28 @@ fn in_a_containers_shared_memory_kernels_survive_a_kill_or_a_note_says_that_they
 }
 
 #[test]
+fn a_tmpfs_that_fills_while_a_queue_is_used_costs_no_kernel() {
+    let Some(rig) = rig() else { return };
+    let rig = rig.with_a_tmpfs_that_fills();
+    // Before the first queue has a file, and in the middle of its slots.
+    for requests in ["0", "4"] {
+        let place = Rig::place(&format!("filling-{requests}"));
+        let recording = place.join("rec");
+        let options = ["record", "-o", recording.to_str().unwrap()];
+        let mut command = rig.command(&place, &options, &["many_streams", "1", "2", "20000"]);
+        let recorded = Recorded::load(&place, Rig::ended(command.env("FULL_AFTER", requests)));
+        assert!(recorded.output.status.success(), "{:?}", recorded.output);
+        recorded.check_lost();
+        assert!(recorded.check_dispatches() >= 20_000);
+        let is_told = recorded
+            .said
+            .iter()
+            .any(|text| text.starts_with("level 1, ") && text.contains("tmpfs"));
+        assert!(is_told, "{:?}", recorded.said);
+    }
+}
+
+#[test]
 fn what_is_in_flight_stays_in_plain_memory_when_that_is_asked_for() {
     let Some(rig) = rig() else { return };
     let place = Rig::place("no-flight");

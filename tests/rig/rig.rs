@@ -153,6 +153,11 @@ impl Rig {
         self.behind(&library("refused"))
     }
 
+    /// The same rig with a tmpfs that is full after so many requests for pages of flight files, as `FULL_AFTER` says.
+    pub(crate) fn with_a_tmpfs_that_fills(&self) -> Self {
+        self.behind(&library("full"))
+    }
+
     /// The same rig with this library preloaded first.
     pub(crate) fn behind(&self, library: &Path) -> Self {
         Self {

@@ -87,6 +87,21 @@ fn lose_until(hsa: &Hsa, queue: &'static Queue, head: u64, missed: impl Fn(u64))
     ended(head - tail);
 }
 
+/// Records what a queue completed behind dispatches that were not seen to complete, and these without times: nobody takes
+/// them any more, and without a witness behind them nothing proves that they are complete. Under the lock.
+fn lose_overtaken(hsa: &Hsa, queue: &'static Queue) {
+    let (tail, head) = (queue.tail.load(Ordering::Relaxed), queue.head.load(Ordering::Acquire));
+    let is_done = |sequence: &u64| {
+        queue
+            .slots
+            .side(*sequence)
+            .is_some_and(|side| side.watch.look().is_some())
+    };
+    if let Some(last) = (tail..head).rev().find(is_done) {
+        lose_until(hsa, queue, last + 1, |_| ());
+    }
+}
+
 /// The run-time starts: queues of an earlier one, or of a parent, are none of this one's.
 pub(crate) fn forget_all() {
     if let Ok(mut all) = QUEUES.try_lock() {
@@ -231,6 +246,9 @@ pub(crate) fn last(which: End) {
         );
     if !is_empty {
         pass(hsa, &all);
+        if which == End::Exit {
+            all.iter().for_each(|queue| lose_overtaken(hsa, queue));
+        }
         GAVE_UP.store(u64::from(which == End::Exit), Ordering::Relaxed);
     }
     if which == End::Shutdown {
