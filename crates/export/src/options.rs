@@ -7,6 +7,21 @@ use roctop_trace::item::Nanos;
 use roctop_trace::kernel_name::Aliases;
 use roctop_trace::units;
 
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Tables, one file each.
+    Csv,
+    /// One document of the schema `rocprofiler-sdk-tool`.
+    Json,
+    /// A trace for Perfetto.
+    Pftrace,
+    /// An SQLite database as rocpd has it.
+    Rocpd,
+    /// Columns, in folders by kind, host and rank.
+    Parquet,
+}
+
 /// Which release's columns and names the files have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {

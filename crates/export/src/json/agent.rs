@@ -1,6 +1,6 @@
 //! Agents of `results.json`, from the driver's topology.
 
-use super::{list, text};
+use super::writer::{list, text};
 use crate::agent_info::facts;
 use crate::view::View;
 use roctop_trace::topology::Node;

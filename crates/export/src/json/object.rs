@@ -1,7 +1,7 @@
 //! Code objects and kernel symbols of `results.json`: arrays whose places are the ids, the first a filler.
 
 use super::agent::handle;
-use super::{list, text};
+use super::writer::{list, text};
 use crate::view::{View, with_kd};
 use roctop_ring::record::CodeObject;
 use roctop_trace::item::Kernel;

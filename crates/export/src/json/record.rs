@@ -1,8 +1,9 @@
 //! The records of `results.json`.
 
 use super::agent::handle;
+use super::sampled;
 use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_ALLOCATION, MEMORY_COPY, SCRATCH_MEMORY, Tables};
-use super::{rows_of, sampled, text};
+use super::writer::{rows_of, text};
 use crate::arguments::{self, Argument};
 use crate::operation::{direction_number, is_free};
 use crate::records::{Mark, Row};

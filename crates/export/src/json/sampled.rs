@@ -1,7 +1,7 @@
 //! Samples of program counters, as rocprofiler-sdk 1.0 writes them.
 
-use super::super::view::View;
-use super::{list, text};
+use super::writer::{list, text};
+use crate::view::View;
 use roctop_ring::record::sampling;
 use roctop_trace::pc_sampling::Sample;
 use std::io::{self, Write};
