@@ -133,7 +133,7 @@ impl<'a> Counted<'a> {
     pub(super) fn new(scope: &Scope<'a>, walk: &mut Walk<'_>, dispatches: &Sorted<Numbered>) -> io::Result<Self> {
         let own = scope.process.id;
         let known = scope.run.counters.iter().filter(|info| info.process == own);
-        // What is told again is told anew.
+        // The last report of a counter counts.
         let known: BTreeMap<CounterId, &CounterInfo> = known.map(|info| (info.id, info)).collect();
         let mut all: Vec<&CounterInfo> = known.into_values().collect();
         all.sort_by(|a, b| (&a.name, a.agent, a.id).cmp(&(&b.name, b.agent, b.id)));

@@ -57,7 +57,7 @@ pub struct Job<'a> {
     pub place: &'a Path,
     /// The driver's topology of each host, completed by the run.
     pub nodes: &'a Hosts,
-    /// Facts that only files tell.
+    /// Facts that only files hold.
     pub facts: &'a Facts,
     /// The command line that was recorded.
     pub command: &'a [String],
@@ -65,7 +65,7 @@ pub struct Job<'a> {
     pub choice: &'a Choice,
     /// Formats.
     pub formats: &'a [Format],
-    /// Told how far it has come.
+    /// Receives the progress.
     pub progress: &'a Progress,
     /// Statistics are wanted even when no file holds them.
     pub sums: bool,

@@ -113,7 +113,7 @@ impl Kind {
     }
 }
 
-/// A library above HIP whose calls have files of their own.
+/// A library above HIP whose calls have separate files.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
     /// Kind of its calls.
@@ -241,7 +241,7 @@ pub struct KernelChoice {
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 pub struct Choice {
-    /// Dispatches are there for their counters alone: no rows and slices of their own.
+    /// Dispatches are there for their counters alone: no separate rows and slices.
     pub counters_only: bool,
     /// Also a table of counters with a column for each.
     pub wide_counters: bool,

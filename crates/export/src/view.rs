@@ -126,7 +126,7 @@ pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>)
     let mut walk = Walk::new(&source.collected.measured);
     // What is of no process goes with the first of its machine.
     let whole = &source.collected.measured.whole;
-    let mut told = HashSet::new();
+    let mut written = HashSet::new();
     loop {
         let process = match events.peek() {
             None => return Ok(()),
@@ -141,11 +141,11 @@ pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>)
             own.try_for_each(|event| event.map(|_| ()))?;
             continue;
         };
-        let wanted = (!told.contains(&known.machine)).then_some(whole);
+        let wanted = (!written.contains(&known.machine)).then_some(whole);
         let view = View::new(source, choice, known, &mut own, &mut walk, wanted)?;
         if !view.is_empty() {
             act(&view)?;
-            told.insert(known.machine);
+            written.insert(known.machine);
         }
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn counters(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 /// The most instances that are listed.
 const MOST_INSTANCES: u64 = 1 << 16;
 
-/// Every instance of a counter: its number through all dimensions tells the position in each, the first fastest.
+/// Every instance of a counter: its number through all dimensions gives the position in each, the first fastest.
 fn instances(counter: u64, dimensions: &[(&str, u32, u64)], out: &mut dyn Write) -> io::Result<()> {
     let sizes = dimensions.iter().map(|one| one.2).filter(|size| *size > 0);
     let all = sizes.clone().try_fold(1u64, u64::checked_mul);
