@@ -1,4 +1,4 @@
-//! The demo's worker: a roctop process that prints what a training program would, and records a made-up one.
+//! The demo's worker: a roctop process that prints what a training program would, and records a synthetic one.
 //!
 //! It links the collector's core, so that ring, session and screen are the real ones; the preloaded collector sees nothing
 //! in it to record.

@@ -20,8 +20,9 @@ const FILES: [&str; 8] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 12] = [
+const ROOMS: [&str; 13] = [
     "xtask",
+    "preload/core",
     "preload/ring",
     "preload/gate",
     "preload/hip-functions",

@@ -31,7 +31,7 @@ impl Host {
         }
     }
 
-    /// A call of HIP that takes about so many ns besides what `body` does.
+    /// A call of HIP that takes about `nanos` ns in addition to `body`.
     pub(super) fn call<T>(&mut self, op: u16, nanos: u64, body: impl FnOnce(&mut Self, u64) -> T) -> T {
         let call = api_enter(Domain::HIP, op, wanted::HIP_API);
         let answer = body(self, call.map_or(0, |call| call.correlation));

@@ -1,4 +1,4 @@
-//! A made-up training loop on made-up GPUs, recorded by the collector's core.
+//! A synthetic training loop on synthetic GPUs, recorded by the collector's core.
 //!
 //! Host calls are entered and left by real threads at real times. Kernels and copies have modelled durations on modelled
 //! queues; a third thread records each when its time has come, as the harvesting thread does for a real GPU.

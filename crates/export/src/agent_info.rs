@@ -1,6 +1,6 @@
 //! `agent_info.csv`: one row a node of the driver's topology. Columns of rocprofiler-sdk 1.0.0.
 
-use super::csv::quoted;
+use super::csv::writer::{header, quoted};
 use roctop_trace::topology::Node;
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ const FIRMWARE: u64 = 0x3ff;
 
 /// Writes the table; `products` gives a GPU's product name by node number.
 pub fn write(nodes: &[Node], products: &dyn Fn(u32) -> String, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", super::csv::header(HEADER))?;
+    writeln!(out, "{}", header(HEADER))?;
     for (logical, node) in nodes.iter().enumerate() {
         write_row(node, logical, products, out)?;
     }

@@ -1,4 +1,4 @@
-//! Arguments of calls as rocprofiler-sdk tells them: type, name and value of each.
+//! Arguments of calls as rocprofiler-sdk writes them: type, name and value of each.
 
 use super::view::View;
 use hip_functions::{ROWS, signature};
@@ -79,7 +79,7 @@ pub(super) fn stream(arguments: &[Argument]) -> Option<u64> {
 
 const STREAM: &str = "P12ihipStream_t";
 const DIM3: &str = "18rocprofiler_dim3_t";
-/// How a null pointer to something is told.
+/// How a null pointer to something is written.
 const NOTHING: &str = "(null)";
 
 fn parts(function: &str, text: &str) -> Vec<Argument> {
@@ -153,13 +153,13 @@ mod tests {
 
     #[test]
     fn arguments_have_upstreams_types_names_and_values() {
-        let told = |function, text| -> Vec<(&'static str, String, String)> {
+        let shown = |function, text| -> Vec<(&'static str, String, String)> {
             let parts = parts(function, text).into_iter();
             parts.map(|one| (one.kind, one.name.into_owned(), one.value)).collect()
         };
         let row = |kind, name: &str, value: &str| (kind, name.to_owned(), value.to_owned());
         assert_eq!(
-            told(
+            shown(
                 "hipMemcpyAsync",
                 "dst=0x7f00, src=0x0, size=8, kind=HostToDevice, stream=0x5611"
             ),
@@ -172,7 +172,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            told(
+            shown(
                 "hipLaunchKernel",
                 "kernel=0x10, grid=256x2x1, block=64x1x1, args=0x20, shared=0, stream=null"
             )[1..],
@@ -185,10 +185,10 @@ mod tests {
             ]
         );
         assert_eq!(
-            told("hipStreamCreateWithFlags", "stream=0x5611, flags=0x1")[1],
+            shown("hipStreamCreateWithFlags", "stream=0x5611, flags=0x1")[1],
             row("j", "flags", "1")
         );
-        assert_eq!(told("nobodyKnows", "a=0x1"), [row("", "a", "0x1")]);
+        assert_eq!(shown("nobodyKnows", "a=0x1"), [row("", "a", "0x1")]);
         let allocated = parts("hipMalloc", "ptr=0x7ffd->0xbeef, size=64");
         assert_eq!(
             (allocated[0].value.as_str(), allocated[0].given.as_deref()),
@@ -210,8 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn types_are_told_in_words() {
-        let told = ["Pv", "PKv", "PPv", "m", "j", "13hipMemcpyKind", "PP12ihipStream_t"].map(demangled);
+    fn types_are_demangled() {
+        let shown = ["Pv", "PKv", "PPv", "m", "j", "13hipMemcpyKind", "PP12ihipStream_t"].map(demangled);
         let words = [
             "void*",
             "void const*",
@@ -221,6 +221,6 @@ mod tests {
             "hipMemcpyKind",
             "ihipStream_t**",
         ];
-        assert_eq!(told, words);
+        assert_eq!(shown, words);
     }
 }

@@ -1,8 +1,7 @@
 //! What the files say of how they were made: the configuration in `results.json`, and the file `config.json`.
 
-use super::Format;
-use super::json::Head;
-use super::options::{KernelNames, Kind};
+use super::head::Head;
+use super::options::{Format, KernelNames, Kind};
 use super::view::View;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};

@@ -3,8 +3,8 @@
 use super::options::KernelChoice;
 use super::records::Row;
 use super::sample_streams::{Instances, Value, Walk};
+use super::scope::Scope;
 use super::sort::{Entry, Iter, Sorted, Sorter};
-use super::view::View;
 use roctop_trace::item::{CounterId, CounterInfo, CounterInstances, Dispatch, KernelId, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,22 +130,22 @@ pub(super) struct CountedRow {
 impl<'a> Counted<'a> {
     /// The values of dispatches that have rows, and of wanted kernels: those whose names hold the one pattern and not the
     /// other.
-    pub(super) fn new(view: &View<'a>, walk: &mut Walk<'_>, dispatches: &Sorted<Numbered>) -> io::Result<Self> {
-        let own = view.process.id;
-        let known = view.run.counters.iter().filter(|info| info.process == own);
-        // What is told again is told anew.
+    pub(super) fn new(scope: &Scope<'a>, walk: &mut Walk<'_>, dispatches: &Sorted<Numbered>) -> io::Result<Self> {
+        let own = scope.process.id;
+        let known = scope.run.counters.iter().filter(|info| info.process == own);
+        // The last report of a counter counts.
         let known: BTreeMap<CounterId, &CounterInfo> = known.map(|info| (info.id, info)).collect();
         let mut all: Vec<&CounterInfo> = known.into_values().collect();
         all.sort_by(|a, b| (&a.name, a.agent, a.id).cmp(&(&b.name, b.agent, b.id)));
         let places: BTreeMap<CounterId, u32> = all.iter().map(|info| info.id).zip(0..).collect();
-        let wanted: Vec<bool> = (0..view.run.kernels.len() as u32)
-            .map(|kernel| is_wanted(view, KernelId(kernel)))
+        let wanted: Vec<bool> = (0..scope.run.kernels.len() as u32)
+            .map(|kernel| is_wanted(scope, KernelId(kernel)))
             .collect();
         let is_wanted = |kernel: KernelId| match wanted.get(kernel.0 as usize) {
             Some(wanted) => *wanted,
-            None => is_wanted(view, kernel),
+            None => is_wanted(scope, kernel),
         };
-        let (mut amounts, mut parts) = (Sorter::new(view.place, HELD), Sorter::new(view.place, HELD));
+        let (mut amounts, mut parts) = (Sorter::new(scope.place, HELD), Sorter::new(scope.place, HELD));
         let mut seen = BTreeSet::new();
         let mut finding = Finding::new(dispatches);
         for value in walk.values.of(own) {
@@ -287,9 +287,9 @@ fn taken<T: Entry>(
 }
 
 /// Whether a kernel's values are wanted, whatever its dispatches are renamed to.
-fn is_wanted(view: &View<'_>, kernel: KernelId) -> bool {
-    let KernelChoice { include, exclude } = &view.choice.counted;
-    let name = view.called(kernel).unwrap_or("");
+fn is_wanted(scope: &Scope<'_>, kernel: KernelId) -> bool {
+    let KernelChoice { include, exclude } = &scope.choice.counted;
+    let name = scope.called(kernel).unwrap_or("");
     include.as_ref().is_none_or(|pattern| pattern.is_match(name))
         && !exclude.as_ref().is_some_and(|pattern| pattern.is_match(name))
 }

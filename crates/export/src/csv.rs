@@ -3,19 +3,23 @@
 //! Where upstream writes a quote inside a text as it is, this doubles it (RFC 4180): names without quotes are the same
 //! to the byte.
 
-use super::counters;
-use super::gauges;
-use super::in_flight;
+mod counters;
+mod gauges;
+mod in_flight;
+pub(super) mod writer;
+
+use self::writer::Lines;
+use super::files::Files;
 use super::operation;
 use super::options::LIBRARIES;
 use super::records::Row;
 use super::sort::Sorted;
 use super::stats::Domain;
 use super::view::View;
-use super::{Files, agent_info, stats};
+use super::{agent_info, stats};
 use anyhow::Result;
 use roctop_ring::record::sampling;
-use roctop_trace::item::{AgentId, ApiCall, Dispatch};
+use roctop_trace::item::{AgentId, ApiCall};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -37,79 +41,6 @@ const SCRATCHES: &str = "Kind,Operation,Agent_Id,Queue_Id,Thread_Id,Alloc_Flags,
 Allocation_Size";
 const SEED_SCRATCHES: &str = "Kind,Operation,Agent_Id,Queue_Id,Thread_Id,Alloc_flags,Start_Timestamp,End_Timestamp";
 
-/// A header line: every cell in quotes.
-pub fn header(columns: &str) -> String {
-    let cells: Vec<String> = columns.split(',').map(|cell| format!("\"{cell}\"")).collect();
-    cells.join(",")
-}
-
-/// A text cell.
-pub(super) fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
-}
-
-/// Rows, put together cell by cell.
-pub(super) struct Lines<'w> {
-    out: &'w mut dyn Write,
-    line: Vec<u8>,
-    digits: itoa::Buffer,
-}
-
-impl<'w> Lines<'w> {
-    /// Writes the header.
-    pub(super) fn new(out: &'w mut dyn Write, columns: &str) -> io::Result<Self> {
-        Self::below(out, &header(columns))
-    }
-
-    /// Writes a header that is made already.
-    pub(super) fn below(out: &'w mut dyn Write, header: &str) -> io::Result<Self> {
-        writeln!(out, "{header}")?;
-        Ok(Self {
-            out,
-            line: Vec::with_capacity(256),
-            digits: itoa::Buffer::new(),
-        })
-    }
-
-    /// A cell as it is.
-    pub(super) fn raw(&mut self, cell: &str) -> &mut Self {
-        self.line.extend_from_slice(cell.as_bytes());
-        self.line.push(b',');
-        self
-    }
-
-    /// A text in quotes; quotes in it are doubled.
-    pub(super) fn text(&mut self, text: &str) -> &mut Self {
-        self.line.push(b'"');
-        for (number, part) in text.split('"').enumerate() {
-            if number > 0 {
-                self.line.extend_from_slice(b"\"\"");
-            }
-            self.line.extend_from_slice(part.as_bytes());
-        }
-        self.line.extend_from_slice(b"\",");
-        self
-    }
-
-    /// A number.
-    pub(super) fn number(&mut self, number: impl Into<u64>) -> &mut Self {
-        self.line
-            .extend_from_slice(self.digits.format(number.into()).as_bytes());
-        self.line.push(b',');
-        self
-    }
-
-    /// Ends the row.
-    pub(super) fn end(&mut self) -> io::Result<()> {
-        if let Some(last) = self.line.last_mut() {
-            *last = b'\n';
-        }
-        let written = self.out.write_all(&self.line);
-        self.line.clear();
-        written
-    }
-}
-
 /// What is not recorded of the process, by the collector's own words.
 fn incomplete(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut lines = Lines::new(out, "Process_Id,Incomplete")?;
@@ -126,7 +57,7 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
         files.write("kernel_trace.csv", &|out| kernels(view, out))?;
     }
     if !rows.in_flight.is_empty() && !view.choice.counters_only {
-        files.write("kernel_in_flight.csv", &|out| in_flight::csv(view, out))?;
+        files.write("kernel_in_flight.csv", &|out| in_flight::write(view, out))?;
     }
     if view.incomplete().next().is_some() {
         files.write("incomplete.csv", &|out| incomplete(view, out))?;
@@ -167,7 +98,7 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
         }
     }
     if !view.gauges.is_empty() {
-        files.write("gauges.csv", &|out| gauges::csv(view, out))?;
+        files.write("gauges.csv", &|out| gauges::write(view, out))?;
     }
     let product = |node: u32| view.product(node);
     files.write("agent_info.csv", &|out| agent_info::write(view.nodes, &product, out))?;
@@ -223,7 +154,7 @@ fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         } else {
             let kernel = view.run.kernels.get(d.kernel.0 as usize);
             let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
-            lines.number(lds_block(view, d)).number(d.private_size);
+            lines.number(view.lds_block(d)).number(d.private_size);
             lines
                 .number(registers.vgpr)
                 .number(registers.agpr)
@@ -238,12 +169,6 @@ fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         lines.end()?;
     }
     Ok(())
-}
-
-/// The kernel's static LDS as it is given out, in blocks of 512 bytes: rocprofv3 leaves out what a launch asks for beyond.
-pub(super) fn lds_block(view: &View<'_>, dispatch: &Dispatch) -> u64 {
-    let kernel = view.run.kernels.get(dispatch.kernel.0 as usize);
-    u64::from(kernel.map_or(dispatch.group_size, |kernel| kernel.group_size)).next_multiple_of(512)
 }
 
 fn copies(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -1,27 +1,25 @@
 //! What the driver told of the GPUs, and counters of whole GPUs, as rows of numbers.
 
-use super::csv::Lines;
 use super::sample_streams::{Gauge, Point, Reading, Walk};
+use super::scope::Scope;
 use super::sort::{Entry, Sorted, Sorter};
-use super::view::View;
 use roctop_source::sysfs::Unit;
 use roctop_trace::item::{CounterId, CounterInfo, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 
 /// Bytes of each kind that are held while they are sorted.
 const HELD: usize = 16 << 20;
-const COLUMNS: &str = "Timestamp,Agent_Id,Process_Id,Gauge,Value,Unit";
 /// The unit of a counter of a whole GPU.
-const PER_SECOND: &str = "/s";
+pub(super) const PER_SECOND: &str = "/s";
 
 /// A counter's growth a second, at the reading that ends the interval.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Rate {
-    counter: CounterId,
-    at: Nanos,
-    value: f64,
+pub(super) struct Rate {
+    pub(super) counter: CounterId,
+    pub(super) at: Nanos,
+    pub(super) value: f64,
 }
 
 impl Entry for Rate {
@@ -32,55 +30,42 @@ impl Entry for Rate {
     }
 }
 
-/// A gauge by its time.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Moment(Point);
-
-impl Entry for Moment {
-    type Key = (Nanos, u32, u32, u16);
-
-    fn key(&self) -> Self::Key {
-        let point = &self.0;
-        (point.at, point.node, point.pid, point.metric().0)
-    }
-}
-
 /// Numbers over time that belong to a process's files: those about itself, and those of whole GPUs with the first
 /// process's of their machine.
 #[derive(Default)]
 pub(super) struct Gauges<'a> {
     /// By GPU, process and gauge, each over time.
-    points: Sorted<Point>,
+    pub(super) points: Sorted<Point>,
     /// By counter, each over time.
-    rates: Sorted<Rate>,
-    counters: BTreeMap<CounterId, &'a CounterInfo>,
+    pub(super) rates: Sorted<Rate>,
+    pub(super) counters: BTreeMap<CounterId, &'a CounterInfo>,
 }
 
 /// What a line of numbers is of.
 pub(super) struct Series {
-    node: u32,
+    pub(super) node: u32,
     /// 0 for a whole GPU.
-    pid: u32,
-    name: String,
-    unit: &'static str,
+    pub(super) pid: u32,
+    pub(super) name: String,
+    pub(super) unit: &'static str,
     /// What its track is called.
     pub(super) track: String,
 }
 
 impl<'a> Gauges<'a> {
     /// Those of wanted times; `whole` are those of whole GPUs, when those of its machine are this process's.
-    pub(super) fn new(view: &View<'a>, walk: &mut Walk<'_>, whole: Option<&Sorted<Point>>) -> io::Result<Self> {
-        let own = view.process.id;
-        let (mut points, mut rates) = (Sorter::new(view.place, HELD), Sorter::new(view.place, HELD));
+    pub(super) fn new(scope: &Scope<'a>, walk: &mut Walk<'_>, whole: Option<&Sorted<Point>>) -> io::Result<Self> {
+        let own = scope.process.id;
+        let (mut points, mut rates) = (Sorter::new(scope.place, HELD), Sorter::new(scope.place, HELD));
         for point in whole.into_iter().flat_map(Sorted::iter) {
             let point = point?;
-            if point.machine == view.process.machine && view.is_wanted_at(point.at) {
+            if point.machine == scope.process.machine && scope.is_wanted_at(point.at) {
                 points.put(point)?;
             }
         }
         for gauge in walk.gauges.of(own) {
             let Gauge(point) = gauge?;
-            if view.is_wanted_at(point.at) {
+            if scope.is_wanted_at(point.at) {
                 points.put(point)?;
             }
         }
@@ -94,7 +79,7 @@ impl<'a> Gauges<'a> {
             };
             let rate = (reading.value - value).max(0.0) * 1e9 / reading.at.saturating_sub(at) as f64;
             // Two readings at one moment are no interval.
-            if rate.is_finite() && reading.at > at && view.is_wanted_at(reading.at) {
+            if rate.is_finite() && reading.at > at && scope.is_wanted_at(reading.at) {
                 rates.put(Rate {
                     counter,
                     at: reading.at,
@@ -102,7 +87,7 @@ impl<'a> Gauges<'a> {
                 })?;
             }
         }
-        let counters = view.run.counters.iter().filter(|info| info.process == own);
+        let counters = scope.run.counters.iter().filter(|info| info.process == own);
         Ok(Self {
             points: points.finish()?,
             rates: rates.finish()?,
@@ -118,14 +103,14 @@ impl<'a> Gauges<'a> {
     /// Every number with its time, and what it is of where that is another than before.
     pub(super) fn each(
         &self,
-        view: &View<'_>,
+        scope: &Scope<'_>,
         act: &mut dyn FnMut(Option<Series>, Nanos, f64) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut last = None;
         for point in self.points.iter() {
             let point = point?;
             let of = (point.node, point.pid, point.metric());
-            let series = (last.replace(of) != Some(of)).then(|| series_of(view, &point));
+            let series = (last.replace(of) != Some(of)).then(|| series_of(scope, &point));
             act(series, point.at, point.value)?;
         }
         let mut last = None;
@@ -135,13 +120,13 @@ impl<'a> Gauges<'a> {
                 continue;
             };
             let is_new = last.replace(rate.counter) != Some(rate.counter);
-            act(is_new.then(|| series_of_counter(view, info)), rate.at, rate.value)?;
+            act(is_new.then(|| series_of_counter(scope, info)), rate.at, rate.value)?;
         }
         Ok(())
     }
 }
 
-fn series_of(view: &View<'_>, point: &Point) -> Series {
+fn series_of(scope: &Scope<'_>, point: &Point) -> Series {
     let (node, pid, metric) = (point.node, point.pid, point.metric());
     let unit = match metric.unit() {
         Unit::Bits | Unit::Count => String::new(),
@@ -153,65 +138,17 @@ fn series_of(view: &View<'_>, point: &Point) -> Series {
         pid,
         name: metric.key().to_owned(),
         unit: metric.unit().sign(),
-        track: format!("GPU [{}]{of} {}{unit}", view.logical(node), metric.title()),
+        track: format!("GPU [{}]{of} {}{unit}", scope.logical(node), metric.title()),
     }
 }
 
-fn series_of_counter(view: &View<'_>, info: &CounterInfo) -> Series {
-    let node = view.node(Some(info.agent));
+fn series_of_counter(scope: &Scope<'_>, info: &CounterInfo) -> Series {
+    let node = scope.node(Some(info.agent));
     Series {
         node,
         pid: 0,
         name: info.name.to_string(),
         unit: PER_SECOND,
-        track: format!("GPU [{}] {} ({PER_SECOND})", view.logical(node), info.name),
+        track: format!("GPU [{}] {} ({PER_SECOND})", scope.logical(node), info.name),
     }
-}
-
-/// `gauges.csv`: a row for each number, counters of whole GPUs last; Process_Id is 0 for a whole GPU.
-pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut moments = Sorter::new(view.place, HELD);
-    for point in view.gauges.points.iter() {
-        moments.put(Moment(point?))?;
-    }
-    let mut lines = Lines::new(out, COLUMNS)?;
-    for moment in moments.finish()?.iter() {
-        let Moment(point) = moment?;
-        lines.number(point.at).text(&view.node_label(point.node));
-        lines.number(point.pid).text(point.metric().key());
-        let unit = point.metric().unit().sign();
-        lines.raw(&point.value.to_string()).text(unit).end()?;
-    }
-    for rate in view.gauges.rates.iter() {
-        let rate = rate?;
-        let Some(info) = view.gauges.counters.get(&rate.counter) else {
-            continue;
-        };
-        let node = view.node(Some(info.agent));
-        lines.number(rate.at).text(&view.node_label(node)).number(0u32);
-        lines.text(&info.name).raw(&rate.value.to_string());
-        lines.text(PER_SECOND).end()?;
-    }
-    Ok(())
-}
-
-/// `"gauges":[…]`: for each GPU and metric the times and values.
-pub(super) fn json(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "[")?;
-    let mut is_first = true;
-    view.gauges.each(view, &mut |series, at, value| {
-        let Some(series) = series else {
-            return write!(out, ",[{at},{value}]");
-        };
-        let before = if std::mem::take(&mut is_first) { "" } else { "]}," };
-        let Series {
-            node, pid, name, unit, ..
-        } = series;
-        let name = super::json::text(&name);
-        write!(
-            out,
-            "{before}\n{{\"node_id\":{node},\"pid\":{pid},\"name\":{name},\"unit\":\"{unit}\",\"samples\":[[{at},{value}]"
-        )
-    })?;
-    write!(out, "{}]", if is_first { "" } else { "]}" })
 }

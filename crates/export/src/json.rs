@@ -5,21 +5,21 @@
 
 pub(super) mod agent;
 mod counted;
+mod dimensions;
+mod gauges;
+mod in_flight;
 pub(super) mod object;
 pub(super) mod record;
 mod sampled;
 pub(super) mod strings;
+mod writer;
 
+use self::writer::{list, text};
 use super::config;
-use super::gauges;
-use super::in_flight;
-use super::records::Row;
-use super::sort::{Entry, Sorted};
+use super::head::{Head, System};
 use super::stats::{Domain, Total};
 use super::view::View;
-use roctop_trace::item::Process;
 use std::io::{self, Write};
-use std::path::Path;
 
 /// Writes the document of one process.
 pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -49,7 +49,7 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     if !view.rows.in_flight.is_empty() {
         // Beyond upstream's schema, as the next one is.
         write!(out, ",\n\"kernels_in_flight\":")?;
-        in_flight::json(view, out)?;
+        in_flight::write(view, out)?;
     }
     if view.incomplete().next().is_some() {
         // Beyond upstream's schema.
@@ -61,59 +61,9 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     if !view.gauges.is_empty() {
         // Beyond upstream's schema; its readers pass over keys that they do not know.
         write!(out, ",\n\"gauges\":")?;
-        gauges::json(view, out)?;
+        gauges::write(view, out)?;
     }
     writeln!(out, "}}\n]}}")
-}
-
-/// What the document says of the run besides its records.
-pub(super) struct Head<'a> {
-    /// Where the files go, and what their names begin with.
-    pub(super) stem: &'a Path,
-    /// The command line that was recorded.
-    pub(super) command: &'a [String],
-    /// Formats that are written.
-    pub(super) formats: &'a [super::Format],
-    /// Statistics.
-    pub(super) domains: &'a [Domain],
-}
-
-impl Head<'_> {
-    /// The command line of a process.
-    pub(super) fn command_of(&self, view: &View<'_>) -> Vec<String> {
-        view.process.words(self.command)
-    }
-}
-
-/// A list, one line an item.
-fn list<T>(
-    out: &mut dyn Write,
-    items: impl IntoIterator<Item = T>,
-    mut item: impl FnMut(&mut dyn Write, T) -> io::Result<()>,
-) -> io::Result<()> {
-    write!(out, "[")?;
-    for (number, found) in items.into_iter().enumerate() {
-        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
-        item(out, found)?;
-    }
-    write!(out, "]")
-}
-
-/// A list of rows, one line each.
-fn rows_of<T: Clone>(
-    out: &mut dyn Write,
-    rows: &Sorted<Row<T>>,
-    item: impl Fn(&mut dyn Write, &Row<T>) -> io::Result<()>,
-) -> io::Result<()>
-where
-    Row<T>: Entry,
-{
-    list(out, rows.iter(), |out, row| item(out, &row?))
-}
-
-/// A text with its quotes.
-pub(super) fn text(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 fn metadata(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -141,42 +91,6 @@ fn metadata(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result
     write!(out, ",\"config\":")?;
     config::object(&config::entries(view, head), out)?;
     write!(out, "}}")
-}
-
-/// The machine, as far as it is known: a recording that was made elsewhere says its host's name alone.
-#[derive(Default)]
-pub(super) struct System {
-    pub(super) machine: String,
-    pub(super) name: String,
-    pub(super) release: String,
-    pub(super) version: String,
-    pub(super) hardware: String,
-    pub(super) domain: String,
-}
-
-impl System {
-    pub(super) fn of(process: &Process) -> Self {
-        let here = rustix::system::uname();
-        let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-        if word(here.nodename()) != *process.host {
-            return Self {
-                name: "Linux".to_owned(),
-                ..Self::default()
-            };
-        }
-        let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
-        Self {
-            machine: machine.trim().to_owned(),
-            name: word(here.sysname()),
-            release: word(here.release()),
-            version: word(here.version()),
-            hardware: word(here.machine()),
-            domain: std::fs::read_to_string("/proc/sys/kernel/domainname")
-                .unwrap_or_default()
-                .trim()
-                .to_owned(),
-        }
-    }
 }
 
 fn summary(domains: &[Domain], out: &mut dyn Write) -> io::Result<()> {

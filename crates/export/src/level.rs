@@ -1,7 +1,7 @@
 //! `timing_level.csv`: how kernels were timed, where that is less than roctop can. There with every format, only when a
 //! process began at another level or stepped down.
 
-use super::csv::Lines;
+use super::csv::writer::Lines;
 use super::view::View;
 use roctop_ring::level::Step;
 use std::io::{self, Write};

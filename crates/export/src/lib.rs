@@ -7,12 +7,12 @@ mod arguments;
 pub mod collect;
 mod config;
 mod counted;
-pub mod counters;
 pub mod csv;
 pub mod facts;
+mod files;
 mod gauges;
+mod head;
 pub mod hosts;
-mod in_flight;
 mod json;
 mod level;
 mod nesting;
@@ -26,6 +26,7 @@ pub mod records;
 mod rocpd;
 pub mod run;
 mod sample_streams;
+mod scope;
 mod sort;
 pub mod stats;
 mod subject;
@@ -33,34 +34,20 @@ pub mod summary;
 mod texts;
 pub mod view;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use collect::Collected;
 use facts::Facts;
+use files::Files;
+pub use files::{own_word, prepare_directory, write_atomic};
 use hosts::Hosts;
 use options::Choice;
+pub use options::Format;
 use roctop_source::progress::Progress;
 use roctop_trace::item::Process;
 use stats::Domain;
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use view::View;
-
-/// A file format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Tables, one file each.
-    Csv,
-    /// One document of the schema `rocprofiler-sdk-tool`.
-    Json,
-    /// A trace for Perfetto.
-    Pftrace,
-    /// An SQLite database as rocpd has it.
-    Rocpd,
-    /// Columns, in folders by kind, host and rank.
-    Parquet,
-}
 
 /// What is written, and where.
 pub struct Job<'a> {
@@ -70,7 +57,7 @@ pub struct Job<'a> {
     pub place: &'a Path,
     /// The driver's topology of each host, completed by the run.
     pub nodes: &'a Hosts,
-    /// Facts that only files tell.
+    /// Facts that only files hold.
     pub facts: &'a Facts,
     /// The command line that was recorded.
     pub command: &'a [String],
@@ -78,7 +65,7 @@ pub struct Job<'a> {
     pub choice: &'a Choice,
     /// Formats.
     pub formats: &'a [Format],
-    /// Told how far it has come.
+    /// Receives the progress.
     pub progress: &'a Progress,
     /// Statistics are wanted even when no file holds them.
     pub sums: bool,
@@ -104,86 +91,6 @@ pub struct Sums {
     pub stem: PathBuf,
     /// Statistics by domain.
     pub domains: Vec<Domain>,
-}
-
-/// The files of one process.
-pub(crate) struct Files<'a> {
-    stem: PathBuf,
-    made: &'a mut Vec<PathBuf>,
-    progress: &'a Progress,
-    /// Told whether everything that a file asked for could be read.
-    check: &'a dyn Fn() -> std::io::Result<()>,
-}
-
-/// Tells how many bytes were written.
-struct Counted<'a> {
-    out: &'a mut dyn Write,
-    progress: &'a Progress,
-    bytes: u64,
-}
-
-impl Write for Counted<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.bytes += written as u64;
-        if self.bytes >= 1 << 20 {
-            self.progress.add(std::mem::take(&mut self.bytes));
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.out.flush()
-    }
-}
-
-impl Files<'_> {
-    /// A file's path, named by the process and `ending`.
-    fn path(&self, ending: &str) -> PathBuf {
-        let mut path = self.stem.clone().into_os_string();
-        path.push("_");
-        path.push(ending);
-        path.into()
-    }
-
-    /// Writes a file by a library that makes it itself.
-    fn write_at(&mut self, path: PathBuf, fill: &dyn Fn(&Path) -> Result<()>) -> Result<()> {
-        self.progress.begin(&format!("writing {}", path.display()), 0);
-        let failed = || format!("cannot write {}", path.display());
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).with_context(failed)?;
-        }
-        let beside = beside(&path);
-        // One that a killed roctop left would be filled up.
-        let _ = std::fs::remove_file(&beside);
-        let written = fill(&beside).and_then(|()| {
-            (self.check)()?;
-            File::open(&beside)?.sync_data()?;
-            Ok(std::fs::rename(&beside, &path)?)
-        });
-        if written.is_err() {
-            let _ = std::fs::remove_file(&beside);
-        }
-        written.with_context(failed)?;
-        self.made.push(path);
-        Ok(())
-    }
-
-    /// Writes a file, named by the process and `ending`.
-    fn write(&mut self, ending: &str, fill: &dyn Fn(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
-        let path = self.path(ending);
-        self.progress.begin(&format!("writing {}", path.display()), 0);
-        write_atomic(&path, |out| {
-            fill(&mut Counted {
-                out,
-                progress: self.progress,
-                bytes: 0,
-            })?;
-            (self.check)()
-        })?;
-        self.made.push(path);
-        Ok(())
-    }
 }
 
 /// Writes all files of a run, process by process; at most one process's rows are held, and most of them on disk.
@@ -247,7 +154,7 @@ fn write_process(
         progress: job.progress,
         check: &|| view.check(),
     };
-    let head = json::Head {
+    let head = head::Head {
         stem,
         command: job.command,
         formats: job.formats,
@@ -281,49 +188,6 @@ fn write_process(
         }
     }
     Ok(())
-}
-
-/// The name under which a file grows.
-fn beside(path: &Path) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    beside.into()
-}
-
-/// Writes a file atomically: beside its name, then renamed. Nothing is left when `fill` fails.
-pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
-    let beside = beside(path);
-    let written = (|| {
-        let mut file = BufWriter::with_capacity(1 << 18, File::create(&beside)?);
-        fill(&mut file)?;
-        file.into_inner()
-            .map_err(std::io::IntoInnerError::into_error)?
-            .sync_data()
-    })()
-    .and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    written.with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// What no other process has in its names of files, on any host that shares the directory.
-pub fn own_word() -> String {
-    let system = rustix::system::uname();
-    format!("{}-{}", system.nodename().to_string_lossy(), std::process::id())
-}
-
-/// Makes the output directory, and finds out now rather than later whether it can be written to.
-pub fn prepare_directory(path: &Path) -> Result<()> {
-    let path = if path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        path
-    };
-    std::fs::create_dir_all(path).with_context(|| format!("cannot make the directory {}", path.display()))?;
-    let probe = path.join(format!(".roctop-{}.tmp", own_word()));
-    File::create(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))?;
-    std::fs::remove_file(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))
 }
 
 #[cfg(test)]

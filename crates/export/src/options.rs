@@ -7,6 +7,21 @@ use roctop_trace::item::Nanos;
 use roctop_trace::kernel_name::Aliases;
 use roctop_trace::units;
 
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Tables, one file each.
+    Csv,
+    /// One document of the schema `rocprofiler-sdk-tool`.
+    Json,
+    /// A trace for Perfetto.
+    Pftrace,
+    /// An SQLite database as rocpd has it.
+    Rocpd,
+    /// Columns, in folders by kind, host and rank.
+    Parquet,
+}
+
 /// Which release's columns and names the files have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
@@ -98,7 +113,7 @@ impl Kind {
     }
 }
 
-/// A library above HIP whose calls have files of their own.
+/// A library above HIP whose calls have separate files.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
     /// Kind of its calls.
@@ -226,7 +241,7 @@ pub struct KernelChoice {
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 pub struct Choice {
-    /// Dispatches are there for their counters alone: no rows and slices of their own.
+    /// Dispatches are there for their counters alone: no separate rows and slices.
     pub counters_only: bool,
     /// Also a table of counters with a column for each.
     pub wide_counters: bool,

@@ -2,8 +2,8 @@
 
 use super::counted::{Finding, Numbered};
 use super::sample_streams::{Sampled, Walk};
+use super::scope::Scope;
 use super::sort::{Entry, Sorted, Sorter};
-use super::view::View;
 use roctop_trace::item::Nanos;
 use roctop_trace::pc_sampling::Sample;
 use serde::{Deserialize, Serialize};
@@ -85,16 +85,16 @@ pub(super) struct Samples {
 
 impl Samples {
     /// Samples of wanted times, and of the dispatches that a filter leaves.
-    pub(super) fn new(view: &View<'_>, walk: &mut Walk<'_>, dispatches: &Sorted<Numbered>) -> io::Result<Self> {
-        let mut placed = Sorter::new(view.place, HELD);
+    pub(super) fn new(scope: &Scope<'_>, walk: &mut Walk<'_>, dispatches: &Sorted<Numbered>) -> io::Result<Self> {
+        let mut placed = Sorter::new(scope.place, HELD);
         let mut finding = Finding::new(dispatches);
-        for sample in walk.samples.of(view.process.id) {
+        for sample in walk.samples.of(scope.process.id) {
             let Sampled(sample) = sample?;
-            if !view.is_wanted_at(sample.at) {
+            if !scope.is_wanted_at(sample.at) {
                 continue;
             }
             let found = finding.find(sample.dispatch)?;
-            if found.is_some() || view.choice.filter.is_empty() {
+            if found.is_some() || scope.choice.filter.is_empty() {
                 placed.put(Placed(Found {
                     sample,
                     id: found.map_or(0, |found| found.id),
@@ -102,7 +102,7 @@ impl Samples {
                 }))?;
             }
         }
-        let (mut places, mut all) = (Sorter::new(view.place, HELD), Sorter::new(view.place, HELD));
+        let (mut places, mut all) = (Sorter::new(scope.place, HELD), Sorter::new(scope.place, HELD));
         let (mut last, mut number) = (None, -1);
         let mut methods = BTreeSet::new();
         for placed in placed.finish()?.iter() {

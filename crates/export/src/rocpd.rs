@@ -8,7 +8,7 @@ mod facts;
 mod schema;
 mod work;
 
-use super::json::Head;
+use super::head::Head;
 use super::view::View;
 use anyhow::Result;
 use roctop_trace::item::CounterId;

@@ -1,7 +1,7 @@
 //! Statistics as `--stats` writes them: by name in each domain, and over the domains.
 
-use super::Files;
-use super::csv::{header, quoted};
+use super::csv::writer::{header, quoted};
+use super::files::Files;
 use super::operation;
 use super::options::{Kind, library};
 use super::records::Row;

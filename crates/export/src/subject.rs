@@ -1,35 +1,35 @@
 //! What a record says when a filter asks it.
 
 use super::records::{Mark, Row};
-use super::view::View;
+use super::scope::Scope;
 use roctop_model::query::{Field, Subject, Value};
 use roctop_ring::record::{Domain, direction, engine, memory, scratch};
 use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Scratch, Span, ThreadId};
 
 /// A call.
-pub(super) struct CallSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<ApiCall>);
+pub(super) struct CallSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<ApiCall>);
 /// A mark or range.
-pub(super) struct MarkerSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Mark>);
+pub(super) struct MarkerSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<Mark>);
 /// A dispatch.
-pub(super) struct DispatchSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Dispatch>);
+pub(super) struct DispatchSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<Dispatch>);
 /// A copy.
-pub(super) struct CopySubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Copy>);
+pub(super) struct CopySubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<Copy>);
 
 /// An allocation or free.
-pub(super) struct AllocationSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Allocation>);
+pub(super) struct AllocationSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<Allocation>);
 /// Scratch memory of a queue.
-pub(super) struct ScratchSubject<'a>(pub(super) &'a View<'a>, pub(super) &'a Row<Scratch>);
+pub(super) struct ScratchSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<Scratch>);
 
 /// Fields that every record has.
-fn common<'a>(view: &View<'a>, span: Span, thread: Option<ThreadId>, field: Field) -> Value<'a> {
+fn common<'a>(scope: &Scope<'a>, span: Span, thread: Option<ThreadId>, field: Field) -> Value<'a> {
     match field {
         Field::Dur | Field::Total | Field::Avg | Field::Min | Field::Max => Value::whole(span.duration()),
         Field::Calls => Value::whole(1),
-        Field::Pid => Value::whole(view.process.pid.into()),
-        Field::Rank => Value::maybe(view.process.rank.map(u64::from)),
-        Field::Tid => Value::maybe(thread.map(|_| view.tid(thread).into())),
+        Field::Pid => Value::whole(scope.process.pid.into()),
+        Field::Rank => Value::maybe(scope.process.rank.map(u64::from)),
+        Field::Tid => Value::maybe(thread.map(|_| scope.tid(thread).into())),
         Field::Thread => thread
-            .and_then(|id| view.run.threads.get(id.0 as usize))
+            .and_then(|id| scope.run.threads.get(id.0 as usize))
             .map_or(Value::None, |thread| Value::Text(&thread.name)),
         _ => Value::None,
     }
@@ -75,15 +75,15 @@ impl Subject for DispatchSubject<'_> {
     }
 
     fn value(&self, field: Field) -> Value<'_> {
-        let (view, d) = (self.0, &self.1.record);
-        let kernel = view.run.kernels.get(d.kernel.0 as usize);
+        let (scope, d) = (self.0, &self.1.record);
+        let kernel = scope.run.kernels.get(d.kernel.0 as usize);
         let registers = kernel.and_then(|kernel| kernel.registers);
         let items = |sizes: [u32; 3]| sizes.iter().map(|size| u64::from(*size)).product();
         match field {
             Field::Mangled => kernel.map_or(Value::None, |kernel| Value::Text(&kernel.mangled)),
-            Field::Dev => Value::whole(view.type_index(view.node(Some(d.agent))).0 as u64),
-            Field::Stream => Value::maybe(d.stream.map(|_| view.stream(d.stream).into())),
-            Field::Queue => Value::whole(view.queue(d.queue).into()),
+            Field::Dev => Value::whole(scope.type_index(scope.node(Some(d.agent))).0 as u64),
+            Field::Stream => Value::maybe(d.stream.map(|_| scope.stream(d.stream).into())),
+            Field::Queue => Value::whole(scope.queue(d.queue).into()),
             Field::Lds => Value::whole(d.group_size.into()),
             Field::Scratch => Value::whole(d.private_size.into()),
             Field::Vgpr => Value::maybe(registers.map(|registers| registers.vgpr.into())),
@@ -91,7 +91,7 @@ impl Subject for DispatchSubject<'_> {
             Field::Grid => Value::whole(items(d.grid)),
             Field::Wg => Value::whole(items(d.workgroup.map(u32::from))),
             Field::Qdly => Value::maybe((d.submit != 0).then(|| d.span.begin.saturating_sub(d.submit))),
-            _ => common(view, d.span, d.thread, field),
+            _ => common(scope, d.span, d.thread, field),
         }
     }
 }
@@ -102,15 +102,15 @@ impl Subject for CopySubject<'_> {
     }
 
     fn value(&self, field: Field) -> Value<'_> {
-        let (view, c) = (self.0, &self.1.record);
+        let (scope, c) = (self.0, &self.1.record);
         match field {
             Field::Dir => Value::Text(direction::name(c.direction)),
             Field::Engine => engine::name(c.engine).map_or(Value::None, Value::Text),
             Field::Bytes => Value::whole(c.bytes),
             Field::Bw if c.span.duration() > 0 => Value::Number(c.bytes as f64 * 1e9 / c.span.duration() as f64),
-            Field::Stream => Value::maybe(c.stream.map(|_| view.stream(c.stream).into())),
+            Field::Stream => Value::maybe(c.stream.map(|_| scope.stream(c.stream).into())),
             Field::Qdly => Value::maybe((c.submit != 0).then(|| c.span.begin.saturating_sub(c.submit))),
-            _ => common(view, c.span, c.thread, field),
+            _ => common(scope, c.span, c.thread, field),
         }
     }
 }
@@ -121,12 +121,12 @@ impl Subject for AllocationSubject<'_> {
     }
 
     fn value(&self, field: Field) -> Value<'_> {
-        let (view, a) = (self.0, &self.1.record);
+        let (scope, a) = (self.0, &self.1.record);
         match field {
             Field::Domain => Value::Text("memory"),
             Field::Bytes => Value::whole(a.bytes),
-            Field::Dev => Value::maybe(a.agent.map(|_| view.type_index(view.node(a.agent)).0 as u64)),
-            _ => common(view, a.span, Some(a.thread), field),
+            Field::Dev => Value::maybe(a.agent.map(|_| scope.type_index(scope.node(a.agent)).0 as u64)),
+            _ => common(scope, a.span, Some(a.thread), field),
         }
     }
 }
@@ -137,12 +137,12 @@ impl Subject for ScratchSubject<'_> {
     }
 
     fn value(&self, field: Field) -> Value<'_> {
-        let (view, s) = (self.0, &self.1.record);
+        let (scope, s) = (self.0, &self.1.record);
         match field {
             Field::Domain => Value::Text("scratch"),
             Field::Bytes => Value::whole(s.bytes),
-            Field::Dev => Value::maybe(s.agent.map(|_| view.type_index(view.node(s.agent)).0 as u64)),
-            _ => common(view, s.span, Some(s.thread), field),
+            Field::Dev => Value::maybe(s.agent.map(|_| scope.type_index(scope.node(s.agent)).0 as u64)),
+            _ => common(scope, s.span, Some(s.thread), field),
         }
     }
 }

@@ -89,7 +89,7 @@ static SHOWN: LazyLock<HashMap<&'static str, Vec<Shown>>> = LazyLock::new(|| {
     .collect()
 });
 
-/// What is told of an argument that is the place of a result.
+/// What is shown of an argument that is the place of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Results {
     /// The result, when it is known.
@@ -161,14 +161,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_told_by_name_and_kind() {
+    fn arguments_have_names_and_kinds() {
         let arguments = Arguments {
             registers: [0xd000, 0x5000, 4096, 1, 0, 0],
             ..Arguments::default()
         };
-        let told = text("hipMemcpyAsync", &arguments, Results::Both).unwrap();
+        let shown = text("hipMemcpyAsync", &arguments, Results::Both).unwrap();
         assert_eq!(
-            told,
+            shown,
             "dst=0xd000, src=0x5000, size=4096, kind=HostToDevice, stream=null"
         );
         let launch = Arguments {
@@ -190,9 +190,9 @@ mod tests {
             given: 0xbeef,
             ..Arguments::default()
         };
-        let told = |results| text("hipMalloc", &given, results).unwrap();
-        assert_eq!(told(Results::Alone), "ptr=0xbeef, size=64");
-        assert_eq!(told(Results::Both), "ptr=0x7fff->0xbeef, size=64");
+        let shown = |results| text("hipMalloc", &given, results).unwrap();
+        assert_eq!(shown(Results::Alone), "ptr=0xbeef, size=64");
+        assert_eq!(shown(Results::Both), "ptr=0x7fff->0xbeef, size=64");
         assert_eq!(text("hipNoSuchFunction", &given, Results::Both), None);
     }
 
@@ -204,12 +204,12 @@ mod tests {
             stack_words: 16,
             ..Arguments::default()
         };
-        let told = text("ncclCommInitRank", &arguments, Results::Alone);
-        assert_eq!(told.as_deref(), Some("comm=0xbeef, ranks=8, rank=3"));
+        let shown = text("ncclCommInitRank", &arguments, Results::Alone);
+        assert_eq!(shown.as_deref(), Some("comm=0xbeef, ranks=8, rank=3"));
     }
 
     #[test]
-    fn every_row_can_be_told_of_any_words() {
+    fn every_row_takes_any_words() {
         for name in SHOWN.keys() {
             let any = Arguments {
                 registers: [u64::MAX; 6],

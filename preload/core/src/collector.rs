@@ -120,7 +120,7 @@ pub fn dispatch(record: &Dispatch, flags: u8) {
     }
 }
 
-/// A kernel ran, as told by the source that claimed the dispatches.
+/// A kernel ran, as reported by the source that claimed the dispatches.
 pub fn counted_dispatch(record: &Dispatch, flags: u8) {
     if let Some(thread) = thread::current() {
         thread.push(

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_flight_files_is_level_1_or_a_greater_one_that_is_asked_for() {
+    fn no_flight_files_means_level_1_or_a_greater_one() {
         assert_eq!(level(None, false), None);
         assert_eq!(level(None, true), Some(Level::Memory));
         assert_eq!(level(Some("4"), true), Some(Level::Plain));

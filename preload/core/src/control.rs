@@ -87,7 +87,7 @@ pub fn counters_rest() -> bool {
     load(control::COUNTERS_REST) != 0
 }
 
-/// Is recording on, whoever switched it?
+/// Is recording on, for the viewer and for the program?
 pub fn is_recording() -> bool {
     load(control::RECORDING) != 0 && word(word::PAUSED).load(Ordering::Relaxed) == 0
 }

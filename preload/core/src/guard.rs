@@ -22,8 +22,8 @@ pub fn wall<R>(otherwise: R, body: impl FnOnce() -> R) -> R {
 #[cold]
 fn fallen() {
     crate::state::switch_off();
-    let told = catch_unwind(|| crate::level::step_down(crate::level::Level::Off, crate::level::Reason::Panic, 0));
-    if let Err(payload) = told {
+    let reported = catch_unwind(|| crate::level::step_down(crate::level::Level::Off, crate::level::Reason::Panic, 0));
+    if let Err(payload) = reported {
         std::mem::forget(payload);
     }
 }

@@ -1,7 +1,7 @@
 //! The collector's core: what every back-end writes through. It knows no back-end and exports no symbol.
 //!
 //! A back-end tests one word of the switch page ([`state`]), takes the thread's ring ([`thread`]) and writes
-//! ([`collector`]). The first record makes the ring file ([`process`]). A fork wipes the switch page: a child begins anew,
+//! ([`collector`]). The first record makes the ring file ([`process`]). A fork wipes the switch page: a child begins again,
 //! lazily.
 //!
 //! Rules: nothing happens without `ROCTOP_SESSION`; errno is kept; no allocation, lock, system call or text on the hot

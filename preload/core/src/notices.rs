@@ -15,16 +15,16 @@ pub fn post(value: u64, text: &str) {
     drop(posted);
     // After the lock is released: either the thread that makes the file finds the notice, or the file is found here.
     if let Some(process) = process::get() {
-        tell(process);
+        write(process);
     }
 }
 
 /// Writes the notices that this process's file does not have yet, each once, also when threads call this at the same time.
-pub(crate) fn tell(process: &Process) {
+pub(crate) fn write(process: &Process) {
     // The thread that holds the lock writes them itself afterwards. In a forked child the lock may be held for ever.
     let Ok(posted) = POSTED.try_lock() else { return };
-    let told = process.notices_told.swap(posted.len() as u64, Ordering::Relaxed);
-    for (value, text) in posted.iter().skip(told as usize) {
+    let written = process.notices_written.swap(posted.len() as u64, Ordering::Relaxed);
+    for (value, text) in posted.iter().skip(written as usize) {
         process.say(status::BACKEND, *value, text);
     }
 }

@@ -37,7 +37,7 @@ pub struct Chunk {
 /// This process as the collector sees it. Lives for ever once made.
 pub struct Process {
     /// Address of the state that a parent had before it forked. Nobody uses it here; without it a leak checker in the child
-    /// would tell the program that it is lost.
+    /// would report it to the program as lost.
     _parents: u64,
     config: &'static Config,
     /// When the collector started, ticks and CLOCK_BOOTTIME ns.
@@ -57,7 +57,7 @@ pub struct Process {
     /// Files for dispatches in flight made.
     flights: AtomicU64,
     /// Notices that are in the file.
-    pub(crate) notices_told: AtomicU64,
+    pub(crate) notices_written: AtomicU64,
     /// Start/stop ranges begun.
     pub(crate) ranges: AtomicU64,
     /// Streams seen.
@@ -131,7 +131,7 @@ fn start() {
     state::switch_on(word::COLLECTOR);
     process.say(status::CLOCK, clock::cost(), "");
     crate::level::begin(process);
-    notices::tell(process);
+    notices::write(process);
 }
 
 /// There is no ring to say it in: an empty file's name says why.
@@ -172,7 +172,7 @@ impl Process {
             ring_slots: AtomicU64::new(config.ring_slots),
             strings: Table::new(),
             flights: AtomicU64::new(0),
-            notices_told: AtomicU64::new(0),
+            notices_written: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
             streams: Streams::new(),
         };
@@ -269,7 +269,7 @@ impl Process {
         grown
     }
 
-    /// Puts pages of a file for dispatches in flight of so many slots over memory. Slow path.
+    /// Maps pages of a file for dispatches in flight, of this number of slots, over memory. Slow path.
     ///
     /// # Safety
     /// As [`Reserved::put`] says.

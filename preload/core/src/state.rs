@@ -87,7 +87,7 @@ pub fn switch_off() {
     }
 }
 
-/// Makes the page start anew in forked children. Once; slow path.
+/// Lets the page start again in forked children. Once; slow path.
 pub fn wipe_on_fork() {
     if word(word::READY).swap(1, Ordering::AcqRel) != 0 {
         return;

@@ -92,7 +92,7 @@ impl Slab {
         }
         // SAFETY: the mapping is ours. Where the kernel cannot, `state` has installed a fork handler instead.
         unsafe { libc::madvise(address, length, libc::MADV_WIPEONFORK) };
-        // SAFETY: the mapping has room for so many states, is page-aligned and zero, which is a valid state; it is
+        // SAFETY: the mapping has room for this number of states, is page-aligned and zero, which is a valid state; it is
         // never unmapped.
         let states = unsafe { std::slice::from_raw_parts(address.cast::<Thread>(), entries) };
         Ok(Self { states })
@@ -198,7 +198,7 @@ pub fn aside<R>(body: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Does this thread work for the collector itself? Then whoever asks is a signal handler.
+/// Does this thread work for the collector itself? Then the caller is a signal handler.
 pub fn is_aside() -> bool {
     matches!(tls::get(), ASIDE | CLAIMING)
 }
@@ -323,7 +323,7 @@ impl Drop for Held<'_> {
 impl Thread {
     #[inline(always)]
     fn claim(&self) -> &Claim<'static> {
-        // SAFETY: `live` is 1 for whoever got this reference, so the claim was written, by this very thread.
+        // SAFETY: `live` is 1 for the owner of this reference, so the claim was written, by this very thread.
         unsafe { (*self.claim.get()).assume_init_ref() }
     }
 

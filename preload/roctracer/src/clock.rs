@@ -1,13 +1,14 @@
 //! The clock of all records: HSA's system clock, in nanoseconds.
 
-use crate::hsa;
 use crate::loader;
 use hsa_sys::abi::{SUCCESS, Status, info};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-type SystemGetInfo = unsafe extern "C" fn(i32, *mut c_void) -> Status;
+pub(crate) type SystemGetInfo = unsafe extern "C" fn(i32, *mut c_void) -> Status;
 
+/// `hsa_system_get_info` behind all hooks, while HSA runs; 0 otherwise.
+static BEHIND_HOOKS: AtomicUsize = AtomicUsize::new(0);
 /// The run-time's exported `hsa_system_get_info`, used before its tables arrive.
 static EXPORTED: AtomicUsize = AtomicUsize::new(0);
 /// Failed look-ups of that function: each is expensive, so it is repeated only at the first, second, fourth, … request.
@@ -22,6 +23,12 @@ const UNKNOWN: u32 = 0;
 const BOOT: u32 = 1;
 /// Another clock.
 const OTHER: u32 = 2;
+
+/// Sets the function that reads HSA's clock behind all hooks: `None` when HSA ends.
+pub(crate) fn set_get_info(function: Option<SystemGetInfo>) {
+    let address = function.map_or(0, |function| function as usize);
+    BEHIND_HOOKS.store(address, Ordering::Release);
+}
 
 /// Now, ns. Before HSA starts this is the boot clock, on which HSA's is based.
 #[inline]
@@ -50,12 +57,10 @@ fn decide() -> u64 {
 }
 
 fn get_info() -> Option<SystemGetInfo> {
-    if let Some(function) = hsa::system_get_info() {
-        return Some(function);
-    }
-    let known = match EXPORTED.load(Ordering::Relaxed) {
-        0 => find()?,
-        address => address,
+    let known = match (BEHIND_HOOKS.load(Ordering::Acquire), EXPORTED.load(Ordering::Relaxed)) {
+        (0, 0) => find()?,
+        (0, exported) => exported,
+        (behind, _) => behind,
     };
     // SAFETY: the address of the function of this name, which has this type.
     Some(unsafe { std::mem::transmute::<*const c_void, SystemGetInfo>(known as *const c_void) })

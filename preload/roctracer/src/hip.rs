@@ -4,89 +4,22 @@
 //! tests which of them the loaded run-time has, never its version number. [`launch`] names kernels where the run-time
 //! does not, [`stall`] prevents its streams from hanging. [`name`] asks the run-time for names.
 
+mod function;
 mod graph;
+mod kernel_name;
 mod launch;
 mod legacy;
 pub(crate) mod name;
+mod run_time;
 mod stall;
 mod tracer;
 
-use crate::loader::{self, Library};
+use self::run_time::{Way, hip};
 use crate::registration::{self, REGISTERED};
 use crate::status::{NOT_IMPLEMENTED, Result, fail};
-use hip_sys::tracer::{ApiName, Register, tail};
-use std::ffi::{CStr, c_char, c_void};
+use hip_sys::tracer::Register;
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// `hipGetCmdName`.
-type CommandName = unsafe extern "C" fn(kind: u32) -> *const c_char;
-
-/// The loaded run-time.
-pub(crate) struct Hip {
-    api_name: Option<ApiName>,
-    command_name: Option<CommandName>,
-    way: Way,
-}
-
-/// How the run-time reports its calls.
-enum Way {
-    /// One callback; the offset of its structure's tail, if known. Work is reported without it too.
-    Tracer(Register, Option<usize>),
-    Legacy(legacy::Functions),
-    /// No known way.
-    None,
-}
-
-static HIP: OnceLock<Hip> = OnceLock::new();
-
-/// A function of the run-time, by name.
-macro_rules! function {
-    ($library:expr, $name:literal) => {
-        $library.symbol($name).map(|address| {
-            // SAFETY: the symbol of this name has the type that the context says in every release.
-            unsafe { std::mem::transmute::<*mut c_void, _>(address) }
-        })
-    };
-}
-use function;
-
-/// The run-time, once loaded.
-pub(crate) fn hip() -> Option<&'static Hip> {
-    if let Some(hip) = HIP.get() {
-        return Some(hip);
-    }
-    let (library, path) = loader::loaded("libamdhip64.so").into_iter().next()?;
-    Some(HIP.get_or_init(|| Hip::new(library, &path.to_string_lossy())))
-}
-
-impl Hip {
-    fn new(library: Library, path: &str) -> Self {
-        // A preloaded collector has a function of this name too: it then owns the run-time's callback and serves both.
-        let name = c"hipRegisterTracerCallback";
-        let register = library
-            .symbol(name)
-            .map(|own| loader::first(name).unwrap_or(own))
-            // SAFETY: the symbol of this name has this type in every release.
-            .map(|address| unsafe { std::mem::transmute::<*mut c_void, Register>(address) });
-        let way = match register {
-            Some(register) => Way::Tracer(register, major(path).and_then(tail)),
-            None => legacy::Functions::load(library).map_or(Way::None, Way::Legacy),
-        };
-        Self {
-            api_name: function!(library, c"hipApiName"),
-            command_name: function!(library, c"hipGetCmdName"),
-            way,
-        }
-    }
-}
-
-/// The number after `.so.` in the library's file name, following links.
-fn major(path: &str) -> Option<u32> {
-    let of = |name: &str| name.rsplit_once(".so.")?.1.split('.').next()?.parse().ok();
-    of(path).or_else(|| of(std::fs::canonicalize(path).ok()?.to_str()?))
-}
 
 static IS_ENGAGED: AtomicBool = AtomicBool::new(false);
 
@@ -108,6 +41,11 @@ pub(crate) fn engage_work(operations: Range<u32>) {
         Way::Legacy(functions) => functions.engage_work(operations),
         Way::None => {}
     }
+}
+
+/// Is a run-time loaded?
+pub(crate) fn is_loaded() -> bool {
+    hip().is_some()
 }
 
 /// Fails if the run-time has no known way to report its calls.
@@ -137,10 +75,4 @@ pub(crate) fn engage_late() {
         engage(1..name::end());
         engage_work(0..crate::domain::HIP_OPS as u32);
     }
-}
-
-/// A static string of the run-time; `None` for null.
-fn text(name: *const c_char) -> Option<&'static CStr> {
-    // SAFETY: not null, and a static terminated text.
-    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
 }

@@ -15,15 +15,18 @@
 
 #![expect(unsafe_code, reason = "a C interface over C run-times")]
 
+mod async_handler;
 mod clock;
 pub mod control;
 mod correlation;
 mod domain;
+mod engage;
 pub mod export;
 mod hip;
 pub mod hsa;
 mod loader;
 mod lock;
+mod operations;
 pub mod pool;
 mod record;
 mod redirect;

@@ -14,7 +14,6 @@ pub use properties::{Allocator, BufferCallback, Properties};
 
 use crate::lock::{Bell, Guard, Guarded};
 use crate::record::Record;
-use crate::registration;
 use crate::status::{ERROR, INVALID_ARGUMENT, MEMORY_ALLOCATION, Result, fail};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
@@ -309,7 +308,6 @@ pub(crate) fn open(properties: &Properties, pools: &[&'static Pool]) -> Result<O
             changed: Bell::new(),
         })),
     };
-    registration::stay_loaded();
     match start(pool, *properties) {
         Ok(thread) => {
             pool.producer.hold().thread = Some(thread);

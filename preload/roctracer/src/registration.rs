@@ -7,7 +7,7 @@ use crate::lock::Lock;
 use crate::pool::{self, Opened, Pool, Properties};
 use crate::status::{DEFAULT_POOL_ALREADY_DEFINED, DEFAULT_POOL_UNDEFINED, INVALID_ARGUMENT, Result, fail};
 use crate::table::Table;
-use crate::{hip, hsa, loader, roctx, thread};
+use crate::{loader, thread};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ops::Range;
@@ -92,7 +92,7 @@ fn with_pools<R>(body: impl FnOnce(&mut Pools) -> R) -> R {
 }
 
 /// Registers a callback for operations of a domain, or removes it (`None`).
-pub(crate) fn set_callback(domain: Domain, operations: Range<u32>, function: Option<Callback>, argument: *mut c_void) {
+pub(crate) fn set_callback(domain: Domain, operations: &Range<u32>, function: Option<Callback>, argument: *mut c_void) {
     stay_loaded();
     let words = function.map_or([0; 2], |function| [function as usize as u64, argument as u64]);
     {
@@ -108,20 +108,10 @@ pub(crate) fn set_callback(domain: Domain, operations: Range<u32>, function: Opt
             }
         }
     }
-    engage(domain, operations);
 }
 
 /// Registers a pool for operations of a domain, or removes it (`None`).
-pub(crate) fn set_pool(domain: Domain, operations: Range<u32>, pool: Option<Opened>) {
-    let is_work = match domain {
-        Domain::HipOps => !REGISTERED.hip_work.is_empty(),
-        Domain::HsaOps => !REGISTERED.hsa_work.is_empty(),
-        _ => false,
-    };
-    if pool.is_none() && is_work {
-        // Records of completed work must be in the old pool first.
-        hsa::settle();
-    }
+pub(crate) fn set_pool(domain: Domain, operations: &Range<u32>, pool: Option<Opened>) {
     let words = pool.map_or([0; 2], Opened::words);
     {
         let _held = LOCK.hold();
@@ -136,30 +126,12 @@ pub(crate) fn set_pool(domain: Domain, operations: Range<u32>, pool: Option<Open
             }
         }
     }
-    engage(domain, operations);
 }
 
 /// Runs something short with the registrations' lock held.
 pub(crate) fn locked(body: impl FnOnce()) {
     let _held = LOCK.hold();
     body();
-}
-
-/// Applies a change to the run-time. Not under the lock: a run-time may be waiting for a call of ours to end.
-fn engage(domain: Domain, operations: Range<u32>) {
-    match domain {
-        Domain::HipApi => {
-            hip::engage(operations);
-            hsa::ask();
-        }
-        Domain::HipOps => {
-            hip::engage_work(operations);
-            hsa::ask();
-        }
-        Domain::HsaApi | Domain::HsaOps | Domain::HsaEvent => hsa::ask(),
-        Domain::Roctx => roctx::engage(),
-        Domain::Kfd | Domain::External => {}
-    }
 }
 
 /// The pool of the program's handle, or the default one for null.
@@ -182,28 +154,6 @@ fn known(pools: &Pools, handle: *mut c_void) -> Option<Opened> {
     pool::opened(pool)
 }
 
-/// Delivers the pool's records, including those of all completed work.
-pub(crate) fn flush(opened: Opened) -> Result<()> {
-    settle(opened);
-    opened.flush()
-}
-
-/// Returns once the records of completed work are in their pools; at once in a pool's callback, for which the run-time may wait.
-pub(crate) fn settle_all() {
-    let is_work = !(REGISTERED.hip_work.is_empty() && REGISTERED.hsa_work.is_empty());
-    if is_work && !pool::is_inside_any() {
-        hsa::settle();
-    }
-}
-
-/// Returns once the records of completed work are in the pool.
-fn settle(opened: Opened) {
-    let ours = |words| words == opened.words();
-    if !opened.is_inside() && (REGISTERED.hip_work.has(ours) || REGISTERED.hsa_work.has(ours)) {
-        hsa::settle();
-    }
-}
-
 /// Opens a pool: the default one unless the program wants a handle.
 pub(crate) fn open(properties: &Properties, is_default: bool) -> Result<Opened> {
     // The lock cannot be held throughout, because the program's allocator is called.
@@ -219,6 +169,7 @@ pub(crate) fn open(properties: &Properties, is_default: bool) -> Result<Opened> 
         }
         Ok(pools.all.clone())
     })?;
+    stay_loaded();
     let opened = pool::open(properties, &pools)?;
     let is_late = with_pools(|pools| {
         if !pools.all.iter().any(|pool| std::ptr::eq(*pool, opened.pool())) {
@@ -239,18 +190,17 @@ pub(crate) fn open(properties: &Properties, is_default: bool) -> Result<Opened> 
     Ok(opened)
 }
 
-/// Closes a pool, or the default one for null; success if there is no default.
-pub(crate) fn close(handle: *mut c_void) -> Result<()> {
-    let opened = with_pools(|pools| match pools.default {
+/// The pool of the program's handle, or the default one for null; `None` if there is no default.
+pub(crate) fn pool_to_close(handle: *mut c_void) -> Result<Option<Opened>> {
+    with_pools(|pools| match pools.default {
         None if handle.is_null() => Ok(None),
         Some(default) if handle.is_null() || default.handle() == handle => Ok(Some(default)),
         _ => known(pools, handle).map(Some).ok_or_else(pool::unknown),
-    })?;
-    let Some(opened) = opened else { return Ok(()) };
-    if opened.is_inside() {
-        return opened.close();
-    }
-    settle(opened);
+    })
+}
+
+/// Removes all registrations of a pool.
+pub(crate) fn forget(opened: Opened) {
     with_pools(|pools| {
         let ours = opened.words();
         REGISTERED.hip_records.forget(|words| words == ours);
@@ -261,9 +211,6 @@ pub(crate) fn close(handle: *mut c_void) -> Result<()> {
             pools.default = None;
         }
     });
-    engage(Domain::HipApi, Domain::HipApi.operations());
-    engage(Domain::HipOps, Domain::HipOps.operations());
-    opened.close()
 }
 
 /// The default pool's handle, or null; `next` replaces it unless null.
@@ -280,15 +227,6 @@ pub(crate) fn default_pool(next: *mut c_void) -> *mut c_void {
         }
         before
     })
-}
-
-/// Fails if the loaded run-time cannot report a domain's calls.
-pub(crate) fn possible(domain: Domain) -> Result<()> {
-    if domain == Domain::HipApi {
-        hip::can_report_calls()
-    } else {
-        Ok(())
-    }
 }
 
 /// Requires a callback.

@@ -1,6 +1,6 @@
 //! Agents of `results.json`, from the driver's topology.
 
-use super::{list, text};
+use super::writer::{list, text};
 use crate::agent_info::facts;
 use crate::view::View;
 use roctop_trace::topology::Node;
@@ -105,7 +105,7 @@ pub(crate) fn write(view: &View<'_>, logical: usize, node: &Node, out: &mut dyn 
     write!(out, ",\"gpu_index\":{gpu_index}}}")
 }
 
-/// A fact of an agent. Three have parts of their own; sizes by axis are one object, whose parts follow each other.
+/// A fact of an agent. Three have parts; sizes by axis are one object, whose parts follow each other.
 fn fact(view: &View<'_>, node: &Node, name: &str, value: u64, out: &mut dyn Write) -> io::Result<()> {
     match name {
         "sdma_fw_version" => write!(out, ",\"sdma_fw_version\":{{\"uCodeSDMA\":{value},\"uCodeRes\":0}}"),

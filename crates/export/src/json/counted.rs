@@ -1,37 +1,14 @@
 //! Hardware counters and their values.
 
-use super::super::counted::CountedRow;
-use super::super::csv::lds_block;
-use super::super::view::View;
 use super::agent::handle;
+use super::dimensions;
 use super::record::{dispatch_info, external};
-use super::{list, text};
+use super::writer::{list, text};
+use crate::counted::CountedRow;
+use crate::view::View;
 use roctop_ring::record::counter_flag;
 use roctop_trace::item::CounterInfo;
 use std::io::{self, Write};
-
-/// Dimensions by rocprofiler-sdk's numbers.
-const DIMENSIONS: [(&str, u32); 7] = [
-    ("DIMENSION_XCC", 1),
-    ("DIMENSION_AID", 2),
-    ("DIMENSION_SHADER_ENGINE", 3),
-    ("DIMENSION_AGENT", 4),
-    ("DIMENSION_SHADER_ARRAY", 5),
-    ("DIMENSION_WGP", 6),
-    ("DIMENSION_INSTANCE", 7),
-];
-
-/// Name, number and size of each of a counter's dimensions.
-fn dimensions(info: &CounterInfo) -> Vec<(&str, u32, u64)> {
-    let one = |word| -> Option<(&str, u32, u64)> {
-        let word: &str = word;
-        let (name, range) = word.strip_suffix(']')?.split_once('[')?;
-        let last: u64 = range.split_once(':')?.1.parse().ok()?;
-        let known = DIMENSIONS.iter().find(|known| known.0 == name);
-        Some((name, known.map_or(0, |known| known.1), last.saturating_add(1)))
-    };
-    info.dimensions.split_whitespace().filter_map(one).collect()
-}
 
 /// The counter's handle; unique and greater than 0.
 fn counter_handle(info: &CounterInfo) -> u64 {
@@ -62,8 +39,8 @@ pub(super) fn counters(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
             text(&info.block),
             text(&info.expression)
         )?;
-        let dimensions = dimensions(info);
-        dimension_list(&dimensions, out)?;
+        let dimensions = dimensions::of(info);
+        dimensions::write(&dimensions, out)?;
         if view.is_seed() {
             write!(out, ",\"dimension_ids\":")?;
             list(out, &dimensions, |out, (_, id, _)| write!(out, "{id}"))?;
@@ -77,7 +54,7 @@ pub(super) fn counters(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 /// The most instances that are listed.
 const MOST_INSTANCES: u64 = 1 << 16;
 
-/// Every instance of a counter: its number through all dimensions tells the position in each, the first fastest.
+/// Every instance of a counter: its number through all dimensions gives the position in each, the first fastest.
 fn instances(counter: u64, dimensions: &[(&str, u32, u64)], out: &mut dyn Write) -> io::Result<()> {
     let sizes = dimensions.iter().map(|one| one.2).filter(|size| *size > 0);
     let all = sizes.clone().try_fold(1u64, u64::checked_mul);
@@ -103,25 +80,6 @@ fn instances(counter: u64, dimensions: &[(&str, u32, u64)], out: &mut dyn Write)
         })?;
         write!(out, "}}")
     })
-}
-
-fn dimension_list(dimensions: &[(&str, u32, u64)], out: &mut dyn Write) -> io::Result<()> {
-    list(out, dimensions, |out, (name, id, size)| {
-        write!(out, "{{\"id\":{id},\"instance_size\":{size},\"name\":{}}}", text(name))
-    })
-}
-
-/// All dimensions that occur, each once with its largest size.
-pub(super) fn all_dimensions(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut all: Vec<(&str, u32, u64)> = Vec::new();
-    for one in view.counted.counters.iter().flat_map(|info| dimensions(info)) {
-        match all.iter_mut().find(|known| known.0 == one.0) {
-            Some(known) => known.2 = known.2.max(one.2),
-            None => all.push(one),
-        }
-    }
-    all.sort_by_key(|one| one.1);
-    dimension_list(&all, out)
 }
 
 /// One record for each dispatch that was counted: a value for each instance of a counter, or their sum where only that is
@@ -157,7 +115,7 @@ pub(super) fn collection(view: &View<'_>, out: &mut dyn Write) -> io::Result<()>
                 ",\"arch_vgpr_count\":{},\"sgpr_count\":{},\"lds_block_size_v\":{}",
                 registers.vgpr,
                 registers.sgpr,
-                lds_block(view, d)
+                view.lds_block(d)
             )?;
         }
         write!(out, ",\"stream_id\":{{\"handle\":{}}}}}", view.stream(d.stream))

@@ -1,7 +1,7 @@
 //! Code objects and kernel symbols of `results.json`: arrays whose places are the ids, the first a filler.
 
 use super::agent::handle;
-use super::{list, text};
+use super::writer::{list, text};
 use crate::view::{View, with_kd};
 use roctop_ring::record::CodeObject;
 use roctop_trace::item::Kernel;
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 pub(super) fn code_objects(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let known = &view.facts.code_objects;
     let last = view.facts.last_code_object().min(1 << 20);
-    // The manual of ROCm 6.2 names the agent twice, and says of every object where it lies.
+    // The manual of ROCm 6.2 names the agent twice, and says where every object is.
     let seed = view.is_seed();
     let agents = |agent: u64| {
         let one = format!("\"agent_id\":{{\"handle\":{agent}}}");

@@ -1,8 +1,9 @@
 //! The records of `results.json`.
 
 use super::agent::handle;
+use super::sampled;
 use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_ALLOCATION, MEMORY_COPY, SCRATCH_MEMORY, Tables};
-use super::{rows_of, sampled, text};
+use super::writer::{rows_of, text};
 use crate::arguments::{self, Argument};
 use crate::operation::{direction_number, is_free};
 use crate::records::{Mark, Row};
@@ -44,7 +45,7 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
 
 fn hip_call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, out: &mut dyn Write) -> io::Result<()> {
     call(view, tables, row, 176, out)?;
-    // Whatever a function returns is told as a number of 64 bits, 0 where it is not known.
+    // What a function returns is a number of 64 bits, 0 if it is not known.
     let result = row.record.status.unwrap_or(0).cast_unsigned();
     let arguments = arguments::of(view, &row.record);
     let (stream, arguments) = (view.stream_of_call(row, &arguments), objects(&arguments));

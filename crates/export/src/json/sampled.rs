@@ -1,7 +1,7 @@
 //! Samples of program counters, as rocprofiler-sdk 1.0 writes them.
 
-use super::super::view::View;
-use super::{list, text};
+use super::writer::{list, text};
+use crate::view::View;
 use roctop_ring::record::sampling;
 use roctop_trace::pc_sampling::Sample;
 use std::io::{self, Write};
@@ -38,7 +38,7 @@ const ISSUED: usize = 5;
 const STALLED: usize = 16;
 const DUAL_ISSUE: usize = 27;
 
-/// The texts of all instructions, and what is said of them. They are not disassembled; what is told of one is where it is.
+/// The texts of all instructions and their comments. Instructions are not disassembled; a comment has the place.
 pub(super) fn places(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "\"pc_sample_instructions\":")?;
     list(out, view.samples.places.iter(), |out, place| {
@@ -73,7 +73,7 @@ pub(super) fn records(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What both methods tell; `id` is the dispatch's correlation id.
+/// What both methods report; `id` is the dispatch's correlation id.
 fn common(sample: &Sample, id: u64, out: &mut dyn Write) -> io::Result<()> {
     let mut bits = sample.hardware;
     let hardware = HARDWARE.map(|(name, width)| {
@@ -97,7 +97,7 @@ fn common(sample: &Sample, id: u64, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// What the hardware's own sampling tells besides.
+/// What the hardware's own sampling reports in addition.
 fn stochastic(sample: &Sample, out: &mut dyn Write) -> io::Result<()> {
     let bit = |at: usize| sample.snapshot >> at & 1;
     let pipes = |word: &str, first: usize| {

@@ -1,6 +1,6 @@
 //! The tables of `results.json` that numbers of kinds and operations point into, and the texts of markers.
 
-use super::{list, text};
+use super::writer::{list, text};
 use crate::operation::{ALLOCATIONS, DIRECTIONS, SCRATCHES};
 use crate::options::{Kind, LIBRARIES, library};
 use crate::records::Mark;
@@ -233,7 +233,7 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
         write!(out, "{{\"key\":{},\"value\":{message}}}", region.id)
     })?;
     write!(out, "}},\n\"counters\":{{\"dimension_ids\":")?;
-    super::counted::all_dimensions(view, out)?;
+    super::dimensions::all(view, out)?;
     write!(out, "}},")?;
     super::sampled::places(view, out)?;
     write!(out, ",\"att_filenames\":[],\"code_object_snapshot_filenames\":[]}}")

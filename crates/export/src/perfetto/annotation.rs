@@ -4,7 +4,6 @@ use super::proto::{Event, Trace, Value};
 use super::slice::Slice;
 use super::uuid;
 use crate::arguments;
-use crate::csv::lds_block;
 use crate::json::strings::{self, Tables};
 use crate::operation::direction_number;
 use crate::options::LIBRARIES;
@@ -114,7 +113,7 @@ fn dispatch<'a>(view: &'a View<'_>, row: &'a Row<Dispatch>, values: &[(u32, f64)
         ("tid", view.tid(d.thread).into()),
         ("kernel_id", u64::from(d.kernel.0) + 1),
         ("Scratch_Size", d.private_size.into()),
-        ("LDS_Block_Size", lds_block(view, d)),
+        ("LDS_Block_Size", view.lds_block(d)),
         ("VGPR_Count", registers.vgpr.into()),
         ("Accum_VGPR_Count", registers.agpr.into()),
         ("SGPR_Count", registers.sgpr.into()),

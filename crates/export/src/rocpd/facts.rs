@@ -2,8 +2,9 @@
 
 use super::{Writer, schema, signed};
 use crate::config;
+use crate::head::{Head, System};
+use crate::json;
 use crate::json::object::symbol_names;
-use crate::json::{self, Head, System};
 use crate::view;
 use anyhow::Result;
 use roctop_ring::record::counter_flag;

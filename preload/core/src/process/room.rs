@@ -36,7 +36,7 @@ pub(super) fn flight_budget(budget: u64) -> u64 {
     (budget / 4).max(FLIGHT_BUDGET.min(budget / 2))
 }
 
-/// Bytes that file `ordinal` may have, of so many that are left of the budget. Each leaves as much for those of more threads,
+/// Bytes that file `ordinal` may have, of `left` bytes of the budget. Each leaves as much for those of more threads,
 /// and an eighth of the budget for files with the shortest rings: a thread without a ring is worse than short ones.
 pub(super) fn room(budget: u64, left: u64, slots: u64, ordinal: u32) -> u64 {
     if slots <= SMALLEST_RING {
@@ -93,7 +93,7 @@ pub(super) fn budget(session: &Path) -> u64 {
 mod tests {
     use super::*;
 
-    /// Files that a budget has room for, with rings of so many slots at first.
+    /// Files that a budget has room for, with rings of this number of slots at first.
     fn files(budget: u64, mut slots: u64) -> u32 {
         let mut left = budget;
         for ordinal in 0..FILES as u32 {

@@ -1,9 +1,10 @@
 //! Pools and records.
 
 use crate::domain::{self, Domain};
+use crate::engage::{self, possible};
 use crate::pool::{Opened, Properties};
 use crate::record::SIZE;
-use crate::registration::{self, possible};
+use crate::registration;
 use crate::status::{self, DEFAULT_POOL_UNDEFINED, INVALID_ARGUMENT, NOT_IMPLEMENTED, Result, Status, fail};
 use crate::wall::wall;
 use std::ffi::c_void;
@@ -37,7 +38,7 @@ pub unsafe extern "C" fn roctracer_open_pool(properties: *const Properties) -> S
 /// Closes a pool, or the default one for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_close_pool_expl(pool: *mut c_void) -> Status {
-    wall(status::ERROR, || status::of(registration::close(pool)))
+    wall(status::ERROR, || status::of(engage::close(pool)))
 }
 
 /// Closes the default pool.
@@ -63,7 +64,7 @@ pub extern "C" fn roctracer_default_pool() -> *mut c_void {
 pub extern "C" fn roctracer_flush_activity_expl(pool: *mut c_void) -> Status {
     wall(status::ERROR, || {
         status::of(match registration::pool(pool) {
-            Ok(pool) => registration::flush(pool),
+            Ok(pool) => engage::flush(pool),
             // There are no records to deliver.
             Err(DEFAULT_POOL_UNDEFINED) => Ok(()),
             Err(status) => Err(status),
@@ -101,12 +102,12 @@ fn enable(domain: Domain, pool: *mut c_void) -> Result<()> {
     }
     let pool = registration::pool(pool)?;
     possible(domain)?;
-    registration::set_pool(domain, operations, Some(pool));
+    engage::set_pool(domain, operations, Some(pool));
     Ok(())
 }
 
 fn disable(domain: Domain) {
-    registration::set_pool(domain, domain.operations(), None);
+    engage::set_pool(domain, domain.operations(), None);
 }
 
 fn set_operation(domain: u32, op: u32, pool: Option<Opened>) -> Result<()> {
@@ -115,7 +116,7 @@ fn set_operation(domain: u32, op: u32, pool: Option<Opened>) -> Result<()> {
     if pool.is_some() {
         possible(domain)?;
     }
-    registration::set_pool(domain, operations, pool);
+    engage::set_pool(domain, operations, pool);
     Ok(())
 }
 

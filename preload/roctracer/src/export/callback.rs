@@ -1,7 +1,8 @@
 //! Callbacks.
 
 use crate::domain::{self, Domain};
-use crate::registration::{self, Callback, possible, required};
+use crate::engage::{self, possible};
+use crate::registration::{Callback, required};
 use crate::status::{self, Result, Status};
 use crate::wall::wall;
 use std::ffi::c_void;
@@ -13,7 +14,7 @@ fn set_operation(domain: u32, op: u32, function: Option<Callback>, argument: *mu
     if function.is_some() {
         possible(domain)?;
     }
-    registration::set_callback(domain, operations, function, argument);
+    engage::set_callback(domain, operations, function, argument);
     Ok(())
 }
 
@@ -22,7 +23,7 @@ fn set_domain(domain: u32, function: Option<Callback>, argument: *mut c_void) ->
     if function.is_some() {
         possible(domain)?;
     }
-    registration::set_callback(domain, domain.operations(), function, argument);
+    engage::set_callback(domain, domain.operations(), function, argument);
     Ok(())
 }
 
@@ -30,7 +31,7 @@ fn set_all(function: Option<Callback>, argument: *mut c_void) {
     // Domains that this run-time cannot report are skipped.
     let is_possible = |domain: &Domain| function.is_none() || possible(*domain).is_ok();
     for domain in domain::ALL.into_iter().filter(is_possible) {
-        registration::set_callback(domain, domain.operations(), function, argument);
+        engage::set_callback(domain, domain.operations(), function, argument);
     }
 }
 

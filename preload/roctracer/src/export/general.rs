@@ -3,7 +3,7 @@
 use crate::domain::Domain;
 use crate::status::{self, INVALID_ARGUMENT, INVALID_DOMAIN, MISMATCHED_EXTERNAL_ID, Result, SUCCESS, Status, fail};
 use crate::wall::wall;
-use crate::{clock, control, correlation, hip, hsa, registration};
+use crate::{clock, control, correlation, engage, hip, hsa};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
@@ -159,7 +159,7 @@ pub extern "C" fn roctracer_stop() {
     wall((), || {
         if !control::is_stopped() {
             // A program's wait for its GPU may return before the run-time has reported the work.
-            registration::settle_all();
+            engage::settle_all();
         }
         control::switch(true);
     });

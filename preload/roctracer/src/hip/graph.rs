@@ -3,7 +3,8 @@
 //! When a graph is instantiated, its nodes are queried for their kernels. The run-time's start order is unknown, so a
 //! graph whose kernels have different names has no name.
 
-use super::{function, launch};
+use super::function::function;
+use super::kernel_name;
 use crate::loader;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -97,7 +98,7 @@ fn only_name(graph: *mut c_void) -> Option<*const c_char> {
             if unsafe { (functions.parameters)(node, &raw mut parameters) } != 0 {
                 return None;
             }
-            let name = launch::of_function(parameters[FUNCTION] as *const c_void)?;
+            let name = kernel_name::of_function(parameters[FUNCTION] as *const c_void)?;
             if only.is_some_and(|only| only != name) {
                 return None;
             }

@@ -1,17 +1,9 @@
 //! Kernels that a call launches, by its arguments: releases before 5.3.1 put no name into a dispatch's record.
-//!
-//! The run-time maps the address of a host function or a function handle to a kernel name, as for any tool.
 
-use super::{function, graph, name};
-use crate::loader;
-use crate::text;
+use super::kernel_name::{of_address, of_handle};
+use super::{graph, name};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
-
-/// `hipKernelNameRefByPtr`.
-type ByAddress = unsafe extern "C" fn(function: *const c_void, stream: *mut c_void) -> *const c_char;
-/// `hipKernelNameRef`.
-type ByHandle = unsafe extern "C" fn(function: *mut c_void) -> *const c_char;
 
 /// Offset of a call's arguments in `hip_api_data_t`.
 const ARGUMENTS: usize = 16;
@@ -112,23 +104,6 @@ impl Names {
     }
 }
 
-struct Functions {
-    by_address: Option<ByAddress>,
-    by_handle: Option<ByHandle>,
-}
-
-fn functions() -> Option<&'static Functions> {
-    static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
-    let load = || {
-        let (library, _) = loader::loaded("libamdhip64.so").into_iter().next()?;
-        Some(Functions {
-            by_address: function!(library, c"hipKernelNameRefByPtr"),
-            by_handle: function!(library, c"hipKernelNameRef"),
-        })
-    };
-    FUNCTIONS.get_or_init(load).as_ref()
-}
-
 /// The kernels that a call is about to launch.
 ///
 /// # Safety
@@ -176,12 +151,6 @@ pub(super) unsafe fn returned(op: u32, data: *const c_void) {
     }
 }
 
-/// The name of a host function's kernel.
-pub(super) fn of_function(address: *const c_void) -> Option<*const c_char> {
-    // SAFETY: the run-time looks the address up.
-    unsafe { of_address(address, std::ptr::null_mut()) }
-}
-
 /// The name from a host function's address and its stream.
 ///
 /// # Safety
@@ -192,22 +161,4 @@ unsafe fn of_launch(launch: *const c_void, stream: usize) -> Option<*const c_cha
         let stream = launch.wrapping_byte_add(stream).cast::<*mut c_void>().read();
         of_address(launch.cast::<*const c_void>().read(), stream)
     }
-}
-
-unsafe fn of_address(address: *const c_void, stream: *mut c_void) -> Option<*const c_char> {
-    let by_address = functions()?.by_address?;
-    // SAFETY: the program's own arguments of a launch; the run-time recognises an address that is no function.
-    kept(unsafe { by_address(address, stream) })
-}
-
-unsafe fn of_handle(handle: *mut c_void) -> Option<*const c_char> {
-    let by_handle = functions()?.by_handle.filter(|_| !handle.is_null())?;
-    // SAFETY: the program's own argument of a launch.
-    kept(unsafe { by_handle(handle) })
-}
-
-/// The name at a permanent address: the program may unload the module before the kernel's record is written.
-fn kept(name: *const c_char) -> Option<*const c_char> {
-    // SAFETY: null (tested) or the run-time's terminated text.
-    (!name.is_null()).then(|| text::keep(unsafe { CStr::from_ptr(name) }).cast())
 }

@@ -8,10 +8,11 @@
 //!
 //! Removing a callback waits for calls in progress, so no callback is removed from inside a call.
 
+use super::function::function;
+use super::graph;
 use super::launch::{self, Names};
 use super::stall;
 use super::tracer::{EXIT, PHASE, call};
-use super::{function, graph};
 use crate::domain::{Domain, HIP_OPS};
 use crate::loader::Library;
 use crate::pool::Opened;

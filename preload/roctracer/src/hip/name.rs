@@ -1,10 +1,10 @@
 //! Names of HIP's calls and commands, from the loaded run-time: numbers differ between releases. While no run-time is
 //! loaded, calls have the names of the list in hip-sys.
 
-use super::{hip, text};
+use super::run_time::hip;
 use crate::registration::HIP_CALLS;
 use hip_sys::api::NAMES;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
 
 /// The run-time's answer for an invalid number.
@@ -60,4 +60,10 @@ pub(crate) fn end() -> u32 {
         }
         end
     })
+}
+
+/// A static string of the run-time; `None` for null.
+fn text(name: *const c_char) -> Option<&'static CStr> {
+    // SAFETY: not null, and a static terminated text.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
 }

@@ -6,7 +6,7 @@
 //! waits until the signal is 0, and so waits for itself. Here it therefore reads 0 once the GPU is done. Streams
 //! without times do not read it.
 
-use crate::hsa::{AsyncHandler, CONDITION_LT, Handler};
+use crate::async_handler::{AsyncHandler, CONDITION_LT, Handler};
 use crate::loader;
 use crate::redirect::redirect;
 use hsa_sys::abi::{SUCCESS, SignalHandle, Status};

@@ -1,11 +1,11 @@
 //! Copies (HSA_OPS): while their records are requested, each gets a signal of ours. When the copy is done, its times go
 //! to the record, and times and decrement to the program's own signal.
 
+use super::original::{amd, core, hook};
 use super::settle::{
-    ASYNC_HANDLER, AsyncHandler, CONDITION_LT, SIGNAL_CREATE, SIGNAL_DESTROY, SIGNAL_STORE_SCRELEASE, SignalCreate,
-    SignalDestroy, SignalSet,
+    ASYNC_HANDLER, SIGNAL_CREATE, SIGNAL_DESTROY, SIGNAL_STORE_SCRELEASE, SignalCreate, SignalDestroy, SignalSet,
 };
-use super::{amd, core, hook};
+use crate::async_handler::{AsyncHandler, CONDITION_LT};
 use crate::domain::Domain;
 use crate::pool::Opened;
 use crate::record::Record;

@@ -3,7 +3,7 @@
 //!
 //! As in the shipped library, submitted packets and kernel symbols are events of the interface that are never reported.
 
-use super::{amd, core, hook};
+use super::original::{amd, core, hook};
 use crate::control;
 use crate::domain::Domain;
 use crate::registration::{self, REGISTERED};

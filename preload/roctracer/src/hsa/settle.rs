@@ -5,7 +5,8 @@
 //! signals in turn: when it has reached two of ours, one set after the other, it has visited every signal that was set
 //! before.
 
-use super::{amd, core};
+use super::original::{amd, core, is_loaded};
+use crate::async_handler::{AsyncHandler, CONDITION_LT};
 use crate::loader;
 use crate::thread;
 use crate::wall::wall;
@@ -22,14 +23,10 @@ pub(super) const SIGNAL_DESTROY: usize = 38;
 pub(super) const SIGNAL_STORE_SCRELEASE: usize = 42;
 /// Entry of the AMD table.
 pub(super) const ASYNC_HANDLER: usize = 7;
-/// `HSA_SIGNAL_CONDITION_LT`.
-pub(crate) const CONDITION_LT: u32 = 2;
 
 pub(super) type SignalCreate = unsafe extern "C" fn(i64, u32, *const Agent, *mut SignalHandle) -> Status;
 pub(super) type SignalDestroy = unsafe extern "C" fn(SignalHandle) -> Status;
 pub(super) type SignalSet = unsafe extern "C" fn(SignalHandle, i64);
-pub(crate) type Handler = unsafe extern "C" fn(i64, *mut c_void) -> bool;
-pub(crate) type AsyncHandler = unsafe extern "C" fn(SignalHandle, u32, i64, Handler, *mut c_void) -> Status;
 
 /// Longer than a thread waits for a core. A program that waits in the run-time's own thread waits this long once.
 const MAX_SETTLE_TIME: Duration = Duration::from_secs(1);
@@ -46,7 +43,7 @@ struct Functions {
 
 /// From HSA's tables, or from its library if HSA started before this one was loaded.
 fn functions() -> Option<Functions> {
-    if super::is_loaded() {
+    if is_loaded() {
         // SAFETY: the entries' types.
         return unsafe {
             Some(Functions {

@@ -2,7 +2,8 @@
 //! operation is registered before HSA starts, and removes itself once HSA has started. It does the same if a program
 //! registers anything before it loads the run-times: the start of HSA is then their first sign.
 
-use super::{install_late, is_loaded};
+use super::install::install_late;
+use super::original::is_loaded;
 use crate::hip;
 use crate::loader;
 use crate::registration::REGISTERED;
@@ -27,7 +28,7 @@ fn state() -> MutexGuard<'static, State> {
 
 /// Registrations have changed.
 pub(crate) fn ask() {
-    let is_wanted = REGISTERED.has_hsa() || (REGISTERED.has_hip() && hip::hip().is_none());
+    let is_wanted = REGISTERED.has_hsa() || (REGISTERED.has_hip() && !hip::is_loaded());
     if is_loaded() || !is_wanted {
         return;
     }

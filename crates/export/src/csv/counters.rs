@@ -1,8 +1,8 @@
 //! Tables of the values of hardware counters.
 
-use super::csv::{Lines, header, lds_block, quoted};
-use super::stats;
-use super::view::View;
+use super::writer::{Lines, header, quoted};
+use crate::stats;
+use crate::view::View;
 use std::io::{self, Write};
 
 const COUNTED: &str = "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Id,\
@@ -15,7 +15,7 @@ Kernel_Name,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,LDS_Block_Size,Sc
 Accum_VGPR_Count,SGPR_Count,Start_Timestamp,End_Timestamp";
 
 /// A value as upstream writes it: six decimals; below 1 in scientific notation with eight.
-pub fn value(value: f64) -> String {
+pub(crate) fn value(value: f64) -> String {
     if value >= 1.0 {
         format!("{value:.6}")
     } else {
@@ -49,7 +49,7 @@ pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
             }
             lines.text(&view.kernel_name(row));
             lines.number(d.workgroup.iter().map(|size| u64::from(*size)).product::<u64>());
-            lines.number(lds_block(view, d)).number(d.private_size);
+            lines.number(view.lds_block(d)).number(d.private_size);
             lines.number(registers.vgpr);
             if !seed {
                 lines.number(registers.agpr);
@@ -94,7 +94,7 @@ pub(super) fn wide(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         for size in d.workgroup {
             lines.number(size);
         }
-        lines.number(lds_block(view, d)).number(d.private_size);
+        lines.number(view.lds_block(d)).number(d.private_size);
         lines
             .number(registers.vgpr)
             .number(registers.agpr)

@@ -1,6 +1,6 @@
 //! What kernels, calls, markers and copies are called in the files.
 
-use super::View;
+use super::Scope;
 use crate::operation::{DIRECTIONS, direction_number};
 use crate::options::{KernelNames, Kind, Layout, library};
 use crate::records::{Mark, Region, Row};
@@ -10,7 +10,7 @@ use roctop_trace::kernel_name;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-impl<'a> View<'a> {
+impl<'a> Scope<'a> {
     /// The kernel of a dispatch by the chosen kind of name.
     pub fn kernel_name(&self, row: &Row<Dispatch>) -> Cow<'_, str> {
         let region = row.region.filter(|_| self.choice.rename);

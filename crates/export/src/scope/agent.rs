@@ -1,11 +1,11 @@
 //! What agents are called: by node, by place, or by place among those of their kind.
 
-use super::View;
+use super::Scope;
 use crate::options::AgentIndex;
 use roctop_trace::item::AgentId;
 use roctop_trace::topology::Node;
 
-impl View<'_> {
+impl Scope<'_> {
     /// The driver's node of an agent; the first when it is not known.
     pub fn node(&self, agent: Option<AgentId>) -> u32 {
         let known = agent.and_then(|id| self.run.agents.get(id.0 as usize));

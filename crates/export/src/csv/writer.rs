@@ -1,0 +1,76 @@
+//! Rows of CSV files, put together cell by cell.
+
+use std::io::{self, Write};
+
+/// A header line: every cell in quotes.
+pub(crate) fn header(columns: &str) -> String {
+    let cells: Vec<String> = columns.split(',').map(|cell| format!("\"{cell}\"")).collect();
+    cells.join(",")
+}
+
+/// A text cell.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+/// Rows, put together cell by cell.
+pub(crate) struct Lines<'w> {
+    out: &'w mut dyn Write,
+    line: Vec<u8>,
+    digits: itoa::Buffer,
+}
+
+impl<'w> Lines<'w> {
+    /// Writes the header.
+    pub(crate) fn new(out: &'w mut dyn Write, columns: &str) -> io::Result<Self> {
+        Self::below(out, &header(columns))
+    }
+
+    /// Writes a header that is made already.
+    pub(crate) fn below(out: &'w mut dyn Write, header: &str) -> io::Result<Self> {
+        writeln!(out, "{header}")?;
+        Ok(Self {
+            out,
+            line: Vec::with_capacity(256),
+            digits: itoa::Buffer::new(),
+        })
+    }
+
+    /// A cell as it is.
+    pub(crate) fn raw(&mut self, cell: &str) -> &mut Self {
+        self.line.extend_from_slice(cell.as_bytes());
+        self.line.push(b',');
+        self
+    }
+
+    /// A text in quotes; quotes in it are doubled.
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+        self.line.push(b'"');
+        for (number, part) in text.split('"').enumerate() {
+            if number > 0 {
+                self.line.extend_from_slice(b"\"\"");
+            }
+            self.line.extend_from_slice(part.as_bytes());
+        }
+        self.line.extend_from_slice(b"\",");
+        self
+    }
+
+    /// A number.
+    pub(crate) fn number(&mut self, number: impl Into<u64>) -> &mut Self {
+        self.line
+            .extend_from_slice(self.digits.format(number.into()).as_bytes());
+        self.line.push(b',');
+        self
+    }
+
+    /// Ends the row.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        if let Some(last) = self.line.last_mut() {
+            *last = b'\n';
+        }
+        let written = self.out.write_all(&self.line);
+        self.line.clear();
+        written
+    }
+}
