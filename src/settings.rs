@@ -32,7 +32,7 @@ use toml::Spanned;
 pub const DEFAULT: &str = include_str!("settings/default.toml");
 
 /// A screen takes so much without any data.
-const MIN_MEMORY: u64 = 64 << 20;
+const MIN_MEMORY: u64 = 192 << 20;
 
 /// What was set.
 #[derive(Clone, Debug, Default)]
@@ -146,7 +146,7 @@ impl Config {
         let memory = |set: &Spanned<String>| {
             let bytes = crate::cli::size(set.get_ref());
             let least = |bytes: &u64| *bytes >= MIN_MEMORY;
-            let wrong = || "[timeline] memory: expected a size from 64M, such as 512M or 2G".to_string();
+            let wrong = || "[timeline] memory: expected a size from 192M, such as 512M or 2G".to_string();
             let bytes = bytes.ok().filter(least);
             bytes.ok_or_else(|| at(set.span().start, wrong()))
         };

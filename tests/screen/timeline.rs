@@ -4,7 +4,9 @@ use crate::driven::{Driven, snapshot};
 use crate::golden::Goldens;
 use crate::kernels;
 use roctop::gauge::{Count, Counter, Device};
-use roctop::item::{Agent, AgentId, AgentKind, Item, NodeId, Process};
+use roctop::item::{
+    Agent, AgentId, AgentKind, Dispatch, Item, KernelId, NodeId, Process, Queue, QueueId, Span, StreamId,
+};
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::Grouping;
 use roctop::ui::key::Key;
@@ -142,24 +144,27 @@ fn measured() -> Arc<Snapshot> {
 fn gauges_and_counters_have_rows_on_the_timeline() {
     let mut driven = Driven::new(measured(), (120, 36));
     let text = driven.typed("2w").text();
-    let row = |word: &str| {
-        text.lines()
-            .find(|line| line.contains(word))
-            .unwrap_or_else(|| panic!("no {word} on\n{text}"))
+    // The lines of a row: the first has its label, those below have none.
+    let row = |word: &str| -> Vec<&str> {
+        let mut lines = text.lines().skip_while(|line| !line.contains(word));
+        let first = lines.next().unwrap_or_else(|| panic!("no {word} on\n{text}"));
+        let more = lines.take_while(|line| line.starts_with("│  "));
+        std::iter::once(first).chain(more).collect()
     };
     let load = row("GPU0 load 100%");
+    let foot = load[load.len() - 1];
     assert!(
-        load.contains("____") && load.contains("████"),
-        "idle, then busy: {load}"
+        foot.contains("____") && load.iter().all(|line| line.contains("████")),
+        "idle, then busy: {load:?}"
     );
-    assert!(load.find('_') < load.find('█'));
+    assert!(foot.find('_') < foot.find('█'));
     let power = row("GPU0 300 W");
-    assert!(
-        power.contains("▄▄▄▄▄▄") && !power.contains('█'),
-        "half of its cap: {power}"
-    );
-    let counter = row("GPU0 MfmaUtil");
-    assert!(counter.contains("▁") && counter.contains("█"), "{counter}");
+    let halves = |line: &&str| 2 * usize::from(line.contains("██████")) + usize::from(line.contains("▄▄▄▄▄▄"));
+    let filled: usize = power.iter().map(halves).sum();
+    assert_eq!(filled, power.len(), "half of its cap: {power:?}");
+    let counter = row("MfmaUtil");
+    assert!(counter[1].contains("│  ≤") && counter[0].contains('█'), "{counter:?}");
+    assert!(counter.iter().any(|line| line.contains('▁')), "{counter:?}");
     assert!(
         !text.contains("VRAM") && !text.contains("MHz"),
         "what was not read has no row"
@@ -173,4 +178,122 @@ fn gauges_and_counters_have_rows_on_the_timeline() {
         text.contains("GPU0: power") && text.contains("the row is full at 600 W"),
         "{text}"
     );
+}
+
+/// A GPU whose streams run kernels of `nanos` ns one after the other, each stream a little later than the one before.
+fn streams(count: u32, nanos: u64, kernels: u64, slices: usize) -> Arc<Snapshot> {
+    let mut store = Store::new(Options {
+        slices,
+        ..Options::default()
+    });
+    store.apply(&Item::Process(Process {
+        pid: 7,
+        since: 1_000_000_000,
+        exe: "app".into(),
+        ..Process::default()
+    }));
+    store.apply(&Item::Agent(Agent {
+        id: AgentId(1),
+        kind: AgentKind::Gpu,
+        node: 1,
+        name: "gfx942".into(),
+        ..Agent::default()
+    }));
+    for stream in 0..count {
+        store.apply(&Item::Queue(Queue {
+            id: QueueId(stream),
+            number: stream,
+            ..Queue::default()
+        }));
+    }
+    for kernel in 0..kernels {
+        for stream in 0..count {
+            let begin = 1_000_000_000 + kernel * nanos * 5 / 4 + u64::from(stream) * nanos / 4;
+            store.apply(&Item::Dispatch(Dispatch {
+                agent: AgentId(1),
+                stream: Some(StreamId(stream)),
+                queue: QueueId(stream % 4),
+                kernel: KernelId(1 + stream % 4),
+                dispatch_id: kernel * u64::from(count) + u64::from(stream) + 1,
+                span: Span {
+                    begin,
+                    end: begin + nanos,
+                },
+                ..Dispatch::default()
+            }));
+        }
+    }
+    store.snapshot(Fresh::All)
+}
+
+#[test]
+fn many_short_streams_are_one_row_until_they_are_unfolded() {
+    let mut driven = Driven::new(streams(32, 5_500, 4_000, 1_000_000), (120, 36));
+    let text = driven.typed("2").text();
+    assert!(text.contains("  32 streams ≤"), "{text}");
+    assert!(!text.contains("↓"), "nothing is below the edge:\n{text}");
+    let row = text.lines().find(|line| line.contains("32 streams")).expect("the row");
+    driven.click("32 streams", 0);
+    let unfolded = driven.typed("z").text();
+    assert!(
+        !unfolded.contains("32 streams") && unfolded.contains("S?"),
+        "{row}\n{unfolded}"
+    );
+    assert!(driven.typed("z").text().contains("32 streams"));
+    // A kernel that is wider than a column is a slice in its stream's row.
+    let wide = Driven::new(streams(32, 50_000_000, 50, 1_000_000), (120, 36))
+        .typed("2")
+        .text();
+    assert!(!wide.contains("32 streams"), "{wide}");
+}
+
+#[test]
+fn the_past_beyond_exact_data_looks_and_says_so() {
+    let mut driven = Driven::new(streams(2, 700_000, 200_000, 20_000), (120, 36));
+    driven.typed("2");
+    let now = driven.text();
+    assert!(!now.contains("averages"), "{now}");
+    // Back by half of the run, then as near as it goes.
+    driven.typed(":goto 80");
+    driven.key(Key::Enter);
+    for _ in 0..20 {
+        driven.key(Key::Char('+'));
+    }
+    let text = driven.text();
+    let title = text
+        .lines()
+        .find(|line| line.contains("Timeline") && line.contains("/col"));
+    let title = title.expect("its title");
+    assert!(
+        title.contains("averages of") && title.contains("exact since +"),
+        "{title}"
+    );
+    assert!(text.contains("no finer here: exact data begin at"), "{text}");
+    for label in ["  S?  ", "  S? "] {
+        let row = text.lines().find(|line| line.contains(label)).expect("a stream's row");
+        let cells: String = row.chars().skip(19).filter(|c| !" │".contains(*c)).collect();
+        assert!(!cells.is_empty() && cells.chars().all(|c| "▚▖".contains(c)), "{row}");
+    }
+}
+
+#[test]
+fn a_queue_shows_its_own_kernels_at_every_zoom() {
+    // Queue 0 has kernels 1, queue 1 kernels 2, and so on; one slice in four is kept.
+    let mut driven = Driven::new(streams(4, 700_000, 20_000, 20_000), (120, 36));
+    driven.typed("2w").typed("o");
+    let buffer = driven.buffer();
+    let text = driven.text();
+    let rows: Vec<usize> = ["  Q0 ", "  Q1 ", "  Q2 ", "  Q3 "]
+        .iter()
+        .map(|label| {
+            text.lines()
+                .position(|line| line.contains(label))
+                .unwrap_or_else(|| panic!("no {label}:\n{text}"))
+        })
+        .collect();
+    // Each queue in the colour of its kernel, and no two in the same.
+    let colors: Vec<_> = rows.iter().map(|&y| buffer[(60, y as u16)].fg).collect();
+    for (at, color) in colors.iter().enumerate() {
+        assert!(!colors[..at].contains(color), "{colors:?}\n{text}");
+    }
 }

@@ -299,10 +299,11 @@ impl Lane {
             if added.is_empty() {
                 return;
             }
+            let pyramid = &mut self.parts[part].pyramid;
             for slice in added {
                 self.open.begin = self.open.begin.min(slice.span.begin);
                 self.open.end = self.open.end.max(slice.span.end);
-                self.parts[part].pyramid.add(slice.span, slice.what, true);
+                pyramid.add(slice.span, slice.what, true);
             }
             self.first = self.first.min(self.open.begin);
             self.last = self.last.max(self.open.end);

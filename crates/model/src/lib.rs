@@ -93,7 +93,9 @@ impl Options {
     /// The most slices that are kept in full within so many bytes of memory. The tables, the sums of the past and the
     /// snapshots that still hold what was forgotten have their part of it.
     pub const fn slices_in(memory: u64) -> usize {
-        let part = memory / 16 * 11;
+        const REST: u64 = 160 << 20;
+        let left = memory.saturating_sub(REST);
+        let part = if left > memory / 8 { left } else { memory / 8 };
         (part / size_of::<Slice>() as u64) as usize
     }
 }

@@ -77,6 +77,14 @@ impl Series {
         self.points.iter().map(Point::mean).fold(0.0, f64::max)
     }
 
+    /// A value that this share of the points does not exceed.
+    pub fn quantile(&self, share: f64) -> f64 {
+        let mut values: Vec<f64> = self.points.iter().map(Point::mean).collect();
+        values.sort_by(f64::total_cmp);
+        let at = (values.len() as f64 * share) as usize;
+        values.get(at).or(values.last()).copied().unwrap_or(0.0)
+    }
+
     /// The last point.
     pub fn last(&self) -> Option<f64> {
         self.points.last().map(Point::mean)

@@ -13,6 +13,8 @@ const USUAL: u64 = 2_000_000_000;
 const TURN: u64 = 400_000_000;
 /// The same over a slow line.
 const SLOW_TURN: u64 = 1_000_000_000;
+/// How often a sweep goes on.
+const SWEEP: u64 = 200_000_000;
 /// Steps that a window holds until it is zoomed.
 const STEPS: u64 = 3;
 /// What a window holds then, ns.
@@ -233,12 +235,13 @@ impl Time {
         let page = width.saturating_mul(columns.max(1) as u64);
         let is_short = page / 4 * 3 < self.turn() || columns <= 2 * WIPER;
         let sweeps = self.motion == Motion::Sweep && self.follows && !self.fits && !self.is_work;
-        if !sweeps || is_short || !snap.is_running() || snap.elapsed() < page {
+        if !sweeps || is_short || !snap.is_running() || snap.elapsed() < page + SWEEP {
             return vec![whole];
         }
-        let column = snap.elapsed() / width;
-        let here = (column % columns as u64) as usize + 1;
-        let pass = snap.origin + (column + 1 - here as u64) * width;
+        // Whole columns only, a few times a second: each time costs a move of the cursor in every row.
+        let complete = snap.elapsed() / SWEEP * SWEEP / width;
+        let here = (complete.saturating_sub(1) % columns as u64) as usize + 1;
+        let pass = snap.origin + complete.saturating_sub(here as u64) * width;
         let (old, first) = (
             here + WIPER,
             Segment {
@@ -446,10 +449,11 @@ mod tests {
                     times.iter().all(|known| known.1 <= now.now),
                     "no column is of the future"
                 );
-                assert!(times.iter().any(|known| known.1 + width > now.now), "now is on screen");
+                let is_now = |known: &(usize, u64)| known.1 + width + SWEEP > now.now;
+                assert!(times.iter().any(is_now), "now is on screen");
                 let new = times.iter().filter(|known| !shown.contains(&known.1)).count();
                 if tenth > 30 {
-                    assert!(new <= 6, "{motion:?}: {new} columns at once");
+                    assert!(new <= 11, "{motion:?}: {new} columns at once");
                     steps += new;
                 }
                 shown = times.into_iter().map(|known| known.1).collect();
@@ -475,7 +479,7 @@ mod tests {
         for tenth in 30..100u64 {
             let (before, after) = (place(tenth * 100_000_000), place((tenth + 1) * 100_000_000));
             let stays = after.iter().filter(|known| before.contains(known)).count();
-            assert!(stays >= 90, "{stays} of 100 columns stay");
+            assert!(stays >= 85, "{stays} of 100 columns stay");
         }
     }
 }

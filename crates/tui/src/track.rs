@@ -33,6 +33,8 @@ pub enum Track {
     InQueue(AgentId, QueueId),
     /// Kernels of a GPU.
     OnAgent(AgentId),
+    /// How many kernels ran at once on a GPU, of many streams.
+    AtOnce(AgentId),
     /// Kernels that a thread launched.
     By(ThreadId),
     /// What was read of the device at a node.
@@ -46,9 +48,10 @@ impl Track {
     pub fn holds(self, key: LaneKey) -> bool {
         match (self, key) {
             (Self::Lane(own), _) => own == key,
-            (Self::InQueue(agent, _) | Self::OnAgent(agent), LaneKey::Stream(of, _) | LaneKey::Queue(of, _)) => {
-                agent == of
-            }
+            (
+                Self::InQueue(agent, _) | Self::OnAgent(agent) | Self::AtOnce(agent),
+                LaneKey::Stream(of, _) | LaneKey::Queue(of, _),
+            ) => agent == of,
             (Self::By(_), LaneKey::Stream(..) | LaneKey::Queue(..)) => true,
             _ => false,
         }
@@ -57,7 +60,7 @@ impl Track {
     /// Whether a slice stands in it.
     fn takes(self, slice: &Slice) -> bool {
         match self {
-            Self::Lane(_) | Self::OnAgent(_) | Self::Gauge(..) | Self::Counter(_) => true,
+            Self::Lane(_) | Self::OnAgent(_) | Self::AtOnce(_) | Self::Gauge(..) | Self::Counter(_) => true,
             Self::InQueue(_, queue) => slice.queue == queue.0,
             Self::By(thread) => slice.thread == thread.0,
         }
@@ -66,7 +69,7 @@ impl Track {
     /// Whether work from somewhere stands in it.
     const fn takes_from(self, origin: Origin) -> bool {
         match self {
-            Self::Lane(_) | Self::OnAgent(_) | Self::Gauge(..) | Self::Counter(_) => true,
+            Self::Lane(_) | Self::OnAgent(_) | Self::AtOnce(_) | Self::Gauge(..) | Self::Counter(_) => true,
             Self::InQueue(_, queue) => origin.queue == queue.0,
             Self::By(thread) => origin.thread == thread.0,
         }
@@ -83,7 +86,8 @@ impl Track {
         match self {
             Self::Lane(LaneKey::Agent(agent) | LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _))
             | Self::InQueue(agent, _)
-            | Self::OnAgent(agent) => Some(agent),
+            | Self::OnAgent(agent)
+            | Self::AtOnce(agent) => Some(agent),
             _ => None,
         }
     }
@@ -103,6 +107,7 @@ impl Track {
             Self::Lane(key) => key,
             Self::InQueue(agent, queue) => LaneKey::Queue(agent, queue),
             Self::OnAgent(agent) => LaneKey::Queue(agent, QueueId(u32::MAX)),
+            Self::AtOnce(agent) => LaneKey::Agent(agent),
             Self::By(_) | Self::Gauge(..) | Self::Counter(_) => LaneKey::Queue(AgentId(u32::MAX), QueueId(u32::MAX)),
         }
     }
@@ -110,7 +115,7 @@ impl Track {
     /// The lanes whose work may stand in it.
     pub(crate) fn sources(self, snap: &Snapshot) -> impl Iterator<Item = &roctop_model::Lane> {
         let members = match self {
-            Self::OnAgent(agent) => snap.names.members(agent),
+            Self::OnAgent(agent) | Self::AtOnce(agent) => snap.names.members(agent),
             _ => Vec::new(),
         };
         // A GPU that processes share has what each of them has.

@@ -432,6 +432,7 @@ fn last_minute(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &
         inner,
         &values,
         (most, &top),
+        (&format!("-{} s", values.len()), "now"),
         look::copy_role(copies.route.direction),
     );
 }

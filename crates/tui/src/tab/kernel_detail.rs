@@ -180,7 +180,9 @@ fn trend(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
         height: area.height - 1,
         ..area
     };
-    history::draw(canvas, below, &values, (most, &units::duration(most)), Role::GaugeMid);
+    let ends = (format!("-{} s", values.len()), "now");
+    let scale = (most, &*units::duration(most));
+    history::draw(canvas, below, &values, scale, (&ends.0, ends.1), Role::GaugeMid);
 }
 
 /// A long text in lines of so many columns.

@@ -17,6 +17,12 @@ use roctop_model::LaneKey;
 use roctop_model::snapshot::AgentRow;
 use roctop_trace::units;
 
+/// From so many columns on a timeline says more than rows of kernels, however few rows there are.
+const WIDE: u16 = 120;
+/// With so many rows and columns there is room for all panes.
+const HIGH: u16 = 40;
+const NARROW: u16 = 96;
+
 /// GPUs worth a row: those that work; all, when none does. Below one that processes share they have rows of their own.
 fn gpus<'a>(scene: &Scene<'a>) -> Vec<&'a AgentRow> {
     let mut all = scene.snap.gpus();
@@ -43,17 +49,26 @@ fn name_of(scene: &Scene<'_>, row: &AgentRow) -> String {
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let gpus = gpus(scene);
     if size < Size::Medium {
-        let (upper, lower) = top(area, 1);
+        let (upper, mut lower) = top(area, 1);
         one_line(canvas, upper, &gpus, scene);
+        // Few rows but many columns: some of the rows say more as a timeline.
+        if area.width >= WIDE && area.height >= 14 && !scene.ui.is_compact {
+            let principal = principal(scene);
+            let (middle, rest) = top(lower, (principal.len() as u16 + 3).clamp(4, area.height / 2));
+            lanes(canvas, middle, scene, size, principal);
+            lower = rest;
+        }
         kernels::panel(canvas, lower, scene, 2);
         return;
     }
-    let large = size == Size::Large;
+    let is_high = area.height >= HIGH && area.width >= NARROW;
+    let large = size == Size::Large || (is_high && !scene.ui.is_compact);
     let most = if large { 8 } else { 3 };
     let (upper, rest) = top(area, (gpus.len() as u16).clamp(1, most) + 2);
     devices(canvas, upper, scene, &gpus);
     let principal = principal(scene);
-    let wanted = principal.len() as u16 + 3;
+    let each = if large && timeline::grows(scene) { 3 } else { 1 };
+    let wanted = each * principal.len() as u16 + 3;
     let bottom = if large { (rest.height / 4).clamp(7, 9) } else { 1 };
     // The timeline takes what the kernels leave, at least a third.
     let kernels_want = (scene.snap.values.kernels.len() as u16).clamp(5, 60) + 3;

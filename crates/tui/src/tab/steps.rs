@@ -229,5 +229,7 @@ fn chart(canvas: &mut Canvas<'_>, area: Rect, found: &Steps) {
         .map(|steps| steps.iter().map(|step| step.span.duration()).max().unwrap_or(0))
         .collect();
     let most = nanos.iter().copied().max().unwrap_or(0);
-    history::draw(canvas, area, &nanos, (most, &units::duration(most)), Role::GaugeMid);
+    let last = format!("#{}", found.steps.len());
+    let scale = (most, &*units::duration(most));
+    history::draw(canvas, area, &nanos, scale, ("#1", &last), Role::GaugeMid);
 }

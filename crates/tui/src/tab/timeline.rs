@@ -6,15 +6,17 @@ use super::selected;
 use crate::Size;
 use crate::hit_map::Hit;
 use crate::theme::Role;
-use crate::time::Segment;
+use crate::time::{Motion, Segment};
 use crate::track::Track;
 use crate::widgets::axis::{self, Stretch};
 use crate::widgets::canvas::{Canvas, left, top};
-use crate::widgets::lanes::{self, Exactness, Frame, Layers};
+use crate::widgets::lanes::{self, Exactness, Frame, Layers, Line};
 use crate::widgets::overlay;
+use crate::widgets::plot;
 use crate::widgets::rows;
 use crate::widgets::table::Scene;
 use roctop_model::LaneKey;
+use roctop_model::analysis::usage;
 use roctop_trace::units;
 
 /// The stretch of time on screen for lanes of so many columns.
@@ -27,7 +29,10 @@ pub(crate) fn stretch(scene: &Scene<'_>, columns: usize) -> Stretch {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let (ui, is_plot) = (scene.ui, |track: Track| plot::is_plot(track));
+    let is_selected = ui.slice.is_some() || ui.gap.is_some() || ui.range.is_some() || ui.track.is_some_and(is_plot);
     let detail = match size {
+        _ if !is_selected => 0,
         Size::Large => 8,
         Size::Medium => 6,
         _ => 0,
@@ -108,6 +113,35 @@ struct Row {
     track: Track,
     layers: Vec<Layers>,
     height: u16,
+    /// Lines on screen that each of its rows takes.
+    lines: u16,
+}
+
+/// Whether rows take the lines that are left: over a slow line each of them would be sent several times a second.
+pub(crate) fn grows(scene: &Scene<'_>) -> bool {
+    !(scene.ui.time.follows && scene.ui.time.motion == Motion::Sweep)
+}
+
+/// Lines that a row of kernels takes at most, and a chart.
+const MAX_LINES: u16 = 3;
+const MAX_CHART: u16 = 6;
+
+/// Gives rows that say more when they are higher the lines that are left: kernels first.
+fn grow(shown: &mut [Row], height: u16) {
+    let mut left = height.saturating_sub(shown.iter().map(|row| row.height).sum());
+    let kernels = |row: &Row| row.lines < MAX_LINES && usage::has_kernels(row.track.like());
+    let charts = |row: &Row| plot::is_plot(row.track) || matches!(row.track.like(), LaneKey::Agent(_));
+    for lines in 2..=MAX_CHART {
+        for grows in [&kernels as &dyn Fn(&Row) -> bool, &charts] {
+            for row in shown.iter_mut().filter(|row| grows(row) && row.lines + 1 == lines) {
+                let more = row.height / row.lines;
+                if more <= left {
+                    left -= more;
+                    (row.lines, row.height) = (lines, row.height + more);
+                }
+            }
+        }
+    }
 }
 
 impl Row {
@@ -115,7 +149,12 @@ impl Row {
         let lay = |part: &Part| Layers::new(scene, track, part.stretch, part.columns, most);
         let layers: Vec<Layers> = parts.iter().map(lay).collect();
         let height = layers.iter().map(|layers| layers.height).max().unwrap_or(1);
-        Self { track, layers, height }
+        Self {
+            track,
+            layers,
+            height,
+            lines: 1,
+        }
     }
 }
 
@@ -162,20 +201,28 @@ pub(crate) fn panel(
         scene.ui.hits.add(place, hit);
     }
     let lay = |track: &Track| Row::new(scene, *track, &parts, most);
-    let (first, shown) = visible(scene, tracks, body.height, lay);
+    let (first, mut shown) = visible(scene, tracks, body.height, lay);
+    if shown.len() == tracks.len() && grows(scene) {
+        grow(&mut shown, body.height);
+    }
     scene.ui.track_offset.set(first);
     let frames: Vec<Frame> = parts.iter().map(|part| Frame::new(scene, part.stretch)).collect();
     let mut y = body.y;
     let mut ends: Vec<(u16, u16)> = Vec::new();
     for shown in &shown {
-        for row in 0..shown.height {
+        for line in 0..shown.height {
+            let line = Line {
+                row: line / shown.lines,
+                at: line % shown.lines,
+                of: shown.lines,
+            };
             let place = Rect { y, height: 1, ..body };
             let (name, lane) = left(place, label);
-            name_row(canvas, name, scene, shown.track, row);
+            name_row(canvas, name, scene, shown, line, stretch.width);
             for ((part, frame), layers) in parts.iter().zip(&frames).zip(&shown.layers) {
                 let lane = part.of(lane);
-                lanes::draw(canvas, lane, scene, layers, row, frame);
-                ends.extend(overlay::ends(scene, layers, row, frame, lane).map(|x| (x, y)));
+                lanes::draw(canvas, lane, scene, layers, line, frame);
+                ends.extend(overlay::ends(scene, layers, line.row, frame, lane).map(|x| (x, y)));
                 let hit = Hit::Time(Some(shown.track), part.stretch.from, stretch.width);
                 scene.ui.hits.add(lane, hit);
             }
@@ -231,16 +278,27 @@ fn visible(scene: &Scene<'_>, tracks: &[Track], height: u16, lay: impl Fn(&Track
     }
 }
 
-fn name_row(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Track, row: u16) {
+fn name_row(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, shown: &Row, line: Line, width: u64) {
+    let track = shown.track;
     let role = match track {
         _ if scene.ui.track == Some(track) => Role::Selected,
         Track::Lane(LaneKey::Agent(_)) => Role::Title,
         _ => Role::Muted,
     };
-    let text = if row == 0 {
-        rows::label(scene, track)
-    } else {
-        "   at once".into()
+    let text = match line {
+        // A counter's scale stands below its name, or before it.
+        Line { at: 1, .. } => plot::scale(scene.snap, track).map_or_else(String::new, |scale| format!("  {scale}")),
+        Line { at: 2.., .. } => String::new(),
+        Line { of: 1, .. } if plot::is_plot(track) => {
+            let scale = plot::scale(scene.snap, track).map_or_else(String::new, |scale| format!("{scale} "));
+            format!("{scale}{}", rows::label(scene, track))
+        }
+        _ if matches!(track, Track::AtOnce(_)) => {
+            let most = shown.layers.iter().map(|layers| layers.at_once(width)).max();
+            format!("{} ≤{}", rows::label(scene, track), most.unwrap_or(0))
+        }
+        Line { row: 0, .. } => rows::label(scene, track),
+        _ => "   at once".into(),
     };
     let room = area.width.saturating_sub(1);
     canvas.say(area.x, area.y, &units::fit(&text, room as usize), room, role);

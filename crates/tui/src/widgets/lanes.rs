@@ -2,11 +2,12 @@
 //! slices are exact; where many pieces of work share a column their shares are shown, and averages have a texture.
 
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use super::axis::Stretch;
 use super::canvas::Canvas;
-use super::chart::{LEVELS, level};
-use super::look::{Look, look};
+use super::chart::LEVELS;
+use super::look::look;
 use super::open::{OpenWork, open_work};
 use super::overlay;
 use super::plot;
@@ -86,6 +87,9 @@ impl Layers {
             let slices = Track::OnAgent(agent).slices(scene.snap, stretch.from, to, most_slices);
             return Self::union(track, slices).summed(scene, stretch, columns);
         }
+        if let Track::AtOnce(_) = track {
+            return Self::union(track, None).summed(scene, stretch, columns);
+        }
         let slices = track.slices(scene.snap, stretch.from, to, most_slices);
         let mut ends: Vec<Nanos> = Vec::new();
         let mut rows = Vec::new();
@@ -145,6 +149,12 @@ impl Layers {
         }
     }
 
+    /// How many pieces of work ran at once in the fullest column, rounded up.
+    pub(crate) fn at_once(&self, width: u64) -> u64 {
+        let most = self.cells.iter().map(|cell| cell.sums.busy).max().unwrap_or(0);
+        most.div_ceil(width.max(1)).max(1)
+    }
+
     /// The slices of one of its rows.
     pub(crate) fn of_row(&self, row: u16) -> impl Iterator<Item = &(LaneKey, Slice)> {
         let all = self.slices.iter().flatten().zip(&self.rows);
@@ -152,38 +162,69 @@ impl Layers {
     }
 }
 
-/// Draws one of the rows of a track.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Layers, row: u16, frame: &Frame) {
+/// A line on screen: one of those that a row of a track takes, counted from above.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    pub(crate) row: u16,
+    pub(crate) at: u16,
+    pub(crate) of: u16,
+}
+
+impl Line {
+    /// Lines of the same row below it.
+    const fn below(self) -> u16 {
+        self.of - 1 - self.at
+    }
+
+    /// The level of a bar of this share in it.
+    pub(crate) fn level(self, share: f64) -> usize {
+        let eighths = (share.clamp(0.0, 1.0) * 8.0 * f64::from(self.of)).ceil() as usize;
+        eighths.saturating_sub(8 * self.below() as usize).min(8)
+    }
+}
+
+/// Draws one of the lines of a track.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Layers, line: Line, frame: &Frame) {
     if area.width == 0 {
         return;
     }
     let (stretch, track) = (frame.stretch, layers.track);
     if plot::is_plot(track) {
-        return plot::draw(canvas, area, scene, track, stretch);
+        return plot::draw(canvas, area, scene, track, stretch, line);
     }
     let like = track.like();
-    columns(canvas, area, scene, layers, row, stretch);
+    columns(canvas, area, scene, layers, line, stretch);
+    let is_base = line.row == 0 && line.below() == 0;
     if let LaneKey::Agent(_) = like {
-        overlay::name_selected_gap(canvas, area, scene, track, stretch);
+        if is_base {
+            overlay::name_selected_gap(canvas, area, scene, track, stretch);
+        }
         return;
     }
-    slices(canvas, area, scene, layers, row, frame);
-    if row > 0 {
+    slices(canvas, area, scene, layers, line, frame);
+    if line.row == 0 && line.at == 0 {
+        still_open(canvas, area, scene, track, frame);
+    }
+    if !is_base {
         return;
     }
     if !scene.ui.time.follows && usage::has_kernels(like) {
         overlay::gaps(canvas, area, layers, stretch);
     }
     overlay::name_selected_gap(canvas, area, scene, track, stretch);
-    still_open(canvas, area, scene, track, frame);
 }
 
 /// How busy each column was; dots where nothing was, up to now.
-fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Layers, row: u16, stretch: Stretch) {
+fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Layers, line: Line, stretch: Stretch) {
     let (snap, track) = (scene.snap, layers.track);
     let cells = match &layers.slices {
-        Some(_) => &gather(layers.of_row(row).map(|(_, slice)| slice), stretch, area.width),
+        Some(_) => &gather(layers.of_row(line.row).map(|(_, slice)| slice), stretch, area.width),
         None => &layers.cells,
+    };
+    // Kernels that run at once add up: the most of them fill the row.
+    let width = match track {
+        Track::AtOnce(_) => stretch.width.saturating_mul(layers.at_once(stretch.width)),
+        _ => stretch.width,
     };
     let now = stretch.column(snap.now, area.width);
     let is_gap = |x: u16| {
@@ -193,12 +234,12 @@ fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Laye
     for (x, cell) in (0..).zip(cells) {
         let at = area.x + x;
         if !cell.is_empty() {
-            base(canvas, scene, track.like(), cell, stretch.width, (at, area.y));
+            base(canvas, scene, track.like(), cell, width, (at, area.y), line);
             continue;
         }
         let (text, role) = match x {
             x if is_gap(x) => ("·", Role::Selected),
-            x if x < now => ("·", Role::Idle),
+            x if x < now && line.below() == 0 => ("·", Role::Idle),
             _ => (" ", Role::Idle),
         };
         canvas.say(at, area.y, text, 1, role);
@@ -206,18 +247,18 @@ fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Laye
 }
 
 /// Slices that are wide enough to be things of their own; the selected one and what belongs to it are above all others.
-fn slices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Layers, row: u16, frame: &Frame) {
+fn slices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Layers, line: Line, frame: &Frame) {
     // A column in which one slice ends and the next begins shows the end of the first.
     let mut ended = u16::MAX;
     let stands_out = |key: LaneKey, slice: &Slice| {
         let place = (key, slice.span.begin);
         scene.ui.slice == Some(place) || frame.related.contains(&place)
     };
-    for (key, slice) in layers.of_row(row).filter(|(key, slice)| !stands_out(*key, slice)) {
-        ended = wide(canvas, area, scene, (*key, slice), frame, ended);
+    for (key, slice) in layers.of_row(line.row).filter(|(key, slice)| !stands_out(*key, slice)) {
+        ended = wide(canvas, area, scene, (*key, slice), (frame, line), ended);
     }
-    for (key, slice) in layers.of_row(row).filter(|(key, slice)| stands_out(*key, slice)) {
-        wide(canvas, area, scene, (*key, slice), frame, u16::MAX);
+    for (key, slice) in layers.of_row(line.row).filter(|(key, slice)| stands_out(*key, slice)) {
+        wide(canvas, area, scene, (*key, slice), (frame, line), u16::MAX);
     }
 }
 
@@ -240,15 +281,25 @@ const MANY: u32 = 3;
 
 /// A column as a whole: its letter where it holds few pieces of work, the shares of the greatest where it holds many, a
 /// texture where it is an average.
-fn base(canvas: &mut Canvas<'_>, scene: &Scene<'_>, key: LaneKey, column: &Column, width: u64, at: (u16, u16)) {
+fn base(
+    canvas: &mut Canvas<'_>,
+    scene: &Scene<'_>,
+    key: LaneKey,
+    column: &Column,
+    width: u64,
+    at: (u16, u16),
+    line: Line,
+) {
     let ((x, y), sums) = (at, &column.sums);
     let is_average = column.resolution > Resolution::Sums(u64::MAX);
     let share = sums.busy as f64 / width.max(1) as f64;
+    // A texture fills whole lines, at least one.
+    let is_filled = f64::from(line.below()) < (share * f64::from(line.of)).max(1.0);
     if let LaneKey::Agent(_) = key {
-        let mark = if is_average {
-            texture(share)
-        } else {
-            level(sums.busy, width)
+        let mark = match line.level(share) {
+            _ if is_average && is_filled => texture(share),
+            _ if is_average => ' ',
+            level => LEVELS[level],
         };
         canvas.say(x, y, mark.encode_utf8(&mut [0; 4]), 1, Role::GaugeHigh);
         return;
@@ -267,11 +318,14 @@ fn base(canvas: &mut Canvas<'_>, scene: &Scene<'_>, key: LaneKey, column: &Colum
     // By column only names can be asked for; what else the filter says is asked of slices.
     let is_out = !scene.ui.filter.is_empty() && scene.ui.filter.names_only() && !scene.ui.filter.accepts(&subject);
     let is_exact = column.resolution == Resolution::Exact;
+    let is_base = line.below() == 0;
     let mut put = |mark: char, style| canvas.put(x, y, mark.encode_utf8(&mut [0; 4]), 1, style);
-    if is_out {
-        canvas.say(x, y, "░", 1, Role::Idle);
-    } else if is_average {
-        put(texture(share), look.line);
+    if is_out || is_average {
+        match (is_out, is_base || (is_average && is_filled)) {
+            (_, false) => put(' ', look.line),
+            (true, true) => canvas.say(x, y, "░", 1, Role::Idle),
+            (false, true) => put(texture(share), look.line),
+        };
     } else if is_marker {
         let mark = match sums {
             sums if sums.busy == 0 => '▾',
@@ -279,13 +333,12 @@ fn base(canvas: &mut Canvas<'_>, scene: &Scene<'_>, key: LaneKey, column: &Colum
             _ => '─',
         };
         put(mark, look.line);
-    } else if sums.busy.saturating_mul(2) < width {
-        let level = (sums.busy.saturating_mul(8).div_ceil(width.max(1))).clamp(1, 4) as usize;
-        put(LEVELS[level], look.line);
-    } else if is_exact && sums.count < MANY {
-        put(look.letter, look.filled);
+    } else if sums.busy.saturating_mul(2) >= width && is_exact && sums.count < MANY {
+        put(if is_base { look.letter } else { ' ' }, look.filled);
+    } else if line.of == 1 && sums.busy.saturating_mul(2) < width {
+        put(LEVELS[line.level(share).clamp(1, 4)], look.line);
     } else {
-        shares(canvas, scene, key, column, (share, &look), at);
+        shares(canvas, scene, key, column, (share, look.line), at, line);
     }
 }
 
@@ -294,27 +347,41 @@ fn texture(share: f64) -> char {
     if share < 0.5 { '▖' } else { '▚' }
 }
 
-/// Many pieces of work: the greatest below, the second above where it has a quarter, each half of a cell.
+/// Many pieces of work: the greatest below, the others above where they have their part, in halves of a cell.
 fn shares(
     canvas: &mut Canvas<'_>,
     scene: &Scene<'_>,
     key: LaneKey,
     column: &Column,
-    (busy, first): (f64, &Look),
+    (busy, first): (f64, Style),
     at: (u16, u16),
+    line: Line,
 ) {
-    let mut kinds = column.sums.kinds().skip(1);
-    let second = kinds
-        .next()
-        .filter(|(_, nanos)| nanos.saturating_mul(4) >= column.sums.busy);
-    let second = second.map(|(what, _)| look(canvas, scene.snap, key, what).line);
-    let mut put = |mark, style| canvas.put(at.0, at.1, mark, 1, style);
-    match second {
-        _ if busy < 0.75 => put("▄", first.line),
-        // The upper half in the colour of the second; the lower one is the ground.
-        Some(second) => put("▀", first.line.fg.map_or(second, |ground| second.bg(ground))),
-        None => put("█", first.line),
+    let all = 2 * line.of;
+    let filled = ((busy * f64::from(all)).round() as u16).clamp(1, all);
+    let whole = column.sums.busy.max(1) as f64;
+    // The kind of a half, counted from below: in the middle of its part of what is busy.
+    let kind = |half: u16| {
+        let (mut before, place) = (0.0, (f64::from(half) + 0.5) / f64::from(filled) * whole);
+        let mut kinds = column.sums.kinds();
+        let found = kinds.find(|(_, nanos)| {
+            before += *nanos as f64;
+            before > place
+        });
+        (half < filled).then(|| found.map_or(column.sums.what(), |(what, _)| what))
     };
+    let line_of = |canvas: &Canvas<'_>, what| look(canvas, scene.snap, key, what).line;
+    let (mark, style) = match (kind(2 * line.below()), kind(2 * line.below() + 1)) {
+        (None, _) => (" ", first),
+        (Some(lower), None) => ("▄", line_of(canvas, lower)),
+        (Some(lower), Some(upper)) if lower == upper => ("█", line_of(canvas, lower)),
+        // The upper half is the sign, the lower one its ground.
+        (Some(lower), Some(upper)) => {
+            let (lower, upper) = (line_of(canvas, lower), line_of(canvas, upper));
+            ("▀", lower.fg.map_or(upper, |ground| upper.bg(ground)))
+        }
+    };
+    canvas.put(at.0, at.1, mark, 1, style);
 }
 
 /// How exact what is drawn of some tracks is: the widest stretch that a cell is the average of, and from when on slices are

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use super::axis::Stretch;
 use super::canvas::Canvas;
 use super::chart::LEVELS;
+use super::lanes::Line;
 use super::table::Scene;
 use crate::tab::counters;
 use crate::theme::Role;
@@ -15,6 +16,8 @@ use roctop_model::series::Series;
 use roctop_trace::item::{AgentId, AgentKind, NodeId};
 use roctop_trace::units;
 
+/// A value that is so many times the scale is marked.
+const CLIPPED: f64 = 1.05;
 /// Counters that have rows; the others are in their own view.
 const MOST_COUNTERS: usize = 32;
 
@@ -71,7 +74,8 @@ fn series(snap: &Snapshot, track: Track) -> Option<(&Series, f64)> {
         }
         Track::Counter(id) => {
             let series = &counter(snap, id)?.series;
-            Some((series, series.most()))
+            // One value beyond all others would flatten them.
+            Some((series, series.quantile(0.99)))
         }
         _ => None,
     }
@@ -118,6 +122,13 @@ pub(crate) fn label(snap: &Snapshot, track: Track) -> String {
     }
 }
 
+/// What a counter's row is full at.
+pub(crate) fn scale(snap: &Snapshot, track: Track) -> Option<String> {
+    let counter = Some(track).filter(|track| matches!(track, Track::Counter(_)));
+    let (_, whole) = series(snap, counter?)?;
+    Some(format!("≤{}", counters::amount(Some(whole)).replace(' ', "")))
+}
+
 /// What is known of a row, for the pane of the selected.
 pub(crate) fn lines(snap: &Snapshot, track: Track) -> Vec<(String, Role)> {
     let Some((values, whole)) = series(snap, track) else {
@@ -151,8 +162,8 @@ pub(crate) fn lines(snap: &Snapshot, track: Track) -> Vec<(String, Role)> {
     ]
 }
 
-/// Draws a row: the height of a column is its mean.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Track, stretch: Stretch) {
+/// Draws a line of a row: the height of a column is its mean; what is higher than the scale is marked.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Track, stretch: Stretch, line: Line) {
     let Some((values, whole)) = series(scene.snap, track) else {
         return;
     };
@@ -170,8 +181,11 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track
             0.0
         };
         // Nothing is a line at the foot: it was read and is 0.
-        let level = ((share * 8.0).ceil() as usize).clamp(1, 8);
-        let sign = if share > 0.0 { LEVELS[level] } else { '_' };
+        let (sign, role) = match line.level(share) {
+            _ if line.at == 0 && column > whole * CLIPPED => ('▲', Role::Warn),
+            0 if line.at + 1 == line.of => ('_', role),
+            level => (LEVELS[level], role),
+        };
         canvas.say(area.x + x, area.y, sign.encode_utf8(&mut [0; 4]), 1, role);
     }
 }

@@ -41,7 +41,7 @@ fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
     };
     match track {
         Track::Lane(LaneKey::Agent(id)) => (gpu, agent(id), 0, 0, 0),
-        Track::OnAgent(id) => (gpu, agent(id), 1, 0, 0),
+        Track::OnAgent(id) | Track::AtOnce(id) => (gpu, agent(id), 1, 0, 0),
         Track::Lane(LaneKey::Stream(id, number)) => (gpu, agent(id), 1, stream(number), number.0),
         Track::InQueue(id, queue) | Track::Lane(LaneKey::Queue(id, queue)) => (gpu, agent(id), 2, queue.0, 0),
         Track::Lane(LaneKey::Copies(way)) => (copy, (0, 0, 0), 0, u32::from(way), 0),
@@ -58,11 +58,28 @@ fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
     }
 }
 
+/// Streams of a GPU that have rows of their own at any rate.
+const FEW_STREAMS: usize = 8;
+
+/// GPUs with many streams whose kernels are shorter than a column: a row says how many run at once, until it is unfolded.
+fn crowded(scene: &Scene<'_>) -> Vec<AgentId> {
+    let snap = scene.snap;
+    let width = scene.ui.time.width(snap, scene.ui.lane_columns());
+    let totals = snap.values.totals;
+    if totals.kernel_time / totals.dispatches.max(1) >= width {
+        return Vec::new();
+    }
+    let rows = snap.values.agents.iter();
+    let many = rows.filter(|row| row.streams > FEW_STREAMS);
+    many.map(|row| row.id).collect()
+}
+
 /// All rows in the order of the screen; those with open work only are among them.
 pub(crate) fn order(scene: &Scene<'_>) -> Vec<Track> {
     let (snap, layout) = (scene.snap, scene.ui.prefs.layout);
     let is_folded = |agent: AgentId| scene.ui.folded.contains(&agent);
     let folded = |agent: AgentId| is_folded(agent) || is_folded(snap.names.gpu_of(agent));
+    let crowded = crowded(scene);
     let open = open_work(snap);
     let keys = snap.lanes.iter().map(|lane| lane.key);
     let keys = keys.chain(open.iter().map(|open| open.key));
@@ -71,6 +88,16 @@ pub(crate) fn order(scene: &Scene<'_>) -> Vec<Track> {
     for key in keys {
         let is_work = matches!(key, LaneKey::Stream(..) | LaneKey::Queue(..));
         let track = match (key, layout) {
+            (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _), Layout::Stream | Layout::Marker)
+                if crowded.contains(&agent) && !folded(agent) =>
+            {
+                Track::AtOnce(agent)
+            }
+            (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _), Layout::Stream | Layout::Marker)
+                if crowded.contains(&agent) =>
+            {
+                Track::Lane(key)
+            }
             (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _), _) if folded(agent) => continue,
             (LaneKey::Agent(agent), _) if folded(agent) && !is_folded(agent) => continue,
             (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _), Layout::Agent) => Track::OnAgent(agent),
@@ -116,6 +143,10 @@ pub(crate) fn label(scene: &Scene<'_>, track: Track) -> String {
         Track::Lane(key) => lane_label(scene.snap, key),
         Track::InQueue(_, queue) => format!("  {}", names.queue_label(queue)),
         Track::OnAgent(_) | Track::By(_) => "  kernels".into(),
+        Track::AtOnce(agent) => {
+            let streams = scene.snap.values.agent(agent).map_or(0, |row| row.streams);
+            format!("  {streams} streams")
+        }
         Track::Gauge(..) | Track::Counter(_) => plot::label(scene.snap, track),
     }
 }

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::canvas::Canvas;
-use super::lanes::Frame;
+use super::lanes::{Frame, Line};
 use super::look::{Look, look};
 use super::table::Scene;
 use crate::filterable::SliceSubject;
@@ -19,7 +19,7 @@ pub(super) fn wide(
     area: Rect,
     scene: &Scene<'_>,
     piece: (LaneKey, &Slice),
-    frame: &Frame,
+    (frame, line): (&Frame, Line),
     ended: u16,
 ) -> u16 {
     let ((key, slice), stretch) = (piece, frame.stretch);
@@ -72,8 +72,20 @@ pub(super) fn wide(
     };
     if matches!(key, LaneKey::Markers(..) | LaneKey::Ranges(_)) {
         bracket(canvas, place, &text, edges, look.line);
+    } else if line.at == 0 {
+        block(canvas, place, &format!("{} {text}", look.letter), edges, &look);
     } else {
-        block(canvas, place, &text, edges, &look);
+        let more = if line.at == 1 {
+            units::duration(slice.span.duration())
+        } else {
+            String::new()
+        };
+        let text = if units::width(&more) + 3 <= cells as usize {
+            format!("  {more}")
+        } else {
+            String::new()
+        };
+        ground(canvas, place, &text, edges, &look);
     }
     let place = Rect {
         width: cells.max(1),
@@ -115,17 +127,27 @@ fn bracket(canvas: &mut Canvas<'_>, place: Rect, text: &str, edges: Edges, style
     );
 }
 
-/// Work or a call: its letter and name on a ground, its end marked.
+/// Work or a call: its letter and name on a ground, its end marked; the letter alone where the name has no room.
 fn block(canvas: &mut Canvas<'_>, place: Rect, text: &str, edges: Edges, look: &Look) {
-    let room = place.width as usize;
-    let inner = if edges.ends && room > 1 { room - 1 } else { room };
-    let name = if room >= 7 {
-        units::fit(&format!("{} {text}", look.letter), inner)
+    if place.width >= 7 {
+        ground(canvas, place, text, edges, look);
     } else {
-        look.letter.to_string().repeat(inner)
-    };
-    canvas.put(place.x, place.y, &name, inner as u16, look.filled);
-    if inner < room {
+        let letters = look.letter.to_string().repeat(within(place, edges));
+        ground(canvas, place, &letters, edges, look);
+    }
+}
+
+/// Columns of a slice without the mark of its end.
+fn within(place: Rect, edges: Edges) -> usize {
+    let is_marked = edges.ends && place.width > 1;
+    usize::from(place.width - u16::from(is_marked))
+}
+
+/// A text on a ground, its end marked.
+fn ground(canvas: &mut Canvas<'_>, place: Rect, text: &str, edges: Edges, look: &Look) {
+    let inner = within(place, edges);
+    canvas.put(place.x, place.y, &units::fit(text, inner), inner as u16, look.filled);
+    if inner < place.width as usize {
         canvas.put(place.x + inner as u16, place.y, "▌", 1, look.line);
     }
 }
