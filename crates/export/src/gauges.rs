@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Bytes of each kind that are held while they are sorted.
-const HELD: usize = 16 << 20;
+const SORT_BUFFER_BYTES: usize = 16 << 20;
 const COLUMNS: &str = "Timestamp,Agent_Id,Process_Id,Gauge,Value,Unit";
 /// The unit of a counter of a whole GPU.
 const PER_SECOND: &str = "/s";
@@ -71,7 +71,10 @@ impl<'a> Gauges<'a> {
     /// Those of wanted times; `whole` are those of whole GPUs, when those of its machine are this process's.
     pub(super) fn new(view: &View<'a>, walk: &mut Walk<'_>, whole: Option<&Sorted<Point>>) -> io::Result<Self> {
         let own = view.process.id;
-        let (mut points, mut rates) = (Sorter::new(view.place, HELD), Sorter::new(view.place, HELD));
+        let (mut points, mut rates) = (
+            Sorter::new(view.place, SORT_BUFFER_BYTES),
+            Sorter::new(view.place, SORT_BUFFER_BYTES),
+        );
         for point in whole.into_iter().flat_map(Sorted::iter) {
             let point = point?;
             if point.machine == view.process.machine && view.is_wanted_at(point.at) {
@@ -170,7 +173,7 @@ fn series_of_counter(view: &View<'_>, info: &CounterInfo) -> Series {
 
 /// `gauges.csv`: a row for each number, counters of whole GPUs last; Process_Id is 0 for a whole GPU.
 pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut moments = Sorter::new(view.place, HELD);
+    let mut moments = Sorter::new(view.place, SORT_BUFFER_BYTES);
     for point in view.gauges.points.iter() {
         moments.put(Moment(point?))?;
     }

@@ -6,7 +6,7 @@ use roctop_trace::item::{Nanos, Span};
 /// The finest zoom, ns per column.
 const FINEST: u64 = 10;
 /// What a window holds at least until it is zoomed, ns: about the same on a small terminal as on a large one.
-const USUAL: u64 = 2_000_000_000;
+const DEFAULT_WINDOW: u64 = 2_000_000_000;
 /// A live window does not turn over more often: nobody could read it, and a slow line could not carry it.
 const TURN: u64 = 400_000_000;
 
@@ -65,12 +65,12 @@ impl Default for Time {
 }
 
 impl Time {
-    /// Nanoseconds per column, for so many columns.
+    /// Nanoseconds per column.
     pub fn width(&self, snap: &Snapshot, columns: usize) -> u64 {
         if self.fits {
             fitting(snap.elapsed().div_ceil(columns.max(1) as u64))
         } else if self.width == 0 {
-            nice(USUAL / columns.max(1) as u64)
+            nice(DEFAULT_WINDOW / columns.max(1) as u64)
         } else {
             self.width.max(FINEST)
         }

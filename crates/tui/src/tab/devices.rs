@@ -42,7 +42,7 @@ pub(crate) fn gauges<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a DeviceRow> 
 fn reading<T: Clone>(row: &Row, scene: &Scene<'_>, get: impl Fn(&Device) -> &Reading<T>) -> Reading<T> {
     match gauges(row, scene) {
         Some(device) => get(&device.now).clone(),
-        None => Err("the driver's files were not read".into()),
+        None => Err("no sensors were read".into()),
     }
 }
 
@@ -273,7 +273,7 @@ impl Table for DeviceTable {
             .find(|usage| row.agent.is_some_and(|agent| usage.agents.contains(&agent)));
         usage
             .and_then(|usage| usage.gaps.first())
-            .map_or(Target::Nowhere("it had no gap worth a look"), |gap| {
+            .map_or(Target::Nowhere("it had no long gap"), |gap| {
                 Target::Stretch(Some(LaneKey::Agent(gap.agent)), gap.span)
             })
     }
